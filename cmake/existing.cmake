@@ -1,0 +1,13 @@
+# semel_existing(OUT FILE...): the files of the list that are there.
+function(semel_existing out)
+  set(found "")
+  foreach(file IN LISTS ARGN)
+    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+      list(APPEND found "${file}")
+    else()
+      message(STATUS "not there yet: ${file}")
+    endif()
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()

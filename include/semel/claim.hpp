@@ -1,0 +1,156 @@
+// Claims: an owner-fenced record of one piece of work. Words, requests and answers.
+// The state machine itself is engine/claim_machine.hpp; its table is docs/semantics.md.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "semel/limits.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+namespace semel {
+
+/// Digest of the work's payload. Fingerprints of different algorithms are never compared, so an
+/// upgrade of the algorithm cannot turn old keys into mismatches. Algorithm 0 is "none given".
+struct Fingerprint {
+  std::uint8_t algorithm = 0;
+  std::array<std::uint8_t, 16> digest{};
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+/// Chosen by the caller once per attempt, so that a claim whose reply was lost can be asked again.
+using ClaimId = std::array<std::uint8_t, limits::claim_id_bytes>;
+
+/// Who owns a claim, as far as the engine can tell by itself. 0 = a remote owner, alive until its
+/// lease ends. Other values come from Engine::open_session() and die with close_session().
+using SessionId = std::uint64_t;
+
+enum class ClaimState : std::uint8_t {
+  absent,
+  held,
+  done,
+  failed,    ///< kept failure
+  in_doubt,  ///< lease over, and the namespace never re-runs by itself
+  vacant,    ///< stored only: given back after a failure, attempts remembered; answers as absent
+};
+
+/// A claim record as stored. Bytes point into the record and live as long as the callee says.
+struct ClaimRecord {
+  ClaimState state = ClaimState::absent;  ///< held, done, failed or vacant when stored
+  bool result_expired = false;            ///< the bytes are gone, result_digest remains
+  bool poison = false;                    ///< failed by the attempt limit, not by an owner
+  std::uint32_t attempts = 0;             ///< grants so far, this one included
+  Epoch epoch = 0;
+  SessionId session = 0;
+  Timestamp lease_until{};
+  Timestamp result_until{};
+  Timestamp unique_until{};
+  Fingerprint fingerprint{};
+  std::optional<ClaimId> claim_id;
+  std::array<std::uint8_t, 16> result_digest{};
+  Bytes owner;
+  Bytes result;  ///< or failure
+};
+
+/// What a namespace promises. Times in milliseconds, each 1..limits::ttl_max unless it says 0.
+struct Policy {
+  enum class OnLeaseEnd : std::uint8_t {
+    retry,     ///< the next claim takes over
+    in_doubt,  ///< nobody re-runs until resolve()
+  };
+  enum class OnFailure : std::uint8_t { release, keep };
+
+  Millis lease{60'000};           ///< default lease of a claim
+  Millis result_ttl{86'400'000};  ///< how long the answer is kept after completion
+  Millis unique_ttl{0};  ///< how long the key stays taken; 0 or less than result_ttl: as long
+  Millis failure_ttl{86'400'000};   ///< how long a kept failure is kept
+  Millis attempts_ttl{86'400'000};  ///< how long attempts are remembered after a lease ended
+  Millis window{0};                 ///< first_sent older than this is too_old; 0 = no check
+  Millis retry_after_max{1'000};    ///< ceiling of the hint in in_flight
+  std::uint32_t attempts_max = 0;   ///< a grant beyond it becomes a poison failure; 0 = no limit
+  OnLeaseEnd on_lease_end = OnLeaseEnd::retry;
+  OnFailure on_failure = OnFailure::release;
+  bool strict = false;     ///< a completion after the lease ended is refused
+  bool fail_open = false;  ///< when full: unprotected instead of busy
+  std::uint8_t db = 0;     ///< the numbered database the records live in
+};
+
+struct ClaimRequest {
+  Bytes key{};                    ///< 1..key_bytes_max minus the namespace prefix
+  std::optional<Millis> lease{};  ///< none: the policy's
+  Fingerprint fingerprint{};
+  std::optional<ClaimId> claim_id{};
+  std::optional<std::int64_t> first_sent_unix_ms{};  ///< when the work was first asked for
+  Bytes owner{};                       ///< label for people, 0..limits::owner_label_max bytes
+  std::optional<SessionId> session{};  ///< none: this engine's own; 0: a remote owner
+};
+
+enum class ClaimAnswer : std::uint8_t {
+  granted,
+  regranted,
+  in_flight,
+  replay,
+  kept_failure,
+  mismatch,
+  in_doubt,
+  too_old,
+  busy,
+  unprotected,  ///< full, and the namespace fails open: run, but nothing is remembered
+};
+
+/// Answer to a claim. Which fields are meant is said per answer in docs/semantics.md.
+struct ClaimOutcome {
+  ClaimAnswer answer = ClaimAnswer::busy;
+  ErrorCode error = ErrorCode::ok;  ///< busy: which limit; other values: the call was not valid
+  bool takeover = false;            ///< granted over a lease that ended or an owner that died
+  bool result_expired = false;      ///< replay: still unique, the bytes are gone
+  bool poison = false;              ///< kept_failure: the attempt limit was reached
+  std::uint32_t attempt = 0;        ///< granted: 1 for the first; others: attempts so far
+  Epoch epoch = 0;                  ///< granted, regranted: the fencing token
+  Millis remaining{0};              ///< in_flight: of the lease
+  Millis retry_after{0};            ///< in_flight: hint
+  std::optional<std::size_t> folded_onto;  ///< batch: index of the earlier request of this key
+  std::optional<std::int64_t> window_start_unix_ms;  ///< too_old
+  Version version = 0;                               ///< of the record seen or written
+  std::string owner;                                 ///< in_flight, in_doubt: label of the owner
+  std::string result;                                ///< replay, kept_failure
+};
+
+enum class OwnerAnswer : std::uint8_t {
+  ok,
+  stale_owner,  ///< a newer epoch holds or finished the work; nothing was touched
+  conflict,     ///< already finished otherwise
+  not_owner,    ///< release only
+  unknown,      ///< no such claim; it is never re-created
+  refused,      ///< lease over: renew always, complete in strict namespaces
+};
+
+struct OwnerOutcome {
+  OwnerAnswer answer = OwnerAnswer::unknown;
+  ErrorCode error = ErrorCode::ok;  ///< not ok: nothing was changed
+  bool late = false;                ///< ok, but the lease had ended
+  bool has_result = false;          ///< stale_owner: the newer owner's result is in `result`
+  Version version = 0;
+  std::string result;
+};
+
+/// A claim as seen by get() and scans.
+struct ClaimView {
+  ClaimState state = ClaimState::absent;
+  bool result_expired = false;
+  bool poison = false;
+  std::uint32_t attempts = 0;
+  Epoch epoch = 0;
+  Millis lease_remaining{0};   ///< 0 when over
+  Millis result_remaining{0};  ///< 0 when gone
+  Millis unique_remaining{0};
+  Fingerprint fingerprint{};
+  std::string owner;
+  std::string result;
+};
+
+}  // namespace semel

@@ -1,0 +1,109 @@
+// Claims of one namespace: claim -> complete | fail | release, renew, wait.
+// Source: docs/semantics.md#claims
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "semel/engine.hpp"
+
+namespace semel {
+
+/// Names the work and the owner's right to it; from a granted ClaimOutcome.
+struct OwnerCall {
+  Bytes key{};
+  Epoch epoch = 0;
+  Bytes payload{};                                ///< complete: the result; fail: the failure
+  std::optional<Millis> lease{};                  ///< renew only; none: the policy's
+  std::optional<Policy::OnFailure> on_failure{};  ///< fail only; none: the policy's
+};
+
+/// How the operator ends a doubt.
+enum class Resolution : std::uint8_t { done, released };
+
+using ClaimCallback = std::function<void(ClaimOutcome&&)>;
+
+class ClaimWait;
+
+class Claims {
+ public:
+  /// Asks to be the one who does the work. Exactly one of any number of concurrent callers on a
+  /// free key is granted. Errors in the outcome: key_empty, key_too_long, bad_option, wrong_kind;
+  /// memory_full as busy. Progress: lock-free.
+  [[nodiscard]] ClaimOutcome claim(const ClaimRequest& request);
+
+  /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer.
+  [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
+  [[nodiscard]] OwnerOutcome fail(const OwnerCall& call);
+  [[nodiscard]] OwnerOutcome renew(const OwnerCall& call);
+  [[nodiscard]] OwnerOutcome release(const OwnerCall& call);
+
+  /// The record as it is; state absent if there is none. Errors: wrong_kind, key_*.
+  [[nodiscard]] Result<ClaimView> get(Bytes key);
+
+  // --- batches: an outcome each, in order; a repeated key folds onto its first request --------
+  /// outcomes.size() must equal requests.size().
+  void claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes);
+  void complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> outcomes);
+  /// Grants all or none. Returns true if all are granted; else nothing was changed and the
+  /// outcomes say what stood in the way (the free ones say granted with epoch 0).
+  bool claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes);
+
+  // --- waiting: until the work is done, kept as failed, or this caller is promoted to owner ---
+  /// claim(), but in_flight waits. Answers in_flight with error timed_out at the deadline, busy
+  /// with waiters_full if too many wait. Waiters are served in order of arrival.
+  /// Progress: blocks.
+  [[nodiscard]] ClaimOutcome claim_or_wait(const ClaimRequest& request, Timestamp deadline);
+  /// The same; `done` runs once, on the thread that ends the wait (a finishing owner, advance(),
+  /// or this one). It may call the engine.
+  void claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done);
+  /// The same for coroutines: `ClaimOutcome o = co_await ns.claim_or_wait_async(request, when)`.
+  /// The request's bytes must live until the awaited expression ends.
+  [[nodiscard]] ClaimWait claim_or_wait_async(const ClaimRequest& request, Timestamp deadline);
+
+  // --- operator calls: counted, never used by a helper ----------------------------------------
+  /// Removes the record whatever its state. False: there was none.
+  [[nodiscard]] Result<bool> forget(Bytes key);
+  /// Ends a doubt (or any held claim): done with `result`, or released. False: nothing to resolve.
+  [[nodiscard]] Result<bool> resolve(Bytes key, Resolution resolution, Bytes result = {});
+
+  [[nodiscard]] const Policy& policy() const noexcept;
+  [[nodiscard]] Bytes name() const noexcept;
+
+  class Namespace;  // in the engine
+  Claims(Engine& engine, const Namespace& names) noexcept : engine_(&engine), names_(&names) {}
+
+ private:
+  Engine* engine_;
+  const Namespace* names_;
+};
+
+/// Awaitable of claim_or_wait_async. Resumes on the thread that ends the wait.
+class ClaimWait {
+ public:
+  ClaimWait(Claims claims, const ClaimRequest& request, Timestamp deadline) noexcept
+      : claims_(claims), request_(request), deadline_(deadline) {}
+  /// Asks at once: a coroutine that walks over free keys neither suspends nor deepens the stack.
+  [[nodiscard]] bool await_ready() {
+    outcome_ = claims_.claim(request_);
+    return outcome_.answer != ClaimAnswer::in_flight;
+  }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    claims_.claim_or_wait(request_, deadline_, [this, waiting](ClaimOutcome&& outcome) {
+      outcome_ = std::move(outcome);
+      waiting.resume();
+    });
+  }
+  ClaimOutcome await_resume() noexcept { return std::move(outcome_); }
+
+ private:
+  Claims claims_;
+  ClaimRequest request_;
+  Timestamp deadline_;
+  ClaimOutcome outcome_;
+};
+
+}  // namespace semel

@@ -1,0 +1,63 @@
+// Time as a value: the engine asks a Clock that was handed in, and nothing else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "semel/types.hpp"
+
+namespace semel {
+
+/// Where an engine's time comes from. Implementations never go back and keep counting in suspend.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  /// Milliseconds since an arbitrary zero of this clock (> 0). Called once per operation.
+  [[nodiscard]] virtual Timestamp now() const noexcept = 0;
+
+  /// Wall-clock time in milliseconds since 1970, for mapping absolute times once on arrival.
+  /// May step; no engine decision rests on it later.
+  [[nodiscard]] virtual std::int64_t unix_ms() const noexcept = 0;
+};
+
+/// CLOCK_BOOTTIME. A thread may see a value up to 0.3 ms old (a read of the time-stamp counter
+/// decides whether the kernel is asked again), so two threads may disagree by that much.
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const noexcept override;
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override;
+};
+
+/// Stands still until told to move. For tests, simulation and replay; safe from any thread.
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(Millis start = Millis{1'000'000}, std::int64_t unix_ms = 1'700'000'000'000)
+      : now_(start.count()), unix_zero_(unix_ms - start.count()) {}
+
+  // Tests reason about one total order of ticks and operations, hence seq_cst throughout.
+  [[nodiscard]] Timestamp now() const noexcept override {
+    // mo: seq_cst [clock.manual]
+    return Timestamp{Millis{now_.load(std::memory_order_seq_cst)}};
+  }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override {
+    // mo: seq_cst [clock.manual]
+    return unix_zero_.load(std::memory_order_seq_cst) + now_.load(std::memory_order_seq_cst);
+  }
+  void advance(Millis by) noexcept {
+    // mo: seq_cst [clock.manual]
+    now_.fetch_add(by.count(), std::memory_order_seq_cst);
+  }
+
+  /// Moves the wall clock alone, as an administrator or NTP does. No engine time may follow.
+  void step_wall(Millis by) noexcept {
+    // mo: seq_cst [clock.manual]
+    unix_zero_.fetch_add(by.count(), std::memory_order_seq_cst);
+  }
+
+ private:
+  std::atomic<std::int64_t> now_;
+  std::atomic<std::int64_t> unix_zero_;
+};
+
+}  // namespace semel

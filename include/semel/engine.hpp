@@ -1,0 +1,215 @@
+// The engine: one sharded lock-free table with a timing wheel, under two faces, Store and Claims.
+//
+// Thread-safe throughout. Several engines may live in one process. No threads unless
+// Options::background is set, no signal handlers, no static initialisers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "semel/claim.hpp"
+#include "semel/clock.hpp"
+#include "semel/journal.hpp"
+#include "semel/limits.hpp"
+#include "semel/op.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+namespace semel {
+
+class Store;
+class Claims;
+class Section;
+
+struct Options {
+  const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
+  Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
+  std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
+  std::size_t key_bytes_max = limits::key_bytes_max;
+  std::size_t value_bytes_max = limits::value_bytes_default;
+  unsigned shard_count = 16;               ///< power of two, 1..limits::shard_count_max
+  std::optional<std::uint64_t> hash_seed;  ///< tests only; none: random per engine
+  std::optional<Millis> background;  ///< run advance() by an own thread, this often (1..1000 ms)
+  Version first_version = 1;         ///< recovery: larger than any version ever handed out
+};
+
+/// A record of the engine that ended by its ttl, told once.
+struct ExpiredEvent {
+  Kind kind;
+  std::uint8_t db;
+  Bytes key;  ///< valid during the call
+};
+using ExpiredSink = std::function<void(const ExpiredEvent&)>;
+
+struct KeyRef {
+  std::uint8_t db = 0;
+  Bytes key;
+};
+
+struct ScanOptions {
+  std::optional<std::uint8_t> db;  ///< none: all
+  std::optional<Kind> kind;
+  std::optional<ClaimState> state;  ///< claims only; in_doubt by the rules of its namespace
+  Bytes prefix;
+  std::size_t count = 10;  ///< how many records to look at, about; 1..limits::scan_count_max
+};
+
+/// One record met by a scan. Bytes are valid during the call.
+struct ScanItem {
+  Kind kind;
+  std::uint8_t db;
+  Timestamp due;
+  Version version;
+  Bytes key;
+  Bytes value;                         ///< of a string
+  const ClaimRecord* claim = nullptr;  ///< of a claim
+};
+
+struct Stats {
+  std::uint64_t records = 0;  ///< in the table, those that ended but were not swept included
+  std::uint64_t records_with_ttl = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t expired = 0;  ///< records removed because their time ended
+  std::uint64_t refused = 0;  ///< operations refused for memory
+  std::uint64_t claims_granted = 0;
+  std::uint64_t claims_duplicate = 0;  ///< in_flight, replay, kept_failure
+  std::uint64_t takeovers = 0;
+  std::uint64_t stale_owners = 0;
+  std::uint64_t sections = 0;
+  std::uint64_t growth_steps = 0;  ///< segments split or rebuilt
+  std::uint64_t lost_races = 0;    ///< compare-and-set retries
+  std::uint64_t waiters = 0;
+  std::uint64_t slots = 0;  ///< of the table; records / slots is the load
+  std::uint64_t probe_lines_max = 0;
+  std::uint64_t wheel_items = 0;
+  Millis wheel_lag{0};              ///< how far advance() is behind
+  std::uint64_t bytes_records = 0;  ///< allocated to records, rounding included
+  std::uint64_t bytes_table = 0;
+  std::uint64_t bytes_wheel = 0;
+  std::uint64_t bytes_used = 0;  ///< taken from the memory limit, free lists included
+  std::uint64_t bytes_limit = 0;
+};
+
+class Engine {
+ public:
+  /// Errors: bad_option (names the option and its range), out_of_address_space.
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> open(const Options& options = {});
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// A view of one numbered database. Cheap to copy; must not outlive the engine.
+  [[nodiscard]] Store store(std::uint8_t db = 0) noexcept;
+
+  /// Makes `name` a namespace of claims or gives it a new policy. Name: 1..64 bytes of
+  /// [A-Za-z0-9_.-]. Records live under the key "name:key" of the policy's database.
+  /// Errors: bad_namespace, bad_option.
+  [[nodiscard]] Result<Claims> claims(Bytes name, const Policy& policy);
+  /// The namespace declared before. Errors: bad_namespace.
+  [[nodiscard]] Result<Claims> claims(Bytes name);
+
+  // --- operations -------------------------------------------------------------------------
+  /// Applies `op` in one atomic step at the clock's now. Progress: lock-free; waits only while
+  /// an atomic section holds the key's shard.
+  void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
+  /// The same for a batch, in order, each operation atomic by itself; one reading of the clock.
+  /// outcomes.size() must equal ops.size().
+  void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept;
+  /// The same at a given time (replay of a replicated log). `now` must not go back.
+  void apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+                Timestamp now) noexcept;
+
+  /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends.
+  /// Progress: blocks for other sections and for operations under way.
+  /// Errors: too_many_keys.
+  [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
+
+  // --- iteration --------------------------------------------------------------------------
+  /// Visits about options.count records from `cursor` on (0 = start) and returns the cursor to
+  /// go on from (0 = finished). A record present from start to end is visited at least once.
+  /// Errors: bad_cursor, bad_option.
+  [[nodiscard]] Result<std::uint64_t> scan(std::uint64_t cursor, const ScanOptions& options,
+                                           const std::function<void(const ScanItem&)>& visit);
+
+  /// Visits every record as of one instant (a consistent cut), while writers go on. A record
+  /// may be visited twice with the same version. Holds the memory of records replaced
+  /// meanwhile. Errors: snapshot_running.
+  [[nodiscard]] Status snapshot(const std::function<void(const Mutation&)>& visit);
+
+  /// Puts a journalled or snapshot mutation back. An equal or newer record stays. Epochs and
+  /// versions handed out later are larger. Errors: memory_full, key_too_long, value_too_long.
+  [[nodiscard]] Status restore(const Mutation& mutation);
+
+  // --- time -------------------------------------------------------------------------------
+  /// Removes what has ended by the clock's now, at most about `budget` records, and gives
+  /// memory back. Returns the budget left; 0 means call again. One caller works, others return.
+  std::size_t advance(std::size_t budget = 1'000'000);
+
+  /// Tells every expired record to `sink` from now on, on the thread that removes it, inside
+  /// its operation: must be quick and must not call the engine. Returns a handle to stop it.
+  std::uint64_t subscribe_expired(ExpiredSink sink);
+  void unsubscribe_expired(std::uint64_t handle);
+
+  // --- owners -----------------------------------------------------------------------------
+  /// A lifetime that claims can be bound to. Closing it makes their takeover immediate.
+  [[nodiscard]] SessionId open_session();
+  void close_session(SessionId session);
+
+  // --- whole databases --------------------------------------------------------------------
+  /// Removes every record of `db` (none: of all databases), atomically. Returns how many.
+  std::uint64_t flush(std::optional<std::uint8_t> db);
+  /// Exchanges two databases. Errors: db_out_of_range.
+  [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
+  /// Live records of `db`.
+  [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
+
+  // --- insight ----------------------------------------------------------------------------
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] const Clock& clock() const noexcept;
+  /// Waits until every operation under way has ended and all freed memory is reusable.
+  void quiesce();
+  /// Walks everything and returns a sentence for each broken rule (none: sound). No operation
+  /// may be under way. For tests and the verify preset.
+  [[nodiscard]] std::vector<std::string> check_invariants();
+
+  class Impl;
+  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
+
+ private:
+  explicit Engine(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Exclusive use of some shards. Operations inside see each other and nobody else; they leave
+/// to the journal as one group when the section ends. Time stands still inside. Move-only; end it
+/// on the thread that began it, and begin no other section meanwhile.
+class Section {
+ public:
+  ~Section();
+  Section(Section&& other) noexcept;
+  Section& operator=(Section&&) = delete;
+
+  /// The key must be in a shard of the section (always, if it was opened over everything).
+  void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
+  /// True if `key` may be used in this section.
+  [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
+  [[nodiscard]] Timestamp now() const noexcept;
+
+  class Impl;
+  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
+
+ private:
+  friend class Engine;
+  explicit Section(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel

@@ -1,0 +1,61 @@
+// The one door out: every change of an engine leaves as a Mutation through a Journal.
+// Durability and replication are implementations of it; Engine::restore is the one way back in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "semel/claim.hpp"
+#include "semel/op.hpp"
+#include "semel/types.hpp"
+
+namespace semel {
+
+/// What must be remembered. Replay keeps, per key, the mutation with the largest version; so a
+/// log may be written and read in any order (docs/decisions/0002-order-of-versions.md).
+struct Mutation {
+  enum class Type : std::uint8_t {
+    put,     ///< the record is now this
+    erase,   ///< the record is gone (expiry is not journalled: due says it)
+    flush,   ///< every record of db with a smaller version is gone; key is empty
+    db_map,  ///< value holds limits::db_count bytes: numbered database -> where it is stored
+  };
+  Type type = Type::put;
+  Kind kind = Kind::string;
+  std::uint8_t db = 0;
+  Version version = 0;
+  Timestamp due = no_end;  ///< end of the record on the engine's clock
+  Bytes key;
+  Bytes value;                       ///< of a string
+  std::optional<ClaimRecord> claim;  ///< of a claim; its times are on the engine's clock
+};
+
+/// Names a place in a journal. Tickets of one journal grow.
+using Ticket = std::uint64_t;
+
+enum class Durability : std::uint8_t { memory, logged, synced, quorum };
+
+/// Implementations are safe to call from any thread.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+
+  /// Takes one group of mutations, all or nothing on replay. Called after the change is visible
+  /// in memory and before the caller has its answer. Must not block on a disk and must not call
+  /// back into the engine; the bytes are valid only during the call.
+  [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
+
+  /// Blocks until everything up to `ticket` has reached `level`.
+  /// Errors: outcome_unknown (it may or may not be there), refused (it is not).
+  [[nodiscard]] virtual Status wait(Ticket ticket, Durability level) = 0;
+
+  /// The ticket of the newest append so far; waiting on it covers all of them.
+  [[nodiscard]] virtual Ticket newest() const = 0;
+
+  /// False: new work must be refused before it is made visible (disk full, failed sync).
+  [[nodiscard]] virtual bool accepts_writes() const noexcept { return true; }
+};
+
+}  // namespace semel

@@ -1,0 +1,35 @@
+// Every bound of an engine in one place. A test holds each at n and at n + 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "semel/types.hpp"
+
+namespace semel::limits {
+
+inline constexpr std::size_t key_bytes_max = 64 * 1024;  ///< hard cap of Options::key_bytes_max
+inline constexpr std::size_t value_bytes_max =
+    16 * 1024 * 1024;  ///< hard cap of Options::value_bytes_max
+inline constexpr std::size_t value_bytes_default = 1024 * 1024;
+inline constexpr Millis ttl_max{std::int64_t{100} * 366 * 24 * 3600 * 1000};  ///< 100 years
+inline constexpr unsigned db_count = 16;
+
+inline constexpr std::size_t memory_bytes_min = std::size_t{4} << 20;
+inline constexpr std::size_t memory_bytes_max = std::size_t{256} << 30;
+inline constexpr std::size_t memory_bytes_default = std::size_t{1} << 30;
+
+inline constexpr unsigned shard_count_max = 64;
+
+inline constexpr std::size_t namespace_name_max = 64;
+inline constexpr std::size_t namespace_count_max = 1024;
+inline constexpr std::size_t owner_label_max = 64;
+inline constexpr std::size_t claim_id_bytes = 16;
+inline constexpr std::size_t batch_max = 65'536;         ///< operations in one batch call
+inline constexpr std::size_t section_keys_max = 65'536;  ///< keys of one atomic section
+inline constexpr std::size_t waiters_per_key_max = 1'024;
+inline constexpr std::size_t waiters_total_max = 65'536;
+inline constexpr std::size_t scan_count_max = 65'536;  ///< records examined by one scan call
+inline constexpr unsigned threads_max = 1'024;         ///< threads inside one engine at a time
+
+}  // namespace semel::limits

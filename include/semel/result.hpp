@@ -1,0 +1,117 @@
+// Value or error. Member names follow std::expected, so that a later swap is a `using`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace semel {
+
+enum class Retry : std::uint8_t { never, later, read_first };
+
+enum class ErrorCode : std::uint16_t {
+#define X(name, number, retry, prefix, sentence) name = (number),
+#include "semel/error_codes.def"
+#undef X
+};
+
+/// Whether repeating the call can help.
+[[nodiscard]] constexpr Retry retry_of(ErrorCode code) noexcept {
+  switch (code) {
+#define X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                          \
+    return Retry::retry;
+#include "semel/error_codes.def"
+#undef X
+  }
+  return Retry::never;
+}
+
+/// One sentence for people. Never changes the meaning of a code between releases.
+[[nodiscard]] constexpr std::string_view sentence_of(ErrorCode code) noexcept {
+  switch (code) {
+#define X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                          \
+    return sentence;
+#include "semel/error_codes.def"
+#undef X
+  }
+  return "unknown error";
+}
+
+/// The first word of a node's error reply.
+[[nodiscard]] constexpr std::string_view resp_prefix_of(ErrorCode code) noexcept {
+  switch (code) {
+#define X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                          \
+    return prefix;
+#include "semel/error_codes.def"
+#undef X
+  }
+  return "ERR";
+}
+
+/// The name of a code as written in error_codes.def.
+[[nodiscard]] constexpr std::string_view name_of(ErrorCode code) noexcept {
+  switch (code) {
+#define X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                          \
+    return #name;
+#include "semel/error_codes.def"
+#undef X
+  }
+  return "unknown";
+}
+
+struct Error {
+  ErrorCode code = ErrorCode::ok;
+  std::string detail;  ///< names the value and the limit; built on the cold path only
+
+  /// The sentence of the code, followed by the detail if there is one.
+  [[nodiscard]] std::string message() const {
+    std::string text{sentence_of(code)};
+    if (!detail.empty()) text.append(": ").append(detail);
+    return text;
+  }
+};
+
+/// Value or Error. A wrong access throws std::bad_variant_access: a bug, not a control path.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // `return value;`
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // `return Error{..};`
+
+  [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  [[nodiscard]] T& value() & { return std::get<0>(state_); }
+  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  [[nodiscard]] const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+/// Success without a value, or Error.
+struct Done {};
+using Status = Result<Done>;
+
+#define SEMEL_TRY_JOIN2(a, b) a##b
+#define SEMEL_TRY_JOIN(a, b) SEMEL_TRY_JOIN2(a, b)
+/// `SEMEL_TRY(name, expression)`: declares `name` with the value, or returns the error.
+#define SEMEL_TRY(name, ...)                                                        \
+  auto SEMEL_TRY_JOIN(name, _result) = (__VA_ARGS__);                               \
+  if (!SEMEL_TRY_JOIN(name, _result)) return SEMEL_TRY_JOIN(name, _result).error(); \
+  auto name = *std::move(SEMEL_TRY_JOIN(name, _result))
+
+}  // namespace semel

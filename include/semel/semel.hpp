@@ -1,0 +1,13 @@
+// Everything of the core library.
+#pragma once
+
+#include "semel/claims.hpp"
+#include "semel/clock.hpp"
+#include "semel/engine.hpp"
+#include "semel/journal.hpp"
+#include "semel/limits.hpp"
+#include "semel/memory_journal.hpp"
+#include "semel/result.hpp"
+#include "semel/store.hpp"
+#include "semel/types.hpp"
+#include "semel/version.hpp"

@@ -1,0 +1,37 @@
+// The few words every other header uses: bytes, times, versions.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace semel {
+
+/// Bytes of a key, value or label: any content, no terminator. A parameter of this type is copied
+/// before the call returns, unless the callee says otherwise.
+using Bytes = std::string_view;
+
+using Millis = std::chrono::milliseconds;
+
+/// The clock that all engine times are told on; see clock.hpp. Not a std clock: nothing can read
+/// it except through a Clock that was handed in.
+struct EngineTime {
+  using duration = Millis;
+  using rep = duration::rep;
+  using period = duration::period;
+};
+
+/// A point on the engine's clock, in milliseconds. Never a wall-clock time.
+using Timestamp = std::chrono::time_point<EngineTime, Millis>;
+
+/// Later than every time a record can carry: "does not end".
+inline constexpr Timestamp no_end = Timestamp::max();
+
+/// Order of the changes of one key: a later change of the same key always has the larger version,
+/// across deletion, restart and takeover. Versions of different keys are not ordered in time.
+using Version = std::uint64_t;
+
+/// The fencing token of a claim: the version of the change that granted it.
+using Epoch = std::uint64_t;
+
+}  // namespace semel
