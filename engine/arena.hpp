@@ -1,0 +1,131 @@
+// Memory for records: size classes of 8-byte steps, so that a 56-byte record costs 56 bytes.
+//
+// A Cache belongs to one thread and serves nearly every call without touching shared memory: it
+// keeps a short stack of free handles per class and a piece of a fresh span. Caches trade stacks
+// with the shared pool in halves, under a short mutex. Free records are kept as handles in arrays,
+// never as links inside the dead records: giving one back does not touch its cache line.
+//
+// A span whose records are all in the pool goes back to the region, so that memory of one class can
+// serve another. Records larger than large_bytes take spans of their own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/region.hpp"
+#include "engine/slot.hpp"
+
+namespace semel::engine {
+
+class Arena {
+ public:
+  static constexpr unsigned class_count = 61;
+  static constexpr std::size_t large_bytes = 32 * 1024;
+
+  class Cache;
+
+  explicit Arena(Region& region);
+
+  /// The class that serves `bytes` (1..large_bytes).
+  [[nodiscard]] static constexpr unsigned class_of(std::size_t bytes) noexcept;
+  [[nodiscard]] static constexpr std::size_t class_bytes(unsigned size_class) noexcept;
+  /// What a record of `bytes` takes from the limit.
+  [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes) noexcept;
+
+ private:
+  friend class Cache;
+
+  /// Per span of 64 KiB: what it serves and how much of it is in the pool.
+  struct SpanInfo {
+    std::uint8_t size_class = 0;
+    std::uint16_t pooled = 0;  // guarded by the class's pool mutex
+    std::uint32_t run = 0;     // spans of a large record
+  };
+  struct Pool {
+    std::mutex mutex;
+    std::deque<Handle> free;
+    std::uint32_t full_spans = 0;  // spans all of whose records are in `free`
+  };
+
+  [[nodiscard]] static std::uint16_t capacity(unsigned size_class) noexcept {
+    return static_cast<std::uint16_t>(Region::span_bytes / class_bytes(size_class));
+  }
+  /// Moves up to `count` handles out of the pool.
+  std::size_t pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait);
+  void push(unsigned size_class, const Handle* from, std::size_t count);
+  void purge(Pool& pool, unsigned size_class);
+  [[nodiscard]] bool purge_all();
+
+  Region& region_;
+  std::unique_ptr<SpanInfo[]> spans_;
+  std::array<Pool, class_count> pools_;
+};
+
+/// One thread's share. Not thread-safe; may be handed from thread to thread.
+class Arena::Cache {
+ public:
+  explicit Cache(Arena& arena) noexcept : arena_(arena) {}
+  ~Cache();
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  /// 0: the memory limit is reached. A replacement may use the region's reserve.
+  [[nodiscard]] Handle allocate(std::size_t bytes, Region::Use use);
+  void free(Handle handle) noexcept;
+  /// Gives all free handles to the pool.
+  void flush() noexcept;
+
+ private:
+  static constexpr std::size_t stack_max = 64;
+  struct Stack {
+    std::size_t count = 0;
+    std::array<Handle, stack_max> items;
+  };
+  struct Fresh {  // the part of a span that was never handed out
+    Handle next = 0;
+    std::uint32_t left = 0;
+  };
+
+  [[nodiscard]] Handle refill(unsigned size_class, Region::Use use);
+  [[nodiscard]] Handle allocate_large(std::size_t bytes, Region::Use use);
+  [[nodiscard]] Stack& stack(unsigned size_class);
+
+  Arena& arena_;
+  std::array<std::unique_ptr<Stack>, class_count> stacks_;
+  std::array<Fresh, class_count> fresh_;
+};
+
+constexpr unsigned Arena::class_of(std::size_t bytes) noexcept {
+  if (bytes <= 256) return static_cast<unsigned>((bytes + 7) / 8);  // 1..32
+  // Four classes for each doubling: 320, 384, 448, 512, 640, ..
+  const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(bytes - 1));
+  const auto quarter = static_cast<unsigned>((bytes - 1) >> (power - 2)) & 3U;
+  return 33 + (power - 8) * 4 + quarter;
+}
+
+constexpr std::size_t Arena::class_bytes(unsigned size_class) noexcept {
+  if (size_class <= 32) return std::size_t{size_class} * 8;
+  const unsigned power = (size_class - 33) / 4 + 8;
+  const unsigned quarter = (size_class - 33) % 4;
+  return (std::size_t{5} + quarter) << (power - 2);
+}
+
+constexpr std::size_t Arena::rounded(std::size_t bytes) noexcept {
+  if (bytes <= large_bytes) return class_bytes(class_of(bytes));
+  return (bytes + Region::span_bytes - 1) / Region::span_bytes * Region::span_bytes;
+}
+
+static_assert(Arena::class_of(256) == 32 && Arena::class_bytes(32) == 256);
+static_assert(Arena::class_of(257) == 33 && Arena::class_bytes(33) == 320);
+static_assert(Arena::class_of(320) == 33 && Arena::class_of(321) == 34);
+static_assert(Arena::class_of(512) == 36 && Arena::class_bytes(36) == 512);
+static_assert(Arena::class_of(Arena::large_bytes) == Arena::class_count - 1);
+static_assert(Arena::class_bytes(Arena::class_count - 1) == Arena::large_bytes);
+
+}  // namespace semel::engine

@@ -1,0 +1,61 @@
+// A claim record as the bytes of a table record of Kind::claim.
+//
+// In memory only: the format has no version, because these bytes never reach a disk (a Mutation
+// carries the ClaimRecord). Little-endian. What a record does not have costs no bytes:
+//
+//   0  u8 state | u8 flags | u8 owner_bytes | u8 fingerprint algorithm | u32 attempts
+//   8  u64 epoch
+//   16 u64 each, as flagged: lease_until, result_until, unique_until, session
+//   .. 16 bytes each: fingerprint digest (algorithm != 0), claim_id, result_digest (as flagged)
+//   .. owner, then the result up to the end
+//
+// A held claim without extras takes 32 bytes, a finished one 32 bytes and its result.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "semel/claim.hpp"
+
+namespace semel::engine {
+
+/// Where a decision builds the bytes it stores. Small records need no allocation.
+class Scratch {
+ public:
+  static constexpr std::size_t inline_bytes = 256;
+
+  Scratch() noexcept {}  // not `= default`: value-initialising would clear the buffer on each call
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  /// Room for `bytes`. What an earlier call returned is gone.
+  [[nodiscard]] char* reserve(std::size_t bytes) {
+    if (bytes <= inline_bytes) return buffer_;
+    if (bytes > heap_bytes_) {
+      heap_ = std::make_unique_for_overwrite<char[]>(bytes);
+      heap_bytes_ = bytes;
+    }
+    return heap_.get();
+  }
+
+ private:
+  char buffer_[inline_bytes];
+  std::unique_ptr<char[]> heap_;
+  std::size_t heap_bytes_ = 0;
+};
+
+/// Bytes of encode() beyond the result, at most: what a claim may add to Options::value_bytes_max.
+inline constexpr std::size_t claim_overhead_max = 16 + 4 * 8 + 3 * 16 + limits::owner_label_max;
+static_assert(claim_overhead_max <= Scratch::inline_bytes);
+
+/// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
+/// in `scratch`. A zero time, session or digest is not stored: zero is what decode() gives back.
+[[nodiscard]] Bytes encode(const ClaimRecord& record, Scratch& scratch);
+
+/// Reads what encode() wrote; owner and result point into `bytes`. False: not a claim's bytes.
+[[nodiscard]] bool decode(Bytes bytes, ClaimRecord& record) noexcept;
+
+/// The session of an encoded record alone; 0 if it has none.
+[[nodiscard]] SessionId session_of(Bytes bytes) noexcept;
+
+}  // namespace semel::engine

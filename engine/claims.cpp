@@ -1,0 +1,560 @@
+// The facade of semel/claims.hpp: builds the table key, runs the claim machine inside one update of
+// the core, and tells the waiters afterwards.
+#include "semel/claims.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/claim_machine.hpp"
+#include "engine/engine_impl.hpp"
+#include "engine/section.hpp"
+
+namespace semel {
+namespace {
+
+using engine::ClaimFacts;
+using engine::Core;
+using engine::Count;
+using engine::Decision;
+using engine::OwnerVerb;
+using engine::RecordView;
+using engine::Scratch;
+
+/// "name:key", without an allocation for ordinary keys.
+class TableKey {
+ public:
+  TableKey() noexcept {}  // not `= default`: the buffer need not be cleared
+  TableKey(Bytes prefix, Bytes key) { join(prefix, key); }
+  TableKey(const TableKey&) = delete;
+  TableKey& operator=(const TableKey&) = delete;
+
+  void join(Bytes prefix, Bytes key) {
+    const std::size_t size = prefix.size() + key.size();
+    char* to = buffer_;
+    if (size > sizeof buffer_) {
+      heap_.resize(size);
+      to = heap_.data();
+    }
+    std::memcpy(to, prefix.data(), prefix.size());
+    if (!key.empty()) std::memcpy(to + prefix.size(), key.data(), key.size());
+    bytes_ = {to, size};
+  }
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+
+ private:
+  char buffer_[256];
+  std::string heap_;
+  Bytes bytes_;
+};
+
+/// What a call needs to know besides its request; the policy is read once, so that all of a call
+/// follows one policy.
+struct Context {
+  Context(Engine& engine, const Claims::Namespace& names, Timestamp when)
+      : impl(engine.impl()), policy(names.policy()), prefix(names.prefix()), now(when) {}
+  Context(Engine& engine, const Claims::Namespace& names)
+      : Context(engine, names, engine.impl().clock().now()) {}
+
+  [[nodiscard]] bool owner_dead(const RecordView* live) const {
+    return live != nullptr && live->kind == Kind::claim &&
+           impl.sessions().is_closed(engine::session_of(live->value));
+  }
+  /// An update of one key outside of sections and groups.
+  [[nodiscard]] auto single(Bytes table_key) const {
+    return [this, table_key](auto&& decide, Version& version) {
+      return impl.core().update(policy.db, table_key, now, decide, version);
+    };
+  }
+
+  Engine::Impl& impl;
+  const Policy& policy;
+  Bytes prefix;
+  Timestamp now;
+};
+
+// --- claim --------------------------------------------------------------------------------------
+
+void refuse(ClaimOutcome& outcome, ErrorCode why) {
+  outcome = {};
+  outcome.error = why;
+}
+
+[[nodiscard]] ErrorCode check(const ClaimRequest& request) noexcept {
+  return request.key.empty() ? ErrorCode::key_empty : engine::check_claim(request);
+}
+
+/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only.
+template <class Update>
+void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& facts,
+               ClaimOutcome& outcome, Update&& update, bool commit = true) {
+  if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
+  const Policy& policy = context.policy;
+  facts.now = context.now;
+  facts.session = request.session.value_or(context.impl.sessions().own());
+  if (policy.window != Millis{0} && request.first_sent_unix_ms) {
+    facts.unix_now = context.impl.clock().unix_ms();
+  }
+  Scratch scratch;
+  Version version = 0;
+  const ErrorCode error = update(
+      [&](const RecordView* live, Version candidate) -> Decision {
+        facts.candidate = candidate;
+        facts.owner_dead = context.owner_dead(live);
+        const Decision decision =
+            engine::decide_claim(live, request, policy, facts, outcome, scratch);
+        return commit ? decision : Decision{};
+      },
+      version);
+  if (error != ErrorCode::ok) [[unlikely]] {
+    refuse(outcome, error);
+    if (error == ErrorCode::memory_full && policy.fail_open) {
+      outcome.answer = ClaimAnswer::unprotected;
+      outcome.error = ErrorCode::ok;
+    }
+    return;
+  }
+  outcome.version = version;
+}
+
+void count(Engine::Impl& impl, const ClaimOutcome& outcome) {
+  switch (outcome.answer) {
+    case ClaimAnswer::granted:
+      impl.thread_stats().bump(Count::claims_granted);
+      if (outcome.takeover) impl.thread_stats().bump(Count::takeovers);
+      break;
+    case ClaimAnswer::in_flight:
+    case ClaimAnswer::replay:
+    case ClaimAnswer::kept_failure:
+      impl.thread_stats().bump(Count::claims_duplicate);
+      break;
+    default:
+      break;
+  }
+}
+
+/// How the wait queue asks for a waiter. An in_flight is not counted: it is asked again and again.
+ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
+  const Context context{*call.engine, *call.names};
+  ClaimOutcome outcome;
+  ClaimFacts facts;
+  run_claim(context, call.request, facts, outcome, context.single(call.table_key));
+  if (outcome.answer != ClaimAnswer::in_flight) count(context.impl, outcome);
+  seen = {.now = context.now, .held_until = facts.held_until, .held_session = facts.held_session};
+  return outcome;
+}
+
+// --- owner calls --------------------------------------------------------------------------------
+
+[[nodiscard]] ErrorCode check(const Context& context, OwnerVerb verb, const OwnerCall& call) {
+  if (call.key.empty()) return ErrorCode::key_empty;
+  if (call.payload.size() > context.impl.core().options().value_bytes_max) {
+    return ErrorCode::value_too_long;
+  }
+  return engine::check_owner(verb, call);
+}
+
+template <class Update>
+void run_owner(const Context& context, OwnerVerb verb, const OwnerCall& call, OwnerOutcome& outcome,
+               Update&& update) {
+  ClaimFacts facts;
+  facts.now = context.now;
+  Scratch scratch;
+  Version version = 0;
+  ErrorCode error = check(context, verb, call);
+  if (error == ErrorCode::ok) {
+    error = update(
+        [&](const RecordView* live, Version) {
+          facts.owner_dead = context.owner_dead(live);
+          return engine::decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
+        },
+        version);
+  }
+  if (error != ErrorCode::ok) [[unlikely]] {
+    outcome = {};
+    outcome.answer = OwnerAnswer::refused;
+    outcome.error = error;
+    return;
+  }
+  outcome.version = version;
+  if (outcome.answer == OwnerAnswer::stale_owner) {
+    context.impl.thread_stats().bump(Count::stale_owners);
+  }
+}
+
+/// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
+void tell_waiters(const Context& context, Bytes table_key) {
+  engine::WaitQueue& queue = context.impl.wait_queue();
+  if (queue.has_waiters()) [[unlikely]]
+    queue.changed(context.policy.db, table_key);
+}
+
+[[nodiscard]] OwnerOutcome owner_call(Engine& engine, const Claims::Namespace& names,
+                                      OwnerVerb verb, const OwnerCall& call) {
+  const Context context{engine, names};
+  const TableKey key{context.prefix, call.key};
+  OwnerOutcome outcome;
+  run_owner(context, verb, call, outcome, context.single(key.bytes()));
+  if (outcome.answer == OwnerAnswer::ok && verb != OwnerVerb::renew) {
+    tell_waiters(context, key.bytes());
+  }
+  return outcome;
+}
+
+[[nodiscard]] Error key_error(ErrorCode code, Bytes key) {
+  return {code, "key of " + std::to_string(key.size()) + " bytes"};
+}
+
+// --- batches ------------------------------------------------------------------------------------
+
+/// Finds repeated keys of a batch: open addressing over the engine's own keyed hash, so that
+/// chosen keys cannot make it slow.
+class FoldTable {
+ public:
+  FoldTable(Core& core, std::span<const ClaimRequest> requests) : core_(core), requests_(requests) {
+    std::size_t slots = small_.size();
+    while (slots < requests.size() * 2) slots *= 2;
+    if (slots > small_.size()) large_.resize(slots);
+    slots_ = slots > small_.size() ? std::span<std::uint32_t>{large_} : std::span{small_};
+  }
+  FoldTable(const FoldTable&) = delete;
+  FoldTable& operator=(const FoldTable&) = delete;
+
+  /// The first request with the key of request `index`; none if that is `index` itself.
+  [[nodiscard]] std::optional<std::size_t> first_of(std::size_t index) noexcept {
+    const Bytes key = requests_[index].key;
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = core_.hash_of(0, key).bits & mask;; at = (at + 1) & mask) {
+      if (slots_[at] == 0) {
+        slots_[at] = static_cast<std::uint32_t>(index + 1);
+        return std::nullopt;
+      }
+      const std::size_t first = slots_[at] - 1;
+      if (requests_[first].key == key) return first;
+    }
+  }
+
+ private:
+  Core& core_;
+  std::span<const ClaimRequest> requests_;
+  std::span<std::uint32_t> slots_;  // index + 1; 0: free
+  std::array<std::uint32_t, 64> small_{};
+  std::vector<std::uint32_t> large_;
+};
+
+/// A batch that is too long is refused as a whole.
+[[nodiscard]] bool refuse_batch(std::size_t size, std::span<ClaimOutcome> outcomes) {
+  if (size <= limits::batch_max) return false;
+  for (ClaimOutcome& outcome : outcomes) refuse(outcome, ErrorCode::too_many_keys);
+  return true;
+}
+
+[[nodiscard]] bool is_granted(const ClaimOutcome& outcome) noexcept {
+  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+}
+
+/// claim_all inside its section, in two passes: what would the answers be, then the grants.
+class ClaimAll {
+ public:
+  ClaimAll(const Context& context, Section& section, std::span<const ClaimRequest> requests,
+           const std::vector<std::string>& keys, std::span<ClaimOutcome> outcomes)
+      : context_(context),
+        section_(section.impl()),
+        requests_(requests),
+        keys_(keys),
+        outcomes_(outcomes) {}
+
+  [[nodiscard]] bool run() {
+    FoldTable folds{context_.impl.core(), requests_};
+    bool all = true;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      claim(i, false);
+      outcomes_[i].folded_onto = folds.first_of(i);
+      all = all && is_granted(outcomes_[i]);
+      bytes += keys_[i].size() + engine::claim_overhead_max;
+    }
+    if (!all) return give_up();
+    if (const ErrorCode full = section_.reserve(bytes, requests_.size()); full != ErrorCode::ok) {
+      return fail(full);
+    }
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const std::optional<std::size_t> first = outcomes_[i].folded_onto;
+      if (first) {
+        outcomes_[i] = outcomes_[*first];
+        outcomes_[i].folded_onto = first;
+        continue;
+      }
+      claim(i, true);
+      if (!is_granted(outcomes_[i])) {
+        undo(i);
+        return fail(outcomes_[i].error);
+      }
+    }
+    return true;
+  }
+
+ private:
+  void claim(std::size_t i, bool commit) {
+    ClaimFacts facts;
+    run_claim(
+        context_, requests_[i], facts, outcomes_[i],
+        [&](auto&& decide, Version& version) {
+          return section_.update(context_.policy.db, keys_[i], decide, version);
+        },
+        commit);
+  }
+  /// Nothing was changed: who would have been granted has no epoch.
+  bool give_up() noexcept {
+    for (ClaimOutcome& outcome : outcomes_) {
+      if (outcome.answer == ClaimAnswer::granted) outcome.epoch = 0;
+    }
+    return false;
+  }
+  bool fail(ErrorCode why) {
+    for (ClaimOutcome& outcome : outcomes_) {
+      refuse(outcome, why);
+      if (why != ErrorCode::memory_full || !context_.policy.fail_open) continue;
+      outcome.answer = ClaimAnswer::unprotected;
+      outcome.error = ErrorCode::ok;
+    }
+    return false;
+  }
+  /// A journal that stops in the middle: the grants so far go. A record that was taken over goes
+  /// with them and with it its attempts; its owner had lost it already.
+  void undo(std::size_t end) {
+    for (std::size_t i = 0; i < end; ++i) {
+      if (outcomes_[i].folded_onto || outcomes_[i].answer != ClaimAnswer::granted) continue;
+      Version version = 0;
+      static_cast<void>(section_.update(  // if this fails too, the lease ends the grant
+          context_.policy.db, keys_[i],
+          [](const RecordView*, Version) {
+            return Decision{.action = engine::Action::erase, .kind = Kind::claim, .value = {}};
+          },
+          version));
+    }
+  }
+
+  const Context& context_;
+  Section::Impl& section_;
+  std::span<const ClaimRequest> requests_;
+  const std::vector<std::string>& keys_;
+  std::span<ClaimOutcome> outcomes_;
+};
+
+}  // namespace
+
+ClaimOutcome Claims::claim(const ClaimRequest& request) {
+  const Context context{*engine_, *names_};
+  const TableKey key{context.prefix, request.key};
+  ClaimOutcome outcome;
+  ClaimFacts facts;
+  run_claim(context, request, facts, outcome, context.single(key.bytes()));
+  count(context.impl, outcome);
+  return outcome;
+}
+
+OwnerOutcome Claims::complete(const OwnerCall& call) {
+  return owner_call(*engine_, *names_, OwnerVerb::complete, call);
+}
+OwnerOutcome Claims::fail(const OwnerCall& call) {
+  return owner_call(*engine_, *names_, OwnerVerb::fail, call);
+}
+OwnerOutcome Claims::renew(const OwnerCall& call) {
+  return owner_call(*engine_, *names_, OwnerVerb::renew, call);
+}
+OwnerOutcome Claims::release(const OwnerCall& call) {
+  return owner_call(*engine_, *names_, OwnerVerb::release, call);
+}
+
+Result<ClaimView> Claims::get(Bytes key) {
+  if (key.empty()) return key_error(ErrorCode::key_empty, key);
+  const Context context{*engine_, *names_};
+  const TableKey table_key{context.prefix, key};
+  ClaimView view;
+  ErrorCode found = ErrorCode::ok;
+  Version version = 0;
+  const ErrorCode error = context.single(table_key.bytes())(
+      [&](const RecordView* live, Version) {
+        const ClaimFacts facts{.now = context.now, .owner_dead = context.owner_dead(live)};
+        found = engine::view_claim(live, context.policy, facts, view);
+        return Decision{};
+      },
+      version);
+  if (error != ErrorCode::ok) return key_error(error, key);
+  if (found != ErrorCode::ok) return key_error(found, key);
+  return view;
+}
+
+void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
+  if (refuse_batch(requests.size(), outcomes)) return;
+  const std::size_t total = std::min(requests.size(), outcomes.size());
+  const Context context{*engine_, *names_};
+  FoldTable folds{context.impl.core(), requests};
+  std::array<TableKey, Core::group_max> keys;
+  for (std::size_t start = 0; start < total; start += Core::group_max) {
+    const std::size_t size = std::min(Core::group_max, total - start);
+    for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, requests[start + i].key);
+    context.impl.core().update_group(
+        size, context.now,
+        [&](std::size_t i) {
+          return KeyRef{context.policy.db, keys[i].bytes()};
+        },
+        [&](std::size_t i, auto&& update) {
+          // A repeated key meets the record its first request has just left: that is the fold.
+          ClaimFacts facts;
+          ClaimOutcome& outcome = outcomes[start + i];
+          run_claim(context, requests[start + i], facts, outcome, update);
+          outcome.folded_onto = folds.first_of(start + i);
+          count(context.impl, outcome);
+        });
+  }
+}
+
+void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> outcomes) {
+  if (calls.size() > limits::batch_max) {
+    for (OwnerOutcome& outcome : outcomes) {
+      outcome = {};
+      outcome.answer = OwnerAnswer::refused;
+      outcome.error = ErrorCode::too_many_keys;
+    }
+    return;
+  }
+  const std::size_t total = std::min(calls.size(), outcomes.size());
+  const Context context{*engine_, *names_};
+  std::array<TableKey, Core::group_max> keys;
+  for (std::size_t start = 0; start < total; start += Core::group_max) {
+    const std::size_t size = std::min(Core::group_max, total - start);
+    for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, calls[start + i].key);
+    context.impl.core().update_group(
+        size, context.now,
+        [&](std::size_t i) {
+          return KeyRef{context.policy.db, keys[i].bytes()};
+        },
+        [&](std::size_t i, auto&& update) {
+          run_owner(context, OwnerVerb::complete, calls[start + i], outcomes[start + i], update);
+        });
+    // After the group: a callback may take its time, and may call the engine.
+    for (std::size_t i = 0; i < size; ++i) {
+      if (outcomes[start + i].answer == OwnerAnswer::ok) tell_waiters(context, keys[i].bytes());
+    }
+  }
+}
+
+bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
+  if (refuse_batch(requests.size(), outcomes)) return false;
+  requests = requests.first(std::min(requests.size(), outcomes.size()));
+  outcomes = outcomes.first(requests.size());
+  if (requests.empty()) return true;
+  const Policy& policy = names_->policy();
+  std::vector<std::string> keys;
+  std::vector<KeyRef> refs;
+  keys.reserve(requests.size());
+  refs.reserve(requests.size());
+  for (const ClaimRequest& request : requests) {
+    keys.emplace_back(names_->prefix()).append(request.key);
+    refs.push_back({policy.db, keys.back()});
+  }
+  bool all = false;
+  {
+    Result<Section> section = engine_->section(refs);
+    if (!section) {
+      for (ClaimOutcome& outcome : outcomes) refuse(outcome, section.error().code);
+      return false;
+    }
+    const Context context{*engine_, *names_, section->now()};
+    all = ClaimAll{context, *section, requests, keys, outcomes}.run();
+  }
+  for (const ClaimOutcome& outcome : outcomes) {
+    if (all || outcome.answer != ClaimAnswer::granted) count(engine_->impl(), outcome);
+  }
+  return all;
+}
+
+// --- waiting ------------------------------------------------------------------------------------
+
+namespace {
+
+[[nodiscard]] engine::WaitCall wait_call(Engine& engine, const Claims::Namespace& names,
+                                         const ClaimRequest& request, Timestamp deadline,
+                                         const TableKey& key) {
+  return {.attempt = attempt,
+          .engine = &engine,
+          .names = &names,
+          .request = request,
+          .table_key = key.bytes(),
+          .db = names.policy().db,
+          .deadline = deadline};
+}
+
+}  // namespace
+
+ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline) {
+  const TableKey key{names_->prefix(), request.key};
+  Engine::Impl& impl = engine_->impl();
+  return impl.wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key), impl.clock());
+}
+
+void Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done) {
+  // `this` may lie in a coroutine that `done` ends, so it is not touched after that.
+  const TableKey key{names_->prefix(), request.key};
+  engine_->impl().wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key),
+                                    std::move(done));
+}
+
+ClaimWait Claims::claim_or_wait_async(const ClaimRequest& request, Timestamp deadline) {
+  return ClaimWait{*this, request, deadline};
+}
+
+// --- operators ----------------------------------------------------------------------------------
+
+namespace {
+
+template <class Decide>
+[[nodiscard]] Result<bool> operator_call(const Context& context, Bytes key, Decide&& decide) {
+  if (key.empty()) return key_error(ErrorCode::key_empty, key);
+  const TableKey table_key{context.prefix, key};
+  engine::OperatorOutcome outcome;
+  Version version = 0;
+  const ErrorCode error = context.single(table_key.bytes())(
+      [&](const RecordView* live, Version) { return decide(live, outcome); }, version);
+  if (error != ErrorCode::ok) return key_error(error, key);
+  if (outcome.error != ErrorCode::ok) return key_error(outcome.error, key);
+  if (outcome.found) tell_waiters(context, table_key.bytes());
+  return outcome.found;
+}
+
+}  // namespace
+
+Result<bool> Claims::forget(Bytes key) {
+  return operator_call({*engine_, *names_}, key,
+                       [](const RecordView* live, engine::OperatorOutcome& outcome) {
+                         return engine::decide_forget(live, outcome);
+                       });
+}
+
+Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
+  const Context context{*engine_, *names_};
+  const std::size_t limit = context.impl.core().options().value_bytes_max;
+  if (result.size() > limit) {
+    return Error{ErrorCode::value_too_long,
+                 std::to_string(result.size()) + " bytes, limit " + std::to_string(limit)};
+  }
+  Scratch scratch;
+  return operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& outcome) {
+    return engine::decide_resolve(live, resolution, result, context.policy, context.now, outcome,
+                                  scratch);
+  });
+}
+
+const Policy& Claims::policy() const noexcept {
+  return names_->policy();
+}
+Bytes Claims::name() const noexcept {
+  return names_->name();
+}
+
+}  // namespace semel

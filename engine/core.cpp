@@ -1,0 +1,284 @@
+#include "engine/core.hpp"
+
+#define XXH_INLINE_ALL
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "engine/claim_machine.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+constexpr std::size_t directory_bytes = (std::size_t{1} << depth_max) * sizeof(std::uint64_t);
+
+/// Shards grow at different moments, or the whole table would be half empty at the same time:
+/// shard s has 2^(s / count) times the lines of shard 0, rounded up to a prime (table.hpp).
+std::uint32_t line_count_of(unsigned shard, unsigned shard_count) noexcept {
+  constexpr double smallest = 257;
+  const auto is_prime = [](std::uint32_t number) {
+    for (std::uint32_t divisor = 2; divisor * divisor <= number; ++divisor) {
+      if (number % divisor == 0) return false;
+    }
+    return true;
+  };
+  auto count = static_cast<std::uint32_t>(
+      std::lround(smallest * std::exp2(static_cast<double>(shard) / shard_count)));
+  while (!is_prime(count)) ++count;
+  return count;
+}
+
+void fill_secret(std::span<unsigned char> secret, std::optional<std::uint64_t> seed) noexcept {
+  if (seed) {
+    std::uint64_t state = *seed;
+    for (unsigned char& byte : secret) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      byte = static_cast<unsigned char>(state >> 56);
+    }
+    return;
+  }
+  // A short read of 192 bytes cannot happen once the pool is up (getrandom(2)).
+  while (getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
+  }
+}
+
+}  // namespace
+
+Core::Core(const Options& options, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      reserved_(region_.reserve(options.memory_bytes)),
+      arena_(region_),
+      versions_(options.first_version),
+      threads_(arena_, *this) {
+  fill_secret(secret_, options.hash_seed);
+}
+
+Core::~Core() {
+  if (directories_ != nullptr) munmap(directories_, directory_bytes * shards_.size());
+}
+
+Status Core::start() {
+  const std::string limit = std::to_string(options_.memory_bytes) + " bytes";
+  if (!reserved_) return Error{ErrorCode::out_of_address_space, limit};
+  const unsigned count = options_.shard_count;
+  void* memory = mmap(nullptr, directory_bytes * count, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return Error{ErrorCode::out_of_address_space, "table directory"};
+  directories_ = static_cast<ShardTable::Word*>(memory);
+  shard_mask_ = count - 1;
+  for (unsigned i = 0; i < count; ++i) {
+    ShardTable::Word* const directory = directories_ + (std::size_t{i} << depth_max);
+    shards_.push_back(
+        std::make_unique<Shard>(region_, threads_, line_count_of(i, count), directory));
+    if (!shards_.back()->table.start()) {
+      return Error{ErrorCode::bad_option, "memory_bytes = " + limit + ": holds no table of " +
+                                              std::to_string(count) + " shards"};
+    }
+  }
+  wheel_ = std::make_unique<TtlWheel>(region_, clock_.now());
+  return Done{};
+}
+
+void Core::reuse_segment(void* segment) noexcept {
+  static_cast<ShardTable::Segment*>(segment)->source->release_segment(segment);
+}
+
+HashBits Core::hash_of(std::uint8_t db, Bytes key) const noexcept {
+  const std::uint64_t hash =
+      XXH3_64bits_withSecret(key.data(), key.size(), secret_, sizeof secret_);
+  return HashBits::of(hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U));
+}
+
+Timestamp Core::wake_of(const Entry& entry) const noexcept {
+  if (entry.kind() != Kind::claim) return entry.due();
+  ClaimRecord claim;
+  if (!decode(entry.value(), claim) || claim.state != ClaimState::done || claim.result_expired) {
+    return entry.due();
+  }
+  return claim.result.empty() ? entry.due() : std::min(entry.due(), claim.result_until);
+}
+
+void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
+                           const Probe& probe) {
+  context.bump(Count::lost_races);
+  if (!ShardTable::is_frozen(probe)) return;
+  // Without memory for a copy of our own, the thread that froze the segment has it: let it run.
+  if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
+}
+
+void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
+                     const Entry* fresh, Timestamp wake) {
+  Timestamp old_wake = no_end;
+  if (old != nullptr) {
+    old_wake = wake_of(*old);
+    if (!old_was_live && !is_grave(*old)) {
+      context.bump(Count::expired);
+      for (const auto& [handle, sink] : expired_sinks) {
+        sink({old->kind(), shown_db(old->db()), old->key()});
+      }
+    }
+    if (!is_grave(*old)) ThreadContext::add(context.db_records[old->db()], ~std::uint64_t{0});
+    context.bump(Count::records, ~std::uint64_t{0});
+    if (old->due() != no_end) context.bump(Count::records_with_ttl, ~std::uint64_t{0});
+    context.bump(Count::bytes_records, ~std::uint64_t{0} * Arena::rounded(old->bytes()));
+  }
+  if (fresh != nullptr) {
+    if (!is_grave(*fresh)) ThreadContext::add(context.db_records[fresh->db()], 1);
+    context.bump(Count::records);
+    if (fresh->due() != no_end) context.bump(Count::records_with_ttl);
+    context.bump(Count::bytes_records, Arena::rounded(fresh->bytes()));
+  }
+  if (old_wake != no_end && old_wake != wake && old_was_live) context.bump(Count::ended_early);
+  if (wake != no_end && (wake != old_wake || !old_was_live)) {
+    context.bump(Count::timers_logged);
+    if (context.timers.push({hash.bits, wake})) context.drain_due = true;
+  }
+  if (old != nullptr) retire(context, *old);
+}
+
+void Core::retire(ThreadContext& context, const Entry& old) {
+  const Handle handle = region_.handle_of(&old);
+  // mo: acquire [core.snapshot]: set inside a section, so it cannot change under an operation.
+  const Version cut = snapshot_cut.load(std::memory_order_acquire);
+  if (old.version() < cut) [[unlikely]] {
+    const std::lock_guard lock{preserved_mutex};
+    preserved.push_back(handle);
+    return;
+  }
+  threads_.retire_record(context, handle, Arena::rounded(old.bytes()));
+}
+
+void Core::tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink) {
+  if (options_.journal == nullptr) return;
+  Mutation mutation;
+  fill_mutation(mutation, key_holder);
+  mutation.version = version;
+  if (fresh == nullptr) {
+    mutation.type = Mutation::Type::erase;
+    mutation.value = {};
+    mutation.claim.reset();
+    mutation.due = no_end;
+  }
+  if (sink != nullptr) {
+    sink->add(mutation);
+  } else {
+    static_cast<void>(options_.journal->append({&mutation, 1}));  // nobody waits for this level
+  }
+}
+
+void Core::fill_mutation(Mutation& mutation, const Entry& entry) noexcept {
+  mutation.type = Mutation::Type::put;
+  mutation.kind = entry.kind();
+  mutation.db = entry.db();
+  mutation.version = entry.version();
+  mutation.due = entry.due();
+  mutation.key = entry.key();
+  mutation.value = {};
+  mutation.claim.reset();
+  if (entry.kind() == Kind::string) {
+    mutation.value = entry.value();
+  } else {
+    static_cast<void>(decode(entry.value(), mutation.claim.emplace()));  // we wrote these bytes
+  }
+}
+
+void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
+  const Entry& old = entry(seen);
+  // Nobody else is inside, so no segment is frozen and no word changes under us.
+  if (!ShardTable::bury(word, seen, old.version())) return;
+  committed(threads_.context(), HashBits{}, &old, true, nullptr, no_end);
+}
+
+ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end) {
+  if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
+  ThreadContext& own = threads_.context();
+  const HashBits hash = hash_of(mutation.db, mutation.key);
+  Shard& shard = shard_of(hash);
+  Scratch scratch;
+  const bool erase = mutation.type == Mutation::Type::erase || mutation.due <= now;
+  // A grave is a record that is dead from the start; the wheel removes it at grave_end.
+  Bytes value = mutation.claim && !erase ? encode(*mutation.claim, scratch) : mutation.value;
+  if (erase) value = {};
+  if (value.size() > options_.value_bytes_max + value_overhead_max)
+    return ErrorCode::value_too_long;
+  const Entry::Header header{mutation.kind, mutation.db, erase ? Timestamp{} : mutation.due,
+                             mutation.version};
+  Operation operation{*this, own};
+  operation.admit(shard);
+  for (;;) {
+    const Probe probe = shard.table.find(
+        hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });
+    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
+    if (old != nullptr && old->version() >= mutation.version) return ErrorCode::ok;
+    if (probe.state == Probe::State::full) {
+      if (!shard.table.grow(hash, probe.segment)) return refuse(own);
+      continue;
+    }
+    const Handle handle =
+        own.cache.allocate(Entry::bytes(mutation.key.size(), value.size()), Region::Use::record);
+    if (handle == 0) return refuse(own);
+    Entry* const fresh = static_cast<Entry*>(region_.at(handle));
+    Entry::write(fresh, header, mutation.key, value);
+    if (shard.table.publish(probe, handle)) {
+      committed(own, hash, old, true, fresh, erase ? grave_end : wake_of(*fresh));
+      return ErrorCode::ok;
+    }
+    own.cache.free(handle);
+    after_lost_race(own, shard, hash, probe);
+  }
+}
+
+// --- sections --------------------------------------------------------------------------------
+
+void Core::begin_section(std::uint64_t mask) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    shards_[i]->section_mutex.lock();
+    // mo: seq_cst [core.section]: before the barrier in wait_for_others().
+    shards_[i]->section.store(1, std::memory_order_seq_cst);
+  }
+  threads_.wait_for_others(threads_.context());
+}
+
+void Core::end_section(std::uint64_t mask) {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    // mo: release [core.section]
+    shards_[i]->section.store(0, std::memory_order_release);
+    shards_[i]->section.notify_all();
+    shards_[i]->section_mutex.unlock();
+  }
+}
+
+Version Core::fence_versions() noexcept {
+  // Nobody is inside an operation, so the other threads' fields may be written; they see it when
+  // they are let in again.
+  threads_.for_each([](ThreadContext& context) { context.version_next = context.version_end = 0; });
+  // mo: relaxed [core.version]
+  return versions_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Core::raise_versions(Version above) noexcept {
+  // mo: relaxed [core.version]: only growth is asked of it.
+  Version seen = versions_.load(std::memory_order_relaxed);
+  while (seen <= above &&
+         !versions_.compare_exchange_weak(seen, above + 1, std::memory_order_relaxed,
+                                          std::memory_order_relaxed)) {
+  }
+}
+
+std::uint8_t Core::shown_db(std::uint8_t stored) const noexcept {
+  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
+    if (stored_db(db) == stored) return db;
+  }
+  return stored;
+}
+
+}  // namespace semel::engine

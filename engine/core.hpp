@@ -1,0 +1,409 @@
+// The heart: one atomic read-decide-commit step on one key, over table, arena, wheel and journal.
+//
+// Data flow of an operation: hash -> shard -> find -> decide (a pure function) -> one
+// compare-and-set -> timer, counters, Mutation. If the compare-and-set loses, find and decide
+// again.
+//
+// Concurrency
+//   [core.section]  a shard's section flag. Set by a Section before its membarrier, read by every
+//                   operation after its announcement: one of the two sees the other. Cleared with
+//                   release, read with acquire: what the section did is visible afterwards.
+//   [core.version]  the source of version blocks; only uniqueness and growth are asked of it.
+//   [core.snapshot] see snapshot.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "engine/arena.hpp"
+#include "engine/claim_codec.hpp"
+#include "engine/entry.hpp"
+#include "engine/record.hpp"
+#include "engine/region.hpp"
+#include "engine/segment_pool.hpp"
+#include "engine/table.hpp"
+#include "engine/threads.hpp"
+#include "engine/ttl_wheel.hpp"
+#include "semel/engine.hpp"
+
+namespace semel::engine {
+
+/// Takes the mutations of an atomic section, which leave as one group.
+class MutationSink {
+ public:
+  virtual ~MutationSink() = default;
+  virtual void add(const Mutation& mutation) = 0;
+};
+
+class Core final : public SegmentSink {
+ public:
+  struct StdSync {
+    template <class T>
+    using atomic = std::atomic<T>;
+  };
+  using ShardTable = Table<StdSync, SegmentPool>;
+  using Probe = ShardTable::Probe;
+
+  struct alignas(128) Shard {
+    Shard(Region& region, Threads& threads, std::uint32_t line_count,
+          ShardTable::Word* directory) noexcept
+        : table(pool, line_count, directory), pool(region, threads) {}
+    std::atomic<std::uint32_t> section{0};  // [core.section]
+    ShardTable table;
+    SegmentPool pool;
+    alignas(64) std::mutex section_mutex;
+  };
+
+  explicit Core(const Options& options, const Clock& clock);
+  ~Core() override;
+
+  /// Errors: out_of_address_space, bad_option (the limit holds no table).
+  [[nodiscard]] Status start();
+
+  // --- one key ----------------------------------------------------------------------------
+  /// `decide(const RecordView* live, Version candidate) -> Decision` may run several times. Keys
+  /// of 1..key_bytes_max bytes. `version` becomes that of the record written, or seen if kept.
+  /// Errors: key_empty, key_too_long, value_too_long, db_out_of_range, memory_full, refused.
+  template <class Decide>
+  ErrorCode update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide, Version& version);
+
+  /// The same inside a section that covers the key.
+  template <class Decide>
+  ErrorCode update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
+                             Version& version, MutationSink& sink);
+
+  /// Up to group_max updates as one operation. The cache misses of the whole group are waited for
+  /// together, in two rounds: first the slots, then the records they point to.
+  /// `key_at(i) -> KeyRef`; `run(i, update)` with `update(decide, version) -> ErrorCode`.
+  static constexpr std::size_t group_max = 16;
+  template <class KeyAt, class Run>
+  void update_group(std::size_t count, Timestamp now, KeyAt&& key_at, Run&& run);
+
+  [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept;
+  [[nodiscard]] Shard& shard_of(HashBits hash) noexcept {
+    return *shards_[hash.shard() & shard_mask_];
+  }
+  /// The checks of a key that need no table.
+  [[nodiscard]] ErrorCode check_key(std::uint8_t db, Bytes key) const noexcept {
+    if (key.empty()) return ErrorCode::key_empty;
+    if (key.size() > options_.key_bytes_max) return ErrorCode::key_too_long;
+    return db < limits::db_count ? ErrorCode::ok : ErrorCode::db_out_of_range;
+  }
+
+  // --- operations and sections ------------------------------------------------------------
+  /// Inside one operation; sections wait for it, it waits for sections.
+  class Operation {
+   public:
+    Operation(Core& core, ThreadContext& context) noexcept : core_(core), context_(context) {
+      core_.threads_.enter(context_);
+    }
+    ~Operation() { core_.threads_.leave(context_); }
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+
+    /// To be called before touching a shard; may leave and enter again.
+    void admit(Shard& shard) noexcept {
+      // mo: acquire [core.section]: what an ended section did comes before what follows.
+      while (shard.section.load(std::memory_order_acquire) != 0) [[unlikely]] wait(shard);
+    }
+
+   private:
+    void wait(Shard& shard) noexcept {
+      core_.threads_.leave(context_);
+      // mo: acquire [core.section]: sleeps while a section holds the shard.
+      shard.section.wait(1, std::memory_order_acquire);
+      core_.threads_.enter(context_);
+    }
+    Core& core_;
+    ThreadContext& context_;
+  };
+
+  [[nodiscard]] ThreadContext& context() { return threads_.context(); }
+  [[nodiscard]] Threads& threads() noexcept { return threads_; }
+  [[nodiscard]] Region& region() noexcept { return region_; }
+  [[nodiscard]] std::span<const std::unique_ptr<Shard>> shards() const noexcept { return shards_; }
+  [[nodiscard]] const Options& options() const noexcept { return options_; }
+  [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
+  [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
+  [[nodiscard]] const Entry& entry(SlotWord word) const noexcept {
+    return *static_cast<const Entry*>(region_.at(slot::handle(word)));
+  }
+
+  /// Puts a mutation back as it was; a record of the same or a larger version stays. An erase of a
+  /// key that is not there leaves a grave until `grave_end`, so that an older put that comes later
+  /// stays away.
+  [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end);
+
+  [[nodiscard]] std::uint64_t all_shards() const noexcept {
+    return shards_.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shards_.size()) - 1;
+  }
+  /// Stops all operations on the shards in `mask`, and starts them again.
+  void begin_section(std::uint64_t mask);
+  void end_section(std::uint64_t mask);
+  /// Under a section over everything: no version handed out before is used again later.
+  [[nodiscard]] Version fence_versions() noexcept;
+  /// Versions handed out from now on are larger.
+  void raise_versions(Version above) noexcept;
+  [[nodiscard]] Version next_version() const noexcept {
+    return versions_.load(std::memory_order_relaxed);  // mo: relaxed [core.version]: a lower bound
+  }
+
+  /// The mutation that says what `entry` is. Its bytes point into the entry.
+  static void fill_mutation(Mutation& mutation, const Entry& entry) noexcept;
+  /// Ends `seen` in `word` outside of any decision (flush). Under a section only.
+  void erase_exclusive(ShardTable::Word& word, SlotWord seen);
+
+  // --- time -------------------------------------------------------------------------------
+  /// `wait_for_turn`: if another thread is advancing, wait for it instead of returning.
+  std::size_t advance(Timestamp now, std::size_t budget, bool wait_for_turn);
+  /// Moves this thread's timers into the wheel if nobody else is using it.
+  void drain_own_timers(ThreadContext& context);
+
+  // --- numbered databases -----------------------------------------------------------------
+  [[nodiscard]] std::uint8_t stored_db(std::uint8_t db) const noexcept {
+    // mo: relaxed: changes only inside a section over everything; [core.section] orders it.
+    return static_cast<std::uint8_t>((db_map_.load(std::memory_order_relaxed) >> (db * 4)) & 15);
+  }
+  [[nodiscard]] std::uint8_t shown_db(std::uint8_t stored) const noexcept;
+  void set_db_map(std::uint64_t map) noexcept {
+    db_map_.store(map, std::memory_order_relaxed);  // mo: relaxed: as in stored_db
+  }
+  [[nodiscard]] std::uint64_t db_map() const noexcept {
+    return db_map_.load(std::memory_order_relaxed);  // mo: relaxed: as in stored_db
+  }
+
+  // --- insight ----------------------------------------------------------------------------
+  [[nodiscard]] Stats stats();
+  [[nodiscard]] std::uint64_t records_in(std::uint8_t stored_db);
+  void check_invariants(std::vector<std::string>& broken);
+
+  /// Told about each record that ended by its ttl. Changed only inside a section over everything.
+  std::vector<std::pair<std::uint64_t, ExpiredSink>> expired_sinks;
+
+  // --- snapshot (snapshot.cpp) --------------------------------------------------------------
+  /// Versions below belong to the running snapshot; 0: none runs.
+  std::atomic<Version> snapshot_cut{0};
+  std::mutex preserved_mutex;
+  std::vector<Handle> preserved;  // replaced records of the cut, under preserved_mutex
+
+  // SegmentSink
+  void reuse_segment(void* segment) noexcept override;
+
+ private:
+  static constexpr Version version_block = 64;
+  /// What a claim's encoding adds to its result.
+  static constexpr std::size_t value_overhead_max = claim_overhead_max;
+
+  template <class Decide>
+  ErrorCode update_in(ThreadContext& context, Shard& shard, HashBits hash, std::uint8_t db,
+                      Bytes key, Timestamp now, Decide&& decide, Version& version,
+                      MutationSink* sink);
+
+  /// The version a change would get now: larger than `floor` and than any this thread used.
+  [[nodiscard]] Version candidate(ThreadContext& context, Version floor) noexcept {
+    if (context.version_next > floor && context.version_next < context.version_end) [[likely]] {
+      return context.version_next;
+    }
+    // mo: relaxed [core.version]: blocks are disjoint and grow; a floor always comes from a
+    //     block taken before.
+    context.version_next = versions_.fetch_add(version_block, std::memory_order_relaxed);
+    context.version_end = context.version_next + version_block;
+    return context.version_next;
+  }
+
+  /// See restore(): dead from the start, and only its version is meant.
+  [[nodiscard]] static bool is_grave(const Entry& entry) noexcept {
+    return entry.due() == Timestamp{};
+  }
+  [[nodiscard]] Timestamp wake_of(const Entry& entry) const noexcept;
+  /// After a lost compare-and-set: helps a replacement of the segment along.
+  void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash, const Probe& probe);
+  /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
+  void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
+                 const Entry* fresh, Timestamp wake);
+  void retire(ThreadContext& context, const Entry& old);
+  void tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink);
+  void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
+  void help_growth(Shard& shard, HashBits hash);
+  void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
+  [[nodiscard]] bool timer_is_alive(std::uint64_t hash_bits, Timestamp wake);
+  void drain(ThreadContext& context);
+  void step_wheel_compaction(std::size_t budget);
+  [[nodiscard]] ErrorCode refuse(ThreadContext& context) noexcept {
+    context.bump(Count::refused);
+    return ErrorCode::memory_full;
+  }
+
+  struct Place {
+    Shard* shard;
+    HashBits hash;
+    std::uint8_t stored_db;
+  };
+  /// The shard of a key, with no section in it. The databases may be swapped while we wait.
+  [[nodiscard]] Place admit(Operation& operation, std::uint8_t db, Bytes key) noexcept {
+    for (;;) {
+      const std::uint8_t stored = stored_db(db);
+      const HashBits hash = hash_of(stored, key);
+      Shard& shard = shard_of(hash);
+      operation.admit(shard);
+      if (stored_db(db) == stored) [[likely]]
+        return {&shard, hash, stored};
+    }
+  }
+
+  const Options options_;
+  const Clock& clock_;
+  Region region_;
+  const bool reserved_;
+  Arena arena_;
+  std::uint32_t shard_mask_ = 0;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  ShardTable::Word* directories_ = nullptr;
+  std::atomic<std::uint64_t> db_map_{0xfedc'ba98'7654'3210};
+  alignas(64) unsigned char secret_[192];
+  alignas(64) std::atomic<Version> versions_;
+  alignas(64) std::mutex wheel_mutex_;
+  std::unique_ptr<TtlWheel> wheel_;  // under wheel_mutex_
+  bool compacting_ = false;          // under wheel_mutex_
+  std::atomic<std::uint64_t> wheel_size_{0};
+  std::atomic<std::uint64_t> wheel_bytes_{0};
+  std::atomic<std::int64_t> wheel_time_{0};
+  // Last: its contexts hold memory of the arena.
+  Threads threads_;
+};
+
+template <class Decide>
+ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
+                       Version& version) {
+  if (const ErrorCode bad = check_key(db, key); bad != ErrorCode::ok) [[unlikely]]
+    return bad;
+  ThreadContext& own = threads_.context();
+  ErrorCode result;
+  {
+    Operation operation{*this, own};
+    const Place place = admit(operation, db, key);
+    result = update_in(own, *place.shard, place.hash, place.stored_db, key, now, decide, version,
+                       nullptr);
+  }
+  if (own.drain_due) [[unlikely]]
+    drain_own_timers(own);
+  return result;
+}
+
+template <class KeyAt, class Run>
+void Core::update_group(std::size_t count, Timestamp now, KeyAt&& key_at, Run&& run) {
+  ThreadContext& own = threads_.context();
+  std::array<Place, group_max> places;
+  {
+    Operation operation{*this, own};
+    for (std::size_t i = 0; i < count; ++i) {
+      const KeyRef key = key_at(i);
+      const std::uint8_t stored = stored_db(key.db & 15);
+      const HashBits hash = hash_of(stored, key.key);
+      places[i] = {&shard_of(hash), hash, stored};
+      __builtin_prefetch(places[i].shard->table.home(hash));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Handle handle = places[i].shard->table.peek(places[i].hash);
+      if (handle == 0) continue;
+      const auto* const record = static_cast<const char*>(region_.at(handle));
+      __builtin_prefetch(record);
+      __builtin_prefetch(record + 55);  // records are packed: most lie in two lines
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      run(i, [&](auto&& decide, Version& version) {
+        const KeyRef key = key_at(i);
+        if (const ErrorCode bad = check_key(key.db, key.key); bad != ErrorCode::ok) return bad;
+        operation.admit(*places[i].shard);
+        if (stored_db(key.db) != places[i].stored_db) [[unlikely]] {
+          places[i] = admit(operation, key.db, key.key);
+        }
+        return update_in(own, *places[i].shard, places[i].hash, places[i].stored_db, key.key, now,
+                         decide, version, nullptr);
+      });
+    }
+  }
+  if (own.drain_due) [[unlikely]]
+    drain_own_timers(own);
+}
+
+template <class Decide>
+ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
+                                 Version& version, MutationSink& sink) {
+  if (const ErrorCode bad = check_key(db, key); bad != ErrorCode::ok) [[unlikely]]
+    return bad;
+  ThreadContext& own = threads_.context();
+  // The section keeps others out, but memory is still given back by epochs.
+  Operation operation{*this, own};
+  const std::uint8_t stored = stored_db(db);
+  const HashBits hash = hash_of(stored, key);
+  return update_in(own, shard_of(hash), hash, stored, key, now, decide, version, &sink);
+}
+
+template <class Decide>
+ErrorCode Core::update_in(ThreadContext& context, Shard& shard, HashBits hash, std::uint8_t db,
+                          Bytes key, Timestamp now, Decide&& decide, Version& version,
+                          MutationSink* sink) {
+  const auto match = [this, db, key](Handle handle) noexcept {
+    return static_cast<const Entry*>(region_.at(handle))->has_key(db, key);
+  };
+  for (;;) {
+    const Probe probe = shard.table.find(hash, match);
+    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
+    const bool live = old != nullptr && old->due() > now;
+    const Version next = candidate(context, old != nullptr ? old->version() : probe.floor);
+    RecordView view;
+    if (live) view = {old->kind(), old->value(), old->due(), old->version()};
+    const Decision decision = decide(live ? &view : nullptr, next);
+    if (decision.action == Action::keep || (decision.action == Action::erase && !live)) {
+      version = live ? view.version : 0;
+      return ErrorCode::ok;
+    }
+    if (options_.journal != nullptr && !options_.journal->accepts_writes()) [[unlikely]] {
+      return ErrorCode::refused;
+    }
+    if (decision.action == Action::erase) {
+      if (!shard.table.bury(probe, next)) {
+        after_lost_race(context, shard, hash, probe);
+        continue;
+      }
+      version = context.version_next++;
+      committed(context, hash, old, true, nullptr, no_end);
+      tell(*old, nullptr, version, sink);
+      return ErrorCode::ok;
+    }
+    if (decision.value.size() > options_.value_bytes_max + value_overhead_max) [[unlikely]] {
+      return ErrorCode::value_too_long;
+    }
+    if (probe.state == Probe::State::full) [[unlikely]] {
+      if (!shard.table.grow(hash, probe.segment)) return refuse(context);
+      continue;
+    }
+    // A live record can be replaced out of the reserve: an owner must be able to finish.
+    const Region::Use use = live || sink != nullptr ? Region::Use::structure : Region::Use::record;
+    const Handle handle =
+        context.cache.allocate(Entry::bytes(key.size(), decision.value.size()), use);
+    if (handle == 0) [[unlikely]]
+      return refuse(context);
+    Entry* const fresh = static_cast<Entry*>(region_.at(handle));
+    Entry::write(fresh, {decision.kind, db, decision.due, next}, key, decision.value);
+    if (!shard.table.publish(probe, handle)) {
+      context.cache.free(handle);
+      after_lost_race(context, shard, hash, probe);
+      continue;
+    }
+    version = context.version_next++;
+    committed(context, hash, old, live, fresh, wake_of(*fresh));
+    tell(*fresh, fresh, version, sink);
+    return ErrorCode::ok;
+  }
+}
+
+}  // namespace semel::engine

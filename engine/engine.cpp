@@ -1,0 +1,224 @@
+#include "semel/engine.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "engine/apply.hpp"
+#include "engine/engine_impl.hpp"
+#include "engine/section.hpp"
+#include "semel/claims.hpp"
+#include "semel/store.hpp"
+
+namespace semel {
+
+namespace {
+
+std::uint64_t random_number() noexcept {
+  std::uint64_t number = 0;
+  while (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+  }
+  return number;
+}
+
+Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+  if (value >= low && value <= high) return Done{};
+  return Error{ErrorCode::bad_option, std::string{name} + " = " + std::to_string(value) +
+                                          ", range " + std::to_string(low) + ".." +
+                                          std::to_string(high)};
+}
+
+Status check_options(const Options& options) {
+  SEMEL_TRY(memory, check_range("memory_bytes", options.memory_bytes, limits::memory_bytes_min,
+                                limits::memory_bytes_max));
+  SEMEL_TRY(key, check_range("key_bytes_max", options.key_bytes_max, 1, limits::key_bytes_max));
+  SEMEL_TRY(value,
+            check_range("value_bytes_max", options.value_bytes_max, 0, limits::value_bytes_max));
+  SEMEL_TRY(shards, check_range("shard_count", options.shard_count, 1, limits::shard_count_max));
+  if (!std::has_single_bit(options.shard_count)) {
+    return Error{ErrorCode::bad_option,
+                 "shard_count = " + std::to_string(options.shard_count) + ", not a power of two"};
+  }
+  if (options.background) {
+    SEMEL_TRY(background,
+              check_range("background", static_cast<std::uint64_t>(options.background->count()), 1,
+                          1000));
+    static_cast<void>(background);
+  }
+  static_cast<void>(memory), static_cast<void>(key), static_cast<void>(value);
+  static_cast<void>(shards);
+  return Done{};
+}
+
+}  // namespace
+
+Engine::Impl::Impl(const Options& options, std::uint64_t incarnation)
+    : own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
+      clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
+      core_(options, clock_),
+      sessions_(incarnation) {}
+
+Engine::Impl::~Impl() {
+  stop_background();
+  wait_queue_.close();
+}
+
+void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept {
+  engine::apply_one(op, core_.options(), now, outcome, core_.context(),
+                    [&](auto&& decide, Version& version) {
+                      return core_.update(op.db, op.key, now, decide, version);
+                    });
+  // A waiter may be interested when a string command ended a claim.
+  if (outcome.applied && wait_queue_.has_waiters()) [[unlikely]] {
+    wait_queue_.changed(op.db, op.key);
+  }
+}
+
+void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+                         Timestamp now) noexcept {
+  for (std::size_t at = 0; at < ops.size(); at += engine::Core::group_max) {
+    const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
+    const auto group = ops.subspan(at, count);
+    core_.update_group(
+        count, now,
+        [&](std::size_t i) {
+          return KeyRef{group[i].db, group[i].key};
+        },
+        [&](std::size_t i, auto&& update) {
+          engine::apply_one(group[i], core_.options(), now, outcomes[at + i], core_.context(),
+                            update);
+        });
+    if (wait_queue_.has_waiters()) [[unlikely]] {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (outcomes[at + i].applied) wait_queue_.changed(group[i].db, group[i].key);
+      }
+    }
+  }
+}
+
+std::size_t Engine::Impl::advance(std::size_t budget) {
+  const Timestamp now = clock_.now();
+  const std::size_t left = core_.advance(now, budget, false);
+  wait_queue_.poll(now);
+  return left;
+}
+
+void Engine::Impl::start_background(Millis every) {
+  background_ = std::thread{[this, every] {
+    std::unique_lock lock{background_mutex_};
+    while (!background_wake_.wait_for(lock, every, [this] { return background_stop_; })) {
+      lock.unlock();
+      // In small parts, so that threads with timers to hand over are not kept out for long.
+      while (advance(10'000) == 0) {
+      }
+      lock.lock();
+    }
+  }};
+}
+
+void Engine::Impl::stop_background() {
+  {
+    const std::lock_guard lock{background_mutex_};
+    background_stop_ = true;
+  }
+  background_wake_.notify_all();
+  if (background_.joinable()) background_.join();
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
+  SEMEL_TRY(checked, check_options(options));
+  static_cast<void>(checked);
+  auto impl = std::make_unique<Impl>(options, random_number());
+  SEMEL_TRY(started, impl->core().start());
+  static_cast<void>(started);
+  if (options.background) impl->start_background(*options.background);
+  return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
+}
+
+Store Engine::store(std::uint8_t db) noexcept {
+  return Store{*this, db};
+}
+
+Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
+  SEMEL_TRY(found, impl_->namespaces().declare(name, policy));
+  return Claims{*this, *found};
+}
+
+Result<Claims> Engine::claims(Bytes name) {
+  const Claims::Namespace* const found = impl_->namespaces().find(name);
+  if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
+  return Claims{*this, *found};
+}
+
+void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
+  impl_->apply(op, outcome, impl_->clock().now());
+}
+
+void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
+  impl_->apply(ops, outcomes, impl_->clock().now());
+}
+
+void Engine::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+                      Timestamp now) noexcept {
+  impl_->apply(ops, outcomes, now);
+}
+
+std::size_t Engine::advance(std::size_t budget) {
+  return impl_->advance(budget);
+}
+
+std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
+  auto all = section({});  // nobody may be telling meanwhile
+  auto& sinks = impl_->core().expired_sinks;
+  const std::uint64_t handle = sinks.empty() ? 1 : sinks.back().first + 1;
+  sinks.emplace_back(handle, std::move(sink));
+  return handle;
+}
+
+void Engine::unsubscribe_expired(std::uint64_t handle) {
+  auto all = section({});
+  std::erase_if(impl_->core().expired_sinks,
+                [handle](const auto& sink) { return sink.first == handle; });
+}
+
+SessionId Engine::open_session() {
+  return impl_->sessions().open();
+}
+
+void Engine::close_session(SessionId session) {
+  if (impl_->sessions().close(session)) impl_->wait_queue().session_closed(session);
+}
+
+std::uint64_t Engine::size(std::uint8_t db) const {
+  if (db >= limits::db_count) return 0;
+  engine::Core& core = impl_->core();
+  core.advance(impl_->clock().now(), ~std::size_t{0}, true);  // what has ended does not count
+  return core.records_in(core.stored_db(db));
+}
+
+Stats Engine::stats() const {
+  Stats stats = impl_->core().stats();
+  stats.waiters = impl_->wait_queue().waiting();
+  return stats;
+}
+
+const Clock& Engine::clock() const noexcept {
+  return impl_->clock();
+}
+
+void Engine::quiesce() {
+  impl_->core().threads().collect_all(impl_->core().context());
+}
+
+std::vector<std::string> Engine::check_invariants() {
+  std::vector<std::string> broken;
+  impl_->core().check_invariants(broken);
+  return broken;
+}
+
+}  // namespace semel

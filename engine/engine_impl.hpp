@@ -1,0 +1,63 @@
+// What an Engine is made of.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "engine/core.hpp"
+#include "engine/namespaces.hpp"
+#include "engine/sessions.hpp"
+#include "engine/wait_queue.hpp"
+#include "semel/engine.hpp"
+
+namespace semel {
+
+class Engine::Impl {
+ public:
+  Impl(const Options& options, std::uint64_t incarnation);
+  ~Impl();
+
+  [[nodiscard]] engine::Core& core() noexcept { return core_; }
+  [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
+  [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
+  [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
+  [[nodiscard]] engine::WaitQueue& wait_queue() noexcept { return wait_queue_; }
+  /// Counters of the calling thread.
+  [[nodiscard]] engine::ThreadContext& thread_stats() { return core_.context(); }
+
+  void apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept;
+  void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+             Timestamp now) noexcept;
+  std::size_t advance(std::size_t budget);
+  void start_background(Millis every);
+  void stop_background();
+
+  /// A live key of `db`, or none. Not uniform, but every key can come.
+  [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
+
+  [[nodiscard]] Status restore_database(const Mutation& mutation);
+  /// Under a section over everything: ends the records of a database, as stored, with a smaller
+  /// version. Returns how many were alive.
+  std::uint64_t erase_database(std::uint8_t stored, Version below);
+
+  /// Restored mutations of a flushed database below these versions stay away.
+  std::array<std::atomic<Version>, limits::db_count> flushed_below{};
+  Version db_map_version = 0;  // under a section over everything
+  std::mutex snapshot_mutex;   // one snapshot at a time
+
+ private:
+  std::unique_ptr<const Clock> own_clock_;
+  const Clock& clock_;
+  engine::Core core_;
+  engine::Namespaces namespaces_;
+  engine::Sessions sessions_;
+  engine::WaitQueue wait_queue_;
+  std::mutex background_mutex_;
+  std::condition_variable background_wake_;
+  bool background_stop_ = false;
+  std::thread background_;
+};
+
+}  // namespace semel

@@ -1,0 +1,130 @@
+// A record in memory: immutable once published, so a reader needs no lock and a writer replaces it.
+//
+//   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
+//            bits 44..46 kind, bits 47..50 database, bit 51 long form, bits 52..63 version, high
+//            part
+//   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
+//   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
+//   then the key, then the value, without padding.
+//
+// A 32-byte key with an 8-byte value takes 56 bytes. due, 44 bits, reaches 557 years.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "engine/record.hpp"
+#include "semel/op.hpp"
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+/// Compares without calling into the C library: keys are short, and the call costs as much.
+[[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) noexcept {
+  const auto word = [](const char* at) {
+    std::uint64_t value;
+    std::memcpy(&value, at, 8);
+    return value;
+  };
+  if (count > 64) return std::memcmp(a, b, count) == 0;
+  if (count < 8) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
+  std::uint64_t difference = word(a + count - 8) ^ word(b + count - 8);
+  for (std::size_t i = 0; i + 8 <= count; i += 8) difference |= word(a + i) ^ word(b + i);
+  return difference == 0;
+}
+
+class Entry {
+ public:
+  static constexpr Version version_max = (Version{1} << 60) - 1;
+
+  [[nodiscard]] static constexpr bool is_short(std::size_t key, std::size_t value) noexcept {
+    return key < 256 && value < 256;
+  }
+  [[nodiscard]] static constexpr std::size_t bytes(std::size_t key, std::size_t value) noexcept {
+    return (is_short(key, value) ? 16 : 24) + key + value;
+  }
+
+  struct Header {
+    Kind kind;
+    std::uint8_t db;
+    Timestamp due;
+    Version version;
+  };
+  /// Writes a record of Entry::bytes() at `memory`.
+  static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
+    auto* const entry = static_cast<Entry*>(memory);
+    const bool compact = is_short(key.size(), value.size());
+    entry->word0_ = pack_due(header.due) |
+                    (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
+                    (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
+                    ((header.version >> 48) << 52);
+    entry->word1_ = header.version & low_version;
+    char* bytes = reinterpret_cast<char*>(entry + 1);
+    if (compact) {
+      entry->word1_ |= (std::uint64_t{key.size()} << 48) | (std::uint64_t{value.size()} << 56);
+    } else {
+      const std::uint64_t sizes = key.size() | (std::uint64_t{value.size()} << 32);
+      std::memcpy(bytes, &sizes, 8);
+      bytes += 8;
+    }
+    std::memcpy(bytes, key.data(), key.size());
+    if (!value.empty()) std::memcpy(bytes + key.size(), value.data(), value.size());
+  }
+
+  [[nodiscard]] Timestamp due() const noexcept {
+    const std::uint64_t due = word0_ & due_mask;
+    return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
+  }
+  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0_ >> 44) & 7); }
+  [[nodiscard]] std::uint8_t db() const noexcept {
+    return static_cast<std::uint8_t>((word0_ >> 47) & 15);
+  }
+  [[nodiscard]] Version version() const noexcept {
+    return ((word0_ >> 52) << 48) | (word1_ & low_version);
+  }
+  [[nodiscard]] Bytes key() const noexcept { return {body(), key_size()}; }
+  [[nodiscard]] Bytes value() const noexcept {
+    return {body() + key_size(), is_long() ? long_sizes() >> 32 : word1_ >> 56};
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes(key().size(), value().size()); }
+
+  [[nodiscard]] bool has_key(std::uint8_t database, Bytes key) const noexcept {
+    return key_size() == key.size() && db() == database &&
+           same_bytes(body(), key.data(), key.size());
+  }
+
+ private:
+  static constexpr std::uint64_t due_mask = (std::uint64_t{1} << 44) - 1;
+  static constexpr std::uint64_t low_version = (std::uint64_t{1} << 48) - 1;
+
+  [[nodiscard]] static std::uint64_t pack_due(Timestamp due) noexcept {
+    const std::int64_t ms = due.time_since_epoch().count();
+    if (ms < 0) return 0;
+    return static_cast<std::uint64_t>(ms) < due_mask ? static_cast<std::uint64_t>(ms) : due_mask;
+  }
+  [[nodiscard]] bool is_long() const noexcept { return ((word0_ >> 51) & 1) != 0; }
+  [[nodiscard]] std::uint64_t long_sizes() const noexcept {
+    std::uint64_t sizes;
+    std::memcpy(&sizes, this + 1, 8);
+    return sizes;
+  }
+  [[nodiscard]] std::size_t key_size() const noexcept {
+    return is_long() ? long_sizes() & 0xffff'ffff : (word1_ >> 48) & 0xff;
+  }
+  [[nodiscard]] const char* body() const noexcept {
+    return reinterpret_cast<const char*>(this + 1) + (is_long() ? 8 : 0);
+  }
+
+  std::uint64_t word0_;
+  std::uint64_t word1_;
+};
+static_assert(sizeof(Entry) == 16);
+static_assert(Entry::bytes(32, 8) == 56, "the figure of docs/decisions/0003-table-layout.md");
+
+}  // namespace semel::engine

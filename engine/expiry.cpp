@@ -1,0 +1,140 @@
+// Time in the core: from the threads' timers to the wheel, from the wheel to the records that end.
+#include <algorithm>
+#include <string>
+
+#include "engine/claim_machine.hpp"
+#include "engine/core.hpp"
+
+namespace semel::engine {
+
+void Core::drain(ThreadContext& context) {
+  // Where most timed records end early (locks, tokens), most timers are dead before they reach
+  // the wheel: looking at each costs a cache hit, keeping them all costs memory for their whole
+  // ttl.
+  const auto read = [&](Count which) {
+    // mo: relaxed: a guess.
+    return context.counts[static_cast<std::size_t>(which)].load(std::memory_order_relaxed);
+  };
+  const std::uint64_t ended = read(Count::ended_early);
+  const std::uint64_t logged = read(Count::timers_logged);
+  const bool many_ended = (ended - context.drained_ended) * 4 >= logged - context.drained_logged;
+  context.drained_ended = ended;
+  context.drained_logged = logged;
+  context.timers.drain([&](const TimerEntry& timer) {
+    if (many_ended && !timer_is_alive(timer.hash_bits, timer.wake)) return;
+    wheel_->schedule(timer);
+  });
+}
+
+void Core::drain_own_timers(ThreadContext& context) {
+  context.drain_due = false;
+  const std::unique_lock lock{wheel_mutex_, std::try_to_lock};
+  if (!lock) return;  // whoever has it empties our queue as well
+  ThreadContext& own = context;
+  const Operation operation{*this, own};
+  drain(own);
+}
+
+bool Core::timer_is_alive(std::uint64_t hash_bits, Timestamp wake) {
+  const HashBits hash{hash_bits};
+  bool alive = false;
+  shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
+    alive = alive || wake_of(entry(seen)) == wake || is_grave(entry(seen));
+  });
+  return alive;
+}
+
+std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn) {
+  std::unique_lock lock{wheel_mutex_, std::defer_lock};
+  if (wait_for_turn) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return budget;
+  }
+  ThreadContext& own = threads_.context();
+  {
+    const Operation operation{*this, own};
+    threads_.for_each([&](ThreadContext& context) { drain(context); });
+  }
+  budget = wheel_->advance(
+      now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });
+  step_wheel_compaction(budget);
+  // mo: relaxed: statistics.
+  wheel_size_.store(wheel_->size(), std::memory_order_relaxed);
+  wheel_bytes_.store(wheel_->bytes(), std::memory_order_relaxed);
+  wheel_time_.store(wheel_->time().time_since_epoch().count(), std::memory_order_relaxed);
+  return budget;
+}
+
+void Core::step_wheel_compaction(std::size_t budget) {
+  constexpr std::size_t slack = 65'536;
+  if (!compacting_) {
+    const std::uint64_t timed = threads_.sum(Count::records_with_ttl);
+    if (wheel_->size() < 2 * timed + slack) return;
+  }
+  ThreadContext& own = threads_.context();
+  const Operation operation{*this, own};
+  compacting_ = !wheel_->compact(
+      std::max<std::size_t>(budget, slack),
+      [&](std::uint64_t bits, Timestamp wake) { return timer_is_alive(bits, wake); });
+}
+
+void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch,
+                        Timestamp now) {
+  struct Trim {
+    std::uint8_t db;
+    std::string key;
+  };
+  std::vector<Trim> trims;
+  {
+    Operation operation{*this, context};
+    for (const std::uint64_t bits : batch) {
+      __builtin_prefetch(shard_of({bits}).table.home({bits}));
+    }
+    for (const std::uint64_t bits : batch) {
+      if (const Handle handle = shard_of({bits}).table.peek({bits}); handle != 0) {
+        __builtin_prefetch(region_.at(handle));
+      }
+    }
+    for (const std::uint64_t bits : batch) {
+      const HashBits hash{bits};
+      Shard& shard = shard_of(hash);
+      for (bool again = true; again;) {
+        again = false;
+        operation.admit(shard);
+        shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
+          const Entry& old = entry(seen);
+          if (old.due() > now) {
+            if (wake_of(old) <= now) trims.push_back({old.db(), std::string{old.key()}});
+          } else if (ShardTable::bury(word, seen, old.version())) {
+            committed(context, hash, &old, false, nullptr, no_end);
+          } else {
+            again = true;  // it changed under us, or its segment is being replaced
+          }
+        });
+        if (again) help_growth(shard, hash);
+      }
+    }
+  }
+  for (const Trim& trim : trims) trim_record(trim.db, trim.key, now);
+}
+
+void Core::help_growth(Shard& shard, HashBits hash) {
+  const Probe probe = shard.table.find(hash, [](Handle) { return true; });
+  if (!ShardTable::is_frozen(probe)) return;
+  if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
+}
+
+void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
+  Scratch scratch;
+  Version version = 0;
+  // Without memory the result stays a little longer; it is answered as ended all the same.
+  static_cast<void>(update(
+      shown_db(stored_db), key, now,
+      [&](const RecordView* live, Version) {
+        return live != nullptr ? trim(*live, now, scratch) : Decision{};
+      },
+      version));
+}
+
+}  // namespace semel::engine

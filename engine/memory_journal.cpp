@@ -1,0 +1,87 @@
+#include "semel/memory_journal.hpp"
+
+#include <deque>
+#include <mutex>
+
+namespace semel {
+
+namespace {
+
+/// A mutation that owns its bytes.
+struct Kept {
+  Ticket ticket;
+  Mutation mutation;
+  std::string key;
+  std::string value;
+  std::string owner;
+  std::string result;
+
+  Kept(Ticket number, const Mutation& from)
+      : ticket(number), mutation(from), key(from.key), value(from.value) {
+    if (from.claim) {
+      owner = from.claim->owner;
+      result = from.claim->result;
+    }
+  }
+  [[nodiscard]] Mutation view() const {
+    Mutation seen = mutation;
+    seen.key = key;
+    seen.value = value;
+    if (seen.claim) {
+      seen.claim->owner = owner;
+      seen.claim->result = result;
+    }
+    return seen;
+  }
+};
+
+}  // namespace
+
+struct MemoryJournal::Impl {
+  mutable std::mutex mutex;
+  std::deque<Kept> kept;
+  Ticket newest = 0;
+  // [memory_journal.accepts]  release store of the test, acquire load of the engine.
+  std::atomic<bool> accepts{true};
+};
+
+MemoryJournal::MemoryJournal() : impl_(std::make_unique<Impl>()) {}
+MemoryJournal::~MemoryJournal() = default;
+
+Ticket MemoryJournal::append(std::span<const Mutation> group) {
+  const std::lock_guard lock{impl_->mutex};
+  ++impl_->newest;
+  for (const Mutation& mutation : group) impl_->kept.emplace_back(impl_->newest, mutation);
+  return impl_->newest;
+}
+
+Status MemoryJournal::wait(Ticket, Durability level) {
+  if (level == Durability::memory) return Done{};
+  return Error{ErrorCode::refused, "a journal in memory survives nothing"};
+}
+
+Ticket MemoryJournal::newest() const {
+  const std::lock_guard lock{impl_->mutex};
+  return impl_->newest;
+}
+
+bool MemoryJournal::accepts_writes() const noexcept {
+  return impl_->accepts.load(std::memory_order_acquire);  // mo: acquire [memory_journal.accepts]
+}
+
+void MemoryJournal::set_accepts_writes(bool accepts) noexcept {
+  // mo: release [memory_journal.accepts]
+  impl_->accepts.store(accepts, std::memory_order_release);
+}
+
+std::size_t MemoryJournal::size() const {
+  const std::lock_guard lock{impl_->mutex};
+  return impl_->kept.size();
+}
+
+void MemoryJournal::replay(const std::function<void(Ticket, const Mutation&)>& visit) const {
+  const std::lock_guard lock{impl_->mutex};
+  for (const Kept& kept : impl_->kept) visit(kept.ticket, kept.view());
+}
+
+}  // namespace semel

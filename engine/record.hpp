@@ -1,0 +1,36 @@
+// What one key holds, as the truth tables see it, and what they decide.
+#pragma once
+
+#include <cstdint>
+
+#include "semel/op.hpp"
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+/// A live record. Bytes stay valid while the caller is inside its operation.
+struct RecordView {
+  Kind kind = Kind::string;
+  Bytes value;  ///< of a string; of a claim: see claim_codec.hpp
+  Timestamp due = no_end;
+  Version version = 0;
+};
+
+enum class Action : std::uint8_t {
+  keep,   ///< change nothing
+  store,  ///< the record becomes {kind, value, due}
+  erase,  ///< the record goes
+};
+
+/// Result of a truth table: a pure function of (record or none, operation, now).
+struct Decision {
+  Action action = Action::keep;
+  Kind kind = Kind::string;
+  Timestamp due = no_end;
+  /// When the wheel should look at the record; none: at `due`. Earlier than due for a claim whose
+  /// result ends before its uniqueness.
+  Timestamp wake = no_end;
+  Bytes value;  ///< may point into the operation, the record seen, or the caller's scratch
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,197 @@
+// Iteration: Engine::scan and a random key.
+//
+// The cursor is a place in the order of the table, not of memory: segments are visited in the
+// order of their directory index with its bits reversed, so that a segment and the two it splits
+// into cover the same stretch. Within a segment the cursor counts lines; as a rebuild moves records
+// between lines, the cursor also names the segment (its birth). If another segment has come in
+// its place, that stretch is visited again as a whole: records may come twice, none is missed.
+//
+//   cursor  bits 0..5 shard, bits 6..21 reversed index, bits 22..31 line, bits 32..62 birth,
+//           all plus one, so that 0 can mean both start and end
+#include <array>
+#include <string>
+
+#include "engine/claim_codec.hpp"
+#include "engine/claim_machine.hpp"
+#include "engine/engine_impl.hpp"
+
+namespace semel {
+
+namespace {
+
+using engine::Core;
+
+struct Cursor {
+  std::uint32_t shard = 0;
+  std::uint32_t place = 0;  // reversed directory index, 16 bits
+  std::uint32_t line = 0;
+  std::uint32_t birth = 0;  // 0: not inside a segment yet
+
+  [[nodiscard]] std::uint64_t pack() const noexcept {
+    return (std::uint64_t{shard} | (std::uint64_t{place} << 6) | (std::uint64_t{line} << 22) |
+            (std::uint64_t{birth} << 32)) +
+           1;
+  }
+  static Cursor unpack(std::uint64_t cursor) noexcept {
+    if (cursor == 0) return {};
+    --cursor;
+    return {static_cast<std::uint32_t>(cursor & 63),
+            static_cast<std::uint32_t>(cursor >> 6 & 0xffff),
+            static_cast<std::uint32_t>(cursor >> 22 & 0x3ff),
+            static_cast<std::uint32_t>(cursor >> 32 & 0x7fff'ffff)};
+  }
+};
+
+std::uint32_t reverse_index(std::uint32_t value) noexcept {
+  std::uint32_t reversed = 0;
+  for (unsigned bit = 0; bit < engine::depth_max; ++bit) {
+    reversed |= ((value >> bit) & 1U) << (engine::depth_max - 1 - bit);
+  }
+  return reversed;
+}
+
+/// A record copied out of the table, so that the visitor runs outside of any operation.
+struct Copied {
+  Kind kind;
+  std::uint8_t db;
+  Timestamp due;
+  Version version;
+  std::string key;
+  std::string value;
+};
+
+class Scan {
+ public:
+  Scan(Engine::Impl& impl, const ScanOptions& options, Timestamp now)
+      : impl_(impl), options_(options), now_(now) {}
+
+  /// Looks at about options.count slots' worth of records from `cursor`; false: at the end.
+  bool step(Cursor& cursor, std::vector<Copied>& found, std::size_t& looked) {
+    Core& core = impl_.core();
+    Core::Shard& shard = *core.shards()[cursor.shard];
+    Core::Operation operation{core, core.context()};
+    operation.admit(shard);
+    engine::HashBits place{reverse_index(cursor.place)};
+    Core::ShardTable::Segment& segment = *shard.table.locate(place);
+    const auto birth = static_cast<std::uint32_t>(segment.birth & 0x7fff'ffff);
+    const std::uint32_t lines = shard.table.line_count();
+    std::uint32_t first = 0;
+    std::uint32_t last = lines;  // a segment met anew in the middle is visited as a whole
+    if (cursor.birth == birth || cursor.birth == 0) {
+      first = cursor.birth == 0 ? 0 : cursor.line;
+      const auto wanted = static_cast<std::uint32_t>((options_.count + 3) / 4);
+      last = std::min(lines, first + std::max(1U, wanted));
+    }
+    for (std::uint32_t i = first * engine::slots_per_line; i < last * engine::slots_per_line; ++i) {
+      // mo: acquire [table.publish]: the record is read next.
+      const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
+      if (!engine::slot::is_record(word & ~engine::slot::frozen)) continue;
+      ++looked;
+      take(core.entry(word), found);
+    }
+    if (last < lines) {
+      cursor.line = last;
+      cursor.birth = birth;
+      return true;
+    }
+    // The next stretch begins where this segment's ends.
+    const std::uint32_t width = 1U << (engine::depth_max - segment.depth);
+    cursor.line = cursor.birth = 0;
+    cursor.place = (cursor.place & ~(width - 1)) + width;
+    if (cursor.place < (1U << engine::depth_max)) return true;
+    cursor.place = 0;
+    return ++cursor.shard < core.shards().size();
+  }
+
+  void visit(const Copied& copied, const std::function<void(const ScanItem&)>& visitor) const {
+    ScanItem item{copied.kind, copied.db, copied.due, copied.version, copied.key, {}, nullptr};
+    ClaimRecord claim;
+    if (copied.kind == Kind::claim) {
+      if (!engine::decode(copied.value, claim)) return;
+      if (claim.state == ClaimState::vacant || !state_matches(copied.key, claim)) return;
+      item.claim = &claim;
+    } else {
+      item.value = copied.value;
+    }
+    visitor(item);
+  }
+
+ private:
+  void take(const engine::Entry& entry, std::vector<Copied>& found) const {
+    if (entry.due() <= now_) return;
+    const std::uint8_t db = impl_.core().shown_db(entry.db());
+    if (options_.db && *options_.db != db) return;
+    if (options_.kind && *options_.kind != entry.kind()) return;
+    if (options_.state && entry.kind() != Kind::claim) return;
+    if (entry.key().substr(0, options_.prefix.size()) != options_.prefix) return;
+    found.push_back({entry.kind(), db, entry.due(), entry.version(), std::string{entry.key()},
+                     std::string{entry.value()}});
+  }
+  [[nodiscard]] bool state_matches(Bytes key, const ClaimRecord& claim) const {
+    if (!options_.state) return true;
+    const Claims::Namespace* const names = impl_.namespaces().find_by_key(key);
+    static const Policy plain{};
+    const Policy& policy = names != nullptr ? names->policy() : plain;
+    return engine::state_of(claim, policy, now_, impl_.sessions().is_closed(claim.session)) ==
+           *options_.state;
+  }
+
+  Engine::Impl& impl_;
+  const ScanOptions& options_;
+  const Timestamp now_;
+};
+
+}  // namespace
+
+Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& options,
+                                   const std::function<void(const ScanItem&)>& visit) {
+  if (options.count < 1 || options.count > limits::scan_count_max) {
+    return Error{ErrorCode::bad_option, "count = " + std::to_string(options.count) + ", range 1.." +
+                                            std::to_string(limits::scan_count_max)};
+  }
+  if (options.db && *options.db >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(*options.db)};
+  }
+  Cursor at = Cursor::unpack(cursor);
+  if (at.shard >= impl_->core().shards().size()) {
+    return Error{ErrorCode::bad_cursor, std::to_string(cursor)};
+  }
+  Scan scan{*impl_, options, impl_->clock().now()};
+  std::size_t looked = 0;
+  bool more = true;
+  // Empty stretches cost a step each, so steps are bounded as well as records.
+  const std::size_t steps_max = std::max<std::size_t>(options.count, 16);
+  for (std::size_t steps = 0; more && looked < options.count && steps < steps_max; ++steps) {
+    std::vector<Copied> found;
+    more = scan.step(at, found, looked);
+    for (const Copied& copied : found) scan.visit(copied, visit);
+  }
+  return more ? at.pack() : 0;
+}
+
+std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
+  // From a random place onwards: a key behind a gap is likelier, but every key can come. The state
+  // only has to differ from call to call.
+  static constinit thread_local std::uint64_t state = 0;
+  if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state) ^ core_.next_version();
+  state = state * 6364136223846793005U + 1442695040888963407U;
+  const ScanOptions options{.db = db, .kind = {}, .state = {}, .prefix = {}, .count = 1};
+  Scan scan{*this, options, clock_.now()};
+  const auto shards = static_cast<std::uint32_t>(core_.shards().size());
+  const Cursor start{static_cast<std::uint32_t>(state >> 40) % shards,
+                     static_cast<std::uint32_t>(state >> 24) & 0xffff, 0, 0};
+  std::size_t looked = 0;
+  Cursor at = start;
+  for (bool wrapped = false;;) {
+    std::vector<Copied> found;
+    if (!scan.step(at, found, looked)) {
+      if (wrapped) return std::nullopt;
+      wrapped = true;
+      at = {};
+    }
+    if (!found.empty()) return found[(state >> 8) % found.size()].key;
+    if (wrapped && (at.shard > start.shard)) return std::nullopt;
+  }
+}
+
+}  // namespace semel

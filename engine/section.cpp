@@ -1,0 +1,117 @@
+#include "engine/section.hpp"
+
+#include "engine/apply.hpp"
+#include "engine/engine_impl.hpp"
+
+namespace semel {
+
+Section::Impl::Impl(engine::Core& core, std::uint64_t mask, Timestamp now)
+    : core_(core), mask_(mask), now_(now) {
+  core_.begin_section(mask_);
+  core_.context().bump(engine::Count::sections);
+}
+
+Section::Impl::~Impl() {
+  if (core_.journal() != nullptr && !group_.empty()) {
+    std::vector<Mutation> group;
+    group.reserve(group_.size());
+    for (const Owned& owned : group_) group.push_back(owned.mutation);
+    static_cast<void>(core_.journal()->append(group));  // nobody waits for this level
+  }
+  core_.end_section(mask_);
+}
+
+bool Section::Impl::covers(const KeyRef& key) const noexcept {
+  if (key.db >= limits::db_count) return false;
+  const engine::HashBits hash = core_.hash_of(core_.stored_db(key.db), key.key);
+  return (mask_ >> (hash.shard() & (core_.shards().size() - 1)) & 1) != 0;
+}
+
+ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
+  // Rounding to size classes adds at most a quarter; a record's header is at most 24 bytes.
+  const std::size_t wanted = bytes + bytes / 4 + records * 32;
+  engine::Region& region = core_.region();
+  const std::size_t spare = region.limit_bytes() / 64;
+  if (region.used_bytes() + wanted + spare > region.limit_bytes()) return ErrorCode::memory_full;
+  return ErrorCode::ok;
+}
+
+ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool& copied) {
+  copied = false;
+  engine::Decision copy;
+  std::string value;
+  Version version = 0;
+  ErrorCode error = update(
+      from.db, from.key,
+      [&](const engine::RecordView* live, Version) {
+        if (live != nullptr) {
+          value = live->value;
+          copy = {engine::Action::store, live->kind, live->due, live->due, value};
+        }
+        return engine::Decision{};
+      },
+      version);
+  if (error != ErrorCode::ok || copy.action != engine::Action::store) return error;
+  error = update(
+      to.db, to.key, [&](const engine::RecordView*, Version) { return copy; }, version);
+  copied = error == ErrorCode::ok;
+  return error;
+}
+
+void Section::Impl::add(const Mutation& mutation) {
+  Owned& owned = group_.emplace_back(
+      Owned{mutation, std::string{mutation.key}, std::string{mutation.value}, std::string{}});
+  if (mutation.claim) {
+    owned.value = mutation.claim->result;
+    owned.owner = mutation.claim->owner;
+    owned.mutation.claim->result = owned.value;
+    owned.mutation.claim->owner = owned.owner;
+  } else {
+    owned.mutation.value = owned.value;
+  }
+  owned.mutation.key = owned.key;
+}
+
+Section::Section(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Section::Section(Section&& other) noexcept = default;
+Section::~Section() = default;
+
+Timestamp Section::now() const noexcept {
+  return impl_->now();
+}
+bool Section::covers(const KeyRef& key) const noexcept {
+  return impl_->covers(key);
+}
+
+Result<Section> Engine::section(std::span<const KeyRef> keys) {
+  if (keys.size() > limits::section_keys_max) {
+    return Error{ErrorCode::too_many_keys, std::to_string(keys.size()) + " keys, limit " +
+                                               std::to_string(limits::section_keys_max)};
+  }
+  engine::Core& core = impl_->core();
+  const std::size_t count = core.shards().size();
+  std::uint64_t mask = 0;
+  for (const KeyRef& key : keys) {
+    if (key.db >= limits::db_count) {
+      return Error{ErrorCode::db_out_of_range, std::to_string(key.db)};
+    }
+    const engine::HashBits hash = core.hash_of(core.stored_db(key.db), key.key);
+    mask |= std::uint64_t{1} << (hash.shard() & (count - 1));
+  }
+  if (keys.empty()) mask = core.all_shards();
+  Section section{std::make_unique<Section::Impl>(core, mask, impl_->clock().now())};
+  for (const KeyRef& key : keys) {
+    // The databases may have been swapped while we waited: take everything then.
+    if (!section.covers(key)) return this->section({});
+  }
+  return section;
+}
+
+void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
+  engine::apply_one(op, impl_->core().options(), impl_->now(), outcome, impl_->core().context(),
+                    [&](auto&& decide, Version& version) {
+                      return impl_->update(op.db, op.key, decide, version);
+                    });
+}
+
+}  // namespace semel

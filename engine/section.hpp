@@ -1,0 +1,50 @@
+// Atomic sections: see Engine::section.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "engine/core.hpp"
+#include "semel/engine.hpp"
+
+namespace semel {
+
+class Section::Impl final : public engine::MutationSink {
+ public:
+  /// `mask`: one bit per shard.
+  Impl(engine::Core& core, std::uint64_t mask, Timestamp now);
+  ~Impl() override;
+
+  [[nodiscard]] engine::Core& core() noexcept { return core_; }
+  [[nodiscard]] Timestamp now() const noexcept { return now_; }
+  [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
+
+  /// As Core::update, at the section's time.
+  template <class Decide>
+  ErrorCode update(std::uint8_t db, Bytes key, Decide&& decide, Version& version) {
+    return core_.update_exclusive(db, key, now_, decide, version, *this);
+  }
+
+  /// Makes sure that records of `bytes` altogether fit, so that what follows cannot fail for
+  /// memory half-way. `bytes`: keys and values. Errors: memory_full.
+  [[nodiscard]] ErrorCode reserve(std::size_t bytes, std::size_t records);
+  /// Copies a record of any kind with its ttl. Errors: memory_full, refused, key_*.
+  [[nodiscard]] ErrorCode copy_record(const KeyRef& from, const KeyRef& to, bool& copied);
+
+  void add(const Mutation& mutation) override;
+
+ private:
+  struct Owned {
+    Mutation mutation;
+    std::string key;
+    std::string value;
+    std::string owner;
+  };
+  engine::Core& core_;
+  const std::uint64_t mask_;
+  const Timestamp now_;
+  std::deque<Owned> group_;
+};
+
+}  // namespace semel

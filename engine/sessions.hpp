@@ -1,0 +1,44 @@
+// Lifetimes that claims are bound to.
+#pragma once
+
+#include <mutex>
+#include <unordered_set>
+
+#include "semel/claim.hpp"
+
+namespace semel::engine {
+
+/// Safe from any thread. is_closed() of the engine's own session and of 0 takes no lock.
+class Sessions {
+ public:
+  /// `seed` differs from engine to engine, so that a session of an earlier life is unknown here.
+  explicit Sessions(std::uint64_t seed) noexcept : own_((seed << 20) | 1), next_(own_ + 1) {}
+
+  /// The session of claims that name none: as long as this engine.
+  [[nodiscard]] SessionId own() const noexcept { return own_; }
+
+  [[nodiscard]] SessionId open() {
+    const std::lock_guard lock{mutex_};
+    open_.insert(next_);
+    return next_++;
+  }
+  /// False: it was not open.
+  bool close(SessionId session) {
+    const std::lock_guard lock{mutex_};
+    return open_.erase(session) != 0;
+  }
+  /// True if the owner is known to be gone. 0, a remote owner, is never known to be.
+  [[nodiscard]] bool is_closed(SessionId session) const {
+    if (session == 0 || session == own_) return false;
+    const std::lock_guard lock{mutex_};
+    return !open_.contains(session);
+  }
+
+ private:
+  const SessionId own_;
+  mutable std::mutex mutex_;
+  SessionId next_;
+  std::unordered_set<SessionId> open_;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,212 @@
+// The consistent cut, the way back in, and operations on whole databases.
+//
+// A cut: inside a section over everything all version blocks are thrown away, so every change made
+// later carries a version not below the cut. From then on a writer that replaces a record of the
+// cut hands it over instead of freeing it. The walk visits the records it meets below the cut,
+// then those handed over. A record replaced after the walk has passed it comes twice, alike.
+//
+//   [core.snapshot]  snapshot_cut is stored inside the section (start) or before a wait for all
+//                    operations (end), so no operation sees it change; release and acquire.
+#include <string>
+
+#include "engine/engine_impl.hpp"
+#include "engine/section.hpp"
+
+namespace semel {
+
+namespace {
+
+using engine::Core;
+using engine::Entry;
+using engine::Handle;
+
+constexpr Millis grave_ttl{3'600'000};
+
+/// Calls `visit(Word&, SlotWord)` for each record of a shard. Inside an operation or section.
+template <class Visit>
+void for_each_record(Core::Shard& shard, Visit&& visit) {
+  shard.table.for_each_segment([&](Core::ShardTable::Segment& segment) {
+    const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      // mo: acquire [table.publish]: the record is read next.
+      const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
+      if (engine::slot::is_record(word & ~engine::slot::frozen)) visit(segment.slots()[i], word);
+    }
+  });
+}
+
+/// The records of one stretch of the table below the cut; moves `place` on.
+void collect(Core& core, Core::Shard& shard, std::uint32_t& index, Version cut,
+             std::vector<Handle>& found) {
+  Core::Operation operation{core, core.context()};
+  operation.admit(shard);
+  // Indexes are walked in reversed-bit order, see scan.cpp; here the segment is taken as a whole.
+  std::uint32_t reversed = 0;
+  for (unsigned bit = 0; bit < engine::depth_max; ++bit) {
+    reversed |= ((index >> bit) & 1U) << (engine::depth_max - 1 - bit);
+  }
+  Core::ShardTable::Segment& segment = *shard.table.locate({reversed});
+  const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    // mo: acquire [table.publish]: the record is read next.
+    const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
+    if (!engine::slot::is_record(word & ~engine::slot::frozen)) continue;
+    if (core.entry(word).version() < cut) found.push_back(engine::slot::handle(word));
+  }
+  const std::uint32_t width = 1U << (engine::depth_max - segment.depth);
+  index = (index & ~(width - 1)) + width;
+}
+
+void add_db_map(Core& core, Version version, const std::function<void(const Mutation&)>& visit) {
+  std::string map;
+  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
+    map.push_back(static_cast<char>(core.stored_db(db)));
+  }
+  Mutation mutation;
+  mutation.type = Mutation::Type::db_map;
+  mutation.version = version;
+  mutation.value = map;
+  visit(mutation);
+}
+
+}  // namespace
+
+Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
+  Core& core = impl_->core();
+  const std::unique_lock running{impl_->snapshot_mutex, std::try_to_lock};
+  if (!running) return Error{ErrorCode::snapshot_running, {}};
+  Timestamp now;
+  Version cut = 0;
+  {
+    auto all = section({});
+    if (!all) return all.error();
+    now = all->now();
+    cut = core.fence_versions();
+    core.snapshot_cut.store(cut, std::memory_order_release);  // mo: release [core.snapshot]
+  }
+  const auto show = [&](Handle handle) {
+    const Entry& entry = core.entry(handle);
+    if (entry.due() <= now) return;
+    Mutation mutation;
+    Core::fill_mutation(mutation, entry);
+    visit(mutation);
+  };
+  add_db_map(core, cut, visit);
+  for (const auto& shard : core.shards()) {
+    for (std::uint32_t index = 0; index < (1U << engine::depth_max);) {
+      std::vector<Handle> found;
+      collect(core, *shard, index, cut, found);
+      for (const Handle handle : found) show(handle);  // nothing below the cut is freed meanwhile
+    }
+  }
+  core.snapshot_cut.store(0, std::memory_order_release);  // mo: release [core.snapshot]
+  core.threads().wait_for_others(core.context());
+  std::vector<Handle> preserved;
+  {
+    const std::lock_guard lock{core.preserved_mutex};
+    preserved.swap(core.preserved);
+  }
+  for (const Handle handle : preserved) show(handle);
+  const Core::Operation operation{core, core.context()};
+  for (const Handle handle : preserved) {
+    core.threads().retire_record(core.context(), handle,
+                                 engine::Arena::rounded(core.entry(handle).bytes()));
+  }
+  return Done{};
+}
+
+Status Engine::restore(const Mutation& mutation) {
+  Core& core = impl_->core();
+  core.raise_versions(mutation.version);
+  if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
+    return impl_->restore_database(mutation);
+  }
+  if (mutation.db >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
+  }
+  // mo: relaxed: restores of one database come from one thread or do not depend on each other.
+  if (mutation.version < impl_->flushed_below[mutation.db].load(std::memory_order_relaxed)) {
+    return Done{};
+  }
+  const Timestamp now = impl_->clock().now();
+  const ErrorCode error = core.restore(mutation, now, now + grave_ttl);
+  if (error == ErrorCode::ok) return Done{};
+  return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
+                          std::to_string(mutation.value.size()) + " bytes"};
+}
+
+Status Engine::Impl::restore_database(const Mutation& mutation) {
+  engine::Core& core = core_;
+  if (mutation.type == Mutation::Type::db_map) {
+    if (mutation.value.size() != limits::db_count) {
+      return Error{ErrorCode::bad_option,
+                   "database map of " + std::to_string(mutation.value.size()) + " bytes"};
+    }
+    if (mutation.version < db_map_version) return Done{};
+    std::uint64_t map = 0;
+    for (unsigned db = 0; db < limits::db_count; ++db) {
+      map |= (static_cast<std::uint64_t>(mutation.value[db]) & 15) << (db * 4);
+    }
+    Section::Impl all{core, core.all_shards(), clock_.now()};
+    db_map_version = mutation.version;
+    core.set_db_map(map);
+    return Done{};
+  }
+  Section::Impl all{core, core.all_shards(), clock_.now()};
+  // mo: relaxed: read outside of sections as a filter only, see restore().
+  flushed_below[mutation.db & 15].store(mutation.version, std::memory_order_relaxed);
+  erase_database(mutation.db & 15, mutation.version);
+  return Done{};
+}
+
+std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below) {
+  std::uint64_t erased = 0;
+  for (const auto& shard : core_.shards()) {
+    const Core::Operation operation{core_, core_.context()};
+    for_each_record(*shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
+      const Entry& entry = core_.entry(seen);
+      if (entry.db() != stored || entry.version() >= below) return;
+      if (entry.due() > clock_.now()) ++erased;
+      core_.erase_exclusive(word, seen);
+    });
+  }
+  return erased;
+}
+
+std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
+  if (db && *db >= limits::db_count) return 0;
+  Core& core = impl_->core();
+  auto all = section({});
+  const Version version = core.fence_versions();
+  std::uint64_t erased = 0;
+  for (std::uint8_t each = 0; each < limits::db_count; ++each) {
+    if (db && *db != each) continue;
+    const std::uint8_t stored = core.stored_db(each);
+    erased += impl_->erase_database(stored, version);
+    Mutation mutation;
+    mutation.type = Mutation::Type::flush;
+    mutation.db = stored;
+    mutation.version = version;
+    if (core.journal() != nullptr) all->impl().add(mutation);
+  }
+  return erased;
+}
+
+Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
+  if (one >= limits::db_count || other >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(std::max(one, other))};
+  }
+  Core& core = impl_->core();
+  auto all = section({});
+  const std::uint64_t map = core.db_map();
+  const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
+  core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
+  const Version version = core.fence_versions();
+  impl_->db_map_version = version;
+  if (core.journal() != nullptr) {
+    add_db_map(core, version, [&](const Mutation& mutation) { all->impl().add(mutation); });
+  }
+  return Done{};
+}
+
+}  // namespace semel
