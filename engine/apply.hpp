@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "engine/claim_codec.hpp"
 #include "engine/semantics.hpp"
 #include "engine/threads.hpp"
 #include "semel/engine.hpp"
@@ -35,6 +36,8 @@ void apply_one(const StoreOp& op, const Options& options, Timestamp now, StoreOu
         if (outcome.found || outcome.has_value || outcome.applied) [[unlikely]] {
           reset(outcome);  // an earlier decision lost its race
         }
+        // A claim that was given back and only remembers its attempts is absent to everybody else.
+        if (live != nullptr && live->kind == Kind::claim && is_vacant(live->value)) live = nullptr;
         return decide(live, op, now, options.value_bytes_max, outcome, scratch);
       },
       version);

@@ -1,6 +1,7 @@
 // See claim_codec.hpp for the format.
 #include "engine/claim_codec.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,14 +12,14 @@ static_assert(std::endian::native == std::endian::little, "the format is copied,
 static_assert(limits::owner_label_max <= 255, "the length of the owner label is one byte");
 
 enum Flag : std::uint8_t {
-  flag_result_expired = 1,
+  flag_result_expired = 1,  // and then the digest of the result is there
   flag_poison = 2,
   flag_lease_until = 4,
   flag_result_until = 8,
   flag_unique_until = 16,
   flag_session = 32,
   flag_claim_id = 64,
-  flag_result_digest = 128,
+  flag_one_end = 128,  // result_until is unique_until, stored once
 };
 
 struct Header {
@@ -33,28 +34,38 @@ static_assert(sizeof(Header) == 16);
 
 using Digest = std::array<std::uint8_t, 16>;
 
-constexpr std::uint8_t time_flags =
-    flag_lease_until | flag_result_until | flag_unique_until | flag_session;
+/// Bytes that follow the header for each combination of flags. A table, because counting bits is a
+/// function call where the compiler may not assume the instruction.
+constexpr auto flagged_bytes = [] {
+  std::array<std::uint8_t, 256> bytes{};
+  for (unsigned flags = 0; flags < bytes.size(); ++flags) {
+    const unsigned words =
+        flags & (flag_lease_until | flag_result_until | flag_unique_until | flag_session);
+    const unsigned digests = flags & (flag_result_expired | flag_claim_id);
+    bytes[flags] =
+        static_cast<std::uint8_t>(std::popcount(words) * 8 + std::popcount(digests) * 16);
+  }
+  return bytes;
+}();
 
-[[nodiscard]] std::size_t words_in(std::uint8_t flags) noexcept {
-  return static_cast<std::size_t>(std::popcount(static_cast<unsigned>(flags & time_flags)));
-}
-
-[[nodiscard]] std::size_t digests_in(const Header& header) noexcept {
-  const auto flagged = static_cast<unsigned>(header.flags & (flag_claim_id | flag_result_digest));
-  return static_cast<std::size_t>(std::popcount(flagged)) + (header.algorithm != 0 ? 1 : 0);
+/// Bytes before the result.
+[[nodiscard]] std::size_t fixed_bytes(const Header& header) noexcept {
+  return sizeof header + flagged_bytes[header.flags] +
+         (header.algorithm != 0 ? sizeof(Digest) : 0) + header.owner_bytes;
 }
 
 [[nodiscard]] std::uint8_t flags_of(const ClaimRecord& record) noexcept {
+  const bool one_end =
+      record.result_until == record.unique_until && record.unique_until != Timestamp{};
   unsigned flags = 0;
   if (record.result_expired) flags |= flag_result_expired;
   if (record.poison) flags |= flag_poison;
   if (record.lease_until != Timestamp{}) flags |= flag_lease_until;
-  if (record.result_until != Timestamp{}) flags |= flag_result_until;
+  if (record.result_until != Timestamp{} && !one_end) flags |= flag_result_until;
   if (record.unique_until != Timestamp{}) flags |= flag_unique_until;
   if (record.session != 0) flags |= flag_session;
   if (record.claim_id) flags |= flag_claim_id;
-  if (record.result_digest != Digest{}) flags |= flag_result_digest;
+  if (one_end) flags |= flag_one_end;
   return static_cast<std::uint8_t>(flags);
 }
 
@@ -115,9 +126,7 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
                       .algorithm = record.fingerprint.algorithm,
                       .attempts = record.attempts,
                       .epoch = record.epoch};
-  const std::size_t fixed =
-      sizeof header + words_in(header.flags) * 8 + digests_in(header) * sizeof(Digest);
-  const std::size_t total = fixed + header.owner_bytes + record.result.size();
+  const std::size_t total = fixed_bytes(header) + record.result.size();
   char* const start = scratch.reserve(total);
   Writer writer{start};
   writer.bytes(&header, sizeof header);
@@ -127,9 +136,7 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   if (header.flags & flag_session) writer.word(record.session);
   if (header.algorithm != 0) writer.bytes(record.fingerprint.digest.data(), sizeof(Digest));
   if (record.claim_id) writer.bytes(record.claim_id->data(), sizeof(Digest));
-  if (header.flags & flag_result_digest) {
-    writer.bytes(record.result_digest.data(), sizeof(Digest));
-  }
+  if (record.result_expired) writer.bytes(record.result_digest.data(), sizeof(Digest));
   writer.bytes(record.owner.data(), header.owner_bytes);
   writer.bytes(record.result.data(), record.result.size());
   return {start, total};
@@ -139,28 +146,32 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
   Header header;
   if (bytes.size() < sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
-  const std::size_t least = sizeof header + words_in(header.flags) * 8 +
-                            digests_in(header) * sizeof(Digest) + header.owner_bytes;
-  if (bytes.size() < least) return false;
+  const std::size_t fixed = fixed_bytes(header);
+  if (bytes.size() < fixed) return false;
   if (header.state > static_cast<std::uint8_t>(ClaimState::vacant)) return false;
 
-  record = ClaimRecord{};
+  // Each field once, instead of clearing the record first: this is on the path of every claim.
   record.state = static_cast<ClaimState>(header.state);
   record.result_expired = (header.flags & flag_result_expired) != 0;
   record.poison = (header.flags & flag_poison) != 0;
   record.attempts = header.attempts;
   record.epoch = header.epoch;
   Reader reader{bytes.data() + sizeof header};
-  if (header.flags & flag_lease_until) record.lease_until = reader.time();
-  if (header.flags & flag_result_until) record.result_until = reader.time();
-  if (header.flags & flag_unique_until) record.unique_until = reader.time();
-  if (header.flags & flag_session) record.session = reader.word();
+  record.lease_until = header.flags & flag_lease_until ? reader.time() : Timestamp{};
+  record.result_until = header.flags & flag_result_until ? reader.time() : Timestamp{};
+  record.unique_until = header.flags & flag_unique_until ? reader.time() : Timestamp{};
+  if (header.flags & flag_one_end) record.result_until = record.unique_until;
+  record.session = header.flags & flag_session ? reader.word() : 0;
   record.fingerprint.algorithm = header.algorithm;
-  if (header.algorithm != 0) record.fingerprint.digest = reader.digest();
-  if (header.flags & flag_claim_id) record.claim_id = reader.digest();
-  if (header.flags & flag_result_digest) record.result_digest = reader.digest();
+  record.fingerprint.digest = header.algorithm != 0 ? reader.digest() : Digest{};
+  if (header.flags & flag_claim_id) {
+    record.claim_id = reader.digest();
+  } else {
+    record.claim_id.reset();
+  }
+  record.result_digest = record.result_expired ? reader.digest() : Digest{};
   record.owner = reader.bytes(header.owner_bytes);
-  record.result = {reader.at(), bytes.size() - least};
+  record.result = {reader.at(), bytes.size() - fixed};
   return true;
 }
 
@@ -169,12 +180,24 @@ SessionId session_of(Bytes bytes) noexcept {
   if (bytes.size() < sizeof header) return 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   if ((header.flags & flag_session) == 0) return 0;
-  const auto before = static_cast<std::uint8_t>(header.flags & ~unsigned{flag_session});
-  const std::size_t at = sizeof header + words_in(before) * 8;
+  constexpr unsigned before = flag_lease_until | flag_result_until | flag_unique_until;
+  const std::size_t at = sizeof header + flagged_bytes[header.flags & before];
   if (bytes.size() < at + 8) return 0;
   SessionId session = 0;
   std::memcpy(&session, bytes.data() + at, sizeof session);
   return session;
+}
+
+Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept {
+  Header header;
+  if (bytes.size() < sizeof header) return due;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const bool trimmed_later = header.state == static_cast<std::uint8_t>(ClaimState::done) &&
+                             (header.flags & flag_result_until) != 0 &&
+                             (header.flags & flag_result_expired) == 0;
+  if (!trimmed_later || bytes.size() <= fixed_bytes(header)) return due;  // or without a result
+  const std::size_t at = sizeof header + flagged_bytes[header.flags & flag_lease_until];
+  return std::min(due, Reader{bytes.data() + at}.time());
 }
 
 }  // namespace semel::engine

@@ -6,10 +6,11 @@
 //   0  u8 state | u8 flags | u8 owner_bytes | u8 fingerprint algorithm | u32 attempts
 //   8  u64 epoch
 //   16 u64 each, as flagged: lease_until, result_until, unique_until, session
-//   .. 16 bytes each: fingerprint digest (algorithm != 0), claim_id, result_digest (as flagged)
+//   .. 16 bytes each: fingerprint digest (algorithm != 0), claim_id (flagged), result_digest (when
+//      the result has expired: while it is there, it is compared itself)
 //   .. owner, then the result up to the end
 //
-// A held claim without extras takes 32 bytes, a finished one 32 bytes and its result.
+// A held claim without extras takes 32 bytes, a finished one 24 bytes and its result.
 #pragma once
 
 #include <cstddef>
@@ -49,11 +50,20 @@ inline constexpr std::size_t claim_overhead_max = 16 + 4 * 8 + 3 * 16 + limits::
 static_assert(claim_overhead_max <= Scratch::inline_bytes);
 
 /// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
-/// in `scratch`. A zero time, session or digest is not stored: zero is what decode() gives back.
+/// in `scratch`. A zero time or session is not stored: zero is what decode() gives back.
 [[nodiscard]] Bytes encode(const ClaimRecord& record, Scratch& scratch);
 
 /// Reads what encode() wrote; owner and result point into `bytes`. False: not a claim's bytes.
 [[nodiscard]] bool decode(Bytes bytes, ClaimRecord& record) noexcept;
+
+/// When the wheel should look at an encoded record that ends at `due`: at the end of its result, if
+/// that is earlier and there is one, to trim it.
+[[nodiscard]] Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept;
+
+/// True for the bytes of a record in state vacant.
+[[nodiscard]] inline bool is_vacant(Bytes bytes) noexcept {
+  return !bytes.empty() && bytes.front() == static_cast<char>(ClaimState::vacant);
+}
 
 /// The session of an encoded record alone; 0 if it has none.
 [[nodiscard]] SessionId session_of(Bytes bytes) noexcept;

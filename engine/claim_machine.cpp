@@ -76,9 +76,8 @@ constexpr Decision erase{
   record.result_until = now + policy.result_ttl;
   record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
   Decision decision = store(record, record.unique_until, scratch);
-  if (record.result_until < record.unique_until && !result.empty()) {
-    decision.wake = record.result_until;
-  }
+  const Timestamp wake = claim_wake_of(decision.value, decision.due);
+  if (wake != decision.due) decision.wake = wake;
   return decision;
 }
 

@@ -96,13 +96,8 @@ HashBits Core::hash_of(std::uint8_t db, Bytes key) const noexcept {
   return HashBits::of(hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U));
 }
 
-Timestamp Core::wake_of(const Entry& entry) const noexcept {
-  if (entry.kind() != Kind::claim) return entry.due();
-  ClaimRecord claim;
-  if (!decode(entry.value(), claim) || claim.state != ClaimState::done || claim.result_expired) {
-    return entry.due();
-  }
-  return claim.result.empty() ? entry.due() : std::min(entry.due(), claim.result_until);
+Timestamp Core::wake_of(const Entry& entry) noexcept {
+  return entry.kind() == Kind::claim ? claim_wake_of(entry.value(), entry.due()) : entry.due();
 }
 
 void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,

@@ -40,6 +40,8 @@ class MutationSink {
  public:
   virtual ~MutationSink() = default;
   virtual void add(const Mutation& mutation) = 0;
+  /// Whether the journal took writes when the section began.
+  [[nodiscard]] virtual bool accepts() const noexcept = 0;
 };
 
 class Core final : public SegmentSink {
@@ -47,6 +49,7 @@ class Core final : public SegmentSink {
   struct StdSync {
     template <class T>
     using atomic = std::atomic<T>;
+    static constexpr bool vector_lines = has_vector_lines;
   };
   using ShardTable = Table<StdSync, SegmentPool>;
   using Probe = ShardTable::Probe;
@@ -222,7 +225,8 @@ class Core final : public SegmentSink {
   [[nodiscard]] static bool is_grave(const Entry& entry) noexcept {
     return entry.due() == Timestamp{};
   }
-  [[nodiscard]] Timestamp wake_of(const Entry& entry) const noexcept;
+  /// When the wheel should look at a record: at its end, or when a part of it ends before.
+  [[nodiscard]] static Timestamp wake_of(const Entry& entry) noexcept;
   /// After a lost compare-and-set: helps a replacement of the segment along.
   void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash, const Probe& probe);
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
@@ -236,6 +240,9 @@ class Core final : public SegmentSink {
   [[nodiscard]] bool timer_is_alive(std::uint64_t hash_bits, Timestamp wake);
   void drain(ThreadContext& context);
   void step_wheel_compaction(std::size_t budget);
+  [[nodiscard]] bool accepts_writes(const MutationSink* sink) const noexcept {
+    return sink != nullptr ? sink->accepts() : options_.journal->accepts_writes();
+  }
   [[nodiscard]] ErrorCode refuse(ThreadContext& context) noexcept {
     context.bump(Count::refused);
     return ErrorCode::memory_full;
@@ -366,7 +373,7 @@ ErrorCode Core::update_in(ThreadContext& context, Shard& shard, HashBits hash, s
       version = live ? view.version : 0;
       return ErrorCode::ok;
     }
-    if (options_.journal != nullptr && !options_.journal->accepts_writes()) [[unlikely]] {
+    if (options_.journal != nullptr && !accepts_writes(sink)) [[unlikely]] {
       return ErrorCode::refused;
     }
     if (decision.action == Action::erase) {

@@ -8,6 +8,7 @@
 
 #include "engine/core.hpp"
 #include "engine/namespaces.hpp"
+#include "engine/section.hpp"
 #include "engine/sessions.hpp"
 #include "engine/wait_queue.hpp"
 #include "semel/engine.hpp"
@@ -38,9 +39,9 @@ class Engine::Impl {
   [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
 
   [[nodiscard]] Status restore_database(const Mutation& mutation);
-  /// Under a section over everything: ends the records of a database, as stored, with a smaller
+  /// In `all`, a section over everything: ends the records of a database, as stored, with a smaller
   /// version. Returns how many were alive.
-  std::uint64_t erase_database(std::uint8_t stored, Version below);
+  std::uint64_t erase_database(std::uint8_t stored, Version below, Section::Impl& all);
 
   /// Restored mutations of a flushed database below these versions stay away.
   std::array<std::atomic<Version>, limits::db_count> flushed_below{};

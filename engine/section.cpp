@@ -5,9 +5,13 @@
 
 namespace semel {
 
-Section::Impl::Impl(engine::Core& core, std::uint64_t mask, Timestamp now)
-    : core_(core), mask_(mask), now_(now) {
+Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
+    : engine_(engine), core_(engine.core()), mask_(mask) {
   core_.begin_section(mask_);
+  // Read when nobody else is inside: an operation that was under way may have used a later time
+  // than one read before the wait.
+  now_ = engine.clock().now();
+  accepts_ = core_.journal() == nullptr || core_.journal()->accepts_writes();
   core_.context().bump(engine::Count::sections);
 }
 
@@ -19,6 +23,11 @@ Section::Impl::~Impl() {
     static_cast<void>(core_.journal()->append(group));  // nobody waits for this level
   }
   core_.end_section(mask_);
+  for (const Changed& key : changed_) engine_.wait_queue().changed(key.db, key.key);
+}
+
+void Section::Impl::note_change(const KeyRef& key) {
+  if (engine_.wait_queue().has_waiters()) changed_.push_back({key.db, std::string{key.key}});
 }
 
 bool Section::Impl::covers(const KeyRef& key) const noexcept {
@@ -28,6 +37,7 @@ bool Section::Impl::covers(const KeyRef& key) const noexcept {
 }
 
 ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
+  if (!accepts_) return ErrorCode::refused;
   // Rounding to size classes adds at most a quarter; a record's header is at most 24 bytes.
   const std::size_t wanted = bytes + bytes / 4 + records * 32;
   engine::Region& region = core_.region();
@@ -46,7 +56,7 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
       [&](const engine::RecordView* live, Version) {
         if (live != nullptr) {
           value = live->value;
-          copy = {engine::Action::store, live->kind, live->due, live->due, value};
+          copy = {engine::Action::store, live->kind, live->due, no_end, value};
         }
         return engine::Decision{};
       },
@@ -55,6 +65,7 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
   error = update(
       to.db, to.key, [&](const engine::RecordView*, Version) { return copy; }, version);
   copied = error == ErrorCode::ok;
+  if (copied) note_change(to);
   return error;
 }
 
@@ -99,12 +110,14 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
     mask |= std::uint64_t{1} << (hash.shard() & (count - 1));
   }
   if (keys.empty()) mask = core.all_shards();
-  Section section{std::make_unique<Section::Impl>(core, mask, impl_->clock().now())};
-  for (const KeyRef& key : keys) {
-    // The databases may have been swapped while we waited: take everything then.
-    if (!section.covers(key)) return this->section({});
+  {
+    Section section{std::make_unique<Section::Impl>(*impl_, mask)};
+    bool all_covered = true;
+    for (const KeyRef& key : keys) all_covered = all_covered && section.covers(key);
+    if (all_covered) return section;
   }
-  return section;
+  // The databases were swapped while we waited: take everything.
+  return Section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
 }
 
 void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
@@ -112,6 +125,7 @@ void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
                     [&](auto&& decide, Version& version) {
                       return impl_->update(op.db, op.key, decide, version);
                     });
+  if (outcome.applied) impl_->note_change({op.db, op.key});
 }
 
 }  // namespace semel

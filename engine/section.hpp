@@ -13,7 +13,7 @@ namespace semel {
 class Section::Impl final : public engine::MutationSink {
  public:
   /// `mask`: one bit per shard.
-  Impl(engine::Core& core, std::uint64_t mask, Timestamp now);
+  Impl(Engine::Impl& engine, std::uint64_t mask);
   ~Impl() override;
 
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
@@ -26,13 +26,17 @@ class Section::Impl final : public engine::MutationSink {
     return core_.update_exclusive(db, key, now_, decide, version, *this);
   }
 
-  /// Makes sure that records of `bytes` altogether fit, so that what follows cannot fail for
-  /// memory half-way. `bytes`: keys and values. Errors: memory_full.
+  /// Makes sure that records of `bytes` altogether fit and the journal takes them, so that what
+  /// follows cannot fail half-way. `bytes`: keys and values. Errors: memory_full, refused.
   [[nodiscard]] ErrorCode reserve(std::size_t bytes, std::size_t records);
   /// Copies a record of any kind with its ttl. Errors: memory_full, refused, key_*.
   [[nodiscard]] ErrorCode copy_record(const KeyRef& from, const KeyRef& to, bool& copied);
 
+  /// Whoever waits for this key is told when the section has ended.
+  void note_change(const KeyRef& key);
+
   void add(const Mutation& mutation) override;
+  [[nodiscard]] bool accepts() const noexcept override { return accepts_; }
 
  private:
   struct Owned {
@@ -41,10 +45,17 @@ class Section::Impl final : public engine::MutationSink {
     std::string value;
     std::string owner;
   };
+  struct Changed {
+    std::uint8_t db;
+    std::string key;
+  };
+  Engine::Impl& engine_;
   engine::Core& core_;
   const std::uint64_t mask_;
-  const Timestamp now_;
+  Timestamp now_{};
+  bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
   std::deque<Owned> group_;
+  std::vector<Changed> changed_;
 };
 
 }  // namespace semel

@@ -46,9 +46,11 @@ struct HashBits {
     return (line_bits() * line_count) >> 16;
   }
   /// 23 bits kept in the slot: enough to find the home line's step and the next directory bit
-  /// without reading the record.
+  /// without reading the record. The highest is always one, so that the upper half of a slot with
+  /// a record is never zero.
   [[nodiscard]] constexpr std::uint64_t tag() const noexcept {
-    return directory() | (static_cast<std::uint64_t>(line_bits() & 0x7f) << 16);
+    return directory() | (static_cast<std::uint64_t>(line_bits() & 0x3f) << 16) |
+           (std::uint64_t{1} << 22);
   }
 };
 
@@ -94,7 +96,7 @@ constexpr Version version(SlotWord word) noexcept {
 }
 /// Lines to step from one probe to the next, odd, so that a segment is not walked in a short ring.
 constexpr std::uint32_t step(std::uint64_t tag) noexcept {
-  return static_cast<std::uint32_t>((tag >> 16) & 0x7f) * 2 + 1;
+  return static_cast<std::uint32_t>((tag >> 16) & 0x3f) * 2 + 1;
 }
 
 }  // namespace slot

@@ -147,26 +147,27 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
     for (unsigned db = 0; db < limits::db_count; ++db) {
       map |= (static_cast<std::uint64_t>(mutation.value[db]) & 15) << (db * 4);
     }
-    Section::Impl all{core, core.all_shards(), clock_.now()};
+    Section::Impl all{*this, core.all_shards()};
     db_map_version = mutation.version;
     core.set_db_map(map);
     return Done{};
   }
-  Section::Impl all{core, core.all_shards(), clock_.now()};
+  Section::Impl all{*this, core.all_shards()};
   // mo: relaxed: read outside of sections as a filter only, see restore().
   flushed_below[mutation.db & 15].store(mutation.version, std::memory_order_relaxed);
-  erase_database(mutation.db & 15, mutation.version);
+  erase_database(mutation.db & 15, mutation.version, all);
   return Done{};
 }
 
-std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below) {
+std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::Impl& all) {
   std::uint64_t erased = 0;
   for (const auto& shard : core_.shards()) {
     const Core::Operation operation{core_, core_.context()};
     for_each_record(*shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
       const Entry& entry = core_.entry(seen);
       if (entry.db() != stored || entry.version() >= below) return;
-      if (entry.due() > clock_.now()) ++erased;
+      if (entry.due() > all.now()) ++erased;
+      if (entry.kind() == Kind::claim) all.note_change({core_.shown_db(stored), entry.key()});
       core_.erase_exclusive(word, seen);
     });
   }
@@ -182,7 +183,7 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
   for (std::uint8_t each = 0; each < limits::db_count; ++each) {
     if (db && *db != each) continue;
     const std::uint8_t stored = core.stored_db(each);
-    erased += impl_->erase_database(stored, version);
+    erased += impl_->erase_database(stored, version, all->impl());
     Mutation mutation;
     mutation.type = Mutation::Type::flush;
     mutation.db = stored;

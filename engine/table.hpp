@@ -27,10 +27,12 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "engine/line.hpp"
 #include "engine/slot.hpp"
 #include "semel/types.hpp"
 
@@ -48,7 +50,8 @@ struct Probe {
   const void* segment = nullptr;  ///< where it looked
 };
 
-/// `Sync::template atomic<T>` is std::atomic, or a test's atomics over a cooperative scheduler.
+/// `Sync::template atomic<T>` is std::atomic, or a test's atomics over a cooperative scheduler;
+/// `Sync::vector_lines` says whether a line may be read by vector loads (line.hpp).
 /// `Source` hands out and takes back segment memory:
 ///   void* allocate_segment(bytes)            zeroed, 64-byte aligned; null: none to be had
 ///   void release_segment(void*)              was never visible to anyone
@@ -101,8 +104,8 @@ class Table {
     for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
       Word* const slots = &segment->slots()[line * slots_per_line];
       const SlotWord prefix = slot::make(tag, distance, 0);
-      const LineBits seen = read_line(slots, prefix);
-      for (unsigned candidates = seen.candidates; candidates != 0; candidates &= candidates - 1) {
+      const Line seen{slots, prefix};
+      for (unsigned candidates = seen.candidates(); candidates != 0; candidates &= candidates - 1) {
         Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
         // mo: acquire [table.publish]: match reads the record's bytes.
         const SlotWord now = word.load(std::memory_order_acquire);
@@ -110,12 +113,12 @@ class Table {
           return Probe{Probe::State::found, &word, now, prefix, 0, segment};
         }
       }
-      if (seen.tombstones != 0) [[unlikely]]
+      if (seen.has_tombstones()) [[unlikely]]
         probe.floor = tombstone_floor(slots, probe.floor);
-      if (seen.empties != 0) [[likely]] {
-        Word& word = slots[static_cast<unsigned>(__builtin_ctz(seen.empties))];
-        return Probe{
-            Probe::State::vacant, &word, 0, prefix, std::max(probe.floor, segment->floor), segment};
+      if (const unsigned empties = seen.empties(); empties != 0) [[likely]] {
+        Word& word = slots[static_cast<unsigned>(__builtin_ctz(empties))];
+        const Version floor = std::max(probe.floor, segment->floor);
+        return Probe{Probe::State::vacant, &word, 0, prefix, floor, segment};
       }
       line = next_line(line, step);
     }
@@ -196,11 +199,11 @@ class Table {
   /// Handle of a likely candidate in the home line, or 0, for prefetching.
   [[nodiscard]] Handle peek(HashBits hash) const noexcept {
     Word* const slots = &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
-    const LineBits seen = read_line(slots, slot::make(hash.tag(), 0, 0));
-    if (seen.candidates == 0) return 0;
+    const unsigned candidates = Line{slots, slot::make(hash.tag(), 0, 0)}.candidates();
+    if (candidates == 0) return 0;
     // mo: acquire [table.publish]: only its address is used here.
-    return slot::handle(slots[static_cast<unsigned>(__builtin_ctz(seen.candidates))].load(
-        std::memory_order_acquire));
+    return slot::handle(
+        slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire));
   }
 
   /// Calls `visit(Word&, SlotWord)` for every slot that may hold a record with these hash bits.
@@ -212,14 +215,14 @@ class Table {
     for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
       Word* const slots = &segment->slots()[line * slots_per_line];
       const SlotWord prefix = slot::make(tag, distance, 0);
-      const LineBits seen = read_line(slots, prefix);
-      for (unsigned candidates = seen.candidates; candidates != 0; candidates &= candidates - 1) {
+      const Line seen{slots, prefix};
+      for (unsigned candidates = seen.candidates(); candidates != 0; candidates &= candidates - 1) {
         Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
         // mo: acquire [table.publish]: visit reads the record's bytes.
         const SlotWord now = word.load(std::memory_order_acquire);
         if (((now ^ prefix) & slot::match_mask) == 0) visit(word, now);
       }
-      if (seen.empties != 0) return;
+      if (seen.empties() != 0) return;
       line = next_line(line, slot::step(tag));
     }
   }
@@ -253,11 +256,7 @@ class Table {
   }
 
  private:
-  struct LineBits {
-    unsigned candidates;
-    unsigned empties;
-    unsigned tombstones;
-  };
+  using Line = engine::Line<Word, Sync::vector_lines>;
 
   static constexpr std::uint64_t depth_bits = 63;  // segments are 64-byte aligned
 
@@ -277,22 +276,6 @@ class Table {
     line += step;
     while (line >= line_count_) line -= line_count_;
     return line;
-  }
-
-  /// Reads a line without a branch per slot: a mispredicted branch here would wait for the cache
-  /// miss and keep the next operation from starting its own.
-  [[nodiscard]] static LineBits read_line(const Word* slots, SlotWord prefix) noexcept {
-    LineBits bits{0, 0, 0};
-    for (unsigned i = 0; i < slots_per_line; ++i) {
-      // mo: acquire [table.publish]: an empty slot read later than a full one must not be older.
-      const SlotWord word = slots[i].load(std::memory_order_acquire);
-      bits.candidates |= static_cast<unsigned>(((word ^ prefix) & slot::match_mask) == 0) << i;
-      bits.empties |= static_cast<unsigned>((word << 1) == 0) << i;
-      bits.tombstones |= static_cast<unsigned>((word >> 62) & 1) << i;
-    }
-    // An empty slot has the tag of hash 0, distance 0: it is no candidate.
-    bits.candidates &= ~bits.empties;
-    return bits;
   }
 
   [[nodiscard]] static Version tombstone_floor(const Word* slots, Version floor) noexcept {

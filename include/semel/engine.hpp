@@ -33,10 +33,10 @@ struct Options {
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
-  unsigned shard_count = 16;               ///< power of two, 1..limits::shard_count_max
-  std::optional<std::uint64_t> hash_seed;  ///< tests only; none: random per engine
-  std::optional<Millis> background;  ///< run advance() by an own thread, this often (1..1000 ms)
-  Version first_version = 1;         ///< recovery: larger than any version ever handed out
+  unsigned shard_count = 16;                 ///< power of two, 1..limits::shard_count_max
+  std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
+  std::optional<Millis> background{};  ///< run advance() by an own thread, this often (1..1000 ms)
+  Version first_version = 1;           ///< recovery: larger than any version ever handed out
 };
 
 /// A record of the engine that ended by its ttl, told once.

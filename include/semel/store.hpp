@@ -27,14 +27,14 @@ struct SetResult {
 };
 
 struct KeyValue {
-  Bytes key;
-  Bytes value;
+  Bytes key{};
+  Bytes value{};
 };
 
 struct IncrexOptions {
   std::int64_t by = 1;
-  std::optional<std::int64_t> lower;
-  std::optional<std::int64_t> upper;
+  std::optional<std::int64_t> lower{};
+  std::optional<std::int64_t> upper{};
   bool saturate = false;
   Expiry expiry = Expiry::keep();
   bool expiry_only_without_ttl = false;  ///< ENX
@@ -42,8 +42,8 @@ struct IncrexOptions {
 
 struct IncrexFloatOptions {
   long double by = 1;
-  std::optional<long double> lower;
-  std::optional<long double> upper;
+  std::optional<long double> lower{};
+  std::optional<long double> upper{};
   bool saturate = false;
   Expiry expiry = Expiry::keep();
   bool expiry_only_without_ttl = false;

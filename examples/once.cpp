@@ -1,0 +1,15 @@
+// The example of README.md, word for word; tests/tools/readme_test.py compares the two.
+#include <semel/semel.hpp>
+
+int main() {
+  auto engine = semel::Engine::open().value();
+  auto orders = engine->claims("orders", semel::Policy{}).value();
+
+  auto claim = orders.claim({.key = "order-4711"});  // exactly one caller is granted
+  if (claim.answer == semel::ClaimAnswer::granted) {
+    // .. charge the card, passing claim.epoch on as a fencing token ..
+    static_cast<void>(orders.complete({"order-4711", claim.epoch, "paid"}));
+  }
+  auto again = orders.claim({.key = "order-4711"});  // a duplicate gets the answer
+  return again.answer == semel::ClaimAnswer::replay && again.result == "paid" ? 0 : 1;
+}
