@@ -3,14 +3,16 @@
 // In memory only: the format has no version, because these bytes never reach a disk (a Mutation
 // carries the ClaimRecord). Little-endian. What a record does not have costs no bytes:
 //
-//   0  u8 state | u8 flags | u8 owner_bytes | u8 fingerprint algorithm | u32 attempts
-//   8  u64 epoch
-//   16 u64 each, as flagged: lease_until, result_until, unique_until, session
-//   .. 16 bytes each: fingerprint digest (algorithm != 0), claim_id (flagged), result_digest (when
-//      the result has expired: while it is there, it is compared itself)
+//   0  u16: bits 0..2 state, then flags that say what follows
+//   2  u64 epoch
+//   10 u32 attempts, u8 owner_bytes, u8 fingerprint algorithm, u16 0 (none: 1 attempt, no owner)
+//   .. 6 bytes each: lease_until, result_until, unique_until (all ones: does not end)
+//   .. u64 session
+//   .. 16 bytes each: claim_id, result_digest (once the result has expired: while the result is
+//      there, it is compared itself), fingerprint digest (algorithm != 0)
 //   .. owner, then the result up to the end
 //
-// A held claim without extras takes 32 bytes, a finished one 24 bytes and its result.
+// A held claim without extras takes 24 bytes, a finished one 16 bytes and its result.
 #pragma once
 
 #include <cstddef>
@@ -46,11 +48,13 @@ class Scratch {
 };
 
 /// Bytes of encode() beyond the result, at most: what a claim may add to Options::value_bytes_max.
-inline constexpr std::size_t claim_overhead_max = 16 + 4 * 8 + 3 * 16 + limits::owner_label_max;
+inline constexpr std::size_t claim_overhead_max =
+    10 + 8 + 3 * 6 + 8 + 3 * 16 + limits::owner_label_max;
 static_assert(claim_overhead_max <= Scratch::inline_bytes);
 
 /// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
-/// in `scratch`. A zero time or session is not stored: zero is what decode() gives back.
+/// in `scratch`. A zero time or session is not stored: zero is what decode() gives back; a time
+/// before zero comes back as 1 ms.
 [[nodiscard]] Bytes encode(const ClaimRecord& record, Scratch& scratch);
 
 /// Reads what encode() wrote; owner and result point into `bytes`. False: not a claim's bytes.

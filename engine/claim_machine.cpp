@@ -66,7 +66,8 @@ constexpr Decision erase{
   return record.lease_until + policy.attempts_ttl;
 }
 
-[[nodiscard]] Decision store_done(ClaimRecord record, Bytes result, const Policy& policy,
+/// `record` is the one read, and becomes the one stored: these are too large to be copied about.
+[[nodiscard]] Decision store_done(ClaimRecord& record, Bytes result, const Policy& policy,
                                   Timestamp now, Scratch& scratch) {
   record.state = ClaimState::done;
   record.session = 0;
@@ -81,7 +82,7 @@ constexpr Decision erase{
   return decision;
 }
 
-[[nodiscard]] Decision store_failed(ClaimRecord record, Bytes failure, bool poison,
+[[nodiscard]] Decision store_failed(ClaimRecord& record, Bytes failure, bool poison,
                                     const Policy& policy, Timestamp now, Scratch& scratch) {
   record.state = ClaimState::failed;
   record.poison = poison;
@@ -110,29 +111,27 @@ void reset(ClaimOutcome& outcome) noexcept {
 }
 
 /// Grants after `record.attempts` earlier grants, or ends the matter as poison.
-[[nodiscard]] Decision grant(const ClaimRecord& record, const ClaimRequest& request,
-                             const Policy& policy, const ClaimFacts& facts, ClaimOutcome& outcome,
-                             Scratch& scratch) {
+[[nodiscard]] Decision grant(ClaimRecord& record, const ClaimRequest& request, const Policy& policy,
+                             const ClaimFacts& facts, ClaimOutcome& outcome, Scratch& scratch) {
   if (policy.attempts_max != 0 && record.attempts >= policy.attempts_max) {
     outcome.answer = ClaimAnswer::kept_failure;
     outcome.poison = true;
     outcome.attempt = record.attempts;
     return store_failed(record, {}, true, policy, facts.now, scratch);
   }
-  ClaimRecord next;
-  next.state = ClaimState::held;
-  next.attempts = record.attempts + 1;
-  next.epoch = facts.candidate;
-  next.session = facts.session;
-  next.lease_until = facts.now + request.lease.value_or(policy.lease);
+  record.state = ClaimState::held;
+  ++record.attempts;
+  record.epoch = facts.candidate;
+  record.session = facts.session;
+  record.lease_until = facts.now + request.lease.value_or(policy.lease);
   // A taker-over that gives no fingerprint must not switch off the check for those who do.
-  next.fingerprint = request.fingerprint.algorithm != 0 ? request.fingerprint : record.fingerprint;
-  next.claim_id = request.claim_id;
-  next.owner = request.owner;
+  if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
+  record.claim_id = request.claim_id;
+  record.owner = request.owner;
   outcome.answer = ClaimAnswer::granted;
-  outcome.attempt = next.attempts;
-  outcome.epoch = next.epoch;
-  return store(next, held_due(next, policy), scratch);
+  outcome.attempt = record.attempts;
+  outcome.epoch = record.epoch;
+  return store(record, held_due(record, policy), scratch);
 }
 
 /// The window is half open, (start, now]: work first sent exactly `window` ago may have had its
@@ -147,7 +146,7 @@ void reset(ClaimOutcome& outcome) noexcept {
   return true;
 }
 
-[[nodiscard]] Decision claim_held(const ClaimRecord& record, const ClaimRequest& request,
+[[nodiscard]] Decision claim_held(ClaimRecord& record, const ClaimRequest& request,
                                   const Policy& policy, ClaimFacts& facts, ClaimOutcome& outcome,
                                   Scratch& scratch) {
   outcome.attempt = record.attempts;
@@ -265,8 +264,8 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   answer(outcome, again ? OwnerAnswer::ok : OwnerAnswer::conflict);
 }
 
-[[nodiscard]] Decision fail_held(const ClaimRecord& record, const OwnerCall& call,
-                                 const Policy& policy, Timestamp now, Scratch& scratch) {
+[[nodiscard]] Decision fail_held(ClaimRecord& record, const OwnerCall& call, const Policy& policy,
+                                 Timestamp now, Scratch& scratch) {
   if (call.on_failure.value_or(policy.on_failure) == Policy::OnFailure::keep) {
     return store_failed(record, call.payload, false, policy, now, scratch);
   }

@@ -82,7 +82,10 @@ Status Core::start() {
                                               std::to_string(count) + " shards"};
     }
   }
-  wheel_ = std::make_unique<TtlWheel>(region_, clock_.now());
+  const Timestamp now = clock_.now();
+  wheel_ = std::make_unique<TtlWheel>(region_, now);
+  // mo: relaxed: a statistic.
+  wheel_time_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   return Done{};
 }
 
@@ -256,12 +259,12 @@ Version Core::fence_versions() noexcept {
   // Nobody is inside an operation, so the other threads' fields may be written; they see it when
   // they are let in again.
   threads_.for_each([](ThreadContext& context) { context.version_next = context.version_end = 0; });
-  // mo: relaxed [core.version]
+  // mo: relaxed: only uniqueness and growth are asked of it
   return versions_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Core::raise_versions(Version above) noexcept {
-  // mo: relaxed [core.version]: only growth is asked of it.
+  // mo: relaxed: only growth is asked of it.
   Version seen = versions_.load(std::memory_order_relaxed);
   while (seen <= above &&
          !versions_.compare_exchange_weak(seen, above + 1, std::memory_order_relaxed,

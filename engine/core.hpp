@@ -8,7 +8,7 @@
 //   [core.section]  a shard's section flag. Set by a Section before its membarrier, read by every
 //                   operation after its announcement: one of the two sees the other. Cleared with
 //                   release, read with acquire: what the section did is visible afterwards.
-//   [core.version]  the source of version blocks; only uniqueness and growth are asked of it.
+//   versions_       the source of version blocks; only uniqueness and growth are asked of it: relaxed.
 //   [core.snapshot] see snapshot.cpp.
 #pragma once
 
@@ -155,7 +155,7 @@ class Core final : public SegmentSink {
   /// Versions handed out from now on are larger.
   void raise_versions(Version above) noexcept;
   [[nodiscard]] Version next_version() const noexcept {
-    return versions_.load(std::memory_order_relaxed);  // mo: relaxed [core.version]: a lower bound
+    return versions_.load(std::memory_order_relaxed);  // mo: relaxed: a lower bound
   }
 
   /// The mutation that says what `entry` is. Its bytes point into the entry.
@@ -214,7 +214,7 @@ class Core final : public SegmentSink {
     if (context.version_next > floor && context.version_next < context.version_end) [[likely]] {
       return context.version_next;
     }
-    // mo: relaxed [core.version]: blocks are disjoint and grow; a floor always comes from a
+    // mo: relaxed: blocks are disjoint and grow; a floor always comes from a
     //     block taken before.
     context.version_next = versions_.fetch_add(version_block, std::memory_order_relaxed);
     context.version_end = context.version_next + version_block;

@@ -39,7 +39,8 @@ bool Core::timer_is_alive(std::uint64_t hash_bits, Timestamp wake) {
   const HashBits hash{hash_bits};
   bool alive = false;
   shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
-    alive = alive || wake_of(entry(seen)) == wake || is_grave(entry(seen));
+    const Entry& record = entry(seen);
+    alive = alive || wake_of(record) == wake || record.due() == wake || is_grave(record);
   });
   return alive;
 }
@@ -51,6 +52,9 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
   } else if (!lock.try_lock()) {
     return budget;
   }
+  // The caller read its time before it had the wheel, and others may have been ahead. Judged by the
+  // older time a record whose timer fires would be alive, and with its timer gone it would stay.
+  now = std::max(now, wheel_->time());
   ThreadContext& own = threads_.context();
   {
     const Operation operation{*this, own};
@@ -128,13 +132,19 @@ void Core::help_growth(Shard& shard, HashBits hash) {
 void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
   Scratch scratch;
   Version version = 0;
-  // Without memory the result stays a little longer; it is answered as ended all the same.
-  static_cast<void>(update(
+  Timestamp due = no_end;
+  const ErrorCode error = update(
       shown_db(stored_db), key, now,
       [&](const RecordView* live, Version) {
+        due = live != nullptr ? live->due : no_end;
         return live != nullptr ? trim(*live, now, scratch) : Decision{};
       },
-      version));
+      version);
+  if (error == ErrorCode::ok || due == no_end) return;
+  // Without memory, or a journal that takes it, the result stays until the record ends; it is
+  // answered as ended all the same. The timer that brought us here is gone: without another the
+  // record would never be looked at again.
+  threads_.context().timers.push({hash_of(stored_db, key).bits, due});
 }
 
 }  // namespace semel::engine

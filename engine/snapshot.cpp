@@ -107,11 +107,15 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
     preserved.swap(core.preserved);
   }
   for (const Handle handle : preserved) show(handle);
-  const Core::Operation operation{core, core.context()};
-  for (const Handle handle : preserved) {
-    core.threads().retire_record(core.context(), handle,
-                                 engine::Arena::rounded(core.entry(handle).bytes()));
+  {
+    const Core::Operation operation{core, core.context()};
+    for (const Handle handle : preserved) {
+      core.threads().retire_record(core.context(), handle,
+                                   engine::Arena::rounded(core.entry(handle).bytes()));
+    }
   }
+  // It may be a lot, and this thread may not touch the engine again until the next snapshot.
+  quiesce();
   return Done{};
 }
 
@@ -130,6 +134,8 @@ Status Engine::restore(const Mutation& mutation) {
   }
   const Timestamp now = impl_->clock().now();
   const ErrorCode error = core.restore(mutation, now, now + grave_ttl);
+  // A recovery may restore millions before the first advance(); their timers wait in the heap.
+  if (core.context().drain_due) core.drain_own_timers(core.context());
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};
@@ -153,8 +159,11 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
     return Done{};
   }
   Section::Impl all{*this, core.all_shards()};
-  // mo: relaxed: read outside of sections as a filter only, see restore().
-  flushed_below[mutation.db & 15].store(mutation.version, std::memory_order_relaxed);
+  // mo: relaxed: read outside of sections as a filter only, see restore(); written inside of one.
+  std::atomic<Version>& below = flushed_below[mutation.db & 15];
+  if (below.load(std::memory_order_relaxed) < mutation.version) {
+    below.store(mutation.version, std::memory_order_relaxed);  // mo: relaxed: as above
+  }
   erase_database(mutation.db & 15, mutation.version, all);
   return Done{};
 }
@@ -178,6 +187,7 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
   if (db && *db >= limits::db_count) return 0;
   Core& core = impl_->core();
   auto all = section({});
+  if (!all->impl().accepts()) return 0;
   const Version version = core.fence_versions();
   std::uint64_t erased = 0;
   for (std::uint8_t each = 0; each < limits::db_count; ++each) {
@@ -199,6 +209,7 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   }
   Core& core = impl_->core();
   auto all = section({});
+  if (!all->impl().accepts()) return Error{ErrorCode::refused, {}};
   const std::uint64_t map = core.db_map();
   const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
   core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));

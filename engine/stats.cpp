@@ -12,7 +12,7 @@ std::uint64_t Core::records_in(std::uint8_t stored_db) {
     // mo: relaxed: see ThreadContext::bump.
     total += context.db_records[stored_db].load(std::memory_order_relaxed);
   });
-  return total;
+  return static_cast<std::int64_t>(total) < 0 ? 0 : total;  // see Threads::sum
 }
 
 Stats Core::stats() {

@@ -290,7 +290,7 @@ class Table {
   [[nodiscard]] bool swap(const Probe& probe, SlotWord desired) noexcept {
     SlotWord expected = probe.seen;
     if (slot::is_frozen(expected)) return false;
-    // mo: seq_cst [table.publish], and [wait.count]: a finishing owner's change comes before its
+    // mo: seq_cst [table.publish], and [wait_queue.waiting]: a finishing owner's change comes before its
     //     look at the number of waiters; failure relaxed: the caller looks again.
     return probe.slot->compare_exchange_strong(expected, desired, std::memory_order_seq_cst,
                                                std::memory_order_relaxed);

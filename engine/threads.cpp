@@ -179,7 +179,8 @@ std::uint64_t Threads::sum(Count which) noexcept {
     // mo: relaxed: see bump().
     total += context.counts[static_cast<std::size_t>(which)].load(std::memory_order_relaxed);
   });
-  return total;
+  // One thread adds, another takes away: read in between, the sum may lie a little below zero.
+  return static_cast<std::int64_t>(total) < 0 ? 0 : total;
 }
 
 }  // namespace semel::engine

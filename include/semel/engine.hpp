@@ -53,10 +53,10 @@ struct KeyRef {
 };
 
 struct ScanOptions {
-  std::optional<std::uint8_t> db;  ///< none: all
-  std::optional<Kind> kind;
-  std::optional<ClaimState> state;  ///< claims only; in_doubt by the rules of its namespace
-  Bytes prefix;
+  std::optional<std::uint8_t> db{};  ///< none: all
+  std::optional<Kind> kind{};
+  std::optional<ClaimState> state{};  ///< claims only; in_doubt by the rules of its namespace
+  Bytes prefix{};
   std::size_t count = 10;  ///< how many records to look at, about; 1..limits::scan_count_max
 };
 
@@ -164,9 +164,10 @@ class Engine {
   void close_session(SessionId session);
 
   // --- whole databases --------------------------------------------------------------------
-  /// Removes every record of `db` (none: of all databases), atomically. Returns how many.
+  /// Removes every record of `db` (none: of all databases), atomically. Returns how many; 0, and
+  /// nothing is removed, while the journal takes no writes.
   std::uint64_t flush(std::optional<std::uint8_t> db);
-  /// Exchanges two databases. Errors: db_out_of_range.
+  /// Exchanges two databases. Errors: db_out_of_range, refused.
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
   /// Live records of `db`.
   [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
