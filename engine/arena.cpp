@@ -1,11 +1,30 @@
 #include "engine/arena.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 namespace semel::engine {
 
-Arena::Arena(Region& region)
-    : region_(region), spans_(std::make_unique<SpanInfo[]>(region.span_count())) {}
+Arena::Arena(Region& region) : region_(region) {
+  // Zeroed by the system when it is touched: the range of a large limit costs nothing.
+  spans_.reset(static_cast<SpanInfo*>(std::calloc(region.span_count(), sizeof(SpanInfo))));
+  if (spans_ == nullptr) std::abort();
+  // Table and wheel need spans as well; what the pools hold must not stand in their way.
+  region_.when_full([this] { return purge_all(); });
+}
+
+std::uint32_t Arena::take_span(unsigned size_class, Region::Use use) {
+  const auto span = region_.take(1, use);
+  if (!span) return 0;
+  spans_[*span] = {.size_class = static_cast<std::uint8_t>(size_class),
+                   .listed = 0,
+                   .pooled = 0,
+                   .run = 0,
+                   .bits = 0};
+  std::memset(region_.span(*span), 0, bit_words(size_class) * 8);
+  return *span;
+}
 
 std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait) {
   Pool& pool = pools_[size_class];
@@ -16,51 +35,54 @@ std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool
   } else if (!lock.try_lock()) {
     return 0;
   }
-  const std::size_t taken = std::min(count, pool.free.size());
-  for (std::size_t i = 0; i < taken; ++i) {
-    to[i] = pool.free.back();
-    pool.free.pop_back();
-    SpanInfo& span = spans_[Region::span_of(to[i])];
-    if (span.pooled-- == capacity(size_class)) --pool.full_spans;
+  std::size_t taken = 0;
+  while (taken < count && !pool.spans.empty()) {
+    const std::uint32_t index = pool.spans.back();
+    SpanInfo& span = spans_[index];
+    if (span.pooled == capacity(size_class)) --pool.full_spans;
+    std::uint64_t* word = bits_of(index, size_class);
+    for (std::size_t base = 0; taken < count && span.pooled != 0; base += 64, ++word) {
+      for (; taken < count && *word != 0; *word &= *word - 1, --span.pooled) {
+        const std::size_t record = base + static_cast<std::size_t>(std::countr_zero(*word));
+        to[taken++] = first_handle(index, size_class) + record * (class_bytes(size_class) / 8);
+      }
+    }
+    if (span.pooled != 0) break;
+    span.listed = 0;
+    pool.spans.pop_back();
   }
-  if (taken != 0) region_.charge(-static_cast<std::ptrdiff_t>(taken * sizeof(Handle)));
   return taken;
 }
 
 void Arena::push(unsigned size_class, const Handle* from, std::size_t count) {
   Pool& pool = pools_[size_class];
+  const auto units = static_cast<std::uint32_t>(class_bytes(size_class) / 8);
   const std::lock_guard lock{pool.mutex};
   for (std::size_t i = 0; i < count; ++i) {
-    SpanInfo& span = spans_[Region::span_of(from[i])];
+    const std::uint32_t index = Region::span_of(from[i]);
+    SpanInfo& span = spans_[index];
+    const auto record =
+        static_cast<std::uint32_t>(from[i] - first_handle(index, size_class)) / units;
+    bits_of(index, size_class)[record / 64] |= std::uint64_t{1} << (record % 64);
     if (++span.pooled == capacity(size_class)) ++pool.full_spans;
-    pool.free.push_back(from[i]);
+    if (span.listed != 0) continue;
+    span.listed = 1;
+    pool.spans.push_back(index);
   }
-  region_.charge(static_cast<std::ptrdiff_t>(count * sizeof(Handle)));
-  // Purging looks at every free handle, so it waits until half of them belong to full spans:
-  // then each look gives at least half a record back.
-  const std::size_t reclaimable = std::size_t{pool.full_spans} * capacity(size_class);
-  if (pool.full_spans >= 4 && reclaimable * 2 >= pool.free.size()) purge(pool, size_class);
+  // Purging looks at every span of the list, so it waits until half of them are full.
+  if (pool.full_spans >= 4 && std::size_t{pool.full_spans} * 2 >= pool.spans.size()) {
+    purge(pool, size_class);
+  }
 }
 
 void Arena::purge(Pool& pool, unsigned size_class) {
-  const std::uint16_t full = capacity(size_class);
-  const std::size_t before = pool.free.size();
-  std::vector<std::uint32_t> emptied;
-  const auto kept = std::remove_if(pool.free.begin(), pool.free.end(), [&](Handle handle) {
-    const std::uint32_t span = Region::span_of(handle);
-    if (spans_[span].pooled != full) return false;
-    // The first record of a span stands for the span.
-    if (handle == Region::handles_per_span * span) emptied.push_back(span);
+  std::erase_if(pool.spans, [&](std::uint32_t index) {
+    if (spans_[index].pooled != capacity(size_class)) return false;
+    spans_[index] = {};
+    region_.give(index, 1);
     return true;
   });
-  pool.free.erase(kept, pool.free.end());
-  pool.free.shrink_to_fit();
   pool.full_spans = 0;
-  for (const std::uint32_t span : emptied) {
-    spans_[span] = {};
-    region_.give(span, 1);
-  }
-  region_.charge(-static_cast<std::ptrdiff_t>((before - pool.free.size()) * sizeof(Handle)));
 }
 
 bool Arena::purge_all() {
@@ -103,27 +125,39 @@ Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {
   Stack& own = stack(size_class);
   own.count = arena_.pull(size_class, own.items.data(), stack_max / 2, false);
   if (own.count != 0) return own.items[--own.count];
-  auto span = arena_.region_.take(1, use);
-  if (!span) {
+  std::uint32_t span = arena_.take_span(size_class, use);
+  if (span == 0) {
     // The limit: wait for the pool if need be, then try what other classes can give back.
     own.count = arena_.pull(size_class, own.items.data(), stack_max / 2, true);
     if (own.count != 0) return own.items[--own.count];
-    if (!arena_.purge_all()) return 0;
-    span = arena_.region_.take(1, use);
-    if (!span) return 0;
+    // A free record in our hands may be all that keeps its span.
+    flush();
+    span = arena_.take_span(size_class, use);
+    if (span == 0) return use == Region::Use::structure ? larger(size_class) : 0;
   }
-  arena_.spans_[*span].size_class = static_cast<std::uint8_t>(size_class);
   Fresh& fresh = fresh_[size_class];
-  fresh.next = Region::handles_per_span * *span;
+  fresh.next = first_handle(span, size_class);
   fresh.left = capacity(size_class);
   return allocate(class_bytes(size_class), use);
+}
+
+Handle Arena::Cache::larger(unsigned size_class) {
+  for (unsigned other = size_class + 1; other < class_count; ++other) {
+    if (class_bytes(other) > 4 * class_bytes(size_class)) break;
+    Handle handle = 0;
+    if (arena_.pull(other, &handle, 1, true) != 0) return handle;
+  }
+  return 0;
 }
 
 Handle Arena::Cache::allocate_large(std::size_t bytes, Region::Use use) {
   const auto count =
       static_cast<std::uint32_t>((bytes + Region::span_bytes - 1) / Region::span_bytes);
   auto first = arena_.region_.take(count, use);
-  if (!first && arena_.purge_all()) first = arena_.region_.take(count, use);
+  if (!first) {
+    flush();
+    first = arena_.region_.take(count, use);
+  }
   if (!first) return 0;
   arena_.spans_[*first].run = count;
   return Region::handles_per_span * *first;

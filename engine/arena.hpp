@@ -2,8 +2,9 @@
 //
 // A Cache belongs to one thread and serves nearly every call without touching shared memory: it
 // keeps a short stack of free handles per class and a piece of a fresh span. Caches trade stacks
-// with the shared pool in halves, under a short mutex. Free records are kept as handles in arrays,
-// never as links inside the dead records: giving one back does not touch its cache line.
+// with the shared pool in halves, under a short mutex. The pool keeps a bit for each free record,
+// at the beginning of the record's span: freeing takes no memory, so the limit holds however many
+// records are free, and giving one back does not touch its cache line.
 //
 // A span whose records are all in the pool goes back to the region, so that memory of one class can
 // serve another. Records larger than large_bytes take spans of their own.
@@ -13,7 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -41,21 +42,42 @@ class Arena {
  private:
   friend class Cache;
 
-  /// Per span of 64 KiB: what it serves and how much of it is in the pool.
+  /// Per span of 64 KiB: what it serves and how much of it is in the pool. All zero: nothing.
   struct SpanInfo {
-    std::uint8_t size_class = 0;
-    std::uint16_t pooled = 0;  // guarded by the class's pool mutex
-    std::uint32_t run = 0;     // spans of a large record
+    std::uint8_t size_class;
+    std::uint8_t listed;   // in the pool's list; this and the next are under the pool's mutex
+    std::uint16_t pooled;  // records in the pool
+    std::uint32_t run;     // spans of a large record
+    std::uint64_t bits;    // of the pooled records, where 64 are enough
   };
   struct Pool {
     std::mutex mutex;
-    std::deque<Handle> free;
-    std::uint32_t full_spans = 0;  // spans all of whose records are in `free`
+    std::vector<std::uint32_t> spans;  // those with records in the pool
+    std::uint32_t full_spans = 0;      // of them, those with all of their records in the pool
+  };
+  struct Free {
+    void operator()(void* memory) const noexcept { std::free(memory); }
   };
 
-  [[nodiscard]] static std::uint16_t capacity(unsigned size_class) noexcept {
-    return static_cast<std::uint16_t>(Region::span_bytes / class_bytes(size_class));
+  /// Words of a span's bits; 0: they are in its SpanInfo.
+  [[nodiscard]] static constexpr std::size_t bit_words(unsigned size_class) noexcept {
+    const std::size_t records = Region::span_bytes / class_bytes(size_class);
+    return records <= 64 ? 0 : (records + 63) / 64;
   }
+  [[nodiscard]] static constexpr std::uint16_t capacity(unsigned size_class) noexcept {
+    return static_cast<std::uint16_t>((Region::span_bytes - bit_words(size_class) * 8) /
+                                      class_bytes(size_class));
+  }
+  [[nodiscard]] static constexpr Handle first_handle(std::uint32_t span,
+                                                     unsigned size_class) noexcept {
+    return Region::handles_per_span * span + bit_words(size_class);
+  }
+  [[nodiscard]] std::uint64_t* bits_of(std::uint32_t span, unsigned size_class) const noexcept {
+    return bit_words(size_class) == 0 ? &spans_[span].bits
+                                      : static_cast<std::uint64_t*>(region_.span(span));
+  }
+  /// Takes a span for records of a class; 0: there is none.
+  [[nodiscard]] std::uint32_t take_span(unsigned size_class, Region::Use use);
   /// Moves up to `count` handles out of the pool.
   std::size_t pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait);
   void push(unsigned size_class, const Handle* from, std::size_t count);
@@ -63,7 +85,7 @@ class Arena {
   [[nodiscard]] bool purge_all();
 
   Region& region_;
-  std::unique_ptr<SpanInfo[]> spans_;
+  std::unique_ptr<SpanInfo[], Free> spans_;
   std::array<Pool, class_count> pools_;
 };
 
@@ -93,6 +115,9 @@ class Arena::Cache {
   };
 
   [[nodiscard]] Handle refill(unsigned size_class, Region::Use use);
+  /// A free record of a larger class, for a live record that must be replaced when nothing is left:
+  /// records freed one here and one there never make a whole span.
+  [[nodiscard]] Handle larger(unsigned size_class);
   [[nodiscard]] Handle allocate_large(std::size_t bytes, Region::Use use);
   [[nodiscard]] Stack& stack(unsigned size_class);
 

@@ -1,6 +1,5 @@
 #include "engine/core.hpp"
 
-#define XXH_INLINE_ALL
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <xxhash.h>
@@ -100,7 +99,30 @@ HashBits Core::hash_of(std::uint8_t db, Bytes key) const noexcept {
 }
 
 Timestamp Core::wake_of(const Entry& entry) noexcept {
-  return entry.kind() == Kind::claim ? claim_wake_of(entry.value(), entry.due()) : entry.due();
+  if (entry.kind() == Kind::claim) return claim_wake_of(entry.value(), entry.due());
+  if (!is_grave(entry)) [[likely]]
+    return entry.due();
+  std::int64_t end = 0;
+  std::memcpy(&end, entry.value().data(), sizeof end);
+  return Timestamp{Millis{end}};
+}
+
+const Entry* Core::make_grave(ThreadContext& context, std::uint8_t db, Bytes key, Version version,
+                              Timestamp end) {
+  const std::int64_t ms = end.time_since_epoch().count();
+  const Bytes value{reinterpret_cast<const char*>(&ms), sizeof ms};
+  return make_entry(context, {Kind::string, db, Timestamp{}, version}, key, value,
+                    Region::Use::record);
+}
+
+const Entry* Core::make_entry(ThreadContext& context, const Entry::Header& header, Bytes key,
+                              Bytes value, Region::Use use) {
+  const Handle handle = context.cache.allocate(Entry::bytes(key.size(), value.size()), use);
+  if (handle == 0) [[unlikely]]
+    return nullptr;
+  Entry* const entry = static_cast<Entry*>(region_.at(handle));
+  Entry::write(entry, header, key, value);
+  return entry;
 }
 
 void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
@@ -111,29 +133,30 @@ void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
   if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
 }
 
+void Core::count(ThreadContext& context, const Entry& entry, std::uint64_t by) noexcept {
+  context.bump(Count::bytes_records, by * Arena::rounded(entry.bytes()));
+  if (is_grave(entry)) return;
+  ThreadContext::add(context.db_records[entry.db()], by);
+  context.bump(Count::records, by);
+  if (entry.due() != no_end) context.bump(Count::records_with_ttl, by);
+}
+
+void Core::tell_expired(ThreadContext& context, const Entry& old) {
+  context.bump(Count::expired);
+  for (const auto& [handle, sink] : expired_sinks)
+    sink({old.kind(), shown_db(old.db()), old.key()});
+}
+
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                      const Entry* fresh, Timestamp wake) {
   Timestamp old_wake = no_end;
+  if (fresh != nullptr) count(context, *fresh, 1);
   if (old != nullptr) {
     old_wake = wake_of(*old);
-    if (!old_was_live && !is_grave(*old)) {
-      context.bump(Count::expired);
-      for (const auto& [handle, sink] : expired_sinks) {
-        sink({old->kind(), shown_db(old->db()), old->key()});
-      }
-    }
-    if (!is_grave(*old)) ThreadContext::add(context.db_records[old->db()], ~std::uint64_t{0});
-    context.bump(Count::records, ~std::uint64_t{0});
-    if (old->due() != no_end) context.bump(Count::records_with_ttl, ~std::uint64_t{0});
-    context.bump(Count::bytes_records, ~std::uint64_t{0} * Arena::rounded(old->bytes()));
+    if (!old_was_live && !is_grave(*old)) tell_expired(context, *old);
+    if (old_was_live && old_wake != no_end && old_wake != wake) context.bump(Count::ended_early);
+    count(context, *old, ~std::uint64_t{0});
   }
-  if (fresh != nullptr) {
-    if (!is_grave(*fresh)) ThreadContext::add(context.db_records[fresh->db()], 1);
-    context.bump(Count::records);
-    if (fresh->due() != no_end) context.bump(Count::records_with_ttl);
-    context.bump(Count::bytes_records, Arena::rounded(fresh->bytes()));
-  }
-  if (old_wake != no_end && old_wake != wake && old_was_live) context.bump(Count::ended_early);
   if (wake != no_end && (wake != old_wake || !old_was_live)) {
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
@@ -201,13 +224,11 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
   Shard& shard = shard_of(hash);
   Scratch scratch;
   const bool erase = mutation.type == Mutation::Type::erase || mutation.due <= now;
-  // A grave is a record that is dead from the start; the wheel removes it at grave_end.
-  Bytes value = mutation.claim && !erase ? encode(*mutation.claim, scratch) : mutation.value;
-  if (erase) value = {};
-  if (value.size() > options_.value_bytes_max + value_overhead_max)
+  const Bytes value = mutation.claim ? encode(*mutation.claim, scratch) : mutation.value;
+  if (!erase && value.size() > options_.value_bytes_max + value_overhead_max) {
     return ErrorCode::value_too_long;
-  const Entry::Header header{mutation.kind, mutation.db, erase ? Timestamp{} : mutation.due,
-                             mutation.version};
+  }
+  const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
   Operation operation{*this, own};
   operation.admit(shard);
   for (;;) {
@@ -219,16 +240,15 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
       if (!shard.table.grow(hash, probe.segment)) return refuse(own);
       continue;
     }
-    const Handle handle =
-        own.cache.allocate(Entry::bytes(mutation.key.size(), value.size()), Region::Use::record);
-    if (handle == 0) return refuse(own);
-    Entry* const fresh = static_cast<Entry*>(region_.at(handle));
-    Entry::write(fresh, header, mutation.key, value);
-    if (shard.table.publish(probe, handle)) {
-      committed(own, hash, old, true, fresh, erase ? grave_end : wake_of(*fresh));
+    const Entry* const fresh =
+        erase ? make_grave(own, mutation.db, mutation.key, mutation.version, grave_end)
+              : make_entry(own, header, mutation.key, value, Region::Use::record);
+    if (fresh == nullptr) return refuse(own);
+    if (shard.table.publish(probe, region_.handle_of(fresh))) {
+      committed(own, hash, old, true, fresh, wake_of(*fresh));
       return ErrorCode::ok;
     }
-    own.cache.free(handle);
+    own.cache.free(region_.handle_of(fresh));
     after_lost_race(own, shard, hash, probe);
   }
 }

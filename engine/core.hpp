@@ -8,8 +8,8 @@
 //   [core.section]  a shard's section flag. Set by a Section before its membarrier, read by every
 //                   operation after its announcement: one of the two sees the other. Cleared with
 //                   release, read with acquire: what the section did is visible afterwards.
-//   versions_       the source of version blocks; only uniqueness and growth are asked of it: relaxed.
-//   [core.snapshot] see snapshot.cpp.
+//   versions_       the source of version blocks; only uniqueness and growth are asked of it:
+//   relaxed. [core.snapshot] see snapshot.cpp.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,8 @@ class Core final : public SegmentSink {
   struct alignas(128) Shard {
     Shard(Region& region, Threads& threads, std::uint32_t line_count,
           ShardTable::Word* directory) noexcept
-        : table(pool, line_count, directory), pool(region, threads) {}
+        : table(pool, line_count, directory),
+          pool(region, threads, ShardTable::segment_bytes(line_count)) {}
     std::atomic<std::uint32_t> section{0};  // [core.section]
     ShardTable table;
     SegmentPool pool;
@@ -115,6 +116,16 @@ class Core final : public SegmentSink {
     void admit(Shard& shard) noexcept {
       // mo: acquire [core.section]: what an ended section did comes before what follows.
       while (shard.section.load(std::memory_order_acquire) != 0) [[unlikely]] wait(shard);
+    }
+
+    /// After a refusal: what this thread has taken out of the table and not given back yet may be
+    /// enough. False: there is nothing. True: admit and try again.
+    [[nodiscard]] bool reclaim() {
+      if (context_.limbo.empty()) return false;
+      core_.threads_.leave(context_);
+      core_.threads_.collect_all(context_);
+      core_.threads_.enter(context_);
+      return true;
     }
 
    private:
@@ -201,6 +212,8 @@ class Core final : public SegmentSink {
 
  private:
   static constexpr Version version_block = 64;
+  static constexpr Millis grave_ttl{1'000};      // of a grave left by an erase
+  static constexpr unsigned grave_distance = 4;  // random keys rarely lie so far from home
   /// What a claim's encoding adds to its result.
   static constexpr std::size_t value_overhead_max = claim_overhead_max;
 
@@ -221,7 +234,16 @@ class Core final : public SegmentSink {
     return context.version_next;
   }
 
-  /// See restore(): dead from the start, and only its version is meant.
+  /// A grave is a record that is dead from the start: only its key and version are meant. One is
+  /// left by an erase that restore() met out of order, and where a key that comes and goes (a lock)
+  /// has filled its first lines with tombstones: the next record of that key takes the
+  /// grave's slot, and the tombstones stop there.
+  /// Its value is the time at which the wheel removes it. Null: no memory.
+  [[nodiscard]] const Entry* make_grave(ThreadContext& context, std::uint8_t db, Bytes key,
+                                        Version version, Timestamp end);
+  /// A record nobody can see yet. Null: no memory.
+  [[nodiscard]] const Entry* make_entry(ThreadContext& context, const Entry::Header& header,
+                                        Bytes key, Bytes value, Region::Use use);
   [[nodiscard]] static bool is_grave(const Entry& entry) noexcept {
     return entry.due() == Timestamp{};
   }
@@ -232,6 +254,8 @@ class Core final : public SegmentSink {
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake);
+  static void count(ThreadContext& context, const Entry& entry, std::uint64_t by) noexcept;
+  void tell_expired(ThreadContext& context, const Entry& old);
   void retire(ThreadContext& context, const Entry& old);
   void tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink);
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
@@ -279,6 +303,7 @@ class Core final : public SegmentSink {
   alignas(64) std::mutex wheel_mutex_;
   std::unique_ptr<TtlWheel> wheel_;  // under wheel_mutex_
   bool compacting_ = false;          // under wheel_mutex_
+  std::size_t compact_above_ = 0;    // under wheel_mutex_
   std::atomic<std::uint64_t> wheel_size_{0};
   std::atomic<std::uint64_t> wheel_bytes_{0};
   std::atomic<std::int64_t> wheel_time_{0};
@@ -295,9 +320,11 @@ ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decid
   ErrorCode result;
   {
     Operation operation{*this, own};
-    const Place place = admit(operation, db, key);
-    result = update_in(own, *place.shard, place.hash, place.stored_db, key, now, decide, version,
-                       nullptr);
+    do {
+      const Place place = admit(operation, db, key);
+      result = update_in(own, *place.shard, place.hash, place.stored_db, key, now, decide, version,
+                         nullptr);
+    } while (result == ErrorCode::memory_full && operation.reclaim());
   }
   if (own.drain_due) [[unlikely]]
     drain_own_timers(own);
@@ -328,12 +355,17 @@ void Core::update_group(std::size_t count, Timestamp now, KeyAt&& key_at, Run&& 
       run(i, [&](auto&& decide, Version& version) {
         const KeyRef key = key_at(i);
         if (const ErrorCode bad = check_key(key.db, key.key); bad != ErrorCode::ok) return bad;
-        operation.admit(*places[i].shard);
-        if (stored_db(key.db) != places[i].stored_db) [[unlikely]] {
-          places[i] = admit(operation, key.db, key.key);
+        for (;;) {
+          operation.admit(*places[i].shard);
+          if (stored_db(key.db) != places[i].stored_db) [[unlikely]] {
+            places[i] = admit(operation, key.db, key.key);
+          }
+          const ErrorCode result =
+              update_in(own, *places[i].shard, places[i].hash, places[i].stored_db, key.key, now,
+                        decide, version, nullptr);
+          if (result != ErrorCode::memory_full || !operation.reclaim()) [[likely]]
+            return result;
         }
-        return update_in(own, *places[i].shard, places[i].hash, places[i].stored_db, key.key, now,
-                         decide, version, nullptr);
       });
     }
   }
@@ -351,7 +383,11 @@ ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Deci
   Operation operation{*this, own};
   const std::uint8_t stored = stored_db(db);
   const HashBits hash = hash_of(stored, key);
-  return update_in(own, shard_of(hash), hash, stored, key, now, decide, version, &sink);
+  ErrorCode result = ErrorCode::ok;
+  do {
+    result = update_in(own, shard_of(hash), hash, stored, key, now, decide, version, &sink);
+  } while (result == ErrorCode::memory_full && operation.reclaim());
+  return result;
 }
 
 template <class Decide>
@@ -377,13 +413,19 @@ ErrorCode Core::update_in(ThreadContext& context, Shard& shard, HashBits hash, s
       return ErrorCode::refused;
     }
     if (decision.action == Action::erase) {
-      if (!shard.table.bury(probe, next)) {
+      const Entry* const grave = slot::distance(probe.prefix) < grave_distance
+                                     ? nullptr
+                                     : make_grave(context, db, key, next, now + grave_ttl);
+      const bool won = grave == nullptr ? shard.table.bury(probe, next)
+                                        : shard.table.publish(probe, region_.handle_of(grave));
+      if (!won) {
+        if (grave != nullptr) context.cache.free(region_.handle_of(grave));
         after_lost_race(context, shard, hash, probe);
         continue;
       }
       version = context.version_next++;
-      committed(context, hash, old, true, nullptr, no_end);
       tell(*old, nullptr, version, sink);
+      committed(context, hash, old, true, grave, grave == nullptr ? no_end : wake_of(*grave));
       return ErrorCode::ok;
     }
     if (decision.value.size() > options_.value_bytes_max + value_overhead_max) [[unlikely]] {
@@ -395,20 +437,18 @@ ErrorCode Core::update_in(ThreadContext& context, Shard& shard, HashBits hash, s
     }
     // A live record can be replaced out of the reserve: an owner must be able to finish.
     const Region::Use use = live || sink != nullptr ? Region::Use::structure : Region::Use::record;
-    const Handle handle =
-        context.cache.allocate(Entry::bytes(key.size(), decision.value.size()), use);
-    if (handle == 0) [[unlikely]]
+    const Entry* const fresh =
+        make_entry(context, {decision.kind, db, decision.due, next}, key, decision.value, use);
+    if (fresh == nullptr) [[unlikely]]
       return refuse(context);
-    Entry* const fresh = static_cast<Entry*>(region_.at(handle));
-    Entry::write(fresh, {decision.kind, db, decision.due, next}, key, decision.value);
-    if (!shard.table.publish(probe, handle)) {
-      context.cache.free(handle);
+    if (!shard.table.publish(probe, region_.handle_of(fresh))) {
+      context.cache.free(region_.handle_of(fresh));
       after_lost_race(context, shard, hash, probe);
       continue;
     }
     version = context.version_next++;
-    committed(context, hash, old, live, fresh, wake_of(*fresh));
     tell(*fresh, fresh, version, sink);
+    committed(context, hash, old, live, fresh, wake_of(*fresh));
     return ErrorCode::ok;
   }
 }

@@ -40,7 +40,7 @@ bool Core::timer_is_alive(std::uint64_t hash_bits, Timestamp wake) {
   bool alive = false;
   shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = entry(seen);
-    alive = alive || wake_of(record) == wake || record.due() == wake || is_grave(record);
+    alive = alive || wake_of(record) == wake || record.due() == wake;
   });
   return alive;
 }
@@ -63,6 +63,8 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
   budget = wheel_->advance(
       now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });
   step_wheel_compaction(budget);
+  // Memory is back when this returns, also if this thread does nothing else.
+  if (!own.limbo.empty()) threads_.collect_all(own);
   // mo: relaxed: statistics.
   wheel_size_.store(wheel_->size(), std::memory_order_relaxed);
   wheel_bytes_.store(wheel_->bytes(), std::memory_order_relaxed);
@@ -71,16 +73,19 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
 }
 
 void Core::step_wheel_compaction(std::size_t budget) {
-  constexpr std::size_t slack = 65'536;
+  // Timers of records that ended early take memory from the same limit as the records.
+  const std::size_t slack = std::clamp<std::size_t>(options_.memory_bytes >> 12, 1'024, 65'536);
   if (!compacting_) {
     const std::uint64_t timed = threads_.sum(Count::records_with_ttl);
-    if (wheel_->size() < 2 * timed + slack) return;
+    if (wheel_->size() < std::max(2 * timed + slack, compact_above_)) return;
   }
   ThreadContext& own = threads_.context();
   const Operation operation{*this, own};
   compacting_ = !wheel_->compact(
       std::max<std::size_t>(budget, slack),
       [&](std::uint64_t bits, Timestamp wake) { return timer_is_alive(bits, wake); });
+  // Not again before there is something new to find, however little was found this time.
+  compact_above_ = wheel_->size() + wheel_->size() / 2;
 }
 
 void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch,

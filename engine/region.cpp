@@ -8,7 +8,8 @@ namespace semel::engine {
 
 bool Region::reserve(std::size_t limit_bytes) {
   limit_bytes_ = limit_bytes;
-  reserve_bytes_ = std::max(limit_bytes / 64, std::size_t{8} * span_bytes);
+  timer_reserve_bytes_ = std::max(limit_bytes / 128, std::size_t{4} * span_bytes);
+  reserve_bytes_ = timer_reserve_bytes_ + std::max(limit_bytes / 64, std::size_t{8} * span_bytes);
   // Holes between runs of several spans may keep the limit from being reached within exactly its
   // own range, so the range is larger; it is only address space.
   span_count_ = limit_bytes / span_bytes * 5 / 4 + 64;
@@ -44,9 +45,14 @@ std::size_t Region::used_bytes() const noexcept {
 }
 
 std::optional<std::uint32_t> Region::take(std::uint32_t count, Use use) {
+  auto first = try_take(count, use);
+  if (!first && reclaim_ && reclaim_()) first = try_take(count, use);
+  return first;
+}
+
+std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
   const std::lock_guard lock{mutex_};
-  const std::size_t limit = use == Use::record ? limit_bytes_ - reserve_bytes_ : limit_bytes_;
-  if (used_bytes() + std::size_t{count} * span_bytes > limit) return std::nullopt;
+  if (used_bytes() + std::size_t{count} * span_bytes > limit_bytes(use)) return std::nullopt;
   std::optional<std::uint32_t> first;
   for (auto run = free_.begin(); run != free_.end(); ++run) {
     if (run->second < count) continue;

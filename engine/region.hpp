@@ -9,9 +9,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "engine/slot.hpp"
 
@@ -25,8 +27,9 @@ class Region {
 
   enum class Use : std::uint8_t {
     record,     ///< refused when only the reserve is left
-    structure,  ///< table segments and wheel: may use the reserve, so that growth never fails
-                ///< half-way and a live record can always be completed
+    structure,  ///< table segments and replacements: may use the reserve, so that growth never fails
+                ///< half-way and a live record can be completed
+    timer,      ///< the wheel: may use all, for the timer of a live record must not be lost
   };
 
   Region() = default;
@@ -40,6 +43,9 @@ class Region {
   /// First of `count` adjacent spans. Their content is undefined, unless `zeroed`.
   /// Progress: takes a short mutex.
   [[nodiscard]] std::optional<std::uint32_t> take(std::uint32_t count, Use use);
+  /// Asked when a take would fail: gives spans back that hold nothing. True: try again. Set once,
+  /// before other threads come.
+  void when_full(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
   void give(std::uint32_t first, std::uint32_t count) noexcept;
 
   [[nodiscard]] void* span(std::uint32_t index) const noexcept {
@@ -62,13 +68,22 @@ class Region {
 
   [[nodiscard]] std::size_t used_bytes() const noexcept;
   [[nodiscard]] std::size_t limit_bytes() const noexcept { return limit_bytes_; }
+  /// Up to where used_bytes() may grow for this use.
+  [[nodiscard]] std::size_t limit_bytes(Use use) const noexcept {
+    if (use == Use::timer) return limit_bytes_;
+    return limit_bytes_ - (use == Use::record ? reserve_bytes_ : timer_reserve_bytes_);
+  }
   [[nodiscard]] std::size_t span_count() const noexcept { return span_count_; }
 
  private:
+  [[nodiscard]] std::optional<std::uint32_t> try_take(std::uint32_t count, Use use);
+
+  std::function<bool()> reclaim_;
   std::byte* base_ = nullptr;
   std::size_t span_count_ = 0;
   std::size_t limit_bytes_ = 0;
-  std::size_t reserve_bytes_ = 0;
+  std::size_t reserve_bytes_ = 0;        // not for records
+  std::size_t timer_reserve_bytes_ = 0;  // not for structure either
   std::atomic<std::ptrdiff_t> charged_{0};
   std::atomic<std::size_t> used_spans_{0};
   std::mutex mutex_;

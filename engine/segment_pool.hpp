@@ -15,13 +15,13 @@ namespace semel::engine {
 /// The Source of a Table (table.hpp). Progress: takes a short mutex, once per growth step.
 class SegmentPool {
  public:
-  SegmentPool(Region& region, Threads& threads) noexcept : region_(region), threads_(threads) {}
+  SegmentPool(Region& region, Threads& threads, std::size_t segment_bytes) noexcept
+      : region_(region), threads_(threads), bytes_(segment_bytes) {}
 
   void* allocate_segment(std::size_t bytes) {
     void* memory = nullptr;
     {
       const std::lock_guard lock{mutex_};
-      bytes_ = bytes;
       if (free_.empty()) add_run();
       if (free_.empty()) return nullptr;
       memory = free_.back();
@@ -64,8 +64,8 @@ class SegmentPool {
 
   Region& region_;
   Threads& threads_;
+  const std::size_t bytes_;  // of one segment
   mutable std::mutex mutex_;
-  std::size_t bytes_ = 0;
   std::uint32_t spans_ = 0;
   std::vector<void*> free_;
 };

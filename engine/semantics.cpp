@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "engine/claim_codec.hpp"

@@ -144,8 +144,8 @@ class Table {
 
   /// Replaces the segment of `hash`, if it is still `seen`, by one without tombstones or by two.
   /// Any number of threads may do this at once: each makes its own copy of the same frozen words,
-  /// the first to publish wins. False: no memory, or the directory is at its deepest; the segment
-  /// was not touched unless another thread had frozen it. Progress: lock-free.
+  /// the first to publish wins. False: no memory, or the directory is at its deepest; what the
+  /// segment held can still be changed. Progress: lock-free.
   [[nodiscard]] bool grow(HashBits hash, const void* seen) {
     Segment* const old = locate(hash);
     if (old != seen) return true;  // another thread did it
@@ -158,16 +158,18 @@ class Table {
     Frozen frozen = freeze(*old);
     low->floor = high->floor = frozen.floor;
 
-    // Dropping tombstones must make room, or the next insert would be back at once.
+    // Without tombstones to drop, a rebuild would make no room and the next insert would be back.
     const std::size_t slots = std::size_t{line_count_} * slots_per_line;
     const std::vector<Moving>& records = frozen.records;
-    if (records.size() * 2 <= slots && frozen.tombstones * 4 >= slots &&
-        rebuild(*old, *low, records)) {
+    if (records.size() * 2 <= slots && frozen.tombstones != 0 && rebuild(*old, *low, records)) {
       source_.release_segment(high);
       return true;
     }
     if (old->depth < depth_max && split(*old, *low, *high, records)) return true;
-    source_.release_segment(low);
+    // No room can be made. The segment must not stay frozen, or nobody could change its records
+    // ever again: a copy, as full as it was, takes its place.
+    clear(*low);
+    if (!rebuild(*old, *low, records)) source_.release_segment(low);
     source_.release_segment(high);
     return false;
   }
@@ -290,8 +292,8 @@ class Table {
   [[nodiscard]] bool swap(const Probe& probe, SlotWord desired) noexcept {
     SlotWord expected = probe.seen;
     if (slot::is_frozen(expected)) return false;
-    // mo: seq_cst [table.publish], and [wait_queue.waiting]: a finishing owner's change comes before its
-    //     look at the number of waiters; failure relaxed: the caller looks again.
+    // mo: seq_cst [table.publish] [wait_queue.waiting]: a finishing owner's change comes before
+    //     its look at the number of waiters; failure relaxed: the caller looks again.
     return probe.slot->compare_exchange_strong(expected, desired, std::memory_order_seq_cst,
                                                std::memory_order_relaxed);
   }
@@ -359,11 +361,15 @@ class Table {
         placed = place(to, record);
       }
       if (placed) return true;
-      for (std::uint32_t i = 0; i < line_count_ * slots_per_line; ++i) {
-        to.slots()[i].store(0, std::memory_order_relaxed);  // mo: relaxed: not yet published
-      }
+      clear(to);
     }
     return false;
+  }
+
+  void clear(Segment& fresh) noexcept {
+    for (std::uint32_t i = 0; i < line_count_ * slots_per_line; ++i) {
+      fresh.slots()[i].store(0, std::memory_order_relaxed);  // mo: relaxed: not yet published
+    }
   }
 
   [[nodiscard]] bool place(Segment& to, const Moving& record) noexcept {

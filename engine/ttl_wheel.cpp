@@ -24,7 +24,7 @@ TtlWheel::~TtlWheel() {
 std::uint32_t TtlWheel::take_chunk() {
   if (free_chunks_ == no_chunk) {
     // A timer of a live record must never be lost: when even the reserve is gone the heap serves.
-    const auto span = region_.take(1, Region::Use::structure);
+    const auto span = region_.take(1, Region::Use::timer);
     void* memory = span ? region_.span(*span) : ::operator new (slab_bytes, std::align_val_t{64});
     if (!span) region_.charge(slab_bytes);
     slabs_.push_back(static_cast<Chunk*>(memory));
