@@ -1,0 +1,57 @@
+// Clocks: what stands still stands still, what goes never goes back.
+#include "semel/clock.hpp"
+
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("clock: a manual clock moves when told, and a wall step moves the wall alone",
+          "[engine][clock]") {
+  ManualClock clock{500ms, 9000};
+  CHECK(clock.now() == Timestamp{500ms});
+  CHECK(clock.unix_ms() == 9000);
+  clock.advance(7ms);
+  CHECK(clock.now() == Timestamp{507ms});
+  CHECK(clock.unix_ms() == 9007);
+  clock.step_wall(-5000ms);
+  CHECK(clock.now() == Timestamp{507ms});
+  CHECK(clock.unix_ms() == 4007);
+  clock.advance(1ms);
+  CHECK(clock.unix_ms() == 4008);
+}
+
+TEST_CASE("clock: the system's clock is above zero and never goes back on a thread",
+          "[engine][clock][race]") {
+  std::vector<std::thread> threads;
+  std::vector<int> back(2, 0);
+  for (std::size_t t = 0; t < back.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const SystemClock clock;
+      Timestamp last{};
+      for (int i = 0; i < 200'000; ++i) {
+        const Timestamp now = clock.now();
+        if (now < last || now <= Timestamp{}) ++back[t];
+        last = now;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(back == std::vector<int>{0, 0});
+}
+
+TEST_CASE("clock: all instances of the system's clock tell one time", "[engine][clock]") {
+  const SystemClock one;
+  const SystemClock other;
+  const Timestamp first = one.now();
+  const Timestamp second = other.now();
+  const Timestamp third = one.now();
+  CHECK(first <= second);
+  CHECK(second <= third);
+  CHECK(one.unix_ms() > 1'600'000'000'000);  // the wall clock of any machine that runs this
+}
+
+}  // namespace semel::tests
