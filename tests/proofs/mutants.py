@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""Planted bugs: is each of them found by a proof?
+
+Every mutant is a set of exact source edits: a text that must occur once in its file, and what to do
+instead. All of them are written into one copy of the engine, each behind its own number, so that
+the copy is built once and a mutant is chosen when a proof starts (SEMEL_MUTANT=n; 0: none). The
+proofs run against the copy; a mutant is caught when a proof fails, crashes or does not end. The
+copy without a mutant must pass.
+
+mutants.py [--long] [--seed N] [NAME ...]   Last line: the figure. Exit 1 if a mutant survives.
+"""
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build" / "mutants"
+FLAGS = ["-std=c++20", "-O1", "-g1", "-w", "-DXXH_INLINE_ALL", "-include", "mutant.hpp"]
+PARTS = ["arguments", "checker", "history", "oracle", "oracle_claims"]
+MODEL = ["model", "model_claims", "model_run", "model_store", "model_whole"]
+LINEAR = ["linearizability", "linear_ops", "linear_run"]
+TIME_LIMIT_S = 60
+CONTROL_LIMIT_S = 180
+
+
+class Mutant:
+    """Edits: (file, old, new, kind). An expression is chosen by ?:, a statement by if and else."""
+
+    def __init__(self, name, what, edits, proof):
+        self.name, self.what, self.edits, self.proof = name, what, edits, proof
+
+
+MUTANTS = [
+    Mutant(
+        "lost_cas", "a compare-and-set that failed counts as done",
+        [("engine/core.hpp", "!shard.table.publish(probe, region_.handle_of(fresh))",
+          "(static_cast<void>(shard.table.publish(probe, region_.handle_of(fresh))), false)",
+          "expression")],
+        "linearizability"),
+    Mutant(
+        "blind_store", "a record is stored without a compare",
+        [("engine/table.hpp",
+          "return probe.slot->compare_exchange_strong(expected, desired, std::memory_order_seq_cst,\n"
+          "                                               std::memory_order_relaxed);",
+          "probe.slot->store(desired, std::memory_order_seq_cst); return true;", "statement")],
+        "linearizability"),
+    Mutant(
+        "early_expiry", "a record is dead 1 ms before its end",
+        [("engine/core.hpp", "old != nullptr && old->due() > now;",
+          "old != nullptr && old->due() > now + Millis{1};", "tail")],
+        "model"),
+    Mutant(
+        "late_expiry", "a record lives through the millisecond of its end",
+        [("engine/core.hpp", "old != nullptr && old->due() > now;",
+          "old != nullptr && old->due() >= now;", "tail")],
+        "model"),
+    Mutant(
+        "early_sweep", "the wheel's sweep takes what ends in 2 ms",
+        [("engine/expiry.cpp", "old.due() > now", "old.due() > now + Millis{2}", "expression")],
+        "model"),
+    Mutant(
+        "resurrect_by_complete", "complete() re-creates a claim that was given back",
+        [("engine/claim_machine.cpp",
+          "if (found != Found::claim) return {};",
+          "if (found == Found::absent && verb == OwnerVerb::complete) {\n"
+          "      record.epoch = call.epoch;\n      answer(outcome, OwnerAnswer::ok);\n"
+          "      return store_done(record, call.payload, policy, facts.now, scratch);\n    }\n"
+          "    if (found != Found::claim) return {};", "statement")],
+        "model"),
+    Mutant(
+        "resurrect_by_replay", "an older mutation replaces a newer record",
+        [("engine/core.cpp", "old->version() >= mutation.version", "false", "expression")],
+        "model"),
+    Mutant(
+        "epoch_kept", "a takeover keeps the epoch of the owner before",
+        [("engine/claim_machine.cpp", "record.epoch = facts.candidate;",
+          "if (record.epoch == 0) record.epoch = facts.candidate;", "statement")],
+        "model"),
+    Mutant(
+        "epoch_repeats", "what a deleted record has shown is forgotten, so versions repeat",
+        [("engine/core.hpp", "old != nullptr ? old->version() : probe.floor",
+          "old != nullptr ? old->version() : 0", "expression")],
+        "linearizability"),
+    Mutant(
+        "lost_in_growth", "a segment is copied without stopping its writers",
+        [("engine/table.hpp",
+          "old.slots()[i].fetch_or(slot::frozen, std::memory_order_acq_rel) & ~slot::frozen",
+          "old.slots()[i].load(std::memory_order_acquire) & ~slot::frozen", "expression")],
+        "linearizability"),
+    Mutant(
+        "dropped_in_growth", "one record in sixty-four is left behind when a segment is replaced",
+        [("engine/table.hpp", "} else if (!slot::is_empty(word)) {",
+          "} else if (!slot::is_empty(word) && i % 64 != 5) {", "condition")],
+        "model"),
+    Mutant(
+        "duplicate_grant", "a claim is granted in the last millisecond of another's lease",
+        [("engine/claim_machine.cpp", "facts.now >= record.lease_until",
+          "facts.now + Millis{1} >= record.lease_until", "expression")],
+        "model"),
+    Mutant(
+        "grant_not_stored", "a takeover is answered but not stored: two owners of one lease",
+        [("engine/claim_machine.cpp",
+          "outcome.takeover = outcome.answer == ClaimAnswer::granted;",
+          "outcome.takeover = outcome.answer == ClaimAnswer::granted;\n"
+          "  if (outcome.takeover) return {};", "statement")],
+        "linearizability"),
+    Mutant(
+        "stale_complete", "an owner from before may complete",
+        [("engine/claim_machine.cpp", "if (record.epoch != call.epoch) {",
+          "if (record.epoch < call.epoch) {", "condition")],
+        "model"),
+    Mutant(
+        "torn_value", "a record is published before its bytes are written",
+        [("engine/core.hpp",
+          "make_entry(context, {decision.kind, db, decision.due, next}, key, decision.value, use)",
+          "make_entry(context, {decision.kind, db, decision.due, next}, key,\n"
+          "                   std::string(decision.value.size(), '?'), use)", "expression"),
+         ("engine/core.hpp", "tell(*fresh, fresh, version, sink);",
+          "Entry::write(const_cast<Entry*>(fresh), {decision.kind, db, decision.due, next}, key,\n"
+          "                   decision.value);\n"
+          "      tell(*fresh, fresh, version, sink);", "statement")],
+        "linearizability"),
+    Mutant(
+        "reuse_before_grace", "a replaced record's memory is given out again at once",
+        [("engine/core.cpp",
+          "threads_.retire_record(context, handle, Arena::rounded(old.bytes()));",
+          "context.cache.free(handle);", "statement")],
+        "linearizability"),
+    Mutant(
+        "section_without_exclusion", "operations do not wait for a section",
+        [("engine/core.hpp",
+          "while (shard.section.load(std::memory_order_acquire) != 0) [[unlikely]] wait(shard);",
+          "", "statement")],
+        "linearizability"),
+    Mutant(
+        "promoted_twice", "every waiter of a free key is told that it was granted",
+        [("engine/wait_queue.cpp", "end_wait(shard, entry, head, std::move(outcome), out);",
+          "const ClaimOutcome same = outcome;\n"
+          "      end_wait(shard, entry, head, std::move(outcome), out);\n"
+          "      if (!queue.waiters.empty()) {\n"
+          "        end_wait(shard, entry, queue.waiters.begin(), ClaimOutcome{same}, out);\n"
+          "      }", "statement")],
+        "model"),
+    Mutant(
+        "scan_skips", "a scan that goes on leaves out a line",
+        [("engine/scan.cpp", "cursor.line = last;", "cursor.line = last + 1;", "statement")],
+        "model"),
+    Mutant(
+        "snapshot_forgets", "a record replaced during a snapshot is not kept for it",
+        [("engine/core.cpp", "old.version() < cut", "false", "expression")],
+        "linearizability"),
+]
+
+
+def write_edit(text, mutant, number, edit):
+    path, old, new, kind = edit
+    chosen = f"::semel_mutant == {number}"
+    if kind == "expression":
+        return f"(({chosen}) ? ({new}) : ({old}))"
+    if kind == "statement":
+        return f"if ({chosen}) {{ {new} }} else {{ {old} }}"
+    if kind == "tail":  # an initializer up to its semicolon
+        return f"({chosen}) ? ({new[:-1]}) : ({old[:-1]});"
+    if kind == "condition":  # from the keyword to the opening brace
+        head, before = old.split("if (", 1)
+        after = new.split("if (", 1)[1]
+        return f"{head}if (({chosen}) ? ({after[:-3]}) : ({before[:-3]})) {{"
+    raise ValueError(kind)
+
+
+def make_tree():
+    """The engine with every mutant behind its number. Edits of one place are nested in order."""
+    tree = BUILD / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    for folder in ("engine", "include", "tests/proofs"):
+        shutil.copytree(ROOT / folder, tree / folder)
+    (tree / "mutant.hpp").write_text("extern int semel_mutant;\n")
+    (tree / "mutant.cpp").write_text(
+        "#include <cstdlib>\n"
+        "int semel_mutant = std::getenv(\"SEMEL_MUTANT\") ? "
+        "std::atoi(std::getenv(\"SEMEL_MUTANT\")) : 0;\n")
+    places = {}  # (file, old) -> [(number, mutant, edit)]
+    for number, mutant in enumerate(MUTANTS, 1):
+        for edit in mutant.edits:
+            places.setdefault(edit[:2], []).append((number, mutant, edit))
+    for (path, old), users in places.items():
+        original = (ROOT / path).read_text()
+        if original.count(old) != 1:
+            sys.exit(f"mutants: {users[0][1].name}: its text occurs {original.count(old)} times in "
+                     f"{path}, not once:\n{old}")
+        written = old
+        for number, mutant, edit in users:
+            if written == old:
+                written = write_edit(old, mutant, number, edit)
+            elif edit[3] == "tail":  # a second mutant of the same initializer
+                written = f"(::semel_mutant == {number}) ? ({edit[2][:-1]}) : ({written[:-1]});"
+            elif edit[3] == "expression":
+                written = f"((::semel_mutant == {number}) ? ({edit[2]}) : ({written}))"
+            else:
+                sys.exit(f"mutants: {mutant.name}: shares its place with another mutant")
+        file = tree / path
+        text = file.read_text()
+        if text.count(old) != 1:
+            sys.exit(f"mutants: {users[0][1].name}: its place was changed by another mutant")
+        file.write_text(text.replace(old, written))
+    return tree
+
+
+def run_compiler(arguments):
+    """None, or what the compiler said."""
+    done = subprocess.run(arguments, cwd=BUILD / "tree", capture_output=True, text=True)
+    return None if done.returncode == 0 else done.stderr
+
+
+def build(tree):
+    compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
+    sources = sorted((tree / "engine").glob("*.cpp")) + [tree / "mutant.cpp"]
+    sources += [tree / "tests/proofs" / f"{name}.cpp" for name in PARTS + MODEL + LINEAR
+                if (tree / "tests/proofs" / f"{name}.cpp").exists()]
+    objects = BUILD / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+    jobs = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for source in sources:
+            target = objects / f"{source.parent.name}_{source.stem}.o"
+            command = compiler + FLAGS + ["-I.", "-Iinclude", "-c",
+                                          str(source.relative_to(tree)), "-o", str(target)]
+            jobs[pool.submit(run_compiler, command)] = source
+        for done, job in enumerate(concurrent.futures.as_completed(jobs), 1):
+            if job.result() is not None:
+                sys.exit(f"mutants: {jobs[job].name} does not compile:\n{job.result()}")
+            if sys.stderr.isatty():
+                print(f"\rbuilding the engine with all mutants {done}/{len(jobs)}", end="",
+                      file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    engine = [str(objects / f"engine_{s.stem}.o") for s in sources if s.parent.name == "engine"]
+    engine.append(str(objects / "tree_mutant.o"))
+    for proof, names in (("model", MODEL), ("linearizability", LINEAR)):
+        mine = [str(objects / f"proofs_{n}.o") for n in PARTS + names
+                if (objects / f"proofs_{n}.o").exists()]
+        said = run_compiler(["g++", *mine, *engine, "-lpthread", "-o",
+                             str(BUILD / f"proof_{proof}")])
+        if said is not None:
+            sys.exit(f"mutants: proof_{proof} does not link:\n{said}")
+
+
+def run_proof(proof, number, seed, limit_s):
+    """(caught, how, seconds)"""
+    caught, how, seconds = run_once(proof, number, seed, limit_s)
+    if how != "did not end" or number == 0:
+        return caught, how, seconds
+    # A verdict says more than a run without end: give it one more chance to come.
+    again = run_once(proof, number, (seed or 0) + 1, limit_s)
+    return again[0], again[1], seconds + again[2]
+
+
+def run_once(proof, number, seed, limit_s):
+    started = time.monotonic()
+    environment = dict(os.environ, SEMEL_MUTANT=str(number))
+    command = [str(BUILD / f"proof_{proof}")]
+    if seed is not None:
+        command += ["--seed", str(seed)]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return True, "did not end", time.monotonic() - started
+    seconds = time.monotonic() - started
+    if done.returncode == 0:
+        return False, "passed", seconds
+    if done.returncode < 0:
+        return True, f"crash, signal {-done.returncode}", seconds
+    text = done.stdout.decode(errors="replace").splitlines()
+    reason = next((line for line in text if "DIFFERENCE" in line or "linearizability: seed" in line
+                   or "invariant" in line), text[-1] if text else "no word")
+    return True, reason.split(": ", 2)[-1][:70], seconds
+
+
+def main(arguments):
+    seed, names, is_long = None, [], False
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--long":
+            is_long = True
+        elif argument == "--seed":
+            seed = int(next(rest, "1"))
+        elif argument.startswith("-"):
+            print(f"mutants: {argument}: unknown argument; known: --long, --seed N, NAME ...",
+                  file=sys.stderr)
+            return 2
+        else:
+            names.append(argument)
+    unknown = [name for name in names if name not in {m.name for m in MUTANTS}]
+    if unknown:
+        print(f"mutants: no mutant '{unknown[0]}'", file=sys.stderr)
+        return 2
+    build(make_tree())
+    for proof in ("model", "linearizability"):
+        caught, how, seconds = run_proof(proof, 0, seed, CONTROL_LIMIT_S)
+        print(f"control                    {proof:16} {how}, {seconds:.1f} s", flush=True)
+        if caught:
+            print(f"mutants: the engine without a mutant fails {proof}")
+            return 1
+    tried = [(n, m) for n, m in enumerate(MUTANTS, 1) if not names or m.name in names]
+    survivors = []
+    for number, mutant in tried:
+        other = "model" if mutant.proof == "linearizability" else "linearizability"
+        proofs = [mutant.proof, other] if is_long else [mutant.proof]
+        results = [(proof, *run_proof(proof, number, seed, TIME_LIMIT_S)) for proof in proofs]
+        for proof, caught, how, seconds in results:
+            word = "caught" if caught else "SURVIVED"
+            print(f"{mutant.name:26} {proof:16} {word} in {seconds:.1f} s: {how}", flush=True)
+        if not any(caught for _, caught, _, _ in results):
+            print(f"    {mutant.what}")
+            survivors.append(mutant.name)
+    print(f"mutants: {len(tried) - len(survivors)} of {len(tried)} caught" +
+          (f", survivors: {' '.join(survivors)}" if survivors else ""))
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
