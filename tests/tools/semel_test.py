@@ -1,0 +1,400 @@
+"""Black-box tests of the program: semel_test.py PATH_OF_SEMEL [unittest arguments].
+
+Makes its own small data. The counts of the shared access log are checked where that log exists
+(SEMEL_SHARED_DATA, or ../shared/data beside the project), and skipped visibly elsewhere.
+"""
+
+import json
+import os
+import pathlib
+import pty
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+SEMEL = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def shared_log():
+    folder = os.environ.get("SEMEL_SHARED_DATA") or ROOT.parent / "shared" / "data"
+    return pathlib.Path(folder) / "apache_access.log"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content)
+        return str(path)
+
+    def semel(self, *arguments, stdin=b"", code=0):
+        done = subprocess.run([SEMEL, *arguments], input=stdin, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stderr.decode())
+        return done
+
+    def dedup(self, stdin, *arguments, code=0):
+        return self.semel("dedup", *arguments, stdin=stdin, code=code).stdout
+
+    def refusal(self, *arguments, stdin=b"", code=1):
+        """The error text; nothing may be on standard output."""
+        done = self.semel("dedup", *arguments, stdin=stdin, code=code)
+        self.assertEqual(done.stdout, b"")
+        return done.stderr.decode()
+
+
+class Program(Case):
+    def test_version_and_help_go_to_standard_output(self):
+        self.assertRegex(self.semel("--version").stdout, rb"^semel \d+\.\d+\.\d+\n$")
+        for arguments in (["--help"], ["dedup", "--help"], ["demo", "--help"]):
+            self.assertIn(b"Exit codes", self.semel(*arguments).stdout, arguments)
+
+    def test_without_a_subcommand_the_help_is_an_error(self):
+        self.assertIn(b"dedup", self.semel(code=1).stderr)
+
+    def test_an_unknown_flag_or_subcommand_is_named(self):
+        self.assertIn(b"--what", self.semel("dedup", "--what", code=1).stderr)
+        self.assertIn(b"dedupe", self.semel("dedupe", code=1).stderr)
+
+    def test_the_demo_tells_a_true_story(self):
+        done = self.semel("demo", "--seed", "7")
+        text = done.stdout.decode()
+        self.assertNotIn("WRONG", text)
+        self.assertNotIn("\x1b", text)
+        for words in ("seed 7", "takes over", "stale owner", "stored result", "NX GET PX",
+                      "claims/s", "checks hold"):
+            self.assertIn(words, text)
+
+    def test_the_demo_names_a_wrong_seed(self):
+        self.assertIn(b"'x'", self.semel("demo", "--seed", "x", code=1).stderr)
+
+    def test_the_demo_tells_when_it_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([SEMEL, "demo"], stdout=full, stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual(done.returncode, 2)
+
+
+class Lines(Case):
+    def test_first_occurrences_pass_in_order(self):
+        self.assertEqual(self.dedup(b"b\na\nb\nc\na\n"), b"b\na\nc\n")
+        self.assertEqual(self.dedup(b""), b"")
+
+    def test_bytes_are_kept_as_they_are(self):
+        lines = b"\n\n \n\x00\xff\n\x00\xff\ncr\r\ncr\n"
+        self.assertEqual(self.dedup(lines), b"\n \n\x00\xff\ncr\r\ncr\n")
+
+    def test_a_missing_last_newline_stays_missing_and_does_not_make_a_line_new(self):
+        self.assertEqual(self.dedup(b"a\nb"), b"a\nb")
+        self.assertEqual(self.dedup(b"a\nb\na"), b"a\nb\n")
+
+    def test_lines_of_two_files_never_run_together(self):
+        one, two = self.file("one", b"a\nb"), self.file("two", b"b\nc")
+        self.assertEqual(self.dedup(b"", one, two), b"a\nb\nc")
+        self.assertEqual(self.dedup(b"x\n", two, "-", one), b"b\nc\nx\na\n")
+
+    def test_random_lines_against_a_set(self):
+        seed = random.randrange(2**32)
+        print(f"seed {seed}", file=sys.stderr)
+        source = random.Random(seed)
+        lines = [source.randbytes(source.choice([0, 3, 40, 300])).replace(b"\n", b"") + b"\n"
+                 for _ in range(20_000)]
+        lines += source.choices(lines, k=10_000)
+        source.shuffle(lines)
+        self.assertEqual(self.dedup(b"".join(lines)), b"".join(dict.fromkeys(lines)))
+
+    def test_lines_longer_than_a_block_are_read_whole(self):
+        line = b"k " + b"x" * (5 << 20) + b"\n"
+        self.assertEqual(self.dedup(line + b"k y\n" + b"l\n", "--fields", "1"), line + b"l\n")
+
+    def test_a_key_beyond_the_limit_is_told_with_line_length_and_limit(self):
+        longest = b"x" * 65536 + b"\n"
+        self.assertEqual(self.dedup(longest * 2), longest)
+        done = self.semel("dedup", stdin=b"a\nx" + longest, code=3)
+        self.assertEqual(done.stdout, b"a\n")
+        for words in ("line 2", "65537", "65536"):
+            self.assertIn(words, done.stderr.decode())
+
+    def test_duplicates_go_to_their_file(self):
+        path = self.folder / "again"
+        self.assertEqual(self.dedup(b"a\nb\na\nb\na", "--duplicates", str(path)), b"a\nb\n")
+        self.assertEqual(path.read_bytes(), b"a\nb\na")
+
+    def test_count_prints_one_number(self):
+        self.assertEqual(self.dedup(b"a\nb\na\n", "--count"), b"2\n")
+
+    def test_stats_go_to_standard_error(self):
+        done = self.semel("dedup", "--stats", stdin=b"a\nb\na\na\n")
+        self.assertEqual(done.stdout, b"a\nb\n")
+        for words in (r"lines +4\n", r"first +2\n", r"duplicates +2 \(50\.0 %\)", r"rate .*lines/s",
+                      r"remembered +2 keys", r"memory .*engine \(limit .*process at most"):
+            self.assertRegex(done.stderr.decode(), words)
+
+
+class Keys(Case):
+    def test_fields_are_those_of_awk(self):
+        lines = b"a x 1\n  a\ty 2\nb x 1\na x 9\n"
+        self.assertEqual(self.dedup(lines, "--fields", "1"), b"a x 1\nb x 1\n")
+        self.assertEqual(self.dedup(lines, "-f", "1,2"), b"a x 1\n  a\ty 2\nb x 1\n")
+
+    def test_a_delimiter_keeps_blanks_and_empty_fields(self):
+        lines = b"a b,c\na,b c\n,c\n,d\n"
+        self.assertEqual(self.dedup(lines, "-f", "1,2", "-d", ","), lines)
+        self.assertEqual(self.dedup(lines, "-f", "1", "-d", ","), b"a b,c\na,b c\n,c\n")
+        self.assertEqual(self.dedup(b"a\tb\na\tc\n", "-f", "1", "-d", "\\t"), b"a\tb\n")
+
+    def test_a_missing_field_is_an_error_unless_asked_otherwise(self):
+        lines = b"a 1\nb\nb\na 1\n"
+        done = self.semel("dedup", "-f", "2", stdin=lines, code=3)
+        self.assertEqual(done.stdout, b"a 1\n")
+        self.assertIn("standard input, line 2: no field 2: the line has 1", done.stderr.decode())
+        self.assertEqual(self.dedup(lines, "-f", "2", "--missing", "pass"), b"a 1\nb\nb\n")
+        self.assertEqual(self.dedup(lines, "-f", "2", "--missing", "key"), b"a 1\nb\n")
+
+    def test_the_line_number_counts_within_its_file(self):
+        one, two = self.file("one", b"a 1\na 2\n"), self.file("two", b"a 3\nb\n")
+        done = self.semel("dedup", "-f", "2", one, two, code=3)
+        self.assertIn(f"{two}, line 2:", done.stderr.decode())
+
+    def test_json_values_are_compared_by_value_and_type(self):
+        rows = [{"id": 1}, {"id": "1"}, {"id": 1.0}, {"id": {"x": 1, "y": 2}},
+                {"id": {"y": 2, "x": 1}}, {"id": [1]}, {"n": 0, "id": "1"}]
+        lines = [json.dumps(row).encode() + b"\n" for row in rows]
+        kept = b"".join(lines[i] for i in (0, 1, 3, 5))
+        self.assertEqual(self.dedup(b"".join(lines), "--json", "/id"), kept)
+
+    def test_json_keys_of_several_values(self):
+        lines = b'{"a":"x","b":{"c":"yz"}}\n{"a":"xy","b":{"c":"z"}}\n{"b":{"c":"yz"},"a":"x"}\n'
+        self.assertEqual(self.dedup(lines, "--json", "/a", "--json", "/b/c"),
+                         b"".join(lines.splitlines(True)[:2]))
+
+    def test_broken_json_is_told_with_its_line(self):
+        lines = b'{"a":1}\n{"a":\n{"a":1}\n'
+        done = self.semel("dedup", "-j", "/a", stdin=lines, code=3)
+        self.assertIn("line 2", done.stderr.decode())
+        self.assertEqual(self.dedup(lines, "-j", "/a", "--missing", "pass"), b'{"a":1}\n{"a":\n')
+        self.semel("dedup", "-j", "/a", "--missing", "key", stdin=lines, code=3)
+
+
+class Windows(Case):
+    def by_time(self, events, *arguments, window="10s"):
+        """Events are (unix seconds, key); returns those that passed."""
+        lines = "".join(f"{time} {key}\n" for time, key in events).encode()
+        out = self.dedup(lines, "-f", "2", "-w", window, "--time-field", "1", "--time-format",
+                         "unix", *arguments)
+        return [(float(a), b) for a, b in (line.split() for line in out.decode().splitlines())]
+
+    def test_a_window_starts_with_the_first_occurrence_and_ends_to_the_millisecond(self):
+        events = [(100, "a"), (105, "a"), (109.999, "a"), (110, "a"), (111, "a"), (119.999, "a")]
+        self.assertEqual(self.by_time(events), [(100, "a"), (110, "a")])
+
+    def test_a_sliding_window_starts_again_with_each_repeat(self):
+        events = [(100, "a"), (109, "a"), (118, "a"), (128, "a")]
+        self.assertEqual(self.by_time(events, "--sliding"), [(100, "a"), (128, "a")])
+
+    def test_time_never_goes_back(self):
+        events = [(100, "a"), (108, "b"), (101, "c"), (117, "c"), (118, "c"), (108.5, "b")]
+        # c came late and is judged at 108; at 118 its window is over, as is b's.
+        self.assertEqual(self.by_time(events), [(100, "a"), (108, "b"), (101, "c"), (118, "c"),
+                                                (108.5, "b")])
+
+    def test_a_line_older_than_the_window_is_late(self):
+        events = [(100, "a"), (90, "b"), (90, "b"), (90.001, "b"), (90.001, "b")]
+        self.assertEqual(self.by_time(events), [(100, "a"), (90, "b"), (90, "b"), (90.001, "b")])
+        self.assertEqual(self.by_time(events, "--late", "drop"), [(100, "a"), (90.001, "b")])
+
+    def test_random_events_against_a_model(self):
+        seed = random.randrange(2**32)
+        print(f"seed {seed}", file=sys.stderr)
+        source = random.Random(seed)
+        now, events = 1_500_000_000_000, []
+        for _ in range(20_000):
+            now += source.choice([0, 0, 1, 20, 200, 20_000])
+            events.append((now - source.choice([0, 0, 0, 5, 5_000, 50_000]),
+                           source.randrange(300)))
+        for sliding in (False, True):
+            newest, seen, passed = 0, {}, []
+            for time, key in events:
+                newest = max(newest, time)
+                if newest - time >= 10_000:
+                    passed.append((time, key))
+                    continue
+                if key not in seen or newest - seen[key] >= 10_000:
+                    passed.append((time, key))
+                    seen[key] = newest
+                elif sliding:
+                    seen[key] = newest
+            lines = "".join(f'{{"t":{time},"k":{key}}}\n' for time, key in events).encode()
+            out = self.dedup(lines, "-j", "/k", "-w", "10s", "--time-json", "/t", "--time-format",
+                             "unix_ms", *(["--sliding"] if sliding else []))
+            rows = [json.loads(line) for line in out.splitlines()]
+            self.assertEqual([(row["t"], row["k"]) for row in rows], passed)
+
+    def test_by_arrival_a_long_window_holds_for_the_run(self):
+        self.assertEqual(self.dedup(b"a\nb\na\n", "--window", "100d"), b"a\nb\n")
+
+    def test_an_unreadable_time_is_an_error_unless_asked_otherwise(self):
+        lines = b"100 a\nsoon a\n\n101 a\n"
+        flags = ["-f", "2", "-w", "1h", "--time-field", "1", "--time-format", "unix"]
+        done = self.semel("dedup", *flags, stdin=lines, code=3)
+        self.assertIn("line 2: field 1 is 'soon', not a time of the format 'unix'",
+                      done.stderr.decode())
+        self.assertEqual(self.dedup(lines, *flags, "--missing", "pass"), b"100 a\nsoon a\n\n")
+
+    def test_memory_of_ended_windows_is_used_again(self):
+        # 40 windows of 2,000 keys of 1,000 bytes: 80 MB in all, 2 MB at a time.
+        lines = "".join(f"{window * 20 + 100} {window}-{key}-{'x' * 1000}\n"
+                        for window in range(40) for key in range(2000)).encode()
+        out = self.dedup(lines, "-f", "2", "-w", "10s", "--time-field", "1", "--time-format",
+                         "unix", "--memory", "24MiB", "--count")
+        self.assertEqual(out, b"80000\n")
+
+
+class Files(Case):
+    def test_a_file_that_cannot_be_read_is_named_before_anything_is_written(self):
+        good = self.file("good", b"a\n")
+        self.assertIn("'/no/such'", self.refusal(good, "/no/such", code=2))
+        self.assertIn("Is a directory", self.refusal(str(self.folder), code=2))
+
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([SEMEL, "dedup"], input=b"a\n", stdout=full,
+                                  stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"standard output", done.stderr)
+        done = self.semel("dedup", "-D", "/dev/full", stdin=b"a\na\n", code=2)
+        self.assertIn(b"'/dev/full'", done.stderr)
+
+    def test_an_input_is_never_its_own_output(self):
+        path = self.file("input", b"a\na\n")
+        self.assertIn("input and output", self.refusal(path, "--duplicates", path))
+        with open(path, "ab") as output:
+            done = subprocess.run([SEMEL, "dedup", path], stdout=output, stderr=subprocess.PIPE,
+                                  timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(pathlib.Path(path).read_bytes(), b"a\na\n")
+
+    def test_a_reader_that_leaves_ends_the_run_quietly(self):
+        lines = b"".join(b"%d\n" % i for i in range(2_000_000))
+        path = self.file("many", lines)
+        run = subprocess.Popen([SEMEL, "dedup", path], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        self.assertEqual(run.stdout.readline(), b"0\n")
+        run.stdout.close()
+        self.assertEqual(run.stderr.read(), b"")
+        run.stderr.close()
+        self.assertIn(run.wait(60), (0, -signal.SIGPIPE))
+
+    def test_lines_of_a_pipe_come_out_before_its_writer_is_done(self):
+        run = subprocess.Popen([SEMEL, "dedup"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        guard = threading.Timer(60, run.kill)
+        guard.start()
+        for line in (b"a\n", b"b\n"):
+            run.stdin.write(line * 2)
+            run.stdin.flush()
+            self.assertEqual(run.stdout.readline(), line)
+        run.stdin.close()
+        self.assertEqual(run.stdout.read(), b"")
+        run.stdout.close()
+        self.assertEqual(run.wait(60), 0)
+        guard.cancel()
+
+    def test_a_full_memory_ends_the_run_and_names_the_limit(self):
+        lines = b"".join(b"%0100d\n" % i for i in range(200_000))
+        done = self.semel("dedup", "--memory", "4MiB", "--stats", stdin=lines, code=4)
+        kept = done.stdout.count(b"\n")
+        self.assertGreater(kept, 10_000)
+        self.assertEqual(done.stdout, lines[:kept * 101])
+        self.assertIn(f"line {kept + 1}: the memory limit of 4.00 MiB", done.stderr.decode())
+
+
+class Usage(Case):
+    def test_wrong_values_are_named_with_what_is_allowed(self):
+        for arguments, words in (
+                (["--fields", "0"], "'0'"), (["--fields", "1,,2"], "1 to 10000"),
+                (["--fields", "1,"], "'1,'"), (["--fields", "x"], "'x'"),
+                (["--window", "24"], "'24'"), (["--window", "0s"], "1ms to 36600d"),
+                (["--memory", "1MiB"], "4.00 MiB to 256 GiB"), (["--memory", "lots"], "'lots'"),
+                (["--json", "id"], "'id'"), (["-f", "1", "-d", ",,"], "',,'"),
+                (["--missing", "no"], "error, pass, key"),
+                (["-w", "1h", "--time-field", "1", "--late", "no"], "pass, drop"),
+                (["-w", "1h", "--time-field", "1", "--time-format", "no"], "'no'"),
+                (["-w", "1h", "--time-field", "1,2"], "'1,2'")):
+            self.assertIn(words, self.refusal(*arguments), arguments)
+
+    def test_flags_that_do_not_go_together_are_named(self):
+        for arguments, words in (
+                (["-f", "1", "-j", "/a"], "exclude each other"),
+                (["-w", "1s", "--time-field", "1", "--time-json", "/t"], "exclude each other"),
+                (["--time-field", "1"], "needs a --window"), (["--sliding"], "needs a --window"),
+                (["--late", "drop"], "needs --time-field"), (["-d", ","], "needs --fields")):
+            self.assertIn(words, self.refusal(*arguments), arguments)
+
+
+class Terminal(Case):
+    def on_terminal(self, *arguments):
+        """What a person at the terminal of standard error sees while a pipe is slow."""
+        main, side = pty.openpty()
+        run = subprocess.Popen([SEMEL, "dedup", *arguments], stdin=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL, stderr=side)
+        os.close(side)
+        seen = bytearray()
+
+        def watch():
+            try:
+                while chunk := os.read(main, 4096):
+                    seen.extend(chunk)
+                    # The line was drawn, so the input may end.
+                    if b"lines/s" in seen and not run.stdin.closed:
+                        run.stdin.close()
+            except OSError:  # the other side of the terminal is closed
+                return
+
+        (watcher := threading.Thread(target=watch)).start()
+        run.stdin.write(b"a\na\n")
+        run.stdin.flush()
+        return run, watcher, seen, main
+
+    def test_progress_is_shown_and_taken_off_again(self):
+        run, watcher, seen, main = self.on_terminal()
+        self.assertEqual(run.wait(60), 0)
+        watcher.join(60)
+        os.close(main)
+        self.assertRegex(bytes(seen), rb"\r2 lines, 50\.0 % duplicates, .* lines/s")
+        self.assertTrue(bytes(seen).endswith(b"\r\x1b[K"))
+
+    def test_quiet_shows_nothing(self):
+        run, watcher, seen, main = self.on_terminal("--quiet")
+        run.stdin.close()
+        self.assertEqual(run.wait(60), 0)
+        watcher.join(60)
+        os.close(main)
+        self.assertEqual(bytes(seen), b"")
+
+
+class SharedLog(Case):
+    def test_counts_of_the_access_log(self):
+        log = shared_log()
+        if not log.exists():
+            self.skipTest(f"{log} is not there")
+        for key, first in (([], 9981), (["--fields", "1,7"], 7910), (["--fields", "1"], 1753)):
+            self.assertEqual(self.dedup(b"", *key, "--count", str(log)), b"%d\n" % first)
+        lines = log.read_bytes().splitlines(True)
+        self.assertEqual(self.dedup(b"", str(log)), b"".join(dict.fromkeys(lines)))
+        day = self.dedup(b"", "-f", "1", "-w", "24h", "--time-field", "4", "--time-format",
+                         "apache", "--count", str(log))
+        self.assertTrue(1753 < int(day) < 9981, day)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: semel_test.py PATH_OF_SEMEL [unittest arguments]")
+    SEMEL = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=1)

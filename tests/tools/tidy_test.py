@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Tests of tools/tidy.py: for each rule a snippet that breaks it and one that does not.
+
+Words: a tree is a folder of a few files; a finding is one line of tidy's; `broken` must have the
+finding, `sound` must have none.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / 'tools'))
+import tidy  # noqa: E402
+import tidy_lex  # noqa: E402
+
+UNFINISHED = 'TO' + 'DO'
+
+
+def findings(files):
+    """Runs tidy over a tree of {path: text}; a .cpp brings its own CMakeLists.txt entry."""
+    files = dict(files)
+    for path in [p for p in files if p.endswith('.cpp')]:
+        folder, name = path.rsplit('/', 1)
+        files.setdefault(f'{folder}/CMakeLists.txt', '')
+        if 'unlisted' not in name:
+            files[f'{folder}/CMakeLists.txt'] += f'add_library(x {name})\n'
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for path, text in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        return [f'{p}:{n}: {m}' for p, n, m in tidy.Tidy(root).run()]
+
+
+class TidyTest(unittest.TestCase):
+    def sound(self, path, text):
+        self.assertEqual(findings({path: text}), [])
+
+    def broken(self, path, text, message, line=None):
+        found = findings({path: text})
+        where = f'{path}:{line}: ' if line else f'{path}:'
+        self.assertTrue(any(f.startswith(where) and message in f for f in found), found)
+
+    def header(self, text):
+        return '#pragma once\n' + text
+
+    # --- text -----------------------------------------------------------------------------------
+
+    def test_trailing_white_space_is_found(self):
+        self.broken('engine/a.cpp', 'int a;\nint b; \n', 'trailing white space', 2)
+
+    def test_a_file_ends_with_a_newline(self):
+        self.broken('engine/a.cpp', 'int a;', 'no newline at the end')
+
+    def test_a_line_has_at_most_100_columns(self):
+        self.sound('engine/a.cpp', '//' + 'x' * 98 + '\n')
+        self.broken('engine/a.cpp', '//' + 'x' * 99 + '\n', '101 columns')
+
+    def test_columns_are_characters_not_bytes(self):
+        self.sound('engine/a.cpp', '//' + 'é' * 98 + '\n')
+
+    def test_a_file_has_at_most_700_lines(self):
+        self.sound('engine/a.cpp', 'int a;\n' * 700)
+        self.broken('engine/a.cpp', 'int a;\n' * 701, '701 lines')
+
+    def test_unfinished_work_is_found(self):
+        self.broken('engine/a.cpp', f'// {UNFINISHED}: later\n', 'unfinished work')
+
+    def test_file_names_are_snake_case(self):
+        self.broken('engine/MyFile.cpp', 'int a;\n', 'snake_case')
+
+    # --- pages ----------------------------------------------------------------------------------
+
+    def test_a_page_has_one_title(self):
+        self.sound('docs/a.md', '# Title\n\n```sh\n# a comment\n```\n')
+        self.broken('docs/a.md', '# One\n\n# Two\n', '2 titles', 3)
+        self.broken('docs/a.md', 'no title\n', '0 titles')
+
+    def test_the_changelog_has_versions_with_groups_in_order(self):
+        good = '# Changelog\n\n## 1.2.3 2026-01-31\n\n### Safety\n\n- a\n\n### Features\n\n- b\n'
+        self.sound('CHANGELOG.md', good)
+        self.broken('CHANGELOG.md', '# Changelog\n\n## next\n', 'write `## 1.2.3', 3)
+        self.broken('CHANGELOG.md', good.replace('Safety', 'News'), 'a group is one of', 5)
+        self.broken('CHANGELOG.md', '# Changelog\n\n## 1.0.0 unreleased\n- a\n', 'belongs into', 4)
+        self.broken('CHANGELOG.md', good + '\n### Performance\n\n- c\n', 'order is', 13)
+
+    # --- C++ ------------------------------------------------------------------------------------
+
+    def test_a_header_has_pragma_once(self):
+        self.broken('engine/a.hpp', 'int a();\n', '#pragma once')
+
+    def test_a_header_uses_no_namespace(self):
+        self.broken('engine/a.hpp', self.header('using namespace std;\n'), 'using namespace', 2)
+        self.sound('tests/a_test.cpp', 'using namespace semel;\n')
+
+    def test_banned_calls_are_found_in_code_and_not_in_words(self):
+        for call in ('std::this_thread::sleep_for(d);', 'usleep(5);', 'int x = rand();',
+                     'std::srand(1);', 'auto t = std::chrono::steady_clock::now();',
+                     'assert(x);', 'out << std::endl;', 'throw 1;'):
+            text = f'void f() {{\n  {call}\n}}\n'
+            self.broken('engine/a.cpp', text, ': ', 2)
+            self.sound('engine/a.cpp', f'// {call}\nconst char* s = "{call}";\n')
+
+    def test_words_that_contain_a_banned_call_are_not_one(self):
+        self.sound('engine/a.cpp',
+                   'static_assert(true);\nvoid f() { SEMEL_ASSERT(x); operand(); }\n')
+
+    def test_the_clock_is_read_where_it_belongs(self):
+        text = 'auto f() { return std::chrono::steady_clock::now(); }\n'
+        self.sound('engine/clock.cpp', text)
+        self.sound('bench/a.cpp', text)
+        self.broken('tests/a_test.cpp', text, 'take the time from', 1)
+
+    def test_tests_may_throw(self):
+        self.sound('tests/a_test.cpp', 'void f() { throw 1; }\n')
+
+    # --- includes -------------------------------------------------------------------------------
+
+    def test_the_public_headers_include_only_std_and_themselves(self):
+        self.sound('include/semel/a.hpp', self.header('#include <array>\n#include "semel/b.hpp"\n'))
+        for target in ('"engine/a.hpp"', '<xxhash.h>', '<sys/mman.h>', '"b.hpp"'):
+            self.broken('include/semel/a.hpp', self.header(f'#include {target}\n'), 'part', 2)
+
+    def test_the_engine_includes_no_tools_and_no_third_party_but_xxhash(self):
+        self.sound('engine/a.cpp', '#include <sys/mman.h>\n#include <xxhash.h>\n')
+        for target in ('"tools/a.hpp"', '<fmt/core.h>', '<boost/json.hpp>', '<catch2/catch.hpp>'):
+            self.broken('engine/a.cpp', f'#include {target}\n', 'part', 1)
+
+    def test_an_example_sees_only_the_public_face(self):
+        self.sound('examples/a.cpp', '#include "semel/semel.hpp"\n')
+        self.broken('examples/a.cpp', '#include "engine/core.hpp"\n', 'includes only', 1)
+
+    def test_catch_is_for_tests_alone(self):
+        self.sound('tests/a_test.cpp', '#include <catch2/catch.hpp>\n')
+        self.broken('bench/a.cpp', '#include <catch2/catch.hpp>\n', 'not for this part', 1)
+
+    def test_an_include_in_a_comment_is_none(self):
+        self.sound('engine/a.cpp', '/*\n#include "net/a.hpp"\n*/\n')
+
+    def test_a_new_part_must_enter_the_table(self):
+        self.broken('utils/a.cpp', 'int a;\n', 'no such part', 1)
+
+    # --- atomics --------------------------------------------------------------------------------
+
+    def test_an_atomic_call_names_its_order(self):
+        for call in ('a.load()', 'a.store(1)', 'p->exchange(f(1, 2))', 'a.fetch_add(1)',
+                     'a.compare_exchange_weak(\n    x, y)'):
+            self.broken('tests/a_test.cpp', f'void f() {{\n  {call};\n}}\n', 'without a memory', 2)
+        self.sound('tests/a_test.cpp', 'void f() { a.store(g(1), std::memory_order_release); }\n')
+        self.sound('tests/a_test.cpp', 'void f() { a.load(order); }\n')
+
+    def test_the_store_of_an_engine_is_no_atomic(self):
+        for use in ('auto s = engine.store(0)', 'engine.store(7).get(key)', 'REQUIRE(f.store(1))',
+                    'x->store()', 'return engine_.store(db)'):
+            self.sound('tests/a_test.cpp', f'void f() {{ {use}; }}\n')
+        self.broken('tests/a_test.cpp', 'void f() { if (g()) engine_done.store(1); }\n', 'store', 1)
+
+    def test_an_operator_on_an_atomic_is_found(self):
+        declared = 'std::atomic<int> n_{0};\n'
+        for use in ('n_ = 1', 'n_++', '++n_', 'n_ += 2', 'x.n_ |= 1', '--x->n_'):
+            self.broken('engine/a.cpp', f'{declared}void f() {{\n  {use};\n}}\n', 'operator on', 3)
+        self.sound('engine/a.cpp', declared + 'bool f() { return n_ == 1; }\n')
+
+    def pair(self, text):
+        """The text, with the other end of [a.b] behind it."""
+        return (text + 'void other() {\n  x_.store(1, std::memory_order_release);  // mo: [a.b]\n'
+                '  x_.load(std::memory_order_acquire);  // mo: [a.b]\n}\n')
+
+    def test_an_order_has_a_comment_within_reach(self):
+        load = 'x_.load(std::memory_order_acquire);'
+        self.sound('engine/a.cpp', self.pair(f'void f() {{\n  {load}  // mo: [a.b]: why\n}}\n'))
+        self.sound('engine/a.cpp',
+                   self.pair(f'void f() {{\n  // mo: why\n  // [a.b]\n  //\n  //\n  {load}\n}}\n'))
+        self.broken('engine/a.cpp',
+                    self.pair(f'void f() {{\n  // mo: [a.b]\n\n\n\n\n  {load}\n}}\n'),
+                    'without a `// mo:`', 7)
+
+    def test_an_order_names_its_pair(self):
+        use = 'void f() {{\n  x_.load(std::memory_order_{0});  // mo: {0}: because\n}}\n'
+        for order in ('acquire', 'seq_cst'):
+            self.broken('engine/a.cpp', use.format(order), 'names no pair', 2)
+        self.sound('engine/a.cpp', use.format('relaxed'))
+
+    def test_the_comment_of_the_next_statement_is_not_mine(self):
+        self.broken('engine/a.cpp', self.pair(
+            'void f() {\n  if (x_.load(std::memory_order_acquire)) {\n'
+            '    x_.store(0, std::memory_order_relaxed);  // mo: relaxed: why\n  }\n}\n'),
+            'without a `// mo:`', 2)
+
+    def test_a_pair_has_two_ends(self):
+        release = 'x_.store(1, std::memory_order_release);  // mo: [a.b]\n'
+        acquire = 'x_.load(std::memory_order_acquire);  // mo: [a.b]\n'
+        body = 'void f() {{\n  {}  {}}}\n'
+        self.sound('engine/a.cpp', body.format(release, acquire))
+        self.broken('engine/a.cpp', body.format(release, ''), 'only one end', 2)
+        self.broken('engine/a.cpp', body.format(release, release), 'only one end', 2)
+
+    def test_the_far_end_may_be_a_comment_at_a_system_call(self):
+        self.sound('engine/a.cpp',
+                   'void f() {\n  x_.store(1, std::memory_order_release);  // mo: [a.b]\n}\n'
+                   'void g() {\n  barrier();  // mo: [a.b]\n}\n')
+
+    # --- functions ------------------------------------------------------------------------------
+
+    def function(self, lines, head='void f() {'):
+        return head + '\n' + '  g();\n' * (lines - 2) + '}\n'
+
+    def test_a_function_has_at_most_70_lines(self):
+        for head in ('void f() {', 'template <class T>\nauto A::f(T t) const noexcept -> int {',
+                     'A::A(int x) : a_{x}, b_(x) {', 'namespace n { void f() {',
+                     'TEST_CASE("a sentence; with marks {", "[a]") {'):
+            extra = head.count('\n')
+            tail = '}\n' if 'namespace' in head else ''
+            self.sound('engine/a.cpp', self.function(70 - extra, head) + tail)
+            self.broken('engine/a.cpp', self.function(71 - extra, head) + tail, '71 lines')
+
+    def test_a_class_is_no_function_but_its_members_are(self):
+        self.sound('engine/a.hpp', self.header(
+            'struct alignas(64) A {\n' + '  void g() {}\n' * 80 + '};\n'))
+        self.broken('engine/a.hpp', self.header(
+            'class A {\n public:\n' + self.function(71) + '};\n'), 'f has 71 lines', 4)
+
+    def test_a_table_of_data_is_no_function(self):
+        self.sound('engine/a.cpp', 'const int a[] = {\n' + '  f(1),\n' * 80 + '};\n')
+
+    def test_the_ratchet_only_turns_one_way(self):
+        def with_ratchet(lines, entry):
+            return findings({'engine/a.cpp': self.function(lines),
+                             tidy.RATCHET: json.dumps({'engine/a.cpp:f': entry}) + '\n'})
+        self.assertEqual(with_ratchet(80, 80), [])
+        self.assertIn('f has 81 lines; the limit is 80', with_ratchet(81, 80)[0])
+        self.assertIn('lower its entry to 79', with_ratchet(79, 80)[0])
+        self.assertIn('remove it', with_ratchet(70, 80)[0])
+
+    # --- the build and the reader ---------------------------------------------------------------
+
+    def test_a_source_is_in_the_build(self):
+        self.broken('tests/unlisted_test.cpp', 'int a;\n', 'in no CMakeLists.txt', 1)
+
+    def test_comments_strings_and_separators_are_told_apart(self):
+        code, comments = tidy_lex.split(
+            'a("//x"); // b\nR"(/* } */)"; c(\'"\', 1\'000); /* d\n */ e();\n')
+        for word in ('a(', 'c(', 'e()', '1_000'):
+            self.assertIn(word, code)
+        for word in ('//', 'x', 'b', '}', 'd'):
+            self.assertNotIn(word, code)
+        self.assertIn('// b', comments)
+        self.assertIn('d', comments)
+        self.assertNotIn('x', comments)
+
+    def test_the_program_ends_with_1_if_there_is_a_finding(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / 'a.md').write_text('no title\n')
+            run = subprocess.run([sys.executable, str(ROOT / 'tools/tidy.py'), '--root', folder],
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn('a.md:1: 0 titles', run.stdout)
+
+
+if __name__ == '__main__':
+    unittest.main()

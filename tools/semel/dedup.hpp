@@ -1,0 +1,105 @@
+// The work of `semel dedup`: the first occurrence of each key passes, repeats within the window do
+// not. One thread reads, asks the engine in batches, and writes in the order of the input.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/clock.hpp"
+#include "semel/engine.hpp"
+#include "tools/semel/block_reader.hpp"
+#include "tools/semel/exit_code.hpp"
+#include "tools/semel/line_parser.hpp"
+#include "tools/semel/line_writer.hpp"
+#include "tools/semel/progress.hpp"
+
+namespace semel::tool {
+
+struct DedupOptions {
+  enum class Missing : std::uint8_t { error, pass, key };
+  enum class Late : std::uint8_t { pass, drop };
+
+  std::vector<std::string> files;  ///< "-": standard input; never empty
+  LineRule rule;
+  std::optional<Millis> window;  ///< none: for ever
+  bool sliding = false;          ///< a repeat starts the window again
+  Missing missing = Missing::error;
+  Late late = Late::pass;
+  std::string duplicates_path;  ///< empty: nowhere
+  bool count = false;           ///< print only how many first occurrences there are
+  bool stats = false;
+  bool quiet = false;
+  std::size_t memory_bytes = 0;
+};
+
+struct DedupCounts {
+  std::uint64_t lines = 0;
+  std::uint64_t first = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t without_key = 0;  ///< passed on under --missing pass
+  std::uint64_t late = 0;         ///< older than the window when they came
+};
+
+class Dedup {
+ public:
+  /// All references must outlive the run. `event_clock` is the engine's clock when the lines
+  /// carry the time, else null.
+  Dedup(const DedupOptions& options, Engine& engine, ManualClock* event_clock, LineWriter& first,
+        LineWriter* duplicates, Progress& progress);
+
+  /// Reads all inputs to the end, or until whoever reads the output has left.
+  [[nodiscard]] bool run(Failure& failure);
+
+  [[nodiscard]] const DedupCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return reader_.bytes_read(); }
+
+ private:
+  [[nodiscard]] bool run_input(const std::string& path, Failure& failure);
+  [[nodiscard]] bool run_block(Bytes block, Failure& failure);
+  [[nodiscard]] bool take_line(Bytes line, Failure& failure);
+  [[nodiscard]] bool take_problem(LineProblem problem, Bytes line, Failure& failure);
+  [[nodiscard]] bool take_time(std::int64_t unix_ms, bool& is_late, Failure& failure);
+  [[nodiscard]] bool flush_batch(Failure& failure);
+  void emit(std::size_t index);
+  [[nodiscard]] bool ask_again(std::size_t index, Failure& failure);
+  [[nodiscard]] bool is_output_open(Failure& failure);
+  void wait_for_input();
+
+  // 256 lines of 64 bytes are 16 KiB: a batch and its records' cache lines stay near the core.
+  static constexpr std::size_t batch_lines = 256;
+  static constexpr std::size_t room_bytes = std::size_t{256} << 10;
+  static_assert(room_bytes >= 2 * LineParser::key_room);
+
+  const DedupOptions& options_;
+  Engine& engine_;
+  ManualClock* event_clock_;
+  LineWriter& first_;
+  LineWriter* duplicates_;
+  Progress& progress_;
+  BlockReader reader_;
+  LineParser parser_;
+  DedupCounts counts_;
+  std::string input_name_;
+  std::uint64_t input_line_ = 0;           ///< lines of this input taken so far
+  std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
+  bool reader_left_ = false;
+
+  // The batch: lines that wait for the engine's answer.
+  std::size_t batch_size_ = 0;
+  std::size_t room_used_ = 0;
+  std::unique_ptr<char[]> room_;  ///< keys that are not in their line as they are
+  std::array<Bytes, batch_lines> lines_;
+  std::array<std::uint64_t, batch_lines> numbers_{};
+  std::array<StoreOp, batch_lines> ops_;
+  std::array<StoreOutcome, batch_lines> outcomes_;
+};
+
+/// Opens the files and the engine, runs, reports. Writes errors to standard error itself.
+[[nodiscard]] Exit run_dedup(const DedupOptions& options);
+
+}  // namespace semel::tool
