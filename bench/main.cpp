@@ -1,0 +1,120 @@
+// semel_bench: runs a suite of benchmarks, prints a row for each goal and leaves files if asked.
+//
+// Exit code: 0 the results were right, whatever the figures; 1 a result was wrong, a measurement
+// did not end or a file could not be written; other values: the command line was not understood.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "bench/report.hpp"
+#include "bench/suite_engine.hpp"
+
+namespace semel::bench {
+
+namespace {
+
+struct CommandLine {
+  std::string suite = "engine";
+  bool quick = false;
+  std::uint64_t records = 0;
+  unsigned rounds = 0;
+  std::string only;
+  std::string json;
+  std::string svg;
+  std::string markdown;
+};
+
+/// Huge pages for the peers' allocators too. They read these once, before main: start again.
+void ask_for_huge_pages(char** argv) {
+  constexpr const char* wanted = "glibc.malloc.hugetlb=1";
+  const char* const old = getenv("GLIBC_TUNABLES");
+  const bool has_glibc = old != nullptr && std::strstr(old, "glibc.malloc.hugetlb=") != nullptr;
+  const bool has_tbb = getenv("TBB_MALLOC_USE_HUGE_PAGES") != nullptr;
+  if (has_glibc && has_tbb) return;
+  if (!has_glibc) {
+    const std::string value = old == nullptr ? wanted : std::string{old} + ':' + wanted;
+    setenv("GLIBC_TUNABLES", value.c_str(), 1);
+  }
+  setenv("TBB_MALLOC_USE_HUGE_PAGES", "1", 1);
+  execv("/proc/self/exe", argv);
+  std::fprintf(stderr, "semel_bench: cannot start again with huge pages: %s\n",
+               std::strerror(errno));
+}
+
+/// The words after the program's name, behind the door's. Files without their folders: where
+/// somebody keeps them is no part of a result.
+std::string command_of(int argc, char** argv) {
+  std::string command = "tools/bench";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool is_path = !word.empty() && word.front() == '/';
+    command += ' ' + (is_path ? word.substr(word.rfind('/') + 1) : word);
+  }
+  return command;
+}
+
+bool write_files(const CommandLine& line, const Report& report) {
+  bool written = true;
+  if (!line.json.empty()) written = write_file(line.json, to_json(report)) && written;
+  if (!line.svg.empty()) written = write_file(line.svg, to_svg(report)) && written;
+  if (!line.markdown.empty()) {
+    written = write_between_marks(line.markdown, to_markdown(report)) && written;
+  }
+  return written;
+}
+
+int run(const CommandLine& line, const std::string& command) {
+  const SuiteOptions options{.records = line.records != 0 ? line.records
+                                        : line.quick      ? 1'000'000u
+                                                          : 10'000'000u,
+                             .rounds = line.rounds != 0 ? line.rounds
+                                       : line.quick     ? 1u
+                                                        : 3u,
+                             .only = line.only};
+  Report report;
+  report.records = options.records;
+  report.rounds = options.rounds;
+  report.command = command;
+  report.machine = machine_line();
+  report.date = date_line();
+  const CpuTicks before = cpu_ticks();
+  const auto begin = std::chrono::steady_clock::now();
+  run_engine_suite(options, report);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const CpuTicks after = cpu_ticks();
+  if (after.all > before.all) {
+    report.steal_percent = 100 * (after.stolen - before.stolen) / (after.all - before.all);
+  }
+  print(report);
+  const bool written = write_files(line, report);
+  if (report.wrong) std::printf("A measurement found a wrong result or did not end.\n");
+  return written && !report.wrong ? 0 : 1;
+}
+
+}  // namespace
+
+}  // namespace semel::bench
+
+int main(int argc, char** argv) {
+  using namespace semel::bench;
+  CommandLine line;
+  CLI::App app{"Benchmarks of Semel against maps from packages", "semel_bench"};
+  app.add_option("suite", line.suite, "What to run")->check(CLI::IsMember({"engine"}));
+  app.add_flag("--quick", line.quick, "1 million records, one round: results, not figures");
+  app.add_option("--records", line.records, "Records of W1 (default 10,000,000)")
+      ->check(CLI::Range(1'000, 200'000'000));
+  app.add_option("--rounds", line.rounds, "Rounds, medians are shown (default 3)")
+      ->check(CLI::Range(1, 100));
+  app.add_option("--only", line.only, "One group of rows")->check(CLI::IsMember(engine_groups()));
+  app.add_option("--json", line.json, "Write the rows to FILE as JSON");
+  app.add_option("--svg", line.svg, "Write a plot to FILE");
+  app.add_option("--markdown", line.markdown, "Write the figures into FILE, between its marks");
+  CLI11_PARSE(app, argc, argv);
+  ask_for_huge_pages(argv);
+  return run(line, command_of(argc, argv));
+}

@@ -1,0 +1,24 @@
+// The suite `engine`: the goals of the in-process engine against maps that packages give.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/report.hpp"
+
+namespace semel::bench {
+
+struct SuiteOptions {
+  std::uint64_t records = 10'000'000;
+  unsigned rounds = 3;
+  std::string only{};  ///< a group of engine_groups(); empty: all
+};
+
+/// Names that SuiteOptions::only may have.
+[[nodiscard]] std::vector<std::string> engine_groups();
+
+/// Fills rows, tables and notes of `report`. Progress goes to stderr.
+void run_engine_suite(const SuiteOptions& options, Report& report);
+
+}  // namespace semel::bench
