@@ -133,7 +133,7 @@ Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {
     // A free record in our hands may be all that keeps its span.
     flush();
     span = arena_.take_span(size_class, use);
-    if (span == 0) return use == Region::Use::structure ? larger(size_class) : 0;
+    if (span == 0) return larger(size_class, use);
   }
   Fresh& fresh = fresh_[size_class];
   fresh.next = first_handle(span, size_class);
@@ -141,9 +141,11 @@ Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {
   return allocate(class_bytes(size_class), use);
 }
 
-Handle Arena::Cache::larger(unsigned size_class) {
+Handle Arena::Cache::larger(unsigned size_class, Region::Use use) {
+  const std::size_t bytes = class_bytes(size_class);
+  const std::size_t most = use == Region::Use::record ? bytes + bytes / 4 : bytes * 4;
   for (unsigned other = size_class + 1; other < class_count; ++other) {
-    if (class_bytes(other) > 4 * class_bytes(size_class)) break;
+    if (class_bytes(other) > most) break;
     Handle handle = 0;
     if (arena_.pull(other, &handle, 1, true) != 0) return handle;
   }

@@ -115,9 +115,9 @@ class Arena::Cache {
   };
 
   [[nodiscard]] Handle refill(unsigned size_class, Region::Use use);
-  /// A free record of a larger class, for a live record that must be replaced when nothing is left:
-  /// records freed one here and one there never make a whole span.
-  [[nodiscard]] Handle larger(unsigned size_class);
+  /// A free record of a larger class, when nothing else is left: records freed one here and one
+  /// there never make a whole span. For the replacement of a live record more waste is right.
+  [[nodiscard]] Handle larger(unsigned size_class, Region::Use use);
   [[nodiscard]] Handle allocate_large(std::size_t bytes, Region::Use use);
   [[nodiscard]] Stack& stack(unsigned size_class);
 

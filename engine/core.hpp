@@ -259,7 +259,7 @@ class Core final : public SegmentSink {
   void retire(ThreadContext& context, const Entry& old);
   void tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink);
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
-  void help_growth(Shard& shard, HashBits hash);
+  void help_growth(Shard& shard, HashBits hash, Handle stuck);
   void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
   [[nodiscard]] bool timer_is_alive(std::uint64_t hash_bits, Timestamp wake);
   void drain(ThreadContext& context);

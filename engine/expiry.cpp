@@ -108,8 +108,8 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
     for (const std::uint64_t bits : batch) {
       const HashBits hash{bits};
       Shard& shard = shard_of(hash);
-      for (bool again = true; again;) {
-        again = false;
+      for (Handle stuck = 1; stuck != 0;) {
+        stuck = 0;
         operation.admit(shard);
         shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
           const Entry& old = entry(seen);
@@ -118,18 +118,19 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
           } else if (ShardTable::bury(word, seen, old.version())) {
             committed(context, hash, &old, false, nullptr, no_end);
           } else {
-            again = true;  // it changed under us, or its segment is being replaced
+            stuck = slot::handle(seen);  // it changed, or its segment is being replaced
           }
         });
-        if (again) help_growth(shard, hash);
+        if (stuck != 0) help_growth(shard, hash, stuck);
       }
     }
   }
   for (const Trim& trim : trims) trim_record(trim.db, trim.key, now);
 }
 
-void Core::help_growth(Shard& shard, HashBits hash) {
-  const Probe probe = shard.table.find(hash, [](Handle) { return true; });
+void Core::help_growth(Shard& shard, HashBits hash, Handle stuck) {
+  // Just this record: an earlier one of the same bits may lie in a line that is not frozen yet.
+  const Probe probe = shard.table.find(hash, [stuck](Handle handle) { return handle == stuck; });
   if (!ShardTable::is_frozen(probe)) return;
   if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
 }

@@ -27,9 +27,9 @@ class Region {
 
   enum class Use : std::uint8_t {
     record,     ///< refused when only the reserve is left
-    structure,  ///< table segments and replacements: may use the reserve, so that growth never fails
-                ///< half-way and a live record can be completed
-    timer,      ///< the wheel: may use all, for the timer of a live record must not be lost
+    structure,  ///< table segments and replacements: may use the reserve, so that growth never
+                ///< fails half-way and a live record can be completed
+    timer,  ///< the wheel: may use all, for the timer of a live record must not be lost
   };
 
   Region() = default;

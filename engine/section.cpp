@@ -1,5 +1,7 @@
 #include "engine/section.hpp"
 
+#include <algorithm>
+
 #include "engine/apply.hpp"
 #include "engine/engine_impl.hpp"
 
@@ -38,12 +40,14 @@ bool Section::Impl::covers(const KeyRef& key) const noexcept {
 
 ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
   if (!accepts_) return ErrorCode::refused;
-  // Rounding to size classes adds at most a quarter; a record's header is at most 24 bytes.
-  const std::size_t wanted = bytes + bytes / 4 + records * 32;
-  engine::Region& region = core_.region();
-  const std::size_t spare = region.limit_bytes() / 64;
-  if (region.used_bytes() + wanted + spare > region.limit_bytes()) return ErrorCode::memory_full;
-  return ErrorCode::ok;
+  using engine::Region;
+  // Rounding to size classes adds at most a quarter; a record's header is at most 24 bytes. Each
+  // size may need a span of its own, and each shard one to grow.
+  const std::size_t spans = std::min<std::size_t>(records, engine::Arena::class_count) +
+                            std::min(records, core_.shards().size());
+  const std::size_t wanted = bytes + bytes / 4 + records * 32 + spans * Region::span_bytes;
+  const std::size_t limit = core_.region().limit_bytes(Region::Use::structure);
+  return core_.region().used_bytes() + wanted > limit ? ErrorCode::memory_full : ErrorCode::ok;
 }
 
 ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool& copied) {

@@ -109,8 +109,13 @@ class Table {
         Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
         // mo: acquire [table.publish]: match reads the record's bytes.
         const SlotWord now = word.load(std::memory_order_acquire);
-        if (((now ^ prefix) & slot::match_mask) == 0 && match(slot::handle(now))) [[likely]] {
-          return Probe{Probe::State::found, &word, now, prefix, 0, segment};
+        if (((now ^ prefix) & slot::match_mask) == 0) [[likely]] {
+          if (match(slot::handle(now))) [[likely]] {
+            return Probe{Probe::State::found, &word, now, prefix, 0, segment};
+          }
+        } else if (slot::is_tombstone(now)) {
+          // It ended after the line was read, which therefore does not know of the tombstone.
+          probe.floor = std::max(probe.floor, slot::version(now));
         }
       }
       if (seen.has_tombstones()) [[unlikely]]

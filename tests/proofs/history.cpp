@@ -78,14 +78,14 @@ std::string describe(const ClaimStep& step) {
   if (seen.takeover) text += " takeover";
   if (seen.epoch != 0) text += " epoch " + std::to_string(seen.epoch);
   if (seen.attempt != 0) text += " attempt " + std::to_string(seen.attempt);
-  if (!seen.result.empty()) text += " result " + shorten(seen.result);
+  if (!seen.result.empty()) text.append(" result ").append(shorten(seen.result));
   return text + " version " + std::to_string(seen.version);
 }
 
 std::string describe(const OwnerStep& step) {
   std::string text = name(owner_verbs, step.call.verb) + " " + shorten(step.call.key) + " epoch " +
                      std::to_string(step.call.call.epoch);
-  if (!step.call.payload.empty()) text += " " + shorten(step.call.payload);
+  if (!step.call.payload.empty()) text.append(" ").append(shorten(step.call.payload));
   text += " -> " + name(owner_answers, step.seen.answer);
   if (step.seen.error != ErrorCode::ok) text += " " + std::string{name_of(step.seen.error)};
   if (step.seen.late) text += " late";
