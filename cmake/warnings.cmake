@@ -4,7 +4,7 @@ function(semel_warnings target)
   if(PROJECT_IS_TOP_LEVEL)
     target_compile_options(${target} PRIVATE
       -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
-    # g++ 12 sees an overlap in every `"text" + std::string{..}` (its bug 105651, mended in 13).
+    # g++ 12 sees an overlap in every `"text" + std::string{..}` (GCC bug 105651).
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       target_compile_options(${target} PRIVATE -Wno-restrict)
     endif()

@@ -26,10 +26,13 @@ class Region {
   static constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
   enum class Use : std::uint8_t {
-    record,     ///< refused when only the reserve is left
-    structure,  ///< table segments and replacements: may use the reserve, so that growth never
-                ///< fails half-way and a live record can be completed
-    timer,  ///< the wheel: may use all, for the timer of a live record must not be lost
+    /// Refused when only the reserve is left.
+    record,
+    /// Table segments and replacements: may use the reserve, so that growth never fails half-way
+    /// and a live record can be completed.
+    structure,
+    /// The wheel: may use all, for the timer of a live record must not be lost.
+    timer,
   };
 
   Region() = default;

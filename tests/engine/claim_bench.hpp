@@ -10,13 +10,11 @@
 
 namespace semel::engine {
 
-using namespace std::chrono_literals;
-
 inline constexpr std::int64_t unix_zero = 1'700'000'000'000;
 
 struct ClaimBench {
   Policy policy{};
-  Timestamp now{1'000'000ms};
+  Timestamp now{Millis{1'000'000}};
   Version version = 100;
   bool owner_dead = false;
   std::int64_t unix_now = unix_zero;
@@ -29,11 +27,11 @@ struct ClaimBench {
   Decision last{};
 
   ClaimBench() {
-    policy.lease = 1000ms;
-    policy.result_ttl = 5000ms;
-    policy.failure_ttl = 3000ms;
-    policy.attempts_ttl = 2000ms;
-    policy.retry_after_max = 400ms;
+    policy.lease = Millis{1000};
+    policy.result_ttl = Millis{5000};
+    policy.failure_ttl = Millis{3000};
+    policy.attempts_ttl = Millis{2000};
+    policy.retry_after_max = Millis{400};
   }
 
   [[nodiscard]] std::optional<RecordView> live() const {

