@@ -198,9 +198,8 @@ void tell_waiters(const Context& context, Bytes table_key) {
   const TableKey key{context.prefix, call.key};
   OwnerOutcome outcome;
   run_owner(context, verb, call, outcome, context.single(key.bytes()));
-  if (outcome.answer == OwnerAnswer::ok && verb != OwnerVerb::renew) {
-    tell_waiters(context, key.bytes());
-  }
+  // A renewal too: with a shorter lease those who wait must look again sooner.
+  if (outcome.answer == OwnerAnswer::ok) tell_waiters(context, key.bytes());
   return outcome;
 }
 

@@ -119,6 +119,8 @@ class Scan {
  private:
   void take(const engine::Entry& entry, std::vector<Copied>& found) const {
     if (entry.due() <= now_) return;
+    // Given back, attempts remembered: absent to everybody but the next claim.
+    if (entry.kind() == Kind::claim && engine::is_vacant(entry.value())) return;
     const std::uint8_t db = impl_.core().shown_db(entry.db());
     if (options_.db && *options_.db != db) return;
     if (options_.kind && *options_.kind != entry.kind()) return;

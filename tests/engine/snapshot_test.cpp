@@ -33,7 +33,7 @@ TEST_CASE("snapshot: restored into another engine it is the same, times and epoc
   for (int i = 0; i < 3000; ++i) {
     REQUIRE(f.put("key" + std::to_string(i), std::string(static_cast<std::size_t>(i % 400), 'v'),
                   i % 3 == 0 ? Expiry::in(Millis{1000 + i}) : Expiry::clear(),
-                  static_cast<std::uint8_t>(i % limits::db_count)));
+                  static_cast<std::uint8_t>(static_cast<unsigned>(i) % limits::db_count)));
   }
   const ClaimOutcome held = ns.claim({.key = "held", .owner = "me"});
   REQUIRE(ns.complete({.key = "done", .epoch = ns.claim({.key = "done"}).epoch, .payload = "r"})

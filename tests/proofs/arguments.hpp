@@ -12,7 +12,7 @@ namespace semel::proofs {
 
 struct Arguments {
   bool is_long = false;
-  std::optional<std::uint64_t> seed;  ///< given by the caller; also means: run this one alone
+  std::optional<std::uint64_t> seed;  ///< to begin with; none: one nobody chose
 };
 
 /// None: told on stderr what is wrong.

@@ -96,6 +96,8 @@ class ModelRun {
   void do_claim_view();
   void do_operator_call();
   void do_wait();
+  [[nodiscard]] bool is_held(std::size_t names, const std::string& key);
+  void wait_for(std::size_t names, const ClaimCall& call);
   void do_session();
   void do_time();
   void do_advance();

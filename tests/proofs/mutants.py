@@ -23,7 +23,7 @@ FLAGS = ["-std=c++20", "-O1", "-g1", "-w", "-DXXH_INLINE_ALL", "-include", "muta
 PARTS = ["arguments", "checker", "history", "oracle", "oracle_claims"]
 MODEL = ["model", "model_claims", "model_run", "model_store", "model_whole"]
 LINEAR = ["linearizability", "linear_ops", "linear_run"]
-TIME_LIMIT_S = 60
+TIME_LIMIT_S = 40
 CONTROL_LIMIT_S = 180
 
 
@@ -44,7 +44,8 @@ MUTANTS = [
     Mutant(
         "blind_store", "a record is stored without a compare",
         [("engine/table.hpp",
-          "return probe.slot->compare_exchange_strong(expected, desired, std::memory_order_seq_cst,\n"
+          "return probe.slot->compare_exchange_strong(expected, desired, "
+          "std::memory_order_seq_cst,\n"
           "                                               std::memory_order_relaxed);",
           "probe.slot->store(desired, std::memory_order_seq_cst); return true;", "statement")],
         "linearizability"),
@@ -121,7 +122,8 @@ MUTANTS = [
           "                   std::string(decision.value.size(), '?'), use)", "expression"),
          ("engine/core.hpp", "tell(*fresh, fresh, version, sink);",
           "::semel_noise();\n"
-          "      Entry::write(const_cast<Entry*>(fresh), {decision.kind, db, decision.due, next}, key,\n"
+          "      Entry::write(const_cast<Entry*>(fresh), {decision.kind, db, "
+          "decision.due, next}, key,\n"
           "                   decision.value);\n"
           "      tell(*fresh, fresh, version, sink);", "statement")],
         "linearizability"),
