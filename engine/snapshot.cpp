@@ -208,16 +208,19 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
     return Error{ErrorCode::db_out_of_range, std::to_string(std::max(one, other))};
   }
   Core& core = impl_->core();
-  auto all = section({});
-  if (!all->impl().accepts()) return Error{ErrorCode::refused, {}};
-  const std::uint64_t map = core.db_map();
-  const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
-  core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
-  const Version version = core.fence_versions();
-  impl_->db_map_version = version;
-  if (core.journal() != nullptr) {
-    add_db_map(core, version, [&](const Mutation& mutation) { all->impl().add(mutation); });
+  {
+    auto all = section({});
+    if (!all->impl().accepts()) return Error{ErrorCode::refused, {}};
+    const std::uint64_t map = core.db_map();
+    const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
+    core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
+    const Version version = core.fence_versions();
+    impl_->db_map_version = version;
+    if (core.journal() != nullptr) {
+      add_db_map(core, version, [&](const Mutation& mutation) { all->impl().add(mutation); });
+    }
   }
+  if (impl_->wait_queue().has_waiters()) impl_->wait_queue().all_changed();
   return Done{};
 }
 

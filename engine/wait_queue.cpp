@@ -285,13 +285,21 @@ void WaitQueue::changed(std::uint8_t db, Bytes table_key) {
 }
 
 void WaitQueue::session_closed(SessionId session) {
+  settle_all(session);
+}
+
+void WaitQueue::all_changed() {
+  settle_all(std::nullopt);
+}
+
+void WaitQueue::settle_all(std::optional<SessionId> session) {
   for (Shard& shard : shards_) {
     std::vector<QueueKey> keys;
     {
       const std::lock_guard lock{shard.mutex};
       for (const auto& [key, queue] : shard.queues) {
         // What a busy queue is about to learn may be older than the end of the session.
-        if (queue.busy || queue.seen.held_session == session) keys.push_back(key);
+        if (queue.busy || !session || queue.seen.held_session == *session) keys.push_back(key);
       }
     }
     for (const QueueKey& key : keys) settle(key);

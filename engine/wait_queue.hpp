@@ -26,6 +26,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -76,6 +77,8 @@ class WaitQueue {
   void changed(std::uint8_t db, Bytes table_key);
   /// Claims held by `session` are free from now on.
   void session_closed(SessionId session);
+  /// Any record may have changed: databases were swapped.
+  void all_changed();
   /// Ends what is due by `now`: leases and deadlines. Called by Engine::advance and by waiters.
   void poll(Timestamp now);
   /// Answers everyone with error closing, and returns when no blocked waiter is inside any more.
@@ -86,6 +89,9 @@ class WaitQueue {
   }
 
  private:
+  /// Asks again for every key, or for those whose lease `session` held.
+  void settle_all(std::optional<SessionId> session);
+
   static constexpr std::size_t shard_count = 16;
   static constexpr std::size_t delivery_batch = 16;  ///< bounds the results copied at one time
 
