@@ -5,7 +5,7 @@
 // global epoch has reached e + 2, which needs every announced operation to have ended in between.
 // The announcement is a plain store. Its other half, "make sure you see it", is paid by the rare
 // side with a membarrier system call (about 9 us), so that operations carry no fence and the
-// processor may overlap the cache misses of successive operations: measured 1.3 to 2 times the rate
+// processor may overlap the cache misses of successive operations
 // (docs/decisions/0003-table-layout.md). Where membarrier is missing the store becomes an exchange.
 //
 // Concurrency

@@ -30,6 +30,5 @@ inline constexpr std::size_t section_keys_max = 65'536;  ///< keys of one atomic
 inline constexpr std::size_t waiters_per_key_max = 1'024;
 inline constexpr std::size_t waiters_total_max = 65'536;
 inline constexpr std::size_t scan_count_max = 65'536;  ///< records examined by one scan call
-inline constexpr unsigned threads_max = 1'024;         ///< threads inside one engine at a time
 
 }  // namespace semel::limits
