@@ -78,6 +78,13 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
 
 void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
                          Timestamp now) noexcept {
+  if (ops.size() > limits::batch_max) {
+    for (StoreOutcome& outcome : outcomes) {
+      engine::reset(outcome);
+      outcome.error = ErrorCode::too_many_keys;
+    }
+    return;
+  }
   for (std::size_t at = 0; at < ops.size(); at += engine::Core::group_max) {
     const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
     const auto group = ops.subspan(at, count);

@@ -121,7 +121,8 @@ class Engine {
   /// an atomic section holds the key's shard.
   void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
   /// The same for a batch, in order, each operation atomic by itself; one reading of the clock.
-  /// outcomes.size() must equal ops.size().
+  /// outcomes.size() must equal ops.size(). More than limits::batch_max: each outcome says
+  /// too_many_keys and nothing was changed.
   void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept;
   /// The same at a given time (replay of a replicated log). `now` must not go back.
   void apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,

@@ -112,4 +112,15 @@ TEST_CASE("limits: the smallest memory works, and the largest can be asked for",
 #endif
 }
 
+TEST_CASE("limits: a batch of one more than batch_max changes nothing", "[engine][limits]") {
+  EngineFixture f;
+  std::vector<StoreOp> ops(limits::batch_max + 1);
+  for (StoreOp& op : ops) op = {.verb = Verb::set, .key = "k", .value = "v"};
+  std::vector<StoreOutcome> outcomes(ops.size());
+  f.engine->apply(ops, outcomes);
+  CHECK(outcomes.front().error == ErrorCode::too_many_keys);
+  CHECK(outcomes.back().error == ErrorCode::too_many_keys);
+  CHECK(f.engine->size(0) == 0);
+}
+
 }  // namespace semel::tests
