@@ -146,7 +146,7 @@ void reset(ClaimOutcome& outcome) noexcept {
   return true;
 }
 
-[[nodiscard]] Decision claim_held(ClaimRecord& record, const ClaimRequest& request,
+[[nodiscard]] Decision claim_held(ClaimRecord& record, Timestamp due, const ClaimRequest& request,
                                   const Policy& policy, ClaimFacts& facts, ClaimOutcome& outcome,
                                   Scratch& scratch) {
   outcome.attempt = record.attempts;
@@ -155,7 +155,7 @@ void reset(ClaimOutcome& outcome) noexcept {
     outcome.remaining = record.lease_until - facts.now;
     outcome.retry_after = std::min(outcome.remaining, policy.retry_after_max);
     outcome.owner = record.owner;
-    facts.held_until = record.lease_until;
+    facts.held_until = std::min(record.lease_until, due);  // EXPIRE may have set an earlier end
     facts.held_session = record.session;
     return {};
   }
@@ -219,7 +219,7 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
   }
 
   if (record.state == ClaimState::held) {
-    return claim_held(record, request, policy, facts, outcome, scratch);
+    return claim_held(record, live->due, request, policy, facts, outcome, scratch);
   }
   outcome.attempt = record.attempts;
   if (record.state == ClaimState::failed) {

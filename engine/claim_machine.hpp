@@ -26,7 +26,7 @@ struct ClaimFacts {
   bool owner_dead = false;     ///< the session of the record is closed
   SessionId session = 0;       ///< of the caller; a grant is bound to it
   std::int64_t unix_now = 0;   ///< for first_sent only
-  Timestamp held_until{};      ///< out: in_flight: end of the lease that is in the way
+  Timestamp held_until{};      ///< out: in_flight: end of the lease, or record, in the way
   SessionId held_session = 0;  ///< out: in_flight: its session
 };
 

@@ -40,7 +40,7 @@ namespace semel::engine {
 /// What an attempt learned besides its outcome.
 struct Seen {
   Timestamp now;
-  Timestamp held_until{};      ///< in_flight: end of the lease that is in the way
+  Timestamp held_until{};      ///< in_flight: end of what is in the way
   SessionId held_session = 0;  ///< in_flight: whose lease it is
 };
 

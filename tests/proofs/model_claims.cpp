@@ -241,7 +241,6 @@ void ModelRun::wait_for(std::size_t names, const ClaimCall& call) {
   const std::string key = table_key(names, call.key);
   const Timestamp deadline = clock_.now() + Millis{random_.duration(2'000)};
   const std::uint64_t id = ++waiter_ids_;
-  if (waiters_[key].empty()) touched_by_store_[key] = false;
   waiters_[key].push_back({id, names, call, deadline});
   ++waiting_;
   note("wait " + std::to_string(id) + " for " + key);
@@ -283,15 +282,11 @@ void ModelRun::take_answer(const Answered& answered) {
 /// After a full advance: nobody waits whose time is over, or for a key that is not held.
 void ModelRun::check_waiters() {
   for (const auto& [key, queue] : waiters_) {
-    if (queue.empty() || touched_by_store_[key]) continue;
+    if (queue.empty()) continue;
     for (const Waiter& waiter : queue) {
       expect(waiter.deadline > clock_.now(), "a wait goes on after its deadline: " + key);
     }
     const Waiter& head = queue.front();
-    const Policy& policy = names_[head.names].policy;
-    const KeyState& here = state(policy.db, key);
-    // EXPIRE may end a record before its lease; who waits is told when the lease would have ended.
-    if (here.present && here.due <= here.claim.lease_until) continue;
     expect(is_held(head.names, head.call.key),
            "somebody waits for a claim that nobody holds: " + key);
   }

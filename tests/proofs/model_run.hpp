@@ -149,7 +149,6 @@ class ModelRun {
   std::vector<SessionId> open_sessions_;
   std::uint64_t dead_sessions_ = 0;
   std::map<std::string, std::list<Waiter>> waiters_;  // by table key, in order of arrival
-  std::map<std::string, bool> touched_by_store_;      // while somebody waits
   std::vector<Answered> answered_;
   std::uint64_t waiter_ids_ = 0;
   std::size_t waiting_ = 0;

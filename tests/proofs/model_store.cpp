@@ -170,7 +170,6 @@ StoreCall ModelRun::some_store_call() {
 
 void ModelRun::judge_store(const StoreCall& call, const StoreOutcome& seen) {
   note(Step{0, StoreStep{call, seen}});
-  touched_by_store_[call.key] = true;
   KeyState& key = state(call.op.db, call.key);
   judge("store", step(key, call.view(), seen, moment()));
 }
@@ -266,7 +265,6 @@ void ModelRun::do_multi_read(Store store, std::uint8_t db) {
       const auto count = store.del(keys);
       expect(count && *count == gone, "del counts wrongly");
       for (const std::string& name : different) {
-        touched_by_store_[name] = true;
         if (is_there(db, name)) remove(state(db, name));
       }
     }
@@ -313,7 +311,6 @@ void ModelRun::do_multi_write(Store store, std::uint8_t db) {
   if (!stored) return;
   for (const auto& [key, value] : texts) {
     KeyState& here = state(db, key);
-    touched_by_store_[key] = true;
     Ms due = never;
     if (expiry.mode() == Expiry::Mode::in) due = now() + expiry.ttl().count();
     if (expiry.mode() == Expiry::Mode::keep && alive(here, now())) due = here.due;
@@ -339,7 +336,6 @@ void ModelRun::do_rename(Store store, std::uint8_t db) {
   const std::string to = some_key();
   const bool from_there = is_there(db, from);
   const bool to_there = is_there(db, to);
-  touched_by_store_[from] = touched_by_store_[to] = true;
   const bool only_new = random_.chance(1, 2);
   note((only_new ? "renamenx " : "rename ") + from + " " + to);
   bool moves = from_there && from != to;
@@ -368,7 +364,6 @@ void ModelRun::do_copy(Store store, std::uint8_t db) {
   const bool replace = random_.chance(1, 2) && copies;
   const bool from_there = is_there(db, from);
   const bool to_there = is_there(to_db, to);
-  touched_by_store_[from] = touched_by_store_[to] = true;
   note((copies ? "copy " : "move ") + from + " of " + std::to_string(db) + " to " + to + " of " +
        std::to_string(to_db) + (replace ? " replacing" : ""));
   const auto result = copies ? store.copy(from, to, to_db, replace) : store.move(from, to_db);

@@ -166,7 +166,6 @@ void ModelRun::do_flush() {
     if (db && *db != each) continue;
     for (auto& [key, here] : world_[each]) {
       there += alive(here, now()) ? 1U : 0U;
-      touched_by_store_[key] = true;
       remove(here);
     }
   }
@@ -180,7 +179,6 @@ void ModelRun::do_swap() {
   note("swap " + std::to_string(one) + " and " + std::to_string(other));
   expect(engine_->swap_db(one, other).has_value(), "swap_db is refused");
   if (one != other) std::swap(world_[one], world_[other]);
-  for (auto& [key, queue] : waiters_) touched_by_store_[key] = true;
 }
 
 }  // namespace semel::proofs
