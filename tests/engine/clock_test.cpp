@@ -54,4 +54,28 @@ TEST_CASE("clock: all instances of the system's clock tell one time", "[engine][
   CHECK(one.unix_ms() > 1'600'000'000'000);  // the wall clock of any machine that runs this
 }
 
+TEST_CASE("clock: the cached clock follows the system's, behind it and never back",
+          "[engine][clock][race]") {
+  const SystemClock system;
+  const CachedClock cached;
+  const Timestamp first = cached.now();
+  Timestamp last = first;
+  // Ends when the word has moved often enough; a clock that stands still fails by the time limit.
+  for (int moves = 0; moves < 5;) {
+    const Timestamp now = cached.now();
+    REQUIRE(now >= last);
+    REQUIRE(now <= system.now() + 1ms);  // two threads may disagree by a fraction of one
+    moves += now != last ? 1 : 0;
+    last = now;
+  }
+  CHECK(cached.unix_ms() > 1'600'000'000'000);
+}
+
+TEST_CASE("clock: a cached clock ends at once, however long its pause", "[engine][clock]") {
+  for (int i = 0; i < 20; ++i) {
+    const CachedClock clock{Millis{1'000'000}};
+    CHECK(clock.now() > Timestamp{});
+  }
+}
+
 }  // namespace semel::tests
