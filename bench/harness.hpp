@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/histogram.hpp"
+#include "semel/clock.hpp"
 
 namespace semel::bench {
 
@@ -31,6 +32,10 @@ void pin_to_core(unsigned core);
 
 /// Ticks of the time-stamp counter per nanosecond; measured on the first call.
 [[nodiscard]] double ticks_per_ns();
+
+/// The clock of every map: a word that costs nothing to read. With a counter read in each operation
+/// all maps would wait for their cache misses one by one, and look more alike than they are.
+[[nodiscard]] const Clock& bench_clock();
 
 /// CPU time of the calling thread.
 [[nodiscard]] std::uint64_t thread_cpu_ns();

@@ -13,8 +13,8 @@ namespace semel::bench {
 std::unique_ptr<Engine> open_engine(std::uint64_t records, const Clock* clock) {
   // A limit, not a reservation of memory: generous, so that no figure is of an engine that is full.
   const std::size_t wanted = std::size_t{records} * 512 + (std::size_t{256} << 20);
-  auto engine =
-      Engine::open({.clock = clock, .memory_bytes = std::min(wanted, limits::memory_bytes_max)});
+  auto engine = Engine::open({.clock = clock == nullptr ? &bench_clock() : clock,
+                              .memory_bytes = std::min(wanted, limits::memory_bytes_max)});
   if (!engine) fail(engine.error().message().c_str());
   return *std::move(engine);
 }

@@ -60,7 +60,7 @@ class PeerClock {
   }
 
  private:
-  SystemClock clock_;
+  const Clock& clock_ = bench_clock();
 };
 
 /// Grants an ended record anew, or says what lives there.

@@ -97,13 +97,25 @@ bool Arena::purge_all() {
   return any;
 }
 
+constexpr std::array<std::uint16_t, Arena::class_count> Arena::Cache::stack_max = [] {
+  std::array<std::uint16_t, class_count> most{};
+  for (unsigned each = 1; each < class_count; ++each) {
+    most[each] = static_cast<std::uint16_t>(
+        std::clamp<std::size_t>(Region::span_bytes / class_bytes(each), 8, 1024));
+  }
+  return most;
+}();
+
 Arena::Cache::~Cache() {
   flush();
 }
 
 Arena::Cache::Stack& Arena::Cache::stack(unsigned size_class) {
   std::unique_ptr<Stack>& stack = stacks_[size_class];
-  if (!stack) stack = std::make_unique<Stack>();
+  if (!stack) {
+    stack = std::make_unique<Stack>();
+    stack->items = std::make_unique_for_overwrite<Handle[]>(stack_max[size_class]);
+  }
   return *stack;
 }
 
@@ -123,12 +135,13 @@ Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
 
 Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {
   Stack& own = stack(size_class);
-  own.count = arena_.pull(size_class, own.items.data(), stack_max / 2, false);
+  const std::size_t half = stack_max[size_class] / 2;
+  own.count = arena_.pull(size_class, own.items.get(), half, false);
   if (own.count != 0) return own.items[--own.count];
   std::uint32_t span = arena_.take_span(size_class, use);
   if (span == 0) {
     // The limit: wait for the pool if need be, then try what other classes can give back.
-    own.count = arena_.pull(size_class, own.items.data(), stack_max / 2, true);
+    own.count = arena_.pull(size_class, own.items.get(), half, true);
     if (own.count != 0) return own.items[--own.count];
     // A free record in our hands may be all that keeps its span.
     flush();
@@ -175,9 +188,10 @@ void Arena::Cache::free(Handle handle) noexcept {
     return;
   }
   Stack& own = stack(span.size_class);
-  if (own.count == stack_max) {
-    own.count = stack_max / 2;
-    arena_.push(span.size_class, own.items.data() + own.count, stack_max / 2);
+  const std::size_t most = stack_max[span.size_class];
+  if (own.count == most) {
+    own.count = most / 2;
+    arena_.push(span.size_class, own.items.get() + own.count, most - own.count);
   }
   own.items[own.count++] = handle;
 }
@@ -186,7 +200,7 @@ void Arena::Cache::flush() noexcept {
   for (unsigned size_class = 1; size_class < class_count; ++size_class) {
     Stack* const own = stacks_[size_class].get();
     if (own != nullptr && own->count != 0) {
-      arena_.push(size_class, own->items.data(), own->count);
+      arena_.push(size_class, own->items.get(), own->count);
       own->count = 0;
     }
     // The rest of a fresh span counts as free records, or its span could never come back.

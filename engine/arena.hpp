@@ -10,6 +10,7 @@
 // serve another. Records larger than large_bytes take spans of their own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -104,10 +105,12 @@ class Arena::Cache {
   void flush() noexcept;
 
  private:
-  static constexpr std::size_t stack_max = 64;
+  /// Free records a thread keeps to itself: about a span of each class. What the epochs give back
+  /// at one time (threads.hpp) finds room, or every record would go through the pool.
+  static const std::array<std::uint16_t, class_count> stack_max;
   struct Stack {
     std::size_t count = 0;
-    std::array<Handle, stack_max> items;
+    std::unique_ptr<Handle[]> items;
   };
   struct Fresh {  // the part of a span that was never handed out
     Handle next = 0;
@@ -142,6 +145,7 @@ constexpr std::size_t Arena::class_bytes(unsigned size_class) noexcept {
 }
 
 constexpr std::size_t Arena::rounded(std::size_t bytes) noexcept {
+  if (bytes <= 256) return (bytes + 7) / 8 * 8;
   if (bytes <= large_bytes) return class_bytes(class_of(bytes));
   return (bytes + Region::span_bytes - 1) / Region::span_bytes * Region::span_bytes;
 }

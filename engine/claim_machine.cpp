@@ -50,15 +50,11 @@ enum class Found : std::uint8_t { absent, claim, wrong_kind };
 }
 
 [[nodiscard]] Decision store(const ClaimRecord& record, Timestamp due, Scratch& scratch) {
-  return {.action = Action::store,
-          .kind = Kind::claim,
-          .due = due,
-          .wake = no_end,
-          .value = encode(record, scratch)};
+  return {
+      .action = Action::store, .kind = Kind::claim, .due = due, .value = encode(record, scratch)};
 }
 
-constexpr Decision erase{
-    .action = Action::erase, .kind = Kind::claim, .due = no_end, .wake = no_end, .value = {}};
+constexpr Decision erase{.action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
 
 /// A record that a policy with doubt holds must not end by itself: its end would be a second run.
 [[nodiscard]] Timestamp held_due(const ClaimRecord& record, const Policy& policy) noexcept {
@@ -76,10 +72,7 @@ constexpr Decision erase{
   record.result = result;
   record.result_until = now + policy.result_ttl;
   record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
-  Decision decision = store(record, record.unique_until, scratch);
-  const Timestamp wake = claim_wake_of(decision.value, decision.due);
-  if (wake != decision.due) decision.wake = wake;
-  return decision;
+  return store(record, record.unique_until, scratch);
 }
 
 [[nodiscard]] Decision store_failed(ClaimRecord& record, Bytes failure, bool poison,

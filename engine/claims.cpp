@@ -69,6 +69,16 @@ struct Context {
       return impl.core().update(policy.db, table_key, now, decide, version);
     };
   }
+  /// The same for a key of a group.
+  [[nodiscard]] auto in_group(Core::Operation& operation, const Core::Place& place,
+                              Bytes table_key) const {
+    return [&, this, table_key](auto&& decide, Version& version) {
+      Core& core = impl.core();
+      const ErrorCode bad = core.check_key(policy.db, table_key);
+      if (bad != ErrorCode::ok) return bad;
+      return core.decide_at(operation, place, {policy.db, table_key}, now, decide, version);
+    };
+  }
 
   Engine::Impl& impl;
   const Policy& policy;
@@ -101,8 +111,8 @@ void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& 
   Scratch scratch;
   Version version = 0;
   const ErrorCode error = update(
-      [&](const RecordView* live, Version candidate) -> Decision {
-        facts.candidate = candidate;
+      [&](const RecordView* live, const Core::NextVersion& next) -> Decision {
+        facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
         const Decision decision =
             engine::decide_claim(live, request, policy, facts, outcome, scratch);
@@ -167,7 +177,7 @@ void run_owner(const Context& context, OwnerVerb verb, const OwnerCall& call, Ow
   ErrorCode error = check(context, verb, call);
   if (error == ErrorCode::ok) {
     error = update(
-        [&](const RecordView* live, Version) {
+        [&](const RecordView* live, const auto&) {
           facts.owner_dead = context.owner_dead(live);
           return engine::decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
         },
@@ -330,7 +340,7 @@ class ClaimAll {
       Version version = 0;
       static_cast<void>(section_.update(  // if this fails too, the lease ends the grant
           context_.policy.db, keys_[i],
-          [](const RecordView*, Version) {
+          [](const RecordView*, const auto&) {
             return Decision{.action = engine::Action::erase, .kind = Kind::claim, .value = {}};
           },
           version));
@@ -377,7 +387,7 @@ Result<ClaimView> Claims::get(Bytes key) {
   ErrorCode found = ErrorCode::ok;
   Version version = 0;
   const ErrorCode error = context.single(table_key.bytes())(
-      [&](const RecordView* live, Version) {
+      [&](const RecordView* live, const auto&) {
         const ClaimFacts facts{.now = context.now, .owner_dead = context.owner_dead(live)};
         found = engine::view_claim(live, context.policy, facts, view);
         return Decision{};
@@ -397,16 +407,17 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);
     for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, requests[start + i].key);
-    context.impl.core().update_group(
-        size, context.now,
+    context.impl.core().group(
+        size,
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
-        [&](std::size_t i, auto&& update) {
+        [&](std::size_t i, Core::Operation& operation, const Core::Place& place) {
           // A repeated key meets the record its first request has just left: that is the fold.
           ClaimFacts facts;
           ClaimOutcome& outcome = outcomes[start + i];
-          run_claim(context, requests[start + i], facts, outcome, update);
+          run_claim(context, requests[start + i], facts, outcome,
+                    context.in_group(operation, place, keys[i].bytes()));
           outcome.folded_onto = folds.first_of(start + i);
           count(context.impl, outcome);
         });
@@ -428,13 +439,14 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);
     for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, calls[start + i].key);
-    context.impl.core().update_group(
-        size, context.now,
+    context.impl.core().group(
+        size,
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
-        [&](std::size_t i, auto&& update) {
-          run_owner(context, OwnerVerb::complete, calls[start + i], outcomes[start + i], update);
+        [&](std::size_t i, Core::Operation& operation, const Core::Place& place) {
+          run_owner(context, OwnerVerb::complete, calls[start + i], outcomes[start + i],
+                    context.in_group(operation, place, keys[i].bytes()));
         });
     // After the group: a callback may take its time, and may call the engine.
     for (std::size_t i = 0; i < size; ++i) {
@@ -519,7 +531,7 @@ template <class Decide>
   engine::OperatorOutcome outcome;
   Version version = 0;
   const ErrorCode error = context.single(table_key.bytes())(
-      [&](const RecordView* live, Version) { return decide(live, outcome); }, version);
+      [&](const RecordView* live, const auto&) { return decide(live, outcome); }, version);
   if (error != ErrorCode::ok) return key_error(error, key);
   if (outcome.error != ErrorCode::ok) return key_error(outcome.error, key);
   if (outcome.found) tell_waiters(context, table_key.bytes());

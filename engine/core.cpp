@@ -60,7 +60,10 @@ Core::Core(const Options& options, const Clock& clock)
 }
 
 Core::~Core() {
-  if (directories_ != nullptr) munmap(directories_, directory_bytes * shards_.size());
+  if (directories_ == nullptr) return;
+  std::destroy_n(shards_, shard_count_);
+  std::allocator<Shard>{}.deallocate(shards_, options_.shard_count);
+  munmap(directories_, directory_bytes * options_.shard_count);
 }
 
 Status Core::start() {
@@ -72,11 +75,12 @@ Status Core::start() {
   if (memory == MAP_FAILED) return Error{ErrorCode::out_of_address_space, "table directory"};
   directories_ = static_cast<ShardTable::Word*>(memory);
   shard_mask_ = count - 1;
+  shards_ = std::allocator<Shard>{}.allocate(count);
   for (unsigned i = 0; i < count; ++i) {
     ShardTable::Word* const directory = directories_ + (std::size_t{i} << depth_max);
-    shards_.push_back(
-        std::make_unique<Shard>(region_, threads_, line_count_of(i, count), directory));
-    if (!shards_.back()->table.start()) {
+    new (&shards_[i]) Shard{region_, threads_, line_count_of(i, count), directory};
+    ++shard_count_;
+    if (!shards_[i].table.start()) {
       return Error{ErrorCode::bad_option, "memory_bytes = " + limit + ": holds no table of " +
                                               std::to_string(count) + " shards"};
     }
@@ -125,6 +129,58 @@ const Entry* Core::make_entry(ThreadContext& context, const Entry::Header& heade
   return entry;
 }
 
+void Core::wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept {
+  do {
+    place = place_of(key);
+    operation.admit(*place.shard);
+  } while (stored_db(key.db) != place.stored_db);
+}
+
+std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& place,
+                                         const Probe& probe, const Change& change,
+                                         const Decision& decision, Version& version) {
+  MutationSink* const sink = change.sink;
+  if (options_.journal != nullptr && !accepts_writes(sink)) [[unlikely]] {
+    return ErrorCode::refused;
+  }
+  Shard& shard = *place.shard;
+  const bool erases = decision.action == Action::erase;
+  const Version fresh_version = candidate(context, change.floor);
+  const Entry* fresh = nullptr;
+  if (!erases) {
+    if (decision.value.size() > options_.value_bytes_max + value_overhead_max) [[unlikely]] {
+      return ErrorCode::value_too_long;
+    }
+    if (probe.state == Probe::State::full) [[unlikely]] {
+      if (!shard.table.grow(place.hash, probe.segment)) return refuse(context);
+      return std::nullopt;
+    }
+    // A live record can be replaced out of the reserve: an owner must be able to finish.
+    const bool precious = change.live || sink != nullptr;
+    fresh = make_entry(context, {decision.kind, place.stored_db, decision.due, fresh_version},
+                       change.key, decision.value,
+                       precious ? Region::Use::structure : Region::Use::record);
+    if (fresh == nullptr) [[unlikely]]
+      return refuse(context);
+  } else if (slot::distance(probe.prefix) >= grave_distance) [[unlikely]] {
+    fresh = make_grave(context, place.stored_db, change.key, fresh_version, change.now + grave_ttl);
+  }
+  const bool won = fresh == nullptr ? shard.table.bury(probe, fresh_version)
+                                    : shard.table.publish(probe, region_.handle_of(fresh));
+  if (!won) [[unlikely]] {
+    if (fresh != nullptr) context.cache.free(region_.handle_of(fresh));
+    after_lost_race(context, shard, place.hash, probe);
+    return std::nullopt;
+  }
+  version = context.version_next++;
+  if (options_.journal != nullptr) {
+    tell(erases ? *change.old : *fresh, erases ? nullptr : fresh, version, sink);
+  }
+  committed(context, place.hash, change.old, change.live, fresh,
+            fresh == nullptr ? no_end : wake_of(*fresh));
+  return ErrorCode::ok;
+}
+
 void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
                            const Probe& probe) {
   context.bump(Count::lost_races);
@@ -133,13 +189,24 @@ void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
   if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
 }
 
-void Core::count(ThreadContext& context, const Entry& entry, std::uint64_t by) noexcept {
-  context.bump(Count::bytes_records, by * Arena::rounded(entry.bytes()));
-  if (is_grave(entry)) return;
-  ThreadContext::add(context.db_records[entry.db()], by);
-  context.bump(Count::records, by);
-  if (entry.due() != no_end) context.bump(Count::records_with_ttl, by);
+namespace {
+
+/// What a record adds to the figures.
+struct Weight {
+  std::uint64_t bytes = 0;
+  std::uint64_t records = 0;
+  std::uint64_t timed = 0;
+};
+
+Weight weight_of(const Entry& entry) noexcept {
+  const Timestamp due = entry.due();
+  const bool is_grave = due == Timestamp{};
+  return {.bytes = Arena::rounded(entry.bytes()),
+          .records = is_grave ? 0U : 1U,
+          .timed = is_grave || due == no_end ? 0U : 1U};
 }
+
+}  // namespace
 
 void Core::tell_expired(ThreadContext& context, const Entry& old) {
   context.bump(Count::expired);
@@ -150,21 +217,30 @@ void Core::tell_expired(ThreadContext& context, const Entry& old) {
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                      const Entry* fresh, Timestamp wake) {
   Timestamp old_wake = no_end;
-  if (fresh != nullptr) count(context, *fresh, 1);
+  const Weight more = fresh != nullptr ? weight_of(*fresh) : Weight{};
+  Weight less;
   if (old != nullptr) {
+    less = weight_of(*old);
     old_wake = wake_of(*old);
     if (!old_was_live && !is_grave(*old)) tell_expired(context, *old);
     if (old_was_live && old_wake != no_end && old_wake != wake) context.bump(Count::ended_early);
-    count(context, *old, ~std::uint64_t{0});
+  }
+  // Counters wrap around: one thread adds, another takes away. Most replacements change none.
+  if (more.bytes != less.bytes) context.bump(Count::bytes_records, more.bytes - less.bytes);
+  if (more.timed != less.timed) context.bump(Count::records_with_ttl, more.timed - less.timed);
+  if (more.records != less.records) {
+    context.bump(Count::records, more.records - less.records);
+    const std::uint8_t db = (fresh != nullptr ? fresh : old)->db();
+    ThreadContext::add(context.db_records[db], more.records - less.records);
   }
   if (wake != no_end && (wake != old_wake || !old_was_live)) {
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
   }
-  if (old != nullptr) retire(context, *old);
+  if (old != nullptr) retire(context, *old, less.bytes);
 }
 
-void Core::retire(ThreadContext& context, const Entry& old) {
+void Core::retire(ThreadContext& context, const Entry& old, std::size_t bytes) {
   const Handle handle = region_.handle_of(&old);
   // mo: acquire [core.snapshot]: set inside a section, so it cannot change under an operation.
   const Version cut = snapshot_cut.load(std::memory_order_acquire);
@@ -173,11 +249,10 @@ void Core::retire(ThreadContext& context, const Entry& old) {
     preserved.push_back(handle);
     return;
   }
-  threads_.retire_record(context, handle, Arena::rounded(old.bytes()));
+  threads_.retire_record(context, handle, bytes);
 }
 
 void Core::tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink) {
-  if (options_.journal == nullptr) return;
   Mutation mutation;
   fill_mutation(mutation, key_holder);
   mutation.version = version;
@@ -256,22 +331,22 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
 // --- sections --------------------------------------------------------------------------------
 
 void Core::begin_section(std::uint64_t mask) {
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
+  for (std::size_t i = 0; i < shard_count_; ++i) {
     if ((mask >> i & 1) == 0) continue;
-    shards_[i]->section_mutex.lock();
+    shards_[i].section_mutex.lock();
     // mo: seq_cst [core.section]: before the barrier in wait_for_others().
-    shards_[i]->section.store(1, std::memory_order_seq_cst);
+    shards_[i].section.store(1, std::memory_order_seq_cst);
   }
   threads_.wait_for_others(threads_.context());
 }
 
 void Core::end_section(std::uint64_t mask) {
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
+  for (std::size_t i = 0; i < shard_count_; ++i) {
     if ((mask >> i & 1) == 0) continue;
     // mo: release [core.section]
-    shards_[i]->section.store(0, std::memory_order_release);
-    shards_[i]->section.notify_all();
-    shards_[i]->section_mutex.unlock();
+    shards_[i].section.store(0, std::memory_order_release);
+    shards_[i].section.notify_all();
+    shards_[i].section_mutex.unlock();
   }
 }
 

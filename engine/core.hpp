@@ -46,6 +46,18 @@ class MutationSink {
 
 class Core final : public SegmentSink {
  public:
+  /// The version that a change decided now will have.
+  class NextVersion {
+   public:
+    NextVersion(Core& core, ThreadContext& context, Version floor) noexcept
+        : core_(core), context_(context), floor_(floor) {}
+    [[nodiscard]] Version operator()() const noexcept { return core_.candidate(context_, floor_); }
+
+   private:
+    Core& core_;
+    ThreadContext& context_;
+    Version floor_;
+  };
   struct StdSync {
     template <class T>
     using atomic = std::atomic<T>;
@@ -72,9 +84,9 @@ class Core final : public SegmentSink {
   [[nodiscard]] Status start();
 
   // --- one key ----------------------------------------------------------------------------
-  /// `decide(const RecordView* live, Version candidate) -> Decision` may run several times. Keys
-  /// of 1..key_bytes_max bytes. `version` becomes that of the record written, or seen if kept.
-  /// Errors: key_empty, key_too_long, value_too_long, db_out_of_range, memory_full, refused.
+  /// `decide(const RecordView* live, const NextVersion&) -> Decision` may run several times.
+  /// `version` becomes that of the record written, or seen if kept. Errors: key_empty,
+  /// key_too_long, db_out_of_range, value_too_long, memory_full, refused.
   template <class Decide>
   ErrorCode update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide, Version& version);
 
@@ -83,16 +95,58 @@ class Core final : public SegmentSink {
   ErrorCode update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
                              Version& version, MutationSink& sink);
 
-  /// Up to group_max updates as one operation. The cache misses of the whole group are waited for
+  /// Whether a record is that of a key; the hash said it may be.
+  struct Match {
+    [[nodiscard]] bool operator()(Handle handle) const noexcept {
+      return static_cast<const Entry*>(region.at(handle))->has_key(db, key);
+    }
+    const Region& region;
+    std::uint8_t db;
+    Bytes key;
+  };
+
+  // An update in its parts, for those who can often do without the last two: admit, hit, look,
+  // decide_at.
+  class Operation;
+  struct Place {
+    Shard* shard;
+    HashBits hash;
+    std::uint8_t stored_db;
+  };
+  /// Where a key is that has passed check_key(). Needs no operation.
+  [[nodiscard]] Place place_of(KeyRef key) noexcept {
+    const std::uint8_t stored = stored_db(key.db);
+    const HashBits hash = hash_of(stored, key.key);
+    return {&shard_of(hash), hash, stored};
+  }
+  /// Returns when no section holds the place. The databases may be swapped while we wait.
+  void admit(Operation& operation, Place& place, KeyRef key) noexcept;
+  [[nodiscard]] Probe look(const Place& place, Bytes key) const noexcept {
+    return place.shard->table.find(place.hash, Match{region_, place.stored_db, key});
+  }
+  /// The live record of a key, or null, which says nothing: then look.
+  [[nodiscard, gnu::always_inline]] const Entry* hit(const Place& place, Bytes key,
+                                                     Timestamp now) const noexcept {
+    const Handle handle = place.shard->table.hit(place.hash, Match{region_, place.stored_db, key});
+    if (handle == 0) return nullptr;
+    const auto* const found = static_cast<const Entry*>(region_.at(handle));
+    return found->lives_at(now) ? found : nullptr;
+  }
+  template <class Decide>
+  [[nodiscard]] ErrorCode decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
+                                    Decide& decide, Version& version, MutationSink* sink = nullptr);
+
+  /// Up to group_max keys as one operation. The cache misses of the whole group are waited for
   /// together, in two rounds: first the slots, then the records they point to.
-  /// `key_at(i) -> KeyRef`; `run(i, update)` with `update(decide, version) -> ErrorCode`.
+  /// `key_at(i) -> KeyRef`; `run(i, operation, place)`: as after admit(), of a key that was not
+  /// checked.
   static constexpr std::size_t group_max = 16;
   template <class KeyAt, class Run>
-  void update_group(std::size_t count, Timestamp now, KeyAt&& key_at, Run&& run);
+  void group(std::size_t count, KeyAt&& key_at, Run&& run);
 
   [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept;
   [[nodiscard]] Shard& shard_of(HashBits hash) noexcept {
-    return *shards_[hash.shard() & shard_mask_];
+    return shards_[hash.shard() & shard_mask_];
   }
   /// The checks of a key that need no table.
   [[nodiscard]] ErrorCode check_key(std::uint8_t db, Bytes key) const noexcept {
@@ -112,11 +166,16 @@ class Core final : public SegmentSink {
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
+    [[nodiscard]] static bool is_free(const Shard& shard) noexcept {
+      // mo: acquire [core.section]: what an ended section did comes before what follows.
+      return shard.section.load(std::memory_order_acquire) == 0;
+    }
     /// To be called before touching a shard; may leave and enter again.
     void admit(Shard& shard) noexcept {
-      // mo: acquire [core.section]: what an ended section did comes before what follows.
-      while (shard.section.load(std::memory_order_acquire) != 0) [[unlikely]] wait(shard);
+      while (!is_free(shard)) [[unlikely]] wait(shard);
     }
+
+    [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
 
     /// After a refusal: what this thread has taken out of the table and not given back yet may be
     /// enough. False: there is nothing. True: admit and try again.
@@ -142,7 +201,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] ThreadContext& context() { return threads_.context(); }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }
   [[nodiscard]] Region& region() noexcept { return region_; }
-  [[nodiscard]] std::span<const std::unique_ptr<Shard>> shards() const noexcept { return shards_; }
+  [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
@@ -156,7 +215,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end);
 
   [[nodiscard]] std::uint64_t all_shards() const noexcept {
-    return shards_.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shards_.size()) - 1;
+    return shard_count_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shard_count_) - 1;
   }
   /// Stops all operations on the shards in `mask`, and starts them again.
   void begin_section(std::uint64_t mask);
@@ -217,11 +276,6 @@ class Core final : public SegmentSink {
   /// What a claim's encoding adds to its result.
   static constexpr std::size_t value_overhead_max = claim_overhead_max;
 
-  template <class Decide>
-  ErrorCode update_in(ThreadContext& context, Shard& shard, HashBits hash, std::uint8_t db,
-                      Bytes key, Timestamp now, Decide&& decide, Version& version,
-                      MutationSink* sink);
-
   /// The version a change would get now: larger than `floor` and than any this thread used.
   [[nodiscard]] Version candidate(ThreadContext& context, Version floor) noexcept {
     if (context.version_next > floor && context.version_next < context.version_end) [[likely]] {
@@ -254,9 +308,8 @@ class Core final : public SegmentSink {
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake);
-  static void count(ThreadContext& context, const Entry& entry, std::uint64_t by) noexcept;
   void tell_expired(ThreadContext& context, const Entry& old);
-  void retire(ThreadContext& context, const Entry& old);
+  void retire(ThreadContext& context, const Entry& old, std::size_t bytes);
   void tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink);
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   void help_growth(Shard& shard, HashBits hash, Handle stuck);
@@ -272,30 +325,29 @@ class Core final : public SegmentSink {
     return ErrorCode::memory_full;
   }
 
-  struct Place {
-    Shard* shard;
-    HashBits hash;
-    std::uint8_t stored_db;
+  /// What a decision was made about.
+  struct Change {
+    Bytes key;
+    Timestamp now;
+    const Entry* old;  ///< null: none; `live`: and it has not ended
+    bool live;
+    Version floor;  ///< of the version of what comes next
+    MutationSink* sink;
   };
-  /// The shard of a key, with no section in it. The databases may be swapped while we wait.
-  [[nodiscard]] Place admit(Operation& operation, std::uint8_t db, Bytes key) noexcept {
-    for (;;) {
-      const std::uint8_t stored = stored_db(db);
-      const HashBits hash = hash_of(stored, key);
-      Shard& shard = shard_of(hash);
-      operation.admit(shard);
-      if (stored_db(db) == stored) [[likely]]
-        return {&shard, hash, stored};
-    }
-  }
-
+  void wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept;
+  /// Stores or erases at the place that `probe` found. None: something changed there meanwhile, so
+  /// look and decide again.
+  [[nodiscard]] std::optional<ErrorCode> carry_out(ThreadContext& context, const Place& place,
+                                                   const Probe& probe, const Change& change,
+                                                   const Decision& decision, Version& version);
   const Options options_;
   const Clock& clock_;
   Region region_;
   const bool reserved_;
   Arena arena_;
   std::uint32_t shard_mask_ = 0;
-  std::vector<std::unique_ptr<Shard>> shards_;
+  Shard* shards_ = nullptr;  // one block: an index away, without a pointer between
+  std::size_t shard_count_ = 0;
   ShardTable::Word* directories_ = nullptr;
   std::atomic<std::uint64_t> db_map_{0xfedc'ba98'7654'3210};
   alignas(64) unsigned char secret_[192];
@@ -311,20 +363,24 @@ class Core final : public SegmentSink {
   Threads threads_;
 };
 
+inline void Core::admit(Operation& operation, Place& place, KeyRef key) noexcept {
+  if (!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db) [[unlikely]] {
+    wait_for_place(operation, place, key);
+  }
+}
+
 template <class Decide>
 ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
                        Version& version) {
-  if (const ErrorCode bad = check_key(db, key); bad != ErrorCode::ok) [[unlikely]]
-    return bad;
   ThreadContext& own = threads_.context();
-  ErrorCode result;
+  ErrorCode result = check_key(db, key);
+  if (result != ErrorCode::ok) [[unlikely]]
+    return result;
   {
     Operation operation{*this, own};
-    do {
-      const Place place = admit(operation, db, key);
-      result = update_in(own, *place.shard, place.hash, place.stored_db, key, now, decide, version,
-                         nullptr);
-    } while (result == ErrorCode::memory_full && operation.reclaim());
+    Place place = place_of({db, key});
+    admit(operation, place, {db, key});
+    result = decide_at(operation, place, {db, key}, now, decide, version);
   }
   if (own.drain_due) [[unlikely]]
     drain_own_timers(own);
@@ -332,17 +388,15 @@ ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decid
 }
 
 template <class KeyAt, class Run>
-void Core::update_group(std::size_t count, Timestamp now, KeyAt&& key_at, Run&& run) {
+void Core::group(std::size_t count, KeyAt&& key_at, Run&& run) {
   ThreadContext& own = threads_.context();
   std::array<Place, group_max> places;
   {
     Operation operation{*this, own};
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      const std::uint8_t stored = stored_db(key.db & 15);
-      const HashBits hash = hash_of(stored, key.key);
-      places[i] = {&shard_of(hash), hash, stored};
-      __builtin_prefetch(places[i].shard->table.home(hash));
+      places[i] = place_of({static_cast<std::uint8_t>(key.db & 15), key.key});
+      __builtin_prefetch(places[i].shard->table.home(places[i].hash));
     }
     for (std::size_t i = 0; i < count; ++i) {
       const Handle handle = places[i].shard->table.peek(places[i].hash);
@@ -352,21 +406,9 @@ void Core::update_group(std::size_t count, Timestamp now, KeyAt&& key_at, Run&& 
       __builtin_prefetch(record + 55);  // records are packed: most lie in two lines
     }
     for (std::size_t i = 0; i < count; ++i) {
-      run(i, [&](auto&& decide, Version& version) {
-        const KeyRef key = key_at(i);
-        if (const ErrorCode bad = check_key(key.db, key.key); bad != ErrorCode::ok) return bad;
-        for (;;) {
-          operation.admit(*places[i].shard);
-          if (stored_db(key.db) != places[i].stored_db) [[unlikely]] {
-            places[i] = admit(operation, key.db, key.key);
-          }
-          const ErrorCode result =
-              update_in(own, *places[i].shard, places[i].hash, places[i].stored_db, key.key, now,
-                        decide, version, nullptr);
-          if (result != ErrorCode::memory_full || !operation.reclaim()) [[likely]]
-            return result;
-        }
-      });
+      const KeyRef key = key_at(i);
+      admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key});
+      run(i, operation, places[i]);
     }
   }
   if (own.drain_due) [[unlikely]]
@@ -381,75 +423,38 @@ ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Deci
   ThreadContext& own = threads_.context();
   // The section keeps others out, but memory is still given back by epochs.
   Operation operation{*this, own};
-  const std::uint8_t stored = stored_db(db);
-  const HashBits hash = hash_of(stored, key);
-  ErrorCode result = ErrorCode::ok;
-  do {
-    result = update_in(own, shard_of(hash), hash, stored, key, now, decide, version, &sink);
-  } while (result == ErrorCode::memory_full && operation.reclaim());
-  return result;
+  const Place place = place_of({db, key});
+  return decide_at(operation, place, {db, key}, now, decide, version, &sink);
 }
 
 template <class Decide>
-ErrorCode Core::update_in(ThreadContext& context, Shard& shard, HashBits hash, std::uint8_t db,
-                          Bytes key, Timestamp now, Decide&& decide, Version& version,
-                          MutationSink* sink) {
-  const auto match = [this, db, key](Handle handle) noexcept {
-    return static_cast<const Entry*>(region_.at(handle))->has_key(db, key);
-  };
+ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
+                          Decide& decide, Version& version, MutationSink* sink) {
   for (;;) {
-    const Probe probe = shard.table.find(hash, match);
+    const Probe probe = look(place, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
-    const bool live = old != nullptr && old->due() > now;
-    const Version next = candidate(context, old != nullptr ? old->version() : probe.floor);
+    const bool live = old != nullptr && old->lives_at(now);
+    const Change change{.key = key.key,
+                        .now = now,
+                        .old = old,
+                        .live = live,
+                        .floor = old != nullptr ? old->version() : probe.floor,
+                        .sink = sink};
     RecordView view;
-    if (live) view = {old->kind(), old->value(), old->due(), old->version()};
+    if (live) view = {old->kind(), old->value(), old->due(), change.floor};
+    const NextVersion next{*this, operation.context(), change.floor};
     const Decision decision = decide(live ? &view : nullptr, next);
     if (decision.action == Action::keep || (decision.action == Action::erase && !live)) {
-      version = live ? view.version : 0;
+      version = live ? change.floor : 0;
       return ErrorCode::ok;
     }
-    if (options_.journal != nullptr && !accepts_writes(sink)) [[unlikely]] {
-      return ErrorCode::refused;
-    }
-    if (decision.action == Action::erase) {
-      const Entry* const grave = slot::distance(probe.prefix) < grave_distance
-                                     ? nullptr
-                                     : make_grave(context, db, key, next, now + grave_ttl);
-      const bool won = grave == nullptr ? shard.table.bury(probe, next)
-                                        : shard.table.publish(probe, region_.handle_of(grave));
-      if (!won) {
-        if (grave != nullptr) context.cache.free(region_.handle_of(grave));
-        after_lost_race(context, shard, hash, probe);
-        continue;
-      }
-      version = context.version_next++;
-      tell(*old, nullptr, version, sink);
-      committed(context, hash, old, true, grave, grave == nullptr ? no_end : wake_of(*grave));
-      return ErrorCode::ok;
-    }
-    if (decision.value.size() > options_.value_bytes_max + value_overhead_max) [[unlikely]] {
-      return ErrorCode::value_too_long;
-    }
-    if (probe.state == Probe::State::full) [[unlikely]] {
-      if (!shard.table.grow(hash, probe.segment)) return refuse(context);
+    const std::optional<ErrorCode> done =
+        carry_out(operation.context(), place, probe, change, decision, version);
+    if (!done) [[unlikely]]
       continue;
-    }
-    // A live record can be replaced out of the reserve: an owner must be able to finish.
-    const Region::Use use = live || sink != nullptr ? Region::Use::structure : Region::Use::record;
-    const Entry* const fresh =
-        make_entry(context, {decision.kind, db, decision.due, next}, key, decision.value, use);
-    if (fresh == nullptr) [[unlikely]]
-      return refuse(context);
-    if (!shard.table.publish(probe, region_.handle_of(fresh))) {
-      context.cache.free(region_.handle_of(fresh));
-      after_lost_race(context, shard, hash, probe);
-      continue;
-    }
-    version = context.version_next++;
-    tell(*fresh, fresh, version, sink);
-    committed(context, hash, old, live, fresh, wake_of(*fresh));
-    return ErrorCode::ok;
+    if (*done != ErrorCode::memory_full || !operation.reclaim()) [[likely]]
+      return *done;
+    if (sink == nullptr) admit(operation, place, key);
   }
 }
 

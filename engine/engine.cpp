@@ -66,14 +66,16 @@ Engine::Impl::~Impl() {
 }
 
 void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept {
-  engine::apply_one(op, core_.options(), now, outcome, core_.context(),
-                    [&](auto&& decide, Version& version) {
-                      return core_.update(op.db, op.key, now, decide, version);
-                    });
-  // A waiter may be interested when a string command ended a claim.
-  if (outcome.applied && wait_queue_.has_waiters()) [[unlikely]] {
-    wait_queue_.changed(op.db, op.key);
+  engine::ThreadContext& own = core_.context();
+  if (!engine::begin_apply(op, core_.options(), outcome, own)) [[unlikely]]
+    return;
+  {
+    engine::Core::Place place = core_.place_of({op.db, op.key});
+    engine::Core::Operation operation{core_, own};
+    core_.admit(operation, place, {op.db, op.key});
+    engine::apply_at(core_, operation, place, op, now, outcome);
   }
+  after_operation(own, {op.db, op.key}, outcome.applied);
 }
 
 void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
@@ -88,14 +90,16 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
   for (std::size_t at = 0; at < ops.size(); at += engine::Core::group_max) {
     const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
     const auto group = ops.subspan(at, count);
-    core_.update_group(
-        count, now,
+    core_.group(
+        count,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
-        [&](std::size_t i, auto&& update) {
-          engine::apply_one(group[i], core_.options(), now, outcomes[at + i], core_.context(),
-                            update);
+        [&](std::size_t i, engine::Core::Operation& operation, const engine::Core::Place& place) {
+          StoreOutcome& outcome = outcomes[at + i];
+          if (engine::begin_apply(group[i], core_.options(), outcome, operation.context())) {
+            engine::apply_at(core_, operation, place, group[i], now, outcome);
+          }
         });
     if (wait_queue_.has_waiters()) [[unlikely]] {
       for (std::size_t i = 0; i < count; ++i) {

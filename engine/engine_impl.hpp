@@ -31,6 +31,14 @@ class Engine::Impl {
   void apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept;
   void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
              Timestamp now) noexcept;
+  /// What follows when an operation on one key of the store has ended.
+  void after_operation(engine::ThreadContext& own, const KeyRef& key, bool changed) {
+    if (own.drain_due) [[unlikely]]
+      core_.drain_own_timers(own);
+    // A waiter may be interested when a string command ended a claim.
+    if (changed && wait_queue_.has_waiters()) [[unlikely]]
+      wait_queue_.changed(key.db, key.key);
+  }
   std::size_t advance(std::size_t budget);
   void start_background(Millis every);
   void stop_background();

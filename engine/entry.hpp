@@ -14,6 +14,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "engine/record.hpp"
 #include "semel/op.hpp"
 #include "semel/types.hpp"
@@ -31,10 +35,36 @@ namespace semel::engine {
   const auto differ = [&](std::size_t at) { return word(a + at) ^ word(b + at); };
   if (count - 8 > 32) [[unlikely]]
     return std::memcmp(a, b, count) == 0;  // 0..7 or above 40
+#if defined(__SSE2__)
+  if (count - 16 <= 16) {
+    const auto half = [](const char* at) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    };
+    const __m128i first = _mm_cmpeq_epi8(half(a), half(b));
+    const __m128i last = _mm_cmpeq_epi8(half(a + count - 16), half(b + count - 16));
+    return _mm_movemask_epi8(_mm_and_si128(first, last)) == 0xffff;
+  }
+#endif
   std::uint64_t difference = differ(0) | differ(count - 8);
   if (count > 16) difference |= differ(8) | differ(count - 16);
   if (count > 32) difference |= differ(16);
   return difference == 0;
+}
+
+/// The same for copying: `to` and `from` do not overlap.
+inline void copy_bytes(char* to, const char* from, std::size_t count) noexcept {
+  if (count - 8 > 32) [[unlikely]] {  // 0..7 or above 40
+    if (count != 0) std::memcpy(to, from, count);
+    return;
+  }
+  const auto word = [&](std::size_t at) { std::memcpy(to + at, from + at, 8); };
+  word(0);
+  if (count > 16) {
+    word(8);
+    word(count - 16);
+  }
+  if (count > 32) word(16);
+  word(count - 8);
 }
 
 class Entry {
@@ -71,13 +101,17 @@ class Entry {
       std::memcpy(bytes, &sizes, 8);
       bytes += 8;
     }
-    std::memcpy(bytes, key.data(), key.size());
-    if (!value.empty()) std::memcpy(bytes + key.size(), value.data(), value.size());
+    copy_bytes(bytes, key.data(), key.size());
+    copy_bytes(bytes + key.size(), value.data(), value.size());
   }
 
   [[nodiscard]] Timestamp due() const noexcept {
     const std::uint64_t due = word0_ & due_mask;
     return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
+  }
+  /// due() > now; "does not end" is the largest number already.
+  [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
+    return static_cast<std::int64_t>(word0_ & due_mask) > now.time_since_epoch().count();
   }
   [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0_ >> 44) & 7); }
   [[nodiscard]] std::uint8_t db() const noexcept {

@@ -141,7 +141,7 @@ void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
   Timestamp due = no_end;
   const ErrorCode error = update(
       shown_db(stored_db), key, now,
-      [&](const RecordView* live, Version) {
+      [&](const RecordView* live, const NextVersion&) {
         due = live != nullptr ? live->due : no_end;
         return live != nullptr ? trim(*live, now, scratch) : Decision{};
       },

@@ -27,9 +27,6 @@ struct Decision {
   Action action = Action::keep;
   Kind kind = Kind::string;
   Timestamp due = no_end;
-  /// When the wheel should look at the record; none: at `due`. Earlier than due for a claim whose
-  /// result ends before its uniqueness.
-  Timestamp wake = no_end;
   Bytes value;  ///< may point into the operation, the record seen, or the caller's scratch
 };
 

@@ -68,7 +68,7 @@ class Scan {
   /// Looks at about options.count slots' worth of records from `cursor`; false: at the end.
   bool step(Cursor& cursor, std::vector<Copied>& found, std::size_t& looked) {
     Core& core = impl_.core();
-    Core::Shard& shard = *core.shards()[cursor.shard];
+    Core::Shard& shard = core.shards()[cursor.shard];
     Core::Operation operation{core, core.context()};
     operation.admit(shard);
     engine::HashBits place{reverse_index(cursor.place)};

@@ -7,6 +7,8 @@
 
 namespace semel {
 
+using engine::Core;
+
 Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
     : engine_(engine), core_(engine.core()), mask_(mask) {
   core_.begin_section(mask_);
@@ -57,17 +59,17 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
   Version version = 0;
   ErrorCode error = update(
       from.db, from.key,
-      [&](const engine::RecordView* live, Version) {
+      [&](const engine::RecordView* live, const auto&) {
         if (live != nullptr) {
           value = live->value;
-          copy = {engine::Action::store, live->kind, live->due, no_end, value};
+          copy = {engine::Action::store, live->kind, live->due, value};
         }
         return engine::Decision{};
       },
       version);
   if (error != ErrorCode::ok || copy.action != engine::Action::store) return error;
   error = update(
-      to.db, to.key, [&](const engine::RecordView*, Version) { return copy; }, version);
+      to.db, to.key, [&](const engine::RecordView*, const auto&) { return copy; }, version);
   copied = error == ErrorCode::ok;
   if (copied) note_change(to);
   return error;
@@ -125,10 +127,16 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
 }
 
 void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
-  engine::apply_one(op, impl_->core().options(), impl_->now(), outcome, impl_->core().context(),
-                    [&](auto&& decide, Version& version) {
-                      return impl_->update(op.db, op.key, decide, version);
-                    });
+  Core& core = impl_->core();
+  engine::ThreadContext& own = core.context();
+  if (!engine::begin_apply(op, core.options(), outcome, own)) return;
+  {
+    // The section keeps others out, but memory is still given back by epochs.
+    Core::Operation operation{core, own};
+    const Core::Place place = core.place_of({op.db, op.key});
+    engine::decide_store(core, operation, place, op, impl_->now(), outcome, impl_.get());
+  }
+  own.bump(outcome.found ? engine::Count::hits : engine::Count::misses);
   if (outcome.applied) impl_->note_change({op.db, op.key});
 }
 

@@ -17,69 +17,11 @@ namespace {
 
 constexpr std::size_t digest_digits = 16;
 
-// --- decisions ------------------------------------------------------------------------------
-
-constexpr Decision keep{};
-
-Decision fail(StoreOutcome& outcome, ErrorCode code) noexcept {
-  outcome.error = code;
-  return keep;
-}
-
-Decision store_string(Bytes value, Timestamp due) noexcept {
-  return {
-      .action = Action::store, .kind = Kind::string, .due = due, .wake = no_end, .value = value};
-}
-
-/// The record goes, if there is one.
-Decision erase(const RecordView* live) noexcept {
-  if (live == nullptr) return keep;
-  return {.action = Action::erase, .kind = live->kind, .due = no_end, .wake = no_end, .value = {}};
-}
-
-// --- time -----------------------------------------------------------------------------------
-
-Timestamp due_of(const Expiry& expiry, const RecordView* live, Timestamp now) noexcept {
-  switch (expiry.mode()) {
-    case Expiry::Mode::clear:
-      return no_end;
-    case Expiry::Mode::keep:
-      return live != nullptr ? live->due : no_end;
-    case Expiry::Mode::in:
-      return expiry.ttl() < no_end - now ? now + expiry.ttl() : no_end;
-    case Expiry::Mode::at:
-      return expiry.when();
-  }
-  return no_end;
-}
-
 bool sets_due(const Expiry& expiry) noexcept {
   return expiry.mode() == Expiry::Mode::in || expiry.mode() == Expiry::Mode::at;
 }
 
-bool in_range(const Expiry& expiry) noexcept {
-  return expiry.mode() != Expiry::Mode::in ||
-         (expiry.ttl() >= Millis{1} && expiry.ttl() <= limits::ttl_max);
-}
-
-/// `value` with `due`, or nothing at all if that has passed: storing a record that is dead on
-/// arrival would leave the wheel to clean up what no reader may see.
-Decision store_or_erase(const RecordView* live, Bytes value, Timestamp due, Timestamp now,
-                        StoreOutcome& outcome) noexcept {
-  outcome.applied = true;
-  return due > now ? store_string(value, due) : erase(live);
-}
-
 // --- values ---------------------------------------------------------------------------------
-
-bool is_string(const RecordView* live) noexcept {
-  return live == nullptr || live->kind == Kind::string;
-}
-
-void return_value(const RecordView& live, StoreOutcome& outcome) {
-  outcome.value.assign(live.value);
-  outcome.has_value = true;
-}
 
 std::uint64_t digest_of(Bytes value) noexcept {
   return XXH3_64bits(value.data(), value.size());
@@ -105,8 +47,8 @@ std::optional<std::uint64_t> parse_digest(Bytes text) noexcept {
   return digest;
 }
 
-/// The IF* family against a record of strings or none. Errors: bad_digest, before the record is
-/// looked at, so that a wrong operand never passes by luck.
+}  // namespace
+
 bool comparison_holds(const RecordView* live, const StoreOp& op, StoreOutcome& outcome) noexcept {
   const bool by_digest =
       op.condition == Condition::if_digest_equal || op.condition == Condition::if_digest_not_equal;
@@ -130,16 +72,9 @@ bool comparison_holds(const RecordView* live, const StoreOp& op, StoreOutcome& o
   return equal == wants_equal;
 }
 
-// --- reads ----------------------------------------------------------------------------------
+namespace {
 
-Decision decide_get(const RecordView* live, StoreOutcome& outcome) {
-  if (live == nullptr) return keep;
-  if (live->kind != Kind::string) [[unlikely]] {
-    return fail(outcome, ErrorCode::wrong_type);
-  }
-  return_value(*live, outcome);
-  return keep;
-}
+// --- reads ----------------------------------------------------------------------------------
 
 Decision decide_strlen(const RecordView* live, StoreOutcome& outcome) noexcept {
   if (!is_string(live)) return fail(outcome, ErrorCode::wrong_type);
@@ -179,37 +114,6 @@ Decision decide_digest(const RecordView* live, StoreOutcome& outcome) {
 }
 
 // --- whole values ---------------------------------------------------------------------------
-
-Decision decide_set(const RecordView* live, const StoreOp& op, Timestamp now,
-                    StoreOutcome& outcome) {
-  if (live != nullptr && op.get) {
-    if (live->kind != Kind::string) [[unlikely]] {
-      return fail(outcome, ErrorCode::wrong_type);
-    }
-    return_value(*live, outcome);
-  }
-  switch (op.condition) {
-    case Condition::always:
-      break;
-    case Condition::if_absent:
-      if (live != nullptr) return keep;
-      break;
-    case Condition::if_present:
-      if (live == nullptr) return keep;
-      break;
-    case Condition::if_equal:
-    case Condition::if_not_equal:
-    case Condition::if_digest_equal:
-    case Condition::if_digest_not_equal:
-      if (comparison_holds(live, op, outcome)) break;
-      if (outcome.error != ErrorCode::ok) {
-        outcome.has_value = false;
-        outcome.value.clear();
-      }
-      return keep;
-  }
-  return store_or_erase(live, op.value, due_of(op.expiry, live, now), now, outcome);
-}
 
 Decision decide_getdel(const RecordView* live, StoreOutcome& outcome) {
   if (live == nullptr) return keep;
@@ -428,6 +332,11 @@ Decision decide_increx(const RecordView* live, const StoreOp& op, Timestamp now,
 
 // --- keys -----------------------------------------------------------------------------------
 
+/// Stores `live` as it is, of any kind, to end at `due`.
+Decision retime(const RecordView& live, Timestamp due) noexcept {
+  return {.action = Action::store, .kind = live.kind, .due = due, .value = live.value};
+}
+
 Decision decide_del(const RecordView* live, StoreOutcome& outcome) noexcept {
   outcome.applied = live != nullptr;
   return erase(live);
@@ -486,17 +395,6 @@ Decision decide_persist(const RecordView* live, StoreOutcome& outcome) noexcept 
 
 }  // namespace
 
-Decision retime(const RecordView& live, Timestamp due) noexcept {
-  Decision decision{
-      .action = Action::store, .kind = live.kind, .due = due, .wake = no_end, .value = live.value};
-  ClaimRecord claim;
-  if (live.kind == Kind::claim && decode(live.value, claim) && claim.state == ClaimState::done &&
-      !claim.result.empty() && claim.result_until < due) {
-    decision.wake = claim.result_until;
-  }
-  return decision;
-}
-
 ErrorCode explain(const StoreOp& op, std::size_t key_bytes_max,
                   std::size_t value_bytes_max) noexcept {
   if (op.db >= limits::db_count) return ErrorCode::db_out_of_range;
@@ -507,12 +405,8 @@ ErrorCode explain(const StoreOp& op, std::size_t key_bytes_max,
   return ErrorCode::ok;
 }
 
-Decision decide(const RecordView* live, const StoreOp& op, Timestamp now,
-                std::size_t value_bytes_max, StoreOutcome& outcome, std::string& scratch) {
-  if (live != nullptr) {
-    outcome.found = true;
-    outcome.kind = live->kind;
-  }
+Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,
+                      std::size_t value_bytes_max, StoreOutcome& outcome, std::string& scratch) {
   switch (op.verb) {
     case Verb::get:
       return decide_get(live, outcome);

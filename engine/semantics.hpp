@@ -14,22 +14,32 @@
 #include <cstddef>
 #include <string>
 
+#include "engine/decisions.hpp"
 #include "engine/record.hpp"
 #include "semel/limits.hpp"
 #include "semel/op.hpp"
 
 namespace semel::engine {
 
+/// decide() for what is asked less often than GET and SET.
+[[nodiscard]] Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,
+                                    std::size_t value_bytes_max, StoreOutcome& outcome,
+                                    std::string& scratch);
+
 /// What `op` does to `live` (null: absent). `op` has passed validate(). The outcome is reset but
 /// for what the caller knows better (version). Decision::value points into op, *live or `scratch`
 /// and is valid as long as those are. On an error outcome.error is set and the record is kept.
-[[nodiscard]] Decision decide(const RecordView* live, const StoreOp& op, Timestamp now,
-                              std::size_t value_bytes_max, StoreOutcome& outcome,
-                              std::string& scratch);
-
-/// Stores `live` as it is, of any kind, to end at `due`. A finished claim still wants a visit when
-/// its result ends; without it the result's bytes would stay until the claim itself goes.
-[[nodiscard]] Decision retime(const RecordView& live, Timestamp due) noexcept;
+[[nodiscard]] inline Decision decide(const RecordView* live, const StoreOp& op, Timestamp now,
+                                     std::size_t value_bytes_max, StoreOutcome& outcome,
+                                     std::string& scratch) {
+  if (live != nullptr) {
+    outcome.found = true;
+    outcome.kind = live->kind;
+  }
+  if (op.verb == Verb::set) return decide_set(live, op, now, outcome);
+  if (op.verb == Verb::get) return decide_get(live, outcome);
+  return decide_other(live, op, now, value_bytes_max, outcome, scratch);
+}
 
 /// Why `op` does not pass validate(), once it is known that something is unusual about it.
 [[nodiscard]] ErrorCode explain(const StoreOp& op, std::size_t key_bytes_max,
@@ -41,9 +51,7 @@ namespace semel::engine {
                                         std::size_t value_bytes_max) noexcept {
   // An empty key wraps round to the largest number, so one comparison holds both ends.
   const bool usual = op.db < limits::db_count && op.key.size() - 1 < key_bytes_max &&
-                     op.value.size() <= value_bytes_max &&
-                     (op.expiry.mode() != Expiry::Mode::in ||
-                      (op.expiry.ttl() >= Millis{1} && op.expiry.ttl() <= limits::ttl_max));
+                     op.value.size() <= value_bytes_max && in_range(op.expiry);
   if (usual) [[likely]] {
     return ErrorCode::ok;
   }

@@ -92,10 +92,10 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
     visit(mutation);
   };
   add_db_map(core, cut, visit);
-  for (const auto& shard : core.shards()) {
+  for (Core::Shard& shard : core.shards()) {
     for (std::uint32_t index = 0; index < (1U << engine::depth_max);) {
       std::vector<Handle> found;
-      collect(core, *shard, index, cut, found);
+      collect(core, shard, index, cut, found);
       for (const Handle handle : found) show(handle);  // nothing below the cut is freed meanwhile
     }
   }
@@ -170,9 +170,9 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
 
 std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::Impl& all) {
   std::uint64_t erased = 0;
-  for (const auto& shard : core_.shards()) {
+  for (Core::Shard& shard : core_.shards()) {
     const Core::Operation operation{core_, core_.context()};
-    for_each_record(*shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
+    for_each_record(shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
       const Entry& entry = core_.entry(seen);
       if (entry.db() != stored || entry.version() >= below) return;
       if (entry.due() > all.now()) ++erased;

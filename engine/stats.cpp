@@ -31,9 +31,9 @@ Stats Core::stats() {
   stats.sections = threads_.sum(Count::sections);
   stats.growth_steps = threads_.sum(Count::growth_steps);
   stats.lost_races = threads_.sum(Count::lost_races);
-  for (const auto& shard : shards_) {
-    stats.slots += shard->table.segment_count() * shard->table.line_count() * slots_per_line;
-    stats.bytes_table += shard->pool.bytes();
+  for (const Shard& shard : shards()) {
+    stats.slots += shard.table.segment_count() * shard.table.line_count() * slots_per_line;
+    stats.bytes_table += shard.pool.bytes();
   }
   stats.probe_lines_max = probe_lines_max;
   // mo: relaxed: statistics.
@@ -51,8 +51,8 @@ void Core::check_invariants(std::vector<std::string>& broken) {
   const std::lock_guard lock{wheel_mutex_};
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  for (std::size_t s = 0; s < shards_.size(); ++s) {
-    Shard& shard = *shards_[s];
+  for (std::size_t s = 0; s < shard_count_; ++s) {
+    Shard& shard = shards_[s];
     const auto where = [&](const char* what, Bytes key) {
       broken.push_back("shard " + std::to_string(s) + ": " + what + ": key " + std::string{key});
     };

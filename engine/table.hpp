@@ -92,6 +92,24 @@ class Table {
     return sizeof(Segment) + std::size_t{line_count} * slots_per_line * sizeof(Word);
   }
 
+  /// The first candidate of the home line, if `match(handle)` is true for it; else 0, which says
+  /// nothing. Most records that are there are found so, in half of find()'s instructions.
+  /// Progress: wait-free.
+  template <class Match>
+  [[nodiscard, gnu::always_inline]] Handle hit(HashBits hash, Match&& match) const noexcept {
+    Word* const slots = &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
+    const SlotWord prefix = slot::make(hash.tag(), 0, 0);
+    const unsigned candidates = Line{slots, prefix}.candidates();
+    if (candidates == 0) return 0;
+    // mo: acquire [table.publish]: match reads the record's bytes.
+    const SlotWord now =
+        slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire);
+    if (((now ^ prefix) & slot::match_mask) != 0) [[unlikely]]
+      return 0;
+    const Handle handle = slot::handle(now);
+    return match(handle) ? handle : 0;
+  }
+
   /// Looks for the record for which `match(handle)` is true among those with these hash bits.
   /// Progress: wait-free.
   template <class Match>
@@ -181,22 +199,14 @@ class Table {
 
   /// The segment that holds `hash` now. Progress: lock-free (loops only while a split is
   /// published).
-  [[nodiscard]] Segment* locate(HashBits hash) const noexcept {
-    for (;;) {
-      // mo: acquire [table.depth]: see the head of the file.
-      const std::uint32_t depth = depth_.load(std::memory_order_acquire);
-      std::uint32_t index = hash.directory() & low_bits(depth);
-      // mo: acquire [table.directory]: the segment's header and slots are read through this word.
-      std::uint64_t word = directory_[index].load(std::memory_order_acquire);
-      while (word == 0) {
-        index &= ~highest_bit(index);
-        word = directory_[index].load(std::memory_order_acquire);  // mo: [table.directory]
-      }
-      // A split between the two loads leaves us with the wrong half: look again.
-      if ((hash.directory() & low_bits(word & depth_bits)) == index) [[likely]] {
-        return unpack(word);
-      }
-    }
+  [[nodiscard, gnu::always_inline]] Segment* locate(HashBits hash) const noexcept {
+    // mo: acquire [table.depth]: see the head of the file.
+    const std::uint32_t index = hash.directory() & low_bits(depth_.load(std::memory_order_acquire));
+    // mo: acquire [table.directory]: the segment's header and slots are read through this word.
+    const std::uint64_t word = directory_[index].load(std::memory_order_acquire);
+    if (word != 0 && holds(word, index, hash)) [[likely]]
+      return unpack(word);
+    return search_directory(hash);
   }
 
   /// Address of the first line `find` will read, for prefetching.
@@ -278,6 +288,26 @@ class Table {
   }
   [[nodiscard]] static Segment* unpack(std::uint64_t word) noexcept {
     return reinterpret_cast<Segment*>(word & ~depth_bits);
+  }
+  /// A split between the reads of depth and word leaves us with the wrong half.
+  [[nodiscard]] static bool holds(std::uint64_t word, std::uint32_t index, HashBits hash) noexcept {
+    return (hash.directory() & low_bits(word & depth_bits)) == index;
+  }
+  /// locate() where a segment is less deep than the table, and where a split came in between.
+  [[nodiscard, gnu::noinline]] Segment* search_directory(HashBits hash) const noexcept {
+    for (;;) {
+      // mo: acquire [table.depth]: see the head of the file.
+      const std::uint32_t depth = depth_.load(std::memory_order_acquire);
+      std::uint32_t index = hash.directory() & low_bits(depth);
+      // mo: acquire [table.directory]: as in locate().
+      std::uint64_t word = directory_[index].load(std::memory_order_acquire);
+      while (word == 0) {
+        index &= ~highest_bit(index);
+        word = directory_[index].load(std::memory_order_acquire);  // mo: [table.directory]
+      }
+      if (holds(word, index, hash)) [[likely]]
+        return unpack(word);
+    }
   }
   [[nodiscard]] std::uint32_t next_line(std::uint32_t line, std::uint32_t step) const noexcept {
     line += step;

@@ -81,6 +81,8 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// A value that is filled in place.
+  explicit Result(std::in_place_t) : state_(std::in_place_index<0>) {}
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // `return value;`
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // `return Error{..};`
 

@@ -50,6 +50,8 @@ struct ClaimBench {
     due = decision.due;
     seen_version = version;
   }
+  /// When the wheel would look at the record.
+  [[nodiscard]] Timestamp wake() const { return claim_wake_of(value, due); }
   [[nodiscard]] ClaimFacts facts() const {
     return {.now = now,
             .candidate = version + 1,

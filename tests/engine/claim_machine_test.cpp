@@ -204,7 +204,7 @@ TEST_CASE("claim on a done key replays the result until result_until, then says 
   b.policy.unique_ttl = 8000ms;
   b.complete(b.claim().epoch, "42");
   CHECK(b.due == b.now + 8000ms);
-  CHECK(b.last.wake == b.now + 5000ms);
+  CHECK(b.wake() == b.now + 5000ms);
   b.now += 4999ms;
   ClaimOutcome repeat = b.claim();
   CHECK(repeat.answer == ClaimAnswer::replay);

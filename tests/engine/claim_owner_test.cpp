@@ -27,7 +27,7 @@ TEST_CASE("complete by the holder makes the claim done and starts both clocks", 
   CHECK(b.record().result_until == b.now + 5000ms);
   CHECK(b.record().unique_until == b.now + 5000ms);
   CHECK(b.due == b.now + 5000ms);
-  CHECK(b.last.wake == no_end);
+  CHECK(b.wake() == b.due);
 }
 
 TEST_CASE("complete after the lease is ok and late when nobody took it", "[engine][owner]") {
@@ -330,7 +330,7 @@ TEST_CASE("trim turns a done record into its digest from result_until on", "[eng
   b.trim_now();
   REQUIRE(b.changed());
   CHECK(b.due == due);
-  CHECK(b.last.wake == no_end);
+  CHECK(b.wake() == b.due);
   const ClaimRecord left = b.record();
   CHECK(left.state == ClaimState::done);
   CHECK(left.result_expired);

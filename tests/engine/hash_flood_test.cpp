@@ -21,7 +21,7 @@ Core& core_of(EngineFixture& f) {
 }
 
 std::uint32_t line_count_of(EngineFixture& f) {
-  return core_of(f).shards().front()->table.line_count();
+  return core_of(f).shards().front().table.line_count();
 }
 
 /// `count` keys with the same home line in `f`.
@@ -48,9 +48,9 @@ std::size_t largest_line(EngineFixture& f, const std::vector<std::string>& keys)
 double mean_distance(EngineFixture& f) {
   std::size_t records = 0;
   std::size_t lines = 0;
-  for (const auto& shard : core_of(f).shards()) {
-    shard->table.for_each_segment([&](Core::ShardTable::Segment& segment) {
-      for (std::uint32_t i = 0; i < shard->table.line_count() * engine::slots_per_line; ++i) {
+  for (Core::Shard& shard : core_of(f).shards()) {
+    shard.table.for_each_segment([&](Core::ShardTable::Segment& segment) {
+      for (std::uint32_t i = 0; i < shard.table.line_count() * engine::slots_per_line; ++i) {
         const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
         if (!engine::slot::is_record(word)) continue;
         ++records;

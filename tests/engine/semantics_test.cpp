@@ -56,7 +56,6 @@ class Key {
     return held != nullptr ? held->due : Timestamp{};
   }
   [[nodiscard]] Action action() const { return map_.action; }
-  [[nodiscard]] Timestamp wake() const { return map_.wake; }
 
  private:
   RecordMap map_{value_max};
@@ -243,14 +242,22 @@ TEST_CASE("a finished claim with a new end is still visited when its result ends
   record.result_until = later;
   record.unique_until = later + Millis{10};
   engine::Scratch scratch;
-  const engine::RecordView live{Kind::claim, engine::encode(record, scratch), no_end, 7};
-  CHECK(engine::retime(live, later + Millis{1}).wake == later);
-  CHECK(engine::retime(live, later).wake == no_end);  // the end itself comes first
-  CHECK(engine::retime(live, no_end).wake == later);
-  CHECK(engine::retime(live, no_end).value == live.value);
+  std::string text;
+  const auto wake_with_end = [&](Timestamp end) {
+    const engine::RecordView live{Kind::claim, engine::encode(record, scratch), no_end, 7};
+    StoreOutcome outcome;
+    const engine::Decision decision =
+        engine::decide(&live, {.verb = Verb::expire, .expiry = Expiry::at(end), .key = "k"}, now,
+                       100, outcome, text);
+    REQUIRE(decision.action == engine::Action::store);
+    CHECK(decision.value == live.value);
+    return engine::claim_wake_of(decision.value, decision.due);
+  };
+  CHECK(wake_with_end(later + Millis{1}) == later);
+  CHECK(wake_with_end(later) == later);
+  CHECK(wake_with_end(later - Millis{1}) == later - Millis{1});
   record.state = ClaimState::held;
-  const engine::RecordView held{Kind::claim, engine::encode(record, scratch), no_end, 7};
-  CHECK(engine::retime(held, no_end).wake == no_end);
+  CHECK(wake_with_end(later + Millis{1}) == later + Millis{1});
 }
 
 TEST_CASE("get, getdel, exists, type, strlen: absent and string", "[engine][store][read]") {

@@ -34,7 +34,6 @@ class RecordMap {
     if (held != nullptr) view = {held->kind, held->value, held->due, held->version};
     const engine::Decision decision = engine::decide(held != nullptr ? &view : nullptr, op, now,
                                                      value_bytes_max_, outcome, scratch_);
-    wake = decision.wake;
     action = decision.action;
     if (decision.action == engine::Action::erase) records_.erase(key);
     if (decision.action == engine::Action::store) {
@@ -54,7 +53,6 @@ class RecordMap {
 
   // Of the last decision.
   engine::Action action = engine::Action::keep;
-  Timestamp wake = no_end;
 
  private:
   std::map<std::string, Held> records_;
