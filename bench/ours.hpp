@@ -13,10 +13,11 @@ namespace semel::bench {
 
 inline constexpr Millis long_ttl{3'600'000};
 
-/// An engine with room for `records` and what the workloads add. Nothing else is set, so the
-/// wheel is fed by the operations themselves.
+/// An engine with room for `records` and what the workloads add. `background`: with its own thread
+/// that turns the wheel, every millisecond.
 [[nodiscard]] std::unique_ptr<Engine> open_engine(std::uint64_t records,
-                                                  const Clock* clock = nullptr);
+                                                  const Clock* clock = nullptr,
+                                                  bool background = true);
 
 /// One call of the Store for each question, as a user would write it.
 class OurMap {
@@ -26,8 +27,10 @@ class OurMap {
   };
 
   explicit OurMap(std::uint64_t records, const Clock* clock = nullptr,
-                  Expiry expiry = Expiry::in(long_ttl))
-      : engine_(open_engine(records, clock)), store_(engine_->store()), expiry_(expiry) {}
+                  Expiry expiry = Expiry::in(long_ttl), bool background = true)
+      : engine_(open_engine(records, clock, background)),
+        store_(engine_->store()),
+        expiry_(expiry) {}
 
   Claimed claim(const Key& key, std::uint64_t value) {
     const auto result =

@@ -101,7 +101,8 @@ std::optional<ExpiryCost> try_expiry(const Setup& setup, int slack) {
       std::max<std::int64_t>(static_cast<std::int64_t>(setup.records / 1000), 200);
   // Long enough for a p99.9 of the quiet phase.
   const std::int64_t quiet_ms = std::max<std::int64_t>(spread_ms / 4, 200);
-  OurMap map{setup.records * 3};
+  // The sweeper is ours, so that its cost can be told.
+  OurMap map{setup.records * 3, nullptr, Expiry::in(long_ttl), false};
   Engine& engine = map.engine();
 
   const Timestamp before_fill = engine.clock().now();

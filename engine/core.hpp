@@ -155,6 +155,11 @@ class Core final : public SegmentSink {
     return db < limits::db_count ? ErrorCode::ok : ErrorCode::db_out_of_range;
   }
 
+  /// Brings slots and the first `bytes` of the records of up to 64 keys into the cache, so
+  /// that their misses are waited for together. `hash_at(i) -> HashBits`. Inside an operation.
+  template <class HashAt>
+  void prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept;
+
   // --- operations and sections ------------------------------------------------------------
   /// Inside one operation; sections wait for it, it waits for sections.
   class Operation {
@@ -387,6 +392,31 @@ ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decid
   return result;
 }
 
+template <class HashAt>
+void Core::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept {
+  const auto fetch_record = [&](HashBits hash, unsigned distance) {
+    const Handle handle = shard_of(hash).table.peek(hash, distance);
+    if (handle == 0) return false;
+    const auto* const record = static_cast<const char*>(region_.at(handle));
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + bytes - 1);  // records are packed: most lie in two lines
+    return true;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 0));
+  }
+  std::uint64_t elsewhere = 0;  // bit i: not in its home line
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fetch_record(hash_at(i), 0)) continue;
+    elsewhere |= std::uint64_t{1} << i;
+    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 1));
+  }
+  for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
+    static_cast<void>(
+        fetch_record(hash_at(static_cast<std::size_t>(__builtin_ctzll(elsewhere))), 1));
+  }
+}
+
 template <class KeyAt, class Run>
 void Core::group(std::size_t count, KeyAt&& key_at, Run&& run) {
   ThreadContext& own = threads_.context();
@@ -396,15 +426,9 @@ void Core::group(std::size_t count, KeyAt&& key_at, Run&& run) {
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
       places[i] = place_of({static_cast<std::uint8_t>(key.db & 15), key.key});
-      __builtin_prefetch(places[i].shard->table.home(places[i].hash));
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      const Handle handle = places[i].shard->table.peek(places[i].hash);
-      if (handle == 0) continue;
-      const auto* const record = static_cast<const char*>(region_.at(handle));
-      __builtin_prefetch(record);
-      __builtin_prefetch(record + 55);  // records are packed: most lie in two lines
-    }
+    prefetch(
+        count, [&](std::size_t i) { return places[i].hash; }, 56);
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
       admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key});

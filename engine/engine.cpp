@@ -124,6 +124,7 @@ void Engine::Impl::start_background(Millis every) {
       // In small parts, so that threads with timers to hand over are not kept out for long.
       while (advance(10'000) == 0) {
       }
+      core_.region().touch_ahead();
       lock.lock();
     }
   }};

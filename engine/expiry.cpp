@@ -40,7 +40,8 @@ bool Core::timer_is_alive(std::uint64_t hash_bits, Timestamp wake) {
   bool alive = false;
   shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = entry(seen);
-    alive = alive || wake_of(record) == wake || record.due() == wake;
+    alive = wake_of(record) == wake || record.due() == wake;
+    return !alive;
   });
   return alive;
 }
@@ -63,8 +64,9 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
   budget = wheel_->advance(
       now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });
   step_wheel_compaction(budget);
-  // Memory is back when this returns, also if this thread does nothing else.
-  if (!own.limbo.empty()) threads_.collect_all(own);
+  // Memory is back when this returns, also if this thread does nothing else; but for what a thread
+  // inside an operation may be reading, which the next call gives back.
+  if (!own.limbo.empty()) threads_.collect_now(own);
   // mo: relaxed: statistics.
   wheel_size_.store(wheel_->size(), std::memory_order_relaxed);
   wheel_bytes_.store(wheel_->bytes(), std::memory_order_relaxed);
@@ -97,29 +99,27 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
   std::vector<Trim> trims;
   {
     Operation operation{*this, context};
-    for (const std::uint64_t bits : batch) {
-      __builtin_prefetch(shard_of({bits}).table.home({bits}));
-    }
-    for (const std::uint64_t bits : batch) {
-      if (const Handle handle = shard_of({bits}).table.peek({bits}); handle != 0) {
-        __builtin_prefetch(region_.at(handle));
-      }
-    }
+    prefetch(
+        batch.size(), [&](std::size_t i) { return HashBits{batch[i]}; }, sizeof(Entry));
     for (const std::uint64_t bits : batch) {
       const HashBits hash{bits};
       Shard& shard = shard_of(hash);
       for (Handle stuck = 1; stuck != 0;) {
         stuck = 0;
         operation.admit(shard);
+        // One timer, one record: of two with these bits each has a timer of its own.
         shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
           const Entry& old = entry(seen);
           if (old.due() > now) {
             if (wake_of(old) <= now) trims.push_back({old.db(), std::string{old.key()}});
-          } else if (ShardTable::bury(word, seen, old.version())) {
+            return true;
+          }
+          if (ShardTable::bury(word, seen, old.version())) {
             committed(context, hash, &old, false, nullptr, no_end);
           } else {
             stuck = slot::handle(seen);  // it changed, or its segment is being replaced
           }
+          return false;
         });
         if (stuck != 0) help_growth(shard, hash, stuck);
       }

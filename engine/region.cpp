@@ -71,6 +71,25 @@ std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
   return first;
 }
 
+void Region::touch_ahead() noexcept {
+  constexpr std::size_t ahead = 4 * huge_page_bytes;
+  std::size_t used = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    used = std::size_t{top_} * span_bytes;
+  }
+  // An engine of a few records must not cost megabytes.
+  if (used < 2 * huge_page_bytes) return;
+  const std::size_t limit =
+      std::min(limit_bytes_, span_count_ * span_bytes) & ~(huge_page_bytes - 1);
+  const std::size_t wanted = std::min(limit, (used + ahead) & ~(huge_page_bytes - 1));
+  touched_ = std::max(touched_, used & ~(huge_page_bytes - 1));
+  for (; touched_ < wanted; touched_ += huge_page_bytes) {
+    // Failure only costs speed.
+    static_cast<void>(madvise(base_ + touched_, huge_page_bytes, MADV_POPULATE_WRITE));
+  }
+}
+
 void Region::give(std::uint32_t first, std::uint32_t count) noexcept {
   const std::uint32_t given_first = first;
   const std::uint32_t given_count = count;

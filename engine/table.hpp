@@ -209,21 +209,24 @@ class Table {
     return search_directory(hash);
   }
 
-  /// Address of the first line `find` will read, for prefetching.
-  [[nodiscard]] const Word* home(HashBits hash) const noexcept {
-    return &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
+  /// Address of the line `find` reads first, or second, for prefetching.
+  [[nodiscard]] Word* line_at(HashBits hash, unsigned distance) const noexcept {
+    std::uint32_t line = hash.line(line_count_);
+    if (distance != 0) line = next_line(line, slot::step(hash.tag()));
+    return &locate(hash)->slots()[line * slots_per_line];
   }
-  /// Handle of a likely candidate in the home line, or 0, for prefetching.
-  [[nodiscard]] Handle peek(HashBits hash) const noexcept {
-    Word* const slots = &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
-    const unsigned candidates = Line{slots, slot::make(hash.tag(), 0, 0)}.candidates();
+  /// Handle of a likely candidate in such a line, or 0, for prefetching.
+  [[nodiscard]] Handle peek(HashBits hash, unsigned distance) const noexcept {
+    Word* const slots = line_at(hash, distance);
+    const unsigned candidates = Line{slots, slot::make(hash.tag(), distance, 0)}.candidates();
     if (candidates == 0) return 0;
     // mo: acquire [table.publish]: only its address is used here.
     return slot::handle(
         slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire));
   }
 
-  /// Calls `visit(Word&, SlotWord)` for every slot that may hold a record with these hash bits.
+  /// Calls `visit(Word&, SlotWord)` for each slot that may hold a record with these hash bits,
+  /// until it returns false: the next line is another cache miss.
   template <class Visit>
   void for_each_candidate(HashBits hash, Visit&& visit) const {
     Segment* segment = locate(hash);
@@ -237,7 +240,7 @@ class Table {
         Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
         // mo: acquire [table.publish]: visit reads the record's bytes.
         const SlotWord now = word.load(std::memory_order_acquire);
-        if (((now ^ prefix) & slot::match_mask) == 0) visit(word, now);
+        if (((now ^ prefix) & slot::match_mask) == 0 && !visit(word, now)) return;
       }
       if (seen.empties() != 0) return;
       line = next_line(line, slot::step(tag));

@@ -88,7 +88,8 @@ ThreadContext& Threads::bind() {
 ThreadContext* Threads::adopt() noexcept {
   ThreadContext* found = nullptr;
   for_each([&](ThreadContext& context) {
-    if (found != nullptr) return;
+    // mo: relaxed: a look before the compare-and-set, which most contexts need not pay.
+    if (found != nullptr || context.in_use.load(std::memory_order_relaxed)) return;
     bool in_use = false;
     // mo: acquire [threads.owner]; failure relaxed: nothing is read then.
     if (context.in_use.compare_exchange_strong(in_use, true, std::memory_order_acquire,
@@ -143,6 +144,16 @@ void Threads::free_old(ThreadContext& context) noexcept {
   }
 }
 
+void Threads::collect_now(ThreadContext& context) {
+  // Three steps free everything if nobody is inside for long.
+  for (int step = 0; step < 3 && !context.limbo.empty(); ++step) {
+    if (!try_advance_epoch()) break;
+    free_old(context);
+  }
+  context.cache.flush();
+  collect_abandoned();
+}
+
 void Threads::collect_all(ThreadContext& context) {
   // Three steps free everything if nobody is inside for long; a thread that stays inside keeps
   // only what it may be reading.
@@ -151,6 +162,10 @@ void Threads::collect_all(ThreadContext& context) {
     free_old(context);
   }
   context.cache.flush();
+  collect_abandoned();
+}
+
+void Threads::collect_abandoned() {
   std::vector<ThreadContext*> emptied;
   while (ThreadContext* gone = adopt()) {
     free_old(*gone);

@@ -148,6 +148,8 @@ class Threads {
   void collect(ThreadContext& context) noexcept {
     if (try_advance_epoch()) free_old(context);
   }
+  /// As much of it as can be freed without waiting for anybody, and what is free goes to the pool.
+  void collect_now(ThreadContext& context);
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
   /// be called inside an operation.
   void collect_all(ThreadContext& context);
@@ -209,6 +211,7 @@ class Threads {
   [[nodiscard]] ThreadContext& bind();
   [[nodiscard]] bool try_advance_epoch() noexcept;
   void free_old(ThreadContext& context) noexcept;
+  void collect_abandoned();
   void heavy_barrier() noexcept;
 
   static constinit thread_local Binding last_binding;

@@ -67,7 +67,9 @@ class TimerQueue {
 
  private:
   struct Chunk {
-    static constexpr std::uint32_t capacity = 1020;
+    // Emptying a chunk into the wheel is one operation's burden: 0.7 us for 62 timers, 10 for 1020,
+    // which would be the p99.9 of every claim.
+    static constexpr std::uint32_t capacity = 62;
     std::atomic<std::uint32_t> filled{0};
     std::atomic<Chunk*> next{nullptr};
     TimerEntry items[capacity];

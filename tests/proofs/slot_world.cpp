@@ -117,19 +117,22 @@ void SlotWorld::expire(std::uint8_t timed, std::int64_t now) {
     stuck = 0;
     table_->for_each_candidate(hashes_[timed], [&](Word& word, SlotWord seen) {
       const SlotRecord& old = record(slot::handle(seen));
-      if (old.due > now) return;
+      if (old.due > now) return true;
       if (SlotTable::bury(word, seen, old.version)) {
         buried[old.key] = old.version;
       } else {
         stuck = slot::handle(seen);
       }
+      return false;
     });
     if (stuck != 0) help_growth(timed, stuck);
   }
   const unsigned returned = explorer.event();
-  // A timer names hash bits, not keys: it speaks for all keys that share them.
+  // A timer names hash bits, not keys. It ends one record; when it finds none to end, that holds
+  // for all keys that share them.
+  const bool ended = buried[0] != 0 || buried[1] != 0;
   for (std::uint8_t key = 0; key < keys_; ++key) {
-    if (hashes_[key].bits != hashes_[timed].bits) continue;
+    if (hashes_[key].bits != hashes_[timed].bits || (ended && buried[key] == 0)) continue;
     state_.calls[state_.call_count++] = {Call::expire,
                                          key,
                                          0,
