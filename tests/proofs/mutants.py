@@ -37,9 +37,7 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
-        [("engine/core.hpp", "!shard.table.publish(probe, region_.handle_of(fresh))",
-          "(static_cast<void>(shard.table.publish(probe, region_.handle_of(fresh))), false)",
-          "expression")],
+        [("engine/core.cpp", "!won", "!won && false", "expression")],
         "linearizability"),
     Mutant(
         "blind_store", "a record is stored without a compare",
@@ -51,13 +49,17 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
-        [("engine/core.hpp", "old != nullptr && old->due() > now;",
-          "old != nullptr && old->due() > now + Millis{1};", "tail")],
+        [("engine/core.hpp", "old != nullptr && old->lives_at(now);",
+          "old != nullptr && old->lives_at(now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
-        [("engine/core.hpp", "old != nullptr && old->due() > now;",
-          "old != nullptr && old->due() >= now;", "tail")],
+        [("engine/core.hpp", "old != nullptr && old->lives_at(now);",
+          "old != nullptr && old->lives_at(now - Millis{1});", "tail")],
+        "model"),
+    Mutant(
+        "hit_after_end", "a repeat is answered from a record whose time has ended",
+        [("engine/core.hpp", "found->lives_at(now)", "true", "expression")],
         "model"),
     Mutant(
         "early_sweep", "the wheel's sweep takes what ends in 2 ms",
@@ -116,28 +118,33 @@ MUTANTS = [
         "model"),
     Mutant(
         "torn_value", "a record is published before its bytes are written",
-        [("engine/core.hpp",
-          "make_entry(context, {decision.kind, db, decision.due, next}, key, decision.value, use)",
-          "make_entry(context, {decision.kind, db, decision.due, next}, key,\n"
-          "                   std::string(decision.value.size(), '?'), use)", "expression"),
-         ("engine/core.hpp", "tell(*fresh, fresh, version, sink);",
+        [("engine/core.cpp",
+          "change.key, decision.value,\n"
+          "                       precious",
+          "change.key,\n"
+          "                       ::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
+          "                                           : decision.value,\n"
+          "                       precious", "text"),
+         ("engine/core.cpp", "version = context.version_next++;",
           "::semel_noise();\n"
-          "      Entry::write(const_cast<Entry*>(fresh), {decision.kind, db, "
-          "decision.due, next}, key,\n"
-          "                   decision.value);\n"
-          "      tell(*fresh, fresh, version, sink);", "statement")],
+          "    if (!erases) {\n"
+          "      Entry::write(const_cast<Entry*>(fresh),\n"
+          "                   {decision.kind, place.stored_db, decision.due, fresh_version},\n"
+          "                   change.key, decision.value);\n"
+          "    }\n"
+          "    version = context.version_next++;", "statement")],
         "linearizability"),
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
         [("engine/core.cpp",
-          "threads_.retire_record(context, handle, Arena::rounded(old.bytes()));",
+          "threads_.retire_record(context, handle, bytes);",
           "context.cache.free(handle);", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
         [("engine/core.hpp",
-          "while (shard.section.load(std::memory_order_acquire) != 0) [[unlikely]] wait(shard);",
-          "", "statement")],
+          "!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db",
+          "stored_db(key.db) != place.stored_db", "expression")],
         "linearizability"),
     Mutant(
         "promoted_twice", "every waiter of a free key is told that it was granted",
@@ -163,7 +170,7 @@ MUTANTS = [
 # between the steps of one operation, so that threads meet there even on few cores.
 NOISE = [
     ("engine/core.hpp", "    RecordView view;\n"),  # found, not yet read
-    ("engine/core.hpp", "    if (fresh == nullptr) [[unlikely]]\n"),  # decided, not yet published
+    ("engine/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n"),  # decided, not yet published
 ]
 NOISE_SOURCE = """#include <sched.h>
 #include <cstdint>
@@ -186,6 +193,8 @@ def write_edit(text, mutant, number, edit):
         return f"(({chosen}) ? ({new}) : ({old}))"
     if kind == "statement":
         return f"if ({chosen}) {{ {new} }} else {{ {old} }}"
+    if kind == "text":  # @ stands for the mutant's number
+        return new.replace("@", str(number))
     if kind == "tail":  # an initializer up to its semicolon
         return f"({chosen}) ? ({new[:-1]}) : ({old[:-1]});"
     if kind == "condition":  # from the keyword to the opening brace
