@@ -55,6 +55,15 @@ std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool
 }
 
 void Arena::push(unsigned size_class, const Handle* from, std::size_t count) {
+  // In parts, so that nobody who needs a record finds the mutex taken for long: whoever does takes
+  // fresh memory instead, and pays for its first touch.
+  constexpr std::size_t part_max = 64;
+  for (std::size_t at = 0; at < count; at += part_max) {
+    push_part(size_class, {from + at, std::min(part_max, count - at)});
+  }
+}
+
+void Arena::push_part(unsigned size_class, std::span<const Handle> handles) {
   Pool& pool = pools_[size_class];
   const auto units = static_cast<std::uint32_t>(class_bytes(size_class) / 8);
   const auto record_of = [&](Handle handle) {
@@ -62,14 +71,14 @@ void Arena::push(unsigned size_class, const Handle* from, std::size_t count) {
     return static_cast<std::uint32_t>(handle - first) / units;
   };
   // Records end in no order, so each bit is a cache miss; they are waited for together.
-  for (std::size_t i = 0; i < count; ++i) {
-    __builtin_prefetch(bits_of(Region::span_of(from[i]), size_class) + record_of(from[i]) / 64, 1);
+  for (const Handle handle : handles) {
+    __builtin_prefetch(bits_of(Region::span_of(handle), size_class) + record_of(handle) / 64, 1);
   }
   const std::lock_guard lock{pool.mutex};
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t index = Region::span_of(from[i]);
+  for (const Handle handle : handles) {
+    const std::uint32_t index = Region::span_of(handle);
     SpanInfo& span = spans_[index];
-    const std::uint32_t record = record_of(from[i]);
+    const std::uint32_t record = record_of(handle);
     bits_of(index, size_class)[record / 64] |= std::uint64_t{1} << (record % 64);
     if (++span.pooled == capacity(size_class)) ++pool.full_spans;
     if (span.listed != 0) continue;

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/region.hpp"
@@ -82,6 +83,7 @@ class Arena {
   /// Moves up to `count` handles out of the pool.
   std::size_t pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait);
   void push(unsigned size_class, const Handle* from, std::size_t count);
+  void push_part(unsigned size_class, std::span<const Handle> handles);
   void purge(Pool& pool, unsigned size_class);
   [[nodiscard]] bool purge_all();
 

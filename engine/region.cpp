@@ -72,7 +72,7 @@ std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
 }
 
 void Region::touch_ahead() noexcept {
-  constexpr std::size_t ahead = 4 * huge_page_bytes;
+  constexpr std::size_t ahead = 2 * huge_page_bytes;
   std::size_t used = 0;
   {
     const std::lock_guard lock{mutex_};

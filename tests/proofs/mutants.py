@@ -122,8 +122,9 @@ MUTANTS = [
           "change.key, decision.value,\n"
           "                       precious",
           "change.key,\n"
-          "                       ::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
-          "                                           : decision.value,\n"
+          "                       ::semel_mutant == @\n"
+          "                           ? Bytes{std::string(decision.value.size(), '?')}\n"
+          "                           : decision.value,\n"
           "                       precious", "text"),
          ("engine/core.cpp", "version = context.version_next++;",
           "::semel_noise();\n"
