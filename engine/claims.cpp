@@ -146,13 +146,31 @@ void count(Engine::Impl& impl, const ClaimOutcome& outcome) {
   }
 }
 
+/// The end of a call: the answer stands when what it changed, or saw, is durable enough.
+void confirm(const Context& context, ClaimOutcome& outcome) {
+  const ErrorCode unknown = context.impl.confirm();
+  if (unknown != ErrorCode::ok) [[unlikely]]
+    refuse(outcome, unknown);
+}
+void confirm(const Context& context, OwnerOutcome& outcome) {
+  const ErrorCode unknown = context.impl.confirm();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return;
+  outcome = {};
+  outcome.answer = OwnerAnswer::refused;
+  outcome.error = unknown;
+}
+
 /// How the wait queue asks for a waiter. An in_flight is not counted: it is asked again and again.
 ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
   const Context context{*call.engine, *call.names};
   ClaimOutcome outcome;
   ClaimFacts facts;
   run_claim(context, call.request, facts, outcome, context.single(call.table_key));
-  if (outcome.answer != ClaimAnswer::in_flight) count(context.impl, outcome);
+  if (outcome.answer != ClaimAnswer::in_flight) {
+    count(context.impl, outcome);
+    confirm(context, outcome);
+  }
   seen = {.now = context.now, .held_until = facts.held_until, .held_session = facts.held_session};
   return outcome;
 }
@@ -210,6 +228,7 @@ void tell_waiters(const Context& context, Bytes table_key) {
   run_owner(context, verb, call, outcome, context.single(key.bytes()));
   // A renewal too: with a shorter lease those who wait must look again sooner.
   if (outcome.answer == OwnerAnswer::ok) tell_waiters(context, key.bytes());
+  confirm(context, outcome);
   return outcome;
 }
 
@@ -363,6 +382,7 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   ClaimFacts facts;
   run_claim(context, request, facts, outcome, context.single(key.bytes()));
   count(context.impl, outcome);
+  confirm(context, outcome);
   return outcome;
 }
 
@@ -395,6 +415,9 @@ Result<ClaimView> Claims::get(Bytes key) {
       version);
   if (error != ErrorCode::ok) return key_error(error, key);
   if (found != ErrorCode::ok) return key_error(found, key);
+  if (const ErrorCode unknown = context.impl.confirm(); unknown != ErrorCode::ok) {
+    return key_error(unknown, key);
+  }
   return view;
 }
 
@@ -422,6 +445,10 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
           count(context.impl, outcome);
         });
   }
+  const ErrorCode unknown = context.impl.confirm_batch();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return;
+  for (ClaimOutcome& outcome : outcomes.first(total)) refuse(outcome, unknown);
 }
 
 void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> outcomes) {
@@ -453,6 +480,14 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
       if (outcomes[start + i].answer == OwnerAnswer::ok) tell_waiters(context, keys[i].bytes());
     }
   }
+  const ErrorCode unknown = context.impl.confirm_batch();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return;
+  for (OwnerOutcome& outcome : outcomes.first(total)) {
+    outcome = {};
+    outcome.answer = OwnerAnswer::refused;
+    outcome.error = unknown;
+  }
 }
 
 bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
@@ -482,7 +517,11 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
   for (const ClaimOutcome& outcome : outcomes) {
     if (all || outcome.answer != ClaimAnswer::granted) count(engine_->impl(), outcome);
   }
-  return all;
+  const ErrorCode unknown = engine_->impl().confirm();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return all;
+  for (ClaimOutcome& outcome : outcomes) refuse(outcome, unknown);
+  return false;
 }
 
 // --- waiting ------------------------------------------------------------------------------------
@@ -535,6 +574,9 @@ template <class Decide>
   if (error != ErrorCode::ok) return key_error(error, key);
   if (outcome.error != ErrorCode::ok) return key_error(outcome.error, key);
   if (outcome.found) tell_waiters(context, table_key.bytes());
+  if (const ErrorCode unknown = context.impl.confirm(); unknown != ErrorCode::ok) {
+    return key_error(unknown, key);
+  }
   return outcome.found;
 }
 

@@ -157,9 +157,11 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
     }
     // A live record can be replaced out of the reserve: an owner must be able to finish.
     const bool precious = change.live || sink != nullptr;
-    fresh = make_entry(context, {decision.kind, place.stored_db, decision.due, fresh_version},
-                       change.key, decision.value,
-                       precious ? Region::Use::structure : Region::Use::record);
+    // Inside a section nobody else can see it before the section's group has been appended.
+    const bool pending = options_.journal != nullptr && sink == nullptr;
+    fresh = make_entry(
+        context, {decision.kind, place.stored_db, decision.due, fresh_version, pending}, change.key,
+        decision.value, precious ? Region::Use::structure : Region::Use::record);
     if (fresh == nullptr) [[unlikely]]
       return refuse(context);
   } else if (slot::distance(probe.prefix) >= grave_distance) [[unlikely]] {
@@ -173,9 +175,7 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
     return std::nullopt;
   }
   version = context.version_next++;
-  if (options_.journal != nullptr) {
-    tell(erases ? *change.old : *fresh, erases ? nullptr : fresh, version, sink);
-  }
+  if (options_.journal != nullptr) tell(context, change.old, fresh, erases, version, sink);
   committed(context, place.hash, change.old, change.live, fresh,
             fresh == nullptr ? no_end : wake_of(*fresh));
   return ErrorCode::ok;
@@ -252,21 +252,29 @@ void Core::retire(ThreadContext& context, const Entry& old, std::size_t bytes) {
   threads_.retire_record(context, handle, bytes);
 }
 
-void Core::tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink) {
+void Core::wait_for_append(const Entry& seen) noexcept {
+  for (unsigned spins = 0; seen.pending(); ++spins) {
+    if (spins > 1000) std::this_thread::yield();
+  }
+}
+
+void Core::tell(ThreadContext& context, const Entry* old, const Entry* fresh, bool erases,
+                Version version, MutationSink* sink) {
   Mutation mutation;
-  fill_mutation(mutation, key_holder);
+  fill_mutation(mutation, erases ? *old : *fresh);
   mutation.version = version;
-  if (fresh == nullptr) {
+  if (old != nullptr && !is_grave(*old)) {
+    mutation.keep_until = std::max(mutation.due, old->due());
+  }
+  if (erases) {
     mutation.type = Mutation::Type::erase;
     mutation.value = {};
     mutation.claim.reset();
     mutation.due = no_end;
   }
-  if (sink != nullptr) {
-    sink->add(mutation);
-  } else {
-    static_cast<void>(options_.journal->append({&mutation, 1}));  // nobody waits for this level
-  }
+  if (sink != nullptr) return sink->add(mutation);
+  context.ticket = options_.journal->append({&mutation, 1});
+  if (!erases) fresh->set_journalled();
 }
 
 void Core::fill_mutation(Mutation& mutation, const Entry& entry) noexcept {
@@ -274,7 +282,7 @@ void Core::fill_mutation(Mutation& mutation, const Entry& entry) noexcept {
   mutation.kind = entry.kind();
   mutation.db = entry.db();
   mutation.version = entry.version();
-  mutation.due = entry.due();
+  mutation.due = mutation.keep_until = entry.due();
   mutation.key = entry.key();
   mutation.value = {};
   mutation.claim.reset();

@@ -130,7 +130,9 @@ class Core final : public SegmentSink {
     const Handle handle = place.shard->table.hit(place.hash, Match{region_, place.stored_db, key});
     if (handle == 0) return nullptr;
     const auto* const found = static_cast<const Entry*>(region_.at(handle));
-    return found->lives_at(now) ? found : nullptr;
+    if (!found->lives_at(now)) return nullptr;
+    settle(*found);
+    return found;
   }
   template <class Decide>
   [[nodiscard]] ErrorCode decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
@@ -209,6 +211,12 @@ class Core final : public SegmentSink {
   [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
+  /// Returns when the journal has a record that is about to be answered from. Inside an operation.
+  /// Progress: waits for one append of the thread that published it.
+  void settle(const Entry& seen) const noexcept {
+    if (seen.pending()) [[unlikely]]
+      wait_for_append(seen);
+  }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] const Entry& entry(SlotWord word) const noexcept {
     return *static_cast<const Entry*>(region_.at(slot::handle(word)));
@@ -315,7 +323,9 @@ class Core final : public SegmentSink {
                  const Entry* fresh, Timestamp wake);
   void tell_expired(ThreadContext& context, const Entry& old);
   void retire(ThreadContext& context, const Entry& old, std::size_t bytes);
-  void tell(const Entry& key_holder, const Entry* fresh, Version version, MutationSink* sink);
+  static void wait_for_append(const Entry& seen) noexcept;
+  void tell(ThreadContext& context, const Entry* old, const Entry* fresh, bool erases,
+            Version version, MutationSink* sink);
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   void help_growth(Shard& shard, HashBits hash, Handle stuck);
   void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
@@ -458,6 +468,7 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
     const Probe probe = look(place, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
     const bool live = old != nullptr && old->lives_at(now);
+    if (live) settle(*old);
     const Change change{.key = key.key,
                         .now = now,
                         .old = old,

@@ -47,6 +47,9 @@ Status check_options(const Options& options) {
                           1000));
     static_cast<void>(background);
   }
+  if (options.durability != Durability::memory && options.journal == nullptr) {
+    return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
+  }
   static_cast<void>(memory), static_cast<void>(key), static_cast<void>(value);
   static_cast<void>(shards);
   return Done{};
@@ -76,6 +79,25 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
     engine::apply_at(core_, operation, place, op, now, outcome);
   }
   after_operation(own, {op.db, op.key}, outcome.applied);
+  if (const ErrorCode unknown = confirm(own); unknown != ErrorCode::ok) outcome.error = unknown;
+}
+
+ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
+  // A call that changed nothing rests on what it saw. That was appended before it was answered from
+  // (Core::settle), so the newest ticket covers it.
+  const Ticket ticket = own.ticket != 0 ? own.ticket : core_.journal()->newest();
+  own.ticket = 0;
+  // Whatever the journal says, the change is visible: nothing was refused any more.
+  return core_.journal()->wait(ticket, core_.options().durability) ? ErrorCode::ok
+                                                                   : ErrorCode::outcome_unknown;
+}
+
+Status Engine::Impl::confirm(Durability level) {
+  Journal* const journal = core_.journal();
+  if (journal == nullptr) return Error{ErrorCode::bad_option, "no journal"};
+  // What another thread has published but not yet appended may have been seen by nobody: whoever
+  // answers from a record waits for its append first.
+  return journal->wait(journal->newest(), level);
 }
 
 void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
@@ -106,6 +128,12 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
         if (outcomes[at + i].applied) wait_queue_.changed(group[i].db, group[i].key);
       }
     }
+  }
+  const ErrorCode unknown = confirm_batch();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return;
+  for (StoreOutcome& outcome : outcomes) {
+    if (outcome.error == ErrorCode::ok) outcome.error = unknown;
   }
 }
 
@@ -221,6 +249,10 @@ Stats Engine::stats() const {
 
 const Clock& Engine::clock() const noexcept {
   return impl_->clock();
+}
+
+Status Engine::confirm(Durability level) {
+  return impl_->confirm(level);
 }
 
 void Engine::quiesce() {

@@ -39,6 +39,20 @@ class Engine::Impl {
     if (changed && wait_queue_.has_waiters()) [[unlikely]]
       wait_queue_.changed(key.db, key.key);
   }
+  /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
+  /// or why that is not known.
+  [[nodiscard]] ErrorCode confirm(engine::ThreadContext& own) {
+    if (core_.options().durability == Durability::memory) [[likely]]
+      return ErrorCode::ok;
+    return wait_for_journal(own);
+  }
+  [[nodiscard]] ErrorCode confirm() { return confirm(core_.context()); }
+  /// The same for a batch: what its last change was given covers its changes, but not all it saw.
+  [[nodiscard]] ErrorCode confirm_batch() {
+    core_.context().ticket = 0;
+    return confirm();
+  }
+  [[nodiscard]] Status confirm(Durability level);
   std::size_t advance(std::size_t budget);
   void start_background(Millis every);
   void stop_background();
@@ -57,6 +71,8 @@ class Engine::Impl {
   std::mutex snapshot_mutex;   // one snapshot at a time
 
  private:
+  [[nodiscard]] ErrorCode wait_for_journal(engine::ThreadContext& own);
+
   std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
   engine::Core core_;

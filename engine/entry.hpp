@@ -1,15 +1,22 @@
 // A record in memory: immutable once published, so a reader needs no lock and a writer replaces it.
+// One bit is not: whether the journal has it yet.
 //
 //   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
-//            bits 44..46 kind, bits 47..50 database, bit 51 long form, bits 52..63 version, high
-//            part
+//            bits 44..46 kind, bits 47..50 database, bit 51 long form, bits 52..62 version, high
+//            part, bit 63 pending: not journalled yet
 //   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
 //   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
 //   then the key, then the value, without padding.
 //
 // A 32-byte key with an 8-byte value takes 56 bytes. due, 44 bits, reaches 557 years.
+//
+// Concurrency
+//   [entry.pending]  cleared with release by the thread that published the record, after it has
+//   been
+//                    appended to the journal; read with acquire by whoever answers from it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,7 +76,7 @@ inline void copy_bytes(char* to, const char* from, std::size_t count) noexcept {
 
 class Entry {
  public:
-  static constexpr Version version_max = (Version{1} << 60) - 1;
+  static constexpr Version version_max = (Version{1} << 59) - 1;
 
   [[nodiscard]] static constexpr bool is_short(std::size_t key, std::size_t value) noexcept {
     return key < 256 && value < 256;
@@ -83,15 +90,17 @@ class Entry {
     std::uint8_t db;
     Timestamp due;
     Version version;
+    bool pending = false;
   };
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
     auto* const entry = static_cast<Entry*>(memory);
     const bool compact = is_short(key.size(), value.size());
-    entry->word0_ = pack_due(header.due) |
-                    (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
-                    (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
-                    ((header.version >> 48) << 52);
+    const std::uint64_t word0 =
+        pack_due(header.due) | (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
+        (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
+        ((header.version >> 48) << 52) | (std::uint64_t{header.pending} << 63);
+    entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
     entry->word1_ = header.version & low_version;
     char* bytes = reinterpret_cast<char*>(entry + 1);
     if (compact) {
@@ -106,19 +115,28 @@ class Entry {
   }
 
   [[nodiscard]] Timestamp due() const noexcept {
-    const std::uint64_t due = word0_ & due_mask;
+    const std::uint64_t due = word0() & due_mask;
     return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
   }
   /// due() > now; "does not end" is the largest number already.
   [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
-    return static_cast<std::int64_t>(word0_ & due_mask) > now.time_since_epoch().count();
+    return static_cast<std::int64_t>(word0() & due_mask) > now.time_since_epoch().count();
   }
-  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0_ >> 44) & 7); }
+  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0() >> 44) & 7); }
   [[nodiscard]] std::uint8_t db() const noexcept {
-    return static_cast<std::uint8_t>((word0_ >> 47) & 15);
+    return static_cast<std::uint8_t>((word0() >> 47) & 15);
   }
   [[nodiscard]] Version version() const noexcept {
-    return ((word0_ >> 52) << 48) | (word1_ & low_version);
+    return ((word0() & ~pending_bit) >> 52 << 48) | (word1_ & low_version);
+  }
+  /// True until the journal has it. Whoever answers from the record waits for that first.
+  [[nodiscard]] bool pending() const noexcept {
+    // mo: acquire [entry.pending]: the append comes before what follows.
+    return (word0_.load(std::memory_order_acquire) & pending_bit) != 0;
+  }
+  /// By the thread that published it. Nobody else writes to a record.
+  void set_journalled() const noexcept {
+    word0_.store(word0() & ~pending_bit, std::memory_order_release);  // mo: release [entry.pending]
   }
   [[nodiscard]] Bytes key() const noexcept { return {body(), key_size()}; }
   [[nodiscard]] Bytes value() const noexcept {
@@ -129,7 +147,7 @@ class Entry {
   [[nodiscard]] bool has_key(std::uint8_t database, Bytes key) const noexcept {
     // Short form and database in one comparison; the length in another.
     const std::uint64_t wanted = std::uint64_t{database} << 47;
-    if ((word0_ & (form_bit | db_mask)) == wanted) [[likely]] {
+    if ((word0() & (form_bit | db_mask)) == wanted) [[likely]] {
       return ((word1_ >> 48) & 0xff) == key.size() &&
              same_bytes(reinterpret_cast<const char*>(this + 1), key.data(), key.size());
     }
@@ -141,6 +159,7 @@ class Entry {
   static constexpr std::uint64_t due_mask = (std::uint64_t{1} << 44) - 1;
   static constexpr std::uint64_t form_bit = std::uint64_t{1} << 51;  // set: long form
   static constexpr std::uint64_t db_mask = std::uint64_t{15} << 47;
+  static constexpr std::uint64_t pending_bit = std::uint64_t{1} << 63;
   static constexpr std::uint64_t low_version = (std::uint64_t{1} << 48) - 1;
 
   [[nodiscard]] static std::uint64_t pack_due(Timestamp due) noexcept {
@@ -148,7 +167,7 @@ class Entry {
     if (ms < 0) return 0;
     return static_cast<std::uint64_t>(ms) < due_mask ? static_cast<std::uint64_t>(ms) : due_mask;
   }
-  [[nodiscard]] bool is_long() const noexcept { return (word0_ & form_bit) != 0; }
+  [[nodiscard]] bool is_long() const noexcept { return (word0() & form_bit) != 0; }
   [[nodiscard]] std::uint64_t long_sizes() const noexcept {
     std::uint64_t sizes;
     std::memcpy(&sizes, this + 1, 8);
@@ -161,7 +180,12 @@ class Entry {
     return reinterpret_cast<const char*>(this + 1) + (is_long() ? 8 : 0);
   }
 
-  std::uint64_t word0_;
+  [[nodiscard]] std::uint64_t word0() const noexcept {
+    // mo: relaxed: all but the pending bit was complete when the record was published.
+    return word0_.load(std::memory_order_relaxed);
+  }
+
+  mutable std::atomic<std::uint64_t> word0_;
   std::uint64_t word1_;
 };
 static_assert(sizeof(Entry) == 16);

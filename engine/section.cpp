@@ -24,7 +24,7 @@ Section::Impl::~Impl() {
     std::vector<Mutation> group;
     group.reserve(group_.size());
     for (const Owned& owned : group_) group.push_back(owned.mutation);
-    static_cast<void>(core_.journal()->append(group));  // nobody waits for this level
+    core_.context().ticket = core_.journal()->append(group);
   }
   core_.end_section(mask_);
   for (const Changed& key : changed_) engine_.wait_queue().changed(key.db, key.key);
@@ -124,6 +124,14 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
   }
   // The databases were swapped while we waited: take everything.
   return Section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
+}
+
+Status Section::commit() {
+  Engine::Impl& engine = impl_->engine();
+  impl_.reset();
+  const ErrorCode unknown = engine.confirm();
+  if (unknown != ErrorCode::ok) return Error{unknown, {}};
+  return Done{};
 }
 
 void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {

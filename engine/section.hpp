@@ -16,6 +16,7 @@ class Section::Impl final : public engine::MutationSink {
   Impl(Engine::Impl& engine, std::uint64_t mask);
   ~Impl() override;
 
+  [[nodiscard]] Engine::Impl& engine() noexcept { return engine_; }
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
   [[nodiscard]] Timestamp now() const noexcept { return now_; }
   [[nodiscard]] bool covers(const KeyRef& key) const noexcept;

@@ -106,6 +106,9 @@ Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer
     }
   }
   impl.after_operation(own, key, changed);
+  if (const ErrorCode unknown = impl.confirm(own); unknown != ErrorCode::ok) [[unlikely]] {
+    result = explain(engine, make_op(), unknown);
+  }
   return result;
 }
 
@@ -152,6 +155,13 @@ class Group {
     return copied;
   }
   void erase(KeyRef key) { apply({.verb = Verb::del, .db = key.db, .key = key.key}); }
+
+  /// Ends the section; what it changed has reached the engine's level then.
+  void commit() {
+    if (const Status status = section_.commit(); !status && !failed()) {
+      error_ = explain(engine_, {}, status.error().code);
+    }
+  }
 
   [[nodiscard]] bool failed() const noexcept { return error_.code != ErrorCode::ok; }
   [[nodiscard]] const Error& error() const noexcept { return error_; }
@@ -218,6 +228,8 @@ Result<std::int64_t> count_keys(Engine& engine, std::uint8_t db, std::span<const
     if (counts(group.apply({.verb = verb, .db = db, .key = key}))) ++count;
     if (group.failed()) return group.error();
   }
+  group.commit();
+  if (group.failed()) return group.error();
   return count;
 }
 
@@ -260,6 +272,7 @@ Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> 
     if (group.failed()) return group.error();
     group.apply(op_of(pair, Condition::always));
   }
+  group.commit();
   if (group.failed()) return group.error();
   return true;
 }
@@ -282,6 +295,7 @@ Result<bool> transfer(Engine& engine, const Transfer& how) {
   if (!how.replace && group.exists(how.to)) return false;
   const bool copied = group.copy(how.from, how.to);
   if (copied && how.erase_from && !group.failed()) group.erase(how.from);
+  group.commit();
   if (group.failed()) return group.error();
   return copied;
 }
@@ -534,6 +548,8 @@ Result<std::vector<std::optional<std::string>>> Store::mget(std::span<const Byte
     section.apply(op, out);
     if (!take(i, out)) return explain(*engine_, op, out.error);
   }
+  SEMEL_TRY(seen, section.commit());
+  static_cast<void>(seen);
   return values;
 }
 

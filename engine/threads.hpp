@@ -31,6 +31,7 @@
 #include "engine/arena.hpp"
 #include "engine/slot.hpp"
 #include "engine/timer_queue.hpp"
+#include "semel/journal.hpp"
 #include "semel/limits.hpp"
 #include "semel/types.hpp"
 
@@ -78,6 +79,7 @@ struct alignas(128) ThreadContext {
   std::size_t retired_count = 0;  // since the epoch was last pushed
   std::size_t retired_bytes = 0;
   TimerQueue timers;
+  Ticket ticket = 0;                 // of what this thread's call changed; 0: nothing yet
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
   std::uint64_t drained_logged = 0;  // they belong to whoever holds the wheel

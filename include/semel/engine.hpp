@@ -30,6 +30,9 @@ class Section;
 struct Options {
   const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
   Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
+  /// What an answer rests on. Above memory, every call returns when what it changed or saw has
+  /// reached this level, or with outcome_unknown; a journal is needed.
+  Durability durability = Durability::memory;
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
@@ -173,6 +176,12 @@ class Engine {
   /// Live records of `db`.
   [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
 
+  // --- durability -------------------------------------------------------------------------
+  /// Raises the level for once: returns when all that any call changed or saw so far has reached
+  /// `level`. Progress: blocks. Errors: outcome_unknown, refused (the journal's), bad_option (there
+  /// is no journal).
+  [[nodiscard]] Status confirm(Durability level);
+
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] const Clock& clock() const noexcept;
@@ -199,6 +208,9 @@ class Section {
   Section(Section&& other) noexcept;
   Section& operator=(Section&&) = delete;
 
+  /// Ends the section and returns when what it changed has reached the engine's level. The
+  /// destructor alone ends it too, and waits for nothing. Errors: outcome_unknown, refused.
+  [[nodiscard]] Status commit();
   /// The key must be in a shard of the section (always, if it was opened over everything).
   void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
   /// True if `key` may be used in this section.

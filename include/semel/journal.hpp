@@ -27,6 +27,9 @@ struct Mutation {
   std::uint8_t db = 0;
   Version version = 0;
   Timestamp due = no_end;  ///< end of the record on the engine's clock
+  /// As long as this must be kept: the later end of the record and of the one it takes the place
+  /// of, which would come back if this were forgotten first.
+  Timestamp keep_until = no_end;
   Bytes key;
   Bytes value;                       ///< of a string
   std::optional<ClaimRecord> claim;  ///< of a claim; its times are on the engine's clock
@@ -43,8 +46,8 @@ class Journal {
   virtual ~Journal() = default;
 
   /// Takes one group of mutations, all or nothing on replay. Called after the change is visible
-  /// in memory and before the caller has its answer. Must not block on a disk and must not call
-  /// back into the engine; the bytes are valid only during the call.
+  /// in memory, and before anybody has an answer that rests on it. Must not block on a disk and
+  /// must not call back into the engine; the bytes are valid only during the call.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
 
   /// Blocks until everything up to `ticket` has reached `level`.

@@ -1,0 +1,193 @@
+// What answers wait for: a journal that holds everybody back shows who asks it.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "semel/semel.hpp"
+
+namespace semel::tests {
+
+namespace {
+
+/// Numbers appends; a wait returns when it is told to.
+class HoldingJournal final : public Journal {
+ public:
+  Ticket append(std::span<const Mutation>) override {
+    const std::lock_guard lock{mutex_};
+    return ++newest_;
+  }
+  Status wait(Ticket ticket, Durability level) override {
+    std::unique_lock lock{mutex_};
+    waits_.push_back({ticket, level});
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return confirmed_ >= ticket || broken_; });
+    if (confirmed_ >= ticket) return Done{};
+    return Error{ErrorCode::outcome_unknown, "broken"};
+  }
+  Ticket newest() const override {
+    const std::lock_guard lock{mutex_};
+    return newest_;
+  }
+
+  void confirm(Ticket ticket) {
+    const std::lock_guard lock{mutex_};
+    confirmed_ = ticket;
+    changed_.notify_all();
+  }
+  void fail() {
+    const std::lock_guard lock{mutex_};
+    broken_ = true;
+    changed_.notify_all();
+  }
+  /// Returns when `count` waits have begun.
+  void until_waits(std::size_t count) {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return waits_.size() >= count; });
+  }
+  struct Wait {
+    Ticket ticket;
+    Durability level;
+  };
+  [[nodiscard]] std::vector<Wait> waits() const {
+    const std::lock_guard lock{mutex_};
+    return waits_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Wait> waits_;
+  Ticket newest_ = 0;
+  Ticket confirmed_ = 0;
+  bool broken_ = false;
+};
+
+struct Fixture {
+  explicit Fixture(Durability level = Durability::synced) {
+    engine = Engine::open({.clock = &clock,
+                           .journal = &journal,
+                           .durability = level,
+                           .memory_bytes = std::size_t{16} << 20})
+                 .value();
+  }
+  ManualClock clock;
+  HoldingJournal journal;
+  std::unique_ptr<Engine> engine;
+};
+
+}  // namespace
+
+TEST_CASE("durability: a change is answered when it is durable, and a repeat of it not before",
+          "[engine][durability][race]") {
+  Fixture f;
+  std::atomic<int> answered{0};
+  const auto claim = [&] {
+    const ClaimOutcome outcome = f.engine->claims("n", Policy{}).value().claim({.key = "k"});
+    CHECK(outcome.error == ErrorCode::ok);
+    answered.fetch_add(1, std::memory_order_seq_cst);  // mo: seq_cst: read by the test's thread
+  };
+  std::thread first{claim};
+  f.journal.until_waits(1);
+  std::thread repeat{claim};
+  f.journal.until_waits(2);
+  CHECK(answered.load(std::memory_order_seq_cst) == 0);  // mo: seq_cst: as above
+  f.journal.confirm(1);
+  first.join();
+  repeat.join();
+  const auto waits = f.journal.waits();
+  REQUIRE(waits.size() == 2);
+  CHECK(waits[0].ticket == 1);
+  CHECK(waits[1].ticket == 1);  // the repeat rests on the append of the first
+  CHECK(waits[0].level == Durability::synced);
+}
+
+TEST_CASE("durability: each kind of call waits at the engine's level", "[engine][durability]") {
+  Fixture f{Durability::logged};
+  f.journal.confirm(~Ticket{0});
+  Store store = f.engine->store();
+  Claims claims = f.engine->claims("n", Policy{}).value();
+  std::size_t seen = f.journal.waits().size();
+  const auto waited = [&] {
+    const auto waits = f.journal.waits();
+    const bool more = waits.size() > seen && waits.back().level == Durability::logged &&
+                      waits.back().ticket == f.journal.newest();
+    seen = waits.size();
+    return more;
+  };
+  REQUIRE(store.set("a", "1"));
+  CHECK(waited());
+  REQUIRE(store.get("a"));
+  CHECK(waited());
+  REQUIRE(store.incr_by("n", 1));
+  CHECK(waited());
+  const KeyValue pairs[] = {{"x", "1"}, {"y", "2"}};
+  REQUIRE(store.mset(pairs));
+  CHECK(waited());
+  const Bytes keys[] = {"x", "y"};
+  REQUIRE(store.mget(keys));
+  CHECK(waited());
+  REQUIRE(store.rename("x", "z"));
+  CHECK(waited());
+  const ClaimOutcome claim = claims.claim({.key = "c"});
+  CHECK(waited());
+  CHECK(claims.complete({.key = "c", .epoch = claim.epoch}).answer == OwnerAnswer::ok);
+  CHECK(waited());
+  REQUIRE(claims.get("c"));
+  CHECK(waited());
+  const ClaimRequest requests[] = {{.key = "d"}, {.key = "e"}};
+  ClaimOutcome outcomes[2];
+  claims.claim(requests, outcomes);
+  CHECK(waited());
+  const ClaimRequest others[] = {{.key = "f"}, {.key = "g"}};
+  CHECK(claims.claim_all(others, outcomes));
+  CHECK(waited());
+  REQUIRE(claims.forget("f"));
+  CHECK(waited());
+  REQUIRE(f.engine->confirm(Durability::synced));
+  CHECK(f.journal.waits().back().level == Durability::synced);
+}
+
+TEST_CASE("durability: at level memory nobody waits", "[engine][durability]") {
+  Fixture f{Durability::memory};
+  REQUIRE(f.engine->store().set("a", "1"));
+  REQUIRE(f.engine->store().get("a"));
+  CHECK(f.journal.waits().empty());
+}
+
+TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stays visible",
+          "[engine][durability]") {
+  Fixture f;
+  f.journal.fail();
+  Claims claims = f.engine->claims("n", Policy{}).value();
+  const auto set = f.engine->store().set("a", "1");
+  REQUIRE_FALSE(set);
+  CHECK(set.error().code == ErrorCode::outcome_unknown);
+  CHECK(claims.claim({.key = "k"}).error == ErrorCode::outcome_unknown);
+  CHECK(f.engine->size(0) == 2);
+  CHECK(f.engine->confirm(Durability::logged).error().code == ErrorCode::outcome_unknown);
+}
+
+TEST_CASE("durability: a mutation says how long it must be kept", "[engine][durability]") {
+  ManualClock clock;
+  MemoryJournal journal;
+  auto engine =
+      Engine::open({.clock = &clock, .journal = &journal, .memory_bytes = std::size_t{16} << 20})
+          .value();
+  Store store = engine->store();
+  const Timestamp now = clock.now();
+  REQUIRE(store.set("k", "1", {.expiry = Expiry::in(Millis{1000})}));
+  REQUIRE(store.set("k", "2", {.expiry = Expiry::in(Millis{10})}));  // the first could come back
+  REQUIRE(store.set("k", "3", {.expiry = Expiry::in(Millis{5000})}));
+  REQUIRE(store.del("k").value());
+  REQUIRE(store.set("k", "4"));
+  REQUIRE(store.set("k", "5", {.expiry = Expiry::in(Millis{10})}));
+  std::vector<Timestamp> kept;
+  journal.replay([&](Ticket, const Mutation& mutation) { kept.push_back(mutation.keep_until); });
+  CHECK(kept == std::vector<Timestamp>{now + Millis{1000}, now + Millis{1000}, now + Millis{5000},
+                                       now + Millis{5000}, no_end, no_end});
+}
+
+}  // namespace semel::tests
