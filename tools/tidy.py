@@ -29,13 +29,14 @@ RATCHET = 'tools/tidy_ratchet.json'
 PARTS = {
     'include': {'project': ('semel/',), 'foreign': ()},
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
+    'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
     'examples': {'project': ('semel/', 'examples/'), 'foreign': ('semel/',)},
     'tools': {'project': ('semel/', 'engine/', 'tools/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h')},
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
                           'xxhash.h')},
-    'tests': {'project': ('semel/', 'engine/', 'tools/', 'tests/'),
+    'tests': {'project': ('semel/', 'engine/', 'storage/', 'tools/', 'tests/'),
               'foreign': ('os', 'catch2/', 'boost/context/', 'fmt/', 'sanitizer/', 'xxhash.h')},
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'

@@ -1,0 +1,58 @@
+// Mutations on their way to the disk: the group that is being filled, apart by when they end.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/mutation_codec.hpp"
+
+namespace semel::storage {
+
+/// Names the stretch of the time line at whose end a mutation may be forgotten.
+using SpanNumber = std::uint64_t;
+inline constexpr SpanNumber span_never = std::numeric_limits<SpanNumber>::max();
+
+[[nodiscard]] inline SpanNumber span_of(Timestamp keep_until, const TimeLine& line,
+                                        Millis span) noexcept {
+  if (keep_until == no_end) return span_never;
+  return line.to_line(keep_until) / static_cast<std::uint64_t>(span.count()) + 1;
+}
+
+class GroupBuffer {
+ public:
+  void add(const Mutation& mutation, const TimeLine& line, Millis span, Timestamp now) {
+    std::string& bytes = part(span_of(mutation.keep_until, line, span));
+    const std::size_t before = bytes.size();
+    encode(mutation, line, now, bytes);
+    bytes_ += bytes.size() - before;
+    ++mutations_;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return mutations_ == 0; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::uint64_t mutations() const noexcept { return mutations_; }
+  [[nodiscard]] std::span<const std::pair<SpanNumber, std::string>> parts() const noexcept {
+    return parts_;
+  }
+
+ private:
+  /// Few spans are open at a time: the policies' ttls from now, and never.
+  [[nodiscard]] std::string& part(SpanNumber number) {
+    if (last_ < parts_.size() && parts_[last_].first == number) return parts_[last_].second;
+    for (last_ = 0; last_ < parts_.size(); ++last_) {
+      if (parts_[last_].first == number) return parts_[last_].second;
+    }
+    return parts_.emplace_back(number, std::string{}).second;
+  }
+
+  std::vector<std::pair<SpanNumber, std::string>> parts_;
+  std::size_t last_ = 0;
+  std::size_t bytes_ = 0;
+  std::uint64_t mutations_ = 0;
+};
+
+}  // namespace semel::storage

@@ -1,0 +1,21 @@
+// RocksDB's Status as an Error, in one place.
+#pragma once
+
+#include <rocksdb/status.h>
+
+#include <string>
+
+#include "semel/result.hpp"
+
+namespace semel::storage {
+
+[[nodiscard]] inline Error error_of(const rocksdb::Status& status, const std::string& what) {
+  ErrorCode code = ErrorCode::storage_failed;
+  if (status.IsCorruption()) code = ErrorCode::storage_damaged;
+  if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
+    code = ErrorCode::storage_in_use;
+  }
+  return {code, what + ": " + status.ToString()};
+}
+
+}  // namespace semel::storage

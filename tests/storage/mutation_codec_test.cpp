@@ -1,0 +1,192 @@
+#include "storage/mutation_codec.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "storage/group_buffer.hpp"
+#include "storage/storage_keys.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+using storage::Anchor;
+using storage::TimeLine;
+
+namespace {
+
+constexpr Timestamp now{Millis{5'000'000}};
+const TimeLine line{1'700'000'000'000};
+
+Mutation string_put() {
+  Mutation mutation;
+  mutation.db = 3;
+  mutation.version = 0x7ff'ffff'ffff'ffff;
+  mutation.due = now + 60s;
+  mutation.key = Bytes{"k\0y", 3};
+  mutation.value = "value";
+  return mutation;
+}
+
+Mutation claim_put() {
+  Mutation mutation;
+  mutation.kind = Kind::claim;
+  mutation.version = 77;
+  mutation.due = now + 100s;
+  mutation.key = "orders:1";
+  ClaimRecord& claim = mutation.claim.emplace();
+  claim.state = ClaimState::held;
+  claim.attempts = 3;
+  claim.epoch = 76;
+  claim.session = 0;
+  claim.lease_until = now + 10s;
+  claim.fingerprint.algorithm = 1;
+  claim.fingerprint.digest.fill(7);
+  claim.claim_id.emplace().fill(9);
+  claim.owner = "worker-4";
+  return mutation;
+}
+
+Mutation through_disk(const Mutation& mutation, const TimeLine& later, Timestamp then,
+                      std::string& bytes) {
+  bytes.clear();
+  encode(mutation, line, now, bytes);
+  Bytes rest{bytes};
+  Mutation back;
+  REQUIRE(decode(rest, later, then, back));
+  CHECK(rest.empty());
+  return back;
+}
+
+}  // namespace
+
+TEST_CASE("codec: a string comes back as it was", "[storage][codec]") {
+  std::string bytes;
+  const Mutation put = string_put();
+  const Mutation back = through_disk(put, line, now, bytes);
+  CHECK(back.type == Mutation::Type::put);
+  CHECK(back.kind == Kind::string);
+  CHECK(back.db == put.db);
+  CHECK(back.version == put.version);
+  CHECK(back.due == put.due);
+  CHECK(back.key == put.key);
+  CHECK(back.value == put.value);
+  CHECK_FALSE(back.claim);
+}
+
+TEST_CASE("codec: an erase has no end and no value", "[storage][codec]") {
+  std::string bytes;
+  Mutation erase = string_put();
+  erase.type = Mutation::Type::erase;
+  erase.due = no_end;
+  erase.value = {};
+  const Mutation back = through_disk(erase, line, now, bytes);
+  CHECK(back.type == Mutation::Type::erase);
+  CHECK(back.due == no_end);
+  CHECK(back.value.empty());
+}
+
+TEST_CASE("codec: a done claim keeps result, digest and ends", "[storage][codec]") {
+  Mutation done = claim_put();
+  ClaimRecord& claim = *done.claim;
+  claim.state = ClaimState::done;
+  claim.lease_until = {};
+  claim.claim_id.reset();
+  claim.result_until = now + 20s;
+  claim.unique_until = now + 100s;
+  claim.result = Bytes{"re\0sult", 7};
+  std::string bytes;
+  const Mutation back = through_disk(done, line, now, bytes);
+  REQUIRE(back.claim);
+  CHECK(back.claim->state == ClaimState::done);
+  CHECK(back.claim->lease_until == Timestamp{});
+  CHECK(back.claim->result_until == claim.result_until);
+  CHECK(back.claim->unique_until == claim.unique_until);
+  CHECK(back.claim->result == claim.result);
+  CHECK(back.claim->owner == claim.owner);
+  CHECK(back.claim->attempts == 3);
+  CHECK(back.claim->epoch == 76);
+  CHECK(back.claim->fingerprint == claim.fingerprint);
+}
+
+TEST_CASE("codec: times keep their place on the line when the process' clock starts again",
+          "[storage][codec]") {
+  // Ten seconds later, after a boot: the engine's clock is near its zero.
+  const Timestamp then{Millis{1'000}};
+  const TimeLine later{1'700'000'000'000 + 5'000'000 + 10'000 - 1'000};
+  std::string bytes;
+  const Mutation back = through_disk(string_put(), later, then, bytes);
+  CHECK(back.due == then + 50s);
+}
+
+TEST_CASE("codec: a remote owner's lease starts again in full, another's stays",
+          "[storage][codec]") {
+  std::string bytes;
+  const Timestamp then = now + 4s;
+  const Mutation remote = through_disk(claim_put(), line, then, bytes);
+  CHECK(remote.claim->lease_until == then + 10s);
+  CHECK(remote.due == now + 104s);  // and what outlives the lease with it
+  Mutation local = claim_put();
+  local.claim->session = 5;
+  const Mutation back = through_disk(local, line, then, bytes);
+  CHECK(back.claim->lease_until == now + 10s);
+  CHECK(back.due == now + 100s);
+}
+
+TEST_CASE("codec: every cut of a mutation is noticed", "[storage][codec]") {
+  std::string bytes;
+  encode(claim_put(), line, now, bytes);
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    Bytes cut = Bytes{bytes}.substr(0, size);
+    Mutation back;
+    CHECK_FALSE(decode(cut, line, now, back));
+  }
+}
+
+TEST_CASE("codec: a blob with any bit changed is noticed", "[storage][codec]") {
+  std::string mutations;
+  encode(string_put(), line, now, mutations);
+  std::string blob;
+  storage::seal(mutations, blob);
+  Bytes back;
+  REQUIRE(storage::unseal(blob, back));
+  CHECK(back == mutations);
+  for (std::size_t bit = 0; bit < blob.size() * 8; ++bit) {
+    std::string damaged = blob;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    CHECK_FALSE(storage::unseal(damaged, back));
+  }
+}
+
+TEST_CASE("time line: goes on exactly within a boot, and by the wall clock after one",
+          "[storage][time]") {
+  const Anchor last{.line_ms = 1'000'000, .engine_ms = 500, .boot_id = "a"};
+  const auto line_at = [&](const char* boot, std::int64_t engine_ms, std::int64_t unix_ms) {
+    const Timestamp at{Millis{engine_ms}};
+    return TimeLine::resume(last, boot, at, unix_ms).to_line(at);
+  };
+  CHECK(line_at("a", 700, 9'999'999) == 1'000'200);  // a wall clock that was set is not looked at
+  CHECK(line_at("b", 100, 1'000'300) == 1'000'300);
+  CHECK(line_at("b", 100, 400) == 1'000'000);  // set back: time stands still, nothing ends early
+  CHECK(line_at("a", 100, 1'000'300) == 1'000'300);  // the clock is another one
+}
+
+TEST_CASE("groups: what ends together is kept together", "[storage][group]") {
+  storage::GroupBuffer group;
+  Mutation mutation = string_put();
+  for (const Millis ttl : {1h, 1h, 25h}) {
+    mutation.due = mutation.keep_until = now + ttl;
+    group.add(mutation, line, 1h, now);
+  }
+  mutation.keep_until = no_end;
+  group.add(mutation, line, 1h, now);
+  REQUIRE(group.parts().size() == 3);
+  CHECK(group.mutations() == 4);
+  CHECK(group.parts()[0].first + 24 == group.parts()[1].first);
+  CHECK(group.parts()[2].first == storage::span_never);
+  // A span is over when all it holds has ended.
+  const Timestamp end = now + 1h;
+  CHECK(storage::span_of(end, line, 1h) >= group.parts()[0].first);
+  CHECK(storage::span_of(end + 1h, line, 1h) > group.parts()[0].first);
+}
+
+}  // namespace semel::tests

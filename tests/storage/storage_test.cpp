@@ -1,0 +1,251 @@
+// A storage is closed and opened again, as after the end of a process.
+#include "semel/storage.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "semel/semel.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A directory that goes with the test.
+class Directory {
+ public:
+  Directory() {
+    char name[] = "/tmp/semel_storage_XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// An engine on a storage: one life of a process.
+struct Life {
+  Life(const Directory& directory, ManualClock& clock, Durability level,
+       StorageOptions options = {}) {
+    options.directory = directory.path();
+    auto opened = Storage::open(options, clock);
+    if (!opened) FAIL(opened.error().message());
+    storage = *std::move(opened);
+    auto made = Engine::open({.clock = &clock,
+                              .journal = storage.get(),
+                              .durability = level,
+                              .memory_bytes = std::size_t{64} << 20,
+                              .first_version = storage->first_version()});
+    if (!made) FAIL(made.error().message());
+    engine = *std::move(made);
+    auto report = storage->recover(*engine);
+    if (!report) FAIL(report.error().message());
+    recovered = *report;
+  }
+  std::unique_ptr<Storage> storage;
+  std::unique_ptr<Engine> engine;  // ends first
+  RecoveryReport recovered;
+};
+
+}  // namespace
+
+TEST_CASE("storage: strings, erased keys and counters are there in the next life", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  const Durability level = GENERATE(Durability::logged, Durability::synced);
+  {
+    Life life{directory, clock, level};
+    Store store = life.engine->store();
+    REQUIRE(store.set("a", "1", {.expiry = Expiry::in(10s)}));
+    REQUIRE(store.set("b", "2"));
+    REQUIRE(store.set("gone", "3"));
+    REQUIRE(store.del("gone").value());
+    REQUIRE(store.incr_by("n", 41).value() == 41);
+    REQUIRE(store.incr_by("n", 1).value() == 42);
+    REQUIRE(life.engine->store(5).set("a", "five"));
+  }
+  clock.advance(4s);
+  Life life{directory, clock, level};
+  Store store = life.engine->store();
+  CHECK(store.get("a").value() == "1");
+  CHECK(store.ttl("a").value().remaining == 6s);
+  CHECK(store.get("b").value() == "2");
+  CHECK_FALSE(store.get("gone").value());
+  CHECK(store.get("n").value() == "42");
+  CHECK(life.engine->store(5).get("a").value() == "five");
+  CHECK(life.engine->size(0) == 3);
+}
+
+TEST_CASE("storage: what has ended does not come back", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  {
+    Life life{directory, clock, Durability::logged};
+    REQUIRE(life.engine->store().set("short", "1", {.expiry = Expiry::in(10s)}));
+    REQUIRE(life.engine->store().set("long", "2", {.expiry = Expiry::in(1h)}));
+  }
+  clock.advance(10s);
+  Life life{directory, clock, Durability::logged};
+  CHECK_FALSE(life.engine->store().get("short").value());
+  CHECK(life.engine->store().get("long").value() == "2");
+  CHECK(life.recovered.ended == 1);
+}
+
+TEST_CASE("storage: a record with an earlier end than the one it replaced is not undone",
+          "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  {
+    Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+    REQUIRE(life.engine->store().set("k", "old", {.expiry = Expiry::in(1h)}));
+    REQUIRE(life.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}));
+    REQUIRE(life.engine->store().set("d", "old", {.expiry = Expiry::in(1h)}));
+    REQUIRE(life.engine->store().del("d").value());
+  }
+  clock.advance(60s);  // the span of "new" is over, that of "old" is not
+  {
+    Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+    REQUIRE(life.storage->drop_ended());
+    CHECK_FALSE(life.engine->store().get("k").value());
+    CHECK_FALSE(life.engine->store().get("d").value());
+  }
+  Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+  CHECK_FALSE(life.engine->store().get("k").value());
+  CHECK_FALSE(life.engine->store().get("d").value());
+}
+
+TEST_CASE("storage: ended spans leave the disk", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+  const std::string value(1000, 'v');
+  for (int i = 0; i < 2000; ++i) {
+    REQUIRE(life.engine->store().set("k" + std::to_string(i), value, {.expiry = Expiry::in(5s)}));
+  }
+  REQUIRE(life.engine->store().set("stays", value));
+  clock.advance(10s);
+  REQUIRE(life.storage->drop_ended());
+  CHECK(life.storage->stats().bytes_disk < 100'000);
+}
+
+TEST_CASE("storage: claims come back; owners of the last life are dead, remote ones are not",
+          "[storage][claims]") {
+  const Directory directory;
+  ManualClock clock;
+  Epoch done_epoch = 0;
+  Epoch mine_epoch = 0;
+  Epoch remote_epoch = 0;
+  {
+    Life life{directory, clock, Durability::logged};
+    Claims claims = life.engine->claims("jobs", Policy{}).value();
+    done_epoch = claims.claim({.key = "done"}).epoch;
+    REQUIRE(claims.complete({.key = "done", .epoch = done_epoch, .payload = "42"}).answer ==
+            OwnerAnswer::ok);
+    mine_epoch = claims.claim({.key = "mine"}).epoch;
+    remote_epoch = claims.claim({.key = "remote", .session = 0}).epoch;
+  }
+  clock.advance(30s);
+  Life life{directory, clock, Durability::logged};
+  Claims claims = life.engine->claims("jobs", Policy{}).value();
+  const ClaimOutcome done = claims.claim({.key = "done"});
+  CHECK(done.answer == ClaimAnswer::replay);
+  CHECK(done.result == "42");
+  const ClaimOutcome mine = claims.claim({.key = "mine"});
+  CHECK(mine.answer == ClaimAnswer::granted);
+  CHECK(mine.takeover);
+  CHECK(mine.epoch > std::max({done_epoch, mine_epoch, remote_epoch}));
+  const ClaimOutcome remote = claims.claim({.key = "remote"});
+  CHECK(remote.answer == ClaimAnswer::in_flight);
+  CHECK(remote.remaining == 60s);  // in full, from the moment it was put back
+  CHECK(claims.complete({.key = "remote", .epoch = remote_epoch, .payload = "late"}).answer ==
+        OwnerAnswer::ok);
+}
+
+TEST_CASE("storage: versions of a life that was lost are not given out again", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  Version last = 0;
+  for (int life_number = 0; life_number < 3; ++life_number) {
+    Life life{directory, clock, Durability::memory};  // nobody waits: some of it may not be written
+    for (int i = 0; i < 100; ++i) {
+      const auto result = life.engine->store().set("k" + std::to_string(i), "v");
+      REQUIRE(result);
+      CHECK(result->version > last);
+    }
+    last = life.engine->store().set("last", "v").value().version;
+  }
+}
+
+TEST_CASE("storage: swapped and flushed databases stay so", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  {
+    Life life{directory, clock, Durability::logged};
+    REQUIRE(life.engine->store(0).set("k", "zero"));
+    REQUIRE(life.engine->store(1).set("k", "one"));
+    REQUIRE(life.engine->store(2).set("k", "two"));
+    REQUIRE(life.engine->swap_db(0, 1));
+    CHECK(life.engine->flush(2) == 1);
+    REQUIRE(life.engine->confirm(Durability::logged));
+  }
+  Life life{directory, clock, Durability::logged};
+  CHECK(life.engine->store(0).get("k").value() == "one");
+  CHECK(life.engine->store(1).get("k").value() == "zero");
+  CHECK_FALSE(life.engine->store(2).get("k").value());
+}
+
+TEST_CASE("storage: many threads at once, all of it is there", "[storage][race]") {
+  const Directory directory;
+  ManualClock clock;
+  constexpr int thread_count = 4;
+  constexpr int each = 2'000;
+  {
+    Life life{directory, clock, Durability::logged};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < thread_count; ++t) {
+      threads.emplace_back([&, t] {
+        Store store = life.engine->store();
+        for (int i = 0; i < each; ++i) {
+          static_cast<void>(store.set("t" + std::to_string(t) + "." + std::to_string(i), "v"));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(life.storage->stats().mutations == thread_count * each);
+  }
+  Life life{directory, clock, Durability::logged};
+  CHECK(life.engine->size(0) == thread_count * each);
+  CHECK(life.engine->check_invariants().empty());
+}
+
+TEST_CASE("storage: a second process is refused by name", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  Life life{directory, clock, Durability::logged};
+  const auto second = Storage::open({.directory = directory.path()}, clock);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == ErrorCode::storage_in_use);
+}
+
+TEST_CASE("storage: options out of range are refused with the value and the range", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  const auto error = Storage::open({.directory = directory.path(), .sync_every = 0ms}, clock);
+  REQUIRE_FALSE(error);
+  CHECK(error.error().message().find("sync_every = 0, range 1..60000") != std::string::npos);
+  const auto none = Engine::open({.durability = Durability::logged});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::bad_option);
+}
+
+}  // namespace semel::tests
