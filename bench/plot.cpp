@@ -71,12 +71,12 @@ void draw_rates(Canvas& canvas, const Report& report, double left) {
 
 void draw_tails(Canvas& canvas, const Report& report, double left) {
   constexpr double lowest = 10;  // ns
-  constexpr double decades = 8;
+  constexpr double decades = 9;
   const auto height_of = [&](double ns) {
     return std::clamp(std::log10(std::max(ns, lowest) / lowest) / decades, 0.0, 1.0) * panel_height;
   };
-  constexpr std::array<const char*, 9> marks{"10 ns", "100 ns", "1 us",   "10 us", "100 us",
-                                             "1 ms",  "10 ms",  "100 ms", "1 s"};
+  constexpr std::array<const char*, 10> marks{"10 ns", "100 ns", "1 us",   "10 us", "100 us",
+                                              "1 ms",  "10 ms",  "100 ms", "1 s",   "10 s"};
   for (std::size_t i = 0; i < marks.size(); ++i) {
     canvas.grid(left, height_of(lowest * std::pow(10, static_cast<double>(i))), marks[i]);
   }

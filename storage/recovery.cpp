@@ -1,5 +1,7 @@
 // The way back: one thread reads blobs, several put their mutations into the engine. The order does
 // not matter (docs/decisions/0002-order-of-versions.md), so nobody waits for anybody.
+#include <rocksdb/convenience.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -153,14 +155,24 @@ Result<RecoveryReport> Storage::Impl::recover(
   return recovery.result();
 }
 
-Status Storage::Impl::drop_ended() {
+rocksdb::Status Storage::Impl::forget_ended(storage::SpanNumber running) {
   const std::string first = storage::blob_key(0, 0);
-  const std::string last =
-      storage::blob_key(storage::span_of(clock_.now(), line_, options_.span), 0);
+  const std::string last = storage::blob_key(running, 0);
   const rocksdb::Slice begin{first};
   const rocksdb::Slice end{last};
-  rocksdb::Status status = database_->DeleteRange({}, journal_, begin, end);
   // Whole files go at once; what shares one goes when that is compacted.
+  const rocksdb::Status status =
+      rocksdb::DeleteFilesInRange(database_.get(), journal_, &begin, &end);
+  return status.ok() ? database_->DeleteRange({}, journal_, begin, end) : status;
+}
+
+Status Storage::Impl::drop_ended() {
+  const storage::SpanNumber running = storage::span_of(clock_.now(), line_, options_.span);
+  rocksdb::Status status = forget_ended(running);
+  const std::string first = storage::blob_key(0, 0);
+  const std::string last = storage::blob_key(running, 0);
+  const rocksdb::Slice begin{first};
+  const rocksdb::Slice end{last};
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kIfHaveCompactionFilter;
   if (status.ok()) status = database_->CompactRange(options, journal_, &begin, &end);

@@ -146,6 +146,11 @@ bool Storage::Impl::write_next(std::unique_lock<std::mutex>& lock) {
   } else if (sync && unsynced()) {
     status = database_->SyncWAL();
   }
+  const storage::SpanNumber running = storage::span_of(clock_.now(), line_, options_.span);
+  if (status.ok() && running != running_span_) {
+    running_span_ = running;
+    status = forget_ended(running);
+  }
   if (status.ok()) {
     if (sync) next_sync_ = clock_.now() + options_.sync_every;
     {

@@ -49,6 +49,7 @@ class Storage::Impl {
   [[nodiscard]] bool write_next(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] rocksdb::Status commit(const storage::GroupBuffer& group, Ticket ticket, bool sync);
   void add_meta(rocksdb::WriteBatch& batch, Ticket ticket, Version largest);
+  [[nodiscard]] rocksdb::Status forget_ended(storage::SpanNumber running);
   void fail(const rocksdb::Status& status);
   [[nodiscard]] std::int64_t now_ms() const noexcept {
     return clock_.now().time_since_epoch().count();
@@ -80,7 +81,8 @@ class Storage::Impl {
   std::condition_variable done_;     // for those who wait
   std::string trouble_;              // under done_mutex_
   std::atomic<bool> failed_{false};  // nothing more will be written or synced
-  Timestamp next_sync_{};            // of the writer thread
+  Timestamp next_sync_{};            // of the writer thread, as the next
+  storage::SpanNumber running_span_ = 0;
   std::thread writer_;
 };
 

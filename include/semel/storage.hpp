@@ -77,7 +77,8 @@ class Storage final : public Journal {
   [[nodiscard]] Ticket newest() const override;
   [[nodiscard]] bool accepts_writes() const noexcept override;
 
-  /// Drops from the disk what has ended. Called by the storage itself, once a span.
+  /// Makes the disk smaller by what has ended. The storage itself forgets ended spans as they end,
+  /// which frees whole files; this also rewrites the files they share. Progress: blocks for that.
   [[nodiscard]] Status drop_ended();
 
   [[nodiscard]] StorageStats stats() const;

@@ -124,6 +124,23 @@ TEST_CASE("storage: a record with an earlier end than the one it replaced is not
   CHECK_FALSE(life.engine->store().get("d").value());
 }
 
+TEST_CASE("storage: what a span held is not read any more when the span is over", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  {
+    Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+    for (int i = 0; i < 100; ++i) {
+      REQUIRE(life.engine->store().set("k" + std::to_string(i), "v", {.expiry = Expiry::in(5s)}));
+    }
+    REQUIRE(life.engine->store().set("stays", "v"));
+    clock.advance(10s);
+    REQUIRE(life.engine->store().set("another", "v"));  // the writer looks at the time
+  }
+  Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+  CHECK(life.recovered.mutations == 2);
+  CHECK(life.engine->size(0) == 2);
+}
+
 TEST_CASE("storage: ended spans leave the disk", "[storage]") {
   const Directory directory;
   ManualClock clock;
