@@ -118,20 +118,18 @@ MUTANTS = [
         "model"),
     Mutant(
         "torn_value", "a record is published before its bytes are written",
-        [("engine/core.cpp",
-          "change.key, decision.value,\n"
-          "                       precious",
-          "change.key,\n"
-          "                       ::semel_mutant == @\n"
-          "                           ? Bytes{std::string(decision.value.size(), '?')}\n"
-          "                           : decision.value,\n"
-          "                       precious", "text"),
+        [("engine/core.cpp", "decision.value, precious",
+          "::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
+          "                               : decision.value,\n"
+          "        precious", "text"),
          ("engine/core.cpp", "version = context.version_next++;",
           "::semel_noise();\n"
           "    if (!erases) {\n"
-          "      Entry::write(const_cast<Entry*>(fresh),\n"
-          "                   {decision.kind, place.stored_db, decision.due, fresh_version},\n"
-          "                   change.key, decision.value);\n"
+          "      const bool pending = options_.journal != nullptr && sink == nullptr;\n"
+          "      Entry::write(\n"
+          "          const_cast<Entry*>(fresh),\n"
+          "          {decision.kind, place.stored_db, decision.due, fresh_version, pending},\n"
+          "          change.key, decision.value);\n"
           "    }\n"
           "    version = context.version_next++;", "statement")],
         "linearizability"),
