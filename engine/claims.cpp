@@ -148,11 +148,13 @@ void count(Engine::Impl& impl, const ClaimOutcome& outcome) {
 
 /// The end of a call: the answer stands when what it changed, or saw, is durable enough.
 void confirm(const Context& context, ClaimOutcome& outcome) {
+  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
   const ErrorCode unknown = context.impl.confirm();
   if (unknown != ErrorCode::ok) [[unlikely]]
     refuse(outcome, unknown);
 }
 void confirm(const Context& context, OwnerOutcome& outcome) {
+  if (outcome.error != ErrorCode::ok) return;
   const ErrorCode unknown = context.impl.confirm();
   if (unknown == ErrorCode::ok) [[likely]]
     return;
@@ -448,7 +450,9 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
   const ErrorCode unknown = context.impl.confirm_batch();
   if (unknown == ErrorCode::ok) [[likely]]
     return;
-  for (ClaimOutcome& outcome : outcomes.first(total)) refuse(outcome, unknown);
+  for (ClaimOutcome& outcome : outcomes.first(total)) {
+    if (outcome.error == ErrorCode::ok) refuse(outcome, unknown);
+  }
 }
 
 void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> outcomes) {
@@ -484,6 +488,7 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
   if (unknown == ErrorCode::ok) [[likely]]
     return;
   for (OwnerOutcome& outcome : outcomes.first(total)) {
+    if (outcome.error != ErrorCode::ok) continue;
     outcome = {};
     outcome.answer = OwnerAnswer::refused;
     outcome.error = unknown;
@@ -520,7 +525,9 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
   const ErrorCode unknown = engine_->impl().confirm();
   if (unknown == ErrorCode::ok) [[likely]]
     return all;
-  for (ClaimOutcome& outcome : outcomes) refuse(outcome, unknown);
+  for (ClaimOutcome& outcome : outcomes) {
+    if (outcome.error == ErrorCode::ok) refuse(outcome, unknown);
+  }
   return false;
 }
 

@@ -79,6 +79,7 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
     engine::apply_at(core_, operation, place, op, now, outcome);
   }
   after_operation(own, {op.db, op.key}, outcome.applied);
+  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
   if (const ErrorCode unknown = confirm(own); unknown != ErrorCode::ok) outcome.error = unknown;
 }
 

@@ -8,7 +8,6 @@
 
 #include <xxhash.h>
 
-#include "engine/claim_codec.hpp"
 #include "engine/numbers.hpp"
 
 namespace semel::engine {

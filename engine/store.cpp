@@ -106,8 +106,10 @@ Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer
     }
   }
   impl.after_operation(own, key, changed);
-  if (const ErrorCode unknown = impl.confirm(own); unknown != ErrorCode::ok) [[unlikely]] {
-    result = explain(engine, make_op(), unknown);
+  if (result) {
+    const ErrorCode unknown = impl.confirm(own);
+    if (unknown != ErrorCode::ok) [[unlikely]]
+      result = explain(engine, make_op(), unknown);
   }
   return result;
 }

@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "storage/mutation_codec.hpp"
 
@@ -25,7 +23,7 @@ inline constexpr SpanNumber span_never = std::numeric_limits<SpanNumber>::max();
 class GroupBuffer {
  public:
   void add(const Mutation& mutation, const TimeLine& line, Millis span, Timestamp now) {
-    std::string& bytes = part(span_of(mutation.keep_until, line, span));
+    std::string& bytes = parts_[span_of(mutation.keep_until, line, span)];
     const std::size_t before = bytes.size();
     encode(mutation, line, now, bytes);
     bytes_ += bytes.size() - before;
@@ -35,22 +33,11 @@ class GroupBuffer {
   [[nodiscard]] bool empty() const noexcept { return mutations_ == 0; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::uint64_t mutations() const noexcept { return mutations_; }
-  [[nodiscard]] std::span<const std::pair<SpanNumber, std::string>> parts() const noexcept {
-    return parts_;
-  }
+  [[nodiscard]] const std::map<SpanNumber, std::string>& parts() const noexcept { return parts_; }
 
  private:
-  /// Few spans are open at a time: the policies' ttls from now, and never.
-  [[nodiscard]] std::string& part(SpanNumber number) {
-    if (last_ < parts_.size() && parts_[last_].first == number) return parts_[last_].second;
-    for (last_ = 0; last_ < parts_.size(); ++last_) {
-      if (parts_[last_].first == number) return parts_[last_].second;
-    }
-    return parts_.emplace_back(number, std::string{}).second;
-  }
-
-  std::vector<std::pair<SpanNumber, std::string>> parts_;
-  std::size_t last_ = 0;
+  // Policies have few ttls, but callers may have any: a search must not grow with their number.
+  std::map<SpanNumber, std::string> parts_;
   std::size_t bytes_ = 0;
   std::uint64_t mutations_ = 0;
 };

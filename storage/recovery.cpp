@@ -2,9 +2,9 @@
 // not matter (docs/decisions/0002-order-of-versions.md), so nobody waits for anybody.
 #include <rocksdb/convenience.h>
 
-#include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <optional>
 #include <thread>
 
 #include "storage/rocks_status.hpp"
@@ -14,15 +14,20 @@
 namespace semel {
 namespace {
 
-/// Blobs on their way from the reader to those who put them back; bounded.
+/// Blobs on their way from the reader to those who put them back; bounded in bytes, for a blob may
+/// be as large as the queue that was written at once. One is always let in.
 class BlobQueue {
  public:
-  void push(std::string blob) {
+  /// False: somebody has failed, and no more are wanted.
+  [[nodiscard]] bool push(std::string blob) {
     std::unique_lock lock{mutex_};
-    room_.wait(lock, [&] { return blobs_.size() < most || stopped_; });
-    if (stopped_) return;
+    room_.wait(lock,
+               [&] { return blobs_.empty() || bytes_ + blob.size() <= bytes_max || stopped_; });
+    if (stopped_) return false;
+    bytes_ += blob.size();
     blobs_.push_back(std::move(blob));
     filled_.notify_one();
+    return true;
   }
   void close() {
     const std::lock_guard lock{mutex_};
@@ -43,16 +48,18 @@ class BlobQueue {
     if (blobs_.empty()) return false;
     blob = std::move(blobs_.front());
     blobs_.pop_front();
+    bytes_ -= blob.size();
     room_.notify_one();
     return true;
   }
 
  private:
-  static constexpr std::size_t most = 64;
+  static constexpr std::size_t bytes_max = std::size_t{64} << 20;
   std::mutex mutex_;
   std::condition_variable filled_;
   std::condition_variable room_;
   std::deque<std::string> blobs_;
+  std::size_t bytes_ = 0;
   bool closed_ = false;
   bool stopped_ = false;
 };
@@ -148,11 +155,25 @@ Result<RecoveryReport> Storage::Impl::recover(
   // What ended before now starts in an earlier span and need not be read.
   const std::string first =
       storage::blob_key(storage::span_of(clock_.now(), line_, options_.span), 0);
-  for (blob->Seek(first); blob->Valid(); blob->Next()) queue.push(blob->value().ToString());
+  for (blob->Seek(first); blob->Valid(); blob->Next()) {
+    if (!queue.push(blob->value().ToString())) break;
+  }
   queue.close();
   for (std::thread& worker : workers) worker.join();
   if (!blob->status().ok()) recovery.fail(storage::error_of(blob->status(), "journal"));
+  if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());
   return recovery.result();
+}
+
+/// The lease of a remote owner has started again, so its record ends later than its span on disk.
+/// It is written anew: else a third life would find the span over and the claim free. Only what
+/// holds after everything is back: an older hold must not outlive the completion that came after
+/// it.
+Status Storage::Impl::keep_remote_leases(Engine& engine) {
+  return engine.snapshot([this](const Mutation& mutation) {
+    if (!mutation.claim || mutation.claim->state != ClaimState::held) return;
+    if (mutation.claim->session == 0) static_cast<void>(append({&mutation, 1}));
+  });
 }
 
 rocksdb::Status Storage::Impl::forget_ended(storage::SpanNumber running) {

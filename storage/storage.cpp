@@ -1,7 +1,6 @@
 // The write path: callers fill a group, one thread writes it, everybody who waits for it is told.
 #include <rocksdb/write_batch.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "storage/rocks_status.hpp"
@@ -146,11 +145,6 @@ bool Storage::Impl::write_next(std::unique_lock<std::mutex>& lock) {
   } else if (sync && unsynced()) {
     status = database_->SyncWAL();
   }
-  const storage::SpanNumber running = storage::span_of(clock_.now(), line_, options_.span);
-  if (status.ok() && running != running_span_) {
-    running_span_ = running;
-    status = forget_ended(running);
-  }
   if (status.ok()) {
     if (sync) next_sync_ = clock_.now() + options_.sync_every;
     {
@@ -159,19 +153,23 @@ bool Storage::Impl::write_next(std::unique_lock<std::mutex>& lock) {
       if (sync) synced_.store(ticket, std::memory_order_release);  // mo: release [storage.synced]
     }
     done_.notify_all();
-  } else {
-    fail(status);
+    // After the answers: dropping files takes its time.
+    const storage::SpanNumber running = storage::span_of(clock_.now(), line_, options_.span);
+    if (running != std::exchange(running_span_, running)) status = forget_ended(running);
   }
+  if (!status.ok()) fail(status);
   lock.lock();
   return !last;
 }
 
 rocksdb::Status Storage::Impl::commit(const GroupBuffer& group, Ticket ticket, bool sync) {
   rocksdb::WriteBatch batch;
-  std::string blob;
-  for (const auto& [span, bytes] : group.parts()) {
-    storage::seal(bytes, blob);
-    const rocksdb::Status put = batch.Put(journal_, storage::blob_key(span, ticket), blob);
+  for (const auto& [span, mutations] : group.parts()) {
+    const std::string name = storage::blob_key(span, ticket);
+    const std::string seal = storage::seal_of(mutations);
+    const rocksdb::Slice key{name};
+    const rocksdb::Slice value[] = {seal, mutations};
+    const rocksdb::Status put = batch.Put(journal_, {&key, 1}, {value, 2});
     if (!put.ok()) return put;
   }
   // mo: relaxed: see append(); the group was taken under queue_mutex_.

@@ -45,6 +45,7 @@ class Storage::Impl {
   [[nodiscard]] Status open_database();
   [[nodiscard]] Status read_meta();
   [[nodiscard]] Status write_first_meta();
+  [[nodiscard]] Status keep_remote_leases(Engine& engine);
   void run_writer();
   [[nodiscard]] bool write_next(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] rocksdb::Status commit(const storage::GroupBuffer& group, Ticket ticket, bool sync);

@@ -38,11 +38,12 @@ inline void put_big_endian(std::uint64_t value, char* to) noexcept {
   return key;
 }
 
-inline void seal(const std::string& mutations, std::string& blob) {
+/// What a blob begins with.
+[[nodiscard]] inline std::string seal_of(Bytes mutations) {
   const std::uint64_t digest = XXH3_64bits(mutations.data(), mutations.size());
-  blob.resize(sizeof digest);
-  std::memcpy(blob.data(), &digest, sizeof digest);
-  blob.append(mutations);
+  std::string seal(sizeof digest, '\0');
+  std::memcpy(seal.data(), &digest, sizeof digest);
+  return seal;
 }
 /// The mutations of a blob. False: damaged.
 [[nodiscard]] inline bool unseal(Bytes blob, Bytes& mutations) noexcept {

@@ -37,7 +37,8 @@ PARTS = {
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
                           'xxhash.h')},
     'tests': {'project': ('semel/', 'engine/', 'storage/', 'tools/', 'tests/'),
-              'foreign': ('os', 'catch2/', 'boost/context/', 'fmt/', 'sanitizer/', 'xxhash.h')},
+              'foreign': ('os', 'catch2/', 'boost/context/', 'fmt/', 'sanitizer/', 'rocksdb/',
+                          'xxhash.h')},
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
                        r'(unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'

@@ -32,6 +32,15 @@ class HoldingJournal final : public Journal {
     return newest_;
   }
 
+  bool accepts_writes() const noexcept override {
+    const std::lock_guard lock{mutex_};
+    return accepts_;
+  }
+
+  void refuse() {
+    const std::lock_guard lock{mutex_};
+    accepts_ = false;
+  }
   void confirm(Ticket ticket) {
     const std::lock_guard lock{mutex_};
     confirmed_ = ticket;
@@ -63,6 +72,7 @@ class HoldingJournal final : public Journal {
   Ticket newest_ = 0;
   Ticket confirmed_ = 0;
   bool broken_ = false;
+  bool accepts_ = true;
 };
 
 struct Fixture {
@@ -170,6 +180,28 @@ TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stay
   CHECK(claims.claim({.key = "k"}).error == ErrorCode::outcome_unknown);
   CHECK(f.engine->size(0) == 2);
   CHECK(f.engine->confirm(Durability::logged).error().code == ErrorCode::outcome_unknown);
+}
+
+TEST_CASE("durability: what is refused says so, however the journal fares",
+          "[engine][durability]") {
+  Fixture f;
+  f.journal.confirm(~Ticket{0});
+  REQUIRE(f.engine->store().set("text", "x"));
+  f.journal.refuse();
+  f.journal.confirm(0);
+  f.journal.fail();
+  Store store = f.engine->store();
+  Claims claims = f.engine->claims("n", Policy{}).value();
+  CHECK(store.set("a", "1").error().code == ErrorCode::refused);
+  CHECK(store.setnx("a", "1").error().code == ErrorCode::refused);
+  CHECK(store.incr_by("text", 1).error().code == ErrorCode::not_an_integer);
+  CHECK(claims.claim({.key = "k"}).error == ErrorCode::refused);
+  const ClaimRequest requests[] = {{.key = "d"}, {.key = ""}};
+  ClaimOutcome outcomes[2];
+  claims.claim(requests, outcomes);
+  CHECK(outcomes[0].error == ErrorCode::refused);
+  CHECK(outcomes[1].error == ErrorCode::key_empty);
+  CHECK(f.engine->size(0) == 1);
 }
 
 TEST_CASE("durability: a mutation says how long it must be kept", "[engine][durability]") {

@@ -1,9 +1,12 @@
 // A storage is closed and opened again, as after the end of a process.
 #include "semel/storage.hpp"
 
+#include <rocksdb/db.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,6 +189,102 @@ TEST_CASE("storage: claims come back; owners of the last life are dead, remote o
   CHECK(remote.remaining == 60s);  // in full, from the moment it was put back
   CHECK(claims.complete({.key = "remote", .epoch = remote_epoch, .payload = "late"}).answer ==
         OwnerAnswer::ok);
+}
+
+TEST_CASE("storage: a remote owner's lease that started again is kept in the life after, too",
+          "[storage][claims]") {
+  const Directory directory;
+  ManualClock clock;
+  const StorageOptions options{.directory = {}, .span = 1s};
+  Policy policy;
+  policy.lease = 60s;
+  policy.attempts_ttl = 1s;
+  {
+    Life life{directory, clock, Durability::logged, options};
+    Claims claims = life.engine->claims("jobs", policy).value();
+    REQUIRE(claims.claim({.key = "k", .session = 0}).answer == ClaimAnswer::granted);
+  }
+  clock.advance(50s);
+  { Life life{directory, clock, Durability::logged, options}; }
+  clock.advance(40s);  // beyond the first end, within the second
+  Life life{directory, clock, Durability::logged, options};
+  Claims claims = life.engine->claims("jobs", policy).value();
+  CHECK(claims.claim({.key = "k"}).answer == ClaimAnswer::in_flight);
+}
+
+TEST_CASE("storage: a hold that was completed does not come back", "[storage][claims]") {
+  const Directory directory;
+  ManualClock clock;
+  const StorageOptions options{.directory = {}, .span = 1s};
+  Policy policy;
+  policy.result_ttl = 5s;
+  {
+    Life life{directory, clock, Durability::logged, options};
+    Claims claims = life.engine->claims("jobs", policy).value();
+    const Epoch epoch = claims.claim({.key = "k", .session = 0}).epoch;
+    REQUIRE(claims.complete({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
+  }
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(4s);
+    Life life{directory, clock, Durability::logged, options};
+    Claims claims = life.engine->claims("jobs", policy).value();
+    const ClaimState wanted = i == 0 ? ClaimState::done : ClaimState::absent;
+    CHECK(claims.get("k").value().state == wanted);
+  }
+}
+
+TEST_CASE("storage: a damaged byte inside of the log is refused, a torn end is not",
+          "[storage][damage]") {
+  const Directory directory;
+  ManualClock clock;
+  {
+    Life life{directory, clock, Durability::synced};
+    for (int i = 0; i < 100; ++i) {
+      REQUIRE(life.engine->store().set("k" + std::to_string(i), std::string(100, 'v')));
+    }
+  }
+  std::filesystem::path log;
+  for (const auto& file : std::filesystem::directory_iterator(directory.path() + "/rocksdb")) {
+    if (file.path().extension() != ".log" || file.file_size() == 0) continue;
+    log = file.path();
+  }
+  REQUIRE_FALSE(log.empty());
+  const auto size = std::filesystem::file_size(log);
+  SECTION("a byte in the middle") {
+    std::fstream file{log, std::ios::in | std::ios::out | std::ios::binary};
+    file.seekg(static_cast<std::streamoff>(size / 2));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(size / 2));
+    file.put(static_cast<char>(byte ^ 1));
+    file.close();
+    const auto opened = Storage::open({.directory = directory.path()}, clock);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code == ErrorCode::storage_damaged);
+  }
+  SECTION("the end is missing") {
+    std::filesystem::resize_file(log, size - 3);
+    Life life{directory, clock, Durability::synced};
+    CHECK(life.engine->size(0) >= 99);
+  }
+}
+
+TEST_CASE("storage: what a later release wrote is refused", "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  { Life life{directory, clock, Durability::logged}; }
+  {
+    std::vector<rocksdb::ColumnFamilyHandle*> families;
+    rocksdb::DB* opened = nullptr;
+    REQUIRE(rocksdb::DB::Open({}, directory.path() + "/rocksdb", {{"default", {}}, {"journal", {}}},
+                              &families, &opened)
+                .ok());
+    const std::unique_ptr<rocksdb::DB> database{opened};
+    REQUIRE(database->Put({}, "format", std::string("\0\0\0\0\0\0\0\2", 8)).ok());
+    for (auto* family : families) REQUIRE(database->DestroyColumnFamilyHandle(family).ok());
+  }
+  const auto opened = Storage::open({.directory = directory.path()}, clock);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == ErrorCode::storage_newer);
 }
 
 TEST_CASE("storage: versions of a life that was lost are not given out again", "[storage]") {
