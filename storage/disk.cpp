@@ -1,0 +1,97 @@
+#include "storage/disk.hpp"
+
+#include <fcntl.h>
+#include <rocksdb/env.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace semel::storage {
+namespace {
+
+/// The name of a new file is on the disk when its directory is.
+Status sync_directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path{path}.parent_path().string();
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return system_error(directory);
+  const bool good = fsync(descriptor) == 0;
+  const Error error = good ? Error{} : system_error("fsync " + directory);
+  close(descriptor);
+  return good ? Status{Done{}} : error;
+}
+
+}  // namespace
+
+Error system_error(const std::string& what) {
+  return {ErrorCode::storage_failed, what + ": " + std::strerror(errno)};
+}
+
+Result<int> Disk::create(const std::string& path, std::size_t bytes) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) return system_error(path);
+  // The system call, not posix_fallocate: that one writes zeros where blocks cannot be reserved,
+  // and on a file system that copies on write a later page fault could still meet a full disk.
+  if (fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) == 0 && fsync(descriptor) == 0) {
+    const Status named = sync_directory_of(path);
+    if (named) return descriptor;
+    close(descriptor);
+    unlink(path.c_str());
+    return named.error();
+  }
+  const Error error = system_error("reserving " + std::to_string(bytes) + " bytes for " + path);
+  close(descriptor);
+  unlink(path.c_str());
+  return error;
+}
+
+Status Disk::sync(int descriptor, const std::string& path) {
+  if (fdatasync(descriptor) == 0) return Done{};
+  return system_error("fdatasync " + path);
+}
+
+Status Disk::remove(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return Done{};
+  return system_error(path);
+}
+
+std::size_t Disk::bytes_free(const std::string& path) {
+  struct statvfs info{};
+  if (statvfs(path.c_str(), &info) != 0) return 0;
+  return static_cast<std::size_t>(info.f_bavail) * info.f_frsize;
+}
+
+std::string Disk::boot_id() {
+  std::ifstream file{"/proc/sys/kernel/random/boot_id"};
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+rocksdb::Env* Disk::env() {
+  return rocksdb::Env::Default();
+}
+
+Status make_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return Done{};
+  return system_error(path);
+}
+
+Result<std::vector<std::string>> list_directory(const std::string& path) {
+  std::error_code code;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator it{path, code}, end; !code && it != end;
+       it.increment(code)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (code) return Error{ErrorCode::storage_failed, path + ": " + code.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace semel::storage
