@@ -300,6 +300,14 @@ void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
   committed(threads_.context(), HashBits{}, &old, true, nullptr, no_end);
 }
 
+void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
+  std::array<HashBits, group_max> hashes{};
+  for (std::size_t i = 0; i < group.size(); ++i) hashes[i] = hash_of(group[i].db, group[i].key);
+  const Operation operation{*this, threads_.context()};
+  prefetch(
+      group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
+}
+
 ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end) {
   if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
   ThreadContext& own = threads_.context();

@@ -227,6 +227,9 @@ class Core final : public SegmentSink {
   /// stays away.
   [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end);
 
+  /// Brings what restore() will look at into the cache; at most group_max mutations.
+  void prefetch_keys(std::span<const Mutation> group) noexcept;
+
   [[nodiscard]] std::uint64_t all_shards() const noexcept {
     return shard_count_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shard_count_) - 1;
   }

@@ -50,6 +50,14 @@ Status check_options(const Options& options) {
   if (options.durability != Durability::memory && options.journal == nullptr) {
     return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
   }
+  // The largest record must fit into the journal, which may not refuse once it is visible.
+  const std::size_t record = options.value_bytes_max + options.key_bytes_max + 1024;
+  if (options.journal != nullptr && record > options.journal->group_bytes_max()) {
+    return Error{ErrorCode::bad_option,
+                 "value_bytes_max = " + std::to_string(options.value_bytes_max) +
+                     " with its key is more than the journal takes at once, " +
+                     std::to_string(options.journal->group_bytes_max())};
+  }
   static_cast<void>(memory), static_cast<void>(key), static_cast<void>(value);
   static_cast<void>(shards);
   return Done{};
@@ -65,6 +73,7 @@ Engine::Impl::Impl(const Options& options, std::uint64_t incarnation)
 
 Engine::Impl::~Impl() {
   stop_background();
+  if (core_.journal() != nullptr) core_.journal()->engine_ends();
   wait_queue_.close();
 }
 
@@ -254,6 +263,26 @@ const Clock& Engine::clock() const noexcept {
 
 Status Engine::confirm(Durability level) {
   return impl_->confirm(level);
+}
+
+void Engine::confirm_async(Durability level, std::function<void(Status)> then) {
+  Journal* const journal = impl_->core().journal();
+  if (journal == nullptr) return then(Error{ErrorCode::bad_option, "no journal"});
+  journal->when(journal->newest(), level, std::move(then));
+}
+
+Confirmation Engine::confirmed(Durability level) noexcept {
+  return {*this, level};
+}
+
+bool Confirmation::await_suspend(std::coroutine_handle<> waiting) {
+  engine_.confirm_async(level_, [this, waiting](Status status) {
+    status_ = std::move(status);
+    // mo: acq_rel [engine.confirmation]: the second of the two sees what the first has done.
+    if (met_.exchange(true, std::memory_order_acq_rel)) waiting.resume();
+  });
+  // mo: acq_rel [engine.confirmation]
+  return !met_.exchange(true, std::memory_order_acq_rel);
 }
 
 void Engine::quiesce() {

@@ -60,6 +60,7 @@ class Engine::Impl {
   /// A live key of `db`, or none. Not uniform, but every key can come.
   [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
 
+  [[nodiscard]] Status restore(const Mutation& mutation);
   [[nodiscard]] Status restore_database(const Mutation& mutation);
   /// In `all`, a section over everything: ends the records of a database, as stored, with a smaller
   /// version. Returns how many were alive.

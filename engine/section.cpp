@@ -7,6 +7,13 @@
 
 namespace semel {
 
+namespace {
+
+/// What a mutation takes in a journal besides its key and value, at most.
+constexpr std::size_t mutation_overhead = 512;
+
+}  // namespace
+
 using engine::Core;
 
 Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
@@ -16,6 +23,12 @@ Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
   // than one read before the wait.
   now_ = engine.clock().now();
   accepts_ = core_.journal() == nullptr || core_.journal()->accepts_writes();
+  if (core_.journal() != nullptr) {
+    const Options& options = core_.options();
+    // Engine::open has made sure that one record fits.
+    group_bytes_max_ = core_.journal()->group_bytes_max() - options.value_bytes_max -
+                       options.key_bytes_max - mutation_overhead;
+  }
   core_.context().bump(engine::Count::sections);
 }
 
@@ -41,7 +54,11 @@ bool Section::Impl::covers(const KeyRef& key) const noexcept {
 }
 
 ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
-  if (!accepts_) return ErrorCode::refused;
+  if (!accepts()) return ErrorCode::refused;
+  if (core_.journal() != nullptr &&
+      group_bytes_ + bytes + records * mutation_overhead > group_bytes_max_) {
+    return ErrorCode::refused;
+  }
   using engine::Region;
   // Rounding to size classes adds at most a quarter; a record's header is at most 24 bytes. Each
   // size may need a span of its own, and each shard one to grow.
@@ -76,6 +93,8 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
 }
 
 void Section::Impl::add(const Mutation& mutation) {
+  group_bytes_ += mutation.key.size() + mutation.value.size() + mutation_overhead;
+  if (mutation.claim) group_bytes_ += mutation.claim->result.size();
   Owned& owned = group_.emplace_back(
       Owned{mutation, std::string{mutation.key}, std::string{mutation.value}, std::string{}});
   if (mutation.claim) {

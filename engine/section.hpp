@@ -37,7 +37,10 @@ class Section::Impl final : public engine::MutationSink {
   void note_change(const KeyRef& key);
 
   void add(const Mutation& mutation) override;
-  [[nodiscard]] bool accepts() const noexcept override { return accepts_; }
+  /// Also false when the group has no room for another record of any size.
+  [[nodiscard]] bool accepts() const noexcept override {
+    return accepts_ && group_bytes_ <= group_bytes_max_;
+  }
 
  private:
   struct Owned {
@@ -56,6 +59,8 @@ class Section::Impl final : public engine::MutationSink {
   Timestamp now_{};
   bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
   std::deque<Owned> group_;
+  std::size_t group_bytes_ = 0;
+  std::size_t group_bytes_max_ = 0;  // that leaves room for one more record
   std::vector<Changed> changed_;
 };
 

@@ -120,22 +120,37 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
 }
 
 Status Engine::restore(const Mutation& mutation) {
+  return restore({&mutation, 1});
+}
+
+Status Engine::restore(std::span<const Mutation> mutations) {
   Core& core = impl_->core();
-  core.raise_versions(mutation.version);
+  for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
+    const auto group = mutations.subspan(at, std::min(Core::group_max, mutations.size() - at));
+    if (group.size() > 1) core.prefetch_keys(group);
+    for (const Mutation& mutation : group) {
+      if (Status status = impl_->restore(mutation); !status) return status;
+    }
+  }
+  // A recovery may restore millions before the first advance(); their timers wait in the heap.
+  if (core.context().drain_due) core.drain_own_timers(core.context());
+  return Done{};
+}
+
+Status Engine::Impl::restore(const Mutation& mutation) {
+  core_.raise_versions(mutation.version);
   if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
-    return impl_->restore_database(mutation);
+    return restore_database(mutation);
   }
   if (mutation.db >= limits::db_count) {
     return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
   }
   // mo: relaxed: restores of one database come from one thread or do not depend on each other.
-  if (mutation.version < impl_->flushed_below[mutation.db].load(std::memory_order_relaxed)) {
+  if (mutation.version < flushed_below[mutation.db].load(std::memory_order_relaxed)) {
     return Done{};
   }
-  const Timestamp now = impl_->clock().now();
-  const ErrorCode error = core.restore(mutation, now, now + grave_ttl);
-  // A recovery may restore millions before the first advance(); their timers wait in the heap.
-  if (core.context().drain_due) core.drain_own_timers(core.context());
+  const Timestamp now = clock_.now();
+  const ErrorCode error = core_.restore(mutation, now, now + grave_ttl);
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};

@@ -61,7 +61,7 @@ Status Disk::remove(const std::string& path) {
 }
 
 std::size_t Disk::bytes_free(const std::string& path) {
-  struct statvfs info{};
+  struct statvfs info {};
   if (statvfs(path.c_str(), &info) != 0) return 0;
   return static_cast<std::size_t>(info.f_bavail) * info.f_frsize;
 }
@@ -80,6 +80,10 @@ rocksdb::Env* Disk::env() {
 Status make_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return Done{};
   return system_error(path);
+}
+
+Status make_new_directory(const std::string& path) {
+  return mkdir(path.c_str(), 0700) == 0 ? Status{Done{}} : system_error(path);
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {

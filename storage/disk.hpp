@@ -34,7 +34,8 @@ class Disk {
 };
 
 /// Plain helpers over the real file system. Errors: storage_failed, with path and cause.
-[[nodiscard]] Status make_directory(const std::string& path);
+[[nodiscard]] Status make_directory(const std::string& path);  ///< or it is there
+[[nodiscard]] Status make_new_directory(const std::string& path);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path);
 [[nodiscard]] Error system_error(const std::string& what);  ///< with errno's sentence
 

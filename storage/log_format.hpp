@@ -1,6 +1,6 @@
 // The log on disk. Little-endian; docs/disk-format.md has the tables.
 //
-//   log/%016x.log    a segment, named by its number, 1 and up. All of one size, a power of two.
+//   log/%016x.log    a segment, named by the place where it begins. Its size is a power of two.
 //   segment          header (4,096 bytes) | records, each at a multiple of 8 | zeros
 //   record           u64 head: u32 payload bytes, u8 type, u24 check | u64 seal | payload
 //
@@ -17,7 +17,9 @@
 
 #include <xxhash.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -55,9 +57,9 @@ struct SegmentHeader {
 };
 static_assert(sizeof(SegmentHeader) == 48);
 
-[[nodiscard]] inline std::string segment_name(std::uint64_t number) {
+[[nodiscard]] inline std::string segment_name(Place begin) {
   char name[32];
-  std::snprintf(name, sizeof name, "%016llx.log", static_cast<unsigned long long>(number));
+  std::snprintf(name, sizeof name, "%016llx.log", static_cast<unsigned long long>(begin));
   return name;
 }
 
@@ -89,11 +91,14 @@ static_assert(sizeof(SegmentHeader) == 48);
 [[nodiscard]] inline bool is_head(std::uint64_t salt, Place place, std::uint64_t head) noexcept {
   return head == head_of(salt, place, type_of(head), payload_of(head));
 }
+/// What a seal is about: of a filler, which may be long, its head alone.
+[[nodiscard]] inline Bytes sealed_part(std::uint64_t head, const char* payload) noexcept {
+  return type_of(head) == RecordType::filler ? Bytes{} : Bytes{payload, payload_of(head)};
+}
 /// Never 0.
 [[nodiscard]] inline std::uint64_t seal_of(std::uint64_t salt, std::uint64_t head,
                                            Bytes payload) noexcept {
-  const std::uint64_t seal =
-      XXH3_64bits_withSeed(payload.data(), payload.size(), salt ^ mix(head));
+  const std::uint64_t seal = XXH3_64bits_withSeed(payload.data(), payload.size(), salt ^ mix(head));
   return seal != 0 ? seal : 1;
 }
 

@@ -1,5 +1,6 @@
 #include "storage/mutation_codec.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -9,30 +10,59 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is copied, not swapped");
 
-enum Flag : std::uint8_t { flag_claim = 1, flag_due = 2 };
+// The head: type in the lowest two bits, then
+enum Head : std::uint8_t {
+  head_type = 3,
+  head_claim = 4,  // kind
+  head_due = 8,
+  head_keep = 16,
+  head_db = 32,
+  head_record = 64,  // a claim's record follows
+};
 enum ClaimFlag : std::uint8_t {
   claim_result_expired = 1,
   claim_poison = 2,
   claim_has_id = 4,
 };
+constexpr std::size_t time_bytes = 6;
+/// The largest time that fits, 8,900 years after 1970, stands for none.
+constexpr std::uint64_t time_none = (std::uint64_t{1} << 48) - 1;
+constexpr std::size_t claim_fixed_bytes = 4 + 4 + 8 * 6;
+
+[[nodiscard]] std::size_t varint_bytes(std::uint64_t value) noexcept {
+  return static_cast<std::size_t>(std::max(1, (64 - std::countl_zero(value) + 6) / 7));
+}
 
 class Writer {
  public:
-  explicit Writer(std::string& out) noexcept : out_(out) {}
+  explicit Writer(char* to) noexcept : to_(to) {}
   template <class T>
-  void number(T value) {
+  void number(T value) noexcept {
     static_assert(std::is_unsigned_v<T>);
-    char bytes[sizeof value];
-    std::memcpy(bytes, &value, sizeof value);
-    out_.append(bytes, sizeof value);
+    std::memcpy(to_, &value, sizeof value);
+    to_ += sizeof value;
+  }
+  void varint(std::uint64_t value) noexcept {
+    for (; value >= 128; value >>= 7) *to_++ = static_cast<char>(value | 128);
+    *to_++ = static_cast<char>(value);
+  }
+  void time(std::uint64_t line_ms) noexcept {
+    line_ms = std::min(line_ms, time_none);
+    std::memcpy(to_, &line_ms, time_bytes);
+    to_ += time_bytes;
+  }
+  void bytes(Bytes part) noexcept {
+    if (!part.empty()) std::memcpy(to_, part.data(), part.size());
+    to_ += part.size();
   }
   template <class Array>
-  void array(const Array& bytes) {
-    out_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  void array(const Array& part) noexcept {
+    bytes({reinterpret_cast<const char*>(part.data()), part.size()});
   }
+  [[nodiscard]] char* end() const noexcept { return to_; }
 
  private:
-  std::string& out_;
+  char* to_;
 };
 
 /// Reads and remembers whether there was enough to read.
@@ -45,6 +75,22 @@ class Reader {
     const Bytes part = take(sizeof value);
     if (part.size() == sizeof value) std::memcpy(&value, part.data(), sizeof value);
     return value;
+  }
+  [[nodiscard]] std::uint64_t varint() noexcept {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const auto byte = number<std::uint8_t>();
+      value |= std::uint64_t{byte & 127U} << shift;
+      if (byte < 128) return value;
+    }
+    good_ = false;
+    return 0;
+  }
+  [[nodiscard]] std::uint64_t time() noexcept {
+    std::uint64_t value = 0;
+    const Bytes part = take(time_bytes);
+    if (part.size() == time_bytes) std::memcpy(&value, part.data(), time_bytes);
+    return value == time_none ? TimeLine::no_end_ms : value;
   }
   template <class Array>
   void array(Array& to) noexcept {
@@ -61,6 +107,7 @@ class Reader {
     return part;
   }
   [[nodiscard]] Bytes rest() noexcept { return take(bytes_.size()); }
+  [[nodiscard]] std::size_t left() const noexcept { return bytes_.size(); }
   [[nodiscard]] bool good() const noexcept { return good_; }
 
  private:
@@ -68,8 +115,15 @@ class Reader {
   bool good_ = true;
 };
 
-void encode_claim(const ClaimRecord& claim, const TimeLine& line, Timestamp now, std::string& out) {
-  Writer writer{out};
+[[nodiscard]] std::size_t claim_bytes(const ClaimRecord& claim) noexcept {
+  std::size_t bytes = claim_fixed_bytes + claim.owner.size() + claim.result.size();
+  if (claim.claim_id) bytes += claim.claim_id->size();
+  if (claim.result_expired) bytes += claim.result_digest.size();
+  if (claim.fingerprint.algorithm != 0) bytes += claim.fingerprint.digest.size();
+  return bytes;
+}
+
+void encode_claim(const ClaimRecord& claim, const TimeLine& line, Timestamp now, Writer& writer) {
   unsigned flags = 0;
   if (claim.result_expired) flags |= claim_result_expired;
   if (claim.poison) flags |= claim_poison;
@@ -89,10 +143,10 @@ void encode_claim(const ClaimRecord& claim, const TimeLine& line, Timestamp now,
   if (claim.claim_id) writer.array(*claim.claim_id);
   if (claim.result_expired) writer.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) writer.array(claim.fingerprint.digest);
-  out.append(claim.owner).append(claim.result);
+  writer.bytes(claim.owner);
+  writer.bytes(claim.result);
 }
 
-/// True: the owner is remote, and its lease was moved on by `moved`.
 [[nodiscard]] bool decode_claim(Reader& reader, const TimeLine& line, Timestamp now,
                                 ClaimRecord& claim, Millis& moved) {
   const auto state = reader.number<std::uint8_t>();
@@ -127,62 +181,109 @@ void encode_claim(const ClaimRecord& claim, const TimeLine& line, Timestamp now,
   return reader.good();
 }
 
+[[nodiscard]] std::size_t body_bytes(const Mutation& mutation) noexcept {
+  std::size_t bytes = 8 + varint_bytes(mutation.key.size()) + mutation.key.size();
+  if (mutation.db != 0) bytes += 1;
+  if (mutation.due != no_end) bytes += time_bytes;
+  if (mutation.keep_until != mutation.due) bytes += time_bytes;
+  return bytes + (mutation.claim ? claim_bytes(*mutation.claim) : mutation.value.size());
+}
+
 }  // namespace
 
-void encode(const Mutation& mutation, const TimeLine& line, Timestamp now, std::string& out) {
-  const std::size_t start = out.size();
-  Writer writer{out};
-  unsigned flags = 0;
-  if (mutation.claim) flags |= flag_claim;
-  if (mutation.due != no_end) flags |= flag_due;
-  writer.number(std::uint32_t{0});  // filled in below
-  writer.number(static_cast<std::uint8_t>(mutation.type));
-  writer.number(static_cast<std::uint8_t>(mutation.kind));
-  writer.number(mutation.db);
-  writer.number(static_cast<std::uint8_t>(flags));
+std::size_t encoded_bytes(const Mutation& mutation) noexcept {
+  const std::size_t body = body_bytes(mutation);
+  return 1 + varint_bytes(body) + body;
+}
+
+char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char* to) noexcept {
+  Writer writer{to};
+  unsigned head = static_cast<unsigned>(mutation.type);
+  if (mutation.kind == Kind::claim) head |= head_claim;
+  if (mutation.due != no_end) head |= head_due;
+  if (mutation.keep_until != mutation.due) head |= head_keep;
+  if (mutation.db != 0) head |= head_db;
+  if (mutation.claim) head |= head_record;
+  writer.number(static_cast<std::uint8_t>(head));
+  writer.varint(body_bytes(mutation));
   writer.number(std::uint64_t{mutation.version});
-  if (flags & flag_due) writer.number(line.to_line(mutation.due));
-  writer.number(static_cast<std::uint32_t>(mutation.key.size()));
-  out.append(mutation.key);
+  if (mutation.db != 0) writer.number(mutation.db);
+  if (mutation.due != no_end) writer.time(line.to_line(mutation.due));
+  if (mutation.keep_until != mutation.due) writer.time(line.to_line(mutation.keep_until));
+  writer.varint(mutation.key.size());
+  writer.bytes(mutation.key);
   if (mutation.claim) {
-    encode_claim(*mutation.claim, line, now, out);
+    encode_claim(*mutation.claim, line, now, writer);
   } else {
-    out.append(mutation.value);
+    writer.bytes(mutation.value);
   }
-  const auto size = static_cast<std::uint32_t>(out.size() - start - sizeof(std::uint32_t));
-  std::memcpy(out.data() + start, &size, sizeof size);
+  return writer.end();
+}
+
+namespace {
+
+/// The head and what follows it, up to the key.
+struct Front {
+  std::uint8_t head = 0;
+  std::uint64_t version = 0;
+  std::uint8_t db = 0;
+  std::uint64_t due = TimeLine::no_end_ms;
+  std::uint64_t keep_until = TimeLine::no_end_ms;
+};
+
+/// Leaves in `body` what follows the front. False: damaged.
+[[nodiscard]] bool read_front(Reader& reader, Front& front, Bytes& body) noexcept {
+  front.head = reader.number<std::uint8_t>();
+  body = reader.take(reader.varint());
+  if (!reader.good() || (front.head & 128) != 0) return false;
+  Reader inside{body};
+  front.version = inside.number<std::uint64_t>();
+  if (front.head & head_db) front.db = inside.number<std::uint8_t>();
+  if (front.head & head_due) front.due = inside.time();
+  front.keep_until = front.head & head_keep ? inside.time() : front.due;
+  body = inside.rest();
+  return inside.good();
+}
+
+}  // namespace
+
+bool extent_of(Bytes bytes, MutationExtent& extent) noexcept {
+  Reader reader{bytes};
+  Front front;
+  Bytes body;
+  if (!read_front(reader, front, body)) return false;
+  extent.bytes = bytes.size() - reader.left();
+  extent.keep_until_ms = front.keep_until;
+  extent.version = front.version;
+  return true;
 }
 
 bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutation) {
-  Reader outer{bytes};
-  const auto size = outer.number<std::uint32_t>();
-  Reader reader{outer.take(size)};
-  if (!outer.good()) return false;
-  bytes = outer.rest();
-
-  mutation = {};
-  const auto type = reader.number<std::uint8_t>();
-  const auto kind = reader.number<std::uint8_t>();
-  mutation.db = reader.number<std::uint8_t>();
-  const auto flags = reader.number<std::uint8_t>();
-  mutation.version = reader.number<std::uint64_t>();
-  if (flags & flag_due) mutation.due = line.from_line(reader.number<std::uint64_t>());
-  mutation.key = reader.take(reader.number<std::uint32_t>());
-  if (type > static_cast<std::uint8_t>(Mutation::Type::db_map)) return false;
-  if (kind != static_cast<std::uint8_t>(Kind::string) &&
-      kind != static_cast<std::uint8_t>(Kind::claim)) {
-    return false;
-  }
-  mutation.type = static_cast<Mutation::Type>(type);
-  mutation.kind = static_cast<Kind>(kind);
-  if ((flags & flag_claim) == 0) {
-    mutation.value = reader.rest();
-    return reader.good();
+  Reader reader{bytes};
+  Front front;
+  Bytes body;
+  if (!read_front(reader, front, body)) return false;
+  bytes = reader.rest();
+  Reader inside{body};
+  mutation.type = static_cast<Mutation::Type>(front.head & head_type);
+  mutation.kind = front.head & head_claim ? Kind::claim : Kind::string;
+  mutation.db = front.db;
+  mutation.version = front.version;
+  mutation.due = line.from_line(front.due);
+  mutation.keep_until = line.from_line(front.keep_until);
+  mutation.key = inside.take(inside.varint());
+  mutation.value = {};
+  mutation.claim.reset();
+  if (!inside.good()) return false;
+  if ((front.head & head_record) == 0) {
+    mutation.value = inside.rest();
+    return true;
   }
   Millis moved{0};
-  if (!decode_claim(reader, line, now, mutation.claim.emplace(), moved)) return false;
+  if (!decode_claim(inside, line, now, mutation.claim.emplace(), moved)) return false;
+  // The record ends when its lease may have ended at the latest, as it did before.
   if (mutation.due != no_end) mutation.due += std::max(Millis{0}, moved);
-  return reader.good();
+  return true;
 }
 
 }  // namespace semel::storage

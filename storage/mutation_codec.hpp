@@ -1,7 +1,7 @@
-// A mutation as bytes on disk. Little-endian; docs/disk-format.md has the table.
+// A mutation as bytes, in the log and in blobs. Little-endian; docs/disk-format.md has the table.
 //
-//   u32 bytes that follow | u8 type | u8 kind | u8 db | u8 flags | u64 version
-//   | u64 due, if it has one | u32 key bytes | key | value, to the end, or a claim:
+//   u8 head | varint bytes that follow | u64 version | u8 db, if not 0 | u48 due, if it has one
+//   | u48 keep until, if another | varint key bytes | key | value, to the end, or a claim:
 //   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | u32 attempts | u64 epoch
 //   | u64 session | u64 lease bytes: end, full length | u64 result end | u64 unique end
 //   | claim id, result digest, fingerprint: 16 bytes each, if there | owner | result
@@ -10,19 +10,32 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <cstdint>
 
 #include "semel/journal.hpp"
 #include "storage/time_line.hpp"
 
 namespace semel::storage {
 
-/// Appends `mutation` to `out`. `now`: the engine's time, for the length of a lease.
-void encode(const Mutation& mutation, const TimeLine& line, Timestamp now, std::string& out);
+/// What encode() will write.
+[[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation) noexcept;
+
+/// Writes `mutation` to `to` and returns the end. `now`: the engine's time, for the length of a
+/// lease.
+char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char* to) noexcept;
 
 /// Takes one mutation from the front of `bytes`; what it holds points into them. `now`: the
 /// engine's time at which it is put back; a remote owner's lease starts again in full then. False:
 /// damaged.
 [[nodiscard]] bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutation);
+
+/// What draining must know of a mutation, without the rest.
+struct MutationExtent {
+  std::size_t bytes = 0;
+  std::uint64_t keep_until_ms = TimeLine::no_end_ms;  ///< on the time line
+  Version version = 0;
+};
+/// Of the mutation at the front of `bytes`. False: damaged.
+[[nodiscard]] bool extent_of(Bytes bytes, MutationExtent& extent) noexcept;
 
 }  // namespace semel::storage

@@ -1,31 +1,39 @@
-// The way back: one thread reads blobs, several put their mutations into the engine. The order does
-// not matter (docs/decisions/0002-order-of-versions.md), so nobody waits for anybody.
-#include <rocksdb/convenience.h>
-
+// The way back: one thread reads blobs and names segments of the log, several put their mutations
+// into the engine. The order does not matter (docs/decisions/0002-order-of-versions.md), so nobody
+// waits for anybody.
+#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <optional>
 #include <thread>
 
+#include "storage/mutation_codec.hpp"
 #include "storage/rocks_status.hpp"
 #include "storage/storage_impl.hpp"
-#include "storage/storage_keys.hpp"
 
 namespace semel {
 namespace {
 
-/// Blobs on their way from the reader to those who put them back; bounded in bytes, for a blob may
-/// be as large as the queue that was written at once. One is always let in.
-class BlobQueue {
+using storage::Place;
+
+/// What one of the threads does next: a blob, or the segment with this index.
+struct Job {
+  std::string blob;
+  std::size_t segment = 0;
+};
+
+/// Bounded in bytes, for a blob may be as large as the largest group. One is always let in.
+class JobQueue {
  public:
   /// False: somebody has failed, and no more are wanted.
-  [[nodiscard]] bool push(std::string blob) {
+  [[nodiscard]] bool push(Job job) {
     std::unique_lock lock{mutex_};
     room_.wait(lock,
-               [&] { return blobs_.empty() || bytes_ + blob.size() <= bytes_max || stopped_; });
+               [&] { return jobs_.empty() || bytes_ + job.blob.size() <= bytes_max || stopped_; });
     if (stopped_) return false;
-    bytes_ += blob.size();
-    blobs_.push_back(std::move(blob));
+    bytes_ += job.blob.size();
+    jobs_.push_back(std::move(job));
     filled_.notify_one();
     return true;
   }
@@ -37,49 +45,55 @@ class BlobQueue {
   void stop() {
     const std::lock_guard lock{mutex_};
     stopped_ = closed_ = true;
-    blobs_.clear();
+    jobs_.clear();
     filled_.notify_all();
     room_.notify_all();
   }
   /// False: there are no more.
-  [[nodiscard]] bool pop(std::string& blob) {
+  [[nodiscard]] bool pop(Job& job) {
     std::unique_lock lock{mutex_};
-    filled_.wait(lock, [&] { return !blobs_.empty() || closed_; });
-    if (blobs_.empty()) return false;
-    blob = std::move(blobs_.front());
-    blobs_.pop_front();
-    bytes_ -= blob.size();
+    filled_.wait(lock, [&] { return !jobs_.empty() || closed_; });
+    if (jobs_.empty()) return false;
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+    bytes_ -= job.blob.size();
     room_.notify_one();
     return true;
   }
 
  private:
-  static constexpr std::size_t bytes_max = std::size_t{64} << 20;
+  static constexpr std::size_t bytes_max = std::size_t{8} << 20;
   std::mutex mutex_;
   std::condition_variable filled_;
   std::condition_variable room_;
-  std::deque<std::string> blobs_;
+  std::deque<Job> jobs_;
   std::size_t bytes_ = 0;
   bool closed_ = false;
   bool stopped_ = false;
 };
 
-class Recovery {
+}  // namespace
+
+class Storage::Impl::Recovery {
  public:
-  Recovery(Engine& engine, const storage::TimeLine& line, std::uint64_t bytes_total,
+  Recovery(const Impl& storage, Engine& engine, Place floor, std::uint64_t bytes_total,
            const std::function<void(const RecoveryProgress&)>& progress)
-      : engine_(engine), line_(line), progress_(progress) {
+      : storage_(storage), engine_(engine), floor_(floor), progress_(progress) {
     told_.bytes_total = bytes_total;
   }
 
-  void run(BlobQueue& queue) {
-    std::string blob;
-    while (queue.pop(blob)) {
-      if (Status status = restore(blob); !status) {
+  void run(JobQueue& queue) {
+    Job job;
+    while (queue.pop(job)) {
+      RecoveryReport seen;
+      const Status status =
+          job.blob.empty() ? restore_segment(job.segment, seen) : restore(job.blob, "a blob", seen);
+      if (!status) {
         fail(status.error());
         queue.stop();
         return;
       }
+      tell(seen);
     }
   }
   void fail(const Error& error) {
@@ -89,29 +103,45 @@ class Recovery {
   [[nodiscard]] Result<RecoveryReport> result() {
     const std::lock_guard lock{mutex_};
     if (error_) return *error_;
+    // A group some of whose parts are missing was never acknowledged: nothing of it counts.
+    report_.unfinished += parts_.unfinished();
     return report_;
   }
 
  private:
-  [[nodiscard]] Status restore(const std::string& blob) {
-    Bytes mutations;
-    if (!storage::unseal(blob, mutations)) {
-      return Error{ErrorCode::storage_damaged, "a blob of " + std::to_string(blob.size()) +
-                                                   " bytes does not have its checksum"};
-    }
+  [[nodiscard]] Status restore_segment(std::size_t index, RecoveryReport& seen) {
+    const OldSegment& segment = storage_.old_segments_[index];
+    Status status = Done{};
+    SEMEL_TRY(report,
+              storage_.scan_old(segment, [&](Place place, storage::RecordType type, Bytes payload) {
+                if (!status || place < floor_) return;
+                if (type != storage::RecordType::part) {
+                  status = restore(payload, segment.path, seen);
+                } else if (const auto group = parts_.add(payload)) {
+                  status = restore(*group, segment.path, seen);
+                }
+              }));
+    seen.unfinished += report.unfinished;
+    seen.bytes_skipped += report.bytes_skipped;
+    return status;
+  }
+
+  /// Sixteen at a time, so that their cache misses are waited for together.
+  [[nodiscard]] Status restore(Bytes mutations, const std::string& from, RecoveryReport& seen) {
     const Timestamp now = engine_.clock().now();
-    RecoveryReport seen;
-    seen.bytes = blob.size();
+    std::array<Mutation, 16> group;
+    seen.bytes += mutations.size();
     while (!mutations.empty()) {
-      Mutation mutation;
-      if (!storage::decode(mutations, line_, now, mutation)) {
-        return Error{ErrorCode::storage_damaged, "a mutation cannot be read"};
+      std::size_t count = 0;
+      while (count < group.size() && !mutations.empty()) {
+        if (!storage::decode(mutations, storage_.line_, now, group[count])) {
+          return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
+        }
+        if (group[count++].due <= now) ++seen.ended;
       }
-      ++seen.mutations;
-      if (mutation.due <= now) ++seen.ended;
-      if (Status status = engine_.restore(mutation); !status) return status;
+      seen.mutations += count;
+      if (Status status = engine_.restore({group.data(), count}); !status) return status;
     }
-    tell(seen);
     return Done{};
   }
 
@@ -120,49 +150,91 @@ class Recovery {
     report_.mutations += seen.mutations;
     report_.ended += seen.ended;
     report_.bytes += seen.bytes;
+    report_.unfinished += seen.unfinished;
+    report_.bytes_skipped += seen.bytes_skipped;
+    if (!progress_) return;
     told_.bytes = report_.bytes;
     told_.mutations = report_.mutations;
-    if (progress_) progress_(told_);
+    told_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (told_.seconds > 0 && told_.bytes > 0) {
+      told_.rate = static_cast<double>(told_.mutations) / told_.seconds;
+      const std::uint64_t left =
+          told_.bytes_total > told_.bytes ? told_.bytes_total - told_.bytes : 0;
+      told_.eta = told_.seconds * static_cast<double>(left) / static_cast<double>(told_.bytes);
+    }
+    progress_(told_);
   }
 
+  const Impl& storage_;
   Engine& engine_;
-  const storage::TimeLine& line_;
+  const Place floor_;
   const std::function<void(const RecoveryProgress&)>& progress_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  storage::PartCollector parts_;
   std::mutex mutex_;  // of what follows
   RecoveryReport report_;
   RecoveryProgress told_;
   std::optional<Error> error_;
 };
 
-}  // namespace
-
 Result<RecoveryReport> Storage::Impl::recover(
     Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
-  std::uint64_t total = 0;
-  static_cast<void>(database_->GetIntProperty(  // an estimate, for people
-      journal_, rocksdb::DB::Properties::kEstimateLiveDataSize, &total));
-  Recovery recovery{engine, line_, total, progress};
-  BlobQueue queue;
+  std::unique_lock lock{archive_mutex_};
+  std::uint64_t total = archive_->bytes();
+  for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
+  Recovery recovery{*this, engine, archive_->description().floor, total, progress};
+  JobQueue queue;
   std::vector<std::thread> workers;
   for (unsigned i = 0; i < options_.recovery_threads; ++i) {
     workers.emplace_back([&] { recovery.run(queue); });
+  }
+  for (std::size_t i = 0; i < old_segments_.size(); ++i) {
+    if (!queue.push({{}, i})) break;
   }
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;
   options.readahead_size = std::size_t{4} << 20;
-  std::unique_ptr<rocksdb::Iterator> blob{database_->NewIterator(options, journal_)};
+  const std::unique_ptr<rocksdb::Iterator> blob{
+      archive_->database().NewIterator(options, archive_->journal())};
   // What ended before now starts in an earlier span and need not be read.
-  const std::string first =
-      storage::blob_key(storage::span_of(clock_.now(), line_, options_.span), 0);
-  for (blob->Seek(first); blob->Valid(); blob->Next()) {
-    if (!queue.push(blob->value().ToString())) break;
+  const storage::BlobKey first{storage::running_span(line_now(), options_.span), 0, 0};
+  for (blob->Seek(first.bytes()); blob->Valid(); blob->Next()) {
+    storage::BlobKey key;
+    if (!storage::BlobKey::read(blob->key().ToStringView(), key)) {
+      recovery.fail({ErrorCode::storage_damaged, options_.directory + "/rocksdb: a key is wrong"});
+      break;
+    }
+    if (key.place < archive_->description().floor || blob->value().empty()) continue;
+    if (!queue.push({blob->value().ToString(), 0})) break;
   }
   queue.close();
   for (std::thread& worker : workers) worker.join();
-  if (!blob->status().ok()) recovery.fail(storage::error_of(blob->status(), "journal"));
+  if (!blob->status().ok()) {
+    recovery.fail(storage::error_of(blob->status(), options_.directory + "/rocksdb"));
+  }
+  lock.unlock();
   if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());
-  return recovery.result();
+  Result<RecoveryReport> result = recovery.result();
+  if (!result) return result;
+  {
+    const std::lock_guard attach{engine_mutex_};
+    engine_ = &engine;
+    rewrite_ends_.store(false, std::memory_order_relaxed);  // mo: relaxed: a wish to hurry
+  }
+  recovered_.store(true, std::memory_order_release);  // mo: release, with the signal
+  crossed_.raise();
+  return result;
+}
+
+Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
+                                                    const storage::VisitRecord& visit) const {
+  SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
+  storage::ScanReport report =
+      storage::scan(file.bytes(), file.header(), file.path(), rules(), false, visit);
+  if (!report.damage.empty()) return report.damage.front().error();
+  return report;
 }
 
 /// The lease of a remote owner has started again, so its record ends later than its span on disk.
@@ -174,30 +246,6 @@ Status Storage::Impl::keep_remote_leases(Engine& engine) {
     if (!mutation.claim || mutation.claim->state != ClaimState::held) return;
     if (mutation.claim->session == 0) static_cast<void>(append({&mutation, 1}));
   });
-}
-
-rocksdb::Status Storage::Impl::forget_ended(storage::SpanNumber running) {
-  const std::string first = storage::blob_key(0, 0);
-  const std::string last = storage::blob_key(running, 0);
-  const rocksdb::Slice begin{first};
-  const rocksdb::Slice end{last};
-  // Whole files go at once; what shares one goes when that is compacted.
-  const rocksdb::Status status =
-      rocksdb::DeleteFilesInRange(database_.get(), journal_, &begin, &end);
-  return status.ok() ? database_->DeleteRange({}, journal_, begin, end) : status;
-}
-
-Status Storage::Impl::drop_ended() {
-  const storage::SpanNumber running = storage::span_of(clock_.now(), line_, options_.span);
-  rocksdb::Status status = forget_ended(running);
-  const std::string first = storage::blob_key(0, 0);
-  const std::string last = storage::blob_key(running, 0);
-  const rocksdb::Slice begin{first};
-  const rocksdb::Slice end{last};
-  rocksdb::CompactRangeOptions options;
-  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kIfHaveCompactionFilter;
-  if (status.ok()) status = database_->CompactRange(options, journal_, &begin, &end);
-  return status.ok() ? Status{Done{}} : storage::error_of(status, "journal");
 }
 
 }  // namespace semel

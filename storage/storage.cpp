@@ -1,15 +1,8 @@
-// The write path: callers fill a group, one thread writes it, everybody who waits for it is told.
-#include <rocksdb/write_batch.h>
+#include <algorithm>
 
-#include <utility>
-
-#include "storage/rocks_status.hpp"
 #include "storage/storage_impl.hpp"
-#include "storage/storage_keys.hpp"
 
 namespace semel {
-
-using storage::GroupBuffer;
 
 Storage::Storage(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Storage::~Storage() = default;
@@ -34,180 +27,146 @@ Ticket Storage::append(std::span<const Mutation> group) {
 Status Storage::wait(Ticket ticket, Durability level) {
   return impl_->wait(ticket, level);
 }
+void Storage::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+  impl_->when(ticket, level, std::move(then));
+}
 Ticket Storage::newest() const {
   return impl_->newest();
 }
 bool Storage::accepts_writes() const noexcept {
   return impl_->accepts_writes();
 }
+std::size_t Storage::group_bytes_max() const noexcept {
+  return impl_->group_bytes_max();
+}
+void Storage::engine_ends() noexcept {
+  impl_->engine_ends();
+}
+Status Storage::drain() {
+  return impl_->drain();
+}
 Status Storage::drop_ended() {
   return impl_->drop_ended();
+}
+Status Storage::rewrite(Engine& engine) {
+  return impl_->rewrite(engine);
+}
+Status Storage::backup(const std::string& directory) {
+  return impl_->backup(directory);
 }
 StorageStats Storage::stats() const {
   return impl_->stats();
 }
 
 Storage::Impl::~Impl() {
-  {
-    const std::lock_guard lock{queue_mutex_};
-    stop_ = true;
-  }
-  work_.notify_one();
-  if (writer_.joinable()) writer_.join();
-  for (rocksdb::ColumnFamilyHandle* family : families_) {
-    static_cast<void>(database_->DestroyColumnFamilyHandle(family));  // cannot fail for an open one
-  }
+  stop_.store(true, std::memory_order_release);  // mo: release, with the signals
+  if (log_ != nullptr) log_->stop();
+  sync_wanted_.raise();
+  crossed_.raise();
+  if (drainer_.joinable()) drainer_.join();
+  if (syncer_.joinable()) syncer_.join();
+  if (rewriter_.joinable()) rewriter_.join();
+  if (log_ != nullptr) log_->remove_unused();
 }
 
 Ticket Storage::Impl::append(std::span<const Mutation> group) {
-  const Timestamp now = clock_.now();
-  bool first = false;
-  Ticket ticket = 0;
-  {
-    const std::lock_guard lock{queue_mutex_};
-    first = open_group_.empty();
-    for (const Mutation& mutation : group) {
-      open_group_.add(mutation, line_, options_.span, now);
-      // mo: relaxed: written under queue_mutex_; the writer reads it after taking that.
-      if (mutation.version > largest_version_.load(std::memory_order_relaxed)) {
-        largest_version_.store(mutation.version, std::memory_order_relaxed);  // mo: as above
-      }
-    }
-    ticket = open_ticket_;
-    if (open_group_.bytes() > options_.queue_bytes) {
-      accepts_.store(false, std::memory_order_release);  // mo: release [storage.accepts]
-    }
-  }
-  if (first) work_.notify_one();
-  return ticket;
-}
-
-Ticket Storage::Impl::newest() const {
-  const std::lock_guard lock{queue_mutex_};
-  return open_group_.empty() ? open_ticket_ - 1 : open_ticket_;
+  return log_->append(group, line_, clock_.now());
 }
 
 Status Storage::Impl::wait(Ticket ticket, Durability level) {
   if (level == Durability::memory) return Done{};
   if (level == Durability::quorum) return Error{ErrorCode::refused, "this storage has no replicas"};
-  std::atomic<Ticket>& reached = level == Durability::logged ? written_ : synced_;
-  // mo: acquire [storage.synced]
-  if (level == Durability::synced && reached.load(std::memory_order_acquire) < ticket) {
-    const std::lock_guard lock{queue_mutex_};
-    sync_wanted_ = true;
-    work_.notify_one();
-  }
-  // mo: acquire [storage.written] [storage.synced]
-  const auto is_there = [&] { return reached.load(std::memory_order_acquire) >= ticket; };
-  if (is_there()) return Done{};
-  std::unique_lock lock{done_mutex_};
-  // mo: relaxed: set under done_mutex_.
-  done_.wait(lock, [&] { return is_there() || failed_.load(std::memory_order_relaxed); });
-  if (is_there()) return Done{};
-  return Error{ErrorCode::outcome_unknown, trouble_};
-}
-
-void Storage::Impl::run_writer() {
-  std::unique_lock lock{queue_mutex_};
-  while (write_next(lock)) {
-  }
-}
-
-/// Writes the group that is open, or syncs what is due. False: this was the last.
-bool Storage::Impl::write_next(std::unique_lock<std::mutex>& lock) {
-  // mo: relaxed: this thread wrote them.
-  const auto unsynced = [&] {
-    return written_.load(std::memory_order_relaxed) != synced_.load(std::memory_order_relaxed);
+  const auto start = std::chrono::steady_clock::now();
+  const auto left = [&] {
+    return options_.confirm_within -
+           std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - start);
   };
-  work_.wait_for(lock, options_.sync_every,
-                 [&] { return stop_ || !open_group_.empty() || (sync_wanted_ && unsynced()); });
-  // mo: relaxed: only this thread sets it.
-  if (failed_.load(std::memory_order_relaxed)) {
-    work_.wait(lock, [&] { return stop_; });
-    return false;
-  }
-  const bool last = stop_ && open_group_.empty();
-  const bool due = clock_.now() >= next_sync_;
-  const bool sync = sync_wanted_ || stop_ || (due && (unsynced() || !open_group_.empty()));
-  sync_wanted_ = false;
-  GroupBuffer group = std::exchange(open_group_, {});
-  const Ticket ticket = group.empty() ? open_ticket_ - 1 : open_ticket_++;
-  accepts_.store(true, std::memory_order_release);  // mo: release [storage.accepts]
-  stats_.groups += group.empty() ? 0 : 1;
-  stats_.syncs += sync ? 1 : 0;
-  stats_.mutations += group.mutations();
-  stats_.bytes += group.bytes();
-  lock.unlock();
-
-  rocksdb::Status status;
-  if (!group.empty()) {
-    status = commit(group, ticket, sync);
-  } else if (sync && unsynced()) {
-    status = database_->SyncWAL();
-  }
-  if (status.ok()) {
-    if (sync) next_sync_ = clock_.now() + options_.sync_every;
+  // Callers that write faster than the disk wait here, where they hold nothing, and not to be
+  // refused later. If draining is in trouble that would not help.
+  while (log_->is_crowded() && left() > Millis{0}) {
+    const std::uint32_t seen = rounds_.seen();
     {
-      const std::lock_guard done{done_mutex_};            // nobody is between looking and sleeping
-      written_.store(ticket, std::memory_order_release);  // mo: release [storage.written]
-      if (sync) synced_.store(ticket, std::memory_order_release);  // mo: release [storage.synced]
+      const std::lock_guard lock{mutex_};
+      if (!trouble_.empty() || !failure_.empty()) break;
     }
-    done_.notify_all();
-    // After the answers: dropping files takes its time.
-    const storage::SpanNumber running = storage::span_of(clock_.now(), line_, options_.span);
-    if (running != std::exchange(running_span_, running)) status = forget_ended(running);
+    rounds_.wait(seen, std::min(left(), Millis{20}));
   }
-  if (!status.ok()) fail(status);
-  lock.lock();
-  return !last;
+  // mo: acquire [storage.failed]
+  if (failed_.load(std::memory_order_acquire) || ticket == 0) {
+    const std::lock_guard lock{mutex_};
+    return Error{ErrorCode::outcome_unknown, failure_};
+  }
+  if (level == Durability::logged) return Done{};
+  for (bool asked = false;; asked = true) {
+    const std::uint32_t seen = rounds_.seen();
+    // mo: acquire [storage.synced]
+    if (synced_.load(std::memory_order_acquire) >= ticket) return Done{};
+    // mo: acquire [storage.failed]
+    if (failed_.load(std::memory_order_acquire)) {
+      const std::lock_guard lock{mutex_};
+      return Error{ErrorCode::outcome_unknown, failure_};
+    }
+    const Millis rest = left();
+    if (rest <= Millis{0}) {
+      return Error{ErrorCode::outcome_unknown, "the disk took longer than confirm_within = " +
+                                                   std::to_string(options_.confirm_within.count()) +
+                                                   " ms"};
+    }
+    if (!asked) want(ticket);
+    rounds_.wait(seen, rest);
+  }
 }
 
-rocksdb::Status Storage::Impl::commit(const GroupBuffer& group, Ticket ticket, bool sync) {
-  rocksdb::WriteBatch batch;
-  for (const auto& [span, mutations] : group.parts()) {
-    const std::string name = storage::blob_key(span, ticket);
-    const std::string seal = storage::seal_of(mutations);
-    const rocksdb::Slice key{name};
-    const rocksdb::Slice value[] = {seal, mutations};
-    const rocksdb::Status put = batch.Put(journal_, {&key, 1}, {value, 2});
-    if (!put.ok()) return put;
+void Storage::Impl::want(Ticket ticket) {
+  // mo: seq_cst [storage.wanted], here and below: our wish is seen, or the round is.
+  storage::Place before = wanted_.load(std::memory_order_seq_cst);
+  while (before < ticket &&
+         !wanted_.compare_exchange_weak(before, ticket, std::memory_order_seq_cst)) {
   }
-  // mo: relaxed: see append(); the group was taken under queue_mutex_.
-  add_meta(batch, ticket, largest_version_.load(std::memory_order_relaxed));
-  rocksdb::WriteOptions options;
-  options.sync = sync;
-  return database_->Write(options, &batch);
+  // Somebody whose wish is not answered yet has woken the syncing thread already.
+  if (before <= synced_.load(std::memory_order_seq_cst)) sync_wanted_.raise();
 }
 
-void Storage::Impl::fail(const rocksdb::Status& status) {
-  // After a failed write or sync nobody knows what the disk holds, and asking again would be told
-  // that all is well. Reads go on; nothing is acknowledged any more until the storage is opened
-  // anew.
-  accepts_.store(false, std::memory_order_release);  // mo: release [storage.accepts]
+void Storage::Impl::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+  // mo: acquire [storage.synced] [storage.failed]
+  if (level != Durability::synced || synced_.load(std::memory_order_acquire) >= ticket ||
+      failed_.load(std::memory_order_acquire)) {
+    return then(wait(ticket, level));
+  }
   {
-    const std::lock_guard done{done_mutex_};
-    trouble_ = status.ToString();
-    failed_.store(true, std::memory_order_release);  // mo: release [storage.accepts]
+    const std::lock_guard lock{mutex_};
+    // Whoever answers takes the mutex after the round, and fail() after the failure.
+    // mo: acquire [storage.synced] [storage.failed]
+    if (synced_.load(std::memory_order_acquire) < ticket &&
+        !failed_.load(std::memory_order_acquire) && waiting_.size() < limits::callbacks_max) {
+      waiting_.push_back({ticket, std::move(then)});
+      then = nullptr;
+    }
   }
-  done_.notify_all();
+  if (then != nullptr) return then(wait(ticket, level));
+  want(ticket);
 }
 
 StorageStats Storage::Impl::stats() const {
   StorageStats stats;
-  {
-    const std::lock_guard lock{queue_mutex_};
-    stats = stats_;
-    stats.bytes_queued = open_group_.bytes();
-  }
-  {
-    const std::lock_guard done{done_mutex_};
-    stats.trouble = trouble_;
-  }
+  const storage::Place tail = log_->tail();
+  stats.bytes = tail - log_begin_;
+  // mo: relaxed: a recent figure.
+  const storage::Place synced = synced_.load(std::memory_order_relaxed);
+  stats.bytes_unsynced = tail > synced ? tail - synced : 0;
+  stats.bytes_log = log_->room() - log_->oldest() * log_->segment_bytes();
   stats.accepting = accepts_writes();
-  std::uint64_t bytes = 0;
-  if (database_->GetIntProperty(journal_, rocksdb::DB::Properties::kTotalSstFilesSize, &bytes)) {
-    stats.bytes_disk = bytes;
+  stats.failed = failed_.load(std::memory_order_relaxed);  // mo: relaxed: a recent figure
+  {
+    const std::lock_guard lock{mutex_};
+    stats.trouble = failure_.empty() ? trouble_ : failure_;
+    stats.syncs = syncs_;
+    stats.mutations_drained = mutations_drained_;
+    stats.mutations_ended = mutations_ended_;
+    stats.rewrites = rewrites_;
   }
+  if (!stats.accepting && stats.trouble.empty()) stats.trouble = "the log is full";
+  stats.bytes_files = archive_->bytes();
   return stats;
 }
 

@@ -1,13 +1,15 @@
-// What a Storage is made of.
+// What a Storage is made of: a log that callers write, a thread that syncs it, a thread that drains
+// it into the archive, and a mark that says how far all of them are.
 //
 // Concurrency
-//   queue_mutex_        the open group and its ticket. Held for one encoding.
-//   [storage.written]   release stores of the writer thread, acquire loads of those who wait: what
-//   [storage.synced]    they are told has reached the system, or the disk.
-//   [storage.accepts]   release store of the writer on trouble, acquire load before each change.
+//   [storage.synced]   release store of the syncing thread, acquire loads of those who wait.
+//   [storage.wanted]   the place that somebody wants synced; with synced_ one of two words of which
+//                      each side writes one and then reads the other (both seq_cst), so that the
+//                      syncing thread cannot fall asleep over a wish.
+//   [storage.failed]   release store on trouble, acquire load before each change and wait.
+//   archive_mutex_     one change of the files at a time: draining, rewriting, backup.
+//   engine_mutex_      the engine does not end while its records are written anew.
 #pragma once
-
-#include <rocksdb/db.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -18,73 +20,164 @@
 #include <vector>
 
 #include "semel/storage.hpp"
-#include "storage/group_buffer.hpp"
+#include "storage/archive.hpp"
+#include "storage/disk.hpp"
+#include "storage/log.hpp"
+#include "storage/log_scan.hpp"
+#include "storage/mark.hpp"
+#include "storage/signal.hpp"
 
 namespace semel {
 
 class Storage::Impl {
  public:
-  Impl(const StorageOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
+  Impl(const StorageOptions& options, const Clock& clock)
+      : options_(options),
+        clock_(clock),
+        disk_(options.disk != nullptr ? *options.disk : own_disk_) {}
   ~Impl();
 
-  [[nodiscard]] Status open();
+  [[nodiscard]] Status open(std::vector<rocksdb::ColumnFamilyDescriptor> families = {});
   [[nodiscard]] Version first_version() const noexcept { return first_version_; }
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress);
 
   [[nodiscard]] Ticket append(std::span<const Mutation> group);
   [[nodiscard]] Status wait(Ticket ticket, Durability level);
-  [[nodiscard]] Ticket newest() const;
+  void when(Ticket ticket, Durability level, std::function<void(Status)> then);
+  [[nodiscard]] Ticket newest() const noexcept { return log_->tail(); }
   [[nodiscard]] bool accepts_writes() const noexcept {
-    return accepts_.load(std::memory_order_acquire);  // mo: acquire [storage.accepts]
+    // mo: acquire [storage.failed]
+    return !failed_.load(std::memory_order_acquire) && log_->accepts();
   }
+  [[nodiscard]] std::size_t group_bytes_max() const noexcept { return log_->group_bytes_max(); }
+  void engine_ends() noexcept;
+  [[nodiscard]] Status drain();
   [[nodiscard]] Status drop_ended();
+  [[nodiscard]] Status rewrite(Engine& engine);
+  [[nodiscard]] Status backup(const std::string& directory);
   [[nodiscard]] StorageStats stats() const;
+  [[nodiscard]] storage::Archive& archive() noexcept { return *archive_; }
+  [[nodiscard]] const storage::TimeLine& line() const noexcept { return line_; }
+  [[nodiscard]] Timestamp now() const noexcept { return clock_.now(); }
 
  private:
-  [[nodiscard]] Status open_database();
-  [[nodiscard]] Status read_meta();
-  [[nodiscard]] Status write_first_meta();
+  /// A segment that an earlier process wrote.
+  struct OldSegment {
+    std::string path;
+    storage::Place begin = 0;
+    storage::Place end = 0;
+  };
+
+  /// Mutations out of the log, by span.
+  struct Harvest {
+    storage::Place from = 0;       // what lies before it is there already
+    storage::PartCollector parts;  // of groups that begin in a segment that is still there
+    storage::BlobSet blobs;
+    Version largest = 0;
+    std::uint64_t mutations = 0;
+    std::uint64_t ended = 0;
+    bool damaged = false;
+  };
+
+  // Opening (storage_open.cpp)
+  [[nodiscard]] Status check_options() const;
+  [[nodiscard]] Result<storage::Mark::Found> open_mark();
+  [[nodiscard]] Status check_mark(storage::Mark::Found found, storage::Place drained) const;
+  [[nodiscard]] Status find_segments(storage::Place drained);
+  [[nodiscard]] Status start(storage::Place drained);
+  [[nodiscard]] Status start_threads();
+
+  // The syncing thread (storage_sync.cpp)
+  void run_syncer();
+  [[nodiscard]] bool sync_round(bool of_interval);
+  void want(Ticket ticket);
+  void answer(storage::Place synced);
+  void write_mark() noexcept;
+  void fail(const Error& error);
+
+  // The draining thread (storage_drain.cpp)
+  void run_drainer();
+  [[nodiscard]] Status prepare_segments();
+  [[nodiscard]] Status drain_some(bool all);
+  [[nodiscard]] Status drain_old();
+  [[nodiscard]] Status drain_complete(std::uint64_t end);
+  void harvest_record(Harvest& harvest, storage::Place place, storage::RecordType type,
+                      Bytes payload);
+  [[nodiscard]] Status put_away(const Harvest& harvest, storage::Place drained);
+  [[nodiscard]] Status put_away_locked(const Harvest& harvest, storage::Place drained);
+  [[nodiscard]] Status forget_ended();
+  /// Under archive_mutex_.
+  [[nodiscard]] Result<storage::ScanReport> scan_old(const OldSegment& segment,
+                                                     const storage::VisitRecord& visit) const;
+  void rewrite_if_worth_it();
+  void note_trouble(const Status& status);
+
+  /// Versions an opened storage may hand out before it must write down that it goes on. A crash
+  /// wastes what is left: 2^36 of 2^59.
+  static constexpr Version version_reserve = Version{1} << 36;
+
+  class Recovery;
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
-  void run_writer();
-  [[nodiscard]] bool write_next(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] rocksdb::Status commit(const storage::GroupBuffer& group, Ticket ticket, bool sync);
-  void add_meta(rocksdb::WriteBatch& batch, Ticket ticket, Version largest);
-  [[nodiscard]] rocksdb::Status forget_ended(storage::SpanNumber running);
-  void fail(const rocksdb::Status& status);
-  [[nodiscard]] std::int64_t now_ms() const noexcept {
-    return clock_.now().time_since_epoch().count();
-  }
+  [[nodiscard]] storage::ScanRules rules() const noexcept;
+  [[nodiscard]] std::uint64_t line_now() const noexcept { return line_.to_line(clock_.now()); }
 
   const StorageOptions options_;
   const Clock& clock_;
-  std::unique_ptr<rocksdb::DB> database_;
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;
-  rocksdb::ColumnFamilyHandle* journal_ = nullptr;
+  storage::Disk own_disk_;
+  storage::Disk& disk_;
+  std::unique_ptr<storage::Mark> mark_;
+  std::unique_ptr<storage::Archive> archive_;
   storage::TimeLine line_{0};
   std::string boot_id_;
+  std::uint64_t storage_id_ = 0;
+  storage::MarkContent last_mark_;  // of the earlier process
+  bool same_boot_ = false;
+  std::vector<OldSegment> old_segments_;  // until they are drained; under archive_mutex_
+  std::atomic<bool> old_left_{false};     // release by the drainer, acquire by the others
+  std::atomic<storage::Place> floor_{0};  // nothing before it counts; grows in rewrite()
   Version first_version_ = 1;
-  std::atomic<Version> largest_version_{0};
-  Version version_ceiling_ = 0;  // of the writer thread, after open
 
-  mutable std::mutex queue_mutex_;
-  std::condition_variable work_;     // for the writer
-  storage::GroupBuffer open_group_;  // under queue_mutex_
-  Ticket open_ticket_ = 1;           // of the open group, under queue_mutex_
-  bool sync_wanted_ = false;         // under queue_mutex_
-  bool stop_ = false;                // under queue_mutex_
-  StorageStats stats_;               // under queue_mutex_
+  storage::Signal crossed_;  // for the draining thread
+  std::unique_ptr<storage::Log> log_;
+  storage::Place log_begin_ = 0;
 
-  std::atomic<Ticket> written_{0};   // [storage.written]
-  std::atomic<Ticket> synced_{0};    // [storage.synced]
-  std::atomic<bool> accepts_{true};  // [storage.accepts]
-  mutable std::mutex done_mutex_;
-  std::condition_variable done_;     // for those who wait
-  std::string trouble_;              // under done_mutex_
-  std::atomic<bool> failed_{false};  // nothing more will be written or synced
-  Timestamp next_sync_{};            // of the writer thread, as the next
-  storage::SpanNumber running_span_ = 0;
-  std::thread writer_;
+  storage::Signal sync_wanted_;                   // for the syncing thread
+  storage::Signal rounds_;                        // for those who wait
+  std::atomic<storage::Place> wanted_{0};         // [storage.wanted]
+  std::atomic<storage::Place> synced_{0};         // [storage.synced] [storage.wanted]
+  std::atomic<storage::Place> drained_{0};        // release by the drainer, for the mark
+  std::atomic<std::uint64_t> rocks_sequence_{0};  // the same
+  std::atomic<bool> failed_{false};               // [storage.failed]
+  std::atomic<bool> stop_{false};                 // with sync_wanted_ and crossed_
+  std::atomic<bool> drain_all_{false};            // with crossed_
+  std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
+  storage::MarkContent mark_content_;             // of the syncing thread
+
+  struct Waiting {
+    Ticket ticket;
+    std::function<void(Status)> then;
+  };
+  mutable std::mutex mutex_;      // of what follows
+  std::vector<Waiting> waiting_;  // for a sync
+  std::string failure_;           // why nothing more is synced
+  std::string trouble_;           // why nothing more is drained, until it is
+  std::uint64_t syncs_ = 0;
+  std::uint64_t mutations_drained_ = 0;
+  std::uint64_t mutations_ended_ = 0;
+  std::uint64_t rewrites_ = 0;
+
+  mutable std::mutex archive_mutex_;
+  std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread
+  storage::SpanNumber running_span_ = 0;  // of the draining thread
+  std::mutex engine_mutex_;
+  Engine* engine_ = nullptr;  // under engine_mutex_
+  std::thread rewriter_;      // of the draining thread
+  std::atomic<bool> rewriting_{false};
+  std::atomic<bool> rewrite_ends_{false};
+
+  std::thread syncer_;
+  std::thread drainer_;
 };
 
 }  // namespace semel

@@ -1,24 +1,22 @@
-// The names of things in the database, and how a blob is closed.
+// The names of things in the database.
 //
-//   column family "default"  "format", "anchor", "versions": storage_meta.hpp
-//   column family "journal"  big-endian u64 span | big-endian u64 ticket -> blob
-//   blob                     u64 XXH3-64 of what follows | mutations (mutation_codec.hpp)
+//   column family "default"  the description: archive.hpp
+//   column family "journal"  big-endian u64 span | u64 place | u32 number -> blob
+//   blob                     mutations (mutation_codec.hpp), some 64 KiB of them
+//   span 0                   no blob: place is that up to which the log was drained
 #pragma once
 
-#include <xxhash.h>
-
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 
-#include "semel/journal.hpp"
-#include "storage/group_buffer.hpp"
+#include "storage/log_format.hpp"
+#include "storage/spans.hpp"
 
 namespace semel::storage {
 
 inline constexpr const char* journal_family = "journal";
-inline constexpr std::size_t blob_key_bytes = 16;
 
 inline void put_big_endian(std::uint64_t value, char* to) noexcept {
   value = __builtin_bswap64(value);
@@ -30,28 +28,30 @@ inline void put_big_endian(std::uint64_t value, char* to) noexcept {
   return __builtin_bswap64(value);
 }
 
-/// Keys sort by when they may be forgotten, so that what ends together lies together.
-[[nodiscard]] inline std::string blob_key(SpanNumber span, Ticket ticket) {
-  std::string key(blob_key_bytes, '\0');
-  put_big_endian(span, key.data());
-  put_big_endian(ticket, key.data() + 8);
-  return key;
-}
+struct BlobKey {
+  static constexpr std::size_t size = 20;
+  SpanNumber span = 0;
+  Place place = 0;           ///< before all that is in the blob, and behind the blobs before it
+  std::uint32_t number = 0;  ///< of several with the same place
 
-/// What a blob begins with.
-[[nodiscard]] inline std::string seal_of(Bytes mutations) {
-  const std::uint64_t digest = XXH3_64bits(mutations.data(), mutations.size());
-  std::string seal(sizeof digest, '\0');
-  std::memcpy(seal.data(), &digest, sizeof digest);
-  return seal;
-}
-/// The mutations of a blob. False: damaged.
-[[nodiscard]] inline bool unseal(Bytes blob, Bytes& mutations) noexcept {
-  std::uint64_t digest = 0;
-  if (blob.size() < sizeof digest) return false;
-  std::memcpy(&digest, blob.data(), sizeof digest);
-  mutations = blob.substr(sizeof digest);
-  return XXH3_64bits(mutations.data(), mutations.size()) == digest;
-}
+  [[nodiscard]] std::string bytes() const {
+    std::string key(size, '\0');
+    put_big_endian(span, key.data());
+    put_big_endian(place, key.data() + 8);
+    const std::uint32_t swapped = __builtin_bswap32(number);
+    std::memcpy(key.data() + 16, &swapped, sizeof swapped);
+    return key;
+  }
+  /// False: no key of ours.
+  [[nodiscard]] static bool read(std::string_view bytes, BlobKey& key) noexcept {
+    if (bytes.size() != size) return false;
+    key.span = get_big_endian(bytes.data());
+    key.place = get_big_endian(bytes.data() + 8);
+    std::uint32_t swapped = 0;
+    std::memcpy(&swapped, bytes.data() + 16, sizeof swapped);
+    key.number = __builtin_bswap32(swapped);
+    return true;
+  }
+};
 
 }  // namespace semel::storage

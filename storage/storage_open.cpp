@@ -1,30 +1,19 @@
-// Opening: the database, what it remembers about itself, and what must be on disk before the first
-// version is handed out.
-#include <rocksdb/options.h>
-#include <rocksdb/write_batch.h>
-#include <sys/stat.h>
+// Opening: the mark, the files, the log that an earlier process left, and what must be on disk
+// before the first version is handed out.
+#include <sys/random.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <bit>
+#include <limits>
 
-#include "storage/rocks_status.hpp"
 #include "storage/storage_impl.hpp"
-#include "storage/storage_keys.hpp"
 
 namespace semel {
+
+using storage::Mark;
+using storage::Place;
+
 namespace {
-
-constexpr const char* format_key = "format";
-constexpr const char* anchor_key = "anchor";
-constexpr const char* versions_key = "versions";
-constexpr std::uint64_t format_version = 1;
-constexpr std::size_t anchor_bytes = 24;  // line, engine, ticket; then the boot id
-
-/// Versions an opened storage may hand out before it must write down that it goes on. A crash
-/// wastes what is left: 2^36 of 2^59.
-constexpr Version version_reserve = Version{1} << 36;
 
 Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
   if (value >= low && value <= high) return Done{};
@@ -33,143 +22,200 @@ Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std
                                           std::to_string(high)};
 }
 
-/// Changes with each boot of the machine; empty: not known, which is never the same.
-std::string read_boot_id() {
-  std::ifstream file{"/proc/sys/kernel/random/boot_id"};
-  std::string id;
-  std::getline(file, id);
+std::uint64_t random_id() {
+  std::uint64_t id = 0;
+  // A short read of eight bytes cannot happen once the pool is up (getrandom(2)).
+  while (id == 0) static_cast<void>(getrandom(&id, sizeof id, 0));
   return id;
 }
 
-std::string words(std::initializer_list<std::uint64_t> values) {
-  std::string bytes(values.size() * 8, '\0');
-  char* to = bytes.data();
-  for (const std::uint64_t value : values) {
-    storage::put_big_endian(value, to);
-    to += 8;
-  }
-  return bytes;
-}
-
-/// Packaged RocksDB 7.8.3; why each is set: docs/decisions/0005-storage-layout.md.
-rocksdb::Options database_options() {
-  rocksdb::Options options;
-  options.create_if_missing = true;
-  options.create_missing_column_families = true;
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  options.paranoid_checks = true;
-  options.max_bgerror_resume_count = 0;
-  options.max_background_jobs = 2;
-  options.keep_log_file_num = 4;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  return options;
-}
-
-rocksdb::ColumnFamilyOptions journal_options() {
-  rocksdb::ColumnFamilyOptions options;
-  options.write_buffer_size = std::size_t{64} << 20;
-  options.compression = rocksdb::CompressionType::kLZ4Compression;
-  return options;
+Place round_up(Place place, Place unit) noexcept {
+  return (place + unit - 1) / unit * unit;
 }
 
 }  // namespace
 
-Status Storage::Impl::open() {
-  SEMEL_TRY(sync, check_range("sync_every", static_cast<std::uint64_t>(options_.sync_every.count()),
-                              1, 60'000));
-  SEMEL_TRY(queue, check_range("queue_bytes", options_.queue_bytes, std::uint64_t{1} << 20,
-                               std::uint64_t{1} << 30));
-  SEMEL_TRY(span, check_range("span", static_cast<std::uint64_t>(options_.span.count()), 1'000,
-                              86'400'000));
-  SEMEL_TRY(threads, check_range("recovery_threads", options_.recovery_threads, 1, 64));
-  static_cast<void>(sync), static_cast<void>(queue), static_cast<void>(span);
-  static_cast<void>(threads);
-  SEMEL_TRY(opened, open_database());
-  SEMEL_TRY(read, read_meta());
-  SEMEL_TRY(written, write_first_meta());
-  static_cast<void>(opened), static_cast<void>(read), static_cast<void>(written);
-  next_sync_ = clock_.now() + options_.sync_every;
-  writer_ = std::thread{[this] { run_writer(); }};
-  return Done{};
-}
-
-Status Storage::Impl::open_database() {
-  if (options_.directory.empty()) return Error{ErrorCode::bad_option, "directory is empty"};
-  if (mkdir(options_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Error{ErrorCode::storage_failed, options_.directory + ": " + std::strerror(errno)};
-  }
-  const std::vector<rocksdb::ColumnFamilyDescriptor> families{
-      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{}},
-      {storage::journal_family, journal_options()}};
-  rocksdb::DB* opened = nullptr;
-  const std::string path = options_.directory + "/rocksdb";
-  const rocksdb::Status status =
-      rocksdb::DB::Open(database_options(), path, families, &families_, &opened);
-  if (!status.ok()) return storage::error_of(status, path);
-  database_.reset(opened);
-  journal_ = families_[1];
-  return Done{};
-}
-
-Status Storage::Impl::read_meta() {
-  const auto get = [&](const char* key, std::string& value) {
-    const rocksdb::Status status = database_->Get({}, families_[0], key, &value);
-    return status.ok() || status.IsNotFound() ? Status{Done{}} : storage::error_of(status, key);
+Status Storage::Impl::check_options() const {
+  struct Range {
+    const char* name;
+    std::uint64_t value, low, high;
   };
-  std::string format;
-  std::string anchor;
-  std::string versions;
-  SEMEL_TRY(a, get(format_key, format));
-  SEMEL_TRY(b, get(anchor_key, anchor));
-  SEMEL_TRY(c, get(versions_key, versions));
-  static_cast<void>(a), static_cast<void>(b), static_cast<void>(c);
-  if (!format.empty()) {
-    if (format.size() != 8 || anchor.size() < anchor_bytes || versions.size() != 8) {
-      return Error{ErrorCode::storage_damaged, "its description is not complete"};
-    }
-    const std::uint64_t found = storage::get_big_endian(format.data());
-    if (found > format_version) {
-      return Error{ErrorCode::storage_newer, "format " + std::to_string(found) +
-                                                 ", this release knows " +
-                                                 std::to_string(format_version)};
-    }
-    first_version_ = storage::get_big_endian(versions.data()) + 1;
+  const auto ms = [](Millis millis) { return static_cast<std::uint64_t>(millis.count()); };
+  const Range ranges[] = {
+      {"sync_every", ms(options_.sync_every), 1, 60'000},
+      {"log_bytes", options_.log_bytes, std::uint64_t{1} << 20, std::uint64_t{16} << 30},
+      {"confirm_within", ms(options_.confirm_within), 1, 600'000},
+      {"span", ms(options_.span), 1'000, 86'400'000},
+      {"garbage_bytes", options_.garbage_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 50},
+      {"recovery_threads", options_.recovery_threads, 1, 64}};
+  for (const Range& range : ranges) {
+    SEMEL_TRY(checked, check_range(range.name, range.value, range.low, range.high));
+    static_cast<void>(checked);
   }
-  storage::Anchor last;
-  if (anchor.size() >= anchor_bytes) {
-    last.line_ms = static_cast<std::int64_t>(storage::get_big_endian(anchor.data()));
-    last.engine_ms = static_cast<std::int64_t>(storage::get_big_endian(anchor.data() + 8));
-    open_ticket_ = storage::get_big_endian(anchor.data() + 16) + 1;
-    last.boot_id = anchor.substr(anchor_bytes);
-  }
-  boot_id_ = read_boot_id();
-  line_ = storage::TimeLine::resume(last, boot_id_, clock_.now(), clock_.unix_ms());
+  if (options_.directory.empty()) return Error{ErrorCode::bad_option, "directory is empty"};
   return Done{};
 }
 
-Status Storage::Impl::write_first_meta() {
-  // mo: relaxed: nobody else is here yet.
-  largest_version_.store(first_version_, std::memory_order_relaxed);
-  written_.store(open_ticket_ - 1, std::memory_order_relaxed);
-  synced_.store(open_ticket_ - 1, std::memory_order_relaxed);
-  rocksdb::WriteBatch batch;
-  rocksdb::Status status = batch.Put(families_[0], format_key, words({format_version}));
-  if (status.ok()) add_meta(batch, open_ticket_ - 1, first_version_);
-  rocksdb::WriteOptions options;
-  options.sync = true;  // no version is handed out before it is known that it may be
-  if (status.ok()) status = database_->Write(options, &batch);
-  return status.ok() ? Status{Done{}} : storage::error_of(status, options_.directory);
+Status Storage::Impl::open(std::vector<rocksdb::ColumnFamilyDescriptor> families) {
+  SEMEL_TRY(checked, check_options());
+  SEMEL_TRY(made, storage::make_directory(options_.directory));
+  SEMEL_TRY(made_log, storage::make_directory(options_.directory + "/log"));
+  boot_id_ = disk_.boot_id();
+  SEMEL_TRY(found, open_mark());
+  SEMEL_TRY(archive, storage::Archive::open(
+                         disk_, {options_.directory, found == Mark::Found::empty, families}));
+  archive_ = std::move(archive);
+  SEMEL_TRY(drained, archive_->drained());
+  SEMEL_TRY(agreed, check_mark(found, drained));
+  SEMEL_TRY(segments, find_segments(drained));
+  same_boot_ = !boot_id_.empty() && boot_id_ == last_mark_.boot();
+  storage::Anchor anchor = archive_->description().anchor;
+  if (found == Mark::Found::content && last_mark_.line_ms >= anchor.line_ms) {
+    anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.boot()};
+  }
+  line_ = storage::TimeLine::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
+  static_cast<void>(checked), static_cast<void>(made), static_cast<void>(made_log);
+  static_cast<void>(agreed), static_cast<void>(segments);
+  return start(drained);
 }
 
-void Storage::Impl::add_meta(rocksdb::WriteBatch& batch, Ticket ticket, Version largest) {
-  const Timestamp now = clock_.now();
-  std::string anchor = words({line_.to_line(now), static_cast<std::uint64_t>(now_ms()), ticket});
-  anchor += boot_id_;
-  // A batch of this size does not fail, and if it did, the next one says the same again.
-  static_cast<void>(batch.Put(families_[0], anchor_key, anchor));
-  if (largest + version_reserve / 2 < version_ceiling_) return;
-  version_ceiling_ = largest + version_reserve;
-  static_cast<void>(batch.Put(families_[0], versions_key, words({version_ceiling_})));
+Result<Mark::Found> Storage::Impl::open_mark() {
+  SEMEL_TRY(mark, Mark::open(disk_, options_.directory + "/mark"));
+  mark_ = std::move(mark);
+  const Mark::Found found = mark_->read(last_mark_);
+  if (found == Mark::Found::damaged) {
+    return Error{ErrorCode::storage_damaged,
+                 mark_->path() + ", offset 0: neither of its slots has its checksum"};
+  }
+  if (found == Mark::Found::content && last_mark_.format > storage::format_version) {
+    return Error{ErrorCode::storage_newer,
+                 options_.directory + ": format " + std::to_string(last_mark_.format) +
+                     ", this release knows " + std::to_string(storage::format_version)};
+  }
+  return found;
+}
+
+/// The files must have come as far as the mark says they once had.
+Status Storage::Impl::check_mark(Mark::Found found, Place drained) const {
+  const storage::Description& is = archive_->description();
+  const auto damaged = [&](const std::string& what) {
+    return Error{ErrorCode::storage_damaged, options_.directory + what};
+  };
+  if (found == Mark::Found::empty) {
+    SEMEL_TRY(names, storage::list_directory(options_.directory + "/log"));
+    if (drained == 0 && names.empty()) return Done{};
+    return damaged("/mark, offset 0: is missing or empty");
+  }
+  if (is.format == 0) return damaged("/rocksdb: has no description");
+  if (is.storage_id != last_mark_.storage_id) return damaged("/mark: is of another storage");
+  if (drained < last_mark_.drained) {
+    return damaged("/rocksdb: knows the log up to " + std::to_string(drained) +
+                   ", but it was drained up to " + std::to_string(last_mark_.drained));
+  }
+  const std::uint64_t sequence = archive_->database().GetLatestSequenceNumber();
+  if (sequence < last_mark_.rocks_sequence) {
+    return damaged("/rocksdb: ends at number " + std::to_string(sequence) + ", but had reached " +
+                   std::to_string(last_mark_.rocks_sequence));
+  }
+  return Done{};
+}
+
+Status Storage::Impl::find_segments(Place drained) {
+  const std::string directory = options_.directory + "/log";
+  SEMEL_TRY(names, storage::list_directory(directory));
+  const auto missing = [&](Place place) {
+    return Error{ErrorCode::storage_damaged,
+                 directory + "/" + storage::segment_name(place) + ", offset 0: is missing"};
+  };
+  Place at = std::max(drained, archive_->description().floor);
+  const Place needed = last_mark_.tail;
+  for (const std::string& name : names) {
+    const std::string path = directory + "/" + name;
+    const Place begin = std::strtoull(name.c_str(), nullptr, 16);
+    if (name != storage::segment_name(begin)) {
+      return Error{ErrorCode::storage_failed, path + ": is no segment of a log"};
+    }
+    SEMEL_TRY(file, storage::SegmentFile::open(path));
+    const Place bytes = file.header().bytes;
+    // What the name says must not rest on what a damaged header says.
+    const std::uint64_t number = bytes != 0 && begin % bytes == 0 ? begin / bytes : 0;
+    if (auto damage = file.check_header(number, archive_->description().storage_id)) {
+      // A segment that was made when the power went, before its header was synced.
+      if (begin >= needed && rules().sound_to <= begin) {
+        SEMEL_TRY(removed, disk_.remove(path));
+        static_cast<void>(removed);
+        continue;
+      }
+      return damage->error();
+    }
+    const Place end = begin + bytes;
+    if (end <= drained) {  // its name was to be removed
+      SEMEL_TRY(removed, disk_.remove(path));
+      static_cast<void>(removed);
+      continue;
+    }
+    if (begin > round_up(at, bytes) && at < needed) return missing(round_up(at, bytes));
+    old_segments_.push_back({path, begin, end});
+    at = end;
+  }
+  const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
+  if (round_up(at, unit) < needed) return missing(round_up(at, unit));
+  return Done{};
+}
+
+storage::ScanRules Storage::Impl::rules() const noexcept {
+  storage::ScanRules rules;
+  rules.storage_id = last_mark_.storage_id;
+  rules.sound_to = same_boot_ ? std::numeric_limits<Place>::max() : last_mark_.synced;
+  rules.whole_from = last_mark_.begin;
+  rules.whole_to = std::min(rules.sound_to, last_mark_.whole);
+  return rules;
+}
+
+/// Writes down that this process begins, and begins.
+Status Storage::Impl::start(Place drained) {
+  storage::Description is = archive_->description();
+  const std::size_t bytes = std::bit_floor(options_.log_bytes / storage::Log::segment_count);
+  Place newest = std::max({drained, last_mark_.tail, is.floor});
+  if (!old_segments_.empty()) newest = std::max(newest, old_segments_.back().end);
+  const std::uint64_t number = std::max<std::uint64_t>(1, round_up(newest, bytes) / bytes);
+  if (is.format == 0) {
+    is.storage_id = random_id();
+    is.floor = number * bytes;
+  }
+  first_version_ = is.versions + 1;
+  is.versions = first_version_ + version_reserve;
+  is.anchor = {static_cast<std::int64_t>(line_now()), clock_.now().time_since_epoch().count(),
+               boot_id_};
+  // No version is handed out before it is known that it may be.
+  SEMEL_TRY(described, archive_->describe(is));
+  storage_id_ = is.storage_id;
+  // mo: relaxed, here and below: nobody else is here yet.
+  floor_.store(is.floor, std::memory_order_relaxed);
+  log_ = std::make_unique<storage::Log>(
+      disk_, storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number},
+      crossed_);
+  log_begin_ = log_->tail();
+  synced_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
+  wanted_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
+  drained_.store(drained, std::memory_order_relaxed);    // mo: as above
+  rocks_sequence_.store(archive_->database().GetLatestSequenceNumber(),
+                        std::memory_order_relaxed);  // mo: as above
+  static_cast<void>(described);
+  return start_threads();
+}
+
+Status Storage::Impl::start_threads() {
+  old_left_.store(!old_segments_.empty(), std::memory_order_relaxed);  // mo: nobody else is here
+  mark_content_ = last_mark_;
+  write_mark();
+  SEMEL_TRY(synced, mark_->sync());
+  // After the mark: a log without one is damage.
+  SEMEL_TRY(prepared, prepare_segments());
+  static_cast<void>(synced), static_cast<void>(prepared);
+  syncer_ = std::thread{[this] { run_syncer(); }};
+  drainer_ = std::thread{[this] { run_drainer(); }};
+  return Done{};
 }
 
 }  // namespace semel

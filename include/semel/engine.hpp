@@ -4,6 +4,8 @@
 // Options::background is set, no signal handlers, no static initialisers.
 #pragma once
 
+#include <atomic>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,6 +25,8 @@
 
 namespace semel {
 
+class Engine;
+class Confirmation;
 class Store;
 class Claims;
 class Section;
@@ -101,6 +105,25 @@ struct Stats {
   std::uint64_t bytes_limit = 0;
 };
 
+/// Awaitable, see Engine::confirmed(). Resumes where the journal answers, or does not suspend.
+class Confirmation {
+ public:
+  Confirmation(Engine& engine, Durability level) noexcept : engine_(engine), level_(level) {}
+  Confirmation(const Confirmation&) = delete;
+  Confirmation& operator=(const Confirmation&) = delete;
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  /// False: it was answered at once, so that a loop of such waits does not deepen the stack.
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting);
+  [[nodiscard]] Status await_resume() { return std::move(status_); }
+
+ private:
+  Engine& engine_;
+  const Durability level_;
+  Status status_{Done{}};
+  std::atomic<bool> met_{false};  // set by the first of two: the answer, and having suspended
+};
+
 class Engine {
  public:
   /// Errors: bad_option (names the option and its range), out_of_address_space.
@@ -151,6 +174,9 @@ class Engine {
   /// Puts a journalled or snapshot mutation back. An equal or newer record stays. Epochs and
   /// versions handed out later are larger. Errors: memory_full, key_too_long, value_too_long.
   [[nodiscard]] Status restore(const Mutation& mutation);
+  /// The same for several, which cost less together: their cache misses are waited for together.
+  /// After an error some may have been put back.
+  [[nodiscard]] Status restore(std::span<const Mutation> mutations);
 
   // --- time -------------------------------------------------------------------------------
   /// Removes what has ended by the clock's now, at most about `budget` records, and gives
@@ -181,6 +207,11 @@ class Engine {
   /// `level`. Progress: blocks. Errors: outcome_unknown, refused (the journal's), bad_option (there
   /// is no journal).
   [[nodiscard]] Status confirm(Durability level);
+  /// The same without blocking: calls `then` once, at once on this thread or later on the
+  /// journal's, where it must be quick and must not wait.
+  void confirm_async(Durability level, std::function<void(Status)> then);
+  /// The same for coroutines: `Status status = co_await engine.confirmed(Durability::synced)`.
+  [[nodiscard]] Confirmation confirmed(Durability level) noexcept;
 
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats() const;

@@ -2,7 +2,10 @@
 // Durability and replication are implementations of it; Engine::restore is the one way back in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,7 +50,8 @@ class Journal {
 
   /// Takes one group of mutations, all or nothing on replay. Called after the change is visible
   /// in memory, and before anybody has an answer that rests on it. Must not block on a disk and
-  /// must not call back into the engine; the bytes are valid only during the call.
+  /// must not call back into the engine; the bytes are valid only during the call. 0: not taken;
+  /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
 
   /// Blocks until everything up to `ticket` has reached `level`.
@@ -57,8 +61,22 @@ class Journal {
   /// The ticket of the newest append so far; waiting on it covers all of them.
   [[nodiscard]] virtual Ticket newest() const = 0;
 
+  /// Calls `then` once, with what wait() would have returned: at once on this thread, or later on
+  /// another, where it must be quick and must not wait.
+  virtual void when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+    then(wait(ticket, level));
+  }
+
   /// False: new work must be refused before it is made visible (disk full, failed sync).
   [[nodiscard]] virtual bool accepts_writes() const noexcept { return true; }
+
+  /// The largest group of mutations that append() takes, in bytes of keys and values, about.
+  [[nodiscard]] virtual std::size_t group_bytes_max() const noexcept {
+    return std::numeric_limits<std::size_t>::max();
+  }
+
+  /// The engine ends now; it is not to be used any more.
+  virtual void engine_ends() noexcept {}
 };
 
 }  // namespace semel

@@ -29,6 +29,7 @@ inline constexpr std::size_t batch_max = 65'536;         ///< operations in one 
 inline constexpr std::size_t section_keys_max = 65'536;  ///< keys of one atomic section
 inline constexpr std::size_t waiters_per_key_max = 1'024;
 inline constexpr std::size_t waiters_total_max = 65'536;
-inline constexpr std::size_t scan_count_max = 65'536;  ///< records examined by one scan call
+inline constexpr std::size_t callbacks_max = 1'048'576;  ///< that wait for one storage's disk
+inline constexpr std::size_t scan_count_max = 65'536;    ///< records examined by one scan call
 
 }  // namespace semel::limits

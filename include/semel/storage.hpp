@@ -1,4 +1,4 @@
-// Durability: a Journal over RocksDB, and the way back into an engine.
+// Durability: a Journal on disk, and the way back into an engine.
 //
 //   auto storage = Storage::open({.directory = dir}, clock);
 //   auto engine = Engine::open({.clock = &clock, .journal = storage.get(),
@@ -20,47 +20,68 @@
 
 namespace semel {
 
+namespace storage {
+class Disk;
+}  // namespace storage
+
 struct StorageOptions {
   std::string directory{};  ///< made if it is not there; one process at a time
   /// What was logged is synced this often; a power cut takes at most that much. 1..60,000 ms.
   Millis sync_every{1'000};
-  /// Mutations that wait to be written. Above it new work is refused. 1 MiB..1 GiB.
-  std::size_t queue_bytes = std::size_t{64} << 20;
-  /// What ends within one such span leaves the disk together. 1 s..1 day.
-  Millis span{3'600'000};
+  /// Bound of the log in front of the files, of which a quarter is taken at once. When it
+  /// is almost full, callers wait, and at the end new work is refused. One group of mutations, so
+  /// also one value, takes at most a quarter. 1 MiB..16 GiB.
+  std::size_t log_bytes = std::size_t{256} << 20;
+  /// A wait for the disk that lasts longer ends with outcome_unknown. 1 ms..10 min.
+  Millis confirm_within{30'000};
+  /// What ends within one such span leaves the disk together; spans of what ends later are longer,
+  /// by up to an eighth of the time that is left. 1 s..1 day.
+  Millis span{60'000};
+  /// The files are written anew when they hold more than three times the live records and this
+  /// much. 1 MiB and up.
+  std::size_t garbage_bytes = std::size_t{256} << 20;
   unsigned recovery_threads = 2;  ///< 1..64
+  storage::Disk* disk = nullptr;  ///< tests only; none: the machine's
 };
 
 struct RecoveryProgress {
   std::uint64_t bytes = 0;        ///< read so far
   std::uint64_t bytes_total = 0;  ///< about
   std::uint64_t mutations = 0;
+  double seconds = 0;  ///< since the start
+  double rate = 0;     ///< mutations a second
+  double eta = 0;      ///< seconds to go, about
 };
 
 struct RecoveryReport {
   std::uint64_t mutations = 0;  ///< read and put back, or found to be older than another
   std::uint64_t ended = 0;      ///< of them, records whose time has ended
   std::uint64_t bytes = 0;
+  std::uint64_t unfinished = 0;     ///< records that the last process had begun when it ended
+  std::uint64_t bytes_skipped = 0;  ///< behind what was synced, lost in a power cut
 };
 
 struct StorageStats {
-  bool accepting = true;        ///< false: new work is refused
-  std::string trouble;          ///< why, in words; empty: none
-  std::uint64_t groups = 0;     ///< commits written
-  std::uint64_t syncs = 0;      ///< of them, and of the interval, with fdatasync
-  std::uint64_t mutations = 0;  ///< written
-  std::uint64_t bytes = 0;      ///< written to the log
-  std::uint64_t bytes_queued = 0;
-  std::uint64_t bytes_disk = 0;  ///< of all files, about
+  bool accepting = true;             ///< false: new work is refused
+  bool failed = false;               ///< for good: open it again
+  std::string trouble;               ///< why, in words; empty: none
+  std::uint64_t syncs = 0;           ///< rounds, each for all who waited
+  std::uint64_t bytes = 0;           ///< appended to the log since it was opened
+  std::uint64_t bytes_unsynced = 0;  ///< what a power cut now would take
+  std::uint64_t bytes_log = 0;       ///< of the log's files
+  std::uint64_t bytes_files = 0;     ///< of the files behind the log
+  std::uint64_t mutations_drained = 0;
+  std::uint64_t mutations_ended = 0;  ///< whose time was over before they had to be drained
+  std::uint64_t rewrites = 0;         ///< of all files, to be rid of what was replaced
 };
 
 class Storage final : public Journal {
  public:
-  /// Errors: bad_option, storage_in_use, storage_damaged (names the file), storage_newer (written
-  /// by a later release), storage_failed.
+  /// Errors: bad_option, storage_in_use, storage_damaged (names file and offset), storage_newer
+  /// (written by a later release), storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<Storage>> open(const StorageOptions& options,
                                                              const Clock& clock);
-  /// Writes what is queued and syncs it.
+  /// Syncs what was appended. The engine must have ended before.
   ~Storage() override;
 
   /// Larger than any version ever handed out by an engine on this storage.
@@ -74,16 +95,31 @@ class Storage final : public Journal {
   // Journal
   [[nodiscard]] Ticket append(std::span<const Mutation> group) override;
   [[nodiscard]] Status wait(Ticket ticket, Durability level) override;
+  void when(Ticket ticket, Durability level, std::function<void(Status)> then) override;
   [[nodiscard]] Ticket newest() const override;
   [[nodiscard]] bool accepts_writes() const noexcept override;
+  [[nodiscard]] std::size_t group_bytes_max() const noexcept override;
+  void engine_ends() noexcept override;
 
+  /// Returns when everything appended so far is in files behind the log. Progress: blocks for the
+  /// disk. Errors: storage_failed.
+  [[nodiscard]] Status drain();
   /// Makes the disk smaller by what has ended. The storage itself forgets ended spans as they end,
   /// which frees whole files; this also rewrites the files they share. Progress: blocks for that.
   [[nodiscard]] Status drop_ended();
+  /// Writes every live record of `engine` anew and forgets all that was before. Done by itself when
+  /// it is worth it (StorageOptions::garbage_bytes). Progress: blocks; the engine goes on.
+  /// Errors: storage_failed, snapshot_running.
+  [[nodiscard]] Status rewrite(Engine& engine);
+  /// A copy that can be opened, made beside a running engine: everything appended before the call.
+  /// Files are shared by links where `directory`, which must not be there, is on the same disk.
+  /// Errors: storage_failed.
+  [[nodiscard]] Status backup(const std::string& directory);
 
   [[nodiscard]] StorageStats stats() const;
 
   class Impl;
+  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
  private:
   explicit Storage(std::unique_ptr<Impl> impl) noexcept;

@@ -109,7 +109,7 @@ def main():
                         help="acknowledge before it is written: this must be noticed")
     options = parser.parse_args()
     print(f"kill: seed {options.seed}")
-    levels = ["memory"] if options.self_test else ["logged", "synced"]
+    levels = ["early"] if options.self_test else ["logged", "synced"]
     directory = tempfile.mkdtemp(prefix="semel_kill_")
     try:
         killer = Killer(options.victim, os.path.join(directory, "storage"), options.seed, levels)

@@ -1,10 +1,10 @@
 #include "storage/mutation_codec.hpp"
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 
-#include "storage/group_buffer.hpp"
-#include "storage/storage_keys.hpp"
+#include "storage/spans.hpp"
 
 namespace semel::tests {
 
@@ -48,8 +48,8 @@ Mutation claim_put() {
 
 Mutation through_disk(const Mutation& mutation, const TimeLine& later, Timestamp then,
                       std::string& bytes) {
-  bytes.clear();
-  encode(mutation, line, now, bytes);
+  bytes.assign(storage::encoded_bytes(mutation), '\0');
+  REQUIRE(encode(mutation, line, now, bytes.data()) == bytes.data() + bytes.size());
   Bytes rest{bytes};
   Mutation back;
   REQUIRE(decode(rest, later, then, back));
@@ -134,7 +134,7 @@ TEST_CASE("codec: a remote owner's lease starts again in full, another's stays",
 
 TEST_CASE("codec: every cut of a mutation is noticed", "[storage][codec]") {
   std::string bytes;
-  encode(claim_put(), line, now, bytes);
+  static_cast<void>(through_disk(claim_put(), line, now, bytes));
   for (std::size_t size = 1; size < bytes.size(); ++size) {
     Bytes cut = Bytes{bytes}.substr(0, size);
     Mutation back;
@@ -142,17 +142,18 @@ TEST_CASE("codec: every cut of a mutation is noticed", "[storage][codec]") {
   }
 }
 
-TEST_CASE("codec: a blob with any bit changed is noticed", "[storage][codec]") {
-  std::string mutations;
-  encode(string_put(), line, now, mutations);
-  const std::string blob = storage::seal_of(mutations) + mutations;
-  Bytes back;
-  REQUIRE(storage::unseal(blob, back));
-  CHECK(back == mutations);
-  for (std::size_t bit = 0; bit < blob.size() * 8; ++bit) {
-    std::string damaged = blob;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    CHECK_FALSE(storage::unseal(damaged, back));
+TEST_CASE("codec: how long it must be kept is read without the rest", "[storage][codec]") {
+  std::string bytes;
+  Mutation put = string_put();
+  storage::MutationExtent extent;
+  for (const Timestamp keep_until : {put.due, put.due + 5s, no_end}) {
+    put.keep_until = keep_until;
+    const Mutation back = through_disk(put, line, now, bytes);
+    CHECK(back.keep_until == keep_until);
+    REQUIRE(storage::extent_of(bytes + "next", extent));
+    CHECK(extent.bytes == bytes.size());
+    CHECK(extent.version == put.version);
+    CHECK(extent.keep_until_ms == line.to_line(keep_until));
   }
 }
 
@@ -169,24 +170,29 @@ TEST_CASE("time line: goes on exactly within a boot, and by the wall clock after
   CHECK(line_at("a", 100, 1'000'300) == 1'000'300);  // the clock is another one
 }
 
-TEST_CASE("groups: what ends together is kept together", "[storage][group]") {
-  storage::GroupBuffer group;
-  Mutation mutation = string_put();
-  for (const Millis ttl : {1h, 1h, 25h}) {
-    mutation.due = mutation.keep_until = now + ttl;
-    group.add(mutation, line, 1h, now);
+TEST_CASE("spans: one is over when all it holds has ended, and not much later",
+          "[storage][spans]") {
+  constexpr std::uint64_t now_ms = 1'700'000'000'123;
+  for (const Millis unit : {Millis{1s}, Millis{1min}}) {
+    const auto unit_ms = static_cast<std::uint64_t>(unit.count());
+    for (std::uint64_t left = 0; left < std::uint64_t{100} * 24 * 3'600'000; left = left * 3 + 1) {
+      const std::uint64_t end = now_ms + left;
+      const storage::SpanNumber span = storage::span_of(end, now_ms, unit);
+      CHECK(storage::running_span(end - 1, unit) <= span);
+      CHECK(span * unit_ms > end - 1);
+      CHECK(span * unit_ms <= end + left / 8 + 2 * unit_ms);
+    }
   }
-  mutation.keep_until = no_end;
-  group.add(mutation, line, 1h, now);
-  REQUIRE(group.parts().size() == 3);
-  CHECK(group.mutations() == 4);
-  const storage::SpanNumber first = group.parts().begin()->first;
-  CHECK(group.parts().contains(first + 24));
-  CHECK(group.parts().contains(storage::span_never));
-  // A span is over when all it holds has ended.
-  const Timestamp end = now + 1h;
-  CHECK(storage::span_of(end, line, 1h) >= first);
-  CHECK(storage::span_of(end + 1h, line, 1h) > first);
+  CHECK(storage::span_of(TimeLine::no_end_ms, now_ms, 1s) == storage::span_never);
+}
+
+TEST_CASE("spans: mixed ttls of four weeks make few of them", "[storage][spans]") {
+  constexpr std::uint64_t now_ms = 1'700'000'000'123;
+  std::set<storage::SpanNumber> spans;
+  for (std::uint64_t minute = 0; minute < std::uint64_t{28} * 24 * 60; ++minute) {
+    spans.insert(storage::span_of(now_ms + minute * 60'000, now_ms, 1min));
+  }
+  CHECK(spans.size() < 150);
 }
 
 }  // namespace semel::tests

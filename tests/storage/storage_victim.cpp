@@ -1,11 +1,11 @@
 // Works on a storage until it is killed, and says on stdout what it was about to do and what it was
 // told. Whoever kills it remembers; this process must not.
 //
-//   storage_victim DIRECTORY memory|logged|synced SEED
+//   storage_victim DIRECTORY early|memory|logged|synced SEED
 //
 //   s KEY VALUE   found after recovery, one line for each record; then "ready"
 //   t KEY VALUE   about to set (VALUE "-": to delete)
-//   a KEY VALUE   acknowledged
+//   a KEY VALUE   acknowledged; at "early" before it was, which must be noticed
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ void say(const std::string& line) {
   }
 }
 
-void work(semel::Engine& engine, int thread, std::uint64_t seed) {
+void work(semel::Engine& engine, int thread, std::uint64_t seed, bool early) {
   semel::Store store = engine.store();
   std::uint64_t state = seed * 2 + static_cast<std::uint64_t>(thread) + 1;
   for (std::uint64_t number = 0;; ++number) {
@@ -40,9 +40,9 @@ void work(semel::Engine& engine, int thread, std::uint64_t seed) {
     const bool deletes = (state >> 50) % 4 == 0;
     const std::string value = deletes ? "-" : std::to_string(seed) + "/" + std::to_string(number);
     say("t " + key + " " + value + "\n");
+    if (early) say("a " + key + " " + value + "\n");
     const bool told = deletes ? store.del(key).has_value() : store.set(key, value).has_value();
-    if (!told) continue;
-    say("a " + key + " " + value + "\n");
+    if (told && !early) say("a " + key + " " + value + "\n");
   }
 }
 
@@ -59,14 +59,18 @@ int main(int count, char** arguments) {
       std::strcmp(arguments[2], "synced") == 0   ? semel::Durability::synced
       : std::strcmp(arguments[2], "logged") == 0 ? semel::Durability::logged
                                                  : semel::Durability::memory;
+  const bool early = std::strcmp(arguments[2], "early") == 0;
   const std::uint64_t seed = std::strtoull(arguments[3], nullptr, 10);
   const semel::SystemClock clock;
-  auto storage = semel::Storage::open({.directory = arguments[1]}, clock);
+  auto storage =
+      semel::Storage::open({.directory = arguments[1], .log_bytes = std::size_t{1} << 20}, clock);
   if (!storage) return fail(storage.error());
   auto engine = semel::Engine::open({.clock = &clock,
                                      .journal = storage->get(),
                                      .durability = level,
                                      .memory_bytes = std::size_t{64} << 20,
+                                     .key_bytes_max = 1024,
+                                     .value_bytes_max = 1024,
                                      .first_version = (*storage)->first_version()});
   if (!engine) return fail(engine.error());
   auto report = (*storage)->recover(**engine);
@@ -81,7 +85,7 @@ int main(int count, char** arguments) {
   say("ready\n");
   std::vector<std::thread> threads;
   for (int t = 0; t < thread_count; ++t) {
-    threads.emplace_back([&, t] { work(**engine, t, seed); });
+    threads.emplace_back([&, t] { work(**engine, t, seed, early); });
   }
   for (std::thread& thread : threads) thread.join();
   return 0;

@@ -1,0 +1,269 @@
+#include "storage/log.hpp"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "storage/mutation_codec.hpp"
+
+namespace semel::storage {
+namespace {
+
+void put_word(char* to, std::uint64_t word, std::memory_order order) noexcept {
+  // mo: as the caller says: the word lies in a mapped file and is read by the drainer.
+  std::atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(to)}.store(word, order);
+}
+
+/// A record in three steps, of which a killed process leaves a beginning (log_format.hpp).
+class RecordWriter {
+ public:
+  RecordWriter(Segment& segment, Place place, RecordType type, std::size_t payload) noexcept
+      : segment_(segment),
+        at_(segment.at(place)),
+        payload_(payload),
+        head_(head_of(segment.salt(), place, type, static_cast<std::uint32_t>(payload))) {
+    put_word(at_, head_, std::memory_order_relaxed);  // mo: relaxed: the seal is what counts
+  }
+  [[nodiscard]] char* payload() const noexcept { return at_ + record_header_bytes; }
+  void seal() noexcept {
+    const std::uint64_t seal = seal_of(segment_.salt(), head_, sealed_part(head_, payload()));
+    // mo: release [log.seal]: the drainer and the next process take what is sealed for whole.
+    put_word(at_ + 8, seal, std::memory_order_release);
+    segment_.complete(record_bytes(payload_));
+  }
+
+ private:
+  Segment& segment_;
+  char* const at_;
+  const std::size_t payload_;
+  const std::uint64_t head_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& directory,
+                                               const SegmentHeader& wanted) {
+  SegmentHeader header = wanted;
+  while (getrandom(&header.salt, sizeof header.salt, 0) != sizeof header.salt) {
+  }
+  header.digest = header.right_digest();
+  std::string path = directory + "/" + segment_name(header.number * header.bytes);
+  SEMEL_TRY(descriptor, disk.create(path, header.bytes));
+  void* const memory =
+      mmap(nullptr, header.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) {
+    const Error error = system_error("mapping " + path);
+    close(descriptor);
+    static_cast<void>(disk.remove(path));
+    return error;
+  }
+  std::memcpy(memory, &header, sizeof header);
+  return std::unique_ptr<Segment>{
+      new Segment{header, std::move(path), descriptor, static_cast<char*>(memory)}};
+}
+
+Segment::~Segment() {
+  munmap(bytes_, header_.bytes);
+  close(descriptor_);
+}
+
+void Segment::touch(Place from, Place to) noexcept {
+  constexpr Place page = 4096;
+  char* const first = at(from / page * page);
+  // Best effort: on an older kernel callers meet the faults themselves.
+  static_cast<void>(madvise(first, static_cast<std::size_t>(at(to) - first), MADV_POPULATE_WRITE));
+}
+
+bool Log::wants_segment() const noexcept {
+  const std::uint64_t next = number_of(room());
+  const std::uint64_t first = oldest();
+  if (first == 0) return true;
+  // One is being written, three are ready, so that nobody waits while the next is made.
+  return next - first < segment_count && next <= number_of(tail()) + 3;
+}
+
+Status Log::prepare() {
+  const std::uint64_t number = oldest() == 0 ? setup_.first_number : number_of(room());
+  SegmentHeader header;
+  header.number = number;
+  header.bytes = setup_.segment_bytes;
+  header.storage_id = setup_.storage_id;
+  SEMEL_TRY(made, Segment::make(disk_, setup_.directory, header));
+  std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
+  slot = std::move(made);
+  // mo: release [log.segment]
+  ring_[number % ring_.size()].store(slot.get(), std::memory_order_release);
+  // mo: relaxed: only this thread sets it. release [log.room]
+  if (oldest_.load(std::memory_order_relaxed) == 0) {
+    oldest_.store(number, std::memory_order_release);  // mo: release [log.room]
+  }
+  room_.store((number + 1) * setup_.segment_bytes, std::memory_order_release);  // mo: [log.room]
+  return Done{};
+}
+
+Status Log::sync(Place to) {
+  const std::lock_guard lock{segments_mutex_};
+  for (std::uint64_t number = number_of(synced_); number <= number_of(to - 1); ++number) {
+    Segment* const found = segment(number);
+    if (found == nullptr) continue;  // drained, and so on the disk
+    SEMEL_TRY(done, found->sync(disk_));
+    static_cast<void>(done);
+  }
+  synced_ = to;
+  return Done{};
+}
+
+Place Log::whole() {
+  const std::lock_guard lock{segments_mutex_};
+  const std::uint64_t last = number_of(tail());
+  for (std::uint64_t number = oldest(); number < last; ++number) {
+    const Segment* const found = segment(number);
+    if (found == nullptr || !found->is_complete()) return number * setup_.segment_bytes;
+  }
+  const Segment* const found = segment(last);
+  if (found == nullptr) return last * setup_.segment_bytes;
+  // Read before the tail: if all that was taken until after it is written, nothing is missing.
+  const Place written = found->begin() + found->completed();
+  const Place taken = tail();
+  return number_of(taken) == last && written >= taken ? taken : found->begin();
+}
+
+Status Log::release(std::uint64_t number) {
+  const std::lock_guard lock{segments_mutex_};
+  for (std::uint64_t each = oldest(); each <= number; ++each) {
+    // mo: release [log.segment]: nobody writes a complete segment, and nobody else reads it.
+    ring_[each % ring_.size()].store(nullptr, std::memory_order_release);
+    const std::string path = segments_[each % segments_.size()]->path();
+    segments_[each % segments_.size()].reset();
+    oldest_.store(each + 1, std::memory_order_release);  // mo: release [log.room]
+    SEMEL_TRY(removed, disk_.remove(path));
+    static_cast<void>(removed);
+  }
+  return Done{};
+}
+
+void Log::remove_unused() {
+  // Newest first: one that stays must not leave a gap before it. The place before the first is in
+  // a header.
+  const std::uint64_t used =
+      tail() == begin_of(setup_.first_number) ? setup_.first_number - 1 : number_of(tail() - 1);
+  for (std::uint64_t number = number_of(room()) - 1; number > used && number >= oldest();
+       --number) {
+    static_cast<void>(disk_.remove(segments_[number % segments_.size()]->path()));
+  }
+}
+
+Segment* Log::wait_for_segment(std::uint64_t number) const noexcept {
+  for (unsigned spins = 0;; ++spins) {
+    if (Segment* const found = segment(number); found != nullptr) return found;
+    // mo: acquire [log.segment]
+    if (stopped_.load(std::memory_order_acquire)) return nullptr;
+    if (spins > 1000) std::this_thread::yield();
+  }
+}
+
+void Log::fill(Place from, Place to) {
+  if (from == to) return;
+  Segment* const segment = wait_for_segment(number_of(from));
+  if (segment == nullptr) return;
+  if (to - from < record_header_bytes) {  // eight bytes, which stay zero
+    segment->complete(to - from);
+    return;
+  }
+  RecordWriter{*segment, from, RecordType::filler, to - from - record_header_bytes}.seal();
+}
+
+Segment* Log::take(std::size_t payload, Place& place) {
+  const std::size_t bytes = record_bytes(payload);
+  for (;;) {
+    // mo: acq_rel: whoever reads the tail afterwards also sees what was appended before, and a sync
+    //     up to it covers that.
+    place = tail_.fetch_add(bytes, std::memory_order_acq_rel);
+    const std::uint64_t number = number_of(place);
+    const Place end = (number + 1) * setup_.segment_bytes;
+    if (place % setup_.segment_bytes >= segment_header_bytes && place + bytes <= end) [[likely]] {
+      return wait_for_segment(number);
+    }
+    // It would lie across two segments, or in a header: both ends become fillers, and we try again.
+    crossed_.raise();
+    const Place first = std::max(place, begin_of(number));
+    fill(std::min(first, place + bytes), std::min(end, place + bytes));
+    if (place + bytes > end)
+      fill(begin_of(number + 1), std::max(begin_of(number + 1), place + bytes));
+    // mo: acquire [log.segment]
+    if (stopped_.load(std::memory_order_acquire)) return nullptr;
+  }
+}
+
+Place Log::append(std::span<const Mutation> group, const TimeLine& line, Timestamp now) {
+  std::size_t bytes = 0;
+  for (const Mutation& mutation : group) bytes += encoded_bytes(mutation);
+  if (bytes > setup_.segment_bytes / 4) [[unlikely]] {
+    std::string all(bytes, '\0');
+    char* to = all.data();
+    for (const Mutation& mutation : group) to = encode(mutation, line, now, to);
+    return append_parts(all);
+  }
+  Place place = 0;
+  Segment* const segment = take(bytes, place);
+  if (segment == nullptr) [[unlikely]]
+    return 0;
+  RecordWriter record{*segment, place, RecordType::whole, bytes};
+  char* to = record.payload();
+  for (const Mutation& mutation : group) to = encode(mutation, line, now, to);
+  record.seal();
+  return place + record_bytes(bytes);
+}
+
+Place Log::append_parts(std::string_view group) {
+  const std::size_t piece = setup_.segment_bytes / 8;
+  const auto count = static_cast<std::uint32_t>((group.size() + piece - 1) / piece);
+  Place first = 0;
+  Place place = 0;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    const std::string_view part = group.substr(index * piece, piece);
+    Segment* const segment = take(part_header_bytes + part.size(), place);
+    if (segment == nullptr) return 0;
+    if (index == 0) first = place;
+    RecordWriter record{*segment, place, RecordType::part, part_header_bytes + part.size()};
+    std::memcpy(record.payload(), &first, sizeof first);
+    std::memcpy(record.payload() + 8, &index, sizeof index);
+    std::memcpy(record.payload() + 12, &count, sizeof count);
+    std::memcpy(record.payload() + part_header_bytes, part.data(), part.size());
+    record.seal();
+    place += record_bytes(part_header_bytes + part.size());
+  }
+  return place;
+}
+
+Place Log::reserve() {
+  Place place = 0;
+  Segment* const segment = take(0, place);
+  if (segment == nullptr) return 0;
+  RecordWriter{*segment, place, RecordType::filler, 0}.seal();
+  return place + record_header_bytes;
+}
+
+void Log::close_segment() {
+  // Whoever appends meanwhile takes some of the rest; the loop ends when the tail has left it.
+  const std::uint64_t number = number_of(tail());
+  for (;;) {
+    Place place = tail();
+    if (number_of(place) != number || place <= begin_of(number)) return;
+    const Place end = (number + 1) * setup_.segment_bytes;
+    // mo: acq_rel: as in take().
+    if (!tail_.compare_exchange_weak(place, begin_of(number + 1), std::memory_order_acq_rel,
+                                     std::memory_order_relaxed)) {
+      continue;
+    }
+    fill(place, end);
+    crossed_.raise();
+    return;
+  }
+}
+
+}  // namespace semel::storage

@@ -1,0 +1,222 @@
+// The thread that prepares segments of the log, and takes those that are full into the archive.
+#include <algorithm>
+
+#include "storage/mutation_codec.hpp"
+#include "storage/storage_impl.hpp"
+
+namespace semel {
+
+using storage::BlobSet;
+using storage::Place;
+using storage::ScanReport;
+
+namespace {
+
+/// So many segments at once: fewer and larger files.
+constexpr std::uint64_t drain_count = storage::Log::segment_count / 4;
+
+}  // namespace
+
+void Storage::Impl::run_drainer() {
+  constexpr Millis look_again{50};  // for spans that end
+  constexpr Millis try_again{250};  // after trouble
+  for (;;) {
+    const std::uint32_t seen = crossed_.seen();
+    if (stop_.load(std::memory_order_acquire)) return;  // mo: acquire, with the signal
+    Status status = prepare_segments();
+    // A full disk is no reason not to drain: that is what gives space back.
+    const bool all = drain_all_.exchange(false, std::memory_order_acq_rel);  // mo: with the signal
+    if (Status drained = drain_some(all); !drained) status = drained;
+    if (Status forgotten = forget_ended(); !forgotten) status = forgotten;
+    note_trouble(status);
+    crossed_.wait(seen, status ? look_again : try_again);
+  }
+}
+
+void Storage::Impl::note_trouble(const Status& status) {
+  {
+    const std::lock_guard lock{mutex_};
+    trouble_ = status ? std::string{} : status.error().detail;
+    if (!status && archive_->is_stuck()) trouble_ += "; open the storage again";
+  }
+  rounds_.raise();
+}
+
+Status Storage::Impl::prepare_segments() {
+  while (log_->wants_segment()) {
+    SEMEL_TRY(made, log_->prepare());
+    static_cast<void>(made);
+    rounds_.raise();  // somebody may wait for room
+  }
+  return Done{};
+}
+
+Status Storage::Impl::drain_some(bool all) {
+  // What is older goes first: the archive knows one place up to which everything was drained.
+  // mo: acquire, with the signal
+  if (recovered_.load(std::memory_order_acquire) || all || log_->is_crowded()) {
+    SEMEL_TRY(drained, drain_old());
+    static_cast<void>(drained);
+  }
+  if (old_left_.load(std::memory_order_acquire)) return Done{};  // mo: acquire: see drain_old()
+  if (all) log_->close_segment();
+  for (;;) {
+    const std::uint64_t first = std::max(drain_next_, log_->oldest());
+    std::uint64_t end = first;
+    while (end - first < drain_count) {
+      const storage::Segment* const next = log_->segment(end);
+      if (next == nullptr || !next->is_complete()) break;
+      ++end;
+    }
+    if (end == first || (end - first < drain_count && !all)) return Done{};
+    SEMEL_TRY(drained, drain_complete(end));
+    SEMEL_TRY(prepared, prepare_segments());
+    static_cast<void>(drained), static_cast<void>(prepared);
+    rewrite_if_worth_it();
+  }
+}
+
+/// Takes the segments before `end` away, but for those in which a group begins that ends in a later
+/// one. These are read again with it.
+Status Storage::Impl::drain_complete(std::uint64_t end) {
+  Harvest harvest{.from = drain_next_ * log_->segment_bytes(),
+                  .parts = storage::PartCollector{log_->oldest() * log_->segment_bytes()},
+                  .blobs = {}};
+  const storage::ScanRules all_whole{storage_id_, ~Place{0}, 0, ~Place{0}};
+  for (std::uint64_t number = log_->oldest(); number < end; ++number) {
+    const storage::Segment& segment = *log_->segment(number);
+    const ScanReport report =
+        storage::scan(segment.view(), segment.header(), segment.path(), all_whole, false,
+                      [&](Place place, storage::RecordType type, Bytes payload) {
+                        harvest_record(harvest, place, type, payload);
+                      });
+    if (!report.damage.empty()) return report.damage.front().error();
+  }
+  const std::uint64_t kept = std::min(end, log_->number_of(harvest.parts.oldest()));
+  const bool releases = kept > log_->oldest();
+  SEMEL_TRY(put, put_away(harvest, releases ? kept * log_->segment_bytes() : 0));
+  static_cast<void>(put);
+  drain_next_ = end;
+  if (releases) {
+    SEMEL_TRY(released, log_->release(kept - 1));
+    static_cast<void>(released);
+  }
+  rounds_.raise();
+  return Done{};
+}
+
+Status Storage::Impl::drain_old() {
+  for (;;) {
+    const std::lock_guard lock{archive_mutex_};
+    if (old_segments_.empty()) return Done{};
+    Harvest harvest;
+    std::size_t count = 0;
+    while (count < old_segments_.size() &&
+           (count < drain_count || harvest.parts.unfinished() != 0)) {
+      const OldSegment& old = old_segments_[count++];
+      SEMEL_TRY(report, scan_old(old, [&](Place place, storage::RecordType type, Bytes payload) {
+                  harvest_record(harvest, place, type, payload);
+                }));
+      static_cast<void>(report);
+    }
+    SEMEL_TRY(put, put_away_locked(harvest, old_segments_[count - 1].end));
+    static_cast<void>(put);
+    for (; count > 0; --count) {
+      SEMEL_TRY(removed, disk_.remove(old_segments_.front().path));
+      static_cast<void>(removed);
+      old_segments_.erase(old_segments_.begin());
+    }
+    // mo: release: from now on the mark speaks of this process alone.
+    if (old_segments_.empty()) old_left_.store(false, std::memory_order_release);
+  }
+}
+
+void Storage::Impl::harvest_record(Harvest& harvest, Place place, storage::RecordType type,
+                                   Bytes payload) {
+  // mo: relaxed: it is set when nothing before it is left in the log.
+  if (place < floor_.load(std::memory_order_relaxed)) return;
+  std::optional<std::string> whole;
+  if (type == storage::RecordType::part) {
+    whole = harvest.parts.add(payload);
+    if (!whole) return;
+    payload = *whole;
+  }
+  if (place < harvest.from) return;
+  const std::uint64_t now_ms = line_now();
+  while (!payload.empty()) {
+    storage::MutationExtent extent;
+    if (!storage::extent_of(payload, extent)) {
+      harvest.damaged = true;  // with a right seal: we wrote it so
+      return;
+    }
+    const Bytes mutation = payload.substr(0, extent.bytes);
+    payload.remove_prefix(extent.bytes);
+    harvest.largest = std::max(harvest.largest, extent.version);
+    if (extent.keep_until_ms <= now_ms) {
+      ++harvest.ended;
+      continue;
+    }
+    ++harvest.mutations;
+    harvest.blobs.add(storage::span_of(extent.keep_until_ms, now_ms, options_.span), place,
+                      mutation);
+  }
+}
+
+Status Storage::Impl::put_away(const Harvest& harvest, Place drained) {
+  const std::lock_guard lock{archive_mutex_};
+  return put_away_locked(harvest, drained);
+}
+
+Status Storage::Impl::put_away_locked(const Harvest& harvest, Place drained) {
+  if (harvest.damaged) {
+    return Error{ErrorCode::storage_damaged,
+                 "a sealed record before place " + std::to_string(drained) + " cannot be read"};
+  }
+  if (harvest.largest + version_reserve / 2 > archive_->description().versions) {
+    storage::Description next = archive_->description();
+    next.versions = harvest.largest + version_reserve;
+    SEMEL_TRY(described, archive_->describe(next));
+    static_cast<void>(described);
+  }
+  SEMEL_TRY(added, archive_->add(harvest.blobs, drained));
+  static_cast<void>(added);
+  // mo: release: whoever puts these into the mark says what is on the disk.
+  if (drained != 0) drained_.store(drained, std::memory_order_release);
+  rocks_sequence_.store(archive_->database().GetLatestSequenceNumber(),
+                        std::memory_order_release);  // mo: release: as above
+  const std::lock_guard stats{mutex_};
+  mutations_drained_ += harvest.mutations;
+  mutations_ended_ += harvest.ended;
+  return Done{};
+}
+
+Status Storage::Impl::forget_ended() {
+  const storage::SpanNumber running = storage::running_span(line_now(), options_.span);
+  if (running == running_span_) return Done{};
+  const std::lock_guard lock{archive_mutex_};
+  SEMEL_TRY(forgotten, archive_->forget(running));
+  static_cast<void>(forgotten);
+  running_span_ = running;
+  return Done{};
+}
+
+Status Storage::Impl::drain() {
+  const Place target = log_->used();
+  for (;;) {
+    const std::uint32_t seen = rounds_.seen();
+    // mo: acquire: see drain_old() and put_away_locked()
+    if (!old_left_.load(std::memory_order_acquire) &&
+        drained_.load(std::memory_order_acquire) >= target) {
+      return Done{};
+    }
+    {
+      const std::lock_guard lock{mutex_};
+      if (!trouble_.empty()) return Error{ErrorCode::storage_failed, trouble_};
+    }
+    drain_all_.store(true, std::memory_order_release);  // mo: release, with the signal
+    crossed_.raise();
+    rounds_.wait(seen, Millis{100});
+  }
+}
+
+}  // namespace semel

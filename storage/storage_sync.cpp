@@ -1,0 +1,107 @@
+// The thread that syncs: one fdatasync for all who wait, and one a while for those who do not.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "storage/storage_impl.hpp"
+
+namespace semel {
+
+void Storage::Impl::run_syncer() {
+  using SteadyClock = std::chrono::steady_clock;
+  auto next = SteadyClock::now() + options_.sync_every;
+  for (;;) {
+    const std::uint32_t seen = sync_wanted_.seen();
+    const bool last = stop_.load(std::memory_order_acquire);  // mo: acquire, with the signal
+    // mo: seq_cst [storage.wanted]
+    const bool wanted =
+        wanted_.load(std::memory_order_seq_cst) > synced_.load(std::memory_order_seq_cst);
+    const auto now = SteadyClock::now();
+    if (wanted || last || now >= next) {
+      const bool of_interval = last || now >= next;
+      if (of_interval) next = now + options_.sync_every;
+      if (!sync_round(of_interval) || last) return;
+      continue;
+    }
+    const auto left = std::chrono::duration_cast<Millis>(next - now) + Millis{1};
+    sync_wanted_.wait(seen, left);
+  }
+}
+
+/// False: the disk has failed.
+bool Storage::Impl::sync_round(bool of_interval) {
+  const storage::Place target = log_->tail();
+  // mo: relaxed: only this thread sets it.
+  if (target != synced_.load(std::memory_order_relaxed)) {
+    if (Status status = log_->sync(target); !status) {
+      fail(status.error());
+      return false;
+    }
+    answer(target);
+  }
+  write_mark();
+  if (!of_interval) return true;
+  if (Status status = mark_->sync(); !status) {
+    fail(status.error());
+    return false;
+  }
+  return true;
+}
+
+void Storage::Impl::answer(storage::Place synced) {
+  // mo: seq_cst [storage.synced] [storage.wanted]
+  synced_.store(synced, std::memory_order_seq_cst);
+  rounds_.raise();
+  std::vector<Waiting> done;
+  {
+    const std::lock_guard lock{mutex_};
+    ++syncs_;
+    const auto first =
+        std::partition(waiting_.begin(), waiting_.end(),
+                       [&](const Waiting& waiting) { return waiting.ticket > synced; });
+    std::move(first, waiting_.end(), std::back_inserter(done));
+    waiting_.erase(first, waiting_.end());
+  }
+  for (Waiting& waiting : done) waiting.then(Done{});
+}
+
+void Storage::Impl::write_mark() noexcept {
+  // As long as segments of an earlier process are there, its mark says what they must hold.
+  if (old_left_.load(std::memory_order_acquire)) return;  // mo: acquire: see drain_old()
+  storage::MarkContent& content = mark_content_;
+  content.storage_id = storage_id_;
+  content.format = storage::format_version;
+  content.segment_bytes = log_->segment_bytes();
+  content.begin = log_begin_;
+  // Before the tail: what is whole is at most that.
+  content.whole = log_->whole();
+  content.tail = log_->used();
+  content.synced =
+      synced_.load(std::memory_order_relaxed);  // mo: relaxed: only this thread sets it
+  // mo: acquire: what was drained is in the files
+  content.drained = drained_.load(std::memory_order_acquire);
+  content.rocks_sequence =
+      rocks_sequence_.load(std::memory_order_acquire);  // mo: acquire: as above
+  const Timestamp now = clock_.now();
+  content.line_ms = static_cast<std::int64_t>(line_.to_line(now));
+  content.engine_ms = now.time_since_epoch().count();
+  std::memset(content.boot_id, 0, sizeof content.boot_id);
+  boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
+  mark_->write(content);
+}
+
+void Storage::Impl::fail(const Error& error) {
+  // After a failed sync nobody knows what the disk holds, and asking again would be told that all
+  // is well. Nothing is acknowledged any more until the storage is opened anew.
+  std::vector<Waiting> lost;
+  {
+    const std::lock_guard lock{mutex_};
+    if (failure_.empty()) failure_ = error.detail;
+    failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
+    lost.swap(waiting_);
+  }
+  rounds_.raise();
+  for (Waiting& waiting : lost) waiting.then(Error{ErrorCode::outcome_unknown, error.detail});
+}
+
+}  // namespace semel
