@@ -1,31 +1,44 @@
 // The thread that syncs: one fdatasync for all who wait, and one a while for those who do not.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <iterator>
+#include <thread>
 
+#include "storage/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
 
 void Storage::Impl::run_syncer() {
-  using SteadyClock = std::chrono::steady_clock;
-  auto next = SteadyClock::now() + options_.sync_every;
+  storage::Stopwatch since_interval;
   for (;;) {
     const std::uint32_t seen = sync_wanted_.seen();
     const bool last = stop_.load(std::memory_order_acquire);  // mo: acquire, with the signal
     // mo: seq_cst [storage.wanted]
     const bool wanted =
         wanted_.load(std::memory_order_seq_cst) > synced_.load(std::memory_order_seq_cst);
-    const auto now = SteadyClock::now();
-    if (wanted || last || now >= next) {
-      const bool of_interval = last || now >= next;
-      if (of_interval) next = now + options_.sync_every;
+    const Millis left = options_.sync_every - since_interval.passed();
+    const bool of_interval = last || left <= Millis{0};
+    if (wanted || of_interval) {
+      if (of_interval) since_interval.restart();
+      if (wanted) gather();
       if (!sync_round(of_interval) || last) return;
-      continue;
+    } else {
+      sync_wanted_.wait(seen, left);
     }
-    const auto left = std::chrono::duration_cast<Millis>(next - now) + Millis{1};
-    sync_wanted_.wait(seen, left);
   }
+}
+
+/// Whoever was answered by the last round is about to ask again: waiting for them, for no longer
+/// than the disk took, makes one round of what would be two.
+void Storage::Impl::gather() {
+  wanted_rounds_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
+  const storage::Stopwatch time;
+  // mo: relaxed: a figure; whom it does not count asks for the next round.
+  while (waiters_.load(std::memory_order_relaxed) < gathered_ && time.seconds() < round_seconds_) {
+    std::this_thread::yield();
+  }
+  gathered_ = waiters_.load(std::memory_order_relaxed);  // mo: relaxed: as above
 }
 
 /// False: the disk has failed.
@@ -33,10 +46,12 @@ bool Storage::Impl::sync_round(bool of_interval) {
   const storage::Place target = log_->tail();
   // mo: relaxed: only this thread sets it.
   if (target != synced_.load(std::memory_order_relaxed)) {
+    const storage::Stopwatch time;
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
       return false;
     }
+    round_seconds_ = time.seconds();
     answer(target);
   }
   write_mark();
