@@ -43,9 +43,18 @@ void Storage::Impl::gather() {
 
 /// False: the disk has failed.
 bool Storage::Impl::sync_round(bool of_interval) {
-  const storage::Place target = log_->tail();
+  // A place that is taken and not written yet ends what this round may promise: whoever writes it
+  // later must not find it counted as synced.
   // mo: relaxed: only this thread sets it.
-  if (target != synced_.load(std::memory_order_relaxed)) {
+  const storage::Place before = synced_.load(std::memory_order_relaxed);
+  const storage::Place tail = log_->tail();
+  storage::Place target = log_->written(before, tail);
+  // mo: acquire, with the signal: at the end nobody writes any more
+  while (target == before && tail != before && !stop_.load(std::memory_order_acquire)) {
+    std::this_thread::yield();  // whoever took the first place shall go on
+    target = log_->written(before, tail);
+  }
+  if (target != before) {
     const storage::Stopwatch time;
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
