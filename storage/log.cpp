@@ -69,15 +69,19 @@ Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& di
 }
 
 Segment::~Segment() {
+  // Bit by bit: unmapping all at once keeps every thread out that meets a page fault meanwhile.
+  constexpr std::size_t piece = std::size_t{256} << 10;
+  for (std::size_t at = 0; at < header_.bytes; at += piece) {
+    static_cast<void>(
+        madvise(bytes_ + at, std::min(piece, header_.bytes - at), MADV_DONTNEED));  // advice only
+  }
   munmap(bytes_, header_.bytes);
   close(descriptor_);
 }
 
-void Segment::touch(Place from, Place to) noexcept {
-  constexpr Place page = 4096;
-  char* const first = at(from / page * page);
+void Segment::touch() noexcept {
   // Best effort: on an older kernel callers meet the faults themselves.
-  static_cast<void>(madvise(first, static_cast<std::size_t>(at(to) - first), MADV_POPULATE_WRITE));
+  static_cast<void>(madvise(bytes_, header_.bytes, MADV_POPULATE_WRITE));
 }
 
 bool Log::wants_segment() const noexcept {
@@ -95,6 +99,8 @@ Status Log::prepare(bool zeroed) {
   header.bytes = setup_.segment_bytes;
   header.storage_id = setup_.storage_id;
   SEMEL_TRY(made, Segment::make(disk_, setup_.directory, header, zeroed));
+  // What is touched is written by the next sync: not where syncs are to be small.
+  if (!zeroed && oldest() != 0) made->touch();
   std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
   slot = std::move(made);
   // mo: release [log.segment]

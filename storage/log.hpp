@@ -61,8 +61,8 @@ class Segment {
     return completed_.load(std::memory_order_acquire);  // mo: acquire [log.completed]
   }
   [[nodiscard]] Status sync(Disk& disk) { return disk.sync(descriptor_, path_); }
-  /// Makes the pages of [from, to) ours to write, so that no caller meets the fault.
-  void touch(Place from, Place to) noexcept;
+  /// Makes its pages ready to be written, so that no caller meets the faults.
+  void touch() noexcept;
 
  private:
   Segment(const SegmentHeader& header, std::string path, int descriptor, char* bytes)
