@@ -160,6 +160,7 @@ class Storage::Impl {
   std::atomic<bool> stop_{false};                 // with sync_wanted_ and crossed_
   std::atomic<bool> drain_all_{false};            // with crossed_
   std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
+  bool mark_unsynced_ = false;                    // of the syncing thread
   storage::MarkContent mark_content_;             // of the syncing thread
 
   struct Waiting {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <iterator>
 #include <thread>
+#include <utility>
 
 #include "storage/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
@@ -64,7 +65,7 @@ bool Storage::Impl::sync_round(bool of_interval) {
     answer(target);
   }
   write_mark();
-  if (!of_interval) return true;
+  if (!of_interval || !std::exchange(mark_unsynced_, false)) return true;
   if (Status status = mark_->sync(); !status) {
     fail(status.error());
     return false;
@@ -92,7 +93,7 @@ void Storage::Impl::answer(storage::Place synced) {
 void Storage::Impl::write_mark() noexcept {
   // As long as segments of an earlier process are there, its mark says what they must hold.
   if (old_left_.load(std::memory_order_acquire)) return;  // mo: acquire: see drain_old()
-  storage::MarkContent& content = mark_content_;
+  storage::MarkContent content = mark_content_;
   content.storage_id = storage_id_;
   content.format = storage::format_version;
   content.segment_bytes = log_->segment_bytes();
@@ -100,8 +101,7 @@ void Storage::Impl::write_mark() noexcept {
   // Before the tail: what is whole is at most that.
   content.whole = log_->whole();
   content.tail = log_->used();
-  content.synced =
-      synced_.load(std::memory_order_relaxed);  // mo: relaxed: only this thread sets it
+  content.synced = synced_.load(std::memory_order_relaxed);  // mo: relaxed: of this thread
   // mo: acquire: what was drained is in the files
   content.drained = drained_.load(std::memory_order_acquire);
   content.rocks_sequence =
@@ -111,7 +111,18 @@ void Storage::Impl::write_mark() noexcept {
   content.engine_ms = now.time_since_epoch().count();
   std::memset(content.boot_id, 0, sizeof content.boot_id);
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
-  mark_->write(content);
+  // Nothing but the time has changed: a storage that is not used lets the disk sleep.
+  constexpr std::int64_t time_at_least_every_ms = 60'000;
+  const bool is_news = content.begin != mark_content_.begin || content.tail != mark_content_.tail ||
+                       content.whole != mark_content_.whole ||
+                       content.synced != mark_content_.synced ||
+                       content.drained != mark_content_.drained ||
+                       content.rocks_sequence != mark_content_.rocks_sequence ||
+                       content.line_ms - mark_content_.line_ms >= time_at_least_every_ms;
+  if (!is_news) return;
+  mark_content_ = content;
+  mark_->write(mark_content_);
+  mark_unsynced_ = true;
 }
 
 void Storage::Impl::fail(const Error& error) {
