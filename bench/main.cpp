@@ -13,6 +13,7 @@
 
 #include "bench/report.hpp"
 #include "bench/suite_engine.hpp"
+#include "bench/suite_tiered.hpp"
 
 namespace semel::bench {
 
@@ -84,7 +85,11 @@ int run(const CommandLine& line, const std::string& command) {
   report.date = date_line();
   const CpuTicks before = cpu_ticks();
   const auto begin = std::chrono::steady_clock::now();
-  run_engine_suite(options, report);
+  if (line.suite == "tiered") {
+    run_tiered_suite(options, report);
+  } else {
+    run_engine_suite(options, report);
+  }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const CpuTicks after = cpu_ticks();
   if (after.all > before.all) {
@@ -104,7 +109,7 @@ int main(int argc, char** argv) {
   using namespace semel::bench;
   CommandLine line;
   CLI::App app{"Benchmarks of Semel against maps from packages", "semel_bench"};
-  app.add_option("suite", line.suite, "What to run")->check(CLI::IsMember({"engine"}));
+  app.add_option("suite", line.suite, "What to run")->check(CLI::IsMember({"engine", "tiered"}));
   app.add_flag("--quick", line.quick, "1 million records, one round: results, not figures");
   app.add_option("--records", line.records, "Records of W1 (default 10,000,000)")
       ->check(CLI::Range(1'000, 200'000'000));

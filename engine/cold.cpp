@@ -30,12 +30,16 @@ Status Core::attach_cold() {
   }));
   static_cast<void>(attached);
   raise_versions(cold.first_version());
-  charge_cold(0);
+  charge_cold();
   return Done{};
 }
 
-void Core::charge_cold(std::size_t collected) noexcept {
-  const auto held = static_cast<std::ptrdiff_t>(options_.cold->memory_bytes() + collected);
+void Core::charge_cold() noexcept {
+  // A spill takes memory before it gives any back: a part at a time (1/64 of the limit and what
+  // writing it needs) and the filter of its generation (2 bytes a record of 50). It must find that
+  // on a machine that is full, so nobody else gets it.
+  const std::size_t working = options_.memory_bytes / 16;
+  const auto held = static_cast<std::ptrdiff_t>(options_.cold->memory_bytes() + working);
   region_.charge(held - cold_charged_);
   cold_charged_ = held;
 }

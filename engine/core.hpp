@@ -375,8 +375,8 @@ class Core final : public SegmentSink {
   void tell(ThreadContext& context, const Change& change, const Entry* fresh, bool erases,
             Version version);
   [[nodiscard]] Status attach_cold();
-  /// Brings the limit up to date with what the cold store, and a spill, hold.
-  void charge_cold(std::size_t collected) noexcept;
+  /// Brings the limit up to date with what the cold store holds and the next spill will need.
+  void charge_cold() noexcept;
   [[nodiscard]] unsigned shard_bits() const noexcept;
   /// Of a key for which the table has nothing. Reads the disk only if the filters say so.
   [[nodiscard]] ColdAnswer ask_cold(Operation& operation, Place& place, KeyRef key, ColdLook& look,

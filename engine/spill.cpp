@@ -35,7 +35,7 @@ Result<SpillReport> Spill::run() {
   const Status dropped = cold_.drop_ended(core_.clock().now());
   core_.threads().wait_for_others(own_);
   cold_.reclaim();
-  core_.charge_cold(0);
+  core_.charge_cold();
   if (!walked) return walked.error();
   if (!dropped) return dropped.error();
   if (keeps_) core_.journal()->spilled(cut, core_.journal()->newest());
@@ -123,7 +123,6 @@ Status Spill::finish_part(Stop end) {
   const std::uint64_t last =
       last_part ? ~std::uint64_t{0} : first_rank(end.shard, end.place, shard_bits_) - 1;
   if (!cold_.collected().empty()) {
-    core_.charge_cold(cold_.collected_bytes());
     SEMEL_TRY(written, cold_.write_part(first, last));
     // From here on whoever ends a record leaves a grave where the part may hold it.
     core_.threads().wait_for_others(own_);
@@ -139,7 +138,6 @@ Status Spill::finish_part(Stop end) {
     cold_.end_part();
     tidy_segments(end);
     core_.threads().collect_now(own_);
-    core_.charge_cold(0);
   }
   part_begin_ = end;
   return Done{};
@@ -280,6 +278,9 @@ Result<SpillReport> Spiller::spill() {
 bool Spiller::is_due() noexcept {
   if (core_.cold() == nullptr) return false;
   const std::size_t limit = core_.options().memory_bytes;
+  // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
+  // records, a spill makes no smaller.
+  if (core_.threads().sum(Count::bytes_records) < limit / 8) return false;
   return core_.held_bytes() > limit / 100 * core_.options().spill_above;
 }
 

@@ -61,8 +61,9 @@ std::string encode_facts(const ColdPart& part, const TimeLine& line) {
   std::string out;
   for (const std::uint64_t word :
        {format_version, facts.number, facts.generation, facts.first, facts.last, facts.records,
-        facts.buckets, facts.filter_lines, facts.largest_version, line.to_line(facts.earliest_end),
-        line.to_line(facts.latest_end), line.to_line(facts.latest_finite_end)}) {
+        facts.buckets, facts.filter_lines, facts.databases, facts.largest_version,
+        line.to_line(facts.earliest_end), line.to_line(facts.latest_end),
+        line.to_line(facts.latest_finite_end)}) {
     put_word(word, out);
   }
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
@@ -81,8 +82,8 @@ bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& co
   std::uint64_t latest_finite = 0;
   for (std::uint64_t* const word :
        {&format, &facts.number, &facts.generation, &facts.first, &facts.last, &facts.records,
-        &facts.buckets, &facts.filter_lines, &facts.largest_version, &earliest, &latest,
-        &latest_finite}) {
+        &facts.buckets, &facts.filter_lines, &facts.databases, &facts.largest_version, &earliest,
+        &latest, &latest_finite}) {
     if (!take_word(bytes, *word)) return false;
   }
   facts.earliest_end = line.from_line(earliest);

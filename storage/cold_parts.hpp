@@ -82,6 +82,7 @@ struct PartFacts {
   std::uint64_t records = 0;
   std::uint64_t buckets = 0;
   std::uint64_t filter_lines = 0;
+  std::uint64_t databases = 0;  ///< bit i: some are of database i, as stored
   Version largest_version = 0;
   Timestamp earliest_end = no_end;  ///< of the records that end; no_end: none does
   Timestamp latest_end{};           ///< no_end: some do not end
@@ -92,7 +93,7 @@ struct ColdPart {
   explicit ColdPart(const PartFacts& known)
       : facts(known),
         buckets(known.first, known.last, known.buckets),
-        filter(known.first, known.last, known.filter_lines),
+        filter(known.filter_lines),
         living(known.earliest_end == no_end ? Timestamp{} : known.earliest_end,
                known.latest_finite_end) {}
 
@@ -129,11 +130,6 @@ class Generation {
     return parts_;
   }
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  [[nodiscard]] Timestamp latest_end() const noexcept {
-    Timestamp latest{};
-    for (const auto& part : parts_) latest = std::max(latest, part->facts.latest_end);
-    return latest;
-  }
 
  private:
   std::uint64_t number_;

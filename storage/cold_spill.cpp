@@ -78,6 +78,7 @@ PartFacts RocksColdStore::facts_of(std::uint64_t first, std::uint64_t last) cons
   facts.buckets = (facts.records + in_bucket - 1) / in_bucket;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Timestamp due = settings_.line.from_line(collected_[i].due);
+    facts.databases |= std::uint64_t{1} << (collected_[i].head >> 4);
     facts.largest_version = std::max(facts.largest_version, places_[i].version);
     facts.latest_end = std::max(facts.latest_end, due);
     if (due == no_end) continue;
@@ -222,13 +223,28 @@ Status RocksColdStore::delete_parts(std::uint64_t first, std::uint64_t last) {
   return status.ok() ? Status{Done{}} : error_of(status, "cold parts");
 }
 
+bool RocksColdStore::is_flushed(const PartFacts& part) const noexcept {
+  for (unsigned db = 0; db < limits::db_count; ++db) {
+    // mo: acquire [cold_store.flushed]
+    const Version below = flushed_[db].load(std::memory_order_acquire);
+    if ((part.databases >> db & 1) != 0 && part.largest_version >= below) return false;
+  }
+  return true;
+}
+
 Status RocksColdStore::drop_ended(Timestamp now) {
   auto fresh = std::make_shared<Catalog>(*catalog());
   std::vector<Generation> gone;
+  const auto is_dead = [&](const Generation& generation) {
+    for (const auto& part : generation.parts()) {
+      if (part->facts.latest_end > now && !is_flushed(part->facts)) return false;
+    }
+    return true;
+  };
   // Oldest first and no further: a newer generation may hold the shorter-lived successor of a copy
   // in an older one, which would come back if the newer went first.
   std::erase_if(fresh->generations, [](const Generation& each) { return each.parts().empty(); });
-  while (!fresh->generations.empty() && fresh->generations.back().latest_end() <= now) {
+  while (!fresh->generations.empty() && is_dead(fresh->generations.back())) {
     gone.push_back(std::move(fresh->generations.back()));
     fresh->generations.pop_back();
   }

@@ -153,7 +153,8 @@ Result<std::uint64_t> RocksColdStore::scan(
   for (const Generation& generation : catalog.generations) {
     for (const auto& part : generation.parts()) {
       const std::uint64_t all = part->facts.last - part->facts.first;
-      const std::uint64_t each = all / std::max<std::uint64_t>(1, part->facts.records) + 1;
+      const std::uint64_t each =
+          std::max<std::uint64_t>(1, all / std::max<std::uint64_t>(1, part->facts.records));
       const std::uint64_t wanted = std::max<std::size_t>(count, 64);
       if (each < width / wanted) width = each * wanted;
     }

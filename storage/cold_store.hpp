@@ -125,6 +125,8 @@ class RocksColdStore final : public ColdStore {
   /// The part's copy of a key. False: none. Errors: storage_damaged, storage_failed.
   [[nodiscard]] Result<bool> find_in(const ColdPart& part, std::uint64_t rank, std::uint8_t db,
                                      Bytes key, ColdRecord& found);
+  /// Whether all of a part is dead because its databases were flushed.
+  [[nodiscard]] bool is_flushed(const PartFacts& part) const noexcept;
   [[nodiscard]] bool is_flushed(const Mutation& record) const noexcept {
     // mo: acquire [cold_store.flushed]
     return record.version < flushed_[record.db].load(std::memory_order_acquire);
