@@ -195,6 +195,7 @@ Status RocksColdStore::read_store_facts() {
       return Error{ErrorCode::storage_damaged, "the cold store's flushes are not complete"};
     }
     mark.store(version, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
+    first_version_ = std::max(first_version_, version + 1);
   }
   return Done{};
 }

@@ -45,8 +45,8 @@ class DueCounts {
     if (!counts_[db]) return 0;
     std::uint64_t total = 0;
     for (unsigned step = 0; step < steps; ++step) {
-      const std::int64_t end = first_ + static_cast<std::int64_t>(step + 1) * width_;
-      if (step + 1 < steps && end <= now.time_since_epoch().count()) continue;
+      const std::int64_t last = first_ + static_cast<std::int64_t>(step + 1) * width_ - 1;
+      if (step + 1 < steps && last <= now.time_since_epoch().count()) continue;
       total += (*counts_[db])[step].load(std::memory_order_relaxed);  // mo: relaxed: a count
     }
     return total;

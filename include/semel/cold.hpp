@@ -68,7 +68,7 @@ class ColdStore {
   [[nodiscard]] virtual std::uint64_t hash_seed() const noexcept = 0;
   /// Before anything else. Errors: bad_option (another shard count than in the first life).
   [[nodiscard]] virtual Status attach(unsigned shard_count, RankOf rank_of) = 0;
-  /// Larger than every version in the store.
+  /// Larger than every version in the store, flushes included.
   [[nodiscard]] virtual Version first_version() const noexcept = 0;
 
   // --- lookups ------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,6 +69,29 @@ struct ColdDatabase {
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   std::unique_ptr<ColdStore> store;
+};
+
+/// A journal that forgets what a spill lets it forget.
+class TrimmedJournal final : public Journal {
+ public:
+  [[nodiscard]] Ticket append(std::span<const Mutation> group) override {
+    return kept_.append(group);
+  }
+  [[nodiscard]] Status wait(Ticket, Durability) override { return Done{}; }
+  [[nodiscard]] Ticket newest() const override { return kept_.newest(); }
+  [[nodiscard]] bool wants_spills() const noexcept override { return true; }
+  void spilled(Ticket cut, Ticket) override { cut_ = cut; }
+
+  [[nodiscard]] Ticket cut() const noexcept { return cut_; }
+  void replay(const std::function<void(const Mutation&)>& visit) const {
+    kept_.replay([&](Ticket ticket, const Mutation& mutation) {
+      if (ticket > cut_ || mutation.type == Mutation::Type::db_map) visit(mutation);
+    });
+  }
+
+ private:
+  MemoryJournal kept_;
+  Ticket cut_ = 0;
 };
 
 /// One life of an engine with a cold store and a journal in memory.

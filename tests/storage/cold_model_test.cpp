@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "engine/engine_impl.hpp"
 #include "tests/storage/cold_fixture.hpp"
 
 namespace semel::tests {
@@ -63,11 +64,16 @@ class Twins {
   }
 
   void start() {
-    if (life_) found_ = found();
+    // A storage remembers what it may have handed out; so do we.
+    Version first_version = 1;
+    if (life_) {
+      found_ = found();
+      first_version = life_->engine->impl().core().next_version();
+    }
     life_.reset();
     life_ = std::make_unique<ColdLife>(directory_, clock_, &journal_,
-                                       Options{.shard_count = 2});
-    journal_.replay([this](Ticket, const Mutation& mutation) {
+                                       Options{.shard_count = 2, .first_version = first_version});
+    journal_.replay([this](const Mutation& mutation) {
       REQUIRE(life_->engine->restore(mutation).has_value());
     });
     names_ = life_->engine->claims("n", policy_).value();
@@ -289,7 +295,7 @@ class Twins {
   std::uint64_t found_ = 0;  // in earlier lives
   ManualClock clock_;
   ColdDirectory directory_;
-  MemoryJournal journal_;
+  TrimmedJournal journal_;
   const Policy policy_{.lease = 500ms, .result_ttl = 3'000ms, .unique_ttl = 3'000ms,
                        .failure_ttl = 2'000ms};
   std::unique_ptr<ColdLife> life_;
