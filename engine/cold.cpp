@@ -37,11 +37,16 @@ Status Core::attach_cold() {
 void Core::charge_cold() noexcept {
   // A spill takes memory before it gives any back: a part at a time (1/64 of the limit and what
   // writing it needs) and the filter of its generation (2 bytes a record of 50). It must find that
-  // on a machine that is full, so nobody else gets it.
-  const std::size_t working = options_.memory_bytes / 16;
-  const auto held = static_cast<std::ptrdiff_t>(options_.cold->memory_bytes() + working);
-  region_.charge(held - cold_charged_);
-  cold_charged_ = held;
+  // on a machine that is full, so nobody else gets it. What is used already cannot be kept free: the
+  // rest is taken when there is room again.
+  const std::size_t held = options_.cold->memory_bytes();
+  const std::size_t others = region_.used_bytes() - cold_charged_;
+  const std::size_t limit = region_.limit_bytes(Region::Use::record);
+  const std::size_t room = limit > others + held ? limit - others - held : 0;
+  const std::size_t wanted = options_.memory_bytes / 16;
+  const std::size_t charge = held + std::min(room, wanted);
+  region_.charge(static_cast<std::ptrdiff_t>(charge) - static_cast<std::ptrdiff_t>(cold_charged_));
+  cold_charged_ = charge;
 }
 
 ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLook& look,

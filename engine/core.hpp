@@ -401,7 +401,7 @@ class Core final : public SegmentSink {
   Shard* shards_ = nullptr;  // one block: an index away, without a pointer between
   std::size_t shard_count_ = 0;
   ShardTable::Word* directories_ = nullptr;
-  std::ptrdiff_t cold_charged_ = 0;  // of start(), then of the spiller
+  std::size_t cold_charged_ = 0;  // of start(), then of the spiller
   std::atomic<std::uint64_t> db_map_{0xfedc'ba98'7654'3210};
   alignas(64) unsigned char secret_[192];
   alignas(64) std::atomic<Version> versions_;

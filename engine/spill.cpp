@@ -138,6 +138,7 @@ Status Spill::finish_part(Stop end) {
     cold_.end_part();
     tidy_segments(end);
     core_.threads().collect_now(own_);
+    core_.charge_cold();
   }
   part_begin_ = end;
   return Done{};

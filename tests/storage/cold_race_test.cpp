@@ -18,8 +18,9 @@ class Worker {
   Worker(Engine& engine, unsigned number, std::uint64_t seed)
       : engine_(engine), number_(number), random_(seed + number) {}
 
-  void run(int steps, std::vector<std::atomic<std::uint32_t>>& grants) {
-    for (int step = 0; step < steps && wrong_.empty(); ++step) {
+  void run(const std::atomic<bool>& stop, std::vector<std::atomic<std::uint32_t>>& grants) {
+    // mo: acquire [cold_race.stop]
+    while (!stop.load(std::memory_order_acquire) && wrong_.empty()) {
       const std::size_t at = random_() % held_.size();
       const std::string key = std::to_string(number_) + "/" + std::to_string(at);
       Store store = engine_.store();
@@ -83,22 +84,21 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
   std::vector<std::atomic<std::uint32_t>> grants(2'000);
   std::vector<Worker> workers;
   for (unsigned i = 0; i < worker_count; ++i) workers.emplace_back(*life.engine, i, seed);
-  std::atomic<unsigned> running{worker_count};
+  std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (Worker& worker : workers) {
-    threads.emplace_back([&] {
-      worker.run(20'000, grants);
-      running.fetch_sub(1, std::memory_order_release);  // mo: release [cold_race.end]
-    });
+    threads.emplace_back([&] { worker.run(stop, grants); });
   }
-  unsigned spills = 0;
-  while (running.load(std::memory_order_acquire) != 0) {  // mo: acquire [cold_race.end]
-    // The store takes so many generations; later the workers look all of them through.
-    if (spills < 60) static_cast<void>(life.spill()), ++spills;
-    std::this_thread::yield();
+  SpillReport all;
+  for (int i = 0; i < 50; ++i) {
+    const SpillReport report = life.spill();
+    all.records += report.records;
+    all.changed += report.changed;
   }
+  stop.store(true, std::memory_order_release);  // mo: release [cold_race.stop]
   for (std::thread& thread : threads) thread.join();
-  CHECK(spills > 3);
+  CHECK(all.records > 1'000);
+  CHECK(all.changed > 0);  // or nobody was in the way
   for (const Worker& worker : workers) CHECK(worker.wrong() == "");
   std::size_t granted = 0;
   for (std::size_t i = 0; i < grants.size(); ++i) {
@@ -108,7 +108,7 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
     const bool there = life.engine->store().exists("s" + std::to_string(i)).value();
     if (there != (times == 1)) FAIL("key s" << i << " is not where it should be");
   }
-  CHECK(granted > 1'000);
+  CHECK(granted > 500);
   CHECK(life.cold.store->stats().found > 100);
   CHECK(life.broken() == "");
 }
