@@ -25,9 +25,8 @@ unsigned Core::shard_bits() const noexcept {
 
 Status Core::attach_cold() {
   ColdStore& cold = *options_.cold;
-  SEMEL_TRY(attached, cold.attach(options_.shard_count, [this](std::uint8_t db, Bytes key) {
-    return rank_of(db, key);
-  }));
+  SEMEL_TRY(attached, cold.attach(options_.shard_count,
+                                  [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
   static_cast<void>(attached);
   raise_versions(cold.first_version());
   charge_cold();
@@ -37,8 +36,8 @@ Status Core::attach_cold() {
 void Core::charge_cold() noexcept {
   // A spill takes memory before it gives any back: a part at a time (1/64 of the limit and what
   // writing it needs) and the filter of its generation (2 bytes a record of 50). It must find that
-  // on a machine that is full, so nobody else gets it. What is used already cannot be kept free: the
-  // rest is taken when there is room again.
+  // on a machine that is full, so nobody else gets it. What is used already cannot be kept free:
+  // the rest is taken when there is room again.
   const std::size_t held = options_.cold->memory_bytes();
   const std::size_t others = region_.used_bytes() - cold_charged_;
   const std::size_t limit = region_.limit_bytes(Region::Use::record);
@@ -61,8 +60,7 @@ ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLo
   look.stored_db = place.stored_db;
   look.stamp = cold.stamp();
   operation.outside([&] {
-    const Result<bool> found =
-        cold.find(look.rank, look.stored_db, key.key, look.copy().record);
+    const Result<bool> found = cold.find(look.rank, look.stored_db, key.key, look.copy().record);
     look.error = found ? ErrorCode::ok : found.error().code;
     look.found = found && *found;
   });

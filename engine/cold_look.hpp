@@ -28,7 +28,7 @@ class ColdLook {
 
   ColdLook() noexcept = default;
 
-  std::uint64_t stamp = 0;         ///< of the store, before it was asked; 0: not asked
+  std::uint64_t stamp = 0;  ///< of the store, before it was asked; 0: not asked
   std::uint64_t rank = 0;
   std::uint8_t stored_db = 0;
   bool found = false;

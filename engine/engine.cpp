@@ -48,9 +48,9 @@ Status check_options(const Options& options) {
     static_cast<void>(background);
   }
   SEMEL_TRY(above, check_range("spill_above", options.spill_above, 5, 90));
-  SEMEL_TRY(soon, check_range("spill_ttl_min",
-                              static_cast<std::uint64_t>(options.spill_ttl_min.count()), 0,
-                              static_cast<std::uint64_t>(limits::ttl_max.count())));
+  SEMEL_TRY(soon,
+            check_range("spill_ttl_min", static_cast<std::uint64_t>(options.spill_ttl_min.count()),
+                        0, static_cast<std::uint64_t>(limits::ttl_max.count())));
   static_cast<void>(above), static_cast<void>(soon);
   if (options.durability != Durability::memory && options.journal == nullptr) {
     return Error{ErrorCode::bad_option, "durability above memory needs a journal"};

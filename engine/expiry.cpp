@@ -138,8 +138,8 @@ bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, 
     return true;
   }
   // It took the place of a copy in the cold store that may end later.
-  const Entry* const grave = make_grave(context, old.db(), old.key(), old.version(), beyond,
-                                        Region::Use::structure);
+  const Entry* const grave =
+      make_grave(context, old.db(), old.key(), old.version(), beyond, Region::Use::structure);
   if (grave == nullptr) {
     context.timers.push({hash.bits, old.due()});  // dead it is anyway; later there is room
     return true;

@@ -4,8 +4,8 @@
 // later carries a version not below the cut. From then on a writer that replaces a record of the
 // cut hands it over instead of freeing it. The walk visits the records it meets below the cut,
 // then those handed over. A record replaced after the walk has passed it comes twice, alike. Last
-// come the copies of the cold store, as it was at the cut, but for those that something in the table
-// had taken the place of by then.
+// come the copies of the cold store, as it was at the cut, but for those that something in the
+// table had taken the place of by then.
 //
 //   [core.snapshot]  snapshot_cut is stored inside the section (start) or before a wait for all
 //                    operations (end), so no operation sees it change; release and acquire.

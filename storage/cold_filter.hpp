@@ -1,5 +1,5 @@
-// A Bloom filter over ranks: one cache line a key, one bit in each of its eight words. It is written
-// once by the spiller before anybody can see it, and read only from then on.
+// A Bloom filter over ranks: one cache line a key, one bit in each of its eight words. It is
+// written once by the spiller before anybody can see it, and read only from then on.
 //
 // The line does not follow the rank: a spill that overtakes the writers meets stretches of ranks
 // that are crowded beside others that are nearly empty, and crowded lines say maybe too often.
@@ -33,7 +33,8 @@ class Stretch {
   }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint64_t piece_of(std::uint64_t rank) const noexcept {
-    const auto piece = static_cast<std::uint64_t>((static_cast<Wide>(rank - first_) * scale_) >> 64);
+    const auto piece =
+        static_cast<std::uint64_t>((static_cast<Wide>(rank - first_) * scale_) >> 64);
     return std::min(piece, count_ - 1);
   }
 
@@ -65,7 +66,7 @@ class ColdFilter {
     return {reinterpret_cast<const char*>(words_.get()), bytes()};
   }
   /// Puts back a piece of view(). False: it lies outside.
-  [[nodiscard]] bool load(std::size_t at, Bytes piece) noexcept {
+  [[nodiscard]] bool put_back(std::size_t at, Bytes piece) noexcept {
     if (at > bytes() || piece.size() > bytes() - at) return false;
     std::memcpy(reinterpret_cast<char*>(words_.get()) + at, piece.data(), piece.size());
     return true;

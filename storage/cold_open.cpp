@@ -126,7 +126,7 @@ Result<std::unique_ptr<RocksColdStore>> RocksColdStore::open(const ColdSettings&
   }
   std::unique_ptr<RocksColdStore> store{new RocksColdStore{settings}};
   SEMEL_TRY(known, store->read_store_facts());
-  SEMEL_TRY(loaded, store->load());
+  SEMEL_TRY(loaded, store->load_parts());
   static_cast<void>(known), static_cast<void>(loaded);
   return store;
 }
@@ -160,15 +160,15 @@ Status RocksColdStore::put_store_facts(unsigned index) {
   }
   rocksdb::WriteOptions options;
   options.sync = true;
-  const rocksdb::Status status = settings_.database->Put(
-      options, settings_.family, cold_key(0, ColdKey::facts, index), bytes);
+  const rocksdb::Status status =
+      settings_.database->Put(options, settings_.family, cold_key(0, ColdKey::facts, index), bytes);
   return status.ok() ? Status{Done{}} : error_of(status, "cold store");
 }
 
 Status RocksColdStore::read_store_facts() {
   std::string bytes;
-  rocksdb::Status status = settings_.database->Get(
-      {}, settings_.family, cold_key(0, ColdKey::facts, 0), &bytes);
+  rocksdb::Status status =
+      settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 0), &bytes);
   if (status.IsNotFound()) {
     seed_ = random_number();
     return Done{};
@@ -184,8 +184,7 @@ Status RocksColdStore::read_store_facts() {
     return Error{ErrorCode::storage_newer, "cold store of format " + std::to_string(format)};
   }
   shard_count_ = static_cast<std::uint32_t>(shards);
-  status =
-      settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
+  status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
   if (status.IsNotFound()) return Done{};
   if (!status.ok()) return error_of(status, "cold store");
   rest = bytes;
@@ -232,7 +231,7 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
     const rocksdb::Slice key = at.key();
     if (key.size() != key_bytes || part_of(key) != number) break;
     if (key[8] != static_cast<char>(ColdKey::filter)) break;
-    if (!part->filter.load(loaded, {at.value().data(), at.value().size()})) return damaged();
+    if (!part->filter.put_back(loaded, {at.value().data(), at.value().size()})) return damaged();
     loaded += at.value().size();
   }
   if (loaded != part->filter.bytes()) return damaged();
@@ -240,7 +239,7 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
   return part;
 }
 
-Status RocksColdStore::load() {
+Status RocksColdStore::load_parts() {
   remove_leftovers();
   auto fresh = std::make_shared<Catalog>();
   std::vector<std::shared_ptr<ColdPart>> parts;

@@ -88,7 +88,7 @@ Result<bool> RocksColdStore::find(std::uint64_t rank, std::uint8_t db, Bytes key
       return there;
     }
     if (!*there) continue;
-    if (is_flushed(found.record)) return false;  // and so are all older copies
+    if (is_flushed(found.record)) return false;      // and so are all older copies
     found_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
     return true;
   }

@@ -45,7 +45,7 @@ struct ColdSettings {
   rocksdb::ColumnFamilyHandle* family;  ///< opened with cold_family_options()
   TimeLine line;
   unsigned filter_bits = cold_filter_bits_default;
-  std::size_t cache_bytes = 0;  ///< as given to cold_family_options(), to be charged
+  std::size_t cache_bytes = 0;    ///< as given to cold_family_options(), to be charged
   std::shared_ptr<void> owner{};  ///< if not null, closed when the store is gone
 };
 
@@ -106,7 +106,7 @@ class RocksColdStore final : public ColdStore {
     return shared_;
   }
   void publish(std::shared_ptr<const Catalog> fresh);
-  [[nodiscard]] Status load();
+  [[nodiscard]] Status load_parts();
   [[nodiscard]] Status read_store_facts();
   [[nodiscard]] Result<std::shared_ptr<ColdPart>> read_part(rocksdb::Iterator& at,
                                                             std::uint64_t number);
@@ -165,8 +165,7 @@ enum class ColdKey : char { facts = 0, filter = 1, bucket = 2 };
 
 /// A part's facts and counts as bytes, and back.
 [[nodiscard]] std::string encode_facts(const ColdPart& part, const TimeLine& line);
-[[nodiscard]] bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts,
-                                Bytes& counts);
+[[nodiscard]] bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& counts);
 [[nodiscard]] bool decode_counts(Bytes counts, ColdPart& part);
 
 }  // namespace semel::storage

@@ -42,8 +42,8 @@ struct ColdPlace {
 };
 
 struct ColdStats {
-  std::uint64_t records = 0;       ///< live or not, superseded or not, on disk
-  std::uint64_t generations = 0;   ///< that any record is in
+  std::uint64_t records = 0;      ///< live or not, superseded or not, on disk
+  std::uint64_t generations = 0;  ///< that any record is in
   std::uint64_t parts = 0;
   std::uint64_t filter_bytes = 0;  ///< in memory
   std::uint64_t memory_bytes = 0;  ///< all that the store holds in memory, filters included

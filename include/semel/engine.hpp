@@ -37,8 +37,8 @@ struct Options {
   /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
   /// outlive the engine.
   ColdStore* cold = nullptr;
-  unsigned spill_above = 60;       ///< percent of memory_bytes held from which on to spill; 5..90
-  Millis spill_ttl_min{60'000};    ///< what ends sooner stays in memory; 0..limits::ttl_max
+  unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
+  Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
@@ -148,7 +148,7 @@ class Engine {
 
   /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends.
   /// Progress: blocks for other sections and for operations under way.
-  /// Errors: too_many_keys.
+  /// Errors: too_many_keys; storage_failed, storage_damaged (a key's cold copy cannot be read).
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
 
   // --- iteration --------------------------------------------------------------------------
@@ -199,9 +199,9 @@ class Engine {
   std::uint64_t flush(std::optional<std::uint8_t> db);
   /// Exchanges two databases. Errors: db_out_of_range, refused.
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
-  /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's ends
-  /// too late; while a spill runs, those in the part it moves may count twice; and what was replaced
-  /// or erased in an earlier life counts until its end.
+  /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's
+  /// ends too late; while a spill runs, those in the part it moves may count twice; and what was
+  /// replaced or erased in an earlier life counts until its end.
   [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
 
   // --- durability -------------------------------------------------------------------------

@@ -14,6 +14,11 @@ namespace {
 
 using Random = std::mt19937_64;
 
+template <class T>
+ErrorCode code_of(const Result<T>& result) {
+  return result ? ErrorCode::ok : result.error().code;
+}
+
 class Twins {
  public:
   Twins(std::uint64_t seed, bool restarts) : random_(seed), restarts_(restarts) {
@@ -28,8 +33,10 @@ class Twins {
         store_call();
       } else if (what < 75) {
         claim_call();
-      } else if (what < 78) {
+      } else if (what < 77) {
         batch_call();
+      } else if (what < 79) {
+        section_call();
       } else if (what < 86) {
         clock_.advance(Millis{pick(3) == 0 ? pick(4'000) : pick(200)});
       } else if (what < 92) {
@@ -93,8 +100,8 @@ class Twins {
   }
 
   [[nodiscard]] StoreOp some_op() {
-    constexpr Verb verbs[] = {Verb::get,    Verb::set,    Verb::set,     Verb::set,  Verb::getdel,
-                              Verb::getex,  Verb::append, Verb::incr_by, Verb::del,  Verb::delex,
+    constexpr Verb verbs[] = {Verb::get,    Verb::set,    Verb::set,     Verb::set,   Verb::getdel,
+                              Verb::getex,  Verb::append, Verb::incr_by, Verb::del,   Verb::delex,
                               Verb::expire, Verb::exists, Verb::persist, Verb::strlen};
     StoreOp op;
     op.verb = verbs[pick(std::size(verbs))];
@@ -153,6 +160,41 @@ class Twins {
     life_->engine->apply(ops, mine);
     oracle_->apply(ops, other);
     for (std::size_t i = 0; i < ops.size(); ++i) check(mine[i], other[i]);
+  }
+
+  void section_call() {
+    const std::string one = some_key();
+    const std::string other = some_key();
+    const auto db = static_cast<std::uint8_t>(pick(2));
+    const unsigned what = pick(5);
+    const auto call = [&](Engine& engine) -> std::string {
+      Store store = engine.store(db);
+      switch (what) {
+        case 0:
+          return std::string{name_of(code_of(store.rename(one, other)))};
+        case 1: {
+          const auto copied = store.copy(one, other, {}, true);
+          return copied ? std::to_string(*copied) : std::string{name_of(copied.error().code)};
+        }
+        case 2: {
+          const std::vector<KeyValue> pairs{{one, "a"}, {other, "b"}};
+          return std::to_string(store.msetnx(pairs).value());
+        }
+        case 3: {
+          const std::vector<Bytes> keys{one, other};
+          return std::to_string(store.del(keys).value());
+        }
+        default: {
+          const std::vector<Bytes> keys{one, other};
+          std::string all;
+          const auto values = store.mget(keys).value();
+          for (const auto& value : values) all.append(value.value_or("-")).append(" ");
+          return all;
+        }
+      }
+    };
+    INFO("step " << step_ << " what " << what << " " << one << " " << other);
+    REQUIRE(call(*life_->engine) == call(*oracle_));
   }
 
   void claim_call() {
@@ -274,8 +316,8 @@ class Twins {
       if (mutation.type == Mutation::Type::db_map) return;
       auto& best = all[{mutation.db, std::string{mutation.key}}];
       if (mutation.version < best.first) return;
-      best = {mutation.version, text_of(mutation.due, mutation.value,
-                                        mutation.claim ? &*mutation.claim : nullptr)};
+      best = {mutation.version,
+              text_of(mutation.due, mutation.value, mutation.claim ? &*mutation.claim : nullptr)};
     });
     REQUIRE(done.has_value());
     return all;
@@ -296,8 +338,8 @@ class Twins {
   ManualClock clock_;
   ColdDirectory directory_;
   TrimmedJournal journal_;
-  const Policy policy_{.lease = 500ms, .result_ttl = 3'000ms, .unique_ttl = 3'000ms,
-                       .failure_ttl = 2'000ms};
+  const Policy policy_{
+      .lease = 500ms, .result_ttl = 3'000ms, .unique_ttl = 3'000ms, .failure_ttl = 2'000ms};
   std::unique_ptr<ColdLife> life_;
   std::unique_ptr<Engine> oracle_;
   std::optional<Claims> names_;

@@ -102,7 +102,8 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
   for (const Worker& worker : workers) CHECK(worker.wrong() == "");
   std::size_t granted = 0;
   for (std::size_t i = 0; i < grants.size(); ++i) {
-    const std::uint32_t times = grants[i].load(std::memory_order_relaxed);  // mo: threads have ended
+    // mo: relaxed: the threads have ended.
+    const std::uint32_t times = grants[i].load(std::memory_order_relaxed);
     if (times > 1) FAIL("key s" << i << " was granted " << times << " times");
     granted += times;
     const bool there = life.engine->store().exists("s" + std::to_string(i)).value();

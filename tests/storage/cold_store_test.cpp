@@ -112,7 +112,8 @@ TEST_CASE("cold: what was spilled has left memory and is answered all the same",
   CHECK(right_answers(*life.engine, 5'000) == 5'000);
   CHECK(life.engine->stats().records == 0);  // an answer is no reason to come back
   CHECK(life.engine->size(0) == 5'000);
-  CHECK(life.engine->store().set("key7", "x", {.condition = Condition::if_absent, .get = true})
+  CHECK(life.engine->store()
+            .set("key7", "x", {.condition = Condition::if_absent, .get = true})
             ->previous == "key7!");
   CHECK(life.engine->store().set("key7", "x")->stored);
   CHECK(life.read("key7") == "x");
@@ -123,8 +124,7 @@ TEST_CASE("cold: what was spilled has left memory and is answered all the same",
   CHECK(life.broken() == "");
 }
 
-TEST_CASE("cold: claims that are held stay in memory, finished ones may leave",
-          "[storage][cold]") {
+TEST_CASE("cold: claims that are held stay in memory, finished ones may leave", "[storage][cold]") {
   const ColdDirectory directory;
   ManualClock clock;
   ColdLife life{directory, clock};
@@ -173,8 +173,7 @@ TEST_CASE("cold: another shard count is refused, for ranks would mean something 
   ManualClock clock;
   { const ColdLife life{directory, clock, nullptr, Options{.shard_count = 4}}; }
   const ColdDatabase cold{directory};
-  const auto opened =
-      Engine::open({.clock = &clock, .cold = cold.store.get(), .shard_count = 8});
+  const auto opened = Engine::open({.clock = &clock, .cold = cold.store.get(), .shard_count = 8});
   REQUIRE_FALSE(opened.has_value());
   CHECK(opened.error().code == ErrorCode::bad_option);
   CHECK(opened.error().detail == "shard_count = 8, the cold store was made with 4");
@@ -260,6 +259,15 @@ TEST_CASE("cold: a disk that does not answer is an error and changes nothing",
   }
   CHECK(errors > 1'000);
   CHECK(life.engine->store().set("quite new", "1")->stored);
+  // Several keys: all or nothing. The first of them is in no bucket at all.
+  std::vector<KeyValue> pairs{{"also new", "1"}};
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back("key" + std::to_string(i * 50));
+  for (const std::string& name : names) pairs.push_back({name, "x"});
+  const Status several = life.engine->store().mset(pairs);
+  REQUIRE_FALSE(several.has_value());
+  CHECK(several.error().code == ErrorCode::storage_failed);
+  CHECK(life.read("also new") == "<none>");
   on.disk->reads_fail.store(false, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
   CHECK(right_answers(*life.engine, 2'000) == 2'000);
 }
