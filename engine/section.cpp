@@ -57,8 +57,8 @@ ErrorCode Section::Impl::read_ahead(std::span<const KeyRef> keys) {
   for (const KeyRef& key : keys) {
     Version version = 0;
     const ErrorCode error = update(
-        key.db, key.key,
-        [](const engine::RecordView*, const auto&) { return engine::Decision{}; }, version);
+        key.db, key.key, [](const engine::RecordView*, const auto&) { return engine::Decision{}; },
+        version);
     if (error == ErrorCode::storage_failed || error == ErrorCode::storage_damaged) return error;
   }
   return ErrorCode::ok;
