@@ -386,6 +386,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] bool make_remains(ThreadContext& context, const Place& place, const Probe& probe,
                                   const Change& change, Version version, const Entry*& remains);
   friend class Spill;
+  friend class Spiller;
   void wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept;
   /// Stores or erases at the place that `probe` found. None: something changed there meanwhile, so
   /// look and decide again.

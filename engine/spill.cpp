@@ -285,15 +285,38 @@ bool Spiller::is_due() noexcept {
   return core_.held_bytes() > limit / 100 * core_.options().spill_above;
 }
 
+Status Spiller::drop_ended() {
+  const std::lock_guard lock{one_};
+  Status dropped = core_.cold()->drop_ended(core_.clock().now());
+  core_.threads().wait_for_others(core_.context());
+  core_.cold()->reclaim();
+  core_.charge_cold();
+  return dropped;
+}
+
+Millis Spiller::step(Millis every) {
+  constexpr Millis rest{1'000};
+  const Timestamp now = core_.clock().now();
+  if (now >= next_drop_) {
+    next_drop_ = now + rest;
+    static_cast<void>(drop_ended());  // it has ended all the same, and is tried again
+  }
+  if (!is_due()) return every;
+  const Result<SpillReport> done = spill();
+  // A spill that failed, on a full disk say, or found next to nothing that may leave, is tried
+  // again at leisure: the engine goes on, and refuses new records when memory is full.
+  constexpr std::uint64_t record_bytes = 50;
+  const bool made_room = done && done->records * record_bytes > core_.options().memory_bytes / 64;
+  return made_room ? every : std::max(every, rest);
+}
+
 void Spiller::start(Millis every) {
   thread_ = std::thread{[this, every] {
     std::unique_lock lock{mutex_};
     Millis pause = every;
     while (!wake_.wait_for(lock, pause, [this] { return stop_; })) {
       lock.unlock();
-      // A spill that failed, on a full disk say, is tried again at leisure: the engine goes on,
-      // and refuses new records when memory is full.
-      pause = is_due() && !spill() ? std::max(every, Millis{1'000}) : every;
+      pause = step(every);
       lock.lock();
     }
   }};

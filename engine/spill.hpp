@@ -70,6 +70,8 @@ class Spiller {
 
   [[nodiscard]] Result<SpillReport> spill();
   [[nodiscard]] bool is_due() noexcept;
+  /// Lets go of generations that have ended.
+  [[nodiscard]] Status drop_ended();
   void start(Millis every);
   void stop();
 
@@ -81,8 +83,12 @@ class Spiller {
   }
 
  private:
+  /// What the thread does each time; returns how long it may rest.
+  [[nodiscard]] Millis step(Millis every);
+
   Core& core_;
-  std::mutex one_;  // spill at a time
+  Timestamp next_drop_{};  // of the thread
+  std::mutex one_;         // spill at a time
   std::atomic<std::uint64_t> spills_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::mutex mutex_;

@@ -109,7 +109,8 @@ bool decode_counts(Bytes counts, ColdPart& part) {
 
 rocksdb::ColumnFamilyOptions cold_family_options(std::size_t cache_bytes) {
   rocksdb::ColumnFamilyOptions options;
-  options.disable_auto_compactions = true;  // parts do not overlap, and end as whole files
+  options.write_buffer_size = std::size_t{1} << 20;  // of flush marks, nothing else
+  options.disable_auto_compactions = true;           // parts do not overlap, and end as whole files
   options.compression = rocksdb::CompressionType::kLZ4Compression;
   rocksdb::BlockBasedTableOptions table;
   table.block_size = 2048;  // a bucket is larger, so each has a block for itself

@@ -248,6 +248,7 @@ Status RocksColdStore::drop_ended(Timestamp now) {
     gone.push_back(std::move(fresh->generations.back()));
     fresh->generations.pop_back();
   }
+  if (fresh->generations.size() == catalog()->generations.size()) return Done{};
   publish(std::move(fresh));
   for (const Generation& generation : gone) {
     for (const auto& part : generation.parts()) {

@@ -35,7 +35,7 @@ struct Options {
   /// reached this level, or with outcome_unknown; a journal is needed.
   Durability durability = Durability::memory;
   /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
-  /// outlive the engine.
+  /// outlive the engine. hash_seed is then the store's.
   ColdStore* cold = nullptr;
   unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
   Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
@@ -182,7 +182,8 @@ class Engine {
   /// lets go of generations that have ended. Strings and finished claims leave, unless they end
   /// within Options::spill_ttl_min. With Options::background a thread does this above
   /// Options::spill_above. On an error what was not written stays in the table.
-  /// Progress: blocks for the disk and for another spill; operations go on meanwhile.
+  /// Progress: blocks for the disk, for sections and for another spill; operations go on meanwhile.
+  /// Not to be called inside a section.
   /// Errors: bad_option (there is no cold store), storage_failed, memory_full.
   [[nodiscard]] Result<SpillReport> spill();
   /// Whether more than Options::spill_above is held.
@@ -201,7 +202,7 @@ class Engine {
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
   /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's
   /// ends too late; while a spill runs, those in the part it moves may count twice; and what was
-  /// replaced or erased in an earlier life counts until its end.
+  /// replaced or erased in an earlier life, or put back by restore(), counts there until its end.
   [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
 
   // --- durability -------------------------------------------------------------------------

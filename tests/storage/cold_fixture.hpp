@@ -41,10 +41,11 @@ struct ColdDatabase {
     rocksdb::Options options;
     options.create_if_missing = true;
     options.create_missing_column_families = true;
+    options.write_buffer_size = std::size_t{1} << 20;  // the log is allocated ahead by its size
     if (env != nullptr) options.env = env;
     constexpr std::size_t cache_bytes = std::size_t{64} << 10;
     const std::vector<rocksdb::ColumnFamilyDescriptor> wanted{
-        {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{}},
+        {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{options}},
         {storage::cold_family, storage::cold_family_options(cache_bytes)}};
     rocksdb::DB* raw = nullptr;
     const auto status =

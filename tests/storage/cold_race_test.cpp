@@ -1,6 +1,8 @@
 // Operations against a running spill, on real threads. Each thread knows exactly what its own keys
 // hold; keys that all claim are granted once.
+#include <array>
 #include <atomic>
+#include <deque>
 #include <random>
 #include <thread>
 
@@ -21,6 +23,7 @@ class Worker {
   void run(const std::atomic<bool>& stop, std::vector<std::atomic<std::uint32_t>>& grants) {
     // mo: acquire [cold_race.stop]
     while (!stop.load(std::memory_order_acquire) && wrong_.empty()) {
+      steps_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count
       const std::size_t at = random_() % held_.size();
       const std::string key = std::to_string(number_) + "/" + std::to_string(at);
       Store store = engine_.store();
@@ -56,6 +59,9 @@ class Worker {
       }
     }
   }
+  [[nodiscard]] std::uint64_t steps() const noexcept {
+    return steps_.load(std::memory_order_relaxed);  // mo: relaxed: a count
+  }
   [[nodiscard]] const std::string& wrong() const noexcept { return wrong_; }
 
  private:
@@ -66,6 +72,7 @@ class Worker {
   Engine& engine_;
   const unsigned number_;
   std::mt19937_64 random_;
+  std::atomic<std::uint64_t> steps_{0};
   std::array<std::int64_t, 64> held_{};
   std::string wrong_;
 };
@@ -82,7 +89,7 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
   const std::uint64_t seed = Catch::rngSeed();
   INFO("seed " << seed);
   std::vector<std::atomic<std::uint32_t>> grants(2'000);
-  std::vector<Worker> workers;
+  std::deque<Worker> workers;
   for (unsigned i = 0; i < worker_count; ++i) workers.emplace_back(*life.engine, i, seed);
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -90,7 +97,16 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
     threads.emplace_back([&] { worker.run(stop, grants); });
   }
   SpillReport all;
-  for (int i = 0; i < 50; ++i) {
+  const auto steps = [&] {
+    std::uint64_t total = 0;
+    for (const Worker& worker : workers) total += worker.steps();
+    return total;
+  };
+  for (std::uint64_t i = 1; i <= 50; ++i) {
+    // There is something to spill, and somebody to be in the way.
+    for (int waits = 0; steps() < i * 1'000 && waits < 10'000'000; ++waits) {
+      std::this_thread::yield();
+    }
     const SpillReport report = life.spill();
     all.records += report.records;
     all.changed += report.changed;

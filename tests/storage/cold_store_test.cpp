@@ -5,6 +5,7 @@
 #include <atomic>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "engine/engine_impl.hpp"
 
@@ -200,6 +201,32 @@ TEST_CASE("cold: a generation whose records have ended goes, files and filters, 
   CHECK(after.generations == 0);
   CHECK(after.filter_bytes == 0);
   CHECK(parts_of(directory).empty());
+}
+
+TEST_CASE("cold: with a background thread memory is made room in, and what ended is dropped",
+          "[storage][cold][race]") {
+  const ColdDirectory directory;
+  ManualClock clock;
+  ColdLife life{directory, clock, nullptr, Options{.spill_above = 20, .background = 1ms}};
+  const auto wait_for = [](const auto& condition) {
+    for (int i = 0; i < 200'000 && !condition(); ++i) std::this_thread::yield();
+    return condition();
+  };
+  constexpr int count = 50'000;  // more than twice what memory holds
+  const std::string value(600, 'v');
+  int refused = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    while (!life.engine->store().set(key, value, {.expiry = Expiry::in(1h)})) {
+      REQUIRE(++refused < 100'000'000);
+      std::this_thread::yield();
+    }
+  }
+  CHECK(life.engine->stats().spills > 0);
+  CHECK(life.engine->stats().spills_failed == 0);
+  for (int i = 0; i < count; i += 7) REQUIRE(life.read("key" + std::to_string(i)) == value);
+  clock.advance(2h);
+  CHECK(wait_for([&] { return life.cold.store->stats().generations == 0; }));
 }
 
 TEST_CASE("cold: a newer generation that ends first does not let an older copy come back",
