@@ -18,6 +18,7 @@
 #include "bench/suite_engine.hpp"
 #ifdef SEMEL_BENCH_STORAGE
 #include "bench/suite_storage.hpp"
+#include "bench/suite_tiered.hpp"
 #endif
 
 namespace semel::bench {
@@ -52,6 +53,11 @@ const std::vector<Suite>& suites() {
        }},
 #ifdef SEMEL_BENCH_STORAGE
       {"storage", 5, storage_groups, run_storage_suite},
+      {"tiered", 1, [] { return std::vector<std::string>{}; },
+       [](const SuiteOptions& options, Report& report) {
+         run_tiered_suite(options, report);
+         return true;
+       }},
 #endif
   };
   return all;

@@ -84,6 +84,17 @@ class Journal {
 
   /// The engine ends now; it is not to be used any more.
   virtual void engine_ends() noexcept {}
+
+  /// True: when a spill moves records into a cold store, what stays in memory is to be appended
+  /// again, so that all older mutations can be forgotten.
+  [[nodiscard]] virtual bool wants_spills() const noexcept { return false; }
+  /// Of mutations up to `cut` only db_map is still needed, as soon as all up to `kept` are synced:
+  /// the records are synced in the cold store or were appended again. Forgetting must go from old
+  /// to new, or an erase would go before the put it ended.
+  virtual void spilled(Ticket cut, Ticket kept) {
+    static_cast<void>(cut);
+    static_cast<void>(kept);
+  }
 };
 
 }  // namespace semel
