@@ -75,6 +75,9 @@ class Archive {
 
   [[nodiscard]] rocksdb::DB& database() noexcept { return *database_; }
   [[nodiscard]] rocksdb::ColumnFamilyHandle* journal() const noexcept { return families_[1]; }
+  [[nodiscard]] const std::vector<rocksdb::ColumnFamilyHandle*>& families() const noexcept {
+    return families_;
+  }
   /// Null: no such family.
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family(const std::string& name) const noexcept;
 

@@ -181,7 +181,7 @@ class Storage::Impl::Recovery {
 Result<RecoveryReport> Storage::Impl::recover(
     Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
   std::unique_lock lock{archive_mutex_};
-  std::uint64_t total = archive_->bytes();
+  std::uint64_t total = archive_->bytes() + joined_files().bytes();
   for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
   Recovery recovery{*this, engine, archive_->description().floor, total, progress};
   JobQueue queue;
@@ -196,24 +196,28 @@ Result<RecoveryReport> Storage::Impl::recover(
   options.verify_checksums = true;
   options.fill_cache = false;
   options.readahead_size = std::size_t{4} << 20;
-  const std::unique_ptr<rocksdb::Iterator> blob{
-      archive_->database().NewIterator(options, archive_->journal())};
   // What ended before now starts in an earlier span and need not be read.
   const storage::BlobKey first{storage::running_span(line_now(), options_.span), 0, 0};
-  for (blob->Seek(first.bytes()); blob->Valid(); blob->Next()) {
-    storage::BlobKey key;
-    if (!storage::BlobKey::read(blob->key().ToStringView(), key)) {
-      recovery.fail({ErrorCode::storage_damaged, options_.directory + "/rocksdb: a key is wrong"});
-      break;
+  for (auto* const family : {archive_->journal(), joined_files().family()}) {
+    if (family == nullptr) continue;
+    const std::unique_ptr<rocksdb::Iterator> blob{
+        archive_->database().NewIterator(options, family)};
+    for (blob->Seek(first.bytes()); blob->Valid(); blob->Next()) {
+      storage::BlobKey key;
+      if (!storage::BlobKey::read(blob->key().ToStringView(), key)) {
+        recovery.fail(
+            {ErrorCode::storage_damaged, options_.directory + "/rocksdb: a key is wrong"});
+        break;
+      }
+      if (key.place < archive_->description().floor || blob->value().empty()) continue;
+      if (!queue.push({blob->value().ToString(), 0})) break;
     }
-    if (key.place < archive_->description().floor || blob->value().empty()) continue;
-    if (!queue.push({blob->value().ToString(), 0})) break;
+    if (!blob->status().ok()) {
+      recovery.fail(storage::error_of(blob->status(), options_.directory + "/rocksdb"));
+    }
   }
   queue.close();
   for (std::thread& worker : workers) worker.join();
-  if (!blob->status().ok()) {
-    recovery.fail(storage::error_of(blob->status(), options_.directory + "/rocksdb"));
-  }
   lock.unlock();
   if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());
   Result<RecoveryReport> result = recovery.result();

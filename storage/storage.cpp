@@ -33,6 +33,9 @@ void Storage::when(Ticket ticket, Durability level, std::function<void(Status)> 
 Ticket Storage::newest() const {
   return impl_->newest();
 }
+bool Storage::defer(std::function<void()>& then) {
+  return impl_->defer(then);
+}
 bool Storage::accepts_writes() const noexcept {
   return impl_->accepts_writes();
 }
@@ -70,12 +73,20 @@ Storage::Impl::~Impl() {
 }
 
 Ticket Storage::Impl::append(std::span<const Mutation> group) {
+  if (joins_.any()) [[unlikely]]
+    return append_beside_joins(group);
   return log_->append(group, line_, clock_.now());
 }
 
 Status Storage::Impl::wait(Ticket ticket, Durability level) {
   if (level == Durability::memory) return Done{};
   if (level == Durability::quorum) return Error{ErrorCode::refused, "this storage has no replicas"};
+  // Before the failure is looked at: a join that is not seen any more has failed before, if it has.
+  const bool joins = joins_.any();
+  if (storage::Join* const own = joins ? joins_.own() : nullptr; own != nullptr) {
+    own->level = std::max(own->level, level);
+    return Done{};  // the join waits, for all that was changed in it
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto left = [&] {
     return options_.confirm_within -
@@ -96,25 +107,37 @@ Status Storage::Impl::wait(Ticket ticket, Durability level) {
     const std::lock_guard lock{mutex_};
     return Error{ErrorCode::outcome_unknown, failure_};
   }
-  if (level == Durability::logged) return Done{};
+  if (level == Durability::logged && !joins) return Done{};
   for (bool asked = false;; asked = true) {
     const std::uint32_t seen = rounds_.seen();
-    // mo: acquire [storage.synced]
-    if (synced_.load(std::memory_order_acquire) >= ticket) return Done{};
+    const bool settled = is_settled(ticket, level);
     // mo: acquire [storage.failed]
     if (failed_.load(std::memory_order_acquire)) {
       const std::lock_guard lock{mutex_};
       return Error{ErrorCode::outcome_unknown, failure_};
     }
+    if (settled) return Done{};
     const Millis rest = left();
     if (rest <= Millis{0}) {
       return Error{ErrorCode::outcome_unknown, "the disk took longer than confirm_within = " +
                                                    std::to_string(options_.confirm_within.count()) +
                                                    " ms"};
     }
-    if (!asked) want(ticket);
+    if (!asked && level == Durability::synced) want(ticket);
+    if (level == Durability::synced) want_joined(ticket);
     rounds_.wait(seen, rest);
   }
+}
+
+bool Storage::Impl::is_settled(Ticket ticket, Durability level) const noexcept {
+  if (level != Durability::logged && level != Durability::synced) return true;
+  if (joins_.hold(ticket, level)) {
+    // mo: acquire [storage.failed]
+    return joins_.own() != nullptr || failed_.load(std::memory_order_acquire);
+  }
+  // mo: acquire [storage.synced] [storage.failed]
+  return level == Durability::logged || synced_.load(std::memory_order_acquire) >= ticket ||
+         failed_.load(std::memory_order_acquire);
 }
 
 void Storage::Impl::want(Ticket ticket) {
@@ -128,23 +151,20 @@ void Storage::Impl::want(Ticket ticket) {
 }
 
 void Storage::Impl::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
-  // mo: acquire [storage.synced] [storage.failed]
-  if (level != Durability::synced || synced_.load(std::memory_order_acquire) >= ticket ||
-      failed_.load(std::memory_order_acquire)) {
-    return then(wait(ticket, level));
-  }
+  if (is_settled(ticket, level)) return then(wait(ticket, level));
   {
     const std::lock_guard lock{mutex_};
-    // Whoever answers takes the mutex after the round, and fail() after the failure.
-    // mo: acquire [storage.synced] [storage.failed]
-    if (synced_.load(std::memory_order_acquire) < ticket &&
-        !failed_.load(std::memory_order_acquire) && waiting_.size() < limits::callbacks_max) {
-      waiting_.push_back({ticket, std::move(then)});
+    // Whoever answers takes the mutex after the round, the join, or the failure.
+    if (!is_settled(ticket, level) && waiting_.size() < limits::callbacks_max) {
+      waiting_.push_back({ticket, level, std::move(then)});
       then = nullptr;
     }
   }
   if (then != nullptr) return then(wait(ticket, level));
-  want(ticket);
+  if (level == Durability::synced) {
+    want(ticket);
+    want_joined(ticket);
+  }
 }
 
 StorageStats Storage::Impl::stats() const {
@@ -166,7 +186,7 @@ StorageStats Storage::Impl::stats() const {
     stats.rewrites = rewrites_;
   }
   if (!stats.accepting && stats.trouble.empty()) stats.trouble = "the log is full";
-  stats.bytes_files = archive_->bytes();
+  stats.bytes_files = archive_->bytes() + joined_files().bytes();
   return stats;
 }
 
