@@ -162,6 +162,13 @@ Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const Owner
   }
   SEMEL_TRY(checked, check_effects(effects));
   static_cast<void>(checked);
+  // A write that meets a full disk stops RocksDB, and with it the storage, until the next open.
+  constexpr std::size_t margin = std::size_t{4} << 20;
+  const std::size_t bytes = effects.GetDataSize() + call.payload.size();
+  if (disk_.bytes_free(options_.directory) < bytes + margin) {
+    return Error{ErrorCode::storage_failed,
+                 options_.directory + ": no space for " + std::to_string(bytes) + " bytes"};
+  }
   JoinedOutcome outcome;
   Join join;
   if (!joins_.begin(join)) {

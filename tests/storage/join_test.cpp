@@ -2,6 +2,7 @@
 #include <rocksdb/env.h>
 #include <rocksdb/iterator.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "semel/rocksdb.hpp"
 #include "semel/semel.hpp"
@@ -107,7 +109,12 @@ class GatedEnvironment final : public rocksdb::EnvWrapper {
 class GatedDisk final : public storage::Disk {
  public:
   [[nodiscard]] rocksdb::Env* env() override { return &environment_; }
+  [[nodiscard]] std::size_t bytes_free(const std::string& path) override {
+    // mo: relaxed: set by the thread that then asks
+    return is_full.load(std::memory_order_relaxed) ? 0 : Disk::bytes_free(path);
+  }
   Gate gate;
+  std::atomic<bool> is_full{false};
 
  private:
   GatedEnvironment environment_{gate};
@@ -455,6 +462,21 @@ TEST_CASE("join: a write that fails is an outcome that nobody knows, and the las
   CHECK(life.claims->claim({.key = "a"}).answer == ClaimAnswer::granted);
 }
 
+TEST_CASE("join: without space nothing is begun", "[storage][join]") {
+  const Directory directory;
+  ManualClock clock;
+  GatedDisk disk;
+  Life life{directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
+  const Epoch epoch = life.claim("a");
+  disk.is_full.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  const auto refused = life.pay("a", epoch);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::storage_failed);
+  CHECK(life.state("a") == ClaimState::held);
+  disk.is_full.store(false, std::memory_order_relaxed);  // mo: relaxed: as above
+  CHECK(life.pay("a", epoch)->written);
+}
+
 TEST_CASE("join: what was joined is there after draining, rewriting, and in a backup",
           "[storage][join]") {
   const Directory directory;
@@ -517,6 +539,71 @@ TEST_CASE("join: what has ended leaves the disk, and what is written stays bound
     static_cast<void>(life.engine->advance());
   }
   CHECK(life.storage->stats().bytes_files < 130'000'000);
+}
+
+TEST_CASE("join: what was replaced is forgotten when the files are written anew",
+          "[storage][join]") {
+  const Directory directory;
+  ManualClock clock;
+  const std::string result(100'000, 'r');
+  {
+    Life life{directory.path(), clock};
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      REQUIRE(life.pay(key, life.claim(key), result, Durability::logged)->written);
+      if (i != 7) REQUIRE(life.claims->forget(key).value());
+    }
+    REQUIRE(life.storage->drop_ended());  // out of memory into files
+    CHECK(life.storage->stats().bytes_files > 9'000'000);
+    REQUIRE(life.storage->rewrite(*life.engine));
+    CHECK(life.storage->stats().bytes_files < 1'000'000);
+  }
+  Life life{directory.path(), clock};
+  CHECK(life.state("k7") == ClaimState::done);
+  CHECK(life.state("k8") == ClaimState::absent);
+  CHECK(life.effect("k8") != "-");
+  CHECK(life.engine->size(0) == 1);
+}
+
+TEST_CASE("join: many owners at once, each effect once", "[storage][join][race]") {
+  const Directory directory;
+  ManualClock clock;
+  constexpr int thread_count = 4;
+  constexpr int keys = 200;
+  std::atomic<int> written{0};
+  std::atomic<int> wrong{0};
+  {
+    Life life{directory.path(), clock, GENERATE(Durability::logged, Durability::synced)};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < thread_count; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < keys; ++i) {
+          const std::string key = "k" + std::to_string(i);
+          const ClaimOutcome claim = life.claims->claim_or_wait({.key = key}, no_end);
+          if (claim.answer == ClaimAnswer::granted) {
+            rocksdb::WriteBatch effects;
+            static_cast<void>(effects.Put(life.payments(), key, "1"));  // into memory
+            const auto paid = complete_joined(
+                *life.storage, *life.claims, {.key = key, .epoch = claim.epoch, .payload = "paid"},
+                effects, i % 2 == 0 ? Durability::logged : Durability::synced);
+            if (paid && paid->written)
+              written.fetch_add(1, std::memory_order_relaxed);  // mo: count
+          } else if (claim.answer != ClaimAnswer::replay || claim.result != "paid") {
+            wrong.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count
+          }
+        }
+      });
+    }
+    for (int i = 0; i < 3; ++i) CHECK(life.storage->rewrite(*life.engine));
+    for (std::thread& thread : threads) thread.join();
+    CHECK(written.load(std::memory_order_relaxed) == keys);  // mo: relaxed: the threads have ended
+    CHECK(wrong.load(std::memory_order_relaxed) == 0);       // mo: relaxed: as above
+  }
+  Life life{directory.path(), clock};
+  for (int i = 0; i < keys; ++i) {
+    CHECK(life.effect("k" + std::to_string(i)) == "1");
+    CHECK(life.state("k" + std::to_string(i)) == ClaimState::done);
+  }
 }
 
 }  // namespace semel::tests
