@@ -75,35 +75,45 @@ class Gate {
 
 class GatedFile final : public rocksdb::WritableFileWrapper {
  public:
-  GatedFile(std::unique_ptr<rocksdb::WritableFile> file, Gate& gate)
-      : WritableFileWrapper(file.get()), file_(std::move(file)), gate_(gate) {}
+  GatedFile(std::unique_ptr<rocksdb::WritableFile> file, Gate& gate, Gate& sync_gate)
+      : WritableFileWrapper(file.get()),
+        file_(std::move(file)),
+        gate_(gate),
+        sync_gate_(sync_gate) {}
   using WritableFileWrapper::Append;
   rocksdb::Status Append(const rocksdb::Slice& data) override {
     const rocksdb::Status status = gate_.pass();
     return status.ok() ? WritableFileWrapper::Append(data) : status;
   }
+  rocksdb::Status Sync() override {
+    const rocksdb::Status status = sync_gate_.pass();
+    return status.ok() ? WritableFileWrapper::Sync() : status;
+  }
 
  private:
   std::unique_ptr<rocksdb::WritableFile> file_;
   Gate& gate_;
+  Gate& sync_gate_;
 };
 
 class GatedEnvironment final : public rocksdb::EnvWrapper {
  public:
-  explicit GatedEnvironment(Gate& gate) : EnvWrapper(rocksdb::Env::Default()), gate_(gate) {}
+  GatedEnvironment(Gate& gate, Gate& sync_gate)
+      : EnvWrapper(rocksdb::Env::Default()), gate_(gate), sync_gate_(sync_gate) {}
   [[nodiscard]] const char* Name() const override { return "gated"; }
   rocksdb::Status NewWritableFile(const std::string& name,
                                   std::unique_ptr<rocksdb::WritableFile>* file,
                                   const rocksdb::EnvOptions& options) override {
     const rocksdb::Status status = EnvWrapper::NewWritableFile(name, file, options);
     if (status.ok() && name.ends_with(".log")) {
-      *file = std::make_unique<GatedFile>(std::move(*file), gate_);
+      *file = std::make_unique<GatedFile>(std::move(*file), gate_, sync_gate_);
     }
     return status;
   }
 
  private:
   Gate& gate_;
+  Gate& sync_gate_;
 };
 
 class GatedDisk final : public storage::Disk {
@@ -114,10 +124,11 @@ class GatedDisk final : public storage::Disk {
     return is_full.load(std::memory_order_relaxed) ? 0 : Disk::bytes_free(path);
   }
   Gate gate;
+  Gate sync_gate;
   std::atomic<bool> is_full{false};
 
  private:
-  GatedEnvironment environment_{gate};
+  GatedEnvironment environment_{gate, sync_gate};
 };
 
 Policy policy_of_tests() {
@@ -369,6 +380,33 @@ TEST_CASE("join: a confirmation at synced waits for a join that was only logged"
   CHECK(told.get_future().get());
 }
 
+TEST_CASE("join: a round that ended before the join was logged does not count for it",
+          "[storage][join][race]") {
+  const Directory directory;
+  ManualClock clock;
+  GatedDisk disk;
+  const StorageOptions options{.directory = {}, .sync_every = 60s, .disk = &disk};
+  Life life{directory.path(), clock, Durability::logged, options};
+  const Epoch epoch = life.claim("a");
+  const std::uint64_t before = life.storage->stats().syncs;
+  disk.gate.set(Gate::State::held);
+  auto payer = std::async(std::launch::async,
+                          [&] { return life.pay("a", epoch, "paid", Durability::logged); });
+  REQUIRE(disk.gate.until_held());
+  std::promise<bool> told;
+  auto answer = told.get_future();
+  life.engine->confirm_async(Durability::synced,
+                             [&](const Status& status) { told.set_value(bool{status}); });
+  while (life.storage->stats().syncs == before) std::this_thread::yield();
+  disk.sync_gate.set(Gate::State::held);
+  disk.gate.set(Gate::State::open);
+  CHECK(payer.get()->written);
+  CHECK(disk.sync_gate.until_held());
+  CHECK(answer.wait_for(0s) == std::future_status::timeout);
+  disk.sync_gate.set(Gate::State::open);
+  CHECK(answer.get());
+}
+
 TEST_CASE("join: a change of the claim that comes meanwhile stays behind it",
           "[storage][join][race]") {
   const Directory directory;
@@ -460,6 +498,33 @@ TEST_CASE("join: a write that fails is an outcome that nobody knows, and the las
   Life life{directory.path(), clock};
   CHECK(life.effect("a") == "-");
   CHECK(life.claims->claim({.key = "a"}).answer == ClaimAnswer::granted);
+}
+
+TEST_CASE("join: a lost end of the database's log is noticed if it was synced", "[storage][join]") {
+  const Directory directory;
+  ManualClock clock;
+  const bool synced = GENERATE(false, true);
+  {
+    Life life{directory.path(), clock};
+    const Epoch epoch = life.claim("a");
+    REQUIRE(
+        life.pay("a", epoch, "paid", synced ? Durability::synced : Durability::logged)->written);
+  }
+  std::filesystem::path newest;
+  for (const auto& file : std::filesystem::directory_iterator{directory.path() + "/rocksdb"}) {
+    if (file.path().extension() == ".log" && file.path() > newest) newest = file.path();
+  }
+  REQUIRE(std::filesystem::file_size(newest) > 10);
+  std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 10);
+  if (synced) {
+    const auto opened = open_storage({.directory = directory.path()}, clock);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code == ErrorCode::storage_damaged);
+    return;
+  }
+  Life life{directory.path(), clock};
+  CHECK(life.effect("a") == "-");
+  CHECK(life.state("a") == ClaimState::held);
 }
 
 TEST_CASE("join: without space nothing is begun", "[storage][join]") {
