@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -218,8 +219,16 @@ void run_owner(const Context& context, OwnerVerb verb, const OwnerCall& call, Ow
 /// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
 void tell_waiters(const Context& context, Bytes table_key) {
   engine::WaitQueue& queue = context.impl.wait_queue();
-  if (queue.has_waiters()) [[unlikely]]
-    queue.changed(context.policy.db, table_key);
+  if (!queue.has_waiters()) [[likely]]
+    return;
+  const std::uint8_t db = context.policy.db;
+  if (Journal* const journal = context.impl.core().journal(); journal != nullptr) {
+    std::function<void()> later = [&queue, db, key = std::string{table_key}] {
+      queue.changed(db, key);
+    };
+    if (journal->defer(later)) return;
+  }
+  queue.changed(db, table_key);
 }
 
 [[nodiscard]] OwnerOutcome owner_call(Engine& engine, const Claims::Namespace& names,

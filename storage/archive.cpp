@@ -202,7 +202,8 @@ Result<Place> Archive::drained() const {
   return key.place;
 }
 
-Status Archive::read_blobs(SpanNumber first, const std::function<bool(std::string)>& visit) {
+Status Archive::read_blobs(std::initializer_list<std::string_view> families, SpanNumber first,
+                           const std::function<bool(std::string)>& visit) {
   // File by file: an iterator over the family, in RocksDB 7.8, meets a damaged first block of a
   // file as if it were the end of everything, and says OK. (What its log held is in a file since
   // open.)
@@ -211,7 +212,7 @@ Status Archive::read_blobs(SpanNumber first, const std::function<bool(std::strin
   bool more = true;
   for (const rocksdb::LiveFileMetaData& file : files) {
     BlobKey last;
-    if (file.column_family_name != journal_family) continue;
+    if (std::count(families.begin(), families.end(), file.column_family_name) == 0) continue;
     if (BlobKey::read(file.largestkey, last) && last.span < first) continue;
     SEMEL_TRY(read, read_blobs_of(file.db_path + file.name, first, visit, more));
     static_cast<void>(read);

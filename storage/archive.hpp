@@ -75,6 +75,9 @@ class Archive {
 
   [[nodiscard]] rocksdb::DB& database() noexcept { return *database_; }
   [[nodiscard]] rocksdb::ColumnFamilyHandle* journal() const noexcept { return families_[1]; }
+  [[nodiscard]] const std::vector<rocksdb::ColumnFamilyHandle*>& families() const noexcept {
+    return families_;
+  }
   /// Null: no such family.
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family(const std::string& name) const noexcept;
 
@@ -87,9 +90,10 @@ class Archive {
   /// Takes in all of `blobs`, and that the log was drained up to `drained` (0: it was not), in one
   /// step; returns when that has reached the disk. Errors: storage_failed; nothing was taken in.
   [[nodiscard]] Status add(const BlobSet& blobs, Place drained);
-  /// Visits the blobs of `first` and later spans, those before the floor left out, until `visit`
-  /// says false. Errors: storage_damaged (names the file), storage_failed.
-  [[nodiscard]] Status read_blobs(SpanNumber first, const std::function<bool(std::string)>& visit);
+  /// Visits the blobs of `first` and later spans in these families, those before the floor left
+  /// out, until `visit` says false. Errors: storage_damaged (names the file), storage_failed.
+  [[nodiscard]] Status read_blobs(std::initializer_list<std::string_view> families,
+                                  SpanNumber first, const std::function<bool(std::string)>& visit);
   /// Removes the files of what is over. Errors: storage_failed.
   [[nodiscard]] Status forget(SpanNumber running);
   /// Removes the files that hold nothing but what lies before `floor`.

@@ -193,7 +193,7 @@ class Storage::Impl::Recovery {
 Result<RecoveryReport> Storage::Impl::recover(
     Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
   std::unique_lock lock{archive_mutex_};
-  std::uint64_t total = archive_->bytes();
+  std::uint64_t total = archive_->bytes() + joined_files().bytes();
   for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
   Recovery recovery{*this, engine, archive_->description().floor, total, progress};
   JobQueue queue;
@@ -206,9 +206,10 @@ Result<RecoveryReport> Storage::Impl::recover(
   }
   // What ended before now starts in an earlier span and need not be read.
   const Status read =
-      archive_->read_blobs(storage::running_span(line_now(), options_.span), [&](std::string blob) {
-        return queue.push({std::move(blob), 0});
-      });
+      archive_->read_blobs({storage::journal_family, storage::joined_family},
+                           storage::running_span(line_now(), options_.span), [&](std::string blob) {
+                             return queue.push({std::move(blob), 0});
+                           });
   queue.close();
   for (std::thread& worker : workers) worker.join();
   if (!read) recovery.fail(read.error());

@@ -34,6 +34,9 @@ void Storage::when(Ticket ticket, Durability level, std::function<void(Status)> 
 Ticket Storage::newest() const {
   return impl_->newest();
 }
+bool Storage::defer(std::function<void()>& then) {
+  return impl_->defer(then);
+}
 bool Storage::accepts_writes() const noexcept {
   return impl_->accepts_writes();
 }
@@ -71,16 +74,25 @@ Storage::Impl::~Impl() {
 }
 
 Ticket Storage::Impl::append(std::span<const Mutation> group) {
+  if (joins_.any()) [[unlikely]]
+    return append_beside_joins(group);
   return log_->append(group, line_, clock_.now());
 }
 
 Status Storage::Impl::wait(Ticket ticket, Durability level) {
   if (level == Durability::memory) return Done{};
   if (level == Durability::quorum) return Error{ErrorCode::refused, "this storage has no replicas"};
+  // Before the failure is looked at: a join that is not seen any more has failed before, if it has.
+  const bool joins = joins_.any();
+  if (storage::Join* const own = joins ? joins_.own() : nullptr; own != nullptr) {
+    own->level = std::max(own->level, level);
+    return Done{};  // the join waits, for all that was changed in it
+  }
   if (log_->is_crowded()) wait_for_room();
   // mo: acquire [storage.failed]
   if (failed_.load(std::memory_order_acquire) || ticket == 0) return unknown();
-  return level == Durability::logged ? Done{} : wait_for_sync(ticket);
+  if (level == Durability::logged && !joins) return Done{};
+  return wait_until_settled(ticket, level);
 }
 
 Error Storage::Impl::unknown() const {
@@ -102,21 +114,23 @@ void Storage::Impl::wait_for_room() {
   }
 }
 
-Status Storage::Impl::wait_for_sync(Ticket ticket) {
-  // mo: acquire [storage.synced], here and below
-  if (synced_.load(std::memory_order_acquire) >= ticket) return Done{};
+Status Storage::Impl::wait_until_settled(Ticket ticket, Durability level) {
+  if (is_settled(ticket, level)) {
+    // mo: acquire [storage.failed]
+    return failed_.load(std::memory_order_acquire) ? Status{unknown()} : Done{};
+  }
+  const bool syncs = level == Durability::synced;
   const storage::Stopwatch time;
-  waiters_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure for gather()
-  want(ticket);
+  if (syncs) {
+    waiters_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure for gather()
+    want(ticket);
+  }
   Status status = Done{};
   for (;;) {
     const std::uint32_t seen = rounds_.seen();
-    if (synced_.load(std::memory_order_acquire) >= ticket) break;  // mo: as above
-    // mo: acquire [storage.failed]
-    if (failed_.load(std::memory_order_acquire)) {
-      status = unknown();
-      break;
-    }
+    const bool settled = is_settled(ticket, level);
+    if (failed_.load(std::memory_order_acquire)) status = unknown();  // mo: [storage.failed]
+    if (settled || !status) break;
     const Millis left = options_.confirm_within - time.passed();
     if (left <= Millis{0}) {
       status = Error{ErrorCode::outcome_unknown,
@@ -124,10 +138,22 @@ Status Storage::Impl::wait_for_sync(Ticket ticket) {
                          std::to_string(options_.confirm_within.count()) + " ms"};
       break;
     }
+    if (syncs) want_joined(ticket);
     rounds_.wait(seen, left);
   }
-  waiters_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
+  if (syncs) waiters_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
   return status;
+}
+
+bool Storage::Impl::is_settled(Ticket ticket, Durability level) const noexcept {
+  if (level != Durability::logged && level != Durability::synced) return true;
+  if (joins_.hold(ticket, level)) {
+    // mo: acquire [storage.failed]
+    return joins_.own() != nullptr || failed_.load(std::memory_order_acquire);
+  }
+  // mo: acquire [storage.synced] [storage.failed]
+  return level == Durability::logged || synced_.load(std::memory_order_acquire) >= ticket ||
+         failed_.load(std::memory_order_acquire);
 }
 
 void Storage::Impl::want(Ticket ticket) {
@@ -141,23 +167,20 @@ void Storage::Impl::want(Ticket ticket) {
 }
 
 void Storage::Impl::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
-  // mo: acquire [storage.synced] [storage.failed]
-  if (level != Durability::synced || synced_.load(std::memory_order_acquire) >= ticket ||
-      failed_.load(std::memory_order_acquire)) {
-    return then(wait(ticket, level));
-  }
+  if (is_settled(ticket, level)) return then(wait(ticket, level));
   {
     const std::lock_guard lock{mutex_};
-    // Whoever answers takes the mutex after the round, and fail() after the failure.
-    // mo: acquire [storage.synced] [storage.failed]
-    if (synced_.load(std::memory_order_acquire) < ticket &&
-        !failed_.load(std::memory_order_acquire) && waiting_.size() < limits::callbacks_max) {
-      waiting_.push_back({ticket, std::move(then)});
+    // Whoever answers takes the mutex after the round, the join, or the failure.
+    if (!is_settled(ticket, level) && waiting_.size() < limits::callbacks_max) {
+      waiting_.push_back({ticket, level, std::move(then)});
       then = nullptr;
     }
   }
   if (then != nullptr) return then(wait(ticket, level));
-  want(ticket);
+  if (level == Durability::synced) {
+    want(ticket);
+    want_joined(ticket);
+  }
 }
 
 StorageStats Storage::Impl::stats() const {
@@ -179,7 +202,7 @@ StorageStats Storage::Impl::stats() const {
     stats.rewrites = rewrites_;
   }
   if (!stats.accepting && stats.trouble.empty()) stats.trouble = "the log is full";
-  stats.bytes_files = archive_->bytes();
+  stats.bytes_files = archive_->bytes() + joined_files().bytes();
   return stats;
 }
 

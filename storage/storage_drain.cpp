@@ -190,8 +190,11 @@ Status Storage::Impl::put_away_locked(const Harvest& harvest, Place drained) {
   static_cast<void>(added);
   // mo: release: whoever puts these into the mark says what is on the disk.
   if (drained != 0) drained_.store(drained, std::memory_order_release);
-  rocks_sequence_.store(archive_->database().GetLatestSequenceNumber(),
-                        std::memory_order_release);  // mo: release: as above
+  // If there are joined commits and other writes of the user, the newest number may be one of a
+  // write that was not synced; only synced ones tell theirs then.
+  if (joined_files().family() == nullptr) {
+    reached_sequence(archive_->database().GetLatestSequenceNumber());
+  }
   const std::lock_guard stats{mutex_};
   mutations_drained_ += harvest.mutations;
   mutations_ended_ += harvest.ended;
@@ -203,7 +206,8 @@ Status Storage::Impl::forget_ended() {
   if (running == running_span_) return Done{};
   const std::lock_guard lock{archive_mutex_};
   SEMEL_TRY(forgotten, archive_->forget(running));
-  static_cast<void>(forgotten);
+  SEMEL_TRY(joined, joined_files().forget(running));
+  static_cast<void>(forgotten), static_cast<void>(joined);
   running_span_ = running;
   return Done{};
 }

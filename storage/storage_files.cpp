@@ -50,7 +50,13 @@ Status Storage::Impl::rewrite(Engine& engine) {
   const Place floor = drained_.load(std::memory_order_acquire);  // mo: acquire: see put_away_locked
   Rewriting rewriting{line_, clock_.now(), options_.span, floor};
   Status status = Done{};
+  bool waited = false;
   const auto put = [&] {
+    // The cut may show what joined commits have changed and not written yet. It must not reach the
+    // disk before they have, or a crash would leave it there alone.
+    if (!waited) status = wait(newest(), Durability::synced);
+    waited = true;
+    if (!status) return;
     const std::lock_guard lock{archive_mutex_};
     status = archive_->add(rewriting.blobs(), 0);
     rewriting.blobs().clear();
@@ -72,7 +78,8 @@ Status Storage::Impl::rewrite(Engine& engine) {
   next.floor = floor;
   SEMEL_TRY(described, archive_->describe(next));
   SEMEL_TRY(forgotten, archive_->forget_before(floor));
-  static_cast<void>(described), static_cast<void>(forgotten);
+  SEMEL_TRY(joined, joined_files().forget_before(floor));
+  static_cast<void>(described), static_cast<void>(forgotten), static_cast<void>(joined);
   floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the log has nothing before it
   const std::lock_guard stats{mutex_};
   ++rewrites_;
@@ -85,7 +92,8 @@ void Storage::Impl::rewrite_if_worth_it() {
   if (rewriter_.joinable()) rewriter_.join();
   const std::unique_lock lock{engine_mutex_, std::try_to_lock};
   if (!lock || engine_ == nullptr) return;
-  if (archive_->bytes() < options_.garbage_bytes + 3 * engine_->stats().bytes_records) return;
+  const std::uint64_t bytes = archive_->bytes() + joined_files().bytes();
+  if (bytes < options_.garbage_bytes + 3 * engine_->stats().bytes_records) return;
   rewriting_.store(true, std::memory_order_relaxed);  // mo: relaxed: the thread begins after it
   rewriter_ = std::thread{[this] {
     {
@@ -108,7 +116,10 @@ Status Storage::Impl::drop_ended() {
   SEMEL_TRY(drained, drain());
   static_cast<void>(drained);
   const std::lock_guard lock{archive_mutex_};
-  return archive_->compact(storage::running_span(line_now(), options_.span));
+  const storage::SpanNumber running = storage::running_span(line_now(), options_.span);
+  SEMEL_TRY(compacted, archive_->compact(running));
+  static_cast<void>(compacted);
+  return joined_files().compact(running);
 }
 
 Status Storage::Impl::backup(const std::string& directory) {

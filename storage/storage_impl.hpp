@@ -19,9 +19,12 @@
 #include <thread>
 #include <vector>
 
+#include "semel/rocksdb.hpp"
 #include "semel/storage.hpp"
 #include "storage/archive.hpp"
 #include "storage/disk.hpp"
+#include "storage/joined_files.hpp"
+#include "storage/joins.hpp"
 #include "storage/log.hpp"
 #include "storage/log_scan.hpp"
 #include "storage/mark.hpp"
@@ -57,6 +60,16 @@ class Storage::Impl {
   [[nodiscard]] Status rewrite(Engine& engine);
   [[nodiscard]] Status backup(const std::string& directory);
   [[nodiscard]] StorageStats stats() const;
+
+  // Joined commits (storage_join.cpp)
+  [[nodiscard]] static Result<std::unique_ptr<Storage>> open_joined(
+      const StorageOptions& options, const Clock& clock,
+      std::vector<rocksdb::ColumnFamilyDescriptor> families);
+  [[nodiscard]] Result<JoinedOutcome> complete_joined(Claims& claims, const OwnerCall& call,
+                                                      const rocksdb::WriteBatch& effects,
+                                                      Durability level);
+  [[nodiscard]] bool defer(std::function<void()>& then);
+
   [[nodiscard]] storage::Archive& archive() noexcept { return *archive_; }
   [[nodiscard]] const storage::TimeLine& line() const noexcept { return line_; }
   [[nodiscard]] Timestamp now() const noexcept { return clock_.now(); }
@@ -94,11 +107,29 @@ class Storage::Impl {
   void gather();
   void want(Ticket ticket);
   void wait_for_room();
-  [[nodiscard]] Status wait_for_sync(Ticket ticket);
+  [[nodiscard]] Status wait_until_settled(Ticket ticket, Durability level);
   [[nodiscard]] Error unknown() const;
+  void want_joined(Ticket ticket);
   void answer(storage::Place synced);
+  void answer_waiting();
   void write_mark() noexcept;
   void fail(const Error& error);
+  void set_failed(const std::string& why);
+
+  // Joined commits (storage_join.cpp)
+  [[nodiscard]] Ticket append_beside_joins(std::span<const Mutation> group);
+  [[nodiscard]] Ticket collect(storage::Join& join, std::span<const Mutation> group);
+  [[nodiscard]] Status end_join(storage::Join& join, const rocksdb::WriteBatch& effects,
+                                Durability level);
+  [[nodiscard]] Status write_join(const storage::Join& join, const rocksdb::WriteBatch& effects,
+                                  Durability level);
+  [[nodiscard]] Status check_effects(const rocksdb::WriteBatch& effects) const;
+  /// Nothing more is to be waited for: it is there, or will not be known to be.
+  [[nodiscard]] bool is_settled(Ticket ticket, Durability level) const noexcept;
+  [[nodiscard]] storage::JoinedFiles joined_files() const noexcept {
+    return {archive_->database(), archive_->family(storage::joined_family)};
+  }
+  void reached_sequence(std::uint64_t sequence) noexcept;
 
   // The draining thread (storage_drain.cpp)
   void run_drainer();
@@ -163,12 +194,15 @@ class Storage::Impl {
   bool mark_unsynced_ = false;                    // of the syncing thread
   storage::MarkContent mark_content_;             // of the syncing thread
 
+  storage::Joins joins_;
+
   struct Waiting {
     Ticket ticket;
+    Durability level;
     std::function<void(Status)> then;
   };
   mutable std::mutex mutex_;      // of what follows
-  std::vector<Waiting> waiting_;  // for a sync
+  std::vector<Waiting> waiting_;  // for a sync, or a join
   std::string failure_;           // why nothing more is synced
   std::string trouble_;           // why nothing more is drained, until it is
   std::uint64_t syncs_ = 0;

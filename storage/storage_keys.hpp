@@ -2,6 +2,7 @@
 //
 //   column family "default"  the description: archive.hpp
 //   column family "journal"  big-endian u64 span | u64 place | u32 number -> blob
+//   column family "joined"   the same keys and blobs; joined_files.hpp says why
 //   blob                     mutations (mutation_codec.hpp), some 64 KiB of them
 //   span 0                   no blob: place is that up to which the log was drained
 #pragma once

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "storage/rocks_status.hpp"
 #include "storage/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
@@ -17,7 +18,8 @@ void Storage::Impl::run_syncer() {
     const bool last = stop_.load(std::memory_order_acquire);  // mo: acquire, with the signal
     // mo: seq_cst [storage.wanted]
     const bool wanted =
-        wanted_.load(std::memory_order_seq_cst) > synced_.load(std::memory_order_seq_cst);
+        wanted_.load(std::memory_order_seq_cst) > synced_.load(std::memory_order_seq_cst) ||
+        joins_.wants_sync();
     const Millis left = options_.sync_every - since_interval.passed();
     const bool of_interval = last || left <= Millis{0};
     if (wanted || of_interval) {
@@ -44,6 +46,14 @@ void Storage::Impl::gather() {
 
 /// False: the disk has failed.
 bool Storage::Impl::sync_round(bool of_interval) {
+  const bool joined = joins_.begin_sync();  // before the target: what follows a join is in the log
+  // mo: acquire [storage.failed]: RocksDB may abort the process that syncs a log after an error.
+  if (joined && !failed_.load(std::memory_order_acquire)) {
+    if (const rocksdb::Status status = archive_->database().SyncWAL(); !status.ok()) {
+      fail(storage::error_of(status, options_.directory + "/rocksdb"));
+      return false;
+    }
+  }
   // A place that is taken and not written yet ends what this round may promise: whoever writes it
   // later must not find it counted as synced.
   // mo: relaxed: only this thread sets it.
@@ -55,15 +65,17 @@ bool Storage::Impl::sync_round(bool of_interval) {
     std::this_thread::yield();  // whoever took the first place shall go on
     target = log_->written(before, tail);
   }
-  if (target != before) {
+  const bool appended = target != before;
+  if (appended) {
     const storage::Stopwatch time;
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
       return false;
     }
     round_seconds_ = time.seconds();
-    answer(target);
   }
+  if (joined) joins_.end_sync();
+  if (joined || appended) answer(target);
   write_mark();
   if (!of_interval || !std::exchange(mark_unsynced_, false)) return true;
   if (Status status = mark_->sync(); !status) {
@@ -76,18 +88,39 @@ bool Storage::Impl::sync_round(bool of_interval) {
 void Storage::Impl::answer(storage::Place synced) {
   // mo: seq_cst [storage.synced] [storage.wanted]
   synced_.store(synced, std::memory_order_seq_cst);
-  rounds_.raise();
-  std::vector<Waiting> done;
   {
     const std::lock_guard lock{mutex_};
     ++syncs_;
-    const auto first =
-        std::partition(waiting_.begin(), waiting_.end(),
-                       [&](const Waiting& waiting) { return waiting.ticket > synced; });
+  }
+  answer_waiting();
+}
+
+/// Everybody whose round, or join, has ended.
+void Storage::Impl::answer_waiting() {
+  rounds_.raise();
+  std::vector<Waiting> done;
+  std::string failure;
+  storage::Place left = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto first = std::partition(
+        waiting_.begin(), waiting_.end(),
+        [&](const Waiting& waiting) { return !is_settled(waiting.ticket, waiting.level); });
     std::move(first, waiting_.end(), std::back_inserter(done));
     waiting_.erase(first, waiting_.end());
+    failure = failure_;
+    for (const Waiting& waiting : waiting_) {
+      if (waiting.level == Durability::synced) left = std::max(left, waiting.ticket);
+    }
   }
-  for (Waiting& waiting : done) waiting.then(Done{});
+  want_joined(left);
+  for (Waiting& waiting : done) {
+    if (failure.empty()) {
+      waiting.then(Done{});
+    } else {
+      waiting.then(Error{ErrorCode::outcome_unknown, failure});
+    }
+  }
 }
 
 void Storage::Impl::write_mark() noexcept {
@@ -126,17 +159,16 @@ void Storage::Impl::write_mark() noexcept {
 }
 
 void Storage::Impl::fail(const Error& error) {
+  set_failed(error.detail);
+  answer_waiting();
+}
+
+void Storage::Impl::set_failed(const std::string& why) {
   // After a failed sync nobody knows what the disk holds, and asking again would be told that all
   // is well. Nothing is acknowledged any more until the storage is opened anew.
-  std::vector<Waiting> lost;
-  {
-    const std::lock_guard lock{mutex_};
-    if (failure_.empty()) failure_ = error.detail;
-    failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
-    lost.swap(waiting_);
-  }
-  rounds_.raise();
-  for (Waiting& waiting : lost) waiting.then(Error{ErrorCode::outcome_unknown, error.detail});
+  const std::lock_guard lock{mutex_};
+  if (failure_.empty()) failure_ = why;
+  failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
 }
 
 }  // namespace semel

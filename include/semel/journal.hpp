@@ -74,6 +74,14 @@ class Journal {
     then(wait(ticket, level));
   }
 
+  /// Takes `then` and returns true if this thread's changes wait for one write of their own:
+  /// whoever waits for them is to be told by `then`, which is called on this thread when that has
+  /// ended.
+  [[nodiscard]] virtual bool defer(std::function<void()>& then) {
+    static_cast<void>(then);
+    return false;
+  }
+
   /// False: new work must be refused before it is made visible (disk full, failed sync).
   [[nodiscard]] virtual bool accepts_writes() const noexcept { return true; }
 

@@ -97,6 +97,7 @@ class Storage final : public Journal {
   [[nodiscard]] Status wait(Ticket ticket, Durability level) override;
   void when(Ticket ticket, Durability level, std::function<void(Status)> then) override;
   [[nodiscard]] Ticket newest() const override;
+  [[nodiscard]] bool defer(std::function<void()>& then) override;
   [[nodiscard]] bool accepts_writes() const noexcept override;
   [[nodiscard]] std::size_t group_bytes_max() const noexcept override;
   void engine_ends() noexcept override;

@@ -126,6 +126,11 @@ class TidyTest(unittest.TestCase):
         for target in ('"engine/a.hpp"', '<xxhash.h>', '<sys/mman.h>', '"b.hpp"'):
             self.broken('include/semel/a.hpp', self.header(f'#include {target}\n'), 'part', 2)
 
+    def test_one_public_header_includes_rocksdb(self):
+        self.sound('include/semel/rocksdb.hpp', self.header('#include <rocksdb/db.h>\n'))
+        self.broken('include/semel/storage.hpp', self.header('#include <rocksdb/db.h>\n'), 'part',
+                    2)
+
     def test_the_engine_includes_no_tools_and_no_third_party_but_xxhash(self):
         self.sound('engine/a.cpp', '#include <sys/mman.h>\n#include <xxhash.h>\n')
         for target in ('"tools/a.hpp"', '<fmt/core.h>', '<boost/json.hpp>', '<catch2/catch.hpp>'):

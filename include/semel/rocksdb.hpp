@@ -1,0 +1,66 @@
+// Joined commits: your effect and the claim's "done" in one write of RocksDB, so that no crash can
+// part them. The only public header that includes RocksDB; semel/semel.hpp does not include it.
+//
+//   auto storage = open_storage({.directory = dir}, clock, {{"payments", {}}});
+//   .. an engine on it, recover(), a claim that was granted ..
+//   rocksdb::WriteBatch effects;
+//   effects.Put(family(*storage, "payments"), "order-4711", "paid");
+//   auto done = complete_joined(*storage, orders, {.key = "order-4711", .epoch = claim.epoch,
+//                                                  .payload = "paid"}, effects);
+//
+// Source: docs/guarantees.md#joined-commits
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "semel/claims.hpp"
+#include "semel/storage.hpp"
+
+namespace semel {
+
+/// Storage::open, and `families` of yours are opened in its database, made if they are not there.
+/// Errors: those of Storage::open; bad_option (a name that is empty, named twice, or Semel's own:
+/// "default", "journal", "joined").
+[[nodiscard]] Result<std::unique_ptr<Storage>> open_storage(
+    const StorageOptions& options, const Clock& clock,
+    std::vector<rocksdb::ColumnFamilyDescriptor> families = {});
+
+/// The database of a storage that open_storage has opened, for reads, and for writes of your own to
+/// your own families. Ends with the storage.
+[[nodiscard]] rocksdb::DB& database(Storage& storage) noexcept;
+
+/// A family that was named to open_storage, or that is there from an earlier life. Null: there is
+/// none, or it is Semel's own. Belongs to the storage.
+[[nodiscard]] rocksdb::ColumnFamilyHandle* family(Storage& storage,
+                                                  const std::string& name) noexcept;
+
+struct JoinedOutcome {
+  OwnerOutcome owner;  ///< what Claims::complete would have answered
+  /// True: this call finished the work, and its effects are in the database. False: nothing of them
+  /// was written; with the answer ok, the work had been finished before, together with the
+  /// effects that came with it then.
+  bool written = false;
+};
+
+/// Claims::complete, and if that finishes the work, `effects` and the finished claim in one write;
+/// after every other answer nothing is written. Neither is ever there without the other, whatever
+/// ends the process. Nobody is told that the work is done before the write has reached the level
+/// that was asked for: a repeat waits for it, and whoever waits for the claim is told after it.
+///
+/// `claims` is of the engine on this storage. `effects` may write to families of yours only, stays
+/// as it is, and can be used again. `level` is logged or synced, and at least the engine's.
+///
+/// Errors: bad_option, storage_failed (nothing was changed); outcome_unknown (after the next open
+/// both are there, or neither; the storage has failed, see Storage::stats, unless what was waited
+/// for was the write of somebody else). Progress: blocks for the disk.
+[[nodiscard]] Result<JoinedOutcome> complete_joined(Storage& storage, Claims& claims,
+                                                    const OwnerCall& call,
+                                                    const rocksdb::WriteBatch& effects,
+                                                    Durability level = Durability::synced);
+
+}  // namespace semel
