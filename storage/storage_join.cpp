@@ -95,7 +95,7 @@ Ticket Storage::Impl::append_beside_joins(std::span<const Mutation> group) {
   const Timestamp now = clock_.now();
   const auto encode = [&] {
     std::size_t bytes = 0;
-    for (const Mutation& mutation : group) bytes += storage::encoded_bytes(mutation);
+    for (const Mutation& mutation : group) bytes += storage::encoded_bytes(mutation, now);
     std::string all(bytes, '\0');
     char* to = all.data();
     for (const Mutation& mutation : group) to = storage::encode(mutation, line_, now, to);
@@ -124,7 +124,7 @@ Ticket Storage::Impl::collect(Join& join, std::span<const Mutation> group) {
   const storage::Place place = ticket - storage::record_header_bytes;
   std::string bytes;
   for (const Mutation& mutation : group) {
-    bytes.resize(storage::encoded_bytes(mutation));
+    bytes.resize(storage::encoded_bytes(mutation, now));
     storage::encode(mutation, line_, now, bytes.data());
     join.blobs.add(
         storage::span_of(line_.to_line(mutation.keep_until), line_.to_line(now), options_.span),
