@@ -147,6 +147,7 @@ Status Log::release(std::uint64_t number) {
 }
 
 void Log::remove_unused() {
+  if (oldest() == 0) return;  // none was made
   // Newest first: one that stays must not leave a gap before it. The place before the first is in
   // a header.
   const std::uint64_t used =
