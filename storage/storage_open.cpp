@@ -67,8 +67,8 @@ Status Storage::Impl::open(std::vector<rocksdb::ColumnFamilyDescriptor> families
   archive_ = std::move(archive);
   SEMEL_TRY(drained, archive_->drained());
   SEMEL_TRY(agreed, check_mark(found, drained));
-  SEMEL_TRY(segments, find_segments(drained));
   same_boot_ = !boot_id_.empty() && boot_id_ == last_mark_.boot();
+  SEMEL_TRY(segments, find_segments(drained));
   storage::Anchor anchor = archive_->description().anchor;
   if (found == Mark::Found::content && last_mark_.line_ms >= anchor.line_ms) {
     anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.boot()};
