@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <limits>
 
 #include "storage/storage_impl.hpp"
@@ -128,12 +129,24 @@ Status Storage::Impl::find_segments(Place drained) {
                  directory + "/" + storage::segment_name(place) + ", offset 0: is missing"};
   };
   Place at = std::max(drained, archive_->description().floor);
-  const Place needed = last_mark_.tail;
+  // After a boot what was not synced may be missing as a whole. A place just behind a header asks
+  // for nothing of its segment.
+  const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
+  Place needed = std::min(last_mark_.tail, rules().sound_to);
+  if (needed % unit <= storage::segment_header_bytes) needed -= needed % unit;
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
     const Place begin = std::strtoull(name.c_str(), nullptr, 16);
     if (name != storage::segment_name(begin)) {
       return Error{ErrorCode::storage_failed, path + ": is no segment of a log"};
+    }
+    // Its name was to be removed, and its bytes need never have reached the disk; or it was being
+    // made when the process ended.
+    std::error_code code;
+    if (begin < drained || (begin >= needed && std::filesystem::file_size(path, code) < unit)) {
+      SEMEL_TRY(removed, disk_.remove(path));
+      static_cast<void>(removed);
+      continue;
     }
     SEMEL_TRY(file, storage::SegmentFile::open(path));
     const Place bytes = file.header().bytes;
@@ -141,7 +154,7 @@ Status Storage::Impl::find_segments(Place drained) {
     const std::uint64_t number = bytes != 0 && begin % bytes == 0 ? begin / bytes : 0;
     if (auto damage = file.check_header(number, archive_->description().storage_id)) {
       // A segment that was made when the power went, before its header was synced.
-      if (begin >= needed && rules().sound_to <= begin) {
+      if (begin >= needed && !same_boot_) {
         SEMEL_TRY(removed, disk_.remove(path));
         static_cast<void>(removed);
         continue;
@@ -149,16 +162,10 @@ Status Storage::Impl::find_segments(Place drained) {
       return damage->error();
     }
     const Place end = begin + bytes;
-    if (end <= drained) {  // its name was to be removed
-      SEMEL_TRY(removed, disk_.remove(path));
-      static_cast<void>(removed);
-      continue;
-    }
     if (begin > round_up(at, bytes) && at < needed) return missing(round_up(at, bytes));
     old_segments_.push_back({path, begin, end});
     at = end;
   }
-  const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
   if (round_up(at, unit) < needed) return missing(round_up(at, unit));
   return Done{};
 }
