@@ -117,6 +117,41 @@ Status Log::sync(Place to) {
   return Done{};
 }
 
+Place Log::written(Place from, Place to) {
+  const auto word_at = [](char* at) {
+    // mo: acquire [log.seal]: what is sealed was written before
+    return std::atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(at)}.load(
+        std::memory_order_acquire);
+  };
+  const std::lock_guard lock{segments_mutex_};
+  while (from < to) {
+    const std::uint64_t number = number_of(from);
+    const Place begin = begin_of(number);
+    const Place end = (number + 1) * setup_.segment_bytes;
+    Segment* const found = segment(number);
+    if (found == nullptr && number >= number_of(room())) return from;
+    if (found == nullptr || found->is_complete() || end - from < record_header_bytes) {
+      from = end;  // drained, or all of it is written, or eight bytes that stay zero
+      continue;
+    }
+    from = std::max(from, begin);
+    if (from >= to) return to;
+    const std::uint64_t head = word_at(found->at(from));
+    if (head == 0) {
+      // Eight bytes that stay zero may also begin a segment; then a head follows them, or nothing.
+      const bool gap =
+          from == begin && (to - from < record_header_bytes ||
+                            is_head(found->salt(), from + 8, word_at(found->at(from + 8))));
+      if (!gap) return from;
+      from += 8;
+      continue;
+    }
+    if (word_at(found->at(from) + 8) == 0) return from;
+    from += record_bytes(payload_of(head));
+  }
+  return to;
+}
+
 Place Log::whole() {
   const std::lock_guard lock{segments_mutex_};
   const std::uint64_t last = number_of(tail());

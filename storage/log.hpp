@@ -133,6 +133,9 @@ class Log {
   /// Returns when everything before `to` that was appended has reached the disk. Errors:
   /// storage_failed; then nobody knows what has.
   [[nodiscard]] Status sync(Place to);
+  /// The first place in [from, to) that somebody has taken and not written yet; `to`: none. `from`
+  /// is the end of a record.
+  [[nodiscard]] Place written(Place from, Place to);
   /// Everything before it is written, by a look that may come too early but never too late.
   [[nodiscard]] Place whole();
 

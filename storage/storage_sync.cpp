@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "storage/storage_impl.hpp"
 
@@ -30,9 +31,18 @@ void Storage::Impl::run_syncer() {
 
 /// False: the disk has failed.
 bool Storage::Impl::sync_round(bool of_interval) {
-  const storage::Place target = log_->tail();
+  // A place that is taken and not written yet ends what this round may promise: whoever writes it
+  // later must not find it counted as synced.
   // mo: relaxed: only this thread sets it.
-  if (target != synced_.load(std::memory_order_relaxed)) {
+  const storage::Place before = synced_.load(std::memory_order_relaxed);
+  const storage::Place tail = log_->tail();
+  storage::Place target = log_->written(before, tail);
+  // mo: acquire, with the signal: at the end nobody writes any more
+  while (target == before && tail != before && !stop_.load(std::memory_order_acquire)) {
+    std::this_thread::yield();  // whoever took the first place shall go on
+    target = log_->written(before, tail);
+  }
+  if (target != before) {
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
       return false;
