@@ -192,28 +192,14 @@ Result<RecoveryReport> Storage::Impl::recover(
   for (std::size_t i = 0; i < old_segments_.size(); ++i) {
     if (!queue.push({{}, i})) break;
   }
-  rocksdb::ReadOptions options;
-  options.verify_checksums = true;
-  options.fill_cache = false;
-  options.readahead_size = std::size_t{4} << 20;
-  const std::unique_ptr<rocksdb::Iterator> blob{
-      archive_->database().NewIterator(options, archive_->journal())};
   // What ended before now starts in an earlier span and need not be read.
-  const storage::BlobKey first{storage::running_span(line_now(), options_.span), 0, 0};
-  for (blob->Seek(first.bytes()); blob->Valid(); blob->Next()) {
-    storage::BlobKey key;
-    if (!storage::BlobKey::read(blob->key().ToStringView(), key)) {
-      recovery.fail({ErrorCode::storage_damaged, options_.directory + "/rocksdb: a key is wrong"});
-      break;
-    }
-    if (key.place < archive_->description().floor || blob->value().empty()) continue;
-    if (!queue.push({blob->value().ToString(), 0})) break;
-  }
+  const Status read =
+      archive_->read_blobs(storage::running_span(line_now(), options_.span), [&](std::string blob) {
+        return queue.push({std::move(blob), 0});
+      });
   queue.close();
   for (std::thread& worker : workers) worker.join();
-  if (!blob->status().ok()) {
-    recovery.fail(storage::error_of(blob->status(), options_.directory + "/rocksdb"));
-  }
+  if (!read) recovery.fail(read.error());
   lock.unlock();
   if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());
   Result<RecoveryReport> result = recovery.result();
