@@ -29,6 +29,21 @@ std::string words(std::initializer_list<std::uint64_t> values) {
   return bytes;
 }
 
+/// RocksDB names the file when it is not its log.
+std::string named_in(const rocksdb::Status& status, const std::string& path) {
+  const std::string text = status.ToString();
+  const bool has_name = text.find(".sst") != std::string::npos ||
+                        text.find("MANIFEST") != std::string::npos ||
+                        text.find("CURRENT") != std::string::npos;
+  Result<std::vector<std::string>> names = list_directory(path);
+  if (!status.IsCorruption() || has_name || !names) return path;
+  std::string logs;
+  for (const std::string& name : *names) {
+    if (name.ends_with(".log")) logs += (logs.empty() ? "/" : " or ") + name;
+  }
+  return path + logs;
+}
+
 }  // namespace
 
 /// Packaged RocksDB 7.8.3; why each is set: docs/decisions/0005-storage-layout.md.
@@ -107,7 +122,7 @@ Status Archive::open_database(const Setup& setup) {
   }
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &families_, &opened);
-  if (!status.ok()) return error_of(status, path);
+  if (!status.ok()) return error_of(status, named_in(status, path));
   database_.reset(opened);
   return Done{};
 }

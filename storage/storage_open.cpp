@@ -107,16 +107,17 @@ Status Storage::Impl::check_mark(Mark::Found found, Place drained) const {
     if (drained == 0 && names.empty()) return Done{};
     return damaged("/mark, offset 0: is missing or empty");
   }
-  if (is.format == 0) return damaged("/rocksdb: has no description");
+  if (is.format == 0)
+    return damaged("/rocksdb: CURRENT, its MANIFEST or log do not hold the description");
   if (is.storage_id != last_mark_.storage_id) return damaged("/mark: is of another storage");
   if (drained < last_mark_.drained) {
-    return damaged("/rocksdb: knows the log up to " + std::to_string(drained) +
+    return damaged("/rocksdb: MANIFEST knows the log up to " + std::to_string(drained) +
                    ", but it was drained up to " + std::to_string(last_mark_.drained));
   }
   const std::uint64_t sequence = archive_->database().GetLatestSequenceNumber();
   if (sequence < last_mark_.rocks_sequence) {
-    return damaged("/rocksdb: ends at number " + std::to_string(sequence) + ", but had reached " +
-                   std::to_string(last_mark_.rocks_sequence));
+    return damaged("/rocksdb: MANIFEST or log end at number " + std::to_string(sequence) +
+                   ", but had reached " + std::to_string(last_mark_.rocks_sequence));
   }
   return Done{};
 }
