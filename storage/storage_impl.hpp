@@ -120,6 +120,10 @@ class Storage::Impl {
   class Recovery;
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
   [[nodiscard]] storage::ScanRules rules() const noexcept;
+  [[nodiscard]] storage::Anchor anchor_now() const {
+    return {static_cast<std::int64_t>(line_now()), clock_.now().time_since_epoch().count(),
+            clock_.unix_ms(), boot_id_};
+  }
   [[nodiscard]] std::uint64_t line_now() const noexcept { return line_.to_line(clock_.now()); }
 
   const StorageOptions options_;

@@ -71,8 +71,8 @@ Status Storage::Impl::open(std::vector<rocksdb::ColumnFamilyDescriptor> families
   same_boot_ = !boot_id_.empty() && boot_id_ == last_mark_.boot();
   SEMEL_TRY(segments, find_segments(drained));
   storage::Anchor anchor = archive_->description().anchor;
-  if (found == Mark::Found::content && last_mark_.line_ms >= anchor.line_ms) {
-    anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.boot()};
+  if (found == Mark::Found::content && last_mark_.line_ms > anchor.line_ms) {
+    anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.unix_ms, last_mark_.boot()};
   }
   line_ = storage::TimeLine::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
   static_cast<void>(checked), static_cast<void>(made), static_cast<void>(made_log);
@@ -193,8 +193,7 @@ Status Storage::Impl::start(Place drained) {
   }
   first_version_ = is.versions + 1;
   is.versions = first_version_ + version_reserve;
-  is.anchor = {static_cast<std::int64_t>(line_now()), clock_.now().time_since_epoch().count(),
-               boot_id_};
+  is.anchor = anchor_now();
   // No version is handed out before it is known that it may be.
   SEMEL_TRY(described, archive_->describe(is));
   storage_id_ = is.storage_id;

@@ -95,6 +95,7 @@ void Storage::Impl::write_mark() noexcept {
   const Timestamp now = clock_.now();
   content.line_ms = static_cast<std::int64_t>(line_.to_line(now));
   content.engine_ms = now.time_since_epoch().count();
+  content.unix_ms = clock_.unix_ms();
   std::memset(content.boot_id, 0, sizeof content.boot_id);
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
   mark_->write(content);
