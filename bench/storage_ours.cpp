@@ -65,6 +65,8 @@ bool set_new(Store& store, std::uint64_t index, Bytes bytes) {
 
 namespace {
 
+constexpr std::uint64_t synced_room = 4'000'000;
+
 /// Keys of one caller: far from those of all others.
 std::uint64_t index_of(unsigned caller, std::uint64_t call) {
   return (std::uint64_t{caller} << 40) | call;
@@ -102,28 +104,20 @@ double run_callers(const SyncedSetup& setup, std::vector<std::uint64_t>& answers
          1e-9;
 }
 
-}  // namespace
+SyncedFigures figures_of(Ground& ground, const std::vector<std::uint64_t>& answers,
+                         double seconds) {
+  const StorageStats stats = ground.storage().stats();
+  const auto all =
+      static_cast<double>(std::accumulate(answers.begin(), answers.end(), std::uint64_t{0}));
+  require(stats.bytes > 0 && stats.syncs > 0, "nothing was synced, yet callers had answers");
+  static_cast<void>(ground.close());
+  return {.rate = all / seconds,
+          .log_bytes = static_cast<double>(stats.bytes) / all,
+          .calls_per_sync = all / static_cast<double>(stats.syncs)};
+}
 
-SyncedFigures measure_synced_threads(const SyncedSetup& setup) {
-  constexpr std::uint64_t room = 4'000'000;
-  std::vector<std::uint64_t> answers(setup.callers);
-  SyncedFigures figures;
-  {
-    Ground ground{setup.directory, Durability::synced, room};
-    const double seconds = run_callers(setup, answers, [&](unsigned caller, std::uint64_t call) {
-      Store store = ground.engine().store();
-      until_taken([&] { return set_new(store, index_of(caller, call)); });
-    });
-    const StorageStats stats = ground.storage().stats();
-    require(stats.mutations > 0 && stats.syncs > 0, "nothing was synced, yet callers had answers");
-    const auto all =
-        static_cast<double>(std::accumulate(answers.begin(), answers.end(), std::uint64_t{0}));
-    figures.rate = all / seconds;
-    figures.log_bytes = static_cast<double>(stats.bytes) / static_cast<double>(stats.mutations);
-    figures.calls_per_sync = all / static_cast<double>(stats.syncs);
-    static_cast<void>(ground.close());
-  }
-  Ground again{setup.directory, Durability::memory, room};
+void check_synced(const SyncedSetup& setup, const std::vector<std::uint64_t>& answers) {
+  Ground again{setup.directory, Durability::memory, synced_room};
   static_cast<void>(again.recover());
   require(
       again.engine().size(0) == std::accumulate(answers.begin(), answers.end(), std::uint64_t{0}),
@@ -135,6 +129,64 @@ SyncedFigures measure_synced_threads(const SyncedSetup& setup) {
     require(found && *found && number_of(**found) == value_of(last),
             "the last acknowledged record of a caller did not come back");
   }
+}
+
+/// One of many callers that share the storage's thread: asks again when it has its answer.
+struct Caller {
+  Engine* engine;
+  unsigned number;
+  std::uint64_t end_ticks;
+  std::latch* done;
+  std::uint64_t answers = 0;
+
+  void ask() {
+    Store store = engine->store();
+    until_taken([&] { return set_new(store, index_of(number, answers)); });
+    engine->confirm_async(Durability::synced, [this](const Status& status) {
+      require(status.has_value(), "a callback was told of a failure");
+      ++answers;
+      if (__rdtsc() < end_ticks) return ask();
+      done->count_down();
+    });
+  }
+};
+
+}  // namespace
+
+SyncedFigures measure_synced_threads(const SyncedSetup& setup) {
+  std::vector<std::uint64_t> answers(setup.callers);
+  SyncedFigures figures;
+  {
+    Ground ground{setup.directory, Durability::synced, synced_room};
+    const double seconds = run_callers(setup, answers, [&](unsigned caller, std::uint64_t call) {
+      Store store = ground.engine().store();
+      until_taken([&] { return set_new(store, index_of(caller, call)); });
+    });
+    figures = figures_of(ground, answers, seconds);
+  }
+  check_synced(setup, answers);
+  return figures;
+}
+
+SyncedFigures measure_synced_callbacks(const SyncedSetup& setup) {
+  std::vector<std::uint64_t> answers(setup.callers);
+  SyncedFigures figures;
+  {
+    Ground ground{setup.directory, Durability::memory, synced_room};
+    std::latch done{setup.callers};
+    const std::uint64_t begin = __rdtsc();
+    const auto ticks = static_cast<std::uint64_t>(setup.seconds * 1e9 * ticks_per_ns());
+    std::vector<Caller> callers;
+    for (unsigned number = 0; number < setup.callers; ++number) {
+      callers.push_back({&ground.engine(), number, begin + ticks, &done});
+    }
+    for (Caller& caller : callers) caller.ask();
+    done.wait();
+    const double seconds = static_cast<double>(__rdtsc() - begin) / ticks_per_ns() * 1e-9;
+    for (const Caller& caller : callers) answers[caller.number] = caller.answers;
+    figures = figures_of(ground, answers, seconds);
+  }
+  check_synced(setup, answers);
   return figures;
 }
 

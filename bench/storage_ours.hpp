@@ -89,6 +89,8 @@ struct SyncedFigures {
   double calls_per_sync = 0;  ///< answers for one fdatasync
 };
 [[nodiscard]] SyncedFigures measure_synced_threads(const SyncedSetup& setup);
+/// Callers without a thread each: they are told by callback, and ask again from there.
+[[nodiscard]] SyncedFigures measure_synced_callbacks(const SyncedSetup& setup);
 
 /// Open to recovered, with as many threads as StorageOptions has by default. Records a second; the
 /// directory holds those of a Load of SETs, from 0 on.

@@ -29,9 +29,8 @@ struct Form {
   const char* name;
   SyncedFigures (*measure)(const SyncedSetup&);
 };
-/// One more line here is all that another form needs; callbacks (an engine at memory level whose
-/// callers confirm `synced` without a thread each) will be the second.
-constexpr std::array<Form, 1> forms{{{"64 threads", measure_synced_threads}}};
+constexpr std::array<Form, 2> forms{
+    {{"64 threads", measure_synced_threads}, {"64 callbacks", measure_synced_callbacks}}};
 
 struct SyncedRounds {
   std::vector<SyncedFigures> ours;

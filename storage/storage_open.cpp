@@ -202,7 +202,7 @@ Status Storage::Impl::start(Place drained) {
   log_ = std::make_unique<storage::Log>(
       disk_, storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number},
       crossed_);
-  log_begin_ = log_->tail();
+  log_begin_ = prepared_tail_ = log_->tail();
   synced_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
   wanted_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
   drained_.store(drained, std::memory_order_relaxed);    // mo: as above
@@ -218,8 +218,12 @@ Status Storage::Impl::start_threads() {
   write_mark();
   SEMEL_TRY(synced, mark_->sync());
   // After the mark: a log without one is damage.
-  SEMEL_TRY(prepared, prepare_segments());
-  static_cast<void>(synced), static_cast<void>(prepared);
+  // So many that new work is accepted at once; the draining thread makes the others.
+  while (!log_->accepts()) {
+    SEMEL_TRY(prepared, log_->prepare(false));
+    static_cast<void>(prepared);
+  }
+  static_cast<void>(synced);
   syncer_ = std::thread{[this] { run_syncer(); }};
   drainer_ = std::thread{[this] { run_drainer(); }};
   return Done{};

@@ -41,7 +41,14 @@ struct Mutation {
 /// Names a place in a journal. Tickets of one journal grow.
 using Ticket = std::uint64_t;
 
-enum class Durability : std::uint8_t { memory, logged, synced, quorum };
+/// What an answer survives (docs/guarantees.md).
+enum class Durability : std::uint8_t {
+  memory,  ///< nothing is promised
+  logged,  ///< the end of the process; a power cut may take what is younger than the journal's
+           ///< sync interval (StorageOptions::sync_every, 1 s)
+  synced,  ///< a power cut
+  quorum,  ///< the loss of a minority of nodes
+};
 
 /// Implementations are safe to call from any thread.
 class Journal {
