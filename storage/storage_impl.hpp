@@ -67,6 +67,7 @@ class Storage::Impl {
     std::string path;
     storage::Place begin = 0;
     storage::Place end = 0;
+    storage::Place stop = end;  // nothing from here on counts
   };
 
   /// Mutations out of the log, by span.
@@ -85,6 +86,7 @@ class Storage::Impl {
   [[nodiscard]] Result<storage::Mark::Found> open_mark();
   [[nodiscard]] Status check_mark(storage::Mark::Found found, storage::Place drained) const;
   [[nodiscard]] Status find_segments(storage::Place drained);
+  [[nodiscard]] Status stop_at_gaps();
   [[nodiscard]] Status start(storage::Place drained);
   [[nodiscard]] Status start_threads();
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "storage/storage_impl.hpp"
 
@@ -164,10 +165,30 @@ Status Storage::Impl::find_segments(Place drained) {
     }
     const Place end = begin + bytes;
     if (begin > round_up(at, bytes) && at < needed) return missing(round_up(at, bytes));
-    old_segments_.push_back({path, begin, end});
+    old_segments_.push_back({path, begin, end, end});
     at = end;
   }
   if (round_up(at, unit) < needed) return missing(round_up(at, unit));
+  return same_boot_ ? Status{Done{}} : stop_at_gaps();
+}
+
+/// After a power cut, what was not synced counts up to the first gap of each process' log. A record
+/// behind a gap may rest on one that is gone: it may be kept no longer than that one would have
+/// been, and when it is forgotten, what both had replaced would be back.
+Status Storage::Impl::stop_at_gaps() {
+  std::uint64_t process = 0;
+  bool stopped = false;
+  for (OldSegment& segment : old_segments_) {
+    SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
+    if (std::exchange(process, file.header().first) != file.header().first) stopped = false;
+    const bool of_mark = process == last_mark_.begin / file.header().bytes;
+    const Place sound = of_mark ? last_mark_.synced : 0;
+    if (stopped) segment.stop = segment.begin;
+    if (stopped || sound >= segment.end) continue;
+    const Place from = std::max(sound, segment.begin + storage::segment_header_bytes);
+    segment.stop = storage::first_gap(file.bytes(), file.header(), from);
+    stopped = segment.stop != segment.end;
+  }
   return Done{};
 }
 
