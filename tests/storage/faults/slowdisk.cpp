@@ -37,7 +37,7 @@ constexpr double ratio_limit = 5;
 constexpr std::size_t log_bytes = std::size_t{4} << 20;
 constexpr std::int64_t growth_limit_kib = 64 << 10;
 constexpr Millis confirm_within = 400ms;
-constexpr Millis confirm_slack = 400ms;  // to be woken, on a machine with other work
+constexpr Millis confirm_slack = 1'000ms;  // to be woken, on a machine with other work
 constexpr std::uint64_t keys = 10'000;
 
 /// Only a ratio is taken of these.
