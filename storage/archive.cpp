@@ -158,10 +158,11 @@ Status Archive::read_description() {
   is.versions = get_big_endian(value.data());
   SEMEL_TRY(d, get(floor_key, 8, value));
   is.floor = get_big_endian(value.data());
-  SEMEL_TRY(e, get(anchor_key, 16, value));
+  SEMEL_TRY(e, get(anchor_key, 24, value));
   is.anchor.line_ms = static_cast<std::int64_t>(get_big_endian(value.data()));
   is.anchor.engine_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 8));
-  is.anchor.boot_id = value.substr(16);
+  is.anchor.unix_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 16));
+  is.anchor.boot_id = value.substr(24);
   static_cast<void>(a), static_cast<void>(b), static_cast<void>(c), static_cast<void>(d);
   static_cast<void>(e);
   return Done{};
@@ -171,7 +172,8 @@ Status Archive::describe(const Description& is) {
   // Each entry carries a checksum on its way through memory.
   rocksdb::WriteBatch batch{0, 0, 8, 0};
   std::string anchor = words({static_cast<std::uint64_t>(is.anchor.line_ms),
-                              static_cast<std::uint64_t>(is.anchor.engine_ms)});
+                              static_cast<std::uint64_t>(is.anchor.engine_ms),
+                              static_cast<std::uint64_t>(is.anchor.unix_ms)});
   anchor += is.anchor.boot_id;
   const std::pair<const char*, std::string> entries[] = {{format_key, words({format_version})},
                                                          {storage_key, words({is.storage_id})},

@@ -5,7 +5,7 @@
 //     storage      u64: random, the same in the log and the mark
 //     versions     u64: no version above this was handed out
 //     floor        u64: what lies before this place in the log has been written anew, and is void
-//     anchor       u64 time line, u64 engine's clock, then the boot id as text
+//     anchor       u64 time line, u64 engine's clock, u64 wall clock, then the boot id as text
 #pragma once
 
 #include <rocksdb/db.h>

@@ -98,6 +98,7 @@ Status Log::prepare(bool zeroed) {
   header.number = number;
   header.bytes = setup_.segment_bytes;
   header.storage_id = setup_.storage_id;
+  header.first = setup_.first_number;
   SEMEL_TRY(made, Segment::make(disk_, setup_.directory, header, zeroed));
   // What is touched is written by the next sync: not where syncs are to be small.
   if (!zeroed && oldest() != 0) made->touch();

@@ -49,13 +49,14 @@ struct SegmentHeader {
   std::uint64_t bytes = 0;       // of the segment
   std::uint64_t salt = 0;        // random, new with each segment
   std::uint64_t storage_id = 0;  // of the storage it belongs to
+  std::uint64_t first = 0;       // number of the first segment of the process that wrote it
   std::uint64_t digest = 0;      // of all before
 
   [[nodiscard]] std::uint64_t right_digest() const noexcept {
     return XXH3_64bits(this, offsetof(SegmentHeader, digest));
   }
 };
-static_assert(sizeof(SegmentHeader) == 48);
+static_assert(sizeof(SegmentHeader) == 56);
 
 [[nodiscard]] inline std::string segment_name(Place begin) {
   char name[32];

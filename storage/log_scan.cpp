@@ -80,7 +80,8 @@ class Scanner {
         go_on_(go_on) {}
 
   ScanReport run(const VisitRecord& visit) {
-    while (at_ + record_header_bytes <= segment_.size() && (report_.damage.empty() || go_on_)) {
+    while (at_ + record_header_bytes <= segment_.size() && place() < rules_.stop &&
+           (report_.damage.empty() || go_on_)) {
       const std::uint64_t head = word(at_);
       if (head == 0) {
         skip_zero();
@@ -156,6 +157,33 @@ class Scanner {
 ScanReport scan(std::string_view segment, const SegmentHeader& header, const std::string& path,
                 const ScanRules& rules, bool go_on, const VisitRecord& visit) {
   return Scanner{segment, header, path, rules, go_on}.run(visit);
+}
+
+Place first_gap(std::string_view segment, const SegmentHeader& header, Place from) {
+  const Place begin = header.number * header.bytes;
+  const auto word = [&](std::size_t at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, segment.data() + at, sizeof value);
+    return value;
+  };
+  std::size_t at = from - begin;
+  while (at + record_header_bytes <= segment.size()) {
+    const std::uint64_t head = word(at);
+    // A record that crossed from the last segment may have ended eight bytes into this one.
+    if (head == 0 && at == segment_header_bytes &&
+        is_head(header.salt, begin + at + 8, word(at + 8))) {
+      at += 8;
+      continue;
+    }
+    if (head == 0 || !is_head(header.salt, begin + at, head) ||
+        at + record_bytes(payload_of(head)) > segment.size()) {
+      return begin + at;
+    }
+    const Bytes payload = sealed_part(head, segment.data() + at + record_header_bytes);
+    if (word(at + 8) != seal_of(header.salt, head, payload)) return begin + at;
+    at += record_bytes(payload_of(head));
+  }
+  return begin + segment.size();
 }
 
 std::optional<std::string> PartCollector::add(Bytes payload) {

@@ -21,7 +21,8 @@ struct ScanRules {
   Place sound_to = 0;  ///< before it there is no damage: only records, and what a kill left
   /// From here to there are records only.
   Place whole_from = 0;
-  Place whole_to = 0;  ///< at most sound_to
+  Place whole_to = 0;      ///< at most sound_to
+  Place stop = ~Place{0};  ///< nothing from here on is looked at
 };
 
 struct LogDamage {
@@ -71,6 +72,10 @@ using VisitRecord = std::function<void(Place place, RecordType type, Bytes paylo
 [[nodiscard]] ScanReport scan(std::string_view segment, const SegmentHeader& header,
                               const std::string& path, const ScanRules& rules, bool go_on,
                               const VisitRecord& visit);
+
+/// Where the first record is missing or wrong, from the record at `from` on; the segment's end:
+/// none.
+[[nodiscard]] Place first_gap(std::string_view segment, const SegmentHeader& header, Place from);
 
 /// Puts groups together whose parts lie in several records, perhaps of several segments. Safe to
 /// use from several threads.

@@ -29,6 +29,7 @@ struct MarkContent {
   std::uint64_t rocks_sequence = 0;  // RocksDB's newest number after a synced write
   std::int64_t line_ms = 0;          // the time line when the engine's clock was engine_ms
   std::int64_t engine_ms = 0;
+  std::int64_t unix_ms = 0;  // what the wall clock showed then
   char boot_id[40] = {};
   std::uint64_t digest = 0;  // of all before
 

@@ -232,8 +232,10 @@ Result<RecoveryReport> Storage::Impl::recover(
 Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
                                                     const storage::VisitRecord& visit) const {
   SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
+  storage::ScanRules how = rules();
+  how.stop = segment.stop;
   storage::ScanReport report =
-      storage::scan(file.bytes(), file.header(), file.path(), rules(), false, visit);
+      storage::scan(file.bytes(), file.header(), file.path(), how, false, visit);
   if (!report.damage.empty()) return report.damage.front().error();
   return report;
 }

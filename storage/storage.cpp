@@ -68,8 +68,23 @@ Storage::Impl::~Impl() {
   sync_wanted_.raise();
   crossed_.raise();
   if (drainer_.joinable()) drainer_.join();
-  if (syncer_.joinable()) syncer_.join();
+  const bool began = syncer_.joinable();
+  if (began) syncer_.join();
   if (rewriter_.joinable()) rewriter_.join();
+  // The last round may have come before the last old segment went. As long as there is one, the
+  // mark speaks of the process before this one; where the time of this one ended must be known,
+  // too. mo: acquire [storage.failed], and see drain_old()
+  if (began && !failed_.load(std::memory_order_acquire)) {
+    if (old_left_.load(std::memory_order_acquire)) {  // mo: as above
+      storage::Description is = archive_->description();
+      is.anchor = anchor_now();
+      static_cast<void>(archive_->describe(is));  // if it fails, that of the start counts
+    } else {
+      mark_content_.line_ms = 0;  // what time it is, is news now
+      write_mark();
+      static_cast<void>(mark_->sync());  // the same for the mark
+    }
+  }
   if (log_ != nullptr) log_->remove_unused();
 }
 

@@ -143,6 +143,7 @@ Status Storage::Impl::backup(const std::string& directory) {
       drained_.load(std::memory_order_acquire);  // mo: acquire: see put_away_locked()
   content.line_ms = static_cast<std::int64_t>(line_now());
   content.engine_ms = clock_.now().time_since_epoch().count();
+  content.unix_ms = clock_.unix_ms();
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
   mark->write(content);
   return mark->sync();

@@ -80,6 +80,7 @@ class Storage::Impl {
     std::string path;
     storage::Place begin = 0;
     storage::Place end = 0;
+    storage::Place stop = end;  // nothing from here on counts
   };
 
   /// Mutations out of the log, by span.
@@ -98,6 +99,7 @@ class Storage::Impl {
   [[nodiscard]] Result<storage::Mark::Found> open_mark();
   [[nodiscard]] Status check_mark(storage::Mark::Found found, storage::Place drained) const;
   [[nodiscard]] Status find_segments(storage::Place drained);
+  [[nodiscard]] Status stop_at_gaps();
   [[nodiscard]] Status start(storage::Place drained);
   [[nodiscard]] Status start_threads();
 
@@ -155,6 +157,10 @@ class Storage::Impl {
   class Recovery;
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
   [[nodiscard]] storage::ScanRules rules() const noexcept;
+  [[nodiscard]] storage::Anchor anchor_now() const {
+    return {static_cast<std::int64_t>(line_now()), clock_.now().time_since_epoch().count(),
+            clock_.unix_ms(), boot_id_};
+  }
   [[nodiscard]] std::uint64_t line_now() const noexcept { return line_.to_line(clock_.now()); }
 
   const StorageOptions options_;

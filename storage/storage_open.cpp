@@ -6,6 +6,7 @@
 #include <bit>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "storage/storage_impl.hpp"
 
@@ -71,8 +72,8 @@ Status Storage::Impl::open(std::vector<rocksdb::ColumnFamilyDescriptor> families
   same_boot_ = !boot_id_.empty() && boot_id_ == last_mark_.boot();
   SEMEL_TRY(segments, find_segments(drained));
   storage::Anchor anchor = archive_->description().anchor;
-  if (found == Mark::Found::content && last_mark_.line_ms >= anchor.line_ms) {
-    anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.boot()};
+  if (found == Mark::Found::content && last_mark_.line_ms > anchor.line_ms) {
+    anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.unix_ms, last_mark_.boot()};
   }
   line_ = storage::TimeLine::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
   static_cast<void>(checked), static_cast<void>(made), static_cast<void>(made_log);
@@ -164,10 +165,30 @@ Status Storage::Impl::find_segments(Place drained) {
     }
     const Place end = begin + bytes;
     if (begin > round_up(at, bytes) && at < needed) return missing(round_up(at, bytes));
-    old_segments_.push_back({path, begin, end});
+    old_segments_.push_back({path, begin, end, end});
     at = end;
   }
   if (round_up(at, unit) < needed) return missing(round_up(at, unit));
+  return same_boot_ ? Status{Done{}} : stop_at_gaps();
+}
+
+/// After a power cut, what was not synced counts up to the first gap of each process' log. A record
+/// behind a gap may rest on one that is gone: it may be kept no longer than that one would have
+/// been, and when it is forgotten, what both had replaced would be back.
+Status Storage::Impl::stop_at_gaps() {
+  std::uint64_t process = 0;
+  bool stopped = false;
+  for (OldSegment& segment : old_segments_) {
+    SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
+    if (std::exchange(process, file.header().first) != file.header().first) stopped = false;
+    const bool of_mark = process == last_mark_.begin / file.header().bytes;
+    const Place sound = of_mark ? last_mark_.synced : 0;
+    if (stopped) segment.stop = segment.begin;
+    if (stopped || sound >= segment.end) continue;
+    const Place from = std::max(sound, segment.begin + storage::segment_header_bytes);
+    segment.stop = storage::first_gap(file.bytes(), file.header(), from);
+    stopped = segment.stop != segment.end;
+  }
   return Done{};
 }
 
@@ -193,8 +214,7 @@ Status Storage::Impl::start(Place drained) {
   }
   first_version_ = is.versions + 1;
   is.versions = first_version_ + version_reserve;
-  is.anchor = {static_cast<std::int64_t>(line_now()), clock_.now().time_since_epoch().count(),
-               boot_id_};
+  is.anchor = anchor_now();
   // No version is handed out before it is known that it may be.
   SEMEL_TRY(described, archive_->describe(is));
   storage_id_ = is.storage_id;

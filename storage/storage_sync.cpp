@@ -1,5 +1,6 @@
 // The thread that syncs: one fdatasync for all who wait, and one a while for those who do not.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <thread>
@@ -142,16 +143,21 @@ void Storage::Impl::write_mark() noexcept {
   const Timestamp now = clock_.now();
   content.line_ms = static_cast<std::int64_t>(line_.to_line(now));
   content.engine_ms = now.time_since_epoch().count();
+  content.unix_ms = clock_.unix_ms();
   std::memset(content.boot_id, 0, sizeof content.boot_id);
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
   // Nothing but the time has changed: a storage that is not used lets the disk sleep.
   constexpr std::int64_t time_at_least_every_ms = 60'000;
+  // A wall clock that was set must not count as time that passed after the next boot.
+  const bool is_stepped = std::abs((content.unix_ms - content.line_ms) -
+                                   (mark_content_.unix_ms - mark_content_.line_ms)) > 1'000;
   const bool is_news = content.begin != mark_content_.begin || content.tail != mark_content_.tail ||
                        content.whole != mark_content_.whole ||
                        content.synced != mark_content_.synced ||
                        content.drained != mark_content_.drained ||
                        content.rocks_sequence != mark_content_.rocks_sequence ||
-                       content.line_ms - mark_content_.line_ms >= time_at_least_every_ms;
+                       content.line_ms - mark_content_.line_ms >= time_at_least_every_ms ||
+                       is_stepped;
   if (!is_news) return;
   mark_content_ = content;
   mark_->write(mark_content_);

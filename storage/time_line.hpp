@@ -2,8 +2,10 @@
 // must mean the same after the next.
 //
 // At open the line goes on where it stopped: within the same boot by the engine's clock, exactly;
-// after a boot by the wall clock, unless that was set back. While the process runs the line follows
-// the engine's clock alone, so no step of the wall clock ends or keeps anything.
+// after a boot by as much as the wall clock has gone on since, unless that was set back. While the
+// process runs the line follows the engine's clock alone. So no step of the wall clock ends
+// anything but one forward that nobody saw, while the machine was off; one back keeps things
+// longer.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +21,7 @@ namespace semel::storage {
 struct Anchor {
   std::int64_t line_ms = 0;
   std::int64_t engine_ms = 0;
+  std::int64_t unix_ms = 0;  ///< what the wall clock showed then; it may differ from the line
   std::string boot_id;
 };
 
@@ -30,11 +33,11 @@ class TimeLine {
   [[nodiscard]] static TimeLine resume(const Anchor& last, const std::string& boot_id,
                                        Timestamp engine_now, std::int64_t unix_ms) {
     const std::int64_t engine_ms = engine_now.time_since_epoch().count();
-    std::int64_t line_ms = std::max(unix_ms, last.line_ms);
-    if (last.line_ms != 0 && last.boot_id == boot_id && engine_ms >= last.engine_ms) {
-      line_ms = last.line_ms + (engine_ms - last.engine_ms);
-    }
-    return TimeLine{line_ms - engine_ms};
+    if (last.line_ms == 0) return TimeLine{unix_ms - engine_ms};
+    const bool same_boot = last.boot_id == boot_id && engine_ms >= last.engine_ms;
+    const std::int64_t passed =
+        same_boot ? engine_ms - last.engine_ms : std::max<std::int64_t>(0, unix_ms - last.unix_ms);
+    return TimeLine{last.line_ms + passed - engine_ms};
   }
 
   explicit TimeLine(std::int64_t offset_ms) noexcept : offset_ms_(offset_ms) {}

@@ -1,0 +1,110 @@
+#include "tests/storage/faults/ledger.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace semel::faults {
+namespace {
+
+/// Clocks of two lives meet within this.
+constexpr std::int64_t clock_slack_ms = 200;
+constexpr std::size_t shown_bytes = 40;
+constexpr std::size_t story_lines = 8;
+
+bool matches(const std::string& pattern, const std::string& found) {
+  if (!pattern.empty() && pattern.back() == '*') {
+    return found.compare(0, pattern.size() - 1, pattern, 0, pattern.size() - 1) == 0;
+  }
+  return pattern == found;
+}
+
+}  // namespace
+
+void History::tell(std::string line) {
+  story_.push_back(std::move(line));
+  if (story_.size() > story_lines) story_.pop_front();
+}
+
+void History::ask(std::string state, std::int64_t ends_unix_ms) {
+  std::string line = "asked " + state.substr(0, shown_bytes);
+  if (ends_unix_ms != never_ends) line += " until " + std::to_string(ends_unix_ms);
+  tell(std::move(line));
+  said_.push_back({std::move(state), ends_unix_ms, false, false, {}});
+}
+
+void History::withdraw() {
+  said_.pop_back();
+  tell("refused");
+}
+
+void History::acknowledge(bool certain, Timestamp at) {
+  Said& newest = said_.back();
+  story_.back() += certain ? ", is certain" : ", was told";
+  newest.acknowledged = true;
+  newest.certain = certain;
+  newest.at = at;
+  if (!certain) return;
+  said_.erase(said_.begin(), said_.end() - 1);  // nothing older may be found
+}
+
+void History::make_certain() {
+  for (auto said = said_.rbegin(); said != said_.rend(); ++said) {
+    if (!said->acknowledged) continue;
+    said->certain = true;
+    said_.erase(said_.begin(), said.base() - 1);
+    return;
+  }
+}
+
+void History::show(const std::string& state) {
+  for (auto said = said_.rbegin(); said != said_.rend(); ++said) {
+    if (said->state != state) continue;
+    said->acknowledged = said->certain = true;
+    tell("shown " + state.substr(0, shown_bytes));
+    said_.erase(said_.begin(), said.base() - 1);
+    return;
+  }
+}
+
+bool History::is(const Said& said, const std::string& found, std::int64_t unix_ms) {
+  if (said.ends_unix_ms == never_ends || unix_ms < said.ends_unix_ms - clock_slack_ms) {
+    return matches(said.state, found);
+  }
+  if (unix_ms > said.ends_unix_ms + clock_slack_ms) return found == absent;
+  return found == absent || matches(said.state, found);
+}
+
+History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, Timestamp horizon) {
+  std::size_t first = 0;  // the oldest that may be found
+  for (std::size_t i = 0; i < said_.size(); ++i) {
+    const Said& said = said_[i];
+    if (said.acknowledged && (said.certain || said.at <= horizon)) first = i;
+  }
+  std::optional<std::size_t> hit;
+  for (std::size_t i = said_.size(); i-- > 0 && !hit;) {
+    if (is(said_[i], found, unix_ms)) hit = i;
+  }
+  Verdict verdict;
+  verdict.right = hit && *hit >= first;
+  verdict.is_older = hit && *hit < first;
+  for (std::size_t i = hit ? *hit + 1 : 0; i < said_.size(); ++i) {
+    if (!said_[i].acknowledged) continue;
+    verdict.oldest_lost = said_[i].at;
+    break;
+  }
+  tell("found " + found.substr(0, shown_bytes) + " at " + std::to_string(unix_ms));
+  if (!verdict.right) {
+    for (const std::string& line : story_) verdict.story += "\n    " + line;
+    for (std::size_t i = first; i < said_.size(); ++i) {
+      if (!verdict.expected.empty()) verdict.expected += " or ";
+      verdict.expected += said_[i].state.substr(0, shown_bytes);
+    }
+  }
+  Said now{found, never_ends, true, true, {}};
+  if (hit && found != absent) now.ends_unix_ms = said_[*hit].ends_unix_ms;
+  said_.assign(1, now);
+  return verdict;
+}
+
+}  // namespace semel::faults

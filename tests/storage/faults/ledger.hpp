@@ -1,0 +1,70 @@
+// What each key may hold after a failure. Kept by the proof, never by the storage.
+//
+// A key has one writer, so what it was asked to become is a list. What was acknowledged last, or
+// anything that was asked after that, may be found; nothing older.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "semel/types.hpp"
+
+namespace semel::faults {
+
+inline constexpr std::int64_t never_ends = std::numeric_limits<std::int64_t>::max();
+inline constexpr const char* absent = "-";
+
+class History {
+ public:
+  /// The key is about to become `state`, until the wall clock says `ends_unix_ms`.
+  void ask(std::string state, std::int64_t ends_unix_ms = never_ends);
+  /// The newest was refused: it did not happen.
+  void withdraw();
+  /// The newest was told to have happened. `certain`: whatever comes, it must be there; else only
+  /// if `at` lies far enough before a failure.
+  void acknowledge(bool certain, Timestamp at);
+  /// Everything acknowledged so far is certain now.
+  void make_certain();
+  /// Somebody was shown this, so it, or something asked later, must be found.
+  void show(const std::string& state);
+  /// The answer says what the newest is called; a state that ends with '*' stands for any that
+  /// begins like it.
+  void rename(std::string state) { said_.back().state = std::move(state); }
+  [[nodiscard]] const std::string& newest() const { return said_.back().state; }
+  [[nodiscard]] std::int64_t newest_ends() const { return said_.back().ends_unix_ms; }
+
+  struct Verdict {
+    bool right = false;
+    bool is_older = false;    ///< wrong, and it is what the key held before
+    Timestamp oldest_lost{};  ///< when the first of what is gone was acknowledged; {}: nothing
+    std::string expected;     ///< in words
+    std::string story;        ///< what was asked and found lately, newest last
+  };
+  /// Compares, and goes on from what was found. What was acknowledged at or before `horizon` must
+  /// be there.
+  [[nodiscard]] Verdict judge(const std::string& found, std::int64_t unix_ms, Timestamp horizon);
+
+ private:
+  struct Said {
+    std::string state;
+    std::int64_t ends_unix_ms = never_ends;
+    bool acknowledged = false;
+    bool certain = false;
+    Timestamp at{};
+  };
+  [[nodiscard]] static bool is(const Said& said, const std::string& found, std::int64_t unix_ms);
+
+  void tell(std::string line);
+
+  std::deque<std::string> story_;  // bounded
+  std::vector<Said> said_{{absent, never_ends, true, true, {}}};
+};
+
+/// By the name of the key. Filled before threads start; each thread has keys of its own.
+using Ledger = std::map<std::string, History>;
+
+}  // namespace semel::faults

@@ -1,0 +1,104 @@
+// The ledger of the fault proofs: what may be found after a failure and what not.
+#include "tests/storage/faults/ledger.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace semel::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Timestamp at(int ms) {
+  return Timestamp{Millis{ms}};
+}
+constexpr std::int64_t now = 1'700'000'000'000;
+
+}  // namespace
+
+TEST_CASE("ledger: what was acknowledged for certain or asked later may be found, nothing older",
+          "[ledger]") {
+  const auto judge = [](const std::string& found) {
+    History history;
+    history.ask("old");
+    history.acknowledge(true, at(1));
+    history.ask("kept");
+    history.acknowledge(true, at(2));
+    history.ask("asked");
+    return history.judge(found, now, Timestamp{});
+  };
+  CHECK(judge("kept").right);
+  CHECK(judge("asked").right);
+  CHECK_FALSE(judge("old").right);
+  CHECK_FALSE(judge(absent).right);
+  CHECK_FALSE(judge("other").right);
+  CHECK(judge("other").expected == "kept or asked");
+}
+
+TEST_CASE("ledger: an uncertain acknowledgement must be found up to the horizon", "[ledger]") {
+  const auto judge = [](const std::string& found, Timestamp horizon) {
+    History history;
+    history.ask("first");
+    history.acknowledge(false, at(10));
+    history.ask("second");
+    history.acknowledge(false, at(20));
+    return history.judge(found, now, horizon);
+  };
+  CHECK(judge(absent, at(9)).right);
+  CHECK(judge(absent, at(9)).oldest_lost == at(10));
+  CHECK_FALSE(judge(absent, at(10)).right);
+  CHECK(judge("first", at(10)).right);
+  CHECK(judge("first", at(19)).oldest_lost == at(20));
+  CHECK_FALSE(judge("first", at(20)).right);
+  CHECK(judge("first", at(20)).is_older);
+  CHECK(judge("second", at(20)).right);
+  CHECK(judge("second", at(20)).oldest_lost == Timestamp{});
+}
+
+TEST_CASE("ledger: what was confirmed is certain, what was refused did not happen", "[ledger]") {
+  History history;
+  history.ask("first");
+  history.acknowledge(false, at(10));
+  history.make_certain();
+  history.ask("refused");
+  history.withdraw();
+  CHECK(history.newest() == "first");
+  CHECK_FALSE(History{history}.judge(absent, now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("refused", now, Timestamp{}).right);
+  CHECK(history.judge("first", now, Timestamp{}).right);
+}
+
+TEST_CASE("ledger: what somebody was shown must stay", "[ledger]") {
+  History history;
+  history.ask("first");
+  history.ask("second");
+  history.ask("third");
+  history.show("second");
+  CHECK_FALSE(History{history}.judge("first", now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now, Timestamp{}).right);
+  CHECK(History{history}.judge("second", now, Timestamp{}).right);
+  CHECK(History{history}.judge("third", now, Timestamp{}).right);
+}
+
+TEST_CASE("ledger: what has ended is absent, and what it replaced does not come back", "[ledger]") {
+  History history;
+  history.ask("old");
+  history.acknowledge(true, at(1));
+  history.ask("short", now);
+  history.acknowledge(true, at(2));
+  CHECK(History{history}.judge("short", now - 1'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now - 1'000, Timestamp{}).right);
+  CHECK(History{history}.judge(absent, now + 1'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("short", now + 1'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("old", now + 1'000, Timestamp{}).right);
+}
+
+TEST_CASE("ledger: after a verdict what was found is all that may be found", "[ledger]") {
+  History history;
+  history.ask("a*");
+  CHECK(history.judge("a7", now, Timestamp{}).right);
+  CHECK(History{history}.judge("a7", now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("a8", now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now, Timestamp{}).right);
+}
+
+}  // namespace semel::faults

@@ -1,0 +1,411 @@
+#include "tests/storage/faults/power_disk.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+namespace semel::faults {
+namespace {
+
+constexpr std::size_t sector_bytes = 512;
+
+std::string parent_of(const std::string& path) {
+  return std::filesystem::path{path}.parent_path().string();
+}
+
+/// The model itself must not fail; if the machine does, the run is worth nothing.
+void require(bool good, const std::string& what) {
+  if (good) return;
+  std::perror(("power_disk: " + what).c_str());
+  std::_Exit(3);
+}
+
+std::string read_whole(int descriptor) {
+  struct stat info {};
+  require(fstat(descriptor, &info) == 0, "fstat");
+  std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got =
+        pread(descriptor, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
+    require(got >= 0, "pread");
+    if (got == 0) break;  // it was made shorter meanwhile
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+Error power_is_gone(const std::string& what) {
+  errno = EIO;
+  return storage::system_error(what);
+}
+
+}  // namespace
+
+/// A file, whatever its names are. Its descriptor reads it after the last of them is gone.
+struct PowerDisk::Node {
+  explicit Node(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    require(descriptor >= 0, path);
+  }
+  ~Node() { close(descriptor); }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  int descriptor;
+  std::string held;                           // by the disk
+  std::map<std::size_t, std::string> failed;  // sectors whose sync failed: taken for clean
+};
+
+PowerDisk::PowerDisk(const Options& options)
+    : options_(options),
+      env_(make_hooked_env(*this)),
+      random_(options.seed),
+      countdown_(options.fail_at) {
+  take_names_of_root();
+}
+
+PowerDisk::~PowerDisk() = default;
+
+void PowerDisk::take_names_of_root() {
+  std::filesystem::create_directories(options_.root);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator{options_.root}) {
+    if (!entry.is_regular_file()) continue;
+    const auto node = std::make_shared<Node>(entry.path().string());
+    node->held = read_whole(node->descriptor);
+    live_[entry.path().string()] = node;
+  }
+  held_ = live_;
+}
+
+/// Counts a step. True: power goes with it.
+bool PowerDisk::is_last_step() {
+  ++counts_.steps;
+  return options_.cut_at != 0 && counts_.steps == options_.cut_at;
+}
+
+Result<int> PowerDisk::create(const std::string& path, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (cut_.load(std::memory_order_relaxed)) return power_is_gone(path);
+  if (is_last_step()) {
+    half_made_ = path;
+    half_made_bytes_ = bytes;
+    cut_locked();
+    return power_is_gone(path);
+  }
+  SEMEL_TRY(descriptor, storage::Disk::create(path, bytes));
+  const auto node = std::make_shared<Node>(path);
+  node->held = read_whole(node->descriptor);
+  forget_changes_of(path);
+  live_[path] = node;
+  held_[path] = node;
+  return descriptor;
+}
+
+Status PowerDisk::sync(int descriptor, const std::string& path) {
+  static_cast<void>(descriptor);  // a tmpfs has nothing to sync; what matters is the model
+  const Timestamp begun = clock_.now();
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (cut_.load(std::memory_order_relaxed)) return power_is_gone(path);
+  if (is_last_step()) {
+    cut_locked();
+    return power_is_gone(path);
+  }
+  if (fails(Failing::disk)) {
+    fail_node(path);
+    errno = EIO;
+    return storage::system_error("fdatasync " + path);
+  }
+  sync_node(path);
+  longest_sync_ = std::max(longest_sync_, clock_.now() - begun);
+  return Done{};
+}
+
+Status PowerDisk::remove(const std::string& path) {
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (cut_.load(std::memory_order_relaxed)) return power_is_gone(path);
+  if (is_last_step()) {
+    cut_locked();
+    return power_is_gone(path);
+  }
+  SEMEL_TRY(removed, storage::Disk::remove(path));
+  note({Step::remove, path});
+  return removed;
+}
+
+rocksdb::IOStatus PowerDisk::on(const FileStep& step,
+                                const std::function<rocksdb::IOStatus()>& act) {
+  if (step.step == Step::write) {  // the image is made from the file, whenever that is
+    return is_cut() ? rocksdb::IOStatus::IOError("power is gone", step.path) : act();
+  }
+  const Timestamp begun = clock_.now();
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (!cut_.load(std::memory_order_relaxed) && is_last_step()) cut_locked();
+  // mo: relaxed: as above.
+  if (cut_.load(std::memory_order_relaxed)) {
+    return rocksdb::IOStatus::IOError("power is gone", step.path);
+  }
+  const bool syncs = step.step == Step::sync || step.step == Step::sync_names;
+  if (syncs && fails(Failing::rocksdb)) {
+    step.step == Step::sync ? fail_node(step.path) : fail_names(step.path);
+    return rocksdb::IOStatus::IOError("fsync " + step.path, "Input/output error");
+  }
+  if (step.step == Step::sync) {
+    sync_node(step.path);
+    longest_sync_ = std::max(longest_sync_, clock_.now() - begun);
+    return rocksdb::IOStatus::OK();
+  }
+  if (step.step == Step::sync_names) {
+    sync_names(step.path);
+    return rocksdb::IOStatus::OK();
+  }
+  const rocksdb::IOStatus status = act();
+  if (status.ok()) note(step);
+  return status;
+}
+
+/// A step that changed a name has been done on the real files.
+void PowerDisk::note(const FileStep& step) {
+  const auto found = live_.find(step.path);
+  const bool known = found != live_.end();
+  switch (step.step) {
+    case Step::create:
+      if (!known) {
+        const auto node = std::make_shared<Node>(step.path);
+        live_[step.path] = node;
+        changes_.push_back({parent_of(step.path), "", step.path, node, false});
+      }
+      return;
+    case Step::remove:
+      if (known) {
+        changes_.push_back({parent_of(step.path), step.path, "", found->second, false});
+        live_.erase(found);
+      }
+      return;
+    case Step::rename:
+    case Step::link:
+      if (known) {
+        const bool moves = step.step == Step::rename;
+        const NodePointer node = found->second;
+        changes_.push_back(
+            {parent_of(step.target), moves ? step.path : "", step.target, node, false});
+        if (moves) live_.erase(found);
+        live_[step.target] = node;
+      }
+      return;
+    case Step::write:
+    case Step::sync:
+    case Step::sync_names:
+      return;
+  }
+}
+
+bool PowerDisk::fails(Failing kind) {
+  return kind == options_.failing && countdown_ != 0 && --countdown_ == 0;
+}
+
+void PowerDisk::fail_node(const std::string& path) {
+  fail_time_ = clock_.now();
+  failed_.store(true, std::memory_order_release);  // mo: release [power_disk.failed]
+  const auto found = live_.find(path);
+  if (found == live_.end()) return;
+  Node& node = *found->second;
+  const std::string present = read_whole(node.descriptor);
+  for (std::size_t at = 0; at < present.size(); at += sector_bytes) {
+    const std::string sector = present.substr(at, sector_bytes);
+    if (at >= node.held.size() || node.held.compare(at, sector_bytes, sector) != 0) {
+      node.failed[at] = sector;
+    }
+  }
+}
+
+void PowerDisk::fail_names(const std::string& directory) {
+  fail_time_ = clock_.now();
+  failed_.store(true, std::memory_order_release);  // mo: release [power_disk.failed]
+  for (Change& change : changes_) change.never = change.never || change.directory == directory;
+}
+
+/// What a sync would leave on the disk: the present bytes, except for sectors that a failed one
+/// should have written and that did not change since.
+std::string PowerDisk::writable(const Node& node) const {
+  std::string bytes = read_whole(node.descriptor);
+  for (const auto& [at, sector] : node.failed) {
+    if (at >= bytes.size() || bytes.compare(at, sector.size(), sector) != 0) continue;
+    std::string old = at < node.held.size() ? node.held.substr(at, sector.size()) : std::string{};
+    old.resize(sector.size(), '\0');
+    bytes.replace(at, sector.size(), old);
+  }
+  return bytes;
+}
+
+void PowerDisk::sync_node(const std::string& path) {
+  ++counts_.syncs;
+  if (options_.lie == Lie::bytes) return;
+  const auto found = live_.find(path);
+  if (found != live_.end()) found->second->held = writable(*found->second);
+  if (random_.chance(1, 4)) write_back_locked();
+}
+
+namespace {
+
+template <class Names, class Change>
+void apply(const Change& change, Names& names) {
+  if (!change.removed.empty()) {
+    const auto found = names.find(change.removed);
+    if (found != names.end() && found->second == change.node) names.erase(found);
+  }
+  if (!change.added.empty()) names[change.added] = change.node;
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+void PowerDisk::sync_names(const std::string& directory) {
+  ++counts_.syncs;
+  if (options_.lie == Lie::names) return;
+  const std::string which = without_slash(directory);
+  for (const Change& change : changes_) {
+    if (change.directory == which && !change.never) apply(change, held_);
+  }
+  std::erase_if(changes_,
+                [&](const Change& change) { return change.directory == which && !change.never; });
+}
+
+void PowerDisk::forget_changes_of(const std::string& path) {
+  std::erase_if(changes_, [&](const Change& change) {
+    return change.added == path || change.removed == path;
+  });
+}
+
+/// What the disk may hold of a file that is partly synced.
+std::string PowerDisk::mix(const Node& node) {
+  const std::string present = writable(node);
+  const std::string& held = node.held;
+  if (present == held) return present;
+  // How much of it arrived: nothing, all of it, or any part.
+  constexpr std::array<std::uint64_t, 7> shares{0, 0, 10, 50, 90, 100, 100};
+  const std::uint64_t share = random_.pick(shares);
+  std::size_t length = present.size();
+  const std::size_t shorter = std::min(present.size(), held.size());
+  if (present.size() != held.size() && !random_.chance(share, 100)) {
+    length = random_.chance(1, 2)
+                 ? held.size()
+                 : shorter + random_.below(std::max(present.size(), held.size()) - shorter + 1);
+  }
+  std::string mixed = held;
+  mixed.resize(length);
+  if (!options_.any_order && length > held.size()) {  // the sector in which the growth begins
+    const std::size_t begin = held.size();
+    const std::size_t end = std::min(length, (begin / sector_bytes + 1) * sector_bytes);
+    mixed.replace(begin, end - begin, present, begin, end - begin);
+  }
+  for (std::size_t at = 0; at < std::min(length, present.size()); at += sector_bytes) {
+    const std::size_t end = std::min({at + sector_bytes, length, present.size()});
+    if (mixed.compare(at, end - at, present, at, end - at) == 0) continue;
+    const bool arrived_in_order = !options_.any_order && at >= held.size();
+    if (arrived_in_order || random_.chance(share, 100)) {
+      mixed.replace(at, end - at, present, at, end - at);
+    } else {
+      ++counts_.sectors_lost;
+    }
+  }
+  return mixed;
+}
+
+void PowerDisk::write_back() {
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (!cut_.load(std::memory_order_relaxed)) write_back_locked();
+}
+
+void PowerDisk::write_back_locked() {
+  if (live_.empty()) return;
+  auto which = live_.begin();
+  std::advance(which, static_cast<std::ptrdiff_t>(random_.below(live_.size())));
+  const std::uint64_t lost = counts_.sectors_lost;
+  which->second->held = mix(*which->second);
+  counts_.sectors_lost = lost;  // it may arrive yet
+}
+
+void PowerDisk::cut() {
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (!cut_.load(std::memory_order_relaxed)) cut_locked();
+}
+
+/// While the image is made nobody's sync returns, so whatever is acknowledged rests on a sync that
+/// is in it.
+void PowerDisk::cut_locked() {
+  cut_time_ = clock_.now();
+  write_image(names_after_cut());
+  cut_.store(true, std::memory_order_release);  // mo: release [power_disk.cut]
+}
+
+PowerDisk::Names PowerDisk::names_after_cut() {
+  Names names = held_;
+  const bool in_order = random_.chance(1, 2);
+  std::set<std::string> stopped;  // directories whose further changes did not happen
+  for (const Change& change : changes_) {
+    const bool happened = !change.never && stopped.count(change.directory) == 0 &&
+                          (random_.chance(1, 2) || random_.chance(1, 4));
+    if (happened) {
+      apply(change, names);
+    } else {
+      ++counts_.names_lost;
+      if (in_order) stopped.insert(change.directory);
+    }
+  }
+  return names;
+}
+
+void PowerDisk::write_image(const Names& names) {
+  const std::filesystem::path root{options_.root};
+  const std::filesystem::path image{options_.image};
+  std::filesystem::create_directories(image);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator{root}) {
+    if (entry.is_directory()) {
+      std::filesystem::create_directories(image / entry.path().lexically_relative(root));
+    }
+  }
+  std::map<const Node*, std::string> contents;  // a file with two names has one content
+  const auto write = [&](const std::string& path, const std::string& bytes) {
+    const std::string to = (image / std::filesystem::path{path}.lexically_relative(root)).string();
+    std::FILE* file = std::fopen(to.c_str(), "wb");
+    require(file != nullptr, to);
+    require(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(), to);
+    require(std::fclose(file) == 0, to);
+  };
+  for (const auto& [path, node] : names) {
+    auto found = contents.find(node.get());
+    if (found == contents.end()) found = contents.emplace(node.get(), mix(*node)).first;
+    write(path, found->second);
+  }
+  if (!half_made_.empty() && random_.chance(3, 4)) {
+    const std::array<std::size_t, 3> sizes{0, half_made_bytes_,
+                                           random_.below(half_made_bytes_ + 1)};
+    write(half_made_, std::string(random_.pick(sizes), '\0'));
+  }
+}
+
+PowerDisk::Counts PowerDisk::counts() const {
+  const std::lock_guard lock{mutex_};
+  return counts_;
+}
+
+}  // namespace semel::faults

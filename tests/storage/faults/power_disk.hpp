@@ -1,0 +1,150 @@
+// A disk that loses power.
+//
+// The files are real ones (put them on a tmpfs); beside them stands what a disk would hold: for
+// each file its bytes at the last sync, for each directory its names at the last sync. A cut makes
+// an image of what may be left and starts from there:
+//
+//   bytes   of each file, sector (512 bytes) by sector, those of the last sync or the present ones;
+//           a file that grew may have any length between the two, so its last write may be torn.
+//           What was appended arrives in order, for journaling file systems (ext4 data=ordered,
+//           xfs, btrfs) make a file longer when the bytes are there; with Options::any_order it
+//           does not
+//   names   that were made, changed or removed and not synced since: a part of them did not happen,
+//           either the last ones of each directory, as journaling file systems have it, or any
+//
+// Now and then a part of what is not synced reaches the disk by itself, as the system's flusher
+// does it, so a sector may also be one that was there between two syncs. A mapped file needs no
+// call to be written: its present bytes are read when they matter.
+//
+// What is not modelled: directories themselves (they are always there), sectors that are torn.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "semel/clock.hpp"
+#include "storage/disk.hpp"
+#include "tests/proofs/random.hpp"
+#include "tests/storage/faults/hooked_files.hpp"
+
+namespace semel::faults {
+
+class PowerDisk final : public storage::Disk, private FileHooks {
+ public:
+  /// What a disk that lies leaves out while it says that it did it. For self-tests.
+  enum class Lie { none, bytes, names };
+
+  /// Which syncs are counted for Options::fail_at: those of Disk, or those of RocksDB's files and
+  /// directories. One of them fails. What it should have written is not written by a later one
+  /// either, unless it is written anew: the system takes it for clean.
+  enum class Failing { none, disk, rocksdb };
+
+  struct Options {
+    std::string root;   ///< a directory; what is in it is what the disk holds
+    std::string image;  ///< a directory that is not there yet: where the cut leaves its image
+    std::string boot;
+    std::uint64_t seed = 0;
+    /// The step (a sync, a file made, renamed, ..) with which power goes. 0: none
+    std::uint64_t cut_at = 0;
+    bool any_order = false;  ///< of appended sectors
+    Lie lie = Lie::none;
+    Failing failing = Failing::none;
+    std::uint64_t fail_at = 0;  ///< the sync of that kind that fails, 1 and up
+  };
+
+  explicit PowerDisk(const Options& options);
+  ~PowerDisk() override;
+  PowerDisk(const PowerDisk&) = delete;
+  PowerDisk& operator=(const PowerDisk&) = delete;
+
+  // storage::Disk
+  [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override;
+  [[nodiscard]] Status sync(int descriptor, const std::string& path) override;
+  [[nodiscard]] Status remove(const std::string& path) override;
+  [[nodiscard]] std::string boot_id() override { return options_.boot; }
+  [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
+
+  /// Power goes now, unless it is gone: from here on every sync, and every step of RocksDB, fails.
+  void cut();
+  [[nodiscard]] bool is_cut() const noexcept {
+    return cut_.load(std::memory_order_acquire);  // mo: acquire [power_disk.cut]
+  }
+  /// When it went, by SystemClock, and the longest sync before that. After a cut only.
+  [[nodiscard]] Timestamp cut_time() const noexcept { return cut_time_; }
+  [[nodiscard]] Millis longest_sync() const noexcept { return longest_sync_; }
+
+  /// The sync of Options::fail_at has failed. When, by SystemClock: only if it has.
+  [[nodiscard]] bool has_failed() const noexcept {
+    return failed_.load(std::memory_order_acquire);  // mo: acquire [power_disk.failed]
+  }
+  [[nodiscard]] Timestamp fail_time() const noexcept { return fail_time_; }
+
+  /// Some of what is not synced reaches the disk.
+  void write_back();
+
+  struct Counts {
+    std::uint64_t steps = 0;  ///< before the cut
+    std::uint64_t syncs = 0;
+    std::uint64_t sectors_lost = 0;  ///< by the cut: in the file, not in the image
+    std::uint64_t names_lost = 0;    ///< changes of names that did not happen
+  };
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  struct Node;
+  using NodePointer = std::shared_ptr<Node>;
+  using Names = std::map<std::string, NodePointer>;
+
+  /// A change of names that no sync has covered.
+  struct Change {
+    std::string directory;
+    std::string removed;  // empty: none
+    std::string added;    // empty: none
+    NodePointer node;
+    bool never = false;  // its sync failed
+  };
+
+  rocksdb::IOStatus on(const FileStep& step,
+                       const std::function<rocksdb::IOStatus()>& act) override;
+  void note(const FileStep& step);
+  [[nodiscard]] bool is_last_step();
+  void take_names_of_root();
+  [[nodiscard]] bool fails(Failing kind);
+  void fail_node(const std::string& path);
+  void fail_names(const std::string& directory);
+  [[nodiscard]] std::string writable(const Node& node) const;
+  void sync_node(const std::string& path);
+  void sync_names(const std::string& directory);
+  void forget_changes_of(const std::string& path);
+  [[nodiscard]] std::string mix(const Node& node);
+  void write_back_locked();
+  void cut_locked();
+  [[nodiscard]] Names names_after_cut();
+  void write_image(const Names& names);
+
+  const Options options_;
+  const SystemClock clock_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::atomic<bool> cut_{false};     // [power_disk.cut] released with the image complete
+  std::atomic<bool> failed_{false};  // [power_disk.failed] released before the sync returns
+
+  mutable std::mutex mutex_;  // of all below
+  proofs::Random random_;
+  Names live_;
+  Names held_;  // by the disk
+  std::vector<Change> changes_;
+  std::string half_made_;  // a file that create() was making when power went
+  std::size_t half_made_bytes_ = 0;
+  Counts counts_;
+  std::uint64_t countdown_ = 0;  // to the sync that fails
+  Timestamp fail_time_{};
+  Timestamp cut_time_{};
+  Millis longest_sync_{0};
+};
+
+}  // namespace semel::faults

@@ -1,0 +1,298 @@
+#include "tests/storage/faults/world.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace semel::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned strings_each = 24;
+constexpr unsigned claims_each = 16;
+constexpr std::size_t pair_bytes = 12'000;  // two of them: several records where segments are small
+constexpr Millis lease = 3'600'000ms;
+constexpr Millis result_ttl = 3'000ms;
+
+std::string key_of(unsigned thread, const char* kind, std::uint64_t number) {
+  return std::to_string(thread) + "." + kind + std::to_string(number);
+}
+
+bool is_claim(const std::string& key) {
+  return key.find(".c") != std::string::npos;
+}
+
+/// Numbers of a state "h:EPOCH" or "d:EPOCH:..".
+Epoch epoch_of(const std::string& state) {
+  return std::strtoull(state.c_str() + 2, nullptr, 10);
+}
+
+std::string held(Epoch epoch) {
+  return "h:" + std::to_string(epoch);
+}
+
+std::string done(Epoch epoch, const std::string& result) {
+  return "d:" + std::to_string(epoch) + ":" + result;
+}
+
+}  // namespace
+
+Result<World> open_world(const StorageOptions& options, const Clock& clock, Durability level) {
+  World world;
+  SEMEL_TRY(storage, Storage::open(options, clock));
+  world.storage = std::move(storage);
+  SEMEL_TRY(engine, Engine::open({.clock = &clock,
+                                  .journal = world.storage.get(),
+                                  .durability = level,
+                                  .memory_bytes = std::size_t{64} << 20,
+                                  .value_bytes_max = std::size_t{64} << 10,
+                                  .first_version = world.storage->first_version()}));
+  world.engine = std::move(engine);
+  SEMEL_TRY(report, world.storage->recover(*world.engine));
+  world.report = report;
+  SEMEL_TRY(claims, world.engine->claims(claims_name, {.lease = lease, .result_ttl = result_ttl}));
+  static_cast<void>(claims);  // looked up by its name where it is needed
+  return world;
+}
+
+Ledger new_ledger(unsigned threads) {
+  Ledger ledger;
+  for (unsigned t = 0; t < threads; ++t) {
+    for (unsigned i = 0; i < strings_each; ++i) ledger[key_of(t, "s", i)];
+    for (unsigned i = 0; i < claims_each; ++i) ledger[key_of(t, "c", i)];
+    ledger[key_of(t, "p", 0)];
+    ledger[key_of(t, "p", 1)];
+  }
+  return ledger;
+}
+
+Result<std::string> state_of(World& world, const std::string& key) {
+  if (!is_claim(key)) {
+    SEMEL_TRY(value, world.engine->store().get(key));
+    return value ? "s:" + *value : std::string{absent};
+  }
+  SEMEL_TRY(view, world.claims().get(key));
+  if (view.state == ClaimState::held) return held(view.epoch);
+  if (view.state == ClaimState::done) return done(view.epoch, view.result);
+  if (view.state == ClaimState::absent || view.state == ClaimState::vacant) {
+    return std::string{absent};
+  }
+  return "state " + std::to_string(static_cast<int>(view.state));
+}
+
+Worker::Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options)
+    : world_(world),
+      claims_(world.claims()),
+      ledger_(ledger),
+      clock_(clock),
+      options_(options),
+      random_(options.seed) {}
+
+std::string Worker::new_value(std::size_t longest) {
+  std::string value = options_.life + "/" + std::to_string(++number_) + "/";
+  value.append(random_.below(random_.chance(1, 2) ? 40 : longest),
+               static_cast<char>('a' + number_ % 26));
+  return value;
+}
+
+void Worker::wrong(const std::string& what) {
+  if (tally_.wrong++ == 0) tally_.first_wrong = what;
+}
+
+/// Writes down the answer to what was asked. True: acknowledged.
+bool Worker::told(ErrorCode error, std::initializer_list<History*> histories) {
+  if (error == ErrorCode::ok) {
+    ++tally_.acknowledged;
+    const Timestamp at = system_.now();
+    const bool certain = options_.level == Durability::synced;
+    for (History* history : histories) history->acknowledge(certain, at);
+    return true;
+  }
+  tally_.last_error = std::string{name_of(error)};
+  const bool unknown = error == ErrorCode::outcome_unknown;
+  ++(unknown ? tally_.unknown : tally_.refused);
+  if (!unknown) {
+    for (History* history : histories) history->withdraw();
+  }
+  return false;
+}
+
+bool Worker::step() {
+  const std::uint64_t choice = random_.below(64);
+  if (choice == 0) return confirm();
+  if (choice < 4) return set_pair();
+  if (choice < 34) return set_or_delete();
+  return work_on_claim();
+}
+
+bool Worker::confirm() {
+  const Status status = world_.engine->confirm(Durability::synced);
+  if (!status) {
+    tally_.last_error = std::string{name_of(status.error().code)};
+    return false;
+  }
+  ++tally_.confirmed;
+  const std::string mine = std::to_string(options_.thread) + ".";
+  for (auto& [key, history] : ledger_) {
+    if (key.compare(0, mine.size(), mine) == 0) history.make_certain();
+  }
+  return true;
+}
+
+bool Worker::set_or_delete() {
+  const std::string key = key_of(options_.thread, "s", random_.below(strings_each));
+  History& history = ledger_.at(key);
+  Store store = world_.engine->store();
+  if (random_.chance(1, 4)) {
+    history.ask(absent);
+    const auto deleted = store.del(key);
+    return told(deleted ? ErrorCode::ok : deleted.error().code, {&history});
+  }
+  const std::string value = new_value(options_.value_bytes);
+  constexpr std::array<Millis, 5> ttls{0ms, 0ms, 700ms, 3'000ms, 40'000ms};
+  const Millis ttl = random_.pick(ttls);
+  const bool ends = ttl != 0ms;
+  history.ask("s:" + value, ends ? clock_.unix_ms() + ttl.count() : never_ends);
+  const auto set = store.set(key, value, {.expiry = ends ? Expiry::in(ttl) : Expiry::clear()});
+  return told(set ? ErrorCode::ok : set.error().code, {&history});
+}
+
+/// Two keys in one step: both or none.
+bool Worker::set_pair() {
+  const std::string one = key_of(options_.thread, "p", 0);
+  const std::string two = key_of(options_.thread, "p", 1);
+  const std::string value = new_value(pair_bytes);
+  History& first = ledger_.at(one);
+  History& second = ledger_.at(two);
+  first.ask("s:" + value);
+  second.ask("s:" + value);
+  const std::array<KeyValue, 2> pairs{KeyValue{one, value}, KeyValue{two, value}};
+  const Status set = world_.engine->store().mset(pairs);
+  return told(set ? ErrorCode::ok : set.error().code, {&first, &second});
+}
+
+bool Worker::work_on_claim() {
+  const std::string key = key_of(options_.thread, "c", random_.below(claims_each));
+  History& history = ledger_.at(key);
+  const std::string state = history.newest();
+  const bool ended = history.newest_ends() != never_ends;
+  if (state.back() == '*' || random_.chance(1, 12)) {  // or its epoch is not known
+    history.ask(absent);
+    const auto forgotten = claims_.forget(key);
+    return told(forgotten ? ErrorCode::ok : forgotten.error().code, {&history});
+  }
+  if (state[0] == 'h' && !ended && !random_.chance(1, 5)) return own_claim(history, key);
+  return ask_for_claim(history, key);
+}
+
+bool Worker::ask_for_claim(History& history, const std::string& key) {
+  const std::string state = history.newest();
+  const std::int64_t before = clock_.unix_ms();
+  const ClaimOutcome outcome = claims_.claim({.key = key, .session = SessionId{0}});
+  const bool over = clock_.unix_ms() >= history.newest_ends();
+  if (outcome.error != ErrorCode::ok && outcome.error != ErrorCode::outcome_unknown) {
+    tally_.last_error = std::string{name_of(outcome.error)};
+    ++tally_.refused;
+    return false;
+  }
+  const bool unknown = outcome.error == ErrorCode::outcome_unknown;
+  if (unknown || outcome.answer == ClaimAnswer::granted) {
+    const bool may_be_free = state == absent || over || state.back() == '*';
+    if (!unknown && !may_be_free) wrong("granted " + key + ", which was " + state);
+    if (unknown && !may_be_free) {  // it was there, and stays as it is
+      tally_.last_error = std::string{name_of(outcome.error)};
+      ++tally_.unknown;
+      return false;
+    }
+    history.ask(unknown ? "h:*" : held(outcome.epoch));
+    tally_.largest_epoch = std::max(tally_.largest_epoch, outcome.epoch);
+    return told(outcome.error, {&history});
+  }
+  // A repeat: it must say what is known.
+  const bool right =
+      (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
+      (outcome.answer == ClaimAnswer::replay && state[0] == 'd' && before < history.newest_ends() &&
+       state == done(epoch_of(state), outcome.result));
+  if (!right) {
+    wrong("answer " + std::to_string(static_cast<int>(outcome.answer)) + " for " + key +
+          ", which was " + state.substr(0, 40));
+  }
+  return true;
+}
+
+bool Worker::own_claim(History& history, const std::string& key) {
+  const Epoch epoch = epoch_of(history.newest());
+  const bool releases = random_.chance(1, 4);
+  const std::string result = new_value(options_.value_bytes);
+  const std::int64_t now = clock_.unix_ms();
+  history.ask(releases ? std::string{absent} : done(epoch, result),
+              releases ? never_ends : now + result_ttl.count());
+  const OwnerOutcome outcome =
+      releases ? claims_.release({.key = key, .epoch = epoch})
+               : claims_.complete({.key = key, .epoch = epoch, .payload = result});
+  if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
+    history.withdraw();
+    wrong("owner of " + key + " with epoch " + std::to_string(epoch) + " was told " +
+          std::to_string(static_cast<int>(outcome.answer)));
+    return true;
+  }
+  return told(outcome.error, {&history});
+}
+
+Observer::Observer(World& world, const Ledger& ledger, std::uint64_t seed)
+    : world_(world), random_(seed) {
+  for (const auto& [key, history] : ledger) keys_.push_back(key);
+}
+
+bool Observer::step() {
+  const std::string& key = keys_[random_.below(keys_.size())];
+  const auto state = state_of(world_, key);
+  if (!state) return false;
+  // That a key is absent is the one answer that may rest on less (docs/guarantees.md).
+  if (*state != absent) seen_[key] = *state;
+  return true;
+}
+
+void Observer::hand_over(Ledger& ledger) const {
+  for (const auto& [key, state] : seen_) ledger.at(key).show(state);
+}
+
+Result<Found> compare(World& world, Ledger& ledger, const Clock& clock, Timestamp horizon,
+                      const std::function<void(const std::string&)>& say) {
+  Found found;
+  std::map<std::string, std::string> states;
+  for (auto& [key, history] : ledger) {
+    SEMEL_TRY(state, state_of(world, key));
+    const History::Verdict verdict = history.judge(state, clock.unix_ms(), horizon);
+    if (verdict.oldest_lost != Timestamp{} &&
+        (found.oldest_lost == Timestamp{} || verdict.oldest_lost < found.oldest_lost)) {
+      found.oldest_lost = verdict.oldest_lost;
+    }
+    states[key] = state;
+    if (verdict.right) continue;
+    // A held claim whose ending was lost is an ending lost, not a deleted key that is back.
+    found.back += verdict.expected == absent && state != absent ? 1 : 0;
+    ++(verdict.is_older || state == absent ? found.lost : found.strange);
+    say(key + " holds " + state.substr(0, 60) + ", expected " + verdict.expected + verdict.story);
+  }
+  for (const auto& [key, state] : states) {
+    if (key.find(".p0") == std::string::npos) continue;
+    std::string other = key;
+    other.back() = '1';
+    if (states.at(other) == state) continue;
+    ++found.parted;
+    say(key + " and " + other + " were written in one step and differ");
+  }
+  SEMEL_TRY(keys, world.engine->store().keys("*"));
+  const std::string prefix = std::string{claims_name} + ":";
+  for (std::string key : keys) {
+    if (key.compare(0, prefix.size(), prefix) == 0) key.erase(0, prefix.size());
+    if (ledger.count(key) != 0) continue;
+    ++found.strange;
+    say(key + " was never asked for");
+  }
+  return found;
+}
+
+}  // namespace semel::faults

@@ -1,0 +1,147 @@
+// One life of a storage under a proof, and the work that is done on it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "semel/semel.hpp"
+#include "semel/storage.hpp"
+#include "tests/proofs/random.hpp"
+#include "tests/storage/faults/ledger.hpp"
+
+namespace semel::faults {
+
+/// Goes on with the machine's time, and jumps forward when told to. Each boot begins at its own
+/// zero; the wall clock goes on over boots.
+class JumpingClock final : public Clock {
+ public:
+  explicit JumpingClock(std::int64_t unix_ms = 1'700'000'000'000)
+      : start_(system_.now()), unix_ms_(unix_ms) {}
+  [[nodiscard]] Timestamp now() const noexcept override {
+    return Timestamp{Millis{1'000} + past()};
+  }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override { return unix_ms_ + past().count(); }
+  void jump(Millis by) noexcept {
+    jumped_.fetch_add(by.count(), std::memory_order_relaxed);  // mo: relaxed: a time, not an order
+  }
+
+ private:
+  [[nodiscard]] Millis past() const noexcept {
+    // mo: relaxed: as in jump().
+    return (system_.now() - start_) + Millis{jumped_.load(std::memory_order_relaxed)};
+  }
+
+  const SystemClock system_;
+  const Timestamp start_;
+  const std::int64_t unix_ms_;
+  std::atomic<std::int64_t> jumped_{0};
+};
+
+inline constexpr const char* claims_name = "work";
+
+/// Storage, engine and namespace, opened and recovered.
+struct World {
+  std::unique_ptr<Storage> storage;
+  std::unique_ptr<Engine> engine;  // ends first
+  RecoveryReport report;
+
+  void close() {
+    engine.reset();
+    storage.reset();
+  }
+  [[nodiscard]] Claims claims() const { return *engine->claims(claims_name); }
+};
+[[nodiscard]] Result<World> open_world(const StorageOptions& options, const Clock& clock,
+                                       Durability level);
+
+/// Keys of `threads` workers, all absent.
+[[nodiscard]] Ledger new_ledger(unsigned threads);
+
+/// The state of `key` as the ledger calls it: "-", "s:VALUE", "h:EPOCH", "d:EPOCH:RESULT".
+[[nodiscard]] Result<std::string> state_of(World& world, const std::string& key);
+
+struct Tally {
+  std::uint64_t acknowledged = 0;
+  std::uint64_t confirmed = 0;  ///< Engine::confirm(synced) said so
+  std::uint64_t unknown = 0;    ///< outcome_unknown
+  std::uint64_t refused = 0;
+  std::uint64_t wrong = 0;  ///< answers that contradict the ledger: a duplicate let in, ..
+  Epoch largest_epoch = 0;
+  std::string first_wrong;
+  std::string last_error;
+};
+
+/// Does random work on keys of its own and writes down what it asked and was told.
+class Worker {
+ public:
+  struct Options {
+    unsigned thread = 0;
+    Durability level = Durability::synced;
+    std::uint64_t seed = 0;
+    std::string life;               ///< part of every value
+    std::size_t value_bytes = 600;  ///< at most, of most values
+  };
+  Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options);
+
+  /// One operation. False: it was not acknowledged; tally().last_error says why.
+  bool step();
+  [[nodiscard]] const Tally& tally() const noexcept { return tally_; }
+
+ private:
+  bool set_or_delete();
+  bool set_pair();
+  bool work_on_claim();
+  bool ask_for_claim(History& history, const std::string& key);
+  bool own_claim(History& history, const std::string& key);
+  bool confirm();
+  [[nodiscard]] std::string new_value(std::size_t longest);
+  void wrong(const std::string& what);
+  bool told(ErrorCode error, std::initializer_list<History*> histories);
+
+  World& world_;
+  Claims claims_;
+  Ledger& ledger_;
+  const Clock& clock_;
+  const SystemClock system_;
+  const Options options_;
+  proofs::Random random_;
+  std::uint64_t number_ = 0;
+  Tally tally_;
+};
+
+/// Reads keys of others, and remembers the last that it was shown of each.
+class Observer {
+ public:
+  Observer(World& world, const Ledger& ledger, std::uint64_t seed);
+  /// One look. False: it was not answered.
+  bool step();
+  /// From now on what was shown must be there. When the workers have ended.
+  void hand_over(Ledger& ledger) const;
+
+ private:
+  World& world_;
+  proofs::Random random_;
+  std::vector<std::string> keys_;
+  std::map<std::string, std::string> seen_;
+};
+
+/// What was found after a failure, compared with the ledger.
+struct Found {
+  std::uint64_t lost = 0;     ///< older than it may be
+  std::uint64_t back = 0;     ///< of them, what was deleted or had ended
+  std::uint64_t strange = 0;  ///< never asked for
+  std::uint64_t parted = 0;   ///< one half of what was written in one step
+  Timestamp oldest_lost{};    ///< of all that is gone, rightly or not, when it was acknowledged
+  [[nodiscard]] bool right() const noexcept { return lost + strange + parted == 0; }
+};
+/// `say` is told each wrong key. Errors: those of reading.
+[[nodiscard]] Result<Found> compare(World& world, Ledger& ledger, const Clock& clock,
+                                    Timestamp horizon,
+                                    const std::function<void(const std::string&)>& say);
+
+}  // namespace semel::faults
