@@ -214,11 +214,13 @@ Status Storage::Impl::forget_ended() {
 
 Status Storage::Impl::drain() {
   const Place target = log_->used();
+  // This process has appended nothing: there is nothing that could be drained up to there.
+  const bool is_unused = target < log_begin_;
   for (;;) {
     const std::uint32_t seen = rounds_.seen();
     // mo: acquire: see drain_old() and put_away_locked()
     if (!old_left_.load(std::memory_order_acquire) &&
-        drained_.load(std::memory_order_acquire) >= target) {
+        (is_unused || drained_.load(std::memory_order_acquire) >= target)) {
       return Done{};
     }
     {

@@ -9,15 +9,17 @@
 
 namespace semel::tool {
 
-Dedup::Dedup(const DedupOptions& options, Engine& engine, ManualClock* event_clock,
+Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time,
              LineWriter& first, LineWriter* duplicates, Progress& progress)
     : options_(options),
       engine_(engine),
-      event_clock_(event_clock),
+      event_clock_(event_time.clock),
+      event_bias_ms_(event_time.bias_ms),
       first_(first),
       duplicates_(duplicates),
       progress_(progress),
       parser_(options.rule),
+      watermark_(event_time.watermark),
       room_(new char[room_bytes]) {
   for (StoreOp& op : ops_) {
     op.verb = Verb::set;
@@ -133,7 +135,20 @@ bool Dedup::take_problem(LineProblem problem, Bytes line, Failure& failure) {
 /// Event time is the newest time seen. It never goes back: a line that comes late is judged as if
 /// it had come in time, one older than the window cannot be judged at all.
 bool Dedup::take_time(std::int64_t unix_ms, bool& is_late, Failure& failure) {
-  if (!watermark_) watermark_ = unix_ms;
+  if (event_bias_ms_ != 0 && (unix_ms <= -event_bias_ms_ || unix_ms > 2 * event_bias_ms_)) {
+    failure = {Exit::data, fmt::format("{}, line {}: time {} ms is outside of {}..{}, which a "
+                                       "state can remember",
+                                       input_name_, input_line_, unix_ms, 1 - event_bias_ms_,
+                                       2 * event_bias_ms_)};
+    return false;
+  }
+  if (!watermark_) {
+    watermark_ = unix_ms;
+    if (event_bias_ms_ != 0) {
+      const std::int64_t now = event_clock_->now().time_since_epoch().count();
+      event_clock_->advance(Millis{unix_ms + event_bias_ms_ - now});
+    }
+  }
   if (unix_ms > *watermark_) {
     // The lines before this one are judged at their own time.
     if (!flush_batch(failure)) return false;
@@ -195,6 +210,11 @@ bool Dedup::ask_again(std::size_t index, Failure& failure) {
   const ErrorCode error = outcomes_[index].error;
   if (error == ErrorCode::ok) return true;
   const std::string place = fmt::format("{}, line {}", input_name_, numbers_[index]);
+  if (error == ErrorCode::refused || error == ErrorCode::outcome_unknown) {
+    failure = {Exit::file,
+               fmt::format("{}: the state cannot be written: {}", place, sentence_of(error))};
+    return false;
+  }
   if (error != ErrorCode::memory_full) {
     failure = {Exit::data, fmt::format("{}: {}", place, sentence_of(error))};
     return false;

@@ -35,6 +35,7 @@ struct DedupOptions {
   bool stats = false;
   bool quiet = false;
   std::size_t memory_bytes = 0;
+  std::string state_path;  ///< empty: nothing is kept after the run
 };
 
 struct DedupCounts {
@@ -47,9 +48,14 @@ struct DedupCounts {
 
 class Dedup {
  public:
-  /// All references must outlive the run. `event_clock` is the engine's clock when the lines
-  /// carry the time, else null.
-  Dedup(const DedupOptions& options, Engine& engine, ManualClock* event_clock, LineWriter& first,
+  /// Where the lines' own time stands when a run begins.
+  struct EventTime {
+    ManualClock* clock = nullptr;  ///< the engine's, when the lines carry the time; else null
+    std::optional<std::int64_t> watermark{};  ///< of earlier runs
+    std::int64_t bias_ms = 0;  ///< the clock is so far after the watermark; 0: anywhere
+  };
+  /// All references must outlive the run.
+  Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time, LineWriter& first,
         LineWriter* duplicates, Progress& progress);
 
   /// Reads all inputs to the end, or until whoever reads the output has left.
@@ -78,6 +84,7 @@ class Dedup {
   const DedupOptions& options_;
   Engine& engine_;
   ManualClock* event_clock_;
+  const std::int64_t event_bias_ms_;
   LineWriter& first_;
   LineWriter* duplicates_;
   Progress& progress_;

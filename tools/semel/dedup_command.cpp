@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/semel/dedup_state.hpp"
 #include "tools/semel/units.hpp"
 
 namespace semel::tool {
@@ -19,6 +20,16 @@ constexpr char footer[] =
     "happens\n"
     "at its own time, and that clock never goes back: a line older than the newest one seen is\n"
     "judged as if it had come at that newest time; a line older by a whole window is late.\n"
+    "\n"
+    "State: a run with --state remembers every key until its window ends, and the newest time "
+    "seen.\n"
+    "Runs one after the other over the parts of a stream write what one run over the whole would.\n"
+    "Without a time in the lines a window goes on by the clock while nothing runs; with one only\n"
+    "lines move it. A key keeps the end it was given, whatever the --window of later runs. All "
+    "runs\n"
+    "must ask for the same key and kind of time. A run that is killed has remembered lines that "
+    "it\n"
+    "may not have written yet; one that ends, also with an error, has not.\n"
     "\n"
     "JSON: numbers are compared as numbers (1 is 1.0), types differ (1 is not \"1\"), the order of "
     "an\n"
@@ -96,6 +107,14 @@ void DedupCommand::add_window_flags() {
       ->group("Window");
   app_->add_flag("--sliding", sliding_, wrapped("A repeat starts the window again"))
       ->group("Window");
+  if (has_dedup_state()) {
+    app_->add_option(
+            "--state", state_,
+            wrapped("Keep what is remembered in this directory, made if it is not there, and go on "
+                    "with it in the next run; see State below"))
+        ->type_name("DIR")
+        ->group("Window");
+  }
   app_->add_option("--time-field", time_field_,
                    wrapped("Time is read from the line, where field N begins"))
       ->type_name("N")
@@ -243,6 +262,7 @@ bool DedupCommand::resolve(DedupOptions& options, std::string& problem) const {
     options.memory_bytes = *memory;
   }
   options.duplicates_path = duplicates_;
+  options.state_path = state_;
   options.count = count_;
   options.stats = stats_;
   options.quiet = quiet_;

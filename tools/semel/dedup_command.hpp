@@ -42,6 +42,7 @@ class DedupCommand {
   std::string late_ = "pass";
   std::string duplicates_;
   std::string memory_;
+  std::string state_;
   bool sliding_ = false;
   bool count_ = false;
   bool stats_ = false;

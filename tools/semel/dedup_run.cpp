@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "tools/semel/dedup.hpp"
+#include "tools/semel/dedup_state.hpp"
 #include "tools/semel/units.hpp"
 
 namespace semel::tool {
@@ -129,23 +130,38 @@ Exit run_dedup(const DedupOptions& options) {
   const std::unique_ptr<LineWriter> duplicates = open_duplicates(options.duplicates_path, failure);
   if (failure.exit != Exit::ok) return report(failure);
 
+  std::unique_ptr<DedupState> state;
+  if (!options.state_path.empty()) {
+    state = open_dedup_state(options, failure);
+    if (state == nullptr) return report(failure);
+  }
   ManualClock event_clock;
+  Dedup::EventTime event_time;
   Options engine_options;
   engine_options.memory_bytes = options.memory_bytes;
-  const bool by_event_time = options.rule.time_format.has_value();
-  if (by_event_time) engine_options.clock = &event_clock;
+  if (state != nullptr) {
+    state->prepare(engine_options);
+    event_time = {state->event_clock(), state->watermark(), event_bias_ms};
+  } else if (options.rule.time_format) {
+    engine_options.clock = event_time.clock = &event_clock;
+  }
   Result<std::unique_ptr<Engine>> engine = Engine::open(engine_options);
   if (!engine) return report({Exit::memory, engine.error().message()});
+  if (state != nullptr && !state->recover(**engine, failure)) return report(failure);
 
   LineWriter first{STDOUT_FILENO, "standard output"};
   Progress progress{!options.quiet && Progress::is_wanted(), inputs.bytes_total};
-  Dedup dedup{options, **engine,         by_event_time ? &event_clock : nullptr,
-              first,   duplicates.get(), progress};
+  Dedup dedup{options, **engine, event_time, first, duplicates.get(), progress};
   // On a failure the lines before it are written all the same: the output is right as far as it
   // goes, and says where it ends.
   const bool done = dedup.run(failure);
   if (done && options.count) first.write(fmt::format("{}\n", dedup.counts().first));
   finish_outputs(first, duplicates.get(), failure);
+  // Also after a failure: the lines before it were written.
+  Failure unsaved;
+  if (state != nullptr && !state->finish(**engine, unsaved) && failure.exit == Exit::ok) {
+    failure = unsaved;
+  }
   progress.clear();
   if (options.stats) print_stats(options, dedup, **engine, progress.elapsed());
   return failure.exit == Exit::ok ? Exit::ok : report(failure);

@@ -1,0 +1,125 @@
+// For people who run a storage: is it sound, what is in it, make it sound again, bring a backup
+// back. None of these may be called on a storage that is open, in this process or another.
+//
+// Source: docs/disk-format.md
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/claim.hpp"
+#include "semel/journal.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+namespace semel {
+
+/// How far a walk over the files is. Called now and then, on the calling thread.
+struct StorageProgress {
+  std::uint64_t bytes = 0;  ///< read so far
+  std::uint64_t bytes_total = 0;
+};
+using TellProgress = std::function<void(const StorageProgress&)>;
+
+/// One thing that is not as it must be.
+struct StorageFinding {
+  std::string file;                       ///< path
+  std::optional<std::uint64_t> offset{};  ///< none: not known, or the file as a whole
+  std::string what{};
+  /// What repair would lose by it; none: not known.
+  std::optional<std::uint64_t> records_lost{};
+  std::optional<std::uint64_t> bytes_lost{};
+};
+
+struct StorageCheck {
+  static constexpr std::size_t findings_max = 1'000;
+  std::vector<StorageFinding> findings;  ///< empty: the storage is sound; at most findings_max
+  std::uint64_t findings_left_off = 0;   ///< that there were beyond
+  std::uint64_t segments = 0;            ///< of the log
+  std::uint64_t records = 0;             ///< of the log, all sealed
+  std::uint64_t unfinished = 0;          ///< that a killed process had begun; no damage
+  std::uint64_t bytes_skipped = 0;       ///< never synced when the power went; no damage
+  std::uint64_t files = 0;               ///< behind the log
+  std::uint64_t blobs = 0;
+  std::uint64_t mutations = 0;  ///< in log and blobs
+  std::uint64_t bytes = 0;      ///< of all files read
+};
+
+/// Reads everything, changes nothing. Damage is no error but a finding. Errors: storage_in_use,
+/// storage_newer, storage_failed (no storage is there, or a file cannot be read).
+/// Progress: blocks for the disk.
+[[nodiscard]] Result<StorageCheck> verify_storage(const std::string& directory,
+                                                  const TellProgress& progress = {});
+
+struct StorageRepair {
+  StorageCheck found;           ///< before
+  bool changed = false;         ///< false: nothing was found, or the loss was not accepted
+  std::string moved_to{};       ///< where everything is that was taken out
+  std::uint64_t mutations = 0;  ///< that were kept
+  Version versions = 0;         ///< nothing up to here will be handed out again
+};
+
+/// Makes the storage sound again by keeping every record that is whole. Without `accept_loss` it
+/// only tells what would be lost. What was there before is moved to `directory`/lost+found-N, not
+/// deleted, so twice the space is needed. Versions and epochs go on far above all that were handed
+/// out. Killed in the middle, it goes on when it is called again. Column families of the user are
+/// copied as far as RocksDB can read them. Errors: as verify_storage(), storage_failed.
+[[nodiscard]] Result<StorageRepair> repair_storage(const std::string& directory, bool accept_loss,
+                                                   const TellProgress& progress = {});
+
+/// A mutation as it lies on the disk.
+struct StoredMutation {
+  std::string file;         ///< path of a segment, or of a file behind the log
+  std::uint64_t place = 0;  ///< in the log; of a blob, before all that is in it
+  Mutation mutation;        ///< valid during the call; its times are unix_ms as Timestamp
+  std::uint64_t bytes = 0;  ///< as it is encoded
+};
+
+struct StorageInfo {
+  struct SegmentInfo {
+    std::string file;
+    std::uint64_t number = 0;
+    std::uint64_t begin = 0;  ///< places
+    std::uint64_t end = 0;
+    std::uint64_t records = 0;
+    std::uint64_t unfinished = 0;
+    bool damaged = false;
+  };
+  struct FileInfo {
+    std::string file;
+    std::string family;
+    std::uint64_t bytes = 0;
+    std::uint64_t entries = 0;     ///< of the journal's family: blobs
+    std::uint64_t span_first = 0;  ///< the journal's family only
+    std::uint64_t span_last = 0;
+  };
+  std::uint64_t format = 0;
+  std::uint64_t storage_id = 0;
+  Version versions = 0;       ///< no version above this was handed out
+  std::uint64_t floor = 0;    ///< places before it are void
+  std::uint64_t drained = 0;  ///< places before it are in files
+  std::uint64_t tail = 0;     ///< the log was written up to here, by the mark
+  std::uint64_t synced = 0;   ///< the same
+  std::int64_t line_ms = 0;   ///< the time line, which follows unix time, when last written
+  std::string boot_id;
+  std::vector<SegmentInfo> segments;
+  std::vector<FileInfo> files;
+};
+
+/// What is there, as far as it can be read; changes nothing. `visit`, if given, sees every mutation
+/// that is whole, in no order. Errors: storage_in_use, storage_newer, storage_failed, and
+/// storage_damaged where the description cannot be read.
+[[nodiscard]] Result<StorageInfo> inspect_storage(
+    const std::string& directory, const std::function<void(const StoredMutation&)>& visit = {});
+
+/// Copies a backup made by Storage::backup() to `to`, which must not be there, and raises the
+/// versions by 2^48, so that no epoch handed out after the backup was made is ever given again.
+/// `to` appears when all of it has reached the disk. Errors: storage_in_use, storage_newer,
+/// storage_damaged, storage_failed; then there is no `to`.
+[[nodiscard]] Status restore_backup(const std::string& from, const std::string& to,
+                                    const TellProgress& progress = {});
+
+}  // namespace semel

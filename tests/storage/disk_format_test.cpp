@@ -1,0 +1,85 @@
+// The example of docs/disk-format.md is read by the code that reads segments.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "storage/log_scan.hpp"
+#include "storage/mutation_codec.hpp"
+
+namespace semel::tests {
+
+using namespace storage;
+
+namespace {
+
+std::string page() {
+  std::ifstream file{SEMEL_DISK_FORMAT};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// The bytes of the one block that begins with ```hex; "OFFSET: XX XX .." a line, the rest zeros.
+std::string documented_segment(std::size_t size) {
+  const std::string text = page();
+  const std::size_t begin = text.find("```hex\n");
+  REQUIRE(begin != std::string::npos);
+  std::istringstream lines{text.substr(begin + 7, text.find("```", begin + 7) - begin - 7)};
+  std::string segment(size, '\0');
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words{line};
+    std::size_t offset = 0;
+    words >> offset;
+    words.ignore(1);
+    unsigned byte = 0;
+    while (words >> std::hex >> byte) segment.at(offset++) = static_cast<char>(byte);
+  }
+  return segment;
+}
+
+}  // namespace
+
+TEST_CASE("disk format: the example of the page is a segment with one record",
+          "[storage][disk_format]") {
+  const std::string segment = documented_segment(65'536);
+  SegmentHeader header;
+  std::memcpy(&header, segment.data(), sizeof header);
+  CHECK(header.magic == SegmentHeader::magic_value);
+  CHECK(header.number == 3);
+  CHECK(header.bytes == 65'536);
+  CHECK(header.salt == 0x1122334455667788);
+  CHECK(header.storage_id == 0x0102030405060708);
+  CHECK(header.digest == header.right_digest());
+
+  std::vector<std::string> seen;
+  const ScanRules all_sound{header.storage_id, std::numeric_limits<Place>::max(), 0, 0};
+  const ScanReport report = scan(segment, header, "example", all_sound, false,
+                                 [&](Place place, RecordType type, Bytes payload) {
+                                   CHECK(place == 200'704);
+                                   CHECK(type == RecordType::whole);
+                                   seen.emplace_back(payload);
+                                 });
+  CHECK(report.damage.empty());
+  CHECK(report.records == 1);
+  REQUIRE(seen.size() == 1);
+  Bytes rest = seen[0];
+  Mutation mutation;
+  REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
+  CHECK(rest.empty());
+  CHECK(mutation.type == Mutation::Type::put);
+  CHECK(mutation.kind == Kind::string);
+  CHECK(mutation.db == 0);
+  CHECK(mutation.version == 42);
+  CHECK(mutation.due == Timestamp{Millis{1'700'000'060'000}});
+  CHECK(mutation.key == "order:7");
+  CHECK(mutation.value == "CONSUMED");
+
+  // And written anew they are the same bytes.
+  std::string again(encoded_bytes(mutation), '\0');
+  encode(mutation, TimeLine{0}, Timestamp{}, again.data());
+  CHECK(again == seen[0]);
+}
+
+}  // namespace semel::tests

@@ -1,0 +1,113 @@
+#include "tests/storage/golden.hpp"
+
+namespace semel::tests::golden {
+namespace {
+
+/// Written before and after the log was drained.
+constexpr const char* parts[] = {"drained", "undrained"};
+
+bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
+  Store store = engine.store();
+  bool good = bool{store.set("plain-" + part, "golden-value-" + part)} &&
+              bool{store.set("long-" + part, "l", {.expiry = Expiry::in(long_ttl)})} &&
+              bool{store.set("short-" + part, "s", {.expiry = Expiry::in(short_ttl)})} &&
+              bool{store.set("binary-" + part, std::string{"\0\xff\n", 3})} &&
+              bool{store.set("gone-" + part, "g")} && store.del("gone-" + part).has_value() &&
+              store.incr_by("counter-" + part, 41).has_value() &&
+              store.incr_by("counter-" + part, 1).has_value() &&
+              bool{engine.store(5).set("five-" + part, "5")};
+  auto claims = engine.claims("golden", policy);
+  if (!claims || !good) return false;
+  const auto grant = [&](const std::string& key) {
+    return claims->claim({.key = key, .owner = "maker", .session = SessionId{0}});
+  };
+  const std::string held = "held-" + part;
+  const std::string done = "done-" + part;
+  const std::string failed = "failed-" + part;
+  good = grant(held).answer == ClaimAnswer::granted;
+  const ClaimOutcome to_do = grant(done);
+  const OwnerCall finish{.key = done, .epoch = to_do.epoch, .payload = "result"};
+  good = good && claims->complete(finish).answer == OwnerAnswer::ok;
+  const ClaimOutcome to_fail = grant(failed);
+  OwnerCall give_up{.key = failed, .epoch = to_fail.epoch, .payload = "why"};
+  give_up.on_failure = Policy::OnFailure::keep;
+  good = good && claims->fail(give_up).answer == OwnerAnswer::ok;
+  return good;
+}
+
+Policy policy_of_all() {
+  Policy policy;
+  policy.lease = long_ttl;
+  policy.result_ttl = policy.failure_ttl = policy.attempts_ttl = long_ttl;
+  return policy;
+}
+
+}  // namespace
+
+Result<Life> open(const std::string& directory, const Clock& clock) {
+  Life life;
+  SEMEL_TRY(storage,
+            Storage::open(
+                {.directory = directory, .log_bytes = std::size_t{1} << 20, .span = Millis{60'000}},
+                clock));
+  life.storage = std::move(storage);
+  SEMEL_TRY(engine, Engine::open({.clock = &clock,
+                                  .journal = life.storage.get(),
+                                  .durability = Durability::logged,
+                                  .memory_bytes = std::size_t{64} << 20,
+                                  .value_bytes_max = 1024,
+                                  .first_version = life.storage->first_version()}));
+  life.engine = std::move(engine);
+  SEMEL_TRY(report, life.storage->recover(*life.engine));
+  static_cast<void>(report);
+  return life;
+}
+
+std::string fill(Engine& engine, Storage& storage) {
+  // Flushed before and after it was drained, too.
+  if (!engine.store(7).set("flushed", "f")) return "store(7)";
+  for (const std::string part : parts) {
+    if (!fill_part(engine, part, policy_of_all())) return part;
+    if (part == parts[0] && !storage.drain()) return "drain";
+  }
+  engine.flush(7);
+  if (!engine.store(7).set("after-flush", "a")) return "after-flush";
+  return {};
+}
+
+std::vector<std::string> compare(Engine& engine) {
+  std::vector<std::string> wrong;
+  const auto holds = [&](bool good, const std::string& what) {
+    if (!good) wrong.push_back(what);
+  };
+  const auto is = [&](std::uint8_t db, const std::string& key, const char* value) {
+    const auto found = engine.store(db).get(key);
+    holds(found && (value == nullptr ? !found->has_value() : *found == value), key);
+  };
+  auto claims = engine.claims("golden", policy_of_all());
+  for (const std::string part : parts) {
+    is(0, "plain-" + part, ("golden-value-" + part).c_str());
+    is(0, "gone-" + part, nullptr);
+    is(0, "counter-" + part, "42");
+    is(0, "short-" + part, "s");
+    is(0, "long-" + part, "l");
+    is(5, "five-" + part, "5");
+    const auto binary = engine.store().get("binary-" + part);
+    holds(binary && *binary == std::string{"\0\xff\n", 3}, "binary-" + part);
+    const auto ttl = engine.store().ttl("long-" + part);
+    holds(ttl && ttl->remaining <= long_ttl && ttl->remaining > long_ttl - short_ttl / 2,
+          "ttl of long-" + part);
+    if (!claims) continue;
+    holds(claims->claim({.key = "held-" + part}).answer == ClaimAnswer::in_flight, "held-" + part);
+    const ClaimOutcome done = claims->claim({.key = "done-" + part});
+    holds(done.answer == ClaimAnswer::replay && done.result == "result", "done-" + part);
+    const ClaimOutcome failed = claims->claim({.key = "failed-" + part});
+    holds(failed.answer == ClaimAnswer::kept_failure && failed.result == "why", "failed-" + part);
+  }
+  holds(bool{claims}, "claims");
+  is(7, "flushed", nullptr);
+  is(7, "after-flush", "a");
+  return wrong;
+}
+
+}  // namespace semel::tests::golden

@@ -1,0 +1,71 @@
+// Makes the directory that a release leaves behind for all later ones (tests/storage/golden).
+//
+//   golden_maker DIRECTORY            everything a storage can hold, drained and undrained
+//   golden_maker DIRECTORY --newer    the same, marked as of a later format
+//   golden_maker DIRECTORY --hold     says "ready" and keeps it open until its input ends
+//   golden_maker DIRECTORY --check    opens it, as golden_test does, for tools/prove upgrade: says
+//                                     "opened", then 0 if everything is there
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "storage/archive.hpp"
+#include "storage/mark.hpp"
+#include "tests/storage/golden.hpp"
+
+namespace {
+
+using namespace semel;
+using namespace semel::tests;
+
+int fail(const std::string& what) {
+  std::fprintf(stderr, "golden_maker: %s\n", what.c_str());
+  return 1;
+}
+
+int mark_as_newer(const std::string& directory) {
+  storage::Disk disk;
+  auto mark = storage::Mark::open(disk, directory + "/mark");
+  storage::MarkContent content;
+  if (!mark || (*mark)->read(content) != storage::Mark::Found::content) return fail("no mark");
+  content.format = storage::format_version + 1;
+  (*mark)->write(content);
+  return (*mark)->sync() ? 0 : fail("mark: not synced");
+}
+
+int check(const std::string& directory) {
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  auto life = golden::open(directory, clock);
+  if (!life) return fail(life.error().message());
+  std::puts("opened");
+  std::fflush(stdout);
+  const auto wrong = golden::compare(*life->engine);
+  for (const std::string& what : wrong) std::printf("%s\n", what.c_str());
+  return wrong.empty() ? 0 : 4;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2 || count > 3) return 2;
+  const std::string directory = arguments[1];
+  const std::string flag = count == 3 ? arguments[2] : "";
+  if (flag == "--check") return check(directory);
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  {
+    auto life = golden::open(directory, clock);
+    if (!life) return fail(life.error().message());
+    if (const std::string wrong = golden::fill(*life->engine, *life->storage); !wrong.empty()) {
+      return fail(wrong);
+    }
+    if (flag == "--hold") {
+      std::puts("ready");
+      std::fflush(stdout);
+      char byte = 0;
+      while (read(STDIN_FILENO, &byte, 1) > 0) {
+      }
+    }
+  }
+  return flag == "--newer" ? mark_as_newer(directory) : 0;
+}

@@ -1,0 +1,64 @@
+// What earlier releases left behind is opened by this one (tests/storage/golden, golden_maker.cpp).
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "semel/storage_tools.hpp"
+#include "tests/storage/golden.hpp"
+#include "tests/storage/tool_fixture.hpp"
+
+namespace semel::tests {
+namespace {
+
+/// A copy to work on: `tar` keeps the holes and sizes of the files.
+std::string unpacked(const ToolDirectory& directory, const std::string& archive) {
+  const std::string command =
+      "tar -xzf '" + archive + "' -C '" + directory.of("") + "' --no-same-owner";
+  REQUIRE(std::system(command.c_str()) == 0);
+  return directory.of("golden");
+}
+
+std::vector<std::string> archives() {
+  return files_in(SEMEL_GOLDEN, ".tar.gz");
+}
+
+}  // namespace
+
+TEST_CASE("upgrade: every golden directory is sound and holds every record", "[storage][upgrade]") {
+  REQUIRE_FALSE(archives().empty());
+  for (const std::string& archive : archives()) {
+    INFO(archive);
+    const ToolDirectory directory;
+    const std::string path = unpacked(directory, archive);
+    const auto check = verify_storage(path);
+    REQUIRE(check);
+    for (const StorageFinding& finding : check->findings) FAIL_CHECK(finding.what);
+    // Twice: what is opened and closed must still be there.
+    for (int life = 0; life < 2; ++life) {
+      ManualClock clock{golden::engine_start, golden::unix_start_ms};
+      auto opened = golden::open(path, clock);
+      if (!opened) FAIL(opened.error().message());
+      for (const std::string& wrong : golden::compare(*opened->engine)) FAIL_CHECK(wrong);
+      if (life == 0) continue;
+      clock.advance(golden::short_ttl);
+      Store store = opened->engine->store();
+      for (const char* part : {"drained", "undrained"}) {
+        CHECK_FALSE(store.get(std::string{"short-"} + part).value());
+        CHECK(store.get(std::string{"long-"} + part).value() == "l");
+      }
+    }
+  }
+}
+
+TEST_CASE("upgrade: what the maker writes now is what is looked for", "[storage][upgrade]") {
+  const ToolDirectory directory;
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  {
+    auto life = golden::open(directory.of("now"), clock);
+    REQUIRE(life);
+    REQUIRE(golden::fill(*life->engine, *life->storage).empty());
+    CHECK(life->engine->store().set("plain-drained", "other"));
+    CHECK(golden::compare(*life->engine) == std::vector<std::string>{"plain-drained"});
+  }
+}
+
+}  // namespace semel::tests

@@ -1,0 +1,20 @@
+// In place of everything that needs the storage, where it is not built.
+#include "tools/semel/dedup_state.hpp"
+#include "tools/semel/storage_commands.hpp"
+
+namespace semel::tool {
+
+bool has_dedup_state() {
+  return false;
+}
+
+std::unique_ptr<DedupState> open_dedup_state(const DedupOptions&, Failure& failure) {
+  failure = {Exit::usage, "this build has no storage, so no --state"};
+  return nullptr;
+}
+
+std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App&) {
+  return {};
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,80 @@
+// The subcommands for people who run a storage. Each has a file of its own; what they share is
+// here.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "semel/clock.hpp"
+#include "semel/result.hpp"
+#include "semel/storage_tools.hpp"
+
+namespace boost::json {
+class object;
+}
+
+namespace semel::tool {
+
+/// Not those of dedup: scripts ask "is it sound", and a wrong call must not look like an answer.
+enum class StorageExit : int {
+  ok = 0,
+  findings = 1,  ///< something is wrong, or was not done
+  usage = 2,
+  newer = 3,  ///< written by a later release
+};
+
+inline constexpr char storage_exit_help[] =
+    "Exit codes: 0 fine, 1 something was found or not done, 2 usage, 3 written by a later release\n"
+    "of Semel. With --json one JSON document goes to standard output, whatever the exit code.";
+
+class StorageCommand {
+ public:
+  virtual ~StorageCommand() = default;
+  [[nodiscard]] bool is_chosen() const { return app_->parsed(); }
+  [[nodiscard]] std::string name() const { return app_->get_name(); }
+  [[nodiscard]] virtual StorageExit run() const = 0;
+
+ protected:
+  StorageCommand(CLI::App& program, const char* name, const char* what);
+  /// Writes the document, if --json was given.
+  void put_json(const boost::json::object& document) const;
+  /// Says why, and what it means for whoever called.
+  [[nodiscard]] StorageExit fail(const Error& error, const std::string& hint = {}) const;
+
+  CLI::App* app_;
+  bool json_ = false;
+};
+
+/// A line on standard error with rate and time left, where that is a terminal.
+class WalkProgress {
+ public:
+  WalkProgress();
+  ~WalkProgress();
+  WalkProgress(const WalkProgress&) = delete;
+  WalkProgress& operator=(const WalkProgress&) = delete;
+  [[nodiscard]] TellProgress teller();
+
+ private:
+  void draw(const StorageProgress& progress);
+  SystemClock clock_;
+  Timestamp start_;
+  Timestamp next_;
+  bool enabled_;
+  bool drawn_ = false;
+};
+
+[[nodiscard]] boost::json::object json_of(const StorageCheck& check);
+void print_findings(const StorageCheck& check);
+
+/// Adds verify, repair, inspect, backup and restore.
+[[nodiscard]] std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App& program);
+
+[[nodiscard]] std::unique_ptr<StorageCommand> verify_command(CLI::App& program);
+[[nodiscard]] std::unique_ptr<StorageCommand> repair_command(CLI::App& program);
+[[nodiscard]] std::unique_ptr<StorageCommand> inspect_command(CLI::App& program);
+[[nodiscard]] std::unique_ptr<StorageCommand> backup_command(CLI::App& program);
+[[nodiscard]] std::unique_ptr<StorageCommand> restore_command(CLI::App& program);
+
+}  // namespace semel::tool
