@@ -281,7 +281,13 @@ bool Spiller::is_due() noexcept {
   const std::size_t limit = core_.options().memory_bytes;
   // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
   // records, a spill makes no smaller.
-  if (core_.threads().sum(Count::bytes_records) < limit / 8) return false;
+  const std::uint64_t records = core_.threads().sum(Count::bytes_records);
+  // Records that are few but lie everywhere leave no whole span for anything else, and then the
+  // table cannot grow: nothing but taking them away makes room.
+  const Region& region = core_.region();
+  const bool full = region.used_bytes() > region.limit_bytes(Region::Use::record) / 16 * 15;
+  if (records < (full ? limit / 32 : limit / 8)) return false;
+  if (full) return true;
   return core_.held_bytes() > limit / 100 * core_.options().spill_above;
 }
 

