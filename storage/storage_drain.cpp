@@ -119,8 +119,12 @@ Status Storage::Impl::drain_old() {
     if (old_segments_.empty()) return Done{};
     Harvest harvest;
     std::size_t count = 0;
+    // What lies behind a gap goes with it: once the gap is gone, nobody would know.
+    const auto is_behind_gap = [&](std::size_t index) {
+      return old_segments_[index].stop == old_segments_[index].begin;
+    };
     while (count < old_segments_.size() &&
-           (count < drain_count || harvest.parts.unfinished() != 0)) {
+           (count < drain_count || harvest.parts.unfinished() != 0 || is_behind_gap(count))) {
       const OldSegment& old = old_segments_[count++];
       SEMEL_TRY(report, scan_old(old, [&](Place place, storage::RecordType type, Bytes payload) {
                   harvest_record(harvest, place, type, payload);

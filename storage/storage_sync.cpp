@@ -151,13 +151,12 @@ void Storage::Impl::write_mark() noexcept {
   // A wall clock that was set must not count as time that passed after the next boot.
   const bool is_stepped = std::abs((content.unix_ms - content.line_ms) -
                                    (mark_content_.unix_ms - mark_content_.line_ms)) > 1'000;
-  const bool is_news = content.begin != mark_content_.begin || content.tail != mark_content_.tail ||
-                       content.whole != mark_content_.whole ||
-                       content.synced != mark_content_.synced ||
-                       content.drained != mark_content_.drained ||
-                       content.rocks_sequence != mark_content_.rocks_sequence ||
-                       content.line_ms - mark_content_.line_ms >= time_at_least_every_ms ||
-                       is_stepped;
+  const bool is_news =
+      content.begin != mark_content_.begin || content.tail != mark_content_.tail ||
+      content.whole != mark_content_.whole || content.synced != mark_content_.synced ||
+      content.drained != mark_content_.drained ||
+      content.rocks_sequence != mark_content_.rocks_sequence ||
+      content.line_ms - mark_content_.line_ms >= time_at_least_every_ms || is_stepped;
   if (!is_news) return;
   mark_content_ = content;
   mark_->write(mark_content_);
