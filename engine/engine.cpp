@@ -265,6 +265,10 @@ Result<SpillReport> Engine::spill() {
   return impl_->spiller().spill();
 }
 
+bool Engine::has_cold_store() const noexcept {
+  return impl_->core().cold() != nullptr;
+}
+
 bool Engine::spill_due() const {
   return impl_->spiller().is_due();
 }

@@ -40,6 +40,7 @@ Result<storage::TimeLine> resume_line(Database& opened, const Clock& clock) {
   struct Words {
     std::int64_t line_ms = 0;
     std::int64_t engine_ms = 0;
+    std::int64_t unix_ms = 0;
   } words;
   std::string bytes;
   rocksdb::Status status =
@@ -51,11 +52,12 @@ Result<storage::TimeLine> resume_line(Database& opened, const Clock& clock) {
       return Error{ErrorCode::storage_damaged, "the anchor is not complete"};
     }
     std::memcpy(&words, bytes.data(), sizeof words);
-    last = {words.line_ms, words.engine_ms, bytes.substr(sizeof words)};
+    last = {words.line_ms, words.engine_ms, words.unix_ms, bytes.substr(sizeof words)};
   }
   const std::string boot_id = read_boot_id();
   const Timestamp now = clock.now();
   const auto line = storage::TimeLine::resume(last, boot_id, now, clock.unix_ms());
+  words.unix_ms = clock.unix_ms();
   words.line_ms = static_cast<std::int64_t>(line.to_line(now));
   words.engine_ms = now.time_since_epoch().count();
   bytes.assign(reinterpret_cast<const char*>(&words), sizeof words).append(boot_id);

@@ -82,7 +82,7 @@ class JobQueue {
 
 class Storage::Impl::Recovery {
  public:
-  Recovery(const Impl& storage, Engine& engine, Place floor, std::uint64_t bytes_total,
+  Recovery(Impl& storage, Engine& engine, Place floor, std::uint64_t bytes_total,
            const std::function<void(const RecoveryProgress&)>& progress)
       : storage_(storage), engine_(engine), floor_(floor), progress_(progress) {
     told_.bytes_total = bytes_total;
@@ -146,12 +146,19 @@ class Storage::Impl::Recovery {
         if (!storage::decode(mutations, storage_.line_, now, group[count])) {
           return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
         }
-        const Mutation& mutation = group[count++];
+        const Mutation& mutation = group[count];
+        if (mutation.type == Mutation::Type::db_map) storage_.note_map(mutation);
+        ++seen.mutations;
+        // As in draining: what is forgotten there must not count here.
+        if (mutation.keep_until <= now) {
+          ++seen.ended;
+          continue;
+        }
+        ++count;
         if (mutation.due <= now) ++seen.ended;
         // mo: relaxed: read when this thread has been joined.
         if (is_remote_hold(mutation)) remote_holds_.store(true, std::memory_order_relaxed);
       }
-      seen.mutations += count;
       if (Status status = engine_.restore({group.data(), count}); !status) return status;
     }
     return Done{};
@@ -177,7 +184,7 @@ class Storage::Impl::Recovery {
     progress_(told_);
   }
 
-  const Impl& storage_;
+  Impl& storage_;
   Engine& engine_;
   std::atomic<bool> remote_holds_{false};
   const Place floor_;

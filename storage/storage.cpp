@@ -43,6 +43,9 @@ bool Storage::accepts_writes() const noexcept {
 std::size_t Storage::group_bytes_max() const noexcept {
   return impl_->group_bytes_max();
 }
+void Storage::spilled(Ticket cut, Ticket kept) {
+  impl_->spilled(cut, kept);
+}
 void Storage::engine_ends() noexcept {
   impl_->engine_ends();
 }
@@ -89,6 +92,10 @@ Storage::Impl::~Impl() {
 }
 
 Ticket Storage::Impl::append(std::span<const Mutation> group) {
+  for (const Mutation& mutation : group) {
+    if (mutation.type == Mutation::Type::db_map) [[unlikely]]
+      note_map(mutation);
+  }
   if (joins_.any()) [[unlikely]]
     return append_beside_joins(group);
   return log_->append(group, line_, clock_.now());

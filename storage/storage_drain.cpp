@@ -102,8 +102,12 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
   }
   const std::uint64_t kept = std::min(end, log_->number_of(harvest.parts.oldest()));
   const bool releases = kept > log_->oldest();
-  SEMEL_TRY(put, put_away(harvest, releases ? kept * log_->segment_bytes() : 0));
-  static_cast<void>(put);
+  {
+    const std::lock_guard lock{archive_mutex_};
+    SEMEL_TRY(put, put_away(harvest, releases ? kept * log_->segment_bytes() : 0));
+    static_cast<void>(put);
+    end_batch(end * log_->segment_bytes());
+  }
   drain_next_ = end;
   if (releases) {
     SEMEL_TRY(released, log_->release(kept - 1));
@@ -131,8 +135,9 @@ Status Storage::Impl::drain_old() {
                 }));
       static_cast<void>(report);
     }
-    SEMEL_TRY(put, put_away_locked(harvest, old_segments_[count - 1].end));
+    SEMEL_TRY(put, put_away(harvest, old_segments_[count - 1].end));
     static_cast<void>(put);
+    end_batch(old_segments_[count - 1].end);
     for (; count > 0; --count) {
       SEMEL_TRY(removed, disk_.remove(old_segments_.front().path));
       static_cast<void>(removed);
@@ -174,12 +179,13 @@ void Storage::Impl::harvest_record(Harvest& harvest, Place place, storage::Recor
   }
 }
 
-Status Storage::Impl::put_away(const Harvest& harvest, Place drained) {
-  const std::lock_guard lock{archive_mutex_};
-  return put_away_locked(harvest, drained);
+void Storage::Impl::end_batch(Place end) {
+  if (batch_ends_.size() == batch_ends_max) batch_ends_.erase(batch_ends_.begin());
+  batch_ends_.push_back(end);
 }
 
-Status Storage::Impl::put_away_locked(const Harvest& harvest, Place drained) {
+/// Under archive_mutex_.
+Status Storage::Impl::put_away(const Harvest& harvest, Place drained) {
   if (harvest.damaged) {
     return Error{ErrorCode::storage_damaged,
                  "a sealed record before place " + std::to_string(drained) + " cannot be read"};
@@ -222,7 +228,7 @@ Status Storage::Impl::drain() {
   const bool is_unused = target < log_begin_;
   for (;;) {
     const std::uint32_t seen = rounds_.seen();
-    // mo: acquire: see drain_old() and put_away_locked()
+    // mo: acquire: see drain_old() and put_away()
     if (!old_left_.load(std::memory_order_acquire) &&
         (is_unused || drained_.load(std::memory_order_acquire) >= target)) {
       return Done{};

@@ -47,7 +47,10 @@ Status Storage::Impl::rewrite(Engine& engine) {
   // so what counts and what does not are never in one blob.
   SEMEL_TRY(drained, drain());
   static_cast<void>(drained);
-  const Place floor = drained_.load(std::memory_order_acquire);  // mo: acquire: see put_away_locked
+  const Place floor = [&] {
+    const std::lock_guard lock{archive_mutex_};
+    return batch_ends_.back();
+  }();
   Rewriting rewriting{line_, clock_.now(), options_.span, floor};
   Status status = Done{};
   bool waited = false;
@@ -74,6 +77,15 @@ Status Storage::Impl::rewrite(Engine& engine) {
   if (status) put();
   if (!status) return status;
   const std::lock_guard lock{archive_mutex_};
+  SEMEL_TRY(made, make_void(floor));
+  static_cast<void>(made);
+  const std::lock_guard stats{mutex_};
+  ++rewrites_;
+  return Done{};
+}
+
+/// Under archive_mutex_: nothing before `floor`, where a batch ends, counts any more.
+Status Storage::Impl::make_void(Place floor) {
   storage::Description next = archive_->description();
   next.floor = floor;
   SEMEL_TRY(described, archive_->describe(next));
@@ -81,9 +93,36 @@ Status Storage::Impl::rewrite(Engine& engine) {
   SEMEL_TRY(joined, joined_files().forget_before(floor));
   static_cast<void>(described), static_cast<void>(forgotten), static_cast<void>(joined);
   floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the log has nothing before it
-  const std::lock_guard stats{mutex_};
-  ++rewrites_;
   return Done{};
+}
+
+void Storage::Impl::note_map(const Mutation& mutation) {
+  const std::lock_guard lock{map_mutex_};
+  if (mutation.version < map_version_) return;
+  map_version_ = mutation.version;
+  map_ = mutation.value;
+}
+
+void Storage::Impl::spilled(Ticket cut, Ticket kept) {
+  Mutation map;
+  std::string value;
+  {
+    const std::lock_guard lock{map_mutex_};
+    value = map_;
+    map.type = Mutation::Type::db_map;
+    map.version = map_version_;
+    map.value = value;
+  }
+  if (!value.empty()) kept = std::max(kept, append({&map, 1}));
+  // What stays must be on the disk before what it stands for is void. If it cannot be, or the
+  // description cannot be written, nothing is forgotten, and the next spill does it.
+  if (!wait(kept, Durability::synced)) return;
+  const std::lock_guard lock{archive_mutex_};
+  Place floor = 0;
+  for (const Place end : batch_ends_) {
+    if (end <= cut) floor = std::max(floor, end);
+  }
+  if (floor > archive_->description().floor) static_cast<void>(make_void(floor));
 }
 
 void Storage::Impl::rewrite_if_worth_it() {
@@ -91,7 +130,8 @@ void Storage::Impl::rewrite_if_worth_it() {
   if (rewriting_.load(std::memory_order_acquire)) return;
   if (rewriter_.joinable()) rewriter_.join();
   const std::unique_lock lock{engine_mutex_, std::try_to_lock};
-  if (!lock || engine_ == nullptr) return;
+  // A spill makes room here, too; and a snapshot would bring everything back that it has moved.
+  if (!lock || engine_ == nullptr || engine_->has_cold_store()) return;
   const std::uint64_t bytes = archive_->bytes() + joined_files().bytes();
   if (bytes < options_.garbage_bytes + 3 * engine_->stats().bytes_records) return;
   rewriting_.store(true, std::memory_order_relaxed);  // mo: relaxed: the thread begins after it
@@ -140,7 +180,7 @@ Status Storage::Impl::backup(const std::string& directory) {
   content.format = storage::format_version;
   content.segment_bytes = log_->segment_bytes();
   content.begin = content.tail = content.whole = content.synced = content.drained =
-      drained_.load(std::memory_order_acquire);  // mo: acquire: see put_away_locked()
+      drained_.load(std::memory_order_acquire);  // mo: acquire: see put_away()
   content.line_ms = static_cast<std::int64_t>(line_now());
   content.engine_ms = clock_.now().time_since_epoch().count();
   content.unix_ms = clock_.unix_ms();

@@ -55,6 +55,7 @@ class Storage::Impl {
   }
   [[nodiscard]] std::size_t group_bytes_max() const noexcept { return log_->group_bytes_max(); }
   void engine_ends() noexcept;
+  void spilled(Ticket cut, Ticket kept);
   [[nodiscard]] Status drain();
   [[nodiscard]] Status drop_ended();
   [[nodiscard]] Status rewrite(Engine& engine);
@@ -142,7 +143,6 @@ class Storage::Impl {
   void harvest_record(Harvest& harvest, storage::Place place, storage::RecordType type,
                       Bytes payload);
   [[nodiscard]] Status put_away(const Harvest& harvest, storage::Place drained);
-  [[nodiscard]] Status put_away_locked(const Harvest& harvest, storage::Place drained);
   [[nodiscard]] Status forget_ended();
   /// Under archive_mutex_.
   [[nodiscard]] Result<storage::ScanReport> scan_old(const OldSegment& segment,
@@ -153,6 +153,11 @@ class Storage::Impl {
   /// Versions an opened storage may hand out before it must write down that it goes on. A crash
   /// wastes what is left: 2^36 of 2^59.
   static constexpr Version version_reserve = Version{1} << 36;
+
+  static constexpr std::size_t batch_ends_max = 1024;
+  void end_batch(storage::Place end);
+  [[nodiscard]] Status make_void(storage::Place floor);
+  void note_map(const Mutation& mutation);
 
   class Recovery;
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
@@ -217,6 +222,11 @@ class Storage::Impl {
   std::uint64_t rewrites_ = 0;
 
   mutable std::mutex archive_mutex_;
+  /// Places at which no blob goes on, so that what lies before one can be made void; the newest.
+  std::vector<storage::Place> batch_ends_;  // under archive_mutex_; at most batch_ends_max
+  std::mutex map_mutex_;
+  Version map_version_ = 0;  // under map_mutex_, as the next: of the newest map of databases
+  std::string map_;
   std::uint64_t prepared_rounds_ = 0;     // of wanted_rounds_, at the last segment made
   storage::Place prepared_tail_ = 0;      // of the log, at the last segment made
   std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -29,6 +29,17 @@ std::uint64_t random_id() {
   // A short read of eight bytes cannot happen once the pool is up (getrandom(2)).
   while (id == 0) static_cast<void>(getrandom(&id, sizeof id, 0));
   return id;
+}
+
+/// A file that was being made: nothing was written to it yet.
+bool is_blank(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::string piece(std::size_t{64} << 10, '\0');
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+    const auto end = piece.begin() + file.gcount();
+    if (std::any_of(piece.begin(), end, [](char byte) { return byte != 0; })) return false;
+  }
+  return file.eof();
 }
 
 Place round_up(Place place, Place unit) noexcept {
@@ -144,8 +155,7 @@ Status Storage::Impl::find_segments(Place drained) {
     }
     // Its name was to be removed, and its bytes need never have reached the disk; or it was being
     // made when the process ended.
-    std::error_code code;
-    if (begin < drained || (begin >= needed && std::filesystem::file_size(path, code) < unit)) {
+    if (begin < drained || (begin >= needed && is_blank(path))) {
       SEMEL_TRY(removed, disk_.remove(path));
       static_cast<void>(removed);
       continue;
@@ -220,6 +230,7 @@ Status Storage::Impl::start(Place drained) {
   storage_id_ = is.storage_id;
   // mo: relaxed, here and below: nobody else is here yet.
   floor_.store(is.floor, std::memory_order_relaxed);
+  batch_ends_.push_back(drained);
   log_ = std::make_unique<storage::Log>(
       disk_, storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number},
       crossed_);

@@ -162,7 +162,7 @@ class Salvage {
     versions_ = std::max(versions_, is.versions) + storage::version_jump;
     is.versions = versions_;
     if (view_.mark.line_ms > is.anchor.line_ms) {
-      is.anchor = {view_.mark.line_ms, view_.mark.engine_ms, view_.mark.boot()};
+      is.anchor = {view_.mark.line_ms, view_.mark.engine_ms, view_.mark.unix_ms, view_.mark.boot()};
     }
     return to_.describe(is);
   }

@@ -212,6 +212,7 @@ class Engine {
   /// Not to be called inside a section.
   /// Errors: bad_option (there is no cold store), storage_failed, memory_full.
   [[nodiscard]] Result<SpillReport> spill();
+  [[nodiscard]] bool has_cold_store() const noexcept;
   /// Whether more than Options::spill_above is held.
   [[nodiscard]] bool spill_due() const;
 

@@ -101,6 +101,8 @@ class Storage final : public Journal {
   [[nodiscard]] bool accepts_writes() const noexcept override;
   [[nodiscard]] std::size_t group_bytes_max() const noexcept override;
   void engine_ends() noexcept override;
+  [[nodiscard]] bool wants_spills() const noexcept override { return true; }
+  void spilled(Ticket cut, Ticket kept) override;
 
   /// Returns when everything appended so far is in files behind the log. Progress: blocks for the
   /// disk. Errors: storage_failed.

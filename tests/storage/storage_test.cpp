@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
 
 namespace semel::tests {
@@ -240,6 +241,53 @@ TEST_CASE("storage: a key that is written over and over keeps the disk bounded b
   }
   CHECK(life.storage->stats().rewrites >= 3);
   CHECK(life.storage->stats().bytes_files < 40'000'000);
+}
+
+TEST_CASE("storage: what a spill has moved is forgotten here, and found there", "[storage][cold]") {
+  const Directory directory;
+  const Directory beside;
+  ManualClock clock;
+  const auto live = [&](const auto& work) {
+    auto storage = Storage::open({.directory = directory.path()}, clock);
+    auto cold = open_cold_directory({.directory = beside.path()}, clock);
+    REQUIRE(storage);
+    REQUIRE(cold);
+    auto engine = Engine::open(
+        {.clock = &clock,
+         .journal = storage->get(),
+         .durability = Durability::logged,
+         .cold = cold->get(),
+         .memory_bytes = std::size_t{64} << 20,
+         .first_version = std::max((*storage)->first_version(), (*cold)->first_version())});
+    REQUIRE(engine);
+    const auto report = (*storage)->recover(**engine);
+    REQUIRE(report);
+    work(**storage, **engine, *report);
+  };
+  live([&](Storage& storage, Engine& engine, const RecoveryReport&) {
+    REQUIRE(engine.store(1).set("one", "1"));
+    REQUIRE(engine.swap_db(0, 1));
+    for (int i = 0; i < 500; ++i) {
+      REQUIRE(engine.store().set("k" + std::to_string(i), "v", {.expiry = Expiry::in(1h)}));
+    }
+    REQUIRE(engine.store().del("k7").value());
+    REQUIRE(storage.drain());
+    const auto spilled = engine.spill();
+    REQUIRE(spilled);
+    CHECK(spilled->records == 500);  // "one" and all but "k7"
+    REQUIRE(engine.store().set("after", "2"));
+    REQUIRE(engine.store().del("k8").value());
+  });
+  live([&](Storage&, Engine& engine, const RecoveryReport& report) {
+    CHECK(report.mutations < 20);
+    CHECK(engine.store().get("one").value() == "1");
+    CHECK(engine.store().get("k499").value() == "v");
+    CHECK(engine.store().get("after").value() == "2");
+    CHECK_FALSE(engine.store().get("k7").value());
+    CHECK_FALSE(engine.store().get("k8").value());
+    clock.advance(1h);
+    CHECK_FALSE(engine.store().get("k499").value());
+  });
 }
 
 TEST_CASE("storage: a value larger than a segment of the log comes back", "[storage]") {
