@@ -15,9 +15,6 @@ namespace semel::bench {
 
 namespace {
 
-constexpr const char* begin_mark = "<!-- figures: begin -->\n";
-constexpr const char* end_mark = "<!-- figures: end -->";
-
 /// What follows `name :` in a file of such lines; empty if it is not there.
 std::string field_of(const char* path, const std::string& name) {
   std::ifstream file{path};
@@ -82,7 +79,10 @@ bool write_file(const std::string& path, const std::string& content) {
   return false;
 }
 
-bool write_between_marks(const std::string& path, const std::string& content) {
+bool write_between_marks(const std::string& path, const std::string& marks,
+                         const std::string& content) {
+  const std::string begin_mark = "<!-- " + marks + "figures: begin -->\n";
+  const std::string end_mark = "<!-- " + marks + "figures: end -->";
   std::stringstream old;
   if (std::ifstream file{path}; file) old << file.rdbuf();
   const std::string page = old.str();
@@ -91,7 +91,7 @@ bool write_between_marks(const std::string& path, const std::string& content) {
   if (begin == std::string::npos || end == std::string::npos || end < begin) {
     return write_file(path, "# Benchmark results\n\n" + (begin_mark + content) + end_mark + "\n");
   }
-  const std::size_t keep = begin + std::strlen(begin_mark);
+  const std::size_t keep = begin + begin_mark.size();
   return write_file(path, page.substr(0, keep) + "\n" + content + "\n" + page.substr(end));
 }
 

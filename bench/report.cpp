@@ -152,7 +152,9 @@ std::string to_json(const Report& report) {
 }
 
 std::string to_markdown(const Report& report) {
-  std::string page = "## Run\n\n";
+  // A suite beside the first has a section of the page, not the page.
+  const std::string heading = report.suite == "engine" ? "## " : "### ";
+  std::string page = heading + "Run\n\n";
   page += "- Machine: " + report.machine + "\n- Command: `" + report.command +
           "`\n- Date: " + report.date + "\n";
   page += text(
@@ -161,24 +163,26 @@ std::string to_markdown(const Report& report) {
       static_cast<unsigned long long>(report.records), report.rounds, report.rounds == 1 ? "" : "s",
       report.seconds, report.steal_percent);
   if (report.wrong) page += "**A measurement found a wrong result: the run does not count.**\n\n";
-  page += "## Goals\n\n| name | ours | peer | peer's name | ratio | goal | met |\n";
+  page += heading + "Goals\n\n| name | ours | peer | peer's name | ratio | goal | met |\n";
   page += "|---|---|---|---|---|---|---|\n";
   for (const Row& row : report.rows) {
     page += "| " + row.name + " | " + figure(row.ours) + " | " + figure(row.peer) + " | " +
             row.peer_name + " | " + figure(row.ratio) + " | " + row.goal_text() + " | " +
             (row.met() ? "met" : "**NOT met**") + " |\n";
   }
-  page += "\n## Lost\n\n" + markdown_lost(report);
+  page += "\n" + heading + "Lost\n\n" + markdown_lost(report);
   if (!report.maps.empty()) {
-    page += "\n## Every map, 32-byte keys in place\n\nM/s, 2 threads.\n\n";
+    page += "\n" + heading + "Every map, 32-byte keys in place\n\nM/s, 2 threads.\n\n";
     markdown_maps(page, report.maps, workload_count);
   }
   if (!report.maps_strings.empty()) {
-    page += "\n## Keys of any length\n\nM/s, 2 threads; `std::string` keys in the peers.\n\n";
+    page += "\n" + heading +
+            "Keys of any length\n\nM/s, 2 threads; `std::string` keys in the peers.\n\n";
     markdown_maps(page, report.maps_strings, 2);
   }
   if (!report.tails.empty()) {
-    page += "\n## Tails\n\nNanoseconds of one claim.\n\n| what | p50 | p99 | p99.9 | worst |\n";
+    page += "\n" + heading + "Tails\n\nNanoseconds of one claim.\n\n";
+    page += "| what | p50 | p99 | p99.9 | worst |\n";
     page += "|---|---|---|---|---|\n";
   }
   for (const TailLine& line : report.tails) {
@@ -186,7 +190,9 @@ std::string to_markdown(const Report& report) {
             text(" | %.0f | %.0f | %.0f | %.0f |\n", line.tail.p50, line.tail.p99, line.tail.p999,
                  line.tail.max);
   }
-  if (!report.notes.empty()) page += "\n## Beside the goals\n\n| what | figure |\n|---|---|\n";
+  if (!report.notes.empty()) {
+    page += "\n" + heading + "Beside the goals\n\n| what | figure |\n|---|---|\n";
+  }
   for (const Note& note : report.notes) page += "| " + note.label + " | " + note.figure + " |\n";
   return page;
 }

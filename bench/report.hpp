@@ -54,6 +54,7 @@ struct Note {
 };
 
 struct Report {
+  std::string suite = "engine";
   std::uint64_t records = 0;
   unsigned rounds = 0;
   std::string command;
@@ -81,8 +82,10 @@ void print(const Report& report);
 
 /// Writes `content`. False: it could not, and said so.
 [[nodiscard]] bool write_file(const std::string& path, const std::string& content);
-/// Puts `content` between the marks of an existing page, or writes a page of its own.
-[[nodiscard]] bool write_between_marks(const std::string& path, const std::string& content);
+/// Puts `content` between the marks of an existing page, or writes a page of its own. `marks` is
+/// what stands in them before "figures".
+[[nodiscard]] bool write_between_marks(const std::string& path, const std::string& marks,
+                                       const std::string& content);
 
 /// One line: processor, cores, memory, kernel.
 [[nodiscard]] std::string machine_line();

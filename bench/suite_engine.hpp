@@ -12,7 +12,9 @@ namespace semel::bench {
 struct SuiteOptions {
   std::uint64_t records = 10'000'000;
   unsigned rounds = 3;
-  std::string only{};  ///< a group of engine_groups(); empty: all
+  std::string only{};       ///< a group of the suite; empty: all
+  bool quick = false;       ///< what is bounded by time is short
+  std::string directory{};  ///< suite `storage`: it works below
 };
 
 /// Names that SuiteOptions::only may have.

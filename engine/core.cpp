@@ -56,7 +56,8 @@ Core::Core(const Options& options, const Clock& clock)
       arena_(region_),
       versions_(options.first_version),
       threads_(arena_, *this) {
-  fill_secret(secret_, options.hash_seed);
+  // Ranks must mean the same in every life of a cold store.
+  fill_secret(secret_, options.cold != nullptr ? options.cold->hash_seed() : options.hash_seed);
 }
 
 Core::~Core() {
@@ -89,17 +90,17 @@ Status Core::start() {
   wheel_ = std::make_unique<TtlWheel>(region_, now);
   // mo: relaxed: a statistic.
   wheel_time_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  return Done{};
+  return options_.cold == nullptr ? Status{Done{}} : attach_cold();
 }
 
 void Core::reuse_segment(void* segment) noexcept {
   static_cast<ShardTable::Segment*>(segment)->source->release_segment(segment);
 }
 
-HashBits Core::hash_of(std::uint8_t db, Bytes key) const noexcept {
+std::uint64_t Core::hash64_of(std::uint8_t db, Bytes key) const noexcept {
   const std::uint64_t hash =
       XXH3_64bits_withSecret(key.data(), key.size(), secret_, sizeof secret_);
-  return HashBits::of(hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U));
+  return hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U);
 }
 
 Timestamp Core::wake_of(const Entry& entry) noexcept {
@@ -112,11 +113,10 @@ Timestamp Core::wake_of(const Entry& entry) noexcept {
 }
 
 const Entry* Core::make_grave(ThreadContext& context, std::uint8_t db, Bytes key, Version version,
-                              Timestamp end) {
+                              Timestamp end, Region::Use use) {
   const std::int64_t ms = end.time_since_epoch().count();
   const Bytes value{reinterpret_cast<const char*>(&ms), sizeof ms};
-  return make_entry(context, {Kind::string, db, Timestamp{}, version}, key, value,
-                    Region::Use::record);
+  return make_entry(context, {Kind::string, db, Timestamp{}, version}, key, value, use);
 }
 
 const Entry* Core::make_entry(ThreadContext& context, const Entry::Header& header, Bytes key,
@@ -147,13 +147,13 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
   const bool erases = decision.action == Action::erase;
   const Version fresh_version = candidate(context, change.floor);
   const Entry* fresh = nullptr;
+  if (probe.state == Probe::State::full) [[unlikely]] {
+    if (!shard.table.grow(place.hash, probe.segment)) return refuse(context);
+    return std::nullopt;
+  }
   if (!erases) {
     if (decision.value.size() > options_.value_bytes_max + value_overhead_max) [[unlikely]] {
       return ErrorCode::value_too_long;
-    }
-    if (probe.state == Probe::State::full) [[unlikely]] {
-      if (!shard.table.grow(place.hash, probe.segment)) return refuse(context);
-      return std::nullopt;
     }
     // A live record can be replaced out of the reserve: an owner must be able to finish.
     const bool precious = change.live || sink != nullptr;
@@ -164,8 +164,8 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
         decision.value, precious ? Region::Use::structure : Region::Use::record);
     if (fresh == nullptr) [[unlikely]]
       return refuse(context);
-  } else if (slot::distance(probe.prefix) >= grave_distance) [[unlikely]] {
-    fresh = make_grave(context, place.stored_db, change.key, fresh_version, change.now + grave_ttl);
+  } else if (!make_remains(context, place, probe, change, fresh_version, fresh)) [[unlikely]] {
+    return refuse(context);
   }
   const bool won = fresh == nullptr ? shard.table.bury(probe, fresh_version)
                                     : shard.table.publish(probe, region_.handle_of(fresh));
@@ -175,10 +175,29 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
     return std::nullopt;
   }
   version = context.version_next++;
-  if (options_.journal != nullptr) tell(context, change.old, fresh, erases, version, sink);
+  if (options_.journal != nullptr) tell(context, change, fresh, erases, version);
   committed(context, place.hash, change.old, change.live, fresh,
             fresh == nullptr ? no_end : wake_of(*fresh));
+  if (change.cold != nullptr) [[unlikely]] {
+    options_.cold->superseded(rank_of(place.stored_db, change.key), change.cold->part,
+                              place.stored_db, change.cold->record.due);
+  }
   return ErrorCode::ok;
+}
+
+bool Core::make_remains(ThreadContext& context, const Place& place, const Probe& probe,
+                        const Change& change, Version version, const Entry*& remains) {
+  const Timestamp beyond = cold_end(place.stored_db, change.key);
+  if (beyond > change.now || change.old == nullptr) [[unlikely]] {
+    // An older copy must not come back.
+    remains = make_grave(context, place.stored_db, change.key, version,
+                         std::max(beyond, change.now + grave_ttl), Region::Use::structure);
+    return remains != nullptr;
+  }
+  if (slot::distance(probe.prefix) >= grave_distance) [[unlikely]] {
+    remains = make_grave(context, place.stored_db, change.key, version, change.now + grave_ttl);
+  }
+  return true;
 }
 
 void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
@@ -258,21 +277,28 @@ void Core::wait_for_append(const Entry& seen) noexcept {
   }
 }
 
-void Core::tell(ThreadContext& context, const Entry* old, const Entry* fresh, bool erases,
-                Version version, MutationSink* sink) {
+void Core::tell(ThreadContext& context, const Change& change, const Entry* fresh, bool erases,
+                Version version) {
+  const Entry* const old = change.old;
   Mutation mutation;
-  fill_mutation(mutation, erases ? *old : *fresh);
+  fill_mutation(mutation, erases && old != nullptr ? *old : *fresh);
   mutation.version = version;
   if (old != nullptr && !is_grave(*old)) {
     mutation.keep_until = std::max(mutation.due, old->due());
+  } else if (change.cold != nullptr) {
+    const Mutation& copy = change.cold->record;
+    mutation.keep_until = std::max(mutation.due, copy.due);
+    if (erases) mutation.kind = copy.kind;
   }
   if (erases) {
     mutation.type = Mutation::Type::erase;
     mutation.value = {};
     mutation.claim.reset();
     mutation.due = no_end;
+    // As long as there is a copy that it keeps away.
+    if (fresh != nullptr) mutation.keep_until = std::max(mutation.keep_until, wake_of(*fresh));
   }
-  if (sink != nullptr) return sink->add(mutation);
+  if (change.sink != nullptr) return change.sink->add(mutation);
   context.ticket = options_.journal->append({&mutation, 1});
   if (!erases) fresh->set_journalled();
 }

@@ -24,6 +24,7 @@
 
 #include "engine/arena.hpp"
 #include "engine/claim_codec.hpp"
+#include "engine/cold_look.hpp"
 #include "engine/entry.hpp"
 #include "engine/record.hpp"
 #include "engine/region.hpp"
@@ -146,7 +147,10 @@ class Core final : public SegmentSink {
   template <class KeyAt, class Run>
   void group(std::size_t count, KeyAt&& key_at, Run&& run);
 
-  [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept;
+  [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept {
+    return HashBits::of(hash64_of(db, key));
+  }
+  [[nodiscard]] std::uint64_t hash64_of(std::uint8_t db, Bytes key) const noexcept;
   [[nodiscard]] Shard& shard_of(HashBits hash) noexcept {
     return shards_[hash.shard() & shard_mask_];
   }
@@ -184,6 +188,13 @@ class Core final : public SegmentSink {
 
     [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
 
+    /// Runs what may block outside of the operation. Then admit and look again.
+    template <class Work>
+    void outside(Work&& work) {
+      core_.threads_.leave(context_);
+      work();
+      core_.threads_.enter(context_);
+    }
     /// After a refusal: what this thread has taken out of the table and not given back yet may be
     /// enough. False: there is nothing. True: admit and try again.
     [[nodiscard]] bool reclaim() {
@@ -249,6 +260,15 @@ class Core final : public SegmentSink {
   /// Ends `seen` in `word` outside of any decision (flush). Under a section only.
   void erase_exclusive(ShardTable::Word& word, SlotWord seen);
 
+  // --- beyond the table (cold.cpp, spill.cpp) ----------------------------------------------
+  [[nodiscard]] ColdStore* cold() const noexcept { return options_.cold; }
+  [[nodiscard]] std::uint64_t rank_of(std::uint8_t stored, Bytes key) const noexcept;
+  /// When nothing in the cold store can hold this key any more; Timestamp{}: nothing does. Inside
+  /// an operation.
+  [[nodiscard]] Timestamp cold_end(std::uint8_t stored, Bytes key) const noexcept;
+  /// Records, table, wheel and what is charged: what a spill could make less, free lists apart.
+  [[nodiscard]] std::uint64_t held_bytes() noexcept;
+
   // --- time -------------------------------------------------------------------------------
   /// `wait_for_turn`: if another thread is advancing, wait for it instead of returning.
   std::size_t advance(Timestamp now, std::size_t budget, bool wait_for_turn);
@@ -310,7 +330,8 @@ class Core final : public SegmentSink {
   /// grave's slot, and the tombstones stop there.
   /// Its value is the time at which the wheel removes it. Null: no memory.
   [[nodiscard]] const Entry* make_grave(ThreadContext& context, std::uint8_t db, Bytes key,
-                                        Version version, Timestamp end);
+                                        Version version, Timestamp end,
+                                        Region::Use use = Region::Use::record);
   /// A record nobody can see yet. Null: no memory.
   [[nodiscard]] const Entry* make_entry(ThreadContext& context, const Entry::Header& header,
                                         Bytes key, Bytes value, Region::Use use);
@@ -327,9 +348,10 @@ class Core final : public SegmentSink {
   void tell_expired(ThreadContext& context, const Entry& old);
   void retire(ThreadContext& context, const Entry& old, std::size_t bytes);
   static void wait_for_append(const Entry& seen) noexcept;
-  void tell(ThreadContext& context, const Entry* old, const Entry* fresh, bool erases,
-            Version version, MutationSink* sink);
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
+  /// Takes an ended record, or grave, out. False: it has changed or is frozen.
+  [[nodiscard]] bool sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word,
+                           SlotWord seen, Timestamp now);
   void help_growth(Shard& shard, HashBits hash, Handle stuck);
   void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
   [[nodiscard]] bool timer_is_alive(std::uint64_t hash_bits, Timestamp wake);
@@ -351,7 +373,23 @@ class Core final : public SegmentSink {
     bool live;
     Version floor;  ///< of the version of what comes next
     MutationSink* sink;
+    const ColdRecord* cold = nullptr;  ///< the newest copy beyond the table, if that has nothing
   };
+  void tell(ThreadContext& context, const Change& change, const Entry* fresh, bool erases,
+            Version version);
+  [[nodiscard]] Status attach_cold();
+  /// Brings the limit up to date with what the cold store holds and the next spill will need.
+  void charge_cold() noexcept;
+  [[nodiscard]] unsigned shard_bits() const noexcept;
+  /// Of a key for which the table has nothing. Reads the disk only if the filters say so.
+  [[nodiscard]] ColdAnswer ask_cold(Operation& operation, Place& place, KeyRef key, ColdLook& look,
+                                    bool in_section);
+  void take_cold(const ColdLook::Copy& copy, Change& change) const noexcept;
+  /// What an erase leaves behind, null: a tombstone is enough. False: no memory.
+  [[nodiscard]] bool make_remains(ThreadContext& context, const Place& place, const Probe& probe,
+                                  const Change& change, Version version, const Entry*& remains);
+  friend class Spill;
+  friend class Spiller;
   void wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept;
   /// Stores or erases at the place that `probe` found. None: something changed there meanwhile, so
   /// look and decide again.
@@ -367,6 +405,7 @@ class Core final : public SegmentSink {
   Shard* shards_ = nullptr;  // one block: an index away, without a pointer between
   std::size_t shard_count_ = 0;
   ShardTable::Word* directories_ = nullptr;
+  std::size_t cold_charged_ = 0;  // of start(), then of the spiller
   std::atomic<std::uint64_t> db_map_{0xfedc'ba98'7654'3210};
   alignas(64) unsigned char secret_[192];
   alignas(64) std::atomic<Version> versions_;
@@ -467,23 +506,33 @@ ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Deci
 template <class Decide>
 ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
                           Decide& decide, Version& version, MutationSink* sink) {
+  ColdLook beyond;
   for (;;) {
     const Probe probe = look(place, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
     const bool live = old != nullptr && old->lives_at(now);
     if (live) settle(*old);
-    const Change change{.key = key.key,
-                        .now = now,
-                        .old = old,
-                        .live = live,
-                        .floor = old != nullptr ? old->version() : probe.floor,
-                        .sink = sink};
+    Change change{.key = key.key,
+                  .now = now,
+                  .old = old,
+                  .live = live,
+                  .floor = old != nullptr ? old->version() : probe.floor,
+                  .sink = sink};
     RecordView view;
     if (live) view = {old->kind(), old->value(), old->due(), change.floor};
+    if (old == nullptr && options_.cold != nullptr) [[unlikely]] {
+      const ColdAnswer answer = ask_cold(operation, place, key, beyond, sink != nullptr);
+      if (answer == ColdAnswer::look_again) continue;
+      if (answer == ColdAnswer::failed) return beyond.error;
+      if (answer == ColdAnswer::present) {
+        take_cold(beyond.copy(), change);
+        view = beyond.copy().view;
+      }
+    }
     const NextVersion next{*this, operation.context(), change.floor};
-    const Decision decision = decide(live ? &view : nullptr, next);
-    if (decision.action == Action::keep || (decision.action == Action::erase && !live)) {
-      version = live ? change.floor : 0;
+    const Decision decision = decide(change.live ? &view : nullptr, next);
+    if (decision.action == Action::keep || (decision.action == Action::erase && !change.live)) {
+      version = change.live ? view.version : 0;
       return ErrorCode::ok;
     }
     const std::optional<ErrorCode> done =

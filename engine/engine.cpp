@@ -47,6 +47,11 @@ Status check_options(const Options& options) {
                           1000));
     static_cast<void>(background);
   }
+  SEMEL_TRY(above, check_range("spill_above", options.spill_above, 5, 90));
+  SEMEL_TRY(soon,
+            check_range("spill_ttl_min", static_cast<std::uint64_t>(options.spill_ttl_min.count()),
+                        0, static_cast<std::uint64_t>(limits::ttl_max.count())));
+  static_cast<void>(above), static_cast<void>(soon);
   if (options.durability != Durability::memory && options.journal == nullptr) {
     return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
   }
@@ -72,6 +77,7 @@ Engine::Impl::Impl(const Options& options, std::uint64_t incarnation)
       sessions_(incarnation) {}
 
 Engine::Impl::~Impl() {
+  spiller_.stop();
   stop_background();
   if (core_.journal() != nullptr) core_.journal()->engine_ends();
   wait_queue_.close();
@@ -187,6 +193,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   SEMEL_TRY(started, impl->core().start());
   static_cast<void>(started);
   if (options.background) impl->start_background(*options.background);
+  if (options.background && options.cold != nullptr) impl->spiller().start(*options.background);
   return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
 }
 
@@ -248,12 +255,25 @@ std::uint64_t Engine::size(std::uint8_t db) const {
   if (db >= limits::db_count) return 0;
   engine::Core& core = impl_->core();
   core.advance(impl_->clock().now(), ~std::size_t{0}, true);  // what has ended does not count
-  return core.records_in(core.stored_db(db));
+  const std::uint8_t stored = core.stored_db(db);
+  const std::uint64_t beyond =
+      core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->clock().now());
+  return core.records_in(stored) + beyond;
+}
+
+Result<SpillReport> Engine::spill() {
+  return impl_->spiller().spill();
+}
+
+bool Engine::spill_due() const {
+  return impl_->spiller().is_due();
 }
 
 Stats Engine::stats() const {
   Stats stats = impl_->core().stats();
   stats.waiters = impl_->wait_queue().waiting();
+  stats.spills = impl_->spiller().spills();
+  stats.spills_failed = impl_->spiller().failed();
   return stats;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/namespaces.hpp"
 #include "engine/section.hpp"
 #include "engine/sessions.hpp"
+#include "engine/spill.hpp"
 #include "engine/wait_queue.hpp"
 #include "semel/engine.hpp"
 
@@ -25,6 +26,7 @@ class Engine::Impl {
   [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
   [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
   [[nodiscard]] engine::WaitQueue& wait_queue() noexcept { return wait_queue_; }
+  [[nodiscard]] engine::Spiller& spiller() noexcept { return spiller_; }
   /// Counters of the calling thread.
   [[nodiscard]] engine::ThreadContext& thread_stats() { return core_.context(); }
 
@@ -80,6 +82,7 @@ class Engine::Impl {
   engine::Namespaces namespaces_;
   engine::Sessions sessions_;
   engine::WaitQueue wait_queue_;
+  engine::Spiller spiller_{core_};
   std::mutex background_mutex_;
   std::condition_variable background_wake_;
   bool background_stop_ = false;

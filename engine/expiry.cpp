@@ -114,9 +114,9 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
             if (wake_of(old) <= now) trims.push_back({old.db(), std::string{old.key()}});
             return true;
           }
-          if (ShardTable::bury(word, seen, old.version())) {
-            committed(context, hash, &old, false, nullptr, no_end);
-          } else {
+          // A timer of the record that was there before; the grave has its own.
+          if (is_grave(old) && wake_of(old) > now) return true;
+          if (!sweep(context, hash, word, seen, now)) {
             stuck = slot::handle(seen);  // it changed, or its segment is being replaced
           }
           return false;
@@ -126,6 +126,30 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
     }
   }
   for (const Trim& trim : trims) trim_record(trim.db, trim.key, now);
+}
+
+bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, SlotWord seen,
+                 Timestamp now) {
+  const Entry& old = entry(seen);
+  const Timestamp beyond = is_grave(old) ? Timestamp{} : cold_end(old.db(), old.key());
+  if (beyond <= now) [[likely]] {
+    if (!ShardTable::bury(word, seen, old.version())) return false;
+    committed(context, hash, &old, false, nullptr, no_end);
+    return true;
+  }
+  // It took the place of a copy in the cold store that may end later.
+  const Entry* const grave =
+      make_grave(context, old.db(), old.key(), old.version(), beyond, Region::Use::structure);
+  if (grave == nullptr) {
+    context.timers.push({hash.bits, old.due()});  // dead it is anyway; later there is room
+    return true;
+  }
+  if (!ShardTable::replace(word, seen, region_.handle_of(grave))) {
+    context.cache.free(region_.handle_of(grave));
+    return false;
+  }
+  committed(context, hash, &old, false, grave, wake_of(*grave));
+  return true;
 }
 
 void Core::help_growth(Shard& shard, HashBits hash, Handle stuck) {

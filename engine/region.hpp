@@ -6,6 +6,7 @@
 // record. A run of spans that covers a whole huge page goes back to the system when it is free.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -74,6 +75,11 @@ class Region {
     charged_.fetch_add(bytes, std::memory_order_relaxed);
   }
 
+  [[nodiscard]] std::size_t charged_bytes() const noexcept {
+    // mo: relaxed: a statistic.
+    const auto charged = charged_.load(std::memory_order_relaxed);
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(charged, 0));
+  }
   [[nodiscard]] std::size_t used_bytes() const noexcept;
   [[nodiscard]] std::size_t limit_bytes() const noexcept { return limit_bytes_; }
   /// Up to where used_bytes() may grow for this use.

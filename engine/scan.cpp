@@ -8,6 +8,10 @@
 //
 //   cursor  bits 0..5 shard, bits 6..21 reversed index, bits 22..31 line, bits 32..62 birth,
 //           all plus one, so that 0 can mean both start and end
+//
+// Behind the table comes the cold store, by rank: bit 63 and the rank without its lowest bit. What
+// moves from the table into the store meanwhile is met there; what moves the other way is met where
+// its copy was: the table is asked for each copy.
 #include <array>
 #include <string>
 
@@ -20,6 +24,8 @@ namespace semel {
 namespace {
 
 using engine::Core;
+
+constexpr std::uint64_t beyond_table = std::uint64_t{1} << 63;
 
 struct Cursor {
   std::uint32_t shard = 0;
@@ -103,6 +109,26 @@ class Scan {
     return ++cursor.shard < core.shards().size();
   }
 
+  /// The same in the cold store, from `rank` on; 0 afterwards: at the end.
+  Result<std::uint64_t> step_beyond(std::uint64_t rank, std::vector<Copied>& found) {
+    Core& core = impl_.core();
+    const auto view = core.cold()->view();
+    return core.cold()->scan(
+        *view, rank, options_.count, [&](std::uint64_t, const ColdRecord& copy) {
+          const Mutation& record = copy.record;
+          Core::Operation operation{core, core.context()};
+          const engine::HashBits hash = core.hash_of(record.db, record.key);
+          operation.admit(core.shard_of(hash));
+          const Core::Probe probe = core.shard_of(hash).table.find(
+              hash, Core::Match{core.region(), record.db, record.key});
+          if (probe.state == Core::Probe::State::found) return take(core.entry(probe.seen), found);
+          engine::Scratch scratch;
+          take({record.kind, record.db, record.due, record.version, record.key,
+                record.claim ? engine::encode(*record.claim, scratch) : record.value},
+               found);
+        });
+  }
+
   void visit(const Copied& copied, const std::function<void(const ScanItem&)>& visitor) const {
     ScanItem item{copied.kind, copied.db, copied.due, copied.version, copied.key, {}, nullptr};
     ClaimRecord claim;
@@ -117,17 +143,29 @@ class Scan {
   }
 
  private:
+  struct Seen {
+    Kind kind;
+    std::uint8_t stored_db;
+    Timestamp due;
+    Version version;
+    Bytes key;
+    Bytes value;
+  };
   void take(const engine::Entry& entry, std::vector<Copied>& found) const {
-    if (entry.due() <= now_) return;
+    take({entry.kind(), entry.db(), entry.due(), entry.version(), entry.key(), entry.value()},
+         found);
+  }
+  void take(const Seen& seen, std::vector<Copied>& found) const {
+    if (seen.due <= now_) return;
     // Given back, attempts remembered: absent to everybody but the next claim.
-    if (entry.kind() == Kind::claim && engine::is_vacant(entry.value())) return;
-    const std::uint8_t db = impl_.core().shown_db(entry.db());
+    if (seen.kind == Kind::claim && engine::is_vacant(seen.value)) return;
+    const std::uint8_t db = impl_.core().shown_db(seen.stored_db);
     if (options_.db && *options_.db != db) return;
-    if (options_.kind && *options_.kind != entry.kind()) return;
-    if (options_.state && entry.kind() != Kind::claim) return;
-    if (entry.key().substr(0, options_.prefix.size()) != options_.prefix) return;
-    found.push_back({entry.kind(), db, entry.due(), entry.version(), std::string{entry.key()},
-                     std::string{entry.value()}});
+    if (options_.kind && *options_.kind != seen.kind) return;
+    if (options_.state && seen.kind != Kind::claim) return;
+    if (seen.key.substr(0, options_.prefix.size()) != options_.prefix) return;
+    found.push_back(
+        {seen.kind, db, seen.due, seen.version, std::string{seen.key}, std::string{seen.value}});
   }
   [[nodiscard]] bool state_matches(Bytes key, const ClaimRecord& claim) const {
     if (!options_.state) return true;
@@ -154,8 +192,16 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   if (options.db && *options.db >= limits::db_count) {
     return Error{ErrorCode::db_out_of_range, std::to_string(*options.db)};
   }
+  ColdStore* const cold = impl_->core().cold();
+  if (cursor >= beyond_table && cold != nullptr) {
+    Scan scan{*impl_, options, impl_->clock().now()};
+    std::vector<Copied> found;
+    SEMEL_TRY(next, scan.step_beyond(cursor << 1, found));
+    for (const Copied& copied : found) scan.visit(copied, visit);
+    return next == 0 ? 0 : beyond_table | next >> 1;
+  }
   Cursor at = Cursor::unpack(cursor);
-  if (at.shard >= impl_->core().shards().size()) {
+  if (cursor >= beyond_table || at.shard >= impl_->core().shards().size()) {
     return Error{ErrorCode::bad_cursor, std::to_string(cursor)};
   }
   Scan scan{*impl_, options, impl_->clock().now()};
@@ -168,7 +214,8 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
     more = scan.step(at, found, looked);
     for (const Copied& copied : found) scan.visit(copied, visit);
   }
-  return more ? at.pack() : 0;
+  if (more) return at.pack();
+  return cold != nullptr ? beyond_table : 0;
 }
 
 std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
@@ -187,12 +234,23 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   for (bool wrapped = false;;) {
     std::vector<Copied> found;
     if (!scan.step(at, found, looked)) {
-      if (wrapped) return std::nullopt;
+      if (wrapped) break;
       wrapped = true;
       at = {};
     }
     if (!found.empty()) return found[(state >> 8) % found.size()].key;
-    if (wrapped && (at.shard > start.shard)) return std::nullopt;
+    if (wrapped && (at.shard > start.shard)) break;
+  }
+  if (core_.cold() == nullptr) return std::nullopt;
+  // What cannot be read is not found here; whoever asks for the key itself is told.
+  std::uint64_t rank = state;
+  for (bool wrapped = false;;) {
+    std::vector<Copied> found;
+    const Result<std::uint64_t> next = scan.step_beyond(rank, found);
+    if (!found.empty()) return found[(state >> 8) % found.size()].key;
+    if (!next || (*next == 0 && wrapped)) return std::nullopt;
+    wrapped = wrapped || *next == 0;
+    rank = *next;
   }
 }
 

@@ -69,6 +69,18 @@ ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
   return core_.region().used_bytes() + wanted > limit ? ErrorCode::memory_full : ErrorCode::ok;
 }
 
+ErrorCode Section::Impl::read_ahead(std::span<const KeyRef> keys) {
+  if (core_.cold() == nullptr) return ErrorCode::ok;
+  for (const KeyRef& key : keys) {
+    Version version = 0;
+    const ErrorCode error = update(
+        key.db, key.key, [](const engine::RecordView*, const auto&) { return engine::Decision{}; },
+        version);
+    if (error == ErrorCode::storage_failed || error == ErrorCode::storage_damaged) return error;
+  }
+  return ErrorCode::ok;
+}
+
 ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool& copied) {
   copied = false;
   engine::Decision copy;
@@ -139,10 +151,17 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
     Section section{std::make_unique<Section::Impl>(*impl_, mask)};
     bool all_covered = true;
     for (const KeyRef& key : keys) all_covered = all_covered && section.covers(key);
-    if (all_covered) return section;
+    if (all_covered) {
+      const ErrorCode unread = section.impl().read_ahead(keys);
+      if (unread != ErrorCode::ok) return Error{unread, {}};
+      return section;
+    }
   }
   // The databases were swapped while we waited: take everything.
-  return Section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
+  Section section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
+  const ErrorCode unread = section.impl().read_ahead(keys);
+  if (unread != ErrorCode::ok) return Error{unread, {}};
+  return section;
 }
 
 Status Section::commit() {

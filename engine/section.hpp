@@ -30,6 +30,9 @@ class Section::Impl final : public engine::MutationSink {
   /// Makes sure that records of `bytes` altogether fit and the journal takes them, so that what
   /// follows cannot fail half-way. `bytes`: keys and values. Errors: memory_full, refused.
   [[nodiscard]] ErrorCode reserve(std::size_t bytes, std::size_t records);
+  /// Reads what the cold store has of these keys, so that a disk that fails does so before anything
+  /// has changed. Errors: storage_failed, storage_damaged.
+  [[nodiscard]] ErrorCode read_ahead(std::span<const KeyRef> keys);
   /// Copies a record of any kind with its ttl. Errors: memory_full, refused, key_*.
   [[nodiscard]] ErrorCode copy_record(const KeyRef& from, const KeyRef& to, bool& copied);
 

@@ -3,11 +3,15 @@
 // A cut: inside a section over everything all version blocks are thrown away, so every change made
 // later carries a version not below the cut. From then on a writer that replaces a record of the
 // cut hands it over instead of freeing it. The walk visits the records it meets below the cut,
-// then those handed over. A record replaced after the walk has passed it comes twice, alike.
+// then those handed over. A record replaced after the walk has passed it comes twice, alike. Last
+// come the copies of the cold store, as it was at the cut, but for those that something in the
+// table had taken the place of by then.
 //
 //   [core.snapshot]  snapshot_cut is stored inside the section (start) or before a wait for all
 //                    operations (end), so no operation sees it change; release and acquire.
+#include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "engine/engine_impl.hpp"
 #include "engine/section.hpp"
@@ -69,6 +73,56 @@ void add_db_map(Core& core, Version version, const std::function<void(const Muta
   visit(mutation);
 }
 
+/// Names a key among others.
+std::string name_of(std::uint8_t stored_db, Bytes key) {
+  return std::string(1, static_cast<char>(stored_db)).append(key);
+}
+
+/// What a snapshot sees beyond the table.
+class ColdCut {
+ public:
+  ColdCut(Core& core, Version cut, Timestamp now)
+      : core_(core), cut_(cut), now_(now), view_(core.cold()->view()) {}
+
+  /// A grave of the cut that was replaced, or went, since.
+  void note_grave(const Entry& grave) { graves_.insert(name_of(grave.db(), grave.key())); }
+
+  [[nodiscard]] Status show(const std::function<void(const Mutation&)>& visit) {
+    constexpr std::size_t at_once = 1'024;
+    std::uint64_t rank = 0;
+    do {
+      SEMEL_TRY(next, core_.cold()->scan(*view_, rank, at_once,
+                                         [&](std::uint64_t, const ColdRecord& copy) {
+                                           if (is_of_cut(copy.record)) visit(copy.record);
+                                         }));
+      rank = next;
+    } while (rank != 0);
+    return Done{};
+  }
+
+ private:
+  [[nodiscard]] bool is_of_cut(const Mutation& record) {
+    if (record.version >= cut_ || record.due <= now_) return false;
+    if (graves_.contains(name_of(record.db, record.key))) return false;
+    const engine::HashBits hash = core_.hash_of(record.db, record.key);
+    Core::Shard& shard = core_.shard_of(hash);
+    Core::Operation operation{core_, core_.context()};
+    operation.admit(shard);
+    const Core::Probe probe =
+        shard.table.find(hash, Core::Match{core_.region(), record.db, record.key});
+    if (probe.state != Core::Probe::State::found) return true;
+    const Version version = core_.entry(probe.seen).version();
+    // Of the same version: it has been shown, or it is a grave (Spill::bar_changed).
+    return version < record.version || version >= cut_;
+  }
+
+  Core& core_;
+  const Version cut_;
+  const Timestamp now_;
+  const std::shared_ptr<const ColdStore::View> view_;
+  std::unordered_set<std::string> graves_;
+};
+
 }  // namespace
 
 Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
@@ -77,11 +131,13 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   if (!running) return Error{ErrorCode::snapshot_running, {}};
   Timestamp now;
   Version cut = 0;
+  std::optional<ColdCut> beyond;
   {
     auto all = section({});
     if (!all) return all.error();
     now = all->now();
     cut = core.fence_versions();
+    if (core.cold() != nullptr) beyond.emplace(core, cut, now);
     core.snapshot_cut.store(cut, std::memory_order_release);  // mo: release [core.snapshot]
   }
   const auto show = [&](Handle handle) {
@@ -106,7 +162,11 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
     const std::lock_guard lock{core.preserved_mutex};
     preserved.swap(core.preserved);
   }
-  for (const Handle handle : preserved) show(handle);
+  for (const Handle handle : preserved) {
+    show(handle);
+    const Entry& entry = core.entry(handle);
+    if (beyond && entry.due() == Timestamp{}) beyond->note_grave(entry);
+  }
   {
     const Core::Operation operation{core, core.context()};
     for (const Handle handle : preserved) {
@@ -116,7 +176,7 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   }
   // It may be a lot, and this thread may not touch the engine again until the next snapshot.
   quiesce();
-  return Done{};
+  return beyond ? beyond->show(visit) : Status{Done{}};
 }
 
 Status Engine::restore(const Mutation& mutation) {
@@ -150,7 +210,12 @@ Status Engine::Impl::restore(const Mutation& mutation) {
     return Done{};
   }
   const Timestamp now = clock_.now();
-  const ErrorCode error = core_.restore(mutation, now, now + grave_ttl);
+  Timestamp grave_end = now + grave_ttl;
+  if (core_.cold() != nullptr) {
+    const engine::Core::Operation operation{core_, core_.context()};
+    grave_end = std::max(grave_end, core_.cold_end(mutation.db, mutation.key));
+  }
+  const ErrorCode error = core_.restore(mutation, now, grave_end);
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};
@@ -179,6 +244,7 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
   if (below.load(std::memory_order_relaxed) < mutation.version) {
     below.store(mutation.version, std::memory_order_relaxed);  // mo: relaxed: as above
   }
+  if (core.cold() != nullptr) core.cold()->flush(mutation.db & 15, mutation.version);
   erase_database(mutation.db & 15, mutation.version, all);
   return Done{};
 }
@@ -208,6 +274,10 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
   for (std::uint8_t each = 0; each < limits::db_count; ++each) {
     if (db && *db != each) continue;
     const std::uint8_t stored = core.stored_db(each);
+    if (core.cold() != nullptr) {
+      erased += core.cold()->size(stored, all->now());
+      core.cold()->flush(stored, version);
+    }
     erased += impl_->erase_database(stored, version, all->impl());
     Mutation mutation;
     mutation.type = Mutation::Type::flush;
@@ -215,6 +285,8 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
     mutation.version = version;
     if (core.journal() != nullptr) all->impl().add(mutation);
   }
+  // If this fails, the journal has it, and the next spill tries again before it writes.
+  if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
   return erased;
 }
 

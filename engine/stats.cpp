@@ -15,6 +15,12 @@ std::uint64_t Core::records_in(std::uint8_t stored_db) {
   return static_cast<std::int64_t>(total) < 0 ? 0 : total;  // see Threads::sum
 }
 
+std::uint64_t Core::held_bytes() noexcept {
+  std::uint64_t bytes = threads_.sum(Count::bytes_records) + region_.charged_bytes();
+  for (const Shard& shard : shards()) bytes += shard.pool.bytes();
+  return bytes + wheel_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+}
+
 Stats Core::stats() {
   Stats stats;
   stats.records = threads_.sum(Count::records);

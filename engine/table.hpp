@@ -256,6 +256,14 @@ class Table {
                                         std::memory_order_release, std::memory_order_relaxed);
   }
 
+  /// Puts `handle`, a record of the same key, in its place. False: as bury().
+  [[nodiscard]] static bool replace(Word& word, SlotWord seen, Handle handle) noexcept {
+    if (slot::is_frozen(seen)) return false;
+    // mo: release [table.publish]: the record's bytes are complete; failure relaxed: as above.
+    return word.compare_exchange_strong(seen, (seen & ~slot::handle_mask) | handle,
+                                        std::memory_order_release, std::memory_order_relaxed);
+  }
+
   [[nodiscard]] std::uint32_t line_count() const noexcept { return line_count_; }
   [[nodiscard]] std::uint64_t segment_count() const noexcept {
     // mo: relaxed: a statistic.

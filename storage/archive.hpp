@@ -87,6 +87,9 @@ class Archive {
   /// Takes in all of `blobs`, and that the log was drained up to `drained` (0: it was not), in one
   /// step; returns when that has reached the disk. Errors: storage_failed; nothing was taken in.
   [[nodiscard]] Status add(const BlobSet& blobs, Place drained);
+  /// Visits the blobs of `first` and later spans, those before the floor left out, until `visit`
+  /// says false. Errors: storage_damaged (names the file), storage_failed.
+  [[nodiscard]] Status read_blobs(SpanNumber first, const std::function<bool(std::string)>& visit);
   /// Removes the files of what is over. Errors: storage_failed.
   [[nodiscard]] Status forget(SpanNumber running);
   /// Removes the files that hold nothing but what lies before `floor`.
@@ -103,6 +106,8 @@ class Archive {
   Archive(Disk& disk, std::string directory) : disk_(disk), directory_(std::move(directory)) {}
   [[nodiscard]] Status open_database(const Setup& setup);
   [[nodiscard]] Status read_description();
+  [[nodiscard]] Status read_blobs_of(const std::string& path, SpanNumber first,
+                                     const std::function<bool(std::string)>& visit, bool& more);
   [[nodiscard]] Result<std::string> write_file(const std::vector<BlobSet::Blob>& blobs);
   [[nodiscard]] Status ingest(const std::vector<std::string>& files);
   [[nodiscard]] Status delete_files(const BlobKey& first, const BlobKey& last);

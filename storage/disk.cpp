@@ -50,6 +50,20 @@ Result<int> Disk::create(const std::string& path, std::size_t bytes) {
   return error;
 }
 
+Status Disk::write_zeros(int descriptor, const std::string& path, std::size_t bytes) {
+  // By pages: larger writes make larger units in the page cache, and of such a unit a later sync
+  // writes all, though a few bytes have changed.
+  constexpr std::size_t page = 4096;
+  const std::string zeros(page, '\0');
+  for (std::size_t at = 0; at < bytes; at += page) {
+    if (pwrite(descriptor, zeros.data(), page, static_cast<off_t>(at)) !=
+        static_cast<ssize_t>(page)) {
+      return system_error("writing zeros to " + path);
+    }
+  }
+  return fsync(descriptor) == 0 ? Status{Done{}} : system_error("fsync " + path);
+}
+
 Status Disk::sync(int descriptor, const std::string& path) {
   if (fdatasync(descriptor) == 0) return Done{};
   return system_error("fdatasync " + path);

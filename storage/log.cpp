@@ -46,17 +46,19 @@ class RecordWriter {
 }  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& directory,
-                                               const SegmentHeader& wanted) {
+                                               const SegmentHeader& wanted, bool zeroed) {
   SegmentHeader header = wanted;
   while (getrandom(&header.salt, sizeof header.salt, 0) != sizeof header.salt) {
   }
   header.digest = header.right_digest();
   std::string path = directory + "/" + segment_name(header.number * header.bytes);
   SEMEL_TRY(descriptor, disk.create(path, header.bytes));
+  const Status written = zeroed ? disk.write_zeros(descriptor, path, header.bytes) : Status{Done{}};
   void* const memory =
-      mmap(nullptr, header.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+      written ? mmap(nullptr, header.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+              : MAP_FAILED;
   if (memory == MAP_FAILED) {
-    const Error error = system_error("mapping " + path);
+    const Error error = written ? system_error("mapping " + path) : written.error();
     close(descriptor);
     static_cast<void>(disk.remove(path));
     return error;
@@ -67,15 +69,19 @@ Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& di
 }
 
 Segment::~Segment() {
+  // Bit by bit: unmapping all at once keeps every thread out that meets a page fault meanwhile.
+  constexpr std::size_t piece = std::size_t{256} << 10;
+  for (std::size_t at = 0; at < header_.bytes; at += piece) {
+    static_cast<void>(
+        madvise(bytes_ + at, std::min(piece, header_.bytes - at), MADV_DONTNEED));  // advice only
+  }
   munmap(bytes_, header_.bytes);
   close(descriptor_);
 }
 
-void Segment::touch(Place from, Place to) noexcept {
-  constexpr Place page = 4096;
-  char* const first = at(from / page * page);
+void Segment::touch() noexcept {
   // Best effort: on an older kernel callers meet the faults themselves.
-  static_cast<void>(madvise(first, static_cast<std::size_t>(at(to) - first), MADV_POPULATE_WRITE));
+  static_cast<void>(madvise(bytes_, header_.bytes, MADV_POPULATE_WRITE));
 }
 
 bool Log::wants_segment() const noexcept {
@@ -86,13 +92,15 @@ bool Log::wants_segment() const noexcept {
   return next - first < segment_count && next <= number_of(tail()) + 3;
 }
 
-Status Log::prepare() {
+Status Log::prepare(bool zeroed) {
   const std::uint64_t number = oldest() == 0 ? setup_.first_number : number_of(room());
   SegmentHeader header;
   header.number = number;
   header.bytes = setup_.segment_bytes;
   header.storage_id = setup_.storage_id;
-  SEMEL_TRY(made, Segment::make(disk_, setup_.directory, header));
+  SEMEL_TRY(made, Segment::make(disk_, setup_.directory, header, zeroed));
+  // What is touched is written by the next sync: not where syncs are to be small.
+  if (!zeroed && oldest() != 0) made->touch();
   std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
   slot = std::move(made);
   // mo: release [log.segment]
@@ -115,6 +123,41 @@ Status Log::sync(Place to) {
   }
   synced_ = to;
   return Done{};
+}
+
+Place Log::written(Place from, Place to) {
+  const auto word_at = [](char* at) {
+    // mo: acquire [log.seal]: what is sealed was written before
+    return std::atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(at)}.load(
+        std::memory_order_acquire);
+  };
+  const std::lock_guard lock{segments_mutex_};
+  while (from < to) {
+    const std::uint64_t number = number_of(from);
+    const Place begin = begin_of(number);
+    const Place end = (number + 1) * setup_.segment_bytes;
+    Segment* const found = segment(number);
+    if (found == nullptr && number >= number_of(room())) return from;
+    if (found == nullptr || found->is_complete() || end - from < record_header_bytes) {
+      from = end;  // drained, or all of it is written, or eight bytes that stay zero
+      continue;
+    }
+    from = std::max(from, begin);
+    if (from >= to) return to;
+    const std::uint64_t head = word_at(found->at(from));
+    if (head == 0) {
+      // Eight bytes that stay zero may also begin a segment; then a head follows them, or nothing.
+      const bool gap =
+          from == begin && (to - from < record_header_bytes ||
+                            is_head(found->salt(), from + 8, word_at(found->at(from + 8))));
+      if (!gap) return from;
+      from += 8;
+      continue;
+    }
+    if (word_at(found->at(from) + 8) == 0) return from;
+    from += record_bytes(payload_of(head));
+  }
+  return to;
 }
 
 Place Log::whole() {
@@ -147,6 +190,7 @@ Status Log::release(std::uint64_t number) {
 }
 
 void Log::remove_unused() {
+  if (oldest() == 0) return;  // none was made
   // Newest first: one that stays must not leave a gap before it. The place before the first is in
   // a header.
   const std::uint64_t used =
@@ -201,7 +245,7 @@ Segment* Log::take(std::size_t payload, Place& place) {
 
 Place Log::append(std::span<const Mutation> group, const TimeLine& line, Timestamp now) {
   std::size_t bytes = 0;
-  for (const Mutation& mutation : group) bytes += encoded_bytes(mutation);
+  for (const Mutation& mutation : group) bytes += encoded_bytes(mutation, now);
   if (bytes > setup_.segment_bytes / 4) [[unlikely]] {
     std::string all(bytes, '\0');
     char* to = all.data();

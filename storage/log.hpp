@@ -35,7 +35,8 @@ class Segment {
   /// Makes the file, which must not be there, and its header. Errors: storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<Segment>> make(Disk& disk,
                                                              const std::string& directory,
-                                                             const SegmentHeader& header);
+                                                             const SegmentHeader& header,
+                                                             bool zeroed);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -60,8 +61,8 @@ class Segment {
     return completed_.load(std::memory_order_acquire);  // mo: acquire [log.completed]
   }
   [[nodiscard]] Status sync(Disk& disk) { return disk.sync(descriptor_, path_); }
-  /// Makes the pages of [from, to) ours to write, so that no caller meets the fault.
-  void touch(Place from, Place to) noexcept;
+  /// Makes its pages ready to be written, so that no caller meets the faults.
+  void touch() noexcept;
 
  private:
   Segment(const SegmentHeader& header, std::string path, int descriptor, char* bytes)
@@ -76,7 +77,7 @@ class Segment {
 
 class Log {
  public:
-  static constexpr std::size_t segment_count = 16;  ///< that share the bound of the log
+  static constexpr std::size_t segment_count = 32;  ///< that share the bound of the log
 
   struct Setup {
     std::string directory;
@@ -133,12 +134,16 @@ class Log {
   /// Returns when everything before `to` that was appended has reached the disk. Errors:
   /// storage_failed; then nobody knows what has.
   [[nodiscard]] Status sync(Place to);
+  /// The first place in [from, to) that somebody has taken and not written yet; `to`: none. `from`
+  /// is the end of a record.
+  [[nodiscard]] Place written(Place from, Place to);
   /// Everything before it is written, by a look that may come too early but never too late.
   [[nodiscard]] Place whole();
 
   // --- the one thread that prepares and takes away -----------------------------------------------
-  /// Makes the next segment, if the log may have one more. Errors: storage_failed.
-  [[nodiscard]] Status prepare();
+  /// Makes the next segment. `zeroed`: syncs of little are fast, but every byte is written twice.
+  /// Errors: storage_failed.
+  [[nodiscard]] Status prepare(bool zeroed);
   [[nodiscard]] bool wants_segment() const noexcept;
   /// Removes the segments up to `number`, which are complete.
   [[nodiscard]] Status release(std::uint64_t number);

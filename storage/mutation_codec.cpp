@@ -23,11 +23,14 @@ enum ClaimFlag : std::uint8_t {
   claim_result_expired = 1,
   claim_poison = 2,
   claim_has_id = 4,
+  claim_has_session = 8,
+  claim_has_lease = 16,
+  claim_has_result_end = 32,
+  claim_has_unique_end = 64,
 };
 constexpr std::size_t time_bytes = 6;
 /// The largest time that fits, 8,900 years after 1970, stands for none.
 constexpr std::uint64_t time_none = (std::uint64_t{1} << 48) - 1;
-constexpr std::size_t claim_fixed_bytes = 4 + 4 + 8 * 6;
 
 [[nodiscard]] std::size_t varint_bytes(std::uint64_t value) noexcept {
   return static_cast<std::size_t>(std::max(1, (64 - std::countl_zero(value) + 6) / 7));
@@ -115,51 +118,75 @@ class Reader {
   bool good_ = true;
 };
 
-[[nodiscard]] std::size_t claim_bytes(const ClaimRecord& claim) noexcept {
-  std::size_t bytes = claim_fixed_bytes + claim.owner.size() + claim.result.size();
-  if (claim.claim_id) bytes += claim.claim_id->size();
-  if (claim.result_expired) bytes += claim.result_digest.size();
-  if (claim.fingerprint.algorithm != 0) bytes += claim.fingerprint.digest.size();
-  return bytes;
-}
-
-void encode_claim(const ClaimRecord& claim, const TimeLine& line, Timestamp now, Writer& writer) {
+[[nodiscard]] unsigned flags_of(const ClaimRecord& claim) noexcept {
   unsigned flags = 0;
   if (claim.result_expired) flags |= claim_result_expired;
   if (claim.poison) flags |= claim_poison;
   if (claim.claim_id) flags |= claim_has_id;
+  if (claim.session != 0) flags |= claim_has_session;
+  if (claim.lease_until != Timestamp{}) flags |= claim_has_lease;
+  if (claim.result_until != Timestamp{}) flags |= claim_has_result_end;
+  if (claim.unique_until != Timestamp{}) flags |= claim_has_unique_end;
+  return flags;
+}
+
+[[nodiscard]] std::uint64_t lease_left(const ClaimRecord& claim, Timestamp now) noexcept {
+  return static_cast<std::uint64_t>(std::max(Millis{0}, claim.lease_until - now).count());
+}
+
+[[nodiscard]] std::size_t claim_bytes(const ClaimRecord& claim, Version version,
+                                      Timestamp now) noexcept {
+  const unsigned flags = flags_of(claim);
+  std::size_t bytes = 4 + varint_bytes(claim.attempts) + varint_bytes(version - claim.epoch);
+  if (flags & claim_has_session) bytes += 8;
+  if (flags & claim_has_lease) bytes += time_bytes + varint_bytes(lease_left(claim, now));
+  if (flags & claim_has_result_end) bytes += time_bytes;
+  if (flags & claim_has_unique_end) bytes += time_bytes;
+  if (flags & claim_has_id) bytes += claim.claim_id->size();
+  if (flags & claim_result_expired) bytes += claim.result_digest.size();
+  if (claim.fingerprint.algorithm != 0) bytes += claim.fingerprint.digest.size();
+  return bytes + claim.owner.size() + claim.result.size();
+}
+
+void encode_claim(const ClaimRecord& claim, Version version, const TimeLine& line, Timestamp now,
+                  Writer& writer) {
+  const unsigned flags = flags_of(claim);
   writer.number(static_cast<std::uint8_t>(claim.state));
   writer.number(static_cast<std::uint8_t>(flags));
   writer.number(static_cast<std::uint8_t>(claim.owner.size()));
   writer.number(claim.fingerprint.algorithm);
-  writer.number(claim.attempts);
-  writer.number(std::uint64_t{claim.epoch});
-  writer.number(std::uint64_t{claim.session});
-  writer.number(line.to_line(claim.lease_until));
-  const Millis lease = std::max(Millis{0}, claim.lease_until - now);
-  writer.number(static_cast<std::uint64_t>(lease.count()));
-  writer.number(line.to_line(claim.result_until));
-  writer.number(line.to_line(claim.unique_until));
-  if (claim.claim_id) writer.array(*claim.claim_id);
-  if (claim.result_expired) writer.array(claim.result_digest);
+  writer.varint(claim.attempts);
+  writer.varint(version - claim.epoch);  // mostly small: both come from one thread's block
+  if (flags & claim_has_session) writer.number(std::uint64_t{claim.session});
+  if (flags & claim_has_lease) {
+    writer.time(line.to_line(claim.lease_until));
+    writer.varint(lease_left(claim, now));
+  }
+  if (flags & claim_has_result_end) writer.time(line.to_line(claim.result_until));
+  if (flags & claim_has_unique_end) writer.time(line.to_line(claim.unique_until));
+  if (flags & claim_has_id) writer.array(*claim.claim_id);
+  if (flags & claim_result_expired) writer.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) writer.array(claim.fingerprint.digest);
   writer.bytes(claim.owner);
   writer.bytes(claim.result);
 }
 
-[[nodiscard]] bool decode_claim(Reader& reader, const TimeLine& line, Timestamp now,
-                                ClaimRecord& claim, Millis& moved) {
+[[nodiscard]] bool decode_claim(Reader& reader, Version version, const TimeLine& line,
+                                Timestamp now, ClaimRecord& claim, Millis& moved) {
   const auto state = reader.number<std::uint8_t>();
   const auto flags = reader.number<std::uint8_t>();
   const auto owner_bytes = reader.number<std::uint8_t>();
   claim.fingerprint.algorithm = reader.number<std::uint8_t>();
-  claim.attempts = reader.number<std::uint32_t>();
-  claim.epoch = reader.number<std::uint64_t>();
-  claim.session = reader.number<std::uint64_t>();
-  claim.lease_until = line.from_line(reader.number<std::uint64_t>());
-  const Millis lease{static_cast<std::int64_t>(reader.number<std::uint64_t>())};
-  claim.result_until = line.from_line(reader.number<std::uint64_t>());
-  claim.unique_until = line.from_line(reader.number<std::uint64_t>());
+  claim.attempts = static_cast<std::uint32_t>(reader.varint());
+  claim.epoch = version - reader.varint();
+  if (flags & claim_has_session) claim.session = reader.number<std::uint64_t>();
+  Millis lease{0};
+  if (flags & claim_has_lease) {
+    claim.lease_until = line.from_line(reader.time());
+    lease = Millis{static_cast<std::int64_t>(reader.varint())};
+  }
+  if (flags & claim_has_result_end) claim.result_until = line.from_line(reader.time());
+  if (flags & claim_has_unique_end) claim.unique_until = line.from_line(reader.time());
   if (flags & claim_has_id) reader.array(claim.claim_id.emplace());
   claim.result_expired = (flags & claim_result_expired) != 0;
   claim.poison = (flags & claim_poison) != 0;
@@ -181,18 +208,19 @@ void encode_claim(const ClaimRecord& claim, const TimeLine& line, Timestamp now,
   return reader.good();
 }
 
-[[nodiscard]] std::size_t body_bytes(const Mutation& mutation) noexcept {
+[[nodiscard]] std::size_t body_bytes(const Mutation& mutation, Timestamp now) noexcept {
   std::size_t bytes = 8 + varint_bytes(mutation.key.size()) + mutation.key.size();
   if (mutation.db != 0) bytes += 1;
   if (mutation.due != no_end) bytes += time_bytes;
   if (mutation.keep_until != mutation.due) bytes += time_bytes;
-  return bytes + (mutation.claim ? claim_bytes(*mutation.claim) : mutation.value.size());
+  return bytes + (mutation.claim ? claim_bytes(*mutation.claim, mutation.version, now)
+                                 : mutation.value.size());
 }
 
 }  // namespace
 
-std::size_t encoded_bytes(const Mutation& mutation) noexcept {
-  const std::size_t body = body_bytes(mutation);
+std::size_t encoded_bytes(const Mutation& mutation, Timestamp now) noexcept {
+  const std::size_t body = body_bytes(mutation, now);
   return 1 + varint_bytes(body) + body;
 }
 
@@ -205,7 +233,7 @@ char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char
   if (mutation.db != 0) head |= head_db;
   if (mutation.claim) head |= head_record;
   writer.number(static_cast<std::uint8_t>(head));
-  writer.varint(body_bytes(mutation));
+  writer.varint(body_bytes(mutation, now));
   writer.number(std::uint64_t{mutation.version});
   if (mutation.db != 0) writer.number(mutation.db);
   if (mutation.due != no_end) writer.time(line.to_line(mutation.due));
@@ -213,7 +241,7 @@ char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char
   writer.varint(mutation.key.size());
   writer.bytes(mutation.key);
   if (mutation.claim) {
-    encode_claim(*mutation.claim, line, now, writer);
+    encode_claim(*mutation.claim, mutation.version, line, now, writer);
   } else {
     writer.bytes(mutation.value);
   }
@@ -280,7 +308,9 @@ bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutatio
     return true;
   }
   Millis moved{0};
-  if (!decode_claim(inside, line, now, mutation.claim.emplace(), moved)) return false;
+  if (!decode_claim(inside, mutation.version, line, now, mutation.claim.emplace(), moved)) {
+    return false;
+  }
   // The record ends when its lease may have ended at the latest, as it did before.
   if (mutation.due != no_end) mutation.due += std::max(Millis{0}, moved);
   return true;

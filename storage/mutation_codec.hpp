@@ -2,9 +2,10 @@
 //
 //   u8 head | varint bytes that follow | u64 version | u8 db, if not 0 | u48 due, if it has one
 //   | u48 keep until, if another | varint key bytes | key | value, to the end, or a claim:
-//   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | u32 attempts | u64 epoch
-//   | u64 session | u64 lease bytes: end, full length | u64 result end | u64 unique end
-//   | claim id, result digest, fingerprint: 16 bytes each, if there | owner | result
+//   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | varint attempts
+//   | varint version - epoch | u64 session | u48 lease end | varint length of the lease
+//   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
+//   | owner | result             (from the session to the fingerprint: what the flags say is there)
 //
 // Times are milliseconds of the storage's own time line (time_line.hpp), never of a process.
 #pragma once
@@ -17,8 +18,8 @@
 
 namespace semel::storage {
 
-/// What encode() will write.
-[[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation) noexcept;
+/// What encode() will write at the same `now`.
+[[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation, Timestamp now) noexcept;
 
 /// Writes `mutation` to `to` and returns the end. `now`: the engine's time, for the length of a
 /// lease.

@@ -2,7 +2,6 @@
 // into the engine. The order does not matter (docs/decisions/0002-order-of-versions.md), so nobody
 // waits for anybody.
 #include <array>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <optional>
@@ -10,12 +9,19 @@
 
 #include "storage/mutation_codec.hpp"
 #include "storage/rocks_status.hpp"
+#include "storage/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
 namespace {
 
 using storage::Place;
+
+/// Held by an owner of another process, who may be alive.
+[[nodiscard]] bool is_remote_hold(const Mutation& mutation) noexcept {
+  return mutation.claim && mutation.claim->state == ClaimState::held &&
+         mutation.claim->session == 0;
+}
 
 /// What one of the threads does next: a blob, or the segment with this index.
 struct Job {
@@ -100,6 +106,9 @@ class Storage::Impl::Recovery {
     const std::lock_guard lock{mutex_};
     if (!error_) error_ = error;
   }
+  [[nodiscard]] bool remote_holds() const noexcept {
+    return remote_holds_.load(std::memory_order_relaxed);  // mo: relaxed: the threads have ended
+  }
   [[nodiscard]] Result<RecoveryReport> result() {
     const std::lock_guard lock{mutex_};
     if (error_) return *error_;
@@ -137,7 +146,10 @@ class Storage::Impl::Recovery {
         if (!storage::decode(mutations, storage_.line_, now, group[count])) {
           return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
         }
-        if (group[count++].due <= now) ++seen.ended;
+        const Mutation& mutation = group[count++];
+        if (mutation.due <= now) ++seen.ended;
+        // mo: relaxed: read when this thread has been joined.
+        if (is_remote_hold(mutation)) remote_holds_.store(true, std::memory_order_relaxed);
       }
       seen.mutations += count;
       if (Status status = engine_.restore({group.data(), count}); !status) return status;
@@ -155,8 +167,7 @@ class Storage::Impl::Recovery {
     if (!progress_) return;
     told_.bytes = report_.bytes;
     told_.mutations = report_.mutations;
-    told_.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    told_.seconds = time_.seconds();
     if (told_.seconds > 0 && told_.bytes > 0) {
       told_.rate = static_cast<double>(told_.mutations) / told_.seconds;
       const std::uint64_t left =
@@ -168,9 +179,10 @@ class Storage::Impl::Recovery {
 
   const Impl& storage_;
   Engine& engine_;
+  std::atomic<bool> remote_holds_{false};
   const Place floor_;
   const std::function<void(const RecoveryProgress&)>& progress_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const storage::Stopwatch time_;
   storage::PartCollector parts_;
   std::mutex mutex_;  // of what follows
   RecoveryReport report_;
@@ -192,30 +204,18 @@ Result<RecoveryReport> Storage::Impl::recover(
   for (std::size_t i = 0; i < old_segments_.size(); ++i) {
     if (!queue.push({{}, i})) break;
   }
-  rocksdb::ReadOptions options;
-  options.verify_checksums = true;
-  options.fill_cache = false;
-  options.readahead_size = std::size_t{4} << 20;
-  const std::unique_ptr<rocksdb::Iterator> blob{
-      archive_->database().NewIterator(options, archive_->journal())};
   // What ended before now starts in an earlier span and need not be read.
-  const storage::BlobKey first{storage::running_span(line_now(), options_.span), 0, 0};
-  for (blob->Seek(first.bytes()); blob->Valid(); blob->Next()) {
-    storage::BlobKey key;
-    if (!storage::BlobKey::read(blob->key().ToStringView(), key)) {
-      recovery.fail({ErrorCode::storage_damaged, options_.directory + "/rocksdb: a key is wrong"});
-      break;
-    }
-    if (key.place < archive_->description().floor || blob->value().empty()) continue;
-    if (!queue.push({blob->value().ToString(), 0})) break;
-  }
+  const Status read =
+      archive_->read_blobs(storage::running_span(line_now(), options_.span), [&](std::string blob) {
+        return queue.push({std::move(blob), 0});
+      });
   queue.close();
   for (std::thread& worker : workers) worker.join();
-  if (!blob->status().ok()) {
-    recovery.fail(storage::error_of(blob->status(), options_.directory + "/rocksdb"));
-  }
+  if (!read) recovery.fail(read.error());
   lock.unlock();
-  if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());
+  if (recovery.remote_holds()) {
+    if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());
+  }
   Result<RecoveryReport> result = recovery.result();
   if (!result) return result;
   {
@@ -243,8 +243,7 @@ Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
 /// it.
 Status Storage::Impl::keep_remote_leases(Engine& engine) {
   return engine.snapshot([this](const Mutation& mutation) {
-    if (!mutation.claim || mutation.claim->state != ClaimState::held) return;
-    if (mutation.claim->session == 0) static_cast<void>(append({&mutation, 1}));
+    if (is_remote_hold(mutation)) static_cast<void>(append({&mutation, 1}));
   });
 }
 

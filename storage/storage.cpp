@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "storage/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
@@ -76,45 +77,57 @@ Ticket Storage::Impl::append(std::span<const Mutation> group) {
 Status Storage::Impl::wait(Ticket ticket, Durability level) {
   if (level == Durability::memory) return Done{};
   if (level == Durability::quorum) return Error{ErrorCode::refused, "this storage has no replicas"};
-  const auto start = std::chrono::steady_clock::now();
-  const auto left = [&] {
-    return options_.confirm_within -
-           std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - start);
-  };
-  // Callers that write faster than the disk wait here, where they hold nothing, and not to be
-  // refused later. If draining is in trouble that would not help.
-  while (log_->is_crowded() && left() > Millis{0}) {
+  if (log_->is_crowded()) wait_for_room();
+  // mo: acquire [storage.failed]
+  if (failed_.load(std::memory_order_acquire) || ticket == 0) return unknown();
+  return level == Durability::logged ? Done{} : wait_for_sync(ticket);
+}
+
+Error Storage::Impl::unknown() const {
+  const std::lock_guard lock{mutex_};
+  return {ErrorCode::outcome_unknown, failure_};
+}
+
+/// Callers that write faster than the disk wait here, where they hold nothing, and not to be
+/// refused later. If draining is in trouble that would not help.
+void Storage::Impl::wait_for_room() {
+  const storage::Stopwatch time;
+  while (log_->is_crowded() && time.passed() < options_.confirm_within) {
     const std::uint32_t seen = rounds_.seen();
     {
       const std::lock_guard lock{mutex_};
-      if (!trouble_.empty() || !failure_.empty()) break;
+      if (!trouble_.empty() || !failure_.empty()) return;
     }
-    rounds_.wait(seen, std::min(left(), Millis{20}));
+    rounds_.wait(seen, Millis{20});
   }
-  // mo: acquire [storage.failed]
-  if (failed_.load(std::memory_order_acquire) || ticket == 0) {
-    const std::lock_guard lock{mutex_};
-    return Error{ErrorCode::outcome_unknown, failure_};
-  }
-  if (level == Durability::logged) return Done{};
-  for (bool asked = false;; asked = true) {
+}
+
+Status Storage::Impl::wait_for_sync(Ticket ticket) {
+  // mo: acquire [storage.synced], here and below
+  if (synced_.load(std::memory_order_acquire) >= ticket) return Done{};
+  const storage::Stopwatch time;
+  waiters_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure for gather()
+  want(ticket);
+  Status status = Done{};
+  for (;;) {
     const std::uint32_t seen = rounds_.seen();
-    // mo: acquire [storage.synced]
-    if (synced_.load(std::memory_order_acquire) >= ticket) return Done{};
+    if (synced_.load(std::memory_order_acquire) >= ticket) break;  // mo: as above
     // mo: acquire [storage.failed]
     if (failed_.load(std::memory_order_acquire)) {
-      const std::lock_guard lock{mutex_};
-      return Error{ErrorCode::outcome_unknown, failure_};
+      status = unknown();
+      break;
     }
-    const Millis rest = left();
-    if (rest <= Millis{0}) {
-      return Error{ErrorCode::outcome_unknown, "the disk took longer than confirm_within = " +
-                                                   std::to_string(options_.confirm_within.count()) +
-                                                   " ms"};
+    const Millis left = options_.confirm_within - time.passed();
+    if (left <= Millis{0}) {
+      status = Error{ErrorCode::outcome_unknown,
+                     "the disk took longer than confirm_within = " +
+                         std::to_string(options_.confirm_within.count()) + " ms"};
+      break;
     }
-    if (!asked) want(ticket);
-    rounds_.wait(seen, rest);
+    rounds_.wait(seen, left);
   }
+  waiters_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
+  return status;
 }
 
 void Storage::Impl::want(Ticket ticket) {

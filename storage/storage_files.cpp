@@ -22,7 +22,7 @@ class Rewriting {
       : line_(line), now_(now), span_(span), place_(place) {}
 
   void add(const Mutation& mutation) {
-    buffer_.resize(storage::encoded_bytes(mutation));
+    buffer_.resize(storage::encoded_bytes(mutation, now_));
     storage::encode(mutation, line_, now_, buffer_.data());
     const storage::SpanNumber span =
         storage::span_of(line_.to_line(mutation.keep_until), line_.to_line(now_), span_);

@@ -91,7 +91,11 @@ class Storage::Impl {
   // The syncing thread (storage_sync.cpp)
   void run_syncer();
   [[nodiscard]] bool sync_round(bool of_interval);
+  void gather();
   void want(Ticket ticket);
+  void wait_for_room();
+  [[nodiscard]] Status wait_for_sync(Ticket ticket);
+  [[nodiscard]] Error unknown() const;
   void answer(storage::Place synced);
   void write_mark() noexcept;
   void fail(const Error& error);
@@ -146,12 +150,17 @@ class Storage::Impl {
   storage::Signal rounds_;                        // for those who wait
   std::atomic<storage::Place> wanted_{0};         // [storage.wanted]
   std::atomic<storage::Place> synced_{0};         // [storage.synced] [storage.wanted]
+  std::atomic<std::uint32_t> waiters_{0};         // threads in wait_for_sync()
+  std::uint32_t gathered_ = 0;                    // of the syncing thread: in the last round
+  double round_seconds_ = 0;                      // the same: how long the disk took for it
+  std::atomic<std::uint64_t> wanted_rounds_{0};   // that somebody waited for
   std::atomic<storage::Place> drained_{0};        // release by the drainer, for the mark
   std::atomic<std::uint64_t> rocks_sequence_{0};  // the same
   std::atomic<bool> failed_{false};               // [storage.failed]
   std::atomic<bool> stop_{false};                 // with sync_wanted_ and crossed_
   std::atomic<bool> drain_all_{false};            // with crossed_
   std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
+  bool mark_unsynced_ = false;                    // of the syncing thread
   storage::MarkContent mark_content_;             // of the syncing thread
 
   struct Waiting {
@@ -168,6 +177,8 @@ class Storage::Impl {
   std::uint64_t rewrites_ = 0;
 
   mutable std::mutex archive_mutex_;
+  std::uint64_t prepared_rounds_ = 0;     // of wanted_rounds_, at the last segment made
+  storage::Place prepared_tail_ = 0;      // of the log, at the last segment made
   std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread
   storage::SpanNumber running_span_ = 0;  // of the draining thread
   std::mutex engine_mutex_;

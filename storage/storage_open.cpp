@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <limits>
 
 #include "storage/storage_impl.hpp"
@@ -67,8 +68,8 @@ Status Storage::Impl::open(std::vector<rocksdb::ColumnFamilyDescriptor> families
   archive_ = std::move(archive);
   SEMEL_TRY(drained, archive_->drained());
   SEMEL_TRY(agreed, check_mark(found, drained));
-  SEMEL_TRY(segments, find_segments(drained));
   same_boot_ = !boot_id_.empty() && boot_id_ == last_mark_.boot();
+  SEMEL_TRY(segments, find_segments(drained));
   storage::Anchor anchor = archive_->description().anchor;
   if (found == Mark::Found::content && last_mark_.line_ms >= anchor.line_ms) {
     anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.boot()};
@@ -106,16 +107,17 @@ Status Storage::Impl::check_mark(Mark::Found found, Place drained) const {
     if (drained == 0 && names.empty()) return Done{};
     return damaged("/mark, offset 0: is missing or empty");
   }
-  if (is.format == 0) return damaged("/rocksdb: has no description");
+  if (is.format == 0)
+    return damaged("/rocksdb: CURRENT, its MANIFEST or log do not hold the description");
   if (is.storage_id != last_mark_.storage_id) return damaged("/mark: is of another storage");
   if (drained < last_mark_.drained) {
-    return damaged("/rocksdb: knows the log up to " + std::to_string(drained) +
+    return damaged("/rocksdb: MANIFEST knows the log up to " + std::to_string(drained) +
                    ", but it was drained up to " + std::to_string(last_mark_.drained));
   }
   const std::uint64_t sequence = archive_->database().GetLatestSequenceNumber();
   if (sequence < last_mark_.rocks_sequence) {
-    return damaged("/rocksdb: ends at number " + std::to_string(sequence) + ", but had reached " +
-                   std::to_string(last_mark_.rocks_sequence));
+    return damaged("/rocksdb: MANIFEST or log end at number " + std::to_string(sequence) +
+                   ", but had reached " + std::to_string(last_mark_.rocks_sequence));
   }
   return Done{};
 }
@@ -128,12 +130,24 @@ Status Storage::Impl::find_segments(Place drained) {
                  directory + "/" + storage::segment_name(place) + ", offset 0: is missing"};
   };
   Place at = std::max(drained, archive_->description().floor);
-  const Place needed = last_mark_.tail;
+  // After a boot what was not synced may be missing as a whole. A place just behind a header asks
+  // for nothing of its segment.
+  const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
+  Place needed = std::min(last_mark_.tail, rules().sound_to);
+  if (needed % unit <= storage::segment_header_bytes) needed -= needed % unit;
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
     const Place begin = std::strtoull(name.c_str(), nullptr, 16);
     if (name != storage::segment_name(begin)) {
       return Error{ErrorCode::storage_failed, path + ": is no segment of a log"};
+    }
+    // Its name was to be removed, and its bytes need never have reached the disk; or it was being
+    // made when the process ended.
+    std::error_code code;
+    if (begin < drained || (begin >= needed && std::filesystem::file_size(path, code) < unit)) {
+      SEMEL_TRY(removed, disk_.remove(path));
+      static_cast<void>(removed);
+      continue;
     }
     SEMEL_TRY(file, storage::SegmentFile::open(path));
     const Place bytes = file.header().bytes;
@@ -141,7 +155,7 @@ Status Storage::Impl::find_segments(Place drained) {
     const std::uint64_t number = bytes != 0 && begin % bytes == 0 ? begin / bytes : 0;
     if (auto damage = file.check_header(number, archive_->description().storage_id)) {
       // A segment that was made when the power went, before its header was synced.
-      if (begin >= needed && rules().sound_to <= begin) {
+      if (begin >= needed && !same_boot_) {
         SEMEL_TRY(removed, disk_.remove(path));
         static_cast<void>(removed);
         continue;
@@ -149,16 +163,10 @@ Status Storage::Impl::find_segments(Place drained) {
       return damage->error();
     }
     const Place end = begin + bytes;
-    if (end <= drained) {  // its name was to be removed
-      SEMEL_TRY(removed, disk_.remove(path));
-      static_cast<void>(removed);
-      continue;
-    }
     if (begin > round_up(at, bytes) && at < needed) return missing(round_up(at, bytes));
     old_segments_.push_back({path, begin, end});
     at = end;
   }
-  const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
   if (round_up(at, unit) < needed) return missing(round_up(at, unit));
   return Done{};
 }
@@ -195,7 +203,7 @@ Status Storage::Impl::start(Place drained) {
   log_ = std::make_unique<storage::Log>(
       disk_, storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number},
       crossed_);
-  log_begin_ = log_->tail();
+  log_begin_ = prepared_tail_ = log_->tail();
   synced_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
   wanted_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
   drained_.store(drained, std::memory_order_relaxed);    // mo: as above
@@ -211,8 +219,12 @@ Status Storage::Impl::start_threads() {
   write_mark();
   SEMEL_TRY(synced, mark_->sync());
   // After the mark: a log without one is damage.
-  SEMEL_TRY(prepared, prepare_segments());
-  static_cast<void>(synced), static_cast<void>(prepared);
+  // So many that new work is accepted at once; the draining thread makes the others.
+  while (!log_->accepts()) {
+    SEMEL_TRY(prepared, log_->prepare(false));
+    static_cast<void>(prepared);
+  }
+  static_cast<void>(synced);
   syncer_ = std::thread{[this] { run_syncer(); }};
   drainer_ = std::thread{[this] { run_drainer(); }};
   return Done{};

@@ -1,46 +1,71 @@
 // The thread that syncs: one fdatasync for all who wait, and one a while for those who do not.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <iterator>
+#include <thread>
+#include <utility>
 
+#include "storage/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
 
 void Storage::Impl::run_syncer() {
-  using SteadyClock = std::chrono::steady_clock;
-  auto next = SteadyClock::now() + options_.sync_every;
+  storage::Stopwatch since_interval;
   for (;;) {
     const std::uint32_t seen = sync_wanted_.seen();
     const bool last = stop_.load(std::memory_order_acquire);  // mo: acquire, with the signal
     // mo: seq_cst [storage.wanted]
     const bool wanted =
         wanted_.load(std::memory_order_seq_cst) > synced_.load(std::memory_order_seq_cst);
-    const auto now = SteadyClock::now();
-    if (wanted || last || now >= next) {
-      const bool of_interval = last || now >= next;
-      if (of_interval) next = now + options_.sync_every;
+    const Millis left = options_.sync_every - since_interval.passed();
+    const bool of_interval = last || left <= Millis{0};
+    if (wanted || of_interval) {
+      if (of_interval) since_interval.restart();
+      if (wanted) gather();
       if (!sync_round(of_interval) || last) return;
-      continue;
+    } else {
+      sync_wanted_.wait(seen, left);
     }
-    const auto left = std::chrono::duration_cast<Millis>(next - now) + Millis{1};
-    sync_wanted_.wait(seen, left);
   }
+}
+
+/// Whoever was answered by the last round is about to ask again: waiting for them, for no longer
+/// than the disk took, makes one round of what would be two.
+void Storage::Impl::gather() {
+  wanted_rounds_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
+  const storage::Stopwatch time;
+  // mo: relaxed: a figure; whom it does not count asks for the next round.
+  while (waiters_.load(std::memory_order_relaxed) < gathered_ && time.seconds() < round_seconds_) {
+    std::this_thread::yield();
+  }
+  gathered_ = waiters_.load(std::memory_order_relaxed);  // mo: relaxed: as above
 }
 
 /// False: the disk has failed.
 bool Storage::Impl::sync_round(bool of_interval) {
-  const storage::Place target = log_->tail();
+  // A place that is taken and not written yet ends what this round may promise: whoever writes it
+  // later must not find it counted as synced.
   // mo: relaxed: only this thread sets it.
-  if (target != synced_.load(std::memory_order_relaxed)) {
+  const storage::Place before = synced_.load(std::memory_order_relaxed);
+  const storage::Place tail = log_->tail();
+  storage::Place target = log_->written(before, tail);
+  // mo: acquire, with the signal: at the end nobody writes any more
+  while (target == before && tail != before && !stop_.load(std::memory_order_acquire)) {
+    std::this_thread::yield();  // whoever took the first place shall go on
+    target = log_->written(before, tail);
+  }
+  if (target != before) {
+    const storage::Stopwatch time;
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
       return false;
     }
+    round_seconds_ = time.seconds();
     answer(target);
   }
   write_mark();
-  if (!of_interval) return true;
+  if (!of_interval || !std::exchange(mark_unsynced_, false)) return true;
   if (Status status = mark_->sync(); !status) {
     fail(status.error());
     return false;
@@ -68,7 +93,7 @@ void Storage::Impl::answer(storage::Place synced) {
 void Storage::Impl::write_mark() noexcept {
   // As long as segments of an earlier process are there, its mark says what they must hold.
   if (old_left_.load(std::memory_order_acquire)) return;  // mo: acquire: see drain_old()
-  storage::MarkContent& content = mark_content_;
+  storage::MarkContent content = mark_content_;
   content.storage_id = storage_id_;
   content.format = storage::format_version;
   content.segment_bytes = log_->segment_bytes();
@@ -76,8 +101,7 @@ void Storage::Impl::write_mark() noexcept {
   // Before the tail: what is whole is at most that.
   content.whole = log_->whole();
   content.tail = log_->used();
-  content.synced =
-      synced_.load(std::memory_order_relaxed);  // mo: relaxed: only this thread sets it
+  content.synced = synced_.load(std::memory_order_relaxed);  // mo: relaxed: of this thread
   // mo: acquire: what was drained is in the files
   content.drained = drained_.load(std::memory_order_acquire);
   content.rocks_sequence =
@@ -87,7 +111,18 @@ void Storage::Impl::write_mark() noexcept {
   content.engine_ms = now.time_since_epoch().count();
   std::memset(content.boot_id, 0, sizeof content.boot_id);
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
-  mark_->write(content);
+  // Nothing but the time has changed: a storage that is not used lets the disk sleep.
+  constexpr std::int64_t time_at_least_every_ms = 60'000;
+  const bool is_news = content.begin != mark_content_.begin || content.tail != mark_content_.tail ||
+                       content.whole != mark_content_.whole ||
+                       content.synced != mark_content_.synced ||
+                       content.drained != mark_content_.drained ||
+                       content.rocks_sequence != mark_content_.rocks_sequence ||
+                       content.line_ms - mark_content_.line_ms >= time_at_least_every_ms;
+  if (!is_news) return;
+  mark_content_ = content;
+  mark_->write(mark_content_);
+  mark_unsynced_ = true;
 }
 
 void Storage::Impl::fail(const Error& error) {

@@ -17,6 +17,7 @@
 
 #include "semel/claim.hpp"
 #include "semel/clock.hpp"
+#include "semel/cold.hpp"
 #include "semel/journal.hpp"
 #include "semel/limits.hpp"
 #include "semel/op.hpp"
@@ -37,6 +38,11 @@ struct Options {
   /// What an answer rests on. Above memory, every call returns when what it changed or saw has
   /// reached this level, or with outcome_unknown; a journal is needed.
   Durability durability = Durability::memory;
+  /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
+  /// outlive the engine. hash_seed is then the store's.
+  ColdStore* cold = nullptr;
+  unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
+  Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
@@ -46,7 +52,8 @@ struct Options {
   Version first_version = 1;           ///< recovery: larger than any version ever handed out
 };
 
-/// A record of the engine that ended by its ttl, told once.
+/// A record of the engine that ended by its ttl, told once. Not told: those that ended in the cold
+/// store.
 struct ExpiredEvent {
   Kind kind;
   std::uint8_t db;
@@ -103,6 +110,14 @@ struct Stats {
   std::uint64_t bytes_wheel = 0;
   std::uint64_t bytes_used = 0;  ///< taken from the memory limit, free lists included
   std::uint64_t bytes_limit = 0;
+  std::uint64_t spills = 0;
+  std::uint64_t spills_failed = 0;
+};
+
+struct SpillReport {
+  std::uint64_t records = 0;  ///< written to the cold store
+  std::uint64_t parts = 0;
+  std::uint64_t changed = 0;  ///< of them, those that had changed before they could leave the table
 };
 
 /// Awaitable, see Engine::confirmed(). Resumes where the journal answers, or does not suspend.
@@ -156,7 +171,7 @@ class Engine {
 
   /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends.
   /// Progress: blocks for other sections and for operations under way.
-  /// Errors: too_many_keys.
+  /// Errors: too_many_keys; storage_failed, storage_damaged (a key's cold copy cannot be read).
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
 
   // --- iteration --------------------------------------------------------------------------
@@ -188,6 +203,18 @@ class Engine {
   std::uint64_t subscribe_expired(ExpiredSink sink);
   void unsubscribe_expired(std::uint64_t handle);
 
+  // --- a window larger than memory ----------------------------------------------------------
+  /// Writes all that may leave as one generation of the cold store, takes it out of the table and
+  /// lets go of generations that have ended. Strings and finished claims leave, unless they end
+  /// within Options::spill_ttl_min. With Options::background a thread does this above
+  /// Options::spill_above. On an error what was not written stays in the table.
+  /// Progress: blocks for the disk, for sections and for another spill; operations go on meanwhile.
+  /// Not to be called inside a section.
+  /// Errors: bad_option (there is no cold store), storage_failed, memory_full.
+  [[nodiscard]] Result<SpillReport> spill();
+  /// Whether more than Options::spill_above is held.
+  [[nodiscard]] bool spill_due() const;
+
   // --- owners -----------------------------------------------------------------------------
   /// A lifetime that claims can be bound to. Closing it makes their takeover immediate.
   [[nodiscard]] SessionId open_session();
@@ -199,7 +226,9 @@ class Engine {
   std::uint64_t flush(std::optional<std::uint8_t> db);
   /// Exchanges two databases. Errors: db_out_of_range, refused.
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
-  /// Live records of `db`.
+  /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's
+  /// ends too late; while a spill runs, those in the part it moves may count twice; and what was
+  /// replaced or erased in an earlier life, or put back by restore(), counts there until its end.
   [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
 
   // --- durability -------------------------------------------------------------------------

@@ -41,7 +41,14 @@ struct Mutation {
 /// Names a place in a journal. Tickets of one journal grow.
 using Ticket = std::uint64_t;
 
-enum class Durability : std::uint8_t { memory, logged, synced, quorum };
+/// What an answer survives (docs/guarantees.md).
+enum class Durability : std::uint8_t {
+  memory,  ///< nothing is promised
+  logged,  ///< the end of the process; a power cut may take what is younger than the journal's
+           ///< sync interval (StorageOptions::sync_every, 1 s)
+  synced,  ///< a power cut
+  quorum,  ///< the loss of a minority of nodes
+};
 
 /// Implementations are safe to call from any thread.
 class Journal {
@@ -77,6 +84,17 @@ class Journal {
 
   /// The engine ends now; it is not to be used any more.
   virtual void engine_ends() noexcept {}
+
+  /// True: when a spill moves records into a cold store, what stays in memory is to be appended
+  /// again, so that all older mutations can be forgotten.
+  [[nodiscard]] virtual bool wants_spills() const noexcept { return false; }
+  /// Of mutations up to `cut` only db_map is still needed, as soon as all up to `kept` are synced:
+  /// the records are synced in the cold store or were appended again. Forgetting must go from old
+  /// to new, or an erase would go before the put it ended.
+  virtual void spilled(Ticket cut, Ticket kept) {
+    static_cast<void>(cut);
+    static_cast<void>(kept);
+  }
 };
 
 }  // namespace semel

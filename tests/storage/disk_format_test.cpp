@@ -77,7 +77,7 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
   CHECK(mutation.value == "CONSUMED");
 
   // And written anew they are the same bytes.
-  std::string again(encoded_bytes(mutation), '\0');
+  std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
   encode(mutation, TimeLine{0}, Timestamp{}, again.data());
   CHECK(again == seen[0]);
 }

@@ -34,7 +34,7 @@ struct LogWorld {
     char name[] = "/tmp/semel_log_XXXXXX";
     REQUIRE(mkdtemp(name) != nullptr);
     directory = name;
-    REQUIRE(log.emplace(disk, Log::Setup{directory, segment_bytes, 7, 1}, crossed).prepare());
+    REQUIRE(log.emplace(disk, Log::Setup{directory, segment_bytes, 7, 1}, crossed).prepare(false));
   }
   ~LogWorld() { std::filesystem::remove_all(directory); }
 
@@ -47,7 +47,7 @@ struct LogWorld {
     return log->append({&mutation, 1}, line, Timestamp{});
   }
   void prepare() {
-    while (log->wants_segment()) REQUIRE(log->prepare());
+    while (log->wants_segment()) REQUIRE(log->prepare(version % 2 != 0));
   }
 
   std::string directory;

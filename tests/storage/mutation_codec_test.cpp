@@ -48,7 +48,7 @@ Mutation claim_put() {
 
 Mutation through_disk(const Mutation& mutation, const TimeLine& later, Timestamp then,
                       std::string& bytes) {
-  bytes.assign(storage::encoded_bytes(mutation), '\0');
+  bytes.assign(storage::encoded_bytes(mutation, now), '\0');
   REQUIRE(encode(mutation, line, now, bytes.data()) == bytes.data() + bytes.size());
   Bytes rest{bytes};
   Mutation back;
