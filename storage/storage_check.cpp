@@ -156,8 +156,8 @@ void Checker::check_segments() {
     const Place bytes = file->header().bytes;
     const std::uint64_t number = bytes != 0 && *begin % bytes == 0 ? *begin / bytes : 0;
     if (const auto damage = file->check_header(number, view_.storage_id())) {
-      // A segment that was made when the power went has no header yet.
-      if (*begin < needed || view_.same_boot) {
+      // A segment that was made when the power went, or the process ended, has no header yet.
+      if (*begin < needed || (view_.same_boot && !file->holds_nothing())) {
         find({name, damage->offset, damage->what, {}, file->bytes().size()});
       }
       at = std::max(at, *begin + file->bytes().size());
