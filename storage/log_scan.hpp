@@ -54,6 +54,10 @@ class SegmentFile {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
   [[nodiscard]] const SegmentHeader& header() const noexcept { return header_; }
+  /// Only zeros behind the header: no record was ever begun.
+  [[nodiscard]] bool holds_nothing() const noexcept {
+    return bytes_.find_first_not_of('\0', sizeof header_) == std::string_view::npos;
+  }
   /// None: the header is right.
   [[nodiscard]] std::optional<LogDamage> check_header(std::uint64_t number,
                                                       std::uint64_t storage_id) const;

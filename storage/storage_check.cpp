@@ -127,9 +127,12 @@ Status Checker::check_rocks_log() {
 void Checker::check_segments() {
   const ScanRules rules = view_.rules();
   // What the database says, or what the mark remembers of it.
-  Place at = view_.database == nullptr ? view_.mark.drained
-                                       : std::max(view_.drained, view_.description.floor);
-  const Place needed = view_.mark.tail;
+  const Place drained = view_.database == nullptr ? view_.mark.drained : view_.drained;
+  Place at = std::max(drained, view_.description.floor);
+  const Place unit = std::max<Place>(1, view_.mark.segment_bytes);
+  // The same rules as when it is opened (Storage::Impl::find_segments).
+  Place needed = std::min(view_.mark.tail, rules.sound_to);
+  if (needed % unit <= segment_header_bytes) needed -= needed % unit;
   const auto missing = [&](Place from, Place to) {
     find({path("/log/") + segment_name(from), 0, "is missing", {}, to - from});
   };
@@ -139,10 +142,12 @@ void Checker::check_segments() {
       find({name, {}, "is no segment of a log", 0, 0});
       continue;
     }
-    const Place unit = std::max<Place>(view_.mark.segment_bytes, 1);
+    std::error_code code;
+    const std::uint64_t size = std::filesystem::file_size(name, code);
+    if (*begin < drained || (*begin >= needed && size < unit)) continue;
     const auto file = SegmentFile::open(name);
     if (!file) {
-      if (*begin < needed || rules.sound_to > *begin) {
+      if (*begin < needed || view_.same_boot) {
         find({name, 0, file.error().detail, {}, unit});
       }
       at = std::max(at, *begin + unit);
@@ -151,19 +156,19 @@ void Checker::check_segments() {
     const Place bytes = file->header().bytes;
     const std::uint64_t number = bytes != 0 && *begin % bytes == 0 ? *begin / bytes : 0;
     if (const auto damage = file->check_header(number, view_.storage_id())) {
-      // A segment that was made when the power went has no header yet.
-      if (*begin < needed || rules.sound_to > *begin) {
+      // A segment that was made when the power went, or the process ended, has no header yet.
+      if (*begin < needed || (view_.same_boot && !file->holds_nothing())) {
         find({name, damage->offset, damage->what, {}, file->bytes().size()});
       }
       at = std::max(at, *begin + file->bytes().size());
       continue;
     }
+    // How far the log was drained, which the mark may be behind of, only the database knows.
+    if (view_.database == nullptr && readable_.empty()) at = std::max(at, *begin);
     readable_.push_back(name);
-    if (*begin + bytes <= view_.drained) continue;
     if (*begin > round_up(at, bytes) && at < needed) missing(round_up(at, bytes), *begin);
     at = std::max(at, *begin + bytes);
   }
-  const Place unit = std::max<Place>(1, view_.mark.segment_bytes);
   if (round_up(at, unit) < needed) missing(round_up(at, unit), needed);
 }
 

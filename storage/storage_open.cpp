@@ -166,7 +166,7 @@ Status Storage::Impl::find_segments(Place drained) {
     const std::uint64_t number = bytes != 0 && begin % bytes == 0 ? begin / bytes : 0;
     if (auto damage = file.check_header(number, archive_->description().storage_id)) {
       // A segment that was made when the power went, before its header was synced.
-      if (begin >= needed && !same_boot_) {
+      if (begin >= needed && (!same_boot_ || file.holds_nothing())) {
         SEMEL_TRY(removed, disk_.remove(path));
         static_cast<void>(removed);
         continue;

@@ -336,6 +336,11 @@ Status StorageView::list_tables() {
     TableFile table{path + file.name, file.column_family_name, file.size, file.num_entries, {}, {}};
     static_cast<void>(BlobKey::read(file.smallestkey, table.first));  // of other families: none
     static_cast<void>(BlobKey::read(file.largestkey, table.last));    // the same
+    // What the file is known to hold, also where RocksDB 7.8 takes a damaged block of another one
+    // for the end of everything.
+    if (table.family == journal_family && table.last.span == 0) {
+      drained = std::max(drained, table.last.place);
+    }
     tables.push_back(std::move(table));
   }
   std::error_code code;

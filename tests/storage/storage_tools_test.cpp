@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "storage/log_format.hpp"
 #include "tests/storage/tool_fixture.hpp"
 
 namespace semel::tests {
@@ -176,7 +177,7 @@ TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][
     if (file.family == "journal" && file.bytes > bytes) table = file.file, bytes = file.bytes;
   }
   REQUIRE(bytes > 150'000);
-  flip(table, 70'000);  // the second blob
+  flip(table, GENERATE(100, 70'000));  // in the first and in the second blob
   const StorageCheck check = verified(path);
   REQUIRE(check.findings.size() == 1);
   CHECK(check.findings[0].file == table);
@@ -270,6 +271,24 @@ TEST_CASE("repair: an unfinished repair is begun again or finished", "[storage][
   ToolLife life{path, clock};
   CHECK(life.count("file", 100) == 100);
   CHECK(life.count("log", 100) == 99);
+}
+
+TEST_CASE("verify: a segment that was being made when the process was killed is no damage",
+          "[storage][tools]") {
+  const ToolDirectory directory;
+  const std::string path = directory.of("s");
+  const ManualClock clock;
+  make(path, clock);
+  const auto info = inspect_storage(path);
+  REQUIRE(info);
+  // Made and zeroed, its header not written.
+  const std::string next = path + "/log/" + storage::segment_name(info->segments.back().end);
+  std::ofstream{next, std::ios::binary} << std::string(65'536, '\0');
+  const bool has_record = GENERATE(false, true);
+  if (has_record) flip(next, 4096);
+  CHECK(verified(path).findings.size() == (has_record ? 1 : 0));
+  const auto opened = Storage::open({.directory = path, .log_bytes = std::size_t{1} << 20}, clock);
+  CHECK(opened.has_value() != has_record);
 }
 
 TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
