@@ -214,7 +214,7 @@ Result<RecoveryReport> Storage::Impl::recover(
   // What ended before now starts in an earlier span and need not be read.
   const Status read =
       archive_->read_blobs({storage::journal_family, storage::joined_family},
-                           storage::running_span(line_now(), options_.span), [&](std::string blob) {
+                           storage::running_span(line_now()), [&](std::string blob) {
                              return queue.push({std::move(blob), 0});
                            });
   queue.close();

@@ -212,8 +212,8 @@ Status Storage::Impl::put_away(const Harvest& harvest, Place drained) {
 }
 
 Status Storage::Impl::forget_ended() {
-  const storage::SpanNumber running = storage::running_span(line_now(), options_.span);
-  if (running == running_span_) return Done{};
+  const storage::SpanNumber running = storage::running_span(line_now());
+  if (running < running_span_ + static_cast<std::uint64_t>(options_.span.count())) return Done{};
   const std::lock_guard lock{archive_mutex_};
   SEMEL_TRY(forgotten, archive_->forget(running));
   SEMEL_TRY(joined, joined_files().forget(running));

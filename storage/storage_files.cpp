@@ -156,7 +156,7 @@ Status Storage::Impl::drop_ended() {
   SEMEL_TRY(drained, drain());
   static_cast<void>(drained);
   const std::lock_guard lock{archive_mutex_};
-  const storage::SpanNumber running = storage::running_span(line_now(), options_.span);
+  const storage::SpanNumber running = storage::running_span(line_now());
   SEMEL_TRY(compacted, archive_->compact(running));
   static_cast<void>(compacted);
   return joined_files().compact(running);
