@@ -141,7 +141,9 @@ Status Storage::Impl::find_segments(Place drained) {
     return Error{ErrorCode::storage_damaged,
                  directory + "/" + storage::segment_name(place) + ", offset 0: is missing"};
   };
-  Place at = std::max(drained, archive_->description().floor);
+  // The mark is written only when what earlier processes left was drained. Where this one's log
+  // began there may be a gap before it: of segments that a power cut took.
+  Place at = std::max({drained, archive_->description().floor, last_mark_.begin});
   // After a boot what was not synced may be missing as a whole. A place just behind a header asks
   // for nothing of its segment.
   const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
