@@ -359,7 +359,8 @@ void PowerDisk::cut_locked() {
 
 PowerDisk::Names PowerDisk::names_after_cut() {
   Names names = held_;
-  const bool in_order = random_.chance(1, 2);
+  // A journaling file system keeps the order of names; which of the last are there is open.
+  const bool in_order = !options_.any_order || random_.chance(1, 2);
   std::set<std::string> stopped;  // directories whose further changes did not happen
   for (const Change& change : changes_) {
     const bool happened = !change.never && stopped.count(change.directory) == 0 &&
