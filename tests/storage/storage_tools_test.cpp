@@ -177,7 +177,8 @@ TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][
     if (file.family == "journal" && file.bytes > bytes) table = file.file, bytes = file.bytes;
   }
   REQUIRE(bytes > 150'000);
-  flip(table, GENERATE(100, 70'000));  // in the first and in the second blob
+  flip(table,
+       GENERATE(std::uint64_t{100}, std::uint64_t{70'000}));  // in the first and in the second blob
   const StorageCheck check = verified(path);
   REQUIRE(check.findings.size() == 1);
   CHECK(check.findings[0].file == table);

@@ -261,7 +261,7 @@ void PowerDisk::sync_node(const std::string& path) {
 namespace {
 
 template <class Names, class Change>
-void apply(const Change& change, Names& names) {
+void apply_change(const Change& change, Names& names) {
   if (!change.removed.empty()) {
     const auto found = names.find(change.removed);
     if (found != names.end() && found->second == change.node) names.erase(found);
@@ -281,7 +281,7 @@ void PowerDisk::sync_names(const std::string& directory) {
   if (options_.lie == Lie::names) return;
   const std::string which = without_slash(directory);
   for (const Change& change : changes_) {
-    if (change.directory == which && !change.never) apply(change, held_);
+    if (change.directory == which && !change.never) apply_change(change, held_);
   }
   std::erase_if(changes_,
                 [&](const Change& change) { return change.directory == which && !change.never; });
@@ -366,7 +366,7 @@ PowerDisk::Names PowerDisk::names_after_cut() {
     const bool happened = !change.never && stopped.count(change.directory) == 0 &&
                           (random_.chance(1, 2) || random_.chance(1, 4));
     if (happened) {
-      apply(change, names);
+      apply_change(change, names);
     } else {
       ++counts_.names_lost;
       if (in_order) stopped.insert(change.directory);
