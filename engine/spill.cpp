@@ -46,6 +46,10 @@ Status Spill::walk() {
   Stop at;
   const auto shards = static_cast<std::uint32_t>(core_.shards().size());
   while (at.shard < shards) {
+    // What stays is appended again, inside an operation: it must not find the journal full.
+    if (keeps_ && !core_.journal()->accepts_writes()) {
+      return Error{ErrorCode::refused, "the journal takes no writes, so nothing more is spilled"};
+    }
     collect(at);
     if (cold_.collected_bytes() < part_bytes_ && at.shard < shards) continue;
     SEMEL_TRY(finished, finish_part(at));
@@ -110,7 +114,8 @@ void Spill::collect(Stop& at) {
     take(core_.entry(words_[i]), now);
   }
   // Inside the operation: the mutations point into records.
-  if (!kept_.empty()) static_cast<void>(core_.journal()->append(kept_));
+  // One by one: together they may be more than a journal takes at once, and nothing joins them.
+  for (const Mutation& kept : kept_) static_cast<void>(core_.journal()->append({&kept, 1}));
   at.place += 1U << (depth_max - segment.depth);
   if (at.place < places) return;
   at.place = 0;

@@ -61,9 +61,10 @@ bool Storage::Impl::sync_round(bool of_interval) {
   const storage::Place before = synced_.load(std::memory_order_relaxed);
   const storage::Place tail = log_->tail();
   storage::Place target = log_->written(before, tail);
-  // mo: acquire, with the signal: at the end nobody writes any more
-  while (target == before && tail != before && !stop_.load(std::memory_order_acquire)) {
-    std::this_thread::yield();  // whoever took the first place shall go on
+  // mo: acquire, with the signal: at the end, and after a failure, a place may stay unwritten
+  while (target == before && tail != before && !stop_.load(std::memory_order_acquire) &&
+         !failed_.load(std::memory_order_acquire)) {  // mo: acquire [storage.failed]
+    std::this_thread::yield();                        // whoever took the first place shall go on
     target = log_->written(before, tail);
   }
   const bool appended = target != before;
@@ -174,6 +175,8 @@ void Storage::Impl::set_failed(const std::string& why) {
   const std::lock_guard lock{mutex_};
   if (failure_.empty()) failure_ = why;
   failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
+  // Who waits for room in the log would wait for ever; what it brings is not acknowledged anyway.
+  log_->stop();
 }
 
 }  // namespace semel

@@ -17,29 +17,13 @@
 #include "semel/rocksdb.hpp"
 #include "semel/semel.hpp"
 #include "storage/disk.hpp"
+#include "tests/storage/directory.hpp"
 
 namespace semel::tests {
 
 using namespace std::chrono_literals;
 
 namespace {
-
-/// A directory that goes with the test.
-class Directory {
- public:
-  Directory() {
-    char name[] = "/tmp/semel_join_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Holds back, or refuses, what RocksDB wants written to its log.
 class Gate {

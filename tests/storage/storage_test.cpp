@@ -14,29 +14,13 @@
 
 #include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
+#include "tests/storage/directory.hpp"
 
 namespace semel::tests {
 
 using namespace std::chrono_literals;
 
 namespace {
-
-/// A directory that goes with the test.
-class Directory {
- public:
-  Directory() {
-    char name[] = "/tmp/semel_storage_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// An engine on a storage: one life of a process.
 struct Life {
