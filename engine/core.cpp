@@ -334,7 +334,8 @@ void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
       group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
 }
 
-ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end) {
+ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end,
+                        const std::atomic<Version>& floor) {
   if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
   ThreadContext& own = threads_.context();
   const HashBits hash = hash_of(mutation.db, mutation.key);
@@ -348,6 +349,9 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
   const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
   Operation operation{*this, own};
   operation.admit(shard);
+  // mo: relaxed: raised in a section over everything, so before we were let in, or after we are out
+  // and then what we publish is swept with the rest.
+  if (mutation.version < floor.load(std::memory_order_relaxed)) return ErrorCode::ok;
   for (;;) {
     const Probe probe = shard.table.find(
         hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });

@@ -235,8 +235,9 @@ class Core final : public SegmentSink {
 
   /// Puts a mutation back as it was; a record of the same or a larger version stays. An erase of a
   /// key that is not there leaves a grave until `grave_end`, so that an older put that comes later
-  /// stays away.
-  [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end);
+  /// stays away. What is below `floor` is passed over; it may rise in a section over everything.
+  [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end,
+                                  const std::atomic<Version>& floor);
 
   /// Brings what restore() will look at into the cache; at most group_max mutations.
   void prefetch_keys(std::span<const Mutation> group) noexcept;

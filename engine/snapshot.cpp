@@ -205,17 +205,13 @@ Status Engine::Impl::restore(const Mutation& mutation) {
   if (mutation.db >= limits::db_count) {
     return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
   }
-  // mo: relaxed: restores of one database come from one thread or do not depend on each other.
-  if (mutation.version < flushed_below[mutation.db].load(std::memory_order_relaxed)) {
-    return Done{};
-  }
   const Timestamp now = clock_.now();
   Timestamp grave_end = now + grave_ttl;
   if (core_.cold() != nullptr) {
     const engine::Core::Operation operation{core_, core_.context()};
     grave_end = std::max(grave_end, core_.cold_end(mutation.db, mutation.key));
   }
-  const ErrorCode error = core_.restore(mutation, now, grave_end);
+  const ErrorCode error = core_.restore(mutation, now, grave_end, flushed_below[mutation.db]);
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};
@@ -239,7 +235,7 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
     return Done{};
   }
   Section::Impl all{*this, core.all_shards()};
-  // mo: relaxed: read outside of sections as a filter only, see restore(); written inside of one.
+  // mo: relaxed: written inside of a section over everything, read inside of operations.
   std::atomic<Version>& below = flushed_below[mutation.db & 15];
   if (below.load(std::memory_order_relaxed) < mutation.version) {
     below.store(mutation.version, std::memory_order_relaxed);  // mo: relaxed: as above

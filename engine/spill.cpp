@@ -177,6 +177,7 @@ Status Spill::bar_changed() {
   }
   // If nothing is left of such a key, nothing would keep its copy from coming back. Who ends one
   // from now on leaves a grave by himself.
+  const std::atomic<Version> no_floor{0};
   for (const std::uint32_t index : changed_) {
     Mutation record = cold_.collected_record(index);
     record.type = Mutation::Type::erase;
@@ -185,7 +186,7 @@ Status Spill::bar_changed() {
       const Operation operation{core_, own_};
       end = core_.cold_end(record.db, record.key);
     }
-    const ErrorCode barred = core_.restore(record, core_.clock().now(), end);
+    const ErrorCode barred = core_.restore(record, core_.clock().now(), end, no_floor);
     if (barred != ErrorCode::ok) return Error{barred, "a grave for a record that changed"};
   }
   return Done{};

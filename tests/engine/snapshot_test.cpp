@@ -210,4 +210,33 @@ TEST_CASE("snapshot: a cut taken while writers go on, with what follows it in th
   CHECK(broken_rules(*twin.engine) == "");
 }
 
+TEST_CASE("restore: a flush that another thread restores takes everything below it",
+          "[engine][snapshot][race]") {
+  constexpr Version flushed_at = 1'000'000;
+  constexpr int rounds = 40;
+  for (int round = 0; round < rounds; ++round) {
+    EngineFixture f{{.shard_count = 2}};
+    std::atomic<bool> begun{false};
+    std::thread puts{[&] {
+      Mutation put;
+      for (int i = 0; i < 4'000; ++i) {
+        const std::string key = std::to_string(i);
+        put.key = key;
+        put.value = "v";
+        put.version = static_cast<Version>(i) + 1;
+        if (!f.engine->restore(put)) FAIL_CHECK("not restored");
+        if (i == round * 50) begun.store(true, std::memory_order_release);
+      }
+    }};
+    while (!begun.load(std::memory_order_acquire)) {
+    }
+    Mutation flush;
+    flush.type = Mutation::Type::flush;
+    flush.version = flushed_at;
+    CHECK(f.engine->restore(flush));
+    puts.join();
+    CHECK(f.engine->store().keys("*").value().empty());
+  }
+}
+
 }  // namespace semel::tests
