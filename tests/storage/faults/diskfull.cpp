@@ -135,6 +135,7 @@ bool DiskFull::fill(World& world) {
 }
 
 void DiskFull::be_refused(World& world) {
+  int in_between = 0;
   for (int i = 0; i < 200; ++i) {
     const Timestamp begun = clock_.now();
     std::string error;
@@ -148,7 +149,9 @@ void DiskFull::be_refused(World& world) {
     if (taken) continue;  // a small one may fit yet
     refusal_ = error;
     const StorageStats stats = world.storage->stats();
-    if (stats.trouble.empty() || stats.accepting) {
+    // A segment may have become free in between; but not each time.
+    in_between = stats.accepting ? in_between + 1 : 0;
+    if (in_between > 3 || (!stats.accepting && stats.trouble.empty())) {
       ++total_.unclear;
       say("refused with '" + error + "', and the statistics do not tell why");
     }

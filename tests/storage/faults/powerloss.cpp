@@ -1,8 +1,9 @@
 // Power is cut at random moments while threads work on a storage; what the next boot finds is
 // compared with what the last one was told.
 //
-//   proof_powerloss [--long] [--seed N] [--cuts N] [--lie bytes|names] [--any-order]
+//   proof_powerloss [--long] [--seed N] [--cuts N] [--lie bytes|names] [--any-order] [--keep DIR]
 //
+// --keep: what the last boots before each finding found goes to DIR, for a look at it.
 // Lives alternate between the levels. At `synced` whatever was acknowledged must be there. At
 // `logged` it must be there if it was acknowledged one interval before the cut, plus the time a
 // sync took and the time by which this machine wakes threads late. With --lie the disk says that
@@ -11,6 +12,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -38,6 +40,7 @@ struct Wanted {
   std::uint64_t cuts = 0;
   PowerDisk::Lie lie = PowerDisk::Lie::none;
   bool any_order = false;
+  std::string keep{};
 };
 
 struct Total {
@@ -72,13 +75,19 @@ class Powerloss {
   void work(Life& life);
   void wait_for_cut(Life& life);
   void say(const std::string& what);
+  [[nodiscard]] std::uint64_t findings() const noexcept {
+    return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened;
+  }
+  void set_aside();
+  void keep();
 
   const Wanted wanted_;
   proofs::Random random_;
   const std::uint64_t seed_;
   const SystemClock clock_;
   const Scratch scratch_;
-  std::string root_;  // what the next boot finds
+  std::string root_;               // what the next boot finds
+  std::deque<std::string> aside_;  // what the last ones found, as far as it is to be kept
   Ledger ledger_ = new_ledger(thread_count);
   std::int64_t unix_ms_ = 1'700'000'000'000;
   Timestamp horizon_ = Timestamp::max();  // of the last cut
@@ -115,6 +124,26 @@ void Powerloss::start_again() {
   ledger_ = new_ledger(thread_count);
   horizon_ = Timestamp::max();
   largest_epoch_ = 0;
+}
+
+/// A copy of what this boot finds, before anything is changed.
+void Powerloss::set_aside() {
+  if (wanted_.keep.empty() || !std::filesystem::exists(root_)) return;
+  constexpr std::size_t kept_boots = 4;
+  aside_.push_back(scratch_ / ("aside" + std::to_string(number_)));
+  std::filesystem::copy(root_, aside_.back(), std::filesystem::copy_options::recursive);
+  if (aside_.size() <= kept_boots) return;
+  std::filesystem::remove_all(aside_.front());
+  aside_.pop_front();
+}
+
+void Powerloss::keep() {
+  for (const std::string& copy : aside_) {
+    const std::string to =
+        wanted_.keep + "/found" + std::to_string(number_) + copy.substr(copy.rfind('/'));
+    std::filesystem::create_directories(to);
+    std::filesystem::copy(copy, to, std::filesystem::copy_options::recursive);
+  }
 }
 
 bool Powerloss::open(Life& life) {
@@ -239,7 +268,10 @@ void Powerloss::one_life(std::uint64_t number) {
                                .cut_at = by_step ? random_.between(1, 300) : 0,
                                .any_order = wanted_.any_order,
                                .lie = wanted_.lie}}};
+  const std::uint64_t before = findings();
+  set_aside();
   const bool worked = open(life) && compare_with_ledger(life);
+  if (!wanted_.keep.empty() && findings() != before) keep();
   if (worked) {
     work(life);
   } else {
@@ -268,8 +300,7 @@ int Powerloss::run() {
   for (std::uint64_t number = 0; number < wanted_.cuts; ++number) {
     one_life(number);
     // With a disk that lies, what is found later says nothing any more.
-    const std::uint64_t bad = total_.lost + total_.strange + total_.parted + total_.not_opened;
-    if (wanted_.lie != PowerDisk::Lie::none && bad > 0) break;
+    if (wanted_.lie != PowerDisk::Lie::none && findings() > 0) break;
   }
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
@@ -281,8 +312,7 @@ int Powerloss::run() {
   std::printf("powerloss: oldest loss at logged %lld ms before the cut, allowed then %lld ms\n",
               static_cast<long long>(total_.oldest_lost.count()),
               static_cast<long long>(total_.interval_at_it.count()));
-  const std::uint64_t bad =
-      total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened;
+  const std::uint64_t bad = findings();
   std::printf(
       "powerloss: %llu cuts, %.1f/s, %llu acknowledged, %llu lost, %llu deleted and back, "
       "%llu never asked for, %llu parted, %llu wrong answers, %llu not opened\n",
@@ -308,6 +338,8 @@ std::optional<Wanted> parse(int count, char** texts) {
       ++i;
       wanted.lie =
           std::strcmp(texts[i], "names") == 0 ? PowerDisk::Lie::names : PowerDisk::Lie::bytes;
+    } else if (std::strcmp(texts[i], "--keep") == 0 && more) {
+      wanted.keep = texts[++i];
     } else if (std::strcmp(texts[i], "--any-order") == 0) {
       wanted.any_order = true;
     } else {
