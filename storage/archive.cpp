@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 
 #include "storage/rocks_status.hpp"
 
@@ -18,6 +19,7 @@ constexpr const char* storage_key = "storage";
 constexpr const char* versions_key = "versions";
 constexpr const char* floor_key = "floor";
 constexpr const char* anchor_key = "anchor";
+constexpr const char* boot_first_key = "boot_first";
 
 std::string words(std::initializer_list<std::uint64_t> values) {
   std::string bytes(values.size() * 8, '\0');
@@ -163,6 +165,11 @@ Status Archive::read_description() {
   is.anchor.engine_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 8));
   is.anchor.unix_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 16));
   is.anchor.boot_id = value.substr(24);
+  // Directories of earlier releases do not have it.
+  const rocksdb::Status first = database_->Get({}, families_[0], boot_first_key, &value);
+  if (!first.ok() && !first.IsNotFound()) return error_of(first, boot_first_key);
+  is.boot_first = first.ok() && value.size() >= 8 ? get_big_endian(value.data())
+                                                  : std::numeric_limits<std::uint64_t>::max();
   static_cast<void>(a), static_cast<void>(b), static_cast<void>(c), static_cast<void>(d);
   static_cast<void>(e);
   return Done{};
@@ -179,7 +186,8 @@ Status Archive::describe(const Description& is) {
                                                          {storage_key, words({is.storage_id})},
                                                          {versions_key, words({is.versions})},
                                                          {floor_key, words({is.floor})},
-                                                         {anchor_key, anchor}};
+                                                         {anchor_key, anchor},
+                                                         {boot_first_key, words({is.boot_first})}};
   rocksdb::Status status;
   for (const auto& [key, value] : entries) {
     if (status.ok()) status = batch.Put(families_[0], key, value);

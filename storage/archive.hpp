@@ -32,6 +32,8 @@ struct Description {
   Version versions = 0;
   Place floor = 0;
   Anchor anchor;
+  /// Number of the first segment of the log that was written in the boot of `anchor`.
+  std::uint64_t boot_first = 0;
 };
 
 /// Mutations by span, on their way into files.

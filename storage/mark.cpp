@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <fstream>
 
 namespace semel::storage {
 namespace {
@@ -20,9 +21,23 @@ bool is_zero(const char* bytes, std::size_t count) noexcept {
   return std::all_of(bytes, bytes + count, [](char byte) { return byte == 0; });
 }
 
+/// The process, or the power, went while it was made: shorter, and nothing in it. Nothing was
+/// written to the storage then.
+bool is_half_made(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::array<char, file_bytes> bytes{};
+  file.read(bytes.data(), bytes.size());
+  const auto got = static_cast<std::size_t>(file.gcount());
+  return file.eof() && got < file_bytes && is_zero(bytes.data(), got) && !file.bad();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Mark>> Mark::open(Disk& disk, const std::string& path) {
+  if (is_half_made(path)) {
+    SEMEL_TRY(removed, disk.remove(path));
+    static_cast<void>(removed);
+  }
   int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) {
     if (errno != ENOENT) return system_error(path);

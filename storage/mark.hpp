@@ -36,6 +36,11 @@ struct MarkContent {
   [[nodiscard]] std::uint64_t right_digest() const noexcept {
     return XXH3_64bits(this, offsetof(MarkContent, digest));
   }
+  /// Segments before this place are drained, or were found to hold nothing that counts: whoever
+  /// writes a mark has made sure of it. A power cut may bring their names back.
+  [[nodiscard]] Place first_segment() const noexcept {
+    return segment_bytes == 0 ? 0 : begin - begin % segment_bytes;
+  }
   [[nodiscard]] std::string boot() const { return {boot_id, strnlen(boot_id, sizeof boot_id)}; }
 };
 static_assert(sizeof(MarkContent) <= 512, "a slot is one sector");

@@ -128,7 +128,8 @@ void Checker::check_segments() {
   const ScanRules rules = view_.rules();
   // What the database says, or what the mark remembers of it.
   const Place drained = view_.database == nullptr ? view_.mark.drained : view_.drained;
-  Place at = std::max(drained, view_.description.floor);
+  const Place gone = std::max(drained, view_.mark.first_segment());
+  Place at = std::max(gone, view_.description.floor);
   const Place unit = std::max<Place>(1, view_.mark.segment_bytes);
   // The same rules as when it is opened (Storage::Impl::find_segments).
   Place needed = std::min(view_.mark.tail, rules.sound_to);
@@ -144,7 +145,7 @@ void Checker::check_segments() {
     }
     std::error_code code;
     const std::uint64_t size = std::filesystem::file_size(name, code);
-    if (*begin < drained || (*begin >= needed && size < unit)) continue;
+    if (*begin < gone || (*begin >= needed && size < unit)) continue;
     const auto file = SegmentFile::open(name);
     if (!file) {
       if (*begin < needed || view_.same_boot) {

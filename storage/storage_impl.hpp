@@ -100,7 +100,7 @@ class Storage::Impl {
   [[nodiscard]] Result<storage::Mark::Found> open_mark();
   [[nodiscard]] Status check_mark(storage::Mark::Found found, storage::Place drained) const;
   [[nodiscard]] Status find_segments(storage::Place drained);
-  [[nodiscard]] Status stop_at_gaps();
+  [[nodiscard]] Status stop_at_gaps(storage::Place drained);
   [[nodiscard]] Status start(storage::Place drained);
   [[nodiscard]] Status start_threads();
 

@@ -143,6 +143,7 @@ Status Storage::Impl::find_segments(Place drained) {
   };
   // The mark is written only when what earlier processes left was drained. Where this one's log
   // began there may be a gap before it: of segments that a power cut took.
+  const Place gone = std::max(drained, last_mark_.first_segment());
   Place at = std::max({drained, archive_->description().floor, last_mark_.begin});
   // After a boot what was not synced may be missing as a whole. A place just behind a header asks
   // for nothing of its segment.
@@ -157,7 +158,7 @@ Status Storage::Impl::find_segments(Place drained) {
     }
     // Its name was to be removed, and its bytes need never have reached the disk; or it was being
     // made when the process ended.
-    if (begin < drained || (begin >= needed && is_blank(path))) {
+    if (begin < gone || (begin >= needed && is_blank(path))) {
       SEMEL_TRY(removed, disk_.remove(path));
       static_cast<void>(removed);
       continue;
@@ -181,24 +182,36 @@ Status Storage::Impl::find_segments(Place drained) {
     at = end;
   }
   if (round_up(at, unit) < needed) return missing(round_up(at, unit));
-  return same_boot_ ? Status{Done{}} : stop_at_gaps();
+  return same_boot_ ? Status{Done{}} : stop_at_gaps(drained);
 }
 
-/// After a power cut, what was not synced counts up to the first gap of each process' log. A record
+/// After a power cut, what was not synced counts up to the first gap of each process' log, unless
+/// that process ran in this boot. A record
 /// behind a gap may rest on one that is gone: it may be kept no longer than that one would have
 /// been, and when it is forgotten, what both had replaced would be back.
-Status Storage::Impl::stop_at_gaps() {
+Status Storage::Impl::stop_at_gaps(Place drained) {
+  const storage::Description& is = archive_->description();
   std::uint64_t process = 0;
   bool stopped = false;
+  Place expected = 0;
   for (OldSegment& segment : old_segments_) {
     SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
-    if (std::exchange(process, file.header().first) != file.header().first) stopped = false;
-    const bool of_mark = process == last_mark_.begin / file.header().bytes;
+    const storage::SegmentHeader& header = file.header();
+    if (std::exchange(process, header.first) != header.first) {
+      stopped = false;
+      expected = std::max({header.first * header.bytes, drained, is.floor});
+    }
+    // A process of this boot was killed, and the system has kept what it wrote.
+    if (!boot_id_.empty() && is.anchor.boot_id == boot_id_ && process >= is.boot_first) continue;
+    const bool of_mark = process == last_mark_.begin / header.bytes;
     const Place sound = of_mark ? last_mark_.synced : 0;
+    // One that the power cut took as a whole is a gap, too.
+    if (segment.begin > expected && sound < segment.begin) stopped = true;
+    expected = segment.end;
     if (stopped) segment.stop = segment.begin;
     if (stopped || sound >= segment.end) continue;
     const Place from = std::max(sound, segment.begin + storage::segment_header_bytes);
-    segment.stop = storage::first_gap(file.bytes(), file.header(), from);
+    segment.stop = storage::first_gap(file.bytes(), header, from);
     stopped = segment.stop != segment.end;
   }
   return Done{};
@@ -226,6 +239,8 @@ Status Storage::Impl::start(Place drained) {
   }
   first_version_ = is.versions + 1;
   is.versions = first_version_ + version_reserve;
+  // Without a boot id nobody knows whether the system went down in between.
+  if (is.anchor.boot_id != boot_id_ || boot_id_.empty()) is.boot_first = number;
   is.anchor = anchor_now();
   // No version is handed out before it is known that it may be.
   SEMEL_TRY(described, archive_->describe(is));

@@ -222,11 +222,13 @@ void take_description(std::string_view key, std::string_view value, Description&
   // Of several generations of the file the largest holds.
   if (key == "versions") is.versions = std::max(is.versions, word);
   if (key == "floor") is.floor = std::max(is.floor, word);
-  if (key == "anchor" && value.size() >= 16 &&
+  if (key == "boot_first") is.boot_first = std::max(is.boot_first, word);
+  if (key == "anchor" && value.size() >= 24 &&
       static_cast<std::int64_t>(word) >= is.anchor.line_ms) {
     is.anchor.line_ms = static_cast<std::int64_t>(word);
     is.anchor.engine_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 8));
-    is.anchor.boot_id = value.substr(16);
+    is.anchor.unix_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 16));
+    is.anchor.boot_id = value.substr(24);
   }
 }
 

@@ -274,6 +274,20 @@ TEST_CASE("storage: what a spill has moved is forgotten here, and found there", 
   });
 }
 
+TEST_CASE("storage: an engine that a cold store would fill is refused", "[storage][cold]") {
+  const Directory directory;
+  const ManualClock clock;
+  const auto cold = open_cold_directory({.directory = directory.path() + "/cold"}, clock);
+  REQUIRE(cold);
+  const auto small =
+      Engine::open({.clock = &clock, .cold = cold->get(), .memory_bytes = std::size_t{16} << 20});
+  REQUIRE_FALSE(small);
+  CHECK(small.error().code == ErrorCode::bad_option);
+  CHECK(small.error().detail.find("memory_bytes = 16777216") != std::string::npos);
+  CHECK(
+      Engine::open({.clock = &clock, .cold = cold->get(), .memory_bytes = std::size_t{64} << 20}));
+}
+
 TEST_CASE("storage: a value larger than a segment of the log comes back", "[storage]") {
   const Directory directory;
   ManualClock clock;

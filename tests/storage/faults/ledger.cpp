@@ -30,7 +30,7 @@ void History::ask(std::string state, std::int64_t ends_unix_ms) {
   std::string line = "asked " + state.substr(0, shown_bytes);
   if (ends_unix_ms != never_ends) line += " until " + std::to_string(ends_unix_ms);
   tell(std::move(line));
-  said_.push_back({std::move(state), ends_unix_ms, false, false, {}});
+  said_.push_back({std::move(state), ends_unix_ms, ends_unix_ms, false, false, {}});
 }
 
 void History::withdraw() {
@@ -71,7 +71,7 @@ bool History::is(const Said& said, const std::string& found, std::int64_t unix_m
   if (said.ends_unix_ms == never_ends || unix_ms < said.ends_unix_ms - clock_slack_ms) {
     return matches(said.state, found);
   }
-  if (unix_ms > said.ends_unix_ms + clock_slack_ms) return found == absent;
+  if (unix_ms > said.ends_by + clock_slack_ms) return found == absent;
   return found == absent || matches(said.state, found);
 }
 
@@ -101,8 +101,11 @@ History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, 
       verdict.expected += said_[i].state.substr(0, shown_bytes);
     }
   }
-  Said now{found, never_ends, true, true, {}};
-  if (hit && found != absent) now.ends_unix_ms = said_[*hit].ends_unix_ms;
+  Said now{found, never_ends, never_ends, true, true, {}};
+  if (hit && found != absent) {
+    now.ends_unix_ms = said_[*hit].ends_unix_ms;
+    now.ends_by = said_[*hit].ends_by;
+  }
   said_.assign(1, now);
   return verdict;
 }

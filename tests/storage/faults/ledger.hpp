@@ -35,7 +35,10 @@ class History {
   /// begins like it.
   void rename(std::string state) { said_.back().state = std::move(state); }
   [[nodiscard]] const std::string& newest() const { return said_.back().state; }
+  /// The newest ends when it was said to, or up to then: the clock went on before it was done.
+  void end_by(std::int64_t unix_ms) { said_.back().ends_by = unix_ms; }
   [[nodiscard]] std::int64_t newest_ends() const { return said_.back().ends_unix_ms; }
+  [[nodiscard]] std::int64_t newest_ends_by() const { return said_.back().ends_by; }
 
   struct Verdict {
     bool right = false;
@@ -52,6 +55,7 @@ class History {
   struct Said {
     std::string state;
     std::int64_t ends_unix_ms = never_ends;
+    std::int64_t ends_by = never_ends;
     bool acknowledged = false;
     bool certain = false;
     Timestamp at{};
@@ -61,7 +65,7 @@ class History {
   void tell(std::string line);
 
   std::deque<std::string> story_;  // bounded
-  std::vector<Said> said_{{absent, never_ends, true, true, {}}};
+  std::vector<Said> said_{{absent, never_ends, never_ends, true, true, {}}};
 };
 
 /// By the name of the key. Filled before threads start; each thread has keys of its own.

@@ -155,6 +155,7 @@ bool Worker::set_or_delete() {
   const bool ends = ttl != 0ms;
   history.ask("s:" + value, ends ? clock_.unix_ms() + ttl.count() : never_ends);
   const auto set = store.set(key, value, {.expiry = ends ? Expiry::in(ttl) : Expiry::clear()});
+  if (ends) history.end_by(clock_.unix_ms() + ttl.count());
   return told(set ? ErrorCode::ok : set.error().code, {&history});
 }
 
@@ -212,8 +213,8 @@ bool Worker::ask_for_claim(History& history, const std::string& key) {
   // A repeat: it must say what is known.
   const bool right =
       (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
-      (outcome.answer == ClaimAnswer::replay && state[0] == 'd' && before < history.newest_ends() &&
-       state == done(epoch_of(state), outcome.result));
+      (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
+       before < history.newest_ends_by() && state == done(epoch_of(state), outcome.result));
   if (!right) {
     wrong("answer " + std::to_string(static_cast<int>(outcome.answer)) + " for " + key +
           ", which was " + state.substr(0, 40));
@@ -231,6 +232,7 @@ bool Worker::own_claim(History& history, const std::string& key) {
   const OwnerOutcome outcome =
       releases ? claims_.release({.key = key, .epoch = epoch})
                : claims_.complete({.key = key, .epoch = epoch, .payload = result});
+  if (!releases) history.end_by(clock_.unix_ms() + result_ttl.count());
   if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
     history.withdraw();
     wrong("owner of " + key + " with epoch " + std::to_string(epoch) + " was told " +

@@ -1,0 +1,186 @@
+// What counts of a log after a boot, by hand: tests/storage/faults/powerloss.cpp does it at random.
+// A copy of a storage that is open is what a power cut, or a kill, leaves of it.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "semel/semel.hpp"
+#include "semel/storage.hpp"
+#include "storage/disk.hpp"
+#include "storage/log_format.hpp"
+#include "tests/storage/directory.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A real disk in a boot of our choice.
+class BootDisk final : public storage::Disk {
+ public:
+  explicit BootDisk(std::string boot) : boot_(std::move(boot)) {}
+  [[nodiscard]] std::string boot_id() override { return boot_; }
+
+ private:
+  const std::string boot_;
+};
+
+StorageOptions options_of(const std::string& directory, storage::Disk& disk) {
+  StorageOptions options;
+  options.directory = directory;
+  options.log_bytes = std::size_t{1} << 20;  // segments of 32 KiB
+  options.sync_every = 60s;
+  options.disk = &disk;
+  return options;
+}
+
+struct Life {
+  Life(const std::string& directory, const Clock& clock, storage::Disk& disk) {
+    auto opened = Storage::open(options_of(directory, disk), clock);
+    if (!opened) FAIL(opened.error().message());
+    storage = *std::move(opened);
+    auto made = Engine::open({.clock = &clock,
+                              .journal = storage.get(),
+                              .durability = Durability::logged,
+                              .memory_bytes = std::size_t{64} << 20,
+                              .value_bytes_max = 4'096,
+                              .first_version = storage->first_version()});
+    REQUIRE(made);
+    engine = *std::move(made);
+    const auto report = storage->recover(*engine);
+    if (!report) FAIL(report.error().message());
+  }
+  [[nodiscard]] bool has(const std::string& key) {
+    return engine->store().get(key).value().has_value();
+  }
+  std::unique_ptr<Storage> storage;
+  std::unique_ptr<Engine> engine;  // ends first
+};
+
+void copy(const std::string& from, const std::string& to) {
+  std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+}
+
+std::vector<std::string> segments_of(const std::string& directory) {
+  auto names = storage::list_directory(directory + "/log");
+  REQUIRE(names);
+  for (std::string& name : *names) name.insert(0, directory + "/log/");
+  return *names;
+}
+
+/// Takes the second record out of a segment, as if its writer had not come to begin it.
+void erase_second_record(const std::string& path) {
+  std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  const auto bytes_at = [&](std::size_t at) {
+    std::uint64_t head = 0;
+    file.seekg(static_cast<std::streamoff>(at));
+    file.read(reinterpret_cast<char*>(&head), sizeof head);
+    REQUIRE(head != 0);
+    return storage::record_bytes(storage::payload_of(head));
+  };
+  const std::size_t second =
+      storage::segment_header_bytes + bytes_at(storage::segment_header_bytes);
+  const std::string zeros(bytes_at(second), '\0');
+  file.seekp(static_cast<std::streamoff>(second));
+  file.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
+  REQUIRE(file.good());
+}
+
+void append(Storage& storage, const std::string& key, Version version) {
+  Mutation put;
+  put.key = key;
+  put.value = "v";
+  put.version = version;
+  REQUIRE(storage.append({&put, 1}) != 0);
+}
+
+}  // namespace
+
+TEST_CASE("power cut: behind a segment that is gone nothing counts", "[storage][boot]") {
+  const Directory directory;
+  const std::string left = directory.path() + "/left";
+  ManualClock clock;
+  BootDisk first{"one"};
+  BootDisk second{"two"};
+  constexpr int count = 120;
+  {
+    Life life{directory.path() + "/storage", clock, first};
+    for (int i = 0; i < count; ++i) {
+      REQUIRE(life.engine->store().set(std::to_string(i), std::string(1'000, 'v')));
+    }
+    copy(directory.path() + "/storage", left);
+  }
+  REQUIRE(segments_of(left).size() >= 4);
+  REQUIRE(std::filesystem::remove(segments_of(left)[1]));
+  Life life{left, clock, second};
+  int there = 0;
+  while (life.has(std::to_string(there))) ++there;
+  CHECK(there > 0);
+  CHECK(there < count);
+  CHECK(life.engine->size(0) == static_cast<std::uint64_t>(there));
+}
+
+TEST_CASE("power cut: what a process wrote after it, and was killed, counts as after any kill",
+          "[storage][boot]") {
+  const Directory directory;
+  const std::string cut = directory.path() + "/cut";
+  const std::string killed = directory.path() + "/killed";
+  ManualClock clock;
+  BootDisk first{"one"};
+  BootDisk second{"two"};
+  {
+    Life life{directory.path() + "/storage", clock, first};
+    REQUIRE(life.engine->store().set("old", "v"));
+    copy(directory.path() + "/storage", cut);
+  }
+  std::string written;
+  {
+    // Not recovered, so what the cut left is not drained, and the mark is that of the first boot.
+    auto opened = Storage::open(options_of(cut, second), clock);
+    REQUIRE(opened);
+    const Version version = (*opened)->first_version();
+    append(**opened, "a", version);
+    append(**opened, "b", version + 1);
+    append(**opened, "c", version + 2);
+    copy(cut, killed);
+  }
+  for (const std::string& path : segments_of(killed)) {
+    std::ifstream file{path, std::ios::binary};
+    storage::SegmentHeader header;
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    if (header.first == header.number) written = path;  // the newest process' first
+  }
+  erase_second_record(written);
+  const std::string later = directory.path() + "/later";
+  copy(killed, later);
+
+  Life same_boot{killed, clock, second};
+  CHECK(same_boot.has("old"));
+  CHECK(same_boot.has("a"));
+  CHECK_FALSE(same_boot.has("b"));
+  CHECK(same_boot.has("c"));
+
+  BootDisk third{"three"};
+  Life next_boot{later, clock, third};
+  CHECK(next_boot.has("old"));
+  CHECK(next_boot.has("a"));
+  CHECK_FALSE(next_boot.has("c"));
+}
+
+TEST_CASE("power cut: a mark that was being made is no damage", "[storage][boot]") {
+  ManualClock clock;
+  BootDisk disk{"one"};
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{512}, std::size_t{8'191}}) {
+    const Directory directory;
+    std::filesystem::create_directories(directory.path() + "/log");
+    std::ofstream{directory.path() + "/mark"} << std::string(bytes, '\0');
+    Life life{directory.path(), clock, disk};
+    CHECK(life.engine->store().set("a", "1"));
+  }
+}
+
+}  // namespace semel::tests
