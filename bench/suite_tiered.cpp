@@ -78,13 +78,16 @@ class Directory {
 class Tiered {
  public:
   explicit Tiered(std::uint64_t records) : records_(records) {
-    auto cold = open_cold_directory({.directory = directory_.path()}, bench_clock());
+    const auto wanted = static_cast<std::size_t>(static_cast<double>(records) * 21.4748);
+    const std::size_t memory = std::max(wanted, std::size_t{16} << 20);
+    const std::size_t cache = std::min(memory / 16, std::size_t{8} << 20);
+    auto cold =
+        open_cold_directory({.directory = directory_.path(), .cache_bytes = cache}, bench_clock());
     if (!cold) fail(cold.error().message().c_str());
     cold_ = *std::move(cold);
-    const auto memory = static_cast<std::size_t>(static_cast<double>(records) * 21.4748);
     auto engine = Engine::open({.clock = &bench_clock(),
                                 .cold = cold_.get(),
-                                .memory_bytes = std::max(memory, std::size_t{16} << 20),
+                                .memory_bytes = memory,
                                 .background = Millis{10}});
     if (!engine) fail(engine.error().message().c_str());
     engine_ = *std::move(engine);
@@ -130,9 +133,7 @@ class Tiered {
     const std::uint64_t middle = ticks_after();
     const std::uint64_t before = cold_->stats().lookups;
     for (std::uint64_t i = 0; i < half; ++i) {
-      claim(records_ + i, outcome);
-      require(outcome.error == ErrorCode::ok && !outcome.found && outcome.applied,
-              "a new key was taken for an old one");
+      claim_new(records_ + i, outcome);
     }
     const std::uint64_t end = ticks_after();
     const double each = 1e-3 / ticks_per_ns() / static_cast<double>(half);
@@ -152,20 +153,25 @@ class Tiered {
     engine_->apply(op, outcome);
   }
 
+  /// Waits where memory is full, for a spill to make room.
+  void claim_new(std::uint64_t index, StoreOutcome& outcome) {
+    claim(index, outcome);
+    while (outcome.error == ErrorCode::memory_full) {
+      refused_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count
+      require(engine_->stats().spills_failed < 10, "no memory, and spills fail");
+      pause_ns(1'000'000);
+      claim(index, outcome);
+    }
+    require(outcome.error == ErrorCode::ok, "a claim of a new key failed");
+    require(outcome.applied && !outcome.found, "a new key was taken for an old one");
+  }
+
   void fill_share(unsigned thread) {
     const std::uint64_t begin = records_ / threads * thread;
     const std::uint64_t end = thread + 1 == threads ? records_ : begin + records_ / threads;
     StoreOutcome outcome;
     for (std::uint64_t i = begin; i < end; ++i) {
-      claim(i, outcome);
-      while (outcome.error == ErrorCode::memory_full) {
-        refused_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count
-        require(engine_->stats().spills_failed < 10, "no memory, and spills fail");
-        pause_ns(1'000'000);
-        claim(i, outcome);
-      }
-      require(outcome.error == ErrorCode::ok && outcome.applied && !outcome.found,
-              "a new key was taken for an old one");
+      claim_new(i, outcome);
       if ((i & 1023) == 1023) done_.fetch_add(1024, std::memory_order_relaxed);  // mo: a count
     }
     done_.fetch_add((end & 1023) + 1024, std::memory_order_relaxed);  // mo: relaxed: a count

@@ -28,6 +28,13 @@ Status Core::attach_cold() {
   SEMEL_TRY(attached, cold.attach(options_.shard_count,
                                   [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
   static_cast<void>(attached);
+  // It is held beside the table, and grows with what is moved there. Without room for records every
+  // few of them would be a generation, and soon all is refused.
+  if (const std::size_t held = cold.memory_bytes(); held > options_.memory_bytes / 4) {
+    return Error{ErrorCode::bad_option, "memory_bytes = " + std::to_string(options_.memory_bytes) +
+                                            ", but the cold store holds " + std::to_string(held) +
+                                            " already, which may be a quarter of it"};
+  }
   raise_versions(cold.first_version());
   charge_cold();
   return Done{};

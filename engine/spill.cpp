@@ -288,13 +288,15 @@ bool Spiller::is_due() noexcept {
   // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
   // records, a spill makes no smaller.
   const std::uint64_t records = core_.threads().sum(Count::bytes_records);
+  if (records >= limit / 8) {
+    if (core_.held_bytes() > limit / 100 * core_.options().spill_above) return true;
+  }
   // Records that are few but lie everywhere leave no whole span for anything else, and then the
   // table cannot grow: nothing but taking them away makes room.
   const Region& region = core_.region();
   const bool full = region.used_bytes() > region.limit_bytes(Region::Use::record) / 16 * 15;
-  if (records < (full ? limit / 32 : limit / 8)) return false;
-  if (full) return true;
-  return core_.held_bytes() > limit / 100 * core_.options().spill_above;
+  if (!full) return false;
+  return records >= limit / 32 || core_.threads().sum(Count::refused) != refused_seen_;
 }
 
 Status Spiller::drop_ended() {
@@ -314,6 +316,7 @@ Millis Spiller::step(Millis every) {
     static_cast<void>(drop_ended());  // it has ended all the same, and is tried again
   }
   if (!is_due()) return every;
+  refused_seen_ = core_.threads().sum(Count::refused);
   const Result<SpillReport> done = spill();
   // A spill that failed, on a full disk say, or found next to nothing that may leave, is tried
   // again at leisure: the engine goes on, and refuses new records when memory is full.
