@@ -253,8 +253,11 @@ Status Archive::read_blobs_of(const std::string& path, SpanNumber first,
 
 Result<std::string> Archive::write_file(const std::vector<BlobSet::Blob>& blobs) {
   const std::string path = directory_ + "/drain/" + std::to_string(++file_number_) + ".sst";
+  // Its pages stay where they are: to drop them costs more than it gives.
+  constexpr bool drops_pages = false;
   rocksdb::SstFileWriter writer{rocksdb::EnvOptions{},
-                                rocksdb::Options{database_options(disk_), journal_options()}};
+                                rocksdb::Options{database_options(disk_), journal_options()},
+                                nullptr, drops_pages};
   rocksdb::Status status = writer.Open(path);
   for (const BlobSet::Blob& blob : blobs) {
     if (status.ok()) status = writer.Put(blob.key.bytes(), blob.bytes);

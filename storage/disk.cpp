@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -72,6 +73,11 @@ Status Disk::sync(int descriptor, const std::string& path) {
 Status Disk::remove(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return Done{};
   return system_error(path);
+}
+
+Status Disk::rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return system_error(from + " to " + to);
+  return sync_directory_of(to);
 }
 
 std::size_t Disk::bytes_free(const std::string& path) {

@@ -29,6 +29,9 @@ class Disk {
   /// fdatasync. An error means that nobody knows what the disk holds.
   [[nodiscard]] virtual Status sync(int descriptor, const std::string& path);
   [[nodiscard]] virtual Status remove(const std::string& path);
+  /// Gives a file another name, and returns when that has reached the disk. Errors: storage_failed;
+  /// then it has either.
+  [[nodiscard]] virtual Status rename(const std::string& from, const std::string& to);
   /// Bytes that may still be written to the file system of `path`.
   [[nodiscard]] virtual std::size_t bytes_free(const std::string& path);
   /// Changes with each boot of the machine; empty: not known, which is never the same.

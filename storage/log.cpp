@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <thread>
+#include <utility>
 
 #include "storage/mutation_codec.hpp"
 
@@ -45,12 +46,20 @@ class RecordWriter {
 
 }  // namespace
 
-Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& directory,
-                                               const SegmentHeader& wanted, bool zeroed) {
-  SegmentHeader header = wanted;
+namespace {
+
+SegmentHeader with_salt(SegmentHeader header) {
   while (getrandom(&header.salt, sizeof header.salt, 0) != sizeof header.salt) {
   }
   header.digest = header.right_digest();
+  return header;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& directory,
+                                               const SegmentHeader& wanted, bool zeroed) {
+  const SegmentHeader header = with_salt(wanted);
   std::string path = directory + "/" + segment_name(header.number * header.bytes);
   SEMEL_TRY(descriptor, disk.create(path, header.bytes));
   const Status written = zeroed ? disk.write_zeros(descriptor, path, header.bytes) : Status{Done{}};
@@ -68,7 +77,27 @@ Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& di
       new Segment{header, std::move(path), descriptor, static_cast<char*>(memory)}};
 }
 
+Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segment> old,
+                                                const std::string& directory,
+                                                const SegmentHeader& wanted, bool zeroed) {
+  const SegmentHeader header = with_salt(wanted);
+  std::string path = directory + "/" + segment_name(header.number * header.bytes);
+  // What a killed process leaves must be zeros, or of this segment, by the time it has this name.
+  std::memset(old->bytes_, 0, header.bytes);
+  std::memcpy(old->bytes_, &header, sizeof header);
+  Status status = zeroed ? disk.sync(old->descriptor_, old->path()) : Status{Done{}};
+  if (status) status = disk.rename(old->path(), path);
+  if (!status) {
+    static_cast<void>(disk.remove(old->path()));
+    static_cast<void>(disk.remove(path));
+    return status.error();
+  }
+  return std::unique_ptr<Segment>{
+      new Segment{header, std::move(path), old->descriptor_, std::exchange(old->bytes_, nullptr)}};
+}
+
 Segment::~Segment() {
+  if (bytes_ == nullptr) return;
   // Bit by bit: unmapping all at once keeps every thread out that meets a page fault meanwhile.
   constexpr std::size_t piece = std::size_t{256} << 10;
   for (std::size_t at = 0; at < header_.bytes; at += piece) {
@@ -99,9 +128,17 @@ Status Log::prepare(bool zeroed) {
   header.bytes = setup_.segment_bytes;
   header.storage_id = setup_.storage_id;
   header.first = setup_.first_number;
-  SEMEL_TRY(made, Segment::make(disk_, setup_.directory, header, zeroed));
+  const bool reuses = !spare_.empty();
+  auto segment = [&] {
+    if (!reuses) return Segment::make(disk_, setup_.directory, header, zeroed);
+    std::unique_ptr<Segment> old = std::move(spare_.back());
+    spare_.pop_back();
+    spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
+    return Segment::reuse(disk_, std::move(old), setup_.directory, header, zeroed);
+  }();
+  SEMEL_TRY(made, std::move(segment));
   // What is touched is written by the next sync: not where syncs are to be small.
-  if (!zeroed && oldest() != 0) made->touch();
+  if (!reuses && !zeroed && oldest() != 0) made->touch();
   std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
   slot = std::move(made);
   // mo: release [log.segment]
@@ -181,9 +218,15 @@ Status Log::release(std::uint64_t number) {
   for (std::uint64_t each = oldest(); each <= number; ++each) {
     // mo: release [log.segment]: nobody writes a complete segment, and nobody else reads it.
     ring_[each % ring_.size()].store(nullptr, std::memory_order_release);
-    const std::string path = segments_[each % segments_.size()]->path();
-    segments_[each % segments_.size()].reset();
+    std::unique_ptr<Segment> old = std::move(segments_[each % segments_.size()]);
     oldest_.store(each + 1, std::memory_order_release);  // mo: release [log.room]
+    if (spare_.size() < spare_max) {
+      spare_.push_back(std::move(old));
+      spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
+      continue;
+    }
+    const std::string path = old->path();
+    old.reset();
     SEMEL_TRY(removed, disk_.remove(path));
     static_cast<void>(removed);
   }
@@ -192,6 +235,7 @@ Status Log::release(std::uint64_t number) {
 
 void Log::remove_unused() {
   if (oldest() == 0) return;  // none was made
+  for (const std::unique_ptr<Segment>& old : spare_) static_cast<void>(disk_.remove(old->path()));
   // Newest first: one that stays must not leave a gap before it. The place before the first is in
   // a header.
   const std::uint64_t used =

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "semel/journal.hpp"
 #include "storage/disk.hpp"
@@ -37,6 +38,14 @@ class Segment {
                                                              const std::string& directory,
                                                              const SegmentHeader& header,
                                                              bool zeroed);
+  /// Makes one of the file and the memory of another, which is not used any more: their blocks and
+  /// pages are there, and to get new ones costs far more than to fill them with zeros. Whoever
+  /// finds the old name finds a segment that was drained. Errors: storage_failed.
+  [[nodiscard]] static Result<std::unique_ptr<Segment>> reuse(Disk& disk,
+                                                              std::unique_ptr<Segment> old,
+                                                              const std::string& directory,
+                                                              const SegmentHeader& header,
+                                                              bool zeroed);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -71,13 +80,14 @@ class Segment {
   const SegmentHeader header_;
   const std::string path_;
   const int descriptor_;
-  char* const bytes_;
+  char* bytes_;  // null: reused
   alignas(64) std::atomic<std::size_t> completed_{segment_header_bytes};
 };
 
 class Log {
  public:
   static constexpr std::size_t segment_count = 32;  ///< that share the bound of the log
+  static constexpr std::size_t spare_max = 8;       ///< of them, kept to be used again
 
   struct Setup {
     std::string directory;
@@ -141,11 +151,12 @@ class Log {
   [[nodiscard]] Place whole();
 
   // --- the one thread that prepares and takes away -----------------------------------------------
-  /// Makes the next segment. `zeroed`: syncs of little are fast, but every byte is written twice.
+  /// Makes the next segment, of a spare one if there is one. `zeroed`: syncs of little are fast, but every byte is written twice.
   /// Errors: storage_failed.
   [[nodiscard]] Status prepare(bool zeroed);
   [[nodiscard]] bool wants_segment() const noexcept;
-  /// Removes the segments up to `number`, which are complete.
+  /// Lets go of the segments up to `number`, which are complete and in the archive; some become
+  /// spare ones.
   [[nodiscard]] Status release(std::uint64_t number);
   /// Fills the rest of the segment that is being written, so that it becomes complete.
   void close_segment();
@@ -165,6 +176,12 @@ class Log {
   }
   [[nodiscard]] Place room() const noexcept {
     return room_.load(std::memory_order_acquire);  // mo: acquire [log.room]
+  }
+  /// Bytes of all its files.
+  [[nodiscard]] std::size_t file_bytes() const noexcept {
+    // mo: relaxed: a statistic
+    const std::uint64_t spare = spare_count_.load(std::memory_order_relaxed);
+    return (number_of(room()) - oldest() + spare) * setup_.segment_bytes;
   }
   /// Removes the files of segments that nothing was written to, at the end.
   void remove_unused();
@@ -192,6 +209,8 @@ class Log {
   std::array<std::atomic<Segment*>, 2 * segment_count> ring_{};
   // Of the preparing thread, which takes the mutex to destroy one, as do others to use one.
   std::array<std::unique_ptr<Segment>, 2 * segment_count> segments_{};
+  std::vector<std::unique_ptr<Segment>> spare_;  // of the preparing thread
+  std::atomic<std::uint64_t> spare_count_{0};
   std::mutex segments_mutex_;
   Place synced_ = 0;  // under segments_mutex_
 };

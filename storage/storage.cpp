@@ -212,7 +212,7 @@ StorageStats Storage::Impl::stats() const {
   // mo: relaxed: a recent figure.
   const storage::Place synced = synced_.load(std::memory_order_relaxed);
   stats.bytes_unsynced = tail > synced ? tail - synced : 0;
-  stats.bytes_log = log_->room() - log_->oldest() * log_->segment_bytes();
+  stats.bytes_log = log_->file_bytes();
   stats.accepting = accepts_writes();
   stats.failed = failed_.load(std::memory_order_relaxed);  // mo: relaxed: a recent figure
   {

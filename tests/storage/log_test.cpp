@@ -280,6 +280,32 @@ TEST_CASE("log: no new work is taken when the reserve is all that is left", "[st
   CHECK(appended > 0);
 }
 
+TEST_CASE("log: a segment that is used again holds nothing of what it held", "[storage][log]") {
+  LogWorld world;
+  world.prepare();
+  while (world.log->number_of(world.log->tail()) < 3) world.append("old", 1'000);
+  REQUIRE(world.log->release(2));
+  const auto names = [&] { return storage::list_directory(world.directory).value(); };
+  const std::vector<std::string> before = names();
+  const std::uint64_t next = world.log->number_of(world.log->room());
+  REQUIRE(world.log->prepare(false));
+  CHECK(names().size() == before.size());
+  CHECK(names().back() == storage::segment_name(next * segment_bytes));
+  CHECK(world.log->file_bytes() == before.size() * segment_bytes);
+
+  const storage::Segment& again = *world.log->segment(next);
+  std::vector<std::string> keys;
+  const ScanReport report = read(again.view(), again.header(), all_sound, keys);
+  CHECK(report.damage.empty());
+  CHECK(keys.empty());
+  const auto file = storage::SegmentFile::open(again.path());
+  REQUIRE(file);
+  CHECK_FALSE(file->check_header(next, 7));
+  CHECK(file->holds_nothing());
+  world.log->remove_unused();
+  CHECK(names().size() == 1);  // that which is written
+}
+
 TEST_CASE("mark: the newer of two right slots counts", "[storage][mark]") {
   LogWorld world;
   const std::string path = world.directory + "/mark";

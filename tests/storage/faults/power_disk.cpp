@@ -144,6 +144,21 @@ Status PowerDisk::remove(const std::string& path) {
   return removed;
 }
 
+Status PowerDisk::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock{mutex_};
+  // mo: relaxed: set under mutex_.
+  if (cut_.load(std::memory_order_relaxed)) return power_is_gone(from);
+  if (is_last_step()) {
+    note({Step::rename, from, to});
+    cut_locked();
+    return power_is_gone(from);
+  }
+  SEMEL_TRY(renamed, storage::Disk::rename(from, to));
+  note({Step::rename, from, to});
+  sync_names(parent_of(to));
+  return renamed;
+}
+
 rocksdb::IOStatus PowerDisk::on(const FileStep& step,
                                 const std::function<rocksdb::IOStatus()>& act) {
   if (step.step == Step::write) {  // the image is made from the file, whenever that is

@@ -66,6 +66,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override;
   [[nodiscard]] Status sync(int descriptor, const std::string& path) override;
   [[nodiscard]] Status remove(const std::string& path) override;
+  [[nodiscard]] Status rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] std::string boot_id() override { return options_.boot; }
   [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
 

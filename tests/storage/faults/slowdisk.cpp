@@ -69,6 +69,10 @@ class SlowDisk final : public storage::Disk, private FileHooks {
     wait();
     return storage::Disk::sync(descriptor, path);
   }
+  [[nodiscard]] Status rename(const std::string& from, const std::string& to) override {
+    wait();
+    return storage::Disk::rename(from, to);
+  }
   [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
 
  private:
