@@ -30,14 +30,22 @@ class RecordWriter {
     put_word(at_, head_, std::memory_order_relaxed);  // mo: relaxed: the seal is what counts
   }
   [[nodiscard]] char* payload() const noexcept { return at_ + record_header_bytes; }
-  void seal() noexcept {
-    const std::uint64_t seal = seal_of(segment_.salt(), head_, sealed_part(head_, payload()));
+  void seal() noexcept { seal_as(payload()); }
+  /// Of a payload made elsewhere: what was just written to the log would have to come back from a
+  /// line that is not there yet.
+  void copy_and_seal(const char* payload_bytes) noexcept {
+    std::memcpy(payload(), payload_bytes, payload_);
+    seal_as(payload_bytes);
+  }
+
+ private:
+  void seal_as(const char* payload_bytes) noexcept {
+    const std::uint64_t seal = seal_of(segment_.salt(), head_, sealed_part(head_, payload_bytes));
     // mo: release [log.seal]: the drainer and the next process take what is sealed for whole.
     put_word(at_ + 8, seal, std::memory_order_release);
     segment_.complete(record_bytes(payload_));
   }
 
- private:
   Segment& segment_;
   char* const at_;
   const std::size_t payload_;
@@ -113,6 +121,23 @@ void Segment::touch() noexcept {
   static_cast<void>(madvise(bytes_, header_.bytes, MADV_POPULATE_WRITE));
 }
 
+std::uint8_t Log::measure() const noexcept {
+  const Place at = tail() + state_step();
+  const Place end = room();
+  const bool accepts = at + reserve_bytes() <= end;
+  const bool crowded = number_of(at) - oldest() >= segment_count * 3 / 4 ||
+                       at + reserve_bytes() + setup_.segment_bytes / 2 > end;
+  return static_cast<std::uint8_t>((accepts ? state_accepts : 0) | (crowded ? state_crowded : 0));
+}
+
+void Log::refresh_state() noexcept {
+  // Whoever stores last looks again, so what stays is not older than what it rests on.
+  std::uint8_t state = measure();
+  do {
+    state_.store(state, std::memory_order_seq_cst);  // mo: seq_cst: before the look that follows
+  } while (std::exchange(state, measure()) != state);
+}
+
 bool Log::wants_segment() const noexcept {
   const std::uint64_t next = number_of(room());
   const std::uint64_t first = oldest();
@@ -148,6 +173,7 @@ Status Log::prepare(bool zeroed) {
     oldest_.store(number, std::memory_order_release);  // mo: release [log.room]
   }
   room_.store((number + 1) * setup_.segment_bytes, std::memory_order_release);  // mo: [log.room]
+  refresh_state();
   return Done{};
 }
 
@@ -220,6 +246,7 @@ Status Log::release(std::uint64_t number) {
     ring_[each % ring_.size()].store(nullptr, std::memory_order_release);
     std::unique_ptr<Segment> old = std::move(segments_[each % segments_.size()]);
     oldest_.store(each + 1, std::memory_order_release);  // mo: release [log.room]
+    refresh_state();
     if (spare_.size() < spare_max) {
       spare_.push_back(std::move(old));
       spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
@@ -272,9 +299,10 @@ Segment* Log::take(std::size_t payload, Place& place) {
     // mo: acq_rel: whoever reads the tail afterwards also sees what was appended before, and a sync
     //     up to it covers that.
     place = tail_.fetch_add(bytes, std::memory_order_acq_rel);
+    if ((place ^ (place + bytes)) >= state_step()) refresh_state();
     const std::uint64_t number = number_of(place);
     const Place end = (number + 1) * setup_.segment_bytes;
-    if (place % setup_.segment_bytes >= segment_header_bytes && place + bytes <= end) [[likely]] {
+    if (offset_of(place) >= segment_header_bytes && place + bytes <= end) [[likely]] {
       return wait_for_segment(number);
     }
     // It would lie across two segments, or in a header: both ends become fillers, and we try again.
@@ -301,10 +329,23 @@ Place Log::append(std::span<const Mutation> group, const TimeLine& line, Timesta
   Segment* const segment = take(bytes, place);
   if (segment == nullptr) [[unlikely]]
     return 0;
-  RecordWriter record{*segment, place, RecordType::whole, bytes};
-  char* to = record.payload();
+  constexpr std::size_t small = 1024;
+  constexpr std::size_t cache_line = 64;
+  if (bytes > small) {
+    RecordWriter record{*segment, place, RecordType::whole, bytes};
+    char* to = record.payload();
+    for (const Mutation& mutation : group) to = encode(mutation, line, now, to);
+    record.seal();
+    return place + record_bytes(bytes);
+  }
+  // The lines come from another processor, or from memory: asked for while the payload is made.
+  for (std::size_t at = 0; at < record_bytes(bytes); at += cache_line) {
+    __builtin_prefetch(segment->at(place + at), 1);
+  }
+  std::array<char, small> payload;
+  char* to = payload.data();
   for (const Mutation& mutation : group) to = encode(mutation, line, now, to);
-  record.seal();
+  RecordWriter{*segment, place, RecordType::whole, bytes}.copy_and_seal(payload.data());
   return place + record_bytes(bytes);
 }
 
@@ -349,6 +390,7 @@ void Log::close_segment() {
                                      std::memory_order_relaxed)) {
       continue;
     }
+    refresh_state();
     fill(place, end);
     crossed_.raise();
     return;

@@ -8,12 +8,16 @@
 //                    in the file it is what makes the record whole.
 //   [log.completed]  bytes of a segment that are written, added with release, read with acquire:
 //                    when all are there, the drainer reads the segment and nobody writes it.
+//   [log.state]      whether there is room, for those who ask before each change: they would pull
+//                    the tail's line from one processor to the other. A hint: the reserve bears
+//                    that it is late, and whoever changes what it rests on sets it anew.
 //   [log.room]       the end of the prepared segments: release by the preparing thread, acquire
 //                    before each change.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -99,6 +103,7 @@ class Log {
   Log(Disk& disk, Setup setup, Signal& crossed) noexcept
       : disk_(disk),
         setup_(std::move(setup)),
+        shift_(std::countr_zero(setup_.segment_bytes)),
         crossed_(crossed),
         tail_(begin_of(setup_.first_number)) {}
 
@@ -111,15 +116,11 @@ class Log {
   [[nodiscard]] Place reserve();
   /// False: no new work; there is room for what is under way.
   [[nodiscard]] bool accepts() const noexcept {
-    // mo: relaxed: a recent figure. acquire [log.room]
-    return tail_.load(std::memory_order_relaxed) + reserve_bytes() <=
-           room_.load(std::memory_order_acquire);
+    return (state_.load(std::memory_order_relaxed) & state_accepts) != 0;  // mo: [log.state]
   }
   /// Callers should wait: three quarters of the bound are in use, or the reserve is near.
   [[nodiscard]] bool is_crowded() const noexcept {
-    const Place at = tail();
-    return number_of(at) - oldest() >= segment_count * 3 / 4 ||
-           at + reserve_bytes() + setup_.segment_bytes / 2 > room();
+    return (state_.load(std::memory_order_relaxed) & state_crowded) != 0;  // mo: [log.state]
   }
   /// The place behind all that was ever appended.
   [[nodiscard]] Place tail() const noexcept {
@@ -128,16 +129,14 @@ class Log {
   /// The same, if only a header lies between, the end of the segment before.
   [[nodiscard]] Place used() const noexcept {
     const Place at = tail();
-    return at % setup_.segment_bytes <= segment_header_bytes ? at - at % setup_.segment_bytes : at;
+    return offset_of(at) <= segment_header_bytes ? at - offset_of(at) : at;
   }
   /// The largest group that is taken.
   [[nodiscard]] std::size_t group_bytes_max() const noexcept {
     return setup_.segment_bytes * (segment_count / 4);
   }
   [[nodiscard]] std::size_t segment_bytes() const noexcept { return setup_.segment_bytes; }
-  [[nodiscard]] std::uint64_t number_of(Place place) const noexcept {
-    return place / setup_.segment_bytes;
-  }
+  [[nodiscard]] std::uint64_t number_of(Place place) const noexcept { return place >> shift_; }
 
   // --- the one thread that syncs
   // ------------------------------------------------------------------
@@ -151,8 +150,8 @@ class Log {
   [[nodiscard]] Place whole();
 
   // --- the one thread that prepares and takes away -----------------------------------------------
-  /// Makes the next segment, of a spare one if there is one. `zeroed`: syncs of little are fast, but every byte is written twice.
-  /// Errors: storage_failed.
+  /// Makes the next segment, of a spare one if there is one. `zeroed`: syncs of little are fast,
+  /// but every byte is written twice. Errors: storage_failed.
   [[nodiscard]] Status prepare(bool zeroed);
   [[nodiscard]] bool wants_segment() const noexcept;
   /// Lets go of the segments up to `number`, which are complete and in the archive; some become
@@ -190,9 +189,18 @@ class Log {
   /// What operations under way may still append when accepts() has become false. One segment: each
   /// of some hundred threads may bring a value of some 10 KiB, or one of them a large one.
   [[nodiscard]] std::size_t reserve_bytes() const noexcept { return setup_.segment_bytes; }
+  [[nodiscard]] std::size_t offset_of(Place place) const noexcept {
+    return place & (setup_.segment_bytes - 1);
+  }
   [[nodiscard]] Place begin_of(std::uint64_t number) const noexcept {
     return number * setup_.segment_bytes + segment_header_bytes;
   }
+  static constexpr std::uint8_t state_accepts = 1;
+  static constexpr std::uint8_t state_crowded = 2;
+  /// How far the tail may have gone on since state_ was set.
+  [[nodiscard]] std::size_t state_step() const noexcept { return setup_.segment_bytes / 64; }
+  [[nodiscard]] std::uint8_t measure() const noexcept;
+  void refresh_state() noexcept;
   [[nodiscard]] Segment* wait_for_segment(std::uint64_t number) const noexcept;
   /// A place for a record of `payload` bytes that lies in one segment. Null: stopped.
   [[nodiscard]] Segment* take(std::size_t payload, Place& place);
@@ -201,11 +209,13 @@ class Log {
 
   Disk& disk_;
   const Setup setup_;
+  const int shift_;  // of the segment's bytes, a power of two
   Signal& crossed_;
   alignas(64) std::atomic<Place> tail_;
   alignas(64) std::atomic<Place> room_{0};
   std::atomic<std::uint64_t> oldest_{0};
   std::atomic<bool> stopped_{false};
+  alignas(64) std::atomic<std::uint8_t> state_{state_crowded};
   std::array<std::atomic<Segment*>, 2 * segment_count> ring_{};
   // Of the preparing thread, which takes the mutex to destroy one, as do others to use one.
   std::array<std::unique_ptr<Segment>, 2 * segment_count> segments_{};

@@ -44,15 +44,18 @@ void Storage::Impl::note_trouble(const Status& status) {
 
 Status Storage::Impl::prepare_segments() {
   while (log_->wants_segment()) {
-    // Many small syncs since the last segment was made, or nothing known yet: it is worth it.
-    constexpr std::uint64_t bytes_each = std::uint64_t{64} << 10;
     // mo: relaxed: a figure
     const std::uint64_t rounds = wanted_rounds_.load(std::memory_order_relaxed);
     const Place tail = log_->tail();
-    const bool zeroed = tail - prepared_tail_ <= (rounds - prepared_rounds_ + 1) * bytes_each;
-    SEMEL_TRY(made, log_->prepare(zeroed));
-    prepared_rounds_ = rounds;
-    prepared_tail_ = tail;
+    // Several are made in a row, and of what was written meanwhile nothing can be told.
+    if (tail - prepared_tail_ >= log_->segment_bytes() / 2) {
+      // Many small syncs since then: it is worth it.
+      constexpr std::uint64_t bytes_each = std::uint64_t{64} << 10;
+      zeroes_ = tail - prepared_tail_ <= (rounds - prepared_rounds_) * bytes_each;
+      prepared_rounds_ = rounds;
+      prepared_tail_ = tail;
+    }
+    SEMEL_TRY(made, log_->prepare(zeroes_));
     static_cast<void>(made);
     rounds_.raise();  // somebody may wait for room
   }

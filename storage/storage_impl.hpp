@@ -227,8 +227,10 @@ class Storage::Impl {
   std::mutex map_mutex_;
   Version map_version_ = 0;  // under map_mutex_, as the next: of the newest map of databases
   std::string map_;
-  std::uint64_t prepared_rounds_ = 0;     // of wanted_rounds_, at the last segment made
-  storage::Place prepared_tail_ = 0;      // of the log, at the last segment made
+  // Of the draining thread: whether segments are made full of zeros; as of when that was decided.
+  bool zeroes_ = true;
+  std::uint64_t prepared_rounds_ = 0;     // of wanted_rounds_
+  storage::Place prepared_tail_ = 0;      // of the log
   std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread
   storage::SpanNumber running_span_ = 0;  // of the draining thread
   std::mutex engine_mutex_;
