@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <rocksdb/env.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -68,6 +69,13 @@ Status Disk::write_zeros(int descriptor, const std::string& path, std::size_t by
 Status Disk::sync(int descriptor, const std::string& path) {
   if (fdatasync(descriptor) == 0) return Done{};
   return system_error("fdatasync " + path);
+}
+
+Status Disk::sync_part(char* memory, const std::string& path, std::size_t from, std::size_t to) {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  from -= from % page;
+  if (msync(memory + from, to - from, MS_SYNC) == 0) return Done{};
+  return system_error("msync " + path);
 }
 
 Status Disk::remove(const std::string& path) {

@@ -28,6 +28,10 @@ class Disk {
                                            std::size_t bytes);
   /// fdatasync. An error means that nobody knows what the disk holds.
   [[nodiscard]] virtual Status sync(int descriptor, const std::string& path);
+  /// The same for the bytes from `from` to `to` of a file that is mapped at `memory`, and for no
+  /// others: msync.
+  [[nodiscard]] virtual Status sync_part(char* memory, const std::string& path, std::size_t from,
+                                         std::size_t to);
   [[nodiscard]] virtual Status remove(const std::string& path);
   /// Gives a file another name, and returns when that has reached the disk. Errors: storage_failed;
   /// then it has either.

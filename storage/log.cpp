@@ -87,15 +87,13 @@ Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& di
 
 Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segment> old,
                                                 const std::string& directory,
-                                                const SegmentHeader& wanted, bool zeroed) {
+                                                const SegmentHeader& wanted) {
   const SegmentHeader header = with_salt(wanted);
   std::string path = directory + "/" + segment_name(header.number * header.bytes);
   // What a killed process leaves must be zeros, or of this segment, by the time it has this name.
   std::memset(old->bytes_, 0, header.bytes);
   std::memcpy(old->bytes_, &header, sizeof header);
-  Status status = zeroed ? disk.sync(old->descriptor_, old->path()) : Status{Done{}};
-  if (status) status = disk.rename(old->path(), path);
-  if (!status) {
+  if (const Status status = disk.rename(old->path(), path); !status) {
     static_cast<void>(disk.remove(old->path()));
     static_cast<void>(disk.remove(path));
     return status.error();
@@ -114,6 +112,21 @@ Segment::~Segment() {
   }
   munmap(bytes_, header_.bytes);
   close(descriptor_);
+}
+
+Status Segment::sync(Disk& disk, Place from, Place to) {
+  // What is written need not stay mapped. Else the system would take the right to write away page
+  // by page, and interrupt every processor for each: a tail of all who claim meanwhile. Bit by bit,
+  // as above.
+  constexpr std::size_t page = 4096;  // a larger one makes this advice that is not taken
+  constexpr std::size_t piece = std::size_t{256} << 10;
+  const std::size_t end = (to - begin()) / page * page;
+  for (std::size_t at = (from - begin()) / page * page; end - at >= 2 * page && at < end;) {
+    const std::size_t bytes = std::min(piece, end - at);
+    static_cast<void>(madvise(bytes_ + at, bytes, MADV_DONTNEED));  // advice only
+    at += bytes;
+  }
+  return disk.sync_part(bytes_, path_, from - begin(), to - begin());
 }
 
 void Segment::touch() noexcept {
@@ -142,8 +155,9 @@ bool Log::wants_segment() const noexcept {
   const std::uint64_t next = number_of(room());
   const std::uint64_t first = oldest();
   if (first == 0) return true;
-  // One is being written, three are ready, so that nobody waits while the next is made.
-  return next - first < segment_count && next <= number_of(tail()) + 3;
+  // One is being written, three are ready, so that nobody waits while the next is made. With what
+  // has been drained there are more: a while in which nothing is made because much is drained.
+  return next - first < segment_count && (next <= number_of(tail()) + 3 || !spare_.empty());
 }
 
 Status Log::prepare(bool zeroed) {
@@ -159,7 +173,7 @@ Status Log::prepare(bool zeroed) {
     std::unique_ptr<Segment> old = std::move(spare_.back());
     spare_.pop_back();
     spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
-    return Segment::reuse(disk_, std::move(old), setup_.directory, header, zeroed);
+    return Segment::reuse(disk_, std::move(old), setup_.directory, header);
   }();
   SEMEL_TRY(made, std::move(segment));
   // What is touched is written by the next sync: not where syncs are to be small.
@@ -182,7 +196,9 @@ Status Log::sync(Place to) {
   for (std::uint64_t number = number_of(synced_); number <= number_of(to - 1); ++number) {
     Segment* const found = segment(number);
     if (found == nullptr) continue;  // drained, and so on the disk
-    SEMEL_TRY(done, found->sync(disk_));
+    // All of its header with its first record.
+    SEMEL_TRY(done,
+              found->sync(disk_, std::max(synced_, found->begin()), std::min(to, found->end())));
     static_cast<void>(done);
   }
   synced_ = to;

@@ -48,8 +48,7 @@ class Segment {
   [[nodiscard]] static Result<std::unique_ptr<Segment>> reuse(Disk& disk,
                                                               std::unique_ptr<Segment> old,
                                                               const std::string& directory,
-                                                              const SegmentHeader& header,
-                                                              bool zeroed);
+                                                              const SegmentHeader& header);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -73,7 +72,8 @@ class Segment {
   [[nodiscard]] std::size_t completed() const noexcept {
     return completed_.load(std::memory_order_acquire);  // mo: acquire [log.completed]
   }
-  [[nodiscard]] Status sync(Disk& disk) { return disk.sync(descriptor_, path_); }
+  /// From one place to another; everything between them is written, and nobody writes it again.
+  [[nodiscard]] Status sync(Disk& disk, Place from, Place to);
   /// Makes its pages ready to be written, so that no caller meets the faults.
   void touch() noexcept;
 

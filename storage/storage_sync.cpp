@@ -1,4 +1,4 @@
-// The thread that syncs: one fdatasync for all who wait, and one a while for those who do not.
+// The thread that syncs: one msync for all who wait, and one a while for those who do not.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -111,8 +111,18 @@ Result<int> PowerDisk::create(const std::string& path, std::size_t bytes) {
   return descriptor;
 }
 
-Status PowerDisk::sync(int descriptor, const std::string& path) {
-  static_cast<void>(descriptor);  // a tmpfs has nothing to sync; what matters is the model
+// A tmpfs has nothing to sync; what matters is the model.
+Status PowerDisk::sync(int /*descriptor*/, const std::string& path) {
+  return sync_now(path, 0, SIZE_MAX);
+}
+
+Status PowerDisk::sync_part(char* /*memory*/, const std::string& path, std::size_t from,
+                            std::size_t to) {
+  constexpr std::size_t page = 4096;
+  return sync_now(path, from / page * page, (to + page - 1) / page * page);
+}
+
+Status PowerDisk::sync_now(const std::string& path, std::size_t from, std::size_t to) {
   const Timestamp begun = clock_.now();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
@@ -126,7 +136,7 @@ Status PowerDisk::sync(int descriptor, const std::string& path) {
     errno = EIO;
     return storage::system_error("fdatasync " + path);
   }
-  sync_node(path);
+  sync_node(path, from, to);
   longest_sync_ = std::max(longest_sync_, clock_.now() - begun);
   return Done{};
 }
@@ -265,11 +275,20 @@ std::string PowerDisk::writable(const Node& node) const {
   return bytes;
 }
 
-void PowerDisk::sync_node(const std::string& path) {
+void PowerDisk::sync_node(const std::string& path, std::size_t from, std::size_t to) {
   ++counts_.syncs;
   if (options_.lie == Lie::bytes) return;
   const auto found = live_.find(path);
-  if (found != live_.end()) found->second->held = writable(*found->second);
+  if (found != live_.end()) {
+    std::string& held = found->second->held;
+    std::string bytes = writable(*found->second);
+    if (from == 0 && to >= bytes.size()) {
+      held = std::move(bytes);
+    } else if (held.size() == bytes.size()) {  // one that is mapped does not grow
+      held.replace(from, std::min(to, bytes.size()) - from, bytes, from,
+                   std::min(to, bytes.size()) - from);
+    }
+  }
   if (random_.chance(1, 4)) write_back_locked();
 }
 

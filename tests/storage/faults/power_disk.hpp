@@ -65,6 +65,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   // storage::Disk
   [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override;
   [[nodiscard]] Status sync(int descriptor, const std::string& path) override;
+  [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,
+                                 std::size_t to) override;
   [[nodiscard]] Status remove(const std::string& path) override;
   [[nodiscard]] Status rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] std::string boot_id() override { return options_.boot; }
@@ -119,7 +121,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   void fail_node(const std::string& path);
   void fail_names(const std::string& directory);
   [[nodiscard]] std::string writable(const Node& node) const;
-  void sync_node(const std::string& path);
+  [[nodiscard]] Status sync_now(const std::string& path, std::size_t from, std::size_t to);
+  void sync_node(const std::string& path, std::size_t from = 0, std::size_t to = SIZE_MAX);
   void sync_names(const std::string& directory);
   void forget_changes_of(const std::string& path);
   [[nodiscard]] std::string mix(const Node& node);

@@ -69,6 +69,11 @@ class SlowDisk final : public storage::Disk, private FileHooks {
     wait();
     return storage::Disk::sync(descriptor, path);
   }
+  [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,
+                                 std::size_t to) override {
+    wait();
+    return storage::Disk::sync_part(memory, path, from, to);
+  }
   [[nodiscard]] Status rename(const std::string& from, const std::string& to) override {
     wait();
     return storage::Disk::rename(from, to);
