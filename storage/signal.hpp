@@ -9,9 +9,9 @@
 #include <atomic>
 #include <climits>
 #include <cstdint>
-#include <ctime>
 
 #include "semel/types.hpp"
+#include "storage/stopwatch.hpp"
 
 namespace semel::storage {
 
@@ -22,17 +22,18 @@ class Signal {
   [[nodiscard]] std::uint32_t seen() const noexcept {
     return count_.load(std::memory_order_acquire);  // mo: acquire [signal.count]
   }
-  /// Wakes everybody who sleeps.
-  void raise() noexcept {
+  static constexpr std::uint32_t everybody = FUTEX_BITSET_MATCH_ANY;
+
+  /// Wakes everybody who sleeps with one of these bits.
+  void raise(std::uint32_t bits = everybody) noexcept {
     count_.fetch_add(1, std::memory_order_release);  // mo: release [signal.count]
-    syscall(SYS_futex, &count_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    syscall(SYS_futex, &count_, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, nullptr, nullptr, bits);
   }
-  /// Sleeps while the count is what was `seen`, at most that long. May return for no reason.
-  void wait(std::uint32_t seen, Millis at_most) const noexcept {
-    struct timespec time {};
-    time.tv_sec = static_cast<time_t>(at_most.count() / 1000);
-    time.tv_nsec = static_cast<long>(at_most.count() % 1000) * 1'000'000;
-    syscall(SYS_futex, &count_, FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
+  /// Sleeps while the count is what was `seen`, at most that long. May return for no reason. Nobody
+  /// falls asleep over a raise() that came after seen(), whatever its bits were.
+  void wait(std::uint32_t seen, Millis at_most, std::uint32_t bits = everybody) const noexcept {
+    const timespec until = time_in(at_most);
+    syscall(SYS_futex, &count_, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, nullptr, bits);
   }
 
  private:

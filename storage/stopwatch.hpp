@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 
 #include "semel/types.hpp"
 
@@ -21,5 +22,15 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+/// For system calls that take the time up to which they wait, by the steady clock.
+[[nodiscard]] inline timespec time_in(Millis from_now) noexcept {
+  const auto then = (std::chrono::steady_clock::now() + from_now).time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(then);
+  timespec time{};
+  time.tv_sec = static_cast<time_t>(seconds.count());
+  time.tv_nsec = static_cast<long>(std::chrono::nanoseconds{then - seconds}.count());
+  return time;
+}
 
 }  // namespace semel::storage

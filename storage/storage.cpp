@@ -5,6 +5,8 @@
 
 namespace semel {
 
+using storage::Signal;
+
 Storage::Storage(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Storage::~Storage() = default;
 
@@ -143,10 +145,7 @@ Status Storage::Impl::wait_until_settled(Ticket ticket, Durability level) {
   }
   const bool syncs = level == Durability::synced;
   const storage::Stopwatch time;
-  if (syncs) {
-    waiters_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure for gather()
-    want(ticket);
-  }
+  if (syncs) want(ticket);
   Status status = Done{};
   for (;;) {
     const std::uint32_t seen = rounds_.seen();
@@ -161,10 +160,20 @@ Status Storage::Impl::wait_until_settled(Ticket ticket, Durability level) {
       break;
     }
     if (syncs) want_joined(ticket);
-    rounds_.wait(seen, left);
+    rounds_.wait(seen, left, syncs && !joins_.any() ? rounds_for(ticket) : Signal::everybody);
   }
-  if (syncs) waiters_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
   return status;
+}
+
+/// The bits of the rounds that may be the one for this ticket. A third of 64 callers come while a
+/// round is under way that is not theirs; to be woken by it they would pay as for their own.
+std::uint32_t Storage::Impl::rounds_for(Ticket ticket) const noexcept {
+  // mo: acquire [storage.round]: in this order. The target is that of this round or of the next;
+  // of a later one only if one has ended meanwhile, and then nobody sleeps.
+  const std::uint32_t round = round_.load(std::memory_order_acquire);
+  const bool covered = ticket <= target_.load(std::memory_order_acquire);
+  const std::uint32_t first = covered ? round : round + 1;
+  return bit_of_round(first) | bit_of_round(first + 1);
 }
 
 bool Storage::Impl::is_settled(Ticket ticket, Durability level) const noexcept {

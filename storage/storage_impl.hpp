@@ -6,6 +6,10 @@
 //   [storage.wanted]   the place that somebody wants synced; with synced_ one of two words of which
 //                      each side writes one and then reads the other (both seq_cst), so that the
 //                      syncing thread cannot fall asleep over a wish.
+//   [storage.round]    where the round that is under way, or was the last, ends, and then its
+//   number:
+//                      release stores of the syncing thread, acquire loads of those who choose by
+//                      which rounds to be woken.
 //   [storage.failed]   release store on trouble, acquire load before each change and wait.
 //   archive_mutex_     one change of the files at a time: draining, rewriting, backup.
 //   engine_mutex_      the engine does not end while its records are written anew.
@@ -107,14 +111,17 @@ class Storage::Impl {
   // The syncing thread (storage_sync.cpp)
   void run_syncer();
   [[nodiscard]] bool sync_round(bool of_interval);
-  void gather();
   void want(Ticket ticket);
   void wait_for_room();
+  [[nodiscard]] std::uint32_t rounds_for(Ticket ticket) const noexcept;
+  [[nodiscard]] static std::uint32_t bit_of_round(std::uint32_t round) noexcept {
+    return std::uint32_t{1} << (round % 32);
+  }
   [[nodiscard]] Status wait_until_settled(Ticket ticket, Durability level);
   [[nodiscard]] Error unknown() const;
   void want_joined(Ticket ticket);
   void answer(storage::Place synced);
-  void answer_waiting();
+  void answer_waiting(std::uint32_t rounds = storage::Signal::everybody);
   void write_mark() noexcept;
   void fail(const Error& error);
   void set_failed(const std::string& why);
@@ -192,9 +199,8 @@ class Storage::Impl {
   storage::Signal rounds_;                        // for those who wait
   std::atomic<storage::Place> wanted_{0};         // [storage.wanted]
   std::atomic<storage::Place> synced_{0};         // [storage.synced] [storage.wanted]
-  std::atomic<std::uint32_t> waiters_{0};         // threads in wait_for_sync()
-  std::uint32_t gathered_ = 0;                    // of the syncing thread: in the last round
-  double round_seconds_ = 0;                      // the same: how long the disk took for it
+  std::atomic<storage::Place> target_{0};         // [storage.round] of the newest round
+  std::atomic<std::uint32_t> round_{0};           // [storage.round] its number
   std::atomic<std::uint64_t> wanted_rounds_{0};   // that somebody waited for
   std::atomic<storage::Place> drained_{0};        // release by the drainer, for the mark
   std::atomic<std::uint64_t> rocks_sequence_{0};  // the same

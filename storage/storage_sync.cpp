@@ -25,24 +25,12 @@ void Storage::Impl::run_syncer() {
     const bool of_interval = last || left <= Millis{0};
     if (wanted || of_interval) {
       if (of_interval) since_interval.restart();
-      if (wanted) gather();
+      if (wanted) wanted_rounds_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
       if (!sync_round(of_interval) || last) return;
     } else {
       sync_wanted_.wait(seen, left);
     }
   }
-}
-
-/// Whoever was answered by the last round is about to ask again: waiting for them, for no longer
-/// than the disk took, makes one round of what would be two.
-void Storage::Impl::gather() {
-  wanted_rounds_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
-  const storage::Stopwatch time;
-  // mo: relaxed: a figure; whom it does not count asks for the next round.
-  while (waiters_.load(std::memory_order_relaxed) < gathered_ && time.seconds() < round_seconds_) {
-    std::this_thread::yield();
-  }
-  gathered_ = waiters_.load(std::memory_order_relaxed);  // mo: relaxed: as above
 }
 
 /// False: the disk has failed.
@@ -69,12 +57,12 @@ bool Storage::Impl::sync_round(bool of_interval) {
   }
   const bool appended = target != before;
   if (appended) {
-    const storage::Stopwatch time;
+    target_.store(target, std::memory_order_release);  // mo: release [storage.round]: first
+    round_.fetch_add(1, std::memory_order_release);    // mo: release [storage.round]
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
       return false;
     }
-    round_seconds_ = time.seconds();
   }
   if (joined) joins_.end_sync();
   if (joined || appended) answer(target);
@@ -94,12 +82,13 @@ void Storage::Impl::answer(storage::Place synced) {
     const std::lock_guard lock{mutex_};
     ++syncs_;
   }
-  answer_waiting();
+  // mo: relaxed: only this thread sets it.
+  answer_waiting(bit_of_round(round_.load(std::memory_order_relaxed)));
 }
 
 /// Everybody whose round, or join, has ended.
-void Storage::Impl::answer_waiting() {
-  rounds_.raise();
+void Storage::Impl::answer_waiting(std::uint32_t rounds) {
+  rounds_.raise(rounds);
   std::vector<Waiting> done;
   std::string failure;
   storage::Place left = 0;
