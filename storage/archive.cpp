@@ -126,7 +126,7 @@ Status Archive::open_database(const Setup& setup) {
   const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &families_, &opened);
   if (!status.ok()) return error_of(status, named_in(status, path));
   database_.reset(opened);
-  return Done{};
+  return make_directory(path);  // RocksDB made it, and syncs what is in it, not its name
 }
 
 rocksdb::ColumnFamilyHandle* Archive::family(const std::string& name) const noexcept {

@@ -19,7 +19,10 @@ namespace {
 
 /// The name of a new file is on the disk when its directory is.
 Status sync_directory_of(const std::string& path) {
-  const std::string directory = std::filesystem::path{path}.parent_path().string();
+  std::filesystem::path parent = std::filesystem::path{path}.parent_path();
+  // "a/b/" is a name of a/b, and "a" lies where we are.
+  if (!std::filesystem::path{path}.has_filename()) parent = parent.parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
   const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return system_error(directory);
   const bool good = fsync(descriptor) == 0;
@@ -106,12 +109,13 @@ rocksdb::Env* Disk::env() {
 }
 
 Status make_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return Done{};
-  return system_error(path);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_error(path);
+  // Also one that is there: whoever made it may have ended before its name was on the disk.
+  return sync_directory_of(path);
 }
 
 Status make_new_directory(const std::string& path) {
-  return mkdir(path.c_str(), 0700) == 0 ? Status{Done{}} : system_error(path);
+  return mkdir(path.c_str(), 0700) == 0 ? sync_directory_of(path) : system_error(path);
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {

@@ -44,7 +44,8 @@ class Disk {
   [[nodiscard]] virtual rocksdb::Env* env();
 };
 
-/// Plain helpers over the real file system. Errors: storage_failed, with path and cause.
+/// Plain helpers over the real file system. A directory is made when its name has reached the disk.
+/// Errors: storage_failed, with path and cause.
 [[nodiscard]] Status make_directory(const std::string& path);  ///< or it is there
 [[nodiscard]] Status make_new_directory(const std::string& path);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path);

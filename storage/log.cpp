@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "storage/mutation_codec.hpp"
+#include "storage/stopwatch.hpp"
 
 namespace semel::storage {
 namespace {
@@ -289,12 +290,19 @@ void Log::remove_unused() {
   }
 }
 
-Segment* Log::wait_for_segment(std::uint64_t number) const noexcept {
-  for (unsigned spins = 0;; ++spins) {
+Segment* Log::wait_for_segment(std::uint64_t number) noexcept {
+  for (unsigned spins = 0; spins < 1'000; ++spins) {
+    if (Segment* const found = segment(number); found != nullptr) return found;
+  }
+  const Stopwatch time;
+  for (;;) {
     if (Segment* const found = segment(number); found != nullptr) return found;
     // mo: acquire [log.segment]
     if (stopped_.load(std::memory_order_acquire)) return nullptr;
-    if (spins > 1000) std::this_thread::yield();
+    // A group that was larger than the reserve, and a disk that is full: whoever waits holds what
+    // others wait for.
+    if (time.passed() >= setup_.wait_at_most) stop();
+    std::this_thread::yield();
   }
 }
 

@@ -98,6 +98,7 @@ class Log {
     std::size_t segment_bytes = 0;  ///< a power of two
     std::uint64_t storage_id = 0;
     std::uint64_t first_number = 1;
+    Millis wait_at_most{10'000};  ///< for the next segment, where there is none
   };
   /// `crossed` is raised whenever a segment has been left.
   Log(Disk& disk, Setup setup, Signal& crossed) noexcept
@@ -110,7 +111,8 @@ class Log {
   // --- those who write ------------------------------------------------------------------------
   /// Writes one group and returns the place behind it. Progress: lock-free while there is room;
   /// waits for the next segment where there is none, which accepts() is there to prevent.
-  /// 0: the log was stopped meanwhile, and nothing was written.
+  /// 0: the log was stopped meanwhile, or there was no segment in time; nothing was written, or a
+  /// part that counts for nothing.
   [[nodiscard]] Place append(std::span<const Mutation> group, const TimeLine& line, Timestamp now);
   /// A place of its own with nothing in it.
   [[nodiscard]] Place reserve();
@@ -201,7 +203,8 @@ class Log {
   [[nodiscard]] std::size_t state_step() const noexcept { return setup_.segment_bytes / 64; }
   [[nodiscard]] std::uint8_t measure() const noexcept;
   void refresh_state() noexcept;
-  [[nodiscard]] Segment* wait_for_segment(std::uint64_t number) const noexcept;
+  /// Null: stopped, or there was none in time, and the log has stopped with it.
+  [[nodiscard]] Segment* wait_for_segment(std::uint64_t number) noexcept;
   /// A place for a record of `payload` bytes that lies in one segment. Null: stopped.
   [[nodiscard]] Segment* take(std::size_t payload, Place& place);
   void fill(Place from, Place to);

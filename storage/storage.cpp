@@ -100,7 +100,17 @@ Ticket Storage::Impl::append(std::span<const Mutation> group) {
   }
   if (joins_.any()) [[unlikely]]
     return append_beside_joins(group);
-  return log_->append(group, line_, clock_.now());
+  return or_failed(log_->append(group, line_, clock_.now()));
+}
+
+/// A log that took nothing of a change that has been made already can take nothing any more.
+Ticket Storage::Impl::or_failed(Ticket ticket) {
+  // mo: acquire, with the signal: at the end it is stopped, and nobody waits
+  if (ticket == 0 && !stop_.load(std::memory_order_acquire)) [[unlikely]] {
+    set_failed("a change was larger than what the log had room for, and no room came within " +
+               std::to_string(options_.confirm_within.count()) + " ms; open the storage again");
+  }
+  return ticket;
 }
 
 Status Storage::Impl::wait(Ticket ticket, Durability level) {

@@ -119,6 +119,7 @@ class Storage::Impl {
   }
   [[nodiscard]] Status wait_until_settled(Ticket ticket, Durability level);
   [[nodiscard]] Error unknown() const;
+  [[nodiscard]] Ticket or_failed(Ticket ticket);
   void want_joined(Ticket ticket);
   void answer(storage::Place synced);
   void answer_waiting(std::uint32_t rounds = storage::Signal::everybody);
@@ -208,6 +209,7 @@ class Storage::Impl {
   std::atomic<bool> stop_{false};                 // with sync_wanted_ and crossed_
   std::atomic<bool> drain_all_{false};            // with crossed_
   std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
+  bool told_failure_ = false;                     // of the syncing thread
   bool mark_unsynced_ = false;                    // of the syncing thread
   storage::MarkContent mark_content_;             // of the syncing thread
 

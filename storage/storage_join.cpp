@@ -103,7 +103,7 @@ Ticket Storage::Impl::append_beside_joins(std::span<const Mutation> group) {
   };
   switch (joins_.follow(group, now, encode)) {
     case storage::Joins::Follow::no:
-      return log_->append(group, line_, now);
+      return or_failed(log_->append(group, line_, now));
     case storage::Joins::Follow::yes:
       return log_->tail();  // behind the join, and it ends when this is in the log
     case storage::Joins::Follow::full:
@@ -115,7 +115,7 @@ Ticket Storage::Impl::append_beside_joins(std::span<const Mutation> group) {
 
 Ticket Storage::Impl::collect(Join& join, std::span<const Mutation> group) {
   const Timestamp now = clock_.now();
-  const Ticket ticket = log_->reserve();
+  const Ticket ticket = or_failed(log_->reserve());
   if (ticket == 0) {
     join.lost = true;
     return 0;

@@ -249,7 +249,9 @@ Status Storage::Impl::start(Place drained) {
   floor_.store(is.floor, std::memory_order_relaxed);
   batch_ends_.push_back(drained);
   log_ = std::make_unique<storage::Log>(
-      disk_, storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number},
+      disk_,
+      storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number,
+                          options_.confirm_within},
       crossed_);
   log_begin_ = prepared_tail_ = log_->tail();
   synced_.store(log_begin_, std::memory_order_relaxed);  // mo: as above

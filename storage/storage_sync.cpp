@@ -17,6 +17,10 @@ void Storage::Impl::run_syncer() {
   for (;;) {
     const std::uint32_t seen = sync_wanted_.seen();
     const bool last = stop_.load(std::memory_order_acquire);  // mo: acquire, with the signal
+    // mo: acquire [storage.failed]: whoever has failed may hold what the callbacks want.
+    if (failed_.load(std::memory_order_acquire) && !std::exchange(told_failure_, true)) {
+      answer_waiting();
+    }
     // mo: seq_cst [storage.wanted]
     const bool wanted =
         wanted_.load(std::memory_order_seq_cst) > synced_.load(std::memory_order_seq_cst) ||
@@ -161,11 +165,15 @@ void Storage::Impl::fail(const Error& error) {
 void Storage::Impl::set_failed(const std::string& why) {
   // After a failed sync nobody knows what the disk holds, and asking again would be told that all
   // is well. Nothing is acknowledged any more until the storage is opened anew.
-  const std::lock_guard lock{mutex_};
-  if (failure_.empty()) failure_ = why;
-  failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
+  {
+    const std::lock_guard lock{mutex_};
+    if (failure_.empty()) failure_ = why;
+    failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
+  }
   // Who waits for room in the log would wait for ever; what it brings is not acknowledged anyway.
   log_->stop();
+  sync_wanted_.raise();
+  rounds_.raise();
 }
 
 }  // namespace semel

@@ -14,6 +14,7 @@
 
 #include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
+#include "storage/disk.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {
@@ -319,6 +320,51 @@ TEST_CASE("storage: an engine whose values do not fit into the log is refused", 
   REQUIRE_FALSE(engine);
   CHECK(engine.error().code == ErrorCode::bad_option);
   CHECK(engine.error().message().find("value_bytes_max = 1048576") != std::string::npos);
+}
+
+TEST_CASE("storage: a change that the log has no room for does not wait for ever", "[storage]") {
+  class FullDisk final : public storage::Disk {
+   public:
+    [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override {
+      // mo: relaxed: set by the thread that then asks
+      if (!is_full.load(std::memory_order_relaxed)) return Disk::create(path, bytes);
+      return Error{ErrorCode::storage_failed, path + ": no space"};
+    }
+    std::atomic<bool> is_full{false};
+  };
+  const Directory directory;
+  ManualClock clock;
+  FullDisk disk;
+  StorageOptions options;
+  options.directory = directory.path();
+  options.log_bytes = std::size_t{1} << 20;  // segments of 32 KiB, of which four are made ahead
+  options.confirm_within = 100ms;
+  options.disk = &disk;
+  auto storage = Storage::open(options, clock);
+  REQUIRE(storage);
+  auto engine = Engine::open({.clock = &clock,
+                              .journal = storage->get(),
+                              .durability = Durability::logged,
+                              .memory_bytes = std::size_t{64} << 20,
+                              .key_bytes_max = 1'024,
+                              .value_bytes_max = 64'000,
+                              .first_version = (*storage)->first_version()});
+  REQUIRE(engine);
+  REQUIRE((*storage)->recover(**engine));
+  Store store = (*engine)->store();
+  REQUIRE(store.set("before", "v"));
+  while ((*storage)->stats().bytes_log < std::size_t{128} << 10) std::this_thread::yield();
+  disk.is_full.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  const std::string large(40'000, 'v');
+  const std::array<KeyValue, 4> pairs{KeyValue{"a", large}, KeyValue{"b", large},
+                                      KeyValue{"c", large}, KeyValue{"d", large}};
+  const Status set = store.mset(pairs);
+  REQUIRE_FALSE(set);
+  CHECK(set.error().code == ErrorCode::outcome_unknown);
+  CHECK((*storage)->stats().failed);
+  CHECK((*storage)->stats().trouble.find("100 ms") != std::string::npos);
+  CHECK(store.set("after", "v").error().code == ErrorCode::refused);
+  CHECK(store.get("before").error().code == ErrorCode::outcome_unknown);  // at this level
 }
 
 TEST_CASE("storage: a backup opens, and holds what was there when it was made", "[storage]") {
