@@ -108,6 +108,7 @@ Status Archive::open_database(const Setup& setup) {
   static_cast<void>(made);
   const std::string path = directory_ + "/rocksdb";
   rocksdb::Options options = database_options(disk_);
+  options.env = &environment_;
   options.create_if_missing = setup.may_create;
   options.create_missing_column_families = true;
   std::vector<rocksdb::ColumnFamilyDescriptor> families{
@@ -272,7 +273,9 @@ Status Archive::ingest(const std::vector<std::string>& files) {
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
   options.snapshot_consistency = false;  // nobody reads what is taken in before the next open
+  environment_.tables().begin();
   const rocksdb::Status status = database_->IngestExternalFile(families_[1], files, options);
+  environment_.tables().end(status.ok());
   return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
 }
 

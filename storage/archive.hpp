@@ -19,6 +19,7 @@
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 #include "storage/disk.hpp"
+#include "storage/kept_tables.hpp"
 #include "storage/storage_keys.hpp"
 #include "storage/time_line.hpp"
 
@@ -109,7 +110,8 @@ class Archive {
   [[nodiscard]] bool is_stuck() const;
 
  private:
-  Archive(Disk& disk, std::string directory) : disk_(disk), directory_(std::move(directory)) {}
+  Archive(Disk& disk, std::string directory)
+      : disk_(disk), directory_(std::move(directory)), environment_(disk.env()) {}
   [[nodiscard]] Status open_database(const Setup& setup);
   [[nodiscard]] Status read_description();
   [[nodiscard]] Status read_blobs_of(const std::string& path, SpanNumber first,
@@ -120,6 +122,7 @@ class Archive {
 
   Disk& disk_;
   const std::string directory_;
+  KeptTablesEnv environment_;  // the database ends before it
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   Description description_;
