@@ -121,8 +121,10 @@ Status Segment::sync(Disk& disk, Place from, Place to) {
   // as above.
   constexpr std::size_t page = 4096;  // a larger one makes this advice that is not taken
   constexpr std::size_t piece = std::size_t{256} << 10;
+  constexpr std::size_t worth_it = std::size_t{64} << 10;
   const std::size_t end = (to - begin()) / page * page;
-  for (std::size_t at = (from - begin()) / page * page; end - at >= 2 * page && at < end;) {
+  std::size_t at = (from - begin()) / page * page;
+  while (to - from >= worth_it && at < end) {
     const std::size_t bytes = std::min(piece, end - at);
     static_cast<void>(madvise(bytes_ + at, bytes, MADV_DONTNEED));  // advice only
     at += bytes;
