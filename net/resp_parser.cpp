@@ -1,0 +1,221 @@
+#include "net/resp_parser.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace semel::net {
+namespace {
+
+constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first is looked at
+
+bool is_space(char c) noexcept {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/// As redis-server has it: no sign but '-', no leading zeros, nothing behind.
+std::optional<std::int64_t> number_of(std::string_view text) noexcept {
+  if (text == "0") return 0;
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.empty() || digits.front() < '1' || digits.front() > '9') return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+int digit_of(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+char escaped(char c) noexcept {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return c;
+  }
+}
+
+/// One word of a line, quotes and all. False: they do not match.
+bool take_word(std::string_view& line, std::string& word) {
+  const auto take = [&] {
+    const char c = line.front();
+    line.remove_prefix(1);
+    return c;
+  };
+  char quote = 0;
+  while (!line.empty()) {
+    const char c = take();
+    if (quote == 0) {
+      if (is_space(c)) return true;
+      if (c == '"' || c == '\'') {
+        quote = c;
+      } else {
+        word += c;
+      }
+    } else if (c == quote) {
+      return line.empty() || is_space(line.front());  // a closing quote ends the word
+    } else if (c == '\\' && quote == '\'' && line.starts_with('\'')) {
+      word += take();
+    } else if (c == '\\' && quote == '"' && !line.empty()) {
+      const bool is_hex =
+          line.size() >= 3 && line[0] == 'x' && digit_of(line[1]) >= 0 && digit_of(line[2]) >= 0;
+      if (is_hex) {
+        word += static_cast<char>(digit_of(line[1]) * 16 + digit_of(line[2]));
+        line.remove_prefix(3);
+      } else {
+        word += escaped(take());
+      }
+    } else {
+      word += c;
+    }
+  }
+  return quote == 0;
+}
+
+}  // namespace
+
+RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
+  if (ended_) begin();
+  const Step step = run(input, limits);
+  ended_ = step != Step::incomplete;
+  if (step != Step::command || !unquoted_.empty()) return step;
+  arguments_.reserve(ranges_.size());
+  for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
+  return step;
+}
+
+void RespParser::begin() noexcept {
+  state_ = State::begin;
+  ended_ = false;
+  at_ = searched_ = wanted_ = left_ = length_ = 0;
+  ranges_.clear();
+  unquoted_.clear();
+  arguments_.clear();
+}
+
+RespParser::Step RespParser::run(std::string_view input, const RequestLimits& limits) {
+  if (state_ == State::begin) {
+    if (input.empty()) return incomplete(1);
+    if (input.front() != '*') return read_inline(input, limits);
+    state_ = State::count;
+  }
+  if (state_ == State::count) {
+    const Step step = read_count(input, limits);
+    if (step != Step::command || left_ == 0) return step;
+    state_ = State::length;
+  }
+  while (left_ != 0) {
+    if (state_ == State::length) {
+      if (const Step step = read_length(input, limits); step != Step::command) return step;
+      state_ = State::bytes;
+    }
+    if (input.size() - at_ < length_ + line_end_bytes) {
+      return incomplete(at_ + length_ + line_end_bytes);
+    }
+    ranges_.push_back({at_, length_});
+    at_ += length_ + line_end_bytes;
+    state_ = State::length;
+    --left_;
+  }
+  return Step::command;
+}
+
+bool RespParser::take_line(std::string_view input, std::string_view& line) {
+  const std::size_t end = input.find('\r', std::max(at_, searched_));
+  // Its second byte, whatever it is, must be there.
+  if (end == std::string_view::npos || end + line_end_bytes > input.size()) {
+    searched_ = end == std::string_view::npos ? input.size() : end;
+    wanted_ = input.size() + 1;
+    line = input.substr(at_);
+    return false;
+  }
+  line = input.substr(at_ + 1, end - at_ - 1);
+  at_ = end + line_end_bytes;
+  return true;
+}
+
+RespParser::Step RespParser::read_count(std::string_view input, const RequestLimits& limits) {
+  std::string_view line;
+  if (!take_line(input, line)) {
+    return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
+                                               : Step::incomplete;
+  }
+  const auto count = number_of(line);
+  const bool in_range = count && *count <= std::numeric_limits<std::int32_t>::max();
+  if (!in_range) return bad("invalid multibulk length");
+  const auto most = static_cast<std::int64_t>(limits.arguments_max);
+  if (*count > most) {
+    return bad(limits.arguments_max <= limits_before_auth.arguments_max
+                   ? "unauthenticated multibulk length"
+                   : "invalid multibulk length");
+  }
+  left_ = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
+  return Step::command;
+}
+
+RespParser::Step RespParser::read_length(std::string_view input, const RequestLimits& limits) {
+  std::string_view line;
+  const std::size_t from = at_;
+  if (!take_line(input, line)) {
+    return line.size() > limits.line_bytes_max ? bad("too big bulk count string")
+                                               : Step::incomplete;
+  }
+  if (input[from] != '$') {
+    return bad(std::string{"expected '$', got '"} + input[from] + "'");
+  }
+  const auto length = number_of(line);
+  if (!length || *length < 0) return bad("invalid bulk length");
+  if (static_cast<std::uint64_t>(*length) > limits.bulk_bytes_max) {
+    return bad(limits.bulk_bytes_max <= limits_before_auth.bulk_bytes_max
+                   ? "unauthenticated bulk length"
+                   : "invalid bulk length");
+  }
+  length_ = static_cast<std::size_t>(*length);
+  return Step::command;
+}
+
+RespParser::Step RespParser::read_inline(std::string_view input, const RequestLimits& limits) {
+  const std::size_t end = input.find('\n', searched_);
+  if (end == std::string_view::npos) {
+    if (input.size() > limits.line_bytes_max) return bad("too big inline request");
+    searched_ = input.size();
+    return incomplete(input.size() + 1);
+  }
+  std::string_view line = input.substr(0, end);
+  at_ = end + 1;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (!split(line)) return bad("unbalanced quotes in request");
+  return Step::command;
+}
+
+bool RespParser::split(std::string_view line) {
+  for (;;) {
+    while (!line.empty() && is_space(line.front())) line.remove_prefix(1);
+    if (line.empty()) break;
+    if (!take_word(line, unquoted_.emplace_back())) return false;
+  }
+  arguments_.assign(unquoted_.begin(), unquoted_.end());
+  return true;
+}
+
+RespParser::Step RespParser::bad(std::string what) {
+  error_ = "Protocol error: " + std::move(what);
+  return Step::bad;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,87 @@
+// Requests out of bytes, without input or output of its own: RESP arrays of bulk strings, and
+// inline commands, as redis-server 7.0 reads them, with its texts for what is wrong.
+//
+// A declared length costs nothing: an argument is a view into the input, and the list of them grows
+// by one for each that is there. Bytes that were looked at are not looked at again when more come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::net {
+
+/// What a connection may send. The defaults are those of redis-server.
+struct RequestLimits {
+  std::size_t arguments_max = std::size_t{1} << 20;
+  std::size_t bulk_bytes_max = std::size_t{512} << 20;
+  std::size_t line_bytes_max = std::size_t{64} << 10;  ///< an inline command, or a length
+};
+
+/// Before a client has said who it is.
+inline constexpr RequestLimits limits_before_auth{.arguments_max = 10,
+                                                  .bulk_bytes_max = std::size_t{16} << 10};
+
+class RespParser {
+ public:
+  enum class Step : std::uint8_t {
+    command,     ///< arguments() has one; none: an empty request, to be passed over
+    incomplete,  ///< call again when more has come
+    bad,         ///< error() says why; nothing more can be read from this client
+  };
+
+  /// Reads one request. `input` begins where the last one ended; after `incomplete` it begins with
+  /// the same bytes again, perhaps at another address, and more. Progress: never blocks.
+  [[nodiscard]] Step parse(std::string_view input, const RequestLimits& limits);
+
+  /// Of the last command; valid as long as its input is, and until the next call.
+  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  /// Bytes of the input that the last command took.
+  [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
+  /// After `incomplete`: how many bytes the input must have at least to get on. A hint for one
+  /// large read; what is there to be read may never come.
+  [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
+  /// "Protocol error: .."
+  [[nodiscard]] const std::string& error() const noexcept { return error_; }
+
+ private:
+  enum class State : std::uint8_t { begin, count, length, bytes };
+
+  /// A part of the input by its place in it, which stays when the input moves.
+  struct Range {
+    std::size_t at;
+    std::size_t bytes;
+  };
+
+  void begin() noexcept;
+  [[nodiscard]] Step run(std::string_view input, const RequestLimits& limits);
+  [[nodiscard]] Step read_inline(std::string_view input, const RequestLimits& limits);
+  [[nodiscard]] Step read_count(std::string_view input, const RequestLimits& limits);
+  [[nodiscard]] Step read_length(std::string_view input, const RequestLimits& limits);
+  /// The line at at_, without its mark and its end. False: it has no end yet.
+  [[nodiscard]] bool take_line(std::string_view input, std::string_view& line);
+  [[nodiscard]] bool split(std::string_view line);
+  [[nodiscard]] Step bad(std::string what);
+  [[nodiscard]] Step incomplete(std::size_t wanted) noexcept {
+    wanted_ = wanted;
+    return Step::incomplete;
+  }
+
+  State state_ = State::begin;
+  bool ended_ = false;        // the last call ended a request, or failed
+  std::size_t at_ = 0;        // behind what was read
+  std::size_t searched_ = 0;  // no end of the present line before this
+  std::size_t wanted_ = 0;
+  std::size_t left_ = 0;    // arguments that are to come
+  std::size_t length_ = 0;  // of the present one
+  std::vector<Range> ranges_;
+  std::deque<std::string> unquoted_;  // arguments of an inline command
+  std::vector<std::string_view> arguments_;
+  std::string error_;
+};
+
+}  // namespace semel::net

@@ -1,0 +1,56 @@
+// Replies into bytes, in either dialect of a connection. What RESP2 has no form for is written as
+// redis-server 7.0 does it: a map as an array of twice the length, a set or a push as an array, a
+// double, a big number and a verbatim text as a bulk, true and false as 1 and 0, null as a null
+// bulk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace semel::net {
+
+enum class Resp : std::uint8_t { two = 2, three = 3 };
+
+class RespWriter {
+ public:
+  /// Appends to `out`, which must live as long as this.
+  RespWriter(std::string& out, Resp dialect) noexcept : out_(out), dialect_(dialect) {}
+
+  void set_dialect(Resp dialect) noexcept { dialect_ = dialect; }
+  [[nodiscard]] Resp dialect() const noexcept { return dialect_; }
+
+  /// A line: `text` has neither CR nor LF.
+  void simple(std::string_view text);
+  void ok() { simple("OK"); }
+  /// "CODE text"; each CR or LF in it becomes a blank, so that a client's own bytes cannot end it.
+  void error(std::string_view text);
+  void integer(std::int64_t number);
+  void bulk(std::string_view bytes);
+  void bulk_of(std::int64_t number);
+  void null();
+  void null_array();  ///< of what would have been an array
+  void boolean(bool value);
+  void number(double value);
+  /// `format`: three letters, "txt" or "mkd".
+  void verbatim(std::string_view text, std::string_view format = "txt");
+
+  // The elements follow; of a map, keys and values in turn.
+  void array(std::size_t count);
+  void map(std::size_t pairs);
+  void set(std::size_t count);
+  void push(std::size_t count);
+
+ private:
+  [[nodiscard]] bool is_three() const noexcept { return dialect_ == Resp::three; }
+  void head(char mark, std::int64_t number);
+
+  std::string& out_;
+  Resp dialect_;
+};
+
+/// As replies and INCRBYFLOAT have it: the shortest text that reads back as the same double; "inf",
+/// "-inf", "nan".
+[[nodiscard]] std::string text_of(double value);
+
+}  // namespace semel::net
