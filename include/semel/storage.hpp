@@ -28,9 +28,9 @@ struct StorageOptions {
   std::string directory{};  ///< made if it is not there; one process at a time
   /// What was logged is synced this often; a power cut takes at most that much. 1..60,000 ms.
   Millis sync_every{1'000};
-  /// Bound of the log in front of the files, of which an eighth is taken at once. When it
-  /// is almost full, callers wait, and at the end new work is refused. One group of mutations, so
-  /// also one value, takes at most a quarter. 1 MiB..16 GiB.
+  /// Bound of the log in front of the files. An eighth of it is taken at once, three eighths stay
+  /// taken when much was written. When it is almost full, callers wait, and at the end new work is
+  /// refused. One group of mutations, so also one value, takes at most a quarter. 1 MiB..16 GiB.
   std::size_t log_bytes = std::size_t{256} << 20;
   /// A wait for the disk that lasts longer ends with outcome_unknown. 1 ms..10 min.
   Millis confirm_within{30'000};
