@@ -1,10 +1,10 @@
 #include "net/resp_parser.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <optional>
 #include <utility>
+
+#include "net/text.hpp"
 
 namespace semel::net {
 namespace {
@@ -13,17 +13,6 @@ constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first is 
 
 bool is_space(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/// As redis-server has it: no sign but '-', no leading zeros, nothing behind.
-std::optional<std::int64_t> number_of(std::string_view text) noexcept {
-  if (text == "0") return 0;
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  if (digits.empty() || digits.front() < '1' || digits.front() > '9') return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 int digit_of(char c) noexcept {
@@ -155,7 +144,7 @@ RespParser::Step RespParser::read_count(std::string_view input, const RequestLim
     return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
                                                : Step::incomplete;
   }
-  const auto count = number_of(line);
+  const auto count = integer_of(line);
   const bool in_range = count && *count <= std::numeric_limits<std::int32_t>::max();
   if (!in_range) return bad("invalid multibulk length");
   const auto most = static_cast<std::int64_t>(limits.arguments_max);
@@ -178,7 +167,7 @@ RespParser::Step RespParser::read_length(std::string_view input, const RequestLi
   if (input[from] != '$') {
     return bad(std::string{"expected '$', got '"} + input[from] + "'");
   }
-  const auto length = number_of(line);
+  const auto length = integer_of(line);
   if (!length || *length < 0) return bad("invalid bulk length");
   if (static_cast<std::uint64_t>(*length) > limits.bulk_bytes_max) {
     return bad(limits.bulk_bytes_max <= limits_before_auth.bulk_bytes_max

@@ -1,0 +1,64 @@
+// What a client says about itself and asks about the other side.
+#include "net/handlers.hpp"
+#include "net/text.hpp"
+#include "semel/version.hpp"
+
+namespace semel::net::handlers {
+namespace {
+
+/// What clients branch on: the newest whose commands are all understood the same way.
+constexpr std::string_view reported_redis_version = "7.2.4";
+
+bool is_client_name(std::string_view name) noexcept {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
+}
+
+}  // namespace
+
+void ping(Call& call) {
+  if (call.words.size() > 2) return call.fail_arity();
+  call.words.size() == 2 ? call.reply.bulk(call.words[1]) : call.reply.simple("PONG");
+}
+
+void echo(Call& call) {
+  call.reply.bulk(call.words[1]);
+}
+
+void quit(Call& call) {
+  call.client.closes = true;
+  call.reply.ok();
+}
+
+void hello(Call& call) {
+  std::optional<Resp> dialect;
+  if (call.words.size() > 1) {
+    const auto version = integer_of(call.words[1]);
+    if (!version) return call.fail("ERR Protocol version is not an integer or out of range");
+    if (*version < 2 || *version > 3) return call.fail("NOPROTO unsupported protocol version");
+    dialect = *version == 3 ? Resp::three : Resp::two;
+  }
+  std::optional<std::string_view> name;
+  for (std::size_t i = 2; i < call.words.size(); ++i) {
+    const std::size_t more = call.words.size() - 1 - i;
+    if (is_word(call.words[i], "setname") && more >= 1) {
+      name = call.words[++i];
+      if (is_client_name(*name)) continue;
+      return call.fail("ERR Client names cannot contain spaces, newlines or special characters.");
+    }
+    return call.fail("ERR Syntax error in HELLO option '" + std::string{call.words[i]} + "'");
+  }
+  if (dialect) call.client.dialect = *dialect;
+  if (name) call.client.name = *name;
+  call.reply.set_dialect(call.client.dialect);
+  constexpr std::size_t fields = 7;
+  call.reply.map(fields);
+  call.reply.bulk("server"), call.reply.bulk("redis");
+  call.reply.bulk("version"), call.reply.bulk(reported_redis_version);
+  call.reply.bulk("proto"), call.reply.integer(static_cast<std::int64_t>(call.client.dialect));
+  call.reply.bulk("id"), call.reply.integer(static_cast<std::int64_t>(call.client.id));
+  call.reply.bulk("mode"), call.reply.bulk("standalone");
+  call.reply.bulk("role"), call.reply.bulk("master");
+  call.reply.bulk("modules"), call.reply.array(0);
+}
+
+}  // namespace semel::net::handlers

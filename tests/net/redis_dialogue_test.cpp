@@ -1,0 +1,334 @@
+// The same random dialogues with a redis-server and with us, byte for byte, in both dialects.
+//
+// Words: a *dialogue* is one connection's requests in a row; a *marker* is what an ECHO after each
+// request answers, so that its reply ends where the marker begins.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "net/connection.hpp"
+#include "net/text.hpp"
+#include "semel/semel.hpp"
+#include "tests/support/redis_server.hpp"
+
+namespace semel::tests {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string request_of(const Words& words) {
+  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) {
+    bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  }
+  return bytes;
+}
+
+/// A socket that says nothing of its own.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  }
+  ~RawClient() { close(socket_); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  [[nodiscard]] std::string call(const Words& words) {
+    const std::string marker = "end" + std::to_string(++calls_);
+    const std::string bytes = request_of(words) + request_of({"ECHO", marker});
+    REQUIRE(send(socket_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    const std::string end = "$" + std::to_string(marker.size()) + "\r\n" + marker + "\r\n";
+    std::string reply;
+    while (!reply.ends_with(end)) {
+      char room[4096];
+      const ssize_t got = recv(socket_, room, sizeof room, 0);
+      REQUIRE(got > 0);
+      reply.append(room, static_cast<std::size_t>(got));
+    }
+    reply.resize(reply.size() - end.size());
+    return reply;
+  }
+
+ private:
+  const int socket_;
+  std::uint64_t calls_ = 0;
+};
+
+/// A single letter stands for any word of a kind: Generator::filled().
+const std::vector<Words> forms{{"SET", "K", "V"},
+                               {"SET", "K", "V", "O"},
+                               {"SET", "K", "V", "O", "O"},
+                               {"SET", "K", "V", "O", "O", "O"},
+                               {"SET", "K", "V", "NX", "GET", "EX", "T"},
+                               {"GET", "K"},
+                               {"GET", "K"},
+                               {"GETSET", "K", "V"},
+                               {"GETDEL", "K"},
+                               {"GETEX", "K"},
+                               {"GETEX", "K", "O"},
+                               {"GETEX", "K", "EX", "T"},
+                               {"GETEX", "K", "PERSIST"},
+                               {"GETEX", "K", "PXAT", "A"},
+                               {"SETNX", "K", "V"},
+                               {"SETEX", "K", "T", "V"},
+                               {"PSETEX", "K", "T", "V"},
+                               {"APPEND", "K", "V"},
+                               {"STRLEN", "K"},
+                               {"GETRANGE", "K", "N", "N"},
+                               {"SUBSTR", "K", "N", "N"},
+                               {"SETRANGE", "K", "S", "V"},
+                               {"INCR", "K"},
+                               {"DECR", "K"},
+                               {"INCRBY", "K", "N"},
+                               {"DECRBY", "K", "N"},
+                               {"INCRBYFLOAT", "K", "F"},
+                               {"MGET", "K", "K", "K"},
+                               {"MSET", "K", "V", "K", "V"},
+                               {"MSET", "K", "V", "K"},
+                               {"MSETNX", "K", "V", "K", "V"},
+                               {"DEL", "K"},
+                               {"DEL", "K", "K"},
+                               {"UNLINK", "K"},
+                               {"EXISTS", "K", "K"},
+                               {"TOUCH", "K", "K"},
+                               {"TYPE", "K"},
+                               {"EXPIRE", "K", "T"},
+                               {"EXPIRE", "K", "T", "R"},
+                               {"EXPIRE", "K", "T", "R", "R"},
+                               {"PEXPIRE", "K", "T"},
+                               {"EXPIREAT", "K", "N"},
+                               {"PEXPIREAT", "K", "A"},
+                               {"TTL", "K"},
+                               {"PEXPIREAT", "K", "A", "R"},
+                               {"EXPIRETIME", "K"},
+                               {"PEXPIRETIME", "K"},
+                               {"PERSIST", "K"},
+                               {"RENAME", "K", "K"},
+                               {"RENAMENX", "K", "K"},
+                               {"COPY", "K", "K"},
+                               {"COPY", "K", "K", "REPLACE"},
+                               {"COPY", "K", "K", "DB", "D"},
+                               {"COPY", "K", "K", "DB", "D", "REPLACE"},
+                               {"MOVE", "K", "D"},
+                               {"SELECT", "D"},
+                               {"SWAPDB", "D", "D"},
+                               {"DBSIZE"},
+                               {"KEYS", "*"},
+                               {"KEYS", "[a-b]?"},
+                               {"FLUSHDB", "O"},
+                               {"PING"},
+                               {"PING", "V"},
+                               {"PING", "V", "V"},
+                               {"ECHO", "V"},
+                               {"nothing", "V", "V"}};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+
+  Words next() {
+    Words words = forms[below(forms.size())];
+    if (below(40) == 0) words.resize(1 + below(words.size()));
+    for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
+    if (below(6) == 0) words[0] = net::lower_of(words[0]);
+    return words;
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  template <class List>
+  const auto& pick(const List& list) {
+    return list[below(std::size(list))];
+  }
+
+  std::string filled(const std::string& word) {
+    static const Words keys{"a1", "a2", "b1", "c"};
+    static const Words values{"",
+                              "0",
+                              "10",
+                              "-5",
+                              "007",
+                              "1.5",
+                              "abc",
+                              "9223372036854775807",
+                              "-9223372036854775808",
+                              "v\r\n",
+                              std::string(70, 'x'),
+                              "3.0e3"};
+    static const Words numbers{"0",
+                               "1",
+                               "-1",
+                               "5",
+                               "-100",
+                               "9223372036854775807",
+                               "-9223372036854775808",
+                               "9223372036854775808",
+                               "1x",
+                               "",
+                               "+1",
+                               "01"};
+    static const Words times{"0", "-1", "x", "9223372036854775807"};
+    static const Words ends{"1", "0", "-5", "x"};
+    static const Words floats{"1", "0.5", "-2.25", "3e2", "abc", "", " 1", "1e5000"};
+    static const Words options{"NX", "XX",      "GET",     "KEEPTTL", "nx", "EX",
+                               "PX", "1000000", "PERSIST", "async",   "O"};
+    static const Words rules{"NX", "XX", "GT", "LT", "gt", "ZZ"};
+    static const Words dbs{"0", "1", "0", "1", "15", "16", "-1", "x", "4294967296"};
+    if (word.size() != 1) return word;
+    switch (word[0]) {
+      case 'K':
+        return pick(keys);
+      case 'V':
+        return pick(values);
+      case 'N':
+        return pick(numbers);
+      case 'S':
+        return std::to_string(below(40)) + (below(20) == 0 ? "x" : "");
+      case 'T':
+        return below(3) != 0 ? std::to_string(1'000'000 + unlike()) : pick(times);
+      case 'A':
+        return below(3) != 0 ? std::to_string(4'000'000'000'000 + unlike()) : pick(ends);
+      case 'F':
+        return pick(floats);
+      case 'O':
+        return pick(options);
+      case 'R':
+        return pick(rules);
+      case 'D':
+        return pick(dbs);
+      default:
+        return word;
+    }
+  }
+
+  /// Whole seconds in no order, a hundred thousand times another: which of two near times is later
+  /// would depend on whose clock is read when.
+  std::uint64_t unlike() { return ++drawn_ * 7'919 % 100'003 * 1'000; }
+
+  std::mt19937_64 random_;
+  std::uint64_t drawn_ = 0;
+};
+
+/// Lists of keys have no order.
+std::string in_order(std::string reply) {
+  if (!reply.starts_with('*')) return reply;
+  std::vector<std::string> lines;
+  std::size_t at = 0;
+  while (at < reply.size()) {
+    const std::size_t end = reply.find("\r\n", at) + 2;
+    lines.push_back(reply.substr(at, end - at));
+    at = end;
+  }
+  std::sort(lines.begin() + 1, lines.end());
+  std::string all;
+  for (const std::string& line : lines) all += line;
+  return all;
+}
+
+bool is_near(const std::string& one, const std::string& other) {
+  return one.starts_with(':') && other.starts_with(':') &&
+         std::llabs(std::strtoll(one.c_str() + 1, nullptr, 10) -
+                    std::strtoll(other.c_str() + 1, nullptr, 10)) <= 2'000;
+}
+
+/// Equal, but for what two clocks tell.
+bool is_same(const Words& words, const std::string& ours, const std::string& theirs) {
+  if (ours == theirs) return true;
+  const std::string name = net::lower_of(words[0]);
+  if (name == "keys") return in_order(ours) == in_order(theirs);
+  return (name == "ttl" || name == "pttl" || name == "expiretime" || name == "pexpiretime") &&
+         is_near(ours, theirs);
+}
+
+std::string shown(const Words& words) {
+  std::string line;
+  for (const std::string& word : words) line += "'" + word + "' ";
+  return line;
+}
+
+int commands_wanted() {
+  const char* const wanted = std::getenv("SEMEL_DIALOGUE_COMMANDS");
+  return wanted == nullptr ? 25'000 : std::atoi(wanted);
+}
+
+}  // namespace
+
+TEST_CASE("dialogues: a redis-server answers the same, byte for byte", "[net][redis]") {
+  const auto server = RedisServer::start();
+  if (!server) {
+    WARN("skipped: redis-server cannot be started");
+    return;
+  }
+  const auto seed = Catch::rngSeed();
+  INFO("seed " << seed);
+  for (const char* dialect : {"2", "3"}) {
+    RawClient theirs{server->socket_path()};
+    static_cast<void>(theirs.call({"FLUSHALL"}));
+    auto engine = Engine::open({});
+    REQUIRE(engine);
+    net::Connection ours{**engine, 1};
+    Generator generator{seed};
+    std::string reply;
+    ours.receive(request_of({"HELLO", dialect}), reply);
+    static_cast<void>(theirs.call({"HELLO", dialect}));
+    int different = 0;
+    std::string differences;
+    for (int i = 0; i < commands_wanted() && different < 10; ++i) {
+      const Words words = generator.next();
+      reply.clear();
+      ours.receive(request_of(words), reply);
+      const std::string expected = theirs.call(words);
+      if (is_same(words, reply, expected)) continue;
+      ++different;
+      differences += "command " + std::to_string(i) + ": " + shown(words) + "\n  ours   " + reply +
+                     "  theirs " + expected;
+    }
+    INFO("RESP" << dialect << "\n" << differences);
+    CHECK(different == 0);
+  }
+}
+
+TEST_CASE("dialogues: what is pipelined is answered in order, whatever pieces it comes in",
+          "[net]") {
+  auto engine = Engine::open({});
+  REQUIRE(engine);
+  net::Connection whole{**engine, 1};
+  const std::string bytes = request_of({"SET", "k", "1"}) + request_of({"INCR", "k"}) +
+                            "GET k\r\n" + request_of({"ECHO", std::string(5'000, 'e')}) +
+                            request_of({"QUIT"}) + request_of({"GET", "k"});
+  std::string expected;
+  whole.receive(bytes, expected);
+  CHECK(whole.closes());
+  for (std::size_t piece = 1; piece < 300; ++piece) {
+    net::Connection connection{**engine, 2};
+    std::string replies;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      connection.receive(std::string_view{bytes}.substr(at, piece), replies);
+    }
+    REQUIRE(replies == expected);
+  }
+}
+
+TEST_CASE("dialogues: after a protocol error nothing more is read", "[net]") {
+  auto engine = Engine::open({});
+  REQUIRE(engine);
+  net::Connection connection{**engine, 1};
+  std::string replies;
+  connection.receive("PING\r\n*1\r\nPING\r\nPING\r\n", replies);
+  CHECK(replies == "+PONG\r\n-ERR Protocol error: expected '$', got 'P'\r\n");
+  CHECK(connection.closes());
+}
+
+}  // namespace semel::tests
