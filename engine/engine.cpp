@@ -101,8 +101,10 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
 ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
   // A call that changed nothing rests on what it saw. That was appended before it was answered from
   // (Core::settle), so the newest ticket covers it.
-  const Ticket ticket = own.ticket != 0 ? own.ticket : core_.journal()->newest();
+  const bool changed = own.ticket != 0;
+  const Ticket ticket = changed ? own.ticket : core_.journal()->newest();
   own.ticket = 0;
+  if (changed) core_.journal()->pace();
   // Whatever the journal says, the change is visible: nothing was refused any more.
   return core_.journal()->wait(ticket, core_.options().durability) ? ErrorCode::ok
                                                                    : ErrorCode::outcome_unknown;

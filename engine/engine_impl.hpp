@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "engine/core.hpp"
 #include "engine/namespaces.hpp"
@@ -51,7 +52,8 @@ class Engine::Impl {
   [[nodiscard]] ErrorCode confirm() { return confirm(core_.context()); }
   /// The same for a batch: what its last change was given covers its changes, but not all it saw.
   [[nodiscard]] ErrorCode confirm_batch() {
-    core_.context().ticket = 0;
+    const bool changed = std::exchange(core_.context().ticket, 0) != 0;
+    if (changed && core_.options().durability != Durability::memory) core_.journal()->pace();
     return confirm();
   }
   [[nodiscard]] Status confirm(Durability level);

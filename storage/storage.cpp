@@ -27,6 +27,9 @@ Result<RecoveryReport> Storage::recover(
 Ticket Storage::append(std::span<const Mutation> group) {
   return impl_->append(group);
 }
+void Storage::pace() {
+  impl_->pace();
+}
 Status Storage::wait(Ticket ticket, Durability level) {
   return impl_->wait(ticket, level);
 }
@@ -122,11 +125,16 @@ Status Storage::Impl::wait(Ticket ticket, Durability level) {
     own->level = std::max(own->level, level);
     return Done{};  // the join waits, for all that was changed in it
   }
-  if (log_->is_crowded()) wait_for_room();
   // mo: acquire [storage.failed]
   if (failed_.load(std::memory_order_acquire) || ticket == 0) return unknown();
   if (level == Durability::logged && !joins) return Done{};
   return wait_until_settled(ticket, level);
+}
+
+/// Who only looks is not held up: it brings nothing.
+void Storage::Impl::pace() {
+  // A join waits when it ends, for all that was changed in it.
+  if (log_->is_crowded() && !(joins_.any() && joins_.own() != nullptr)) wait_for_room();
 }
 
 Error Storage::Impl::unknown() const {

@@ -50,6 +50,7 @@ class Storage::Impl {
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress);
 
   [[nodiscard]] Ticket append(std::span<const Mutation> group);
+  void pace();
   [[nodiscard]] Status wait(Ticket ticket, Durability level);
   void when(Ticket ticket, Durability level, std::function<void(Status)> then);
   [[nodiscard]] Ticket newest() const noexcept { return log_->tail(); }

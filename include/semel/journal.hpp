@@ -61,6 +61,10 @@ class Journal {
   /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
 
+  /// Called by a thread that has appended, where it holds nothing and before it waits: whoever
+  /// brings more than can be taken away may be held up here, for a bounded time.
+  virtual void pace() {}
+
   /// Blocks until everything up to `ticket` has reached `level`.
   /// Errors: outcome_unknown (it may or may not be there), refused (it is not).
   [[nodiscard]] virtual Status wait(Ticket ticket, Durability level) = 0;

@@ -94,6 +94,7 @@ class Storage final : public Journal {
 
   // Journal
   [[nodiscard]] Ticket append(std::span<const Mutation> group) override;
+  void pace() override;
   [[nodiscard]] Status wait(Ticket ticket, Durability level) override;
   void when(Ticket ticket, Durability level, std::function<void(Status)> then) override;
   [[nodiscard]] Ticket newest() const override;
