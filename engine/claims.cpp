@@ -58,7 +58,7 @@ struct Context {
   Context(Engine& engine, const Claims::Namespace& names, Timestamp when)
       : impl(engine.impl()), policy(names.policy()), prefix(names.prefix()), now(when) {}
   Context(Engine& engine, const Claims::Namespace& names)
-      : Context(engine, names, engine.impl().clock().now()) {}
+      : Context(engine, names, engine.impl().now()) {}
 
   [[nodiscard]] bool owner_dead(const RecordView* live) const {
     return live != nullptr && live->kind == Kind::claim &&
@@ -222,6 +222,9 @@ void tell_waiters(const Context& context, Bytes table_key) {
   if (!queue.has_waiters()) [[likely]]
     return;
   const std::uint8_t db = context.policy.db;
+  if (engine::OwnSection* const own = context.impl.core().context().section; own != nullptr) {
+    return own->note_change({db, table_key});
+  }
   if (Journal* const journal = context.impl.core().journal(); journal != nullptr) {
     std::function<void()> later = [&queue, db, key = std::string{table_key}] {
       queue.changed(db, key);

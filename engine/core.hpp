@@ -45,6 +45,18 @@ class MutationSink {
   [[nodiscard]] virtual bool accepts() const noexcept = 0;
 };
 
+/// An atomic section as the thread that began it meets it: what it calls meanwhile on the section's
+/// shards happens inside.
+class OwnSection : public MutationSink {
+ public:
+  [[nodiscard]] virtual Timestamp now() const noexcept = 0;
+  [[nodiscard]] virtual bool holds_shard(std::uint32_t shard) const noexcept = 0;
+  /// Whoever waits for this key is told when the section has ended.
+  virtual void note_change(const KeyRef& key) = 0;
+  /// The same for whoever waits for any key.
+  virtual void note_all_changed() = 0;
+};
+
 class Core final : public SegmentSink {
  public:
   /// The version that a change decided now will have.
@@ -183,7 +195,10 @@ class Core final : public SegmentSink {
     }
     /// To be called before touching a shard; may leave and enter again.
     void admit(Shard& shard) noexcept {
-      while (!is_free(shard)) [[unlikely]] wait(shard);
+      while (!is_free(shard)) [[unlikely]] {
+        if (core_.is_own(context_, shard)) return;
+        wait(shard);
+      }
     }
 
     [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
@@ -217,6 +232,17 @@ class Core final : public SegmentSink {
   };
 
   [[nodiscard]] ThreadContext& context() { return threads_.context(); }
+  /// Whether the thread is in a section that holds this shard.
+  [[nodiscard]] bool is_own(const ThreadContext& context, const Shard& shard) const noexcept {
+    return context.section != nullptr &&
+           context.section->holds_shard(static_cast<std::uint32_t>(&shard - shards_));
+  }
+  /// The time of a call that begins now: in a section it stands still.
+  [[nodiscard]] Timestamp now(const ThreadContext& context) const noexcept {
+    if (context.section != nullptr) [[unlikely]]
+      return context.section->now();
+    return clock_.now();
+  }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }
   [[nodiscard]] Region& region() noexcept { return region_; }
   [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
@@ -507,6 +533,9 @@ ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Deci
 template <class Decide>
 ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
                           Decide& decide, Version& version, MutationSink* sink) {
+  if (sink == nullptr && is_own(operation.context(), *place.shard)) [[unlikely]] {
+    sink = operation.context().section;
+  }
   ColdLook beyond;
   for (;;) {
     const Probe probe = look(place, key.key);

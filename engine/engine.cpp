@@ -99,6 +99,7 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
 }
 
 ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
+  if (own.section != nullptr) return ErrorCode::ok;  // whoever ends the section waits for all of it
   // A call that changed nothing rests on what it saw. That was appended before it was answered from
   // (Core::settle), so the newest ticket covers it.
   const bool changed = own.ticket != 0;
@@ -143,7 +144,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
         });
     if (wait_queue_.has_waiters()) [[unlikely]] {
       for (std::size_t i = 0; i < count; ++i) {
-        if (outcomes[at + i].applied) wait_queue_.changed(group[i].db, group[i].key);
+        if (outcomes[at + i].applied) changed(core_.context(), {group[i].db, group[i].key});
       }
     }
   }
@@ -215,11 +216,11 @@ Result<Claims> Engine::claims(Bytes name) {
 }
 
 void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
-  impl_->apply(op, outcome, impl_->clock().now());
+  impl_->apply(op, outcome, impl_->now());
 }
 
 void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
-  impl_->apply(ops, outcomes, impl_->clock().now());
+  impl_->apply(ops, outcomes, impl_->now());
 }
 
 void Engine::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
@@ -256,10 +257,11 @@ void Engine::close_session(SessionId session) {
 std::uint64_t Engine::size(std::uint8_t db) const {
   if (db >= limits::db_count) return 0;
   engine::Core& core = impl_->core();
-  core.advance(impl_->clock().now(), ~std::size_t{0}, true);  // what has ended does not count
+  // What has ended does not count. Another thread that is at it may wait for our section.
+  core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   const std::uint8_t stored = core.stored_db(db);
   const std::uint64_t beyond =
-      core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->clock().now());
+      core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());
   return core.records_in(stored) + beyond;
 }
 

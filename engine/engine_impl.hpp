@@ -24,6 +24,8 @@ class Engine::Impl {
 
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
+  /// The time of a call that begins now.
+  [[nodiscard]] Timestamp now() noexcept { return core_.now(core_.context()); }
   [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
   [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
   [[nodiscard]] engine::WaitQueue& wait_queue() noexcept { return wait_queue_; }
@@ -40,7 +42,11 @@ class Engine::Impl {
       core_.drain_own_timers(own);
     // A waiter may be interested when a string command ended a claim.
     if (changed && wait_queue_.has_waiters()) [[unlikely]]
-      wait_queue_.changed(key.db, key.key);
+      this->changed(own, key);
+  }
+  /// A key that somebody may wait for has changed.
+  void changed(const engine::ThreadContext& own, const KeyRef& key) {
+    own.section != nullptr ? own.section->note_change(key) : wait_queue_.changed(key.db, key.key);
   }
   /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
   /// or why that is not known.
@@ -52,8 +58,8 @@ class Engine::Impl {
   [[nodiscard]] ErrorCode confirm() { return confirm(core_.context()); }
   /// The same for a batch: what its last change was given covers its changes, but not all it saw.
   [[nodiscard]] ErrorCode confirm_batch() {
-    const bool changed = std::exchange(core_.context().ticket, 0) != 0;
-    if (changed && core_.options().durability != Durability::memory) core_.journal()->pace();
+    const bool wrote = std::exchange(core_.context().ticket, 0) != 0;
+    if (wrote && core_.options().durability != Durability::memory) core_.journal()->pace();
     return confirm();
   }
   [[nodiscard]] Status confirm(Durability level);

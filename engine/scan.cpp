@@ -194,7 +194,7 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   }
   ColdStore* const cold = impl_->core().cold();
   if (cursor >= beyond_table && cold != nullptr) {
-    Scan scan{*impl_, options, impl_->clock().now()};
+    Scan scan{*impl_, options, impl_->now()};
     std::vector<Copied> found;
     SEMEL_TRY(next, scan.step_beyond(cursor << 1, found));
     for (const Copied& copied : found) scan.visit(copied, visit);
@@ -204,7 +204,7 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   if (cursor >= beyond_table || at.shard >= impl_->core().shards().size()) {
     return Error{ErrorCode::bad_cursor, std::to_string(cursor)};
   }
-  Scan scan{*impl_, options, impl_->clock().now()};
+  Scan scan{*impl_, options, impl_->now()};
   std::size_t looked = 0;
   bool more = true;
   // Empty stretches cost a step each, so steps are bounded as well as records.
@@ -225,7 +225,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state) ^ core_.next_version();
   state = state * 6364136223846793005U + 1442695040888963407U;
   const ScanOptions options{.db = db, .kind = {}, .state = {}, .prefix = {}, .count = 1};
-  Scan scan{*this, options, clock_.now()};
+  Scan scan{*this, options, now()};
   const auto shards = static_cast<std::uint32_t>(core_.shards().size());
   const Cursor start{static_cast<std::uint32_t>(state >> 40) % shards,
                      static_cast<std::uint32_t>(state >> 24) & 0xffff, 0, 0};

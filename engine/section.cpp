@@ -17,8 +17,13 @@ constexpr std::size_t mutation_overhead = 512;
 using engine::Core;
 
 Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
-    : engine_(engine), core_(engine.core()), mask_(mask) {
+    : engine_(engine), core_(engine.core()), outer_(core_.context().section), mask_(mask) {
+  if (outer_ != nullptr) {
+    now_ = outer_->now();
+    return;
+  }
   core_.begin_section(mask_);
+  core_.context().section = this;
   // Read when nobody else is inside: an operation that was under way may have used a later time
   // than one read before the wait.
   now_ = engine.clock().now();
@@ -33,6 +38,8 @@ Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
 }
 
 Section::Impl::~Impl() {
+  if (outer_ != nullptr) return;
+  core_.context().section = nullptr;
   if (core_.journal() != nullptr && !group_.empty()) {
     std::vector<Mutation> group;
     group.reserve(group_.size());
@@ -40,10 +47,17 @@ Section::Impl::~Impl() {
     core_.context().ticket = core_.journal()->append(group);
   }
   core_.end_section(mask_);
+  if (all_changed_) engine_.wait_queue().all_changed();
   for (const Changed& key : changed_) engine_.wait_queue().changed(key.db, key.key);
 }
 
+void Section::Impl::note_all_changed() {
+  if (outer_ != nullptr) return outer_->note_all_changed();
+  all_changed_ = engine_.wait_queue().has_waiters();
+}
+
 void Section::Impl::note_change(const KeyRef& key) {
+  if (outer_ != nullptr) return outer_->note_change(key);
   if (engine_.wait_queue().has_waiters()) changed_.push_back({key.db, std::string{key.key}});
 }
 
@@ -55,7 +69,7 @@ bool Section::Impl::covers(const KeyRef& key) const noexcept {
 
 ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
   if (!accepts()) return ErrorCode::refused;
-  if (core_.journal() != nullptr &&
+  if (outer_ == nullptr && core_.journal() != nullptr &&
       group_bytes_ + bytes + records * mutation_overhead > group_bytes_max_) {
     return ErrorCode::refused;
   }
@@ -105,6 +119,7 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
 }
 
 void Section::Impl::add(const Mutation& mutation) {
+  if (outer_ != nullptr) return outer_->add(mutation);
   group_bytes_ += mutation.key.size() + mutation.value.size() + mutation_overhead;
   if (mutation.claim) group_bytes_ += mutation.claim->result.size();
   Owned& owned = group_.emplace_back(
@@ -147,6 +162,12 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
     mask |= std::uint64_t{1} << (hash.shard() & (count - 1));
   }
   if (keys.empty()) mask = core.all_shards();
+  if (const engine::OwnSection* const own = core.context().section; own != nullptr) {
+    for (std::uint32_t shard = 0; shard < count; ++shard) {
+      if ((mask >> shard & 1) == 0 || own->holds_shard(shard)) continue;
+      return Error{ErrorCode::bad_option, "keys that the section of this thread does not hold"};
+    }
+  }
   {
     Section section{std::make_unique<Section::Impl>(*impl_, mask)};
     bool all_covered = true;
@@ -166,7 +187,7 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
 
 Status Section::commit() {
   Engine::Impl& engine = impl_->engine();
-  impl_.reset();
+  impl_.reset();  // of a part: nothing has ended yet, and confirm() knows it
   const ErrorCode unknown = engine.confirm();
   if (unknown != ErrorCode::ok) return Error{unknown, {}};
   return Done{};

@@ -10,16 +10,20 @@
 
 namespace semel {
 
-class Section::Impl final : public engine::MutationSink {
+class Section::Impl final : public engine::OwnSection {
  public:
-  /// `mask`: one bit per shard.
+  /// `mask`: one bit per shard. The thread is in no section, or in one that holds all of them:
+  /// then this one is a part of it and ends with it.
   Impl(Engine::Impl& engine, std::uint64_t mask);
   ~Impl() override;
 
   [[nodiscard]] Engine::Impl& engine() noexcept { return engine_; }
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
-  [[nodiscard]] Timestamp now() const noexcept { return now_; }
+  [[nodiscard]] Timestamp now() const noexcept override { return now_; }
   [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
+  [[nodiscard]] bool holds_shard(std::uint32_t shard) const noexcept override {
+    return (mask_ >> shard & 1) != 0;
+  }
 
   /// As Core::update, at the section's time.
   template <class Decide>
@@ -36,12 +40,13 @@ class Section::Impl final : public engine::MutationSink {
   /// Copies a record of any kind with its ttl. Errors: memory_full, refused, key_*.
   [[nodiscard]] ErrorCode copy_record(const KeyRef& from, const KeyRef& to, bool& copied);
 
-  /// Whoever waits for this key is told when the section has ended.
-  void note_change(const KeyRef& key);
+  void note_change(const KeyRef& key) override;
+  void note_all_changed() override;
 
   void add(const Mutation& mutation) override;
   /// Also false when the group has no room for another record of any size.
   [[nodiscard]] bool accepts() const noexcept override {
+    if (outer_ != nullptr) return outer_->accepts();
     return accepts_ && group_bytes_ <= group_bytes_max_;
   }
 
@@ -58,6 +63,7 @@ class Section::Impl final : public engine::MutationSink {
   };
   Engine::Impl& engine_;
   engine::Core& core_;
+  engine::OwnSection* const outer_;  // the thread's own, of which this is a part; null: none
   const std::uint64_t mask_;
   Timestamp now_{};
   bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
@@ -65,6 +71,7 @@ class Section::Impl final : public engine::MutationSink {
   std::size_t group_bytes_ = 0;
   std::size_t group_bytes_max_ = 0;  // that leaves room for one more record
   std::vector<Changed> changed_;
+  bool all_changed_ = false;
 };
 
 }  // namespace semel

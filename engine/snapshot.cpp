@@ -294,6 +294,7 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   {
     auto all = section({});
     if (!all->impl().accepts()) return Error{ErrorCode::refused, {}};
+    all->impl().note_all_changed();
     const std::uint64_t map = core.db_map();
     const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
     core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
@@ -303,7 +304,6 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
       add_db_map(core, version, [&](const Mutation& mutation) { all->impl().add(mutation); });
     }
   }
-  if (impl_->wait_queue().has_waiters()) impl_->wait_queue().all_changed();
   return Done{};
 }
 

@@ -88,8 +88,8 @@ template <class T, class MakeOp, class Read, class Answer>
 Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer&& answer) {
   Engine::Impl& impl = engine.impl();
   Core& core = impl.core();
-  const Timestamp now = impl.clock().now();
   engine::ThreadContext& own = core.context();
+  const Timestamp now = core.now(own);
   Result<T> result{std::in_place};  // returned from one place, so that it is never moved
   bool changed = false;
   {
@@ -491,7 +491,7 @@ Result<TtlResult> Store::ttl(Bytes key) {
     result.due = out.due;
     if (result.has_ttl) {
       // Found means that something was left of it, even if the clock has gone on since.
-      result.remaining = std::max(out.due - engine_->clock().now(), Millis{1});
+      result.remaining = std::max(out.due - engine_->impl().now(), Millis{1});
     }
     return result;
   });

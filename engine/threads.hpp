@@ -59,6 +59,8 @@ enum class Count : std::uint8_t {
   count_
 };
 
+class OwnSection;
+
 /// What one thread owns inside one engine. Plain fields belong to the thread that holds in_use.
 struct alignas(128) ThreadContext {
   explicit ThreadContext(Arena& arena) : cache(arena) {}
@@ -80,6 +82,7 @@ struct alignas(128) ThreadContext {
   std::size_t retired_bytes = 0;
   TimerQueue timers;
   Ticket ticket = 0;                 // of what this thread's call changed; 0: nothing yet
+  OwnSection* section = nullptr;     // the one that this thread's calls are a part of
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
   std::uint64_t drained_logged = 0;  // they belong to whoever holds the wheel

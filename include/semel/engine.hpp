@@ -169,9 +169,10 @@ class Engine {
   void apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
                 Timestamp now) noexcept;
 
-  /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends.
+  /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends. Within
+  /// a section of this thread that holds them: a part of that one.
   /// Progress: blocks for other sections and for operations under way.
-  /// Errors: too_many_keys; storage_failed, storage_damaged (a key's cold copy cannot be read).
+  /// Errors: too_many_keys; bad_option (the thread's section does not hold them); storage_failed, storage_damaged (a key's cold copy cannot be read).
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
 
   // --- iteration --------------------------------------------------------------------------
@@ -261,8 +262,11 @@ class Engine {
 };
 
 /// Exclusive use of some shards. Operations inside see each other and nobody else; they leave
-/// to the journal as one group when the section ends. Time stands still inside. Move-only; end it
-/// on the thread that began it, and begin no other section meanwhile.
+/// to the journal as one group when the section ends. Time stands still inside. Inside is what is
+/// applied to the section, and every call that its thread makes of Store, Claims and Engine on the
+/// keys it holds: such a call does not wait for the journal, commit() does. A key that it does not
+/// hold is not to be asked for meanwhile (two threads could wait for each other), nor is a claim to
+/// be waited for. Move-only; end it on the thread that began it.
 class Section {
  public:
   ~Section();

@@ -1,0 +1,139 @@
+// Calls of the typed faces on the thread of a section: they are a part of it.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "semel/semel.hpp"
+#include "tests/engine/engine_fixture.hpp"
+
+namespace semel::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+Policy plain_policy() {
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("section: calls of store and claims on its thread happen inside", "[engine][section]") {
+  ManualClock clock;
+  MemoryJournal journal;
+  auto engine = Engine::open({.clock = &clock, .journal = &journal}).value();
+  Store store = engine->store();
+  Claims jobs = engine->claims("jobs", plain_policy()).value();
+  REQUIRE(store.set("old", "1"));
+  const Ticket before = journal.newest();
+  {
+    auto section = engine->section({});
+    REQUIRE(section);
+    CHECK(store.set("a", "1"));
+    CHECK(store.mset(std::vector<KeyValue>{{"b", "2"}, {"c", "3"}}));
+    CHECK(store.rename("old", "new"));
+    CHECK(*store.incr_by("new", 1) == 2);
+    CHECK(jobs.claim({.key = "job"}).answer == ClaimAnswer::granted);
+    CHECK(store.keys("*")->size() == 5);
+    CHECK(engine->size(0) == 5);
+    CHECK(journal.newest() == before);  // nothing has left yet
+    CHECK(section->commit());
+  }
+  CHECK(journal.newest() == before + 1);  // and then as one group
+  CHECK(**store.get("c") == "3");
+  CHECK_FALSE(*store.exists("old"));
+}
+
+TEST_CASE("section: time stands still for the calls inside", "[engine][section]") {
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock}).value();
+  Store store = engine->store();
+  REQUIRE(store.set("k", "v", {.expiry = Expiry::in(10ms)}));
+  {
+    auto section = engine->section({});
+    clock.advance(10ms);
+    CHECK(*store.exists("k"));
+    CHECK(store.ttl("k")->remaining == 10ms);
+    CHECK(store.keys("*")->size() == 1);
+  }
+  CHECK_FALSE(*store.exists("k"));
+}
+
+TEST_CASE("section: a part of it may not reach for shards that it does not hold",
+          "[engine][section]") {
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock, .shard_count = 64}).value();
+  const KeyRef one[] = {{0, "one"}};
+  auto section = engine->section(one);
+  REQUIRE(section);
+  const auto all = engine->section({});
+  REQUIRE_FALSE(all);
+  CHECK(all.error().code == ErrorCode::bad_option);
+  CHECK(engine->section(one));
+}
+
+TEST_CASE("section: flush and exchange of databases inside it", "[engine][section]") {
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock}).value();
+  Store zero = engine->store(0);
+  Store one = engine->store(1);
+  REQUIRE(zero.set("k", "zero"));
+  {
+    auto section = engine->section({});
+    CHECK(engine->swap_db(0, 1));
+    CHECK(**one.get("k") == "zero");
+    CHECK(engine->flush(std::nullopt) == 1);
+    CHECK(zero.set("k", "fresh"));
+  }
+  CHECK(**zero.get("k") == "fresh");
+  CHECK_FALSE(*one.exists("k"));
+  CHECK(engine->check_invariants().empty());
+}
+
+TEST_CASE("section: who waits for a claim is told when the section has ended",
+          "[engine][section]") {
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock}).value();
+  Claims jobs = engine->claims("jobs", plain_policy()).value();
+  const ClaimOutcome owner = jobs.claim({.key = "job"});
+  REQUIRE(owner.answer == ClaimAnswer::granted);
+  int told = 0;
+  jobs.claim_or_wait({.key = "job"}, clock.now() + 1s, [&](ClaimOutcome&& outcome) {
+    ++told;
+    CHECK(outcome.answer == ClaimAnswer::replay);
+    CHECK(outcome.result == "done");
+  });
+  {
+    auto section = engine->section({});
+    CHECK(jobs.complete({.key = "job", .epoch = owner.epoch, .payload = "done"}).answer ==
+          OwnerAnswer::ok);
+    CHECK(told == 0);
+  }
+  CHECK(told == 1);
+}
+
+TEST_CASE("section: several threads read and write in sections over everything",
+          "[engine][section][race]") {
+  auto engine = Engine::open({}).value();
+  REQUIRE(engine->store().set("from", "1000"));
+  REQUIRE(engine->store().set("to", "0"));
+  std::atomic<bool> torn{false};
+  const auto work = [&] {
+    Store store = engine->store();
+    for (int i = 0; i < 200; ++i) {
+      {
+        auto section = engine->section({});
+        if (!store.decr_by("from", 1) || !store.incr_by("to", 1)) torn = true;
+      }
+      const Bytes keys[] = {"from", "to"};
+      const auto both = store.mget(keys);
+      if (std::stol(*(*both)[0]) + std::stol(*(*both)[1]) != 1000) torn = true;
+    }
+  };
+  std::thread other{work};
+  work();
+  other.join();
+  CHECK_FALSE(torn);
+  CHECK(**engine->store().get("to") == "400");
+}
+
+}  // namespace semel::tests
