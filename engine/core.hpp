@@ -196,9 +196,9 @@ class Core final : public SegmentSink {
     /// To be called before touching a shard; may leave and enter again.
     void admit(Shard& shard) noexcept {
       while (!is_free(shard)) [[unlikely]] {
-        if (core_.is_own(context_, shard)) return;
-        wait(shard);
-      }
+          if (core_.is_own(context_, shard)) return;
+          wait(shard);
+        }
     }
 
     [[nodiscard]] ThreadContext& context() const noexcept { return context_; }

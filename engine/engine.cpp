@@ -260,8 +260,7 @@ std::uint64_t Engine::size(std::uint8_t db) const {
   // What has ended does not count. Another thread that is at it may wait for our section.
   core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   const std::uint8_t stored = core.stored_db(db);
-  const std::uint64_t beyond =
-      core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());
+  const std::uint64_t beyond = core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());
   return core.records_in(stored) + beyond;
 }
 
@@ -287,6 +286,10 @@ Stats Engine::stats() const {
 
 const Clock& Engine::clock() const noexcept {
   return impl_->clock();
+}
+
+Timestamp Engine::now() const noexcept {
+  return impl_->now();
 }
 
 Status Engine::confirm(Durability level) {

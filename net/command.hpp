@@ -1,59 +1,108 @@
 // A command: its row in the table, one call of it, and what it is given.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "net/client_state.hpp"
 #include "net/resp_writer.hpp"
 #include "semel/engine.hpp"
 #include "semel/store.hpp"
 
 namespace semel::net {
 
-/// What a connection remembers from command to command.
-struct ClientState {
-  std::uint64_t id = 0;
-  std::uint8_t db = 0;
-  Resp dialect = Resp::two;
-  std::string name{};
-  bool closes = false;  ///< after the replies that are written
-};
-
+class Node;
 struct Call;
+struct Single;
 using Handler = void (*)(Call&);
 
+// In the order of the letters of command_table.def, and of what COMMAND calls them.
+inline constexpr std::string_view flag_letters = "wrmapbfxnlsqkoutvy";
+inline constexpr std::array<std::string_view, 18> flag_names = {
+    "write",        "readonly", "denyoom",          "admin",      "pubsub",      "blocking",
+    "fast",         "noscript", "no_auth",          "loading",    "stale",       "skip_monitor",
+    "skip_slowlog", "no_multi", "no_async_loading", "allow_busy", "movablekeys", "may_replicate"};
+static_assert(flag_letters.size() == flag_names.size());
 enum CommandFlag : std::uint32_t {
   flag_write = 1U << 0U,
   flag_readonly = 1U << 1U,
   flag_denyoom = 1U << 2U,
-  flag_fast = 1U << 3U,
-  flag_no_auth = 1U << 4U,
-  flag_loading = 1U << 5U,
-  flag_stale = 1U << 6U,
+  flag_admin = 1U << 3U,
+  flag_pubsub = 1U << 4U,
+  flag_blocking = 1U << 5U,
+  flag_fast = 1U << 6U,
   flag_noscript = 1U << 7U,
+  flag_no_auth = 1U << 8U,
+  flag_skip_monitor = 1U << 11U,
+  flag_skip_slowlog = 1U << 12U,
+  flag_no_multi = 1U << 13U,
 };
+
+// The categories of ACL, in Redis' order.
+inline constexpr std::array<std::string_view, 21> category_names = {
+    "keyspace", "read",   "write",       "set",       "sortedset",  "list",        "hash",
+    "string",   "bitmap", "hyperloglog", "geo",       "stream",     "pubsub",      "admin",
+    "fast",     "slow",   "blocking",    "dangerous", "connection", "transaction", "scripting"};
 
 /// One row of net/command_table.def.
 struct CommandRow {
-  std::string_view name;  ///< small letters
-  int arity;              ///< words, the name included; negative: at least so many
-  std::uint32_t flags;
-  int first_key;  ///< 0: none
-  int last_key;   ///< negative: from the end
+  std::string_view name;     ///< small letters; of a subcommand "parent|name"
+  int arity;                 ///< words, the name included; negative: at least so many
+  std::uint32_t flags;       ///< of CommandFlag
+  std::uint32_t categories;  ///< a bit for each of category_names, those that follow from flags too
+  int first_key;             ///< 0: none
+  int last_key;              ///< negative: from the end
   int key_step;
   std::string_view since;
   Handler handler;
+  const Single* single = nullptr;  ///< of one operation on one key
+
+  [[nodiscard]] bool is(CommandFlag flag) const noexcept { return (flags & flag) != 0; }
+  [[nodiscard]] bool takes(std::size_t words) const noexcept {
+    const auto count = static_cast<int>(words);
+    return arity >= 0 ? count == arity : count >= -arity;
+  }
 };
 
-/// In the order of their names.
+/// In the order of their names, subcommands behind their parents.
 [[nodiscard]] std::span<const CommandRow> all_commands() noexcept;
-/// Null: there is none. In any case of letters.
+/// Null: there is none. In any case of letters; no subcommands.
 [[nodiscard]] const CommandRow* find_command(std::string_view name) noexcept;
+/// The subcommand `name` of `parent`, or null.
+[[nodiscard]] const CommandRow* find_subcommand(const CommandRow& parent,
+                                                std::string_view name) noexcept;
+/// Whether `row` has subcommands, one of which is always meant.
+[[nodiscard]] bool is_container(const CommandRow& row) noexcept;
+/// Its place in all_commands().
+[[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
+/// Calls `visit(key)` for each key among `words` by the positions of `row`.
+template <class Visit>
+void for_each_key(const CommandRow& row, std::span<const std::string_view> words, Visit&& visit) {
+  if (row.first_key == 0) return;
+  const auto count = static_cast<int>(words.size());
+  const int last = row.last_key < 0 ? count + row.last_key : row.last_key;
+  for (int i = row.first_key; i <= last && i < count; i += row.key_step) {
+    visit(words[static_cast<std::size_t>(i)]);
+  }
+}
+
+/// What is wrong with a request before the engine is asked.
+enum class Fault : std::uint8_t {
+  none,
+  syntax,
+  integer,
+  floating,
+  expire,
+  arity,
+  special,  ///< the handler knows
+};
 
 struct Call {
+  Node& node;
   Engine& engine;
   ClientState& client;
   std::span<const std::string_view> words;  ///< of the request; words[0] is the name
@@ -65,12 +114,14 @@ struct Call {
 
   void fail(std::string_view text) { reply.error(text); }
   /// The error of an engine in Redis' words.
-  void fail(const Error& error);
-  void fail_syntax() { fail("ERR syntax error"); }
-  void fail_number() { fail("ERR value is not an integer or out of range"); }
+  void fail(const Error& error) { fail(error.code); }
+  void fail(ErrorCode code);
+  void fail(Fault fault);
+  void fail_syntax() { fail(Fault::syntax); }
+  void fail_number() { fail(Fault::integer); }
   void fail_db() { fail("ERR DB index is out of range"); }
-  void fail_arity();
-  void fail_expire();  ///< "invalid expire time in 'set' command"
+  void fail_arity() { fail(Fault::arity); }
+  void fail_expire() { fail(Fault::expire); }  ///< "invalid expire time in 'set' command"
   /// `result` or its error; what is right goes to `write`.
   template <class T, class Write>
   void answer(const Result<T>& result, Write&& write) {
@@ -90,7 +141,12 @@ struct Call {
   }
 };
 
-/// Looks the command up, checks what its row says, and calls it. One reply is written.
+/// Looks the command up and checks what its row says and what the client may do. Null: an error has
+/// been written, and a transaction that is being put together has failed.
+[[nodiscard]] const CommandRow* admit(Call& call);
+/// admit(), and then calls it or puts it into the client's transaction. One reply is written.
 void dispatch(Call& call);
+/// Calls the handler of call.row and tells those who watch its keys.
+void execute(Call& call);
 
 }  // namespace semel::net

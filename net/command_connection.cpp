@@ -48,14 +48,17 @@ void hello(Call& call) {
     return call.fail("ERR Syntax error in HELLO option '" + std::string{call.words[i]} + "'");
   }
   if (dialect) call.client.dialect = *dialect;
-  if (name) call.client.name = *name;
+  if (name) {
+    call.client.handle->change_names([&](ClientHandle::Names& names) { names.name = *name; });
+  }
   call.reply.set_dialect(call.client.dialect);
   constexpr std::size_t fields = 7;
   call.reply.map(fields);
   call.reply.bulk("server"), call.reply.bulk("redis");
   call.reply.bulk("version"), call.reply.bulk(reported_redis_version);
   call.reply.bulk("proto"), call.reply.integer(static_cast<std::int64_t>(call.client.dialect));
-  call.reply.bulk("id"), call.reply.integer(static_cast<std::int64_t>(call.client.id));
+  call.reply.bulk("id"),
+      call.reply.integer(static_cast<std::int64_t>(call.client.handle->origin.id));
   call.reply.bulk("mode"), call.reply.bulk("standalone");
   call.reply.bulk("role"), call.reply.bulk("master");
   call.reply.bulk("modules"), call.reply.array(0);

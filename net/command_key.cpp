@@ -1,11 +1,13 @@
 // Keys and databases: what holds for records of every kind.
+#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "net/handlers.hpp"
+#include "net/single.hpp"
 #include "net/text.hpp"
 
-namespace semel::net::handlers {
+namespace semel::net {
 namespace {
 
 std::vector<Bytes> keys_of(const Call& call) {
@@ -35,10 +37,9 @@ std::optional<std::uint8_t> db_of(Call& call, std::string_view word) {
   return static_cast<std::uint8_t>(*db);
 }
 
-/// None: an error has been written.
-std::optional<ExpireRule> rule_of(Call& call) {
-  ExpireRule rule;
-  for (const std::string_view word : call.words.subspan(3)) {
+/// What is wrong with the words behind the time; empty: nothing.
+std::string read_rule(std::span<const std::string_view> words, ExpireRule& rule) {
+  for (const std::string_view word : words) {
     if (is_word(word, "nx")) {
       rule.only_without_ttl = true;
     } else if (is_word(word, "xx")) {
@@ -48,47 +49,76 @@ std::optional<ExpireRule> rule_of(Call& call) {
     } else if (is_word(word, "lt")) {
       rule.only_earlier = true;
     } else {
-      call.fail("ERR Unsupported option " + std::string{word});
-      return std::nullopt;
+      return "ERR Unsupported option " + std::string{word};
     }
   }
   if (rule.only_without_ttl && (rule.only_with_ttl || rule.only_later || rule.only_earlier)) {
-    call.fail("ERR NX and XX, GT or LT options at the same time are not compatible");
-    return std::nullopt;
+    return "ERR NX and XX, GT or LT options at the same time are not compatible";
   }
   if (rule.only_later && rule.only_earlier) {
-    call.fail("ERR GT and LT options at the same time are not compatible");
-    return std::nullopt;
+    return "ERR GT and LT options at the same time are not compatible";
   }
-  return rule;
+  return {};
 }
 
-void expire_by(Call& call, std::int64_t unit_ms, bool from_now) {
-  const auto rule = rule_of(call);
-  if (!rule) return;
+template <std::int64_t unit_ms, bool from_now>
+Fault plan_expire(const Call& call, StoreOp& op) {
+  if (!read_rule(call.words.subspan(3), op.rule).empty()) return Fault::special;
   const auto value = integer_of(call.words[2]);
-  if (!value) return call.fail_number();
+  if (!value) return Fault::integer;
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  if (*value > most / unit_ms || *value < least / unit_ms) return call.fail_expire();
+  if (*value > most / unit_ms || *value < least / unit_ms) return Fault::expire;
   const std::int64_t ms = *value * unit_ms;
-  const Store store = call.store();
   const std::int64_t base = from_now ? call.engine.clock().unix_ms() : 0;
-  if (ms > most - base) return call.fail_expire();
-  call.answer(call.store().expire(call.key(), Expiry::at(store.from_unix_ms(base + ms)), *rule));
+  if (ms > most - base) return Fault::expire;
+  op.verb = Verb::expire;
+  op.expiry = Expiry::at(call.store().from_unix_ms(base + ms));
+  return Fault::none;
+}
+
+template <Verb verb>
+Fault plan_verb(const Call&, StoreOp& op) {
+  op.verb = verb;
+  return Fault::none;
+}
+
+/// Several keys are one step.
+template <Verb verb>
+Fault plan_one(const Call& call, StoreOp& op) {
+  op.verb = verb;
+  return call.words.size() == 2 ? Fault::none : Fault::special;
+}
+
+void answer_applied(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.integer(found.applied ? 1 : 0);
+}
+void answer_found(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.integer(found.found ? 1 : 0);
+}
+void answer_type(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.simple(!found.found ? "none" : found.kind == Kind::string ? "string" : "claim");
 }
 
 enum class Ask { left, when };
 
-void ttl_by(Call& call, Ask ask, bool in_seconds) {
-  const auto end = call.store().ttl(call.key());
-  call.answer(end, [&](const TtlResult& found) {
-    if (!found.found) return call.reply.integer(-2);
-    if (!found.has_ttl) return call.reply.integer(-1);
-    const std::int64_t left = found.remaining.count();
-    const std::int64_t ms = ask == Ask::left ? left : call.engine.clock().unix_ms() + left;
-    call.reply.integer(in_seconds ? (ms + 500) / 1000 : ms);
-  });
+template <Ask ask, bool in_seconds>
+void answer_ttl(Call& call, const StoreOp&, const StoreOutcome& found) {
+  if (!found.found) return call.reply.integer(-2);
+  if (found.due == no_end) return call.reply.integer(-1);
+  // Found means that something was left of it, even if the clock has gone on since.
+  const Clock& clock = call.engine.clock();
+  const std::int64_t left = std::max((found.due - call.engine.now()).count(), std::int64_t{1});
+  const std::int64_t ms = ask == Ask::left ? left : clock.unix_ms() + left;
+  call.reply.integer(in_seconds ? (ms + 500) / 1000 : ms);
+}
+
+void run(Call& call, const Single& single) {
+  Fault fault = Fault::none;
+  if (run_single(call, single, fault)) return;
+  if (fault != Fault::special) return call.fail(fault);
+  ExpireRule rule;
+  call.fail(read_rule(call.words.subspan(3), rule));
 }
 
 /// False: an error has been written.
@@ -102,48 +132,60 @@ bool takes_flush_words(Call& call) {
 
 }  // namespace
 
+namespace singles {
+
+const Single del_single{plan_one<Verb::del>, answer_applied};
+const Single exists_single{plan_one<Verb::exists>, answer_found};
+const Single type_single{plan_verb<Verb::type>, answer_type};
+const Single expire_single{plan_expire<1000, true>, answer_applied};
+const Single pexpire_single{plan_expire<1, true>, answer_applied};
+const Single expireat_single{plan_expire<1000, false>, answer_applied};
+const Single pexpireat_single{plan_expire<1, false>, answer_applied};
+const Single persist_single{plan_verb<Verb::persist>, answer_applied};
+const Single ttl_single{plan_verb<Verb::expire_time>, answer_ttl<Ask::left, true>};
+const Single pttl_single{plan_verb<Verb::expire_time>, answer_ttl<Ask::left, false>};
+const Single expiretime_single{plan_verb<Verb::expire_time>, answer_ttl<Ask::when, true>};
+const Single pexpiretime_single{plan_verb<Verb::expire_time>, answer_ttl<Ask::when, false>};
+
+}  // namespace singles
+
+namespace handlers {
+
 void del(Call& call) {
   call.answer(call.store().del(keys_of(call)));
 }
 void exists(Call& call) {
   call.answer(call.store().exists(keys_of(call)));
 }
-void touch(Call& call) {
-  call.answer(call.store().touch(keys_of(call)));
-}
-
 void type(Call& call) {
-  call.answer(call.store().type(call.key()), [&](const std::optional<Kind>& kind) {
-    call.reply.simple(!kind ? "none" : *kind == Kind::string ? "string" : "claim");
-  });
+  run(call, singles::type_single);
 }
-
 void expire(Call& call) {
-  expire_by(call, 1000, true);
+  run(call, singles::expire_single);
 }
 void pexpire(Call& call) {
-  expire_by(call, 1, true);
+  run(call, singles::pexpire_single);
 }
 void expireat(Call& call) {
-  expire_by(call, 1000, false);
+  run(call, singles::expireat_single);
 }
 void pexpireat(Call& call) {
-  expire_by(call, 1, false);
+  run(call, singles::pexpireat_single);
 }
 void persist(Call& call) {
-  call.answer(call.store().persist(call.key()));
+  run(call, singles::persist_single);
 }
 void ttl(Call& call) {
-  ttl_by(call, Ask::left, true);
+  run(call, singles::ttl_single);
 }
 void pttl(Call& call) {
-  ttl_by(call, Ask::left, false);
+  run(call, singles::pttl_single);
 }
 void expiretime(Call& call) {
-  ttl_by(call, Ask::when, true);
+  run(call, singles::expiretime_single);
 }
 void pexpiretime(Call& call) {
-  ttl_by(call, Ask::when, false);
+  run(call, singles::pexpiretime_single);
 }
 
 void rename(Call& call) {
@@ -220,4 +262,5 @@ void swapdb(Call& call) {
       call.engine.swap_db(static_cast<std::uint8_t>(*one), static_cast<std::uint8_t>(*other)));
 }
 
-}  // namespace semel::net::handlers
+}  // namespace handlers
+}  // namespace semel::net

@@ -4,6 +4,7 @@
 
 #include "net/expiry_words.hpp"
 #include "net/handlers.hpp"
+#include "net/single.hpp"
 #include "net/text.hpp"
 
 namespace semel::net {
@@ -16,29 +17,23 @@ std::optional<ExpiryUnit> expiry_unit_of(std::string_view word) noexcept {
   return std::nullopt;
 }
 
-std::optional<Expiry> expiry_of(Call& call, ExpiryUnit unit, std::string_view number) {
+Fault read_expiry(const Call& call, ExpiryUnit unit, std::string_view number, Expiry& expiry) {
   const auto value = integer_of(number);
-  if (!value) {
-    call.fail_number();
-    return std::nullopt;
-  }
+  if (!value) return Fault::integer;
   const bool in_seconds = unit == ExpiryUnit::in_seconds || unit == ExpiryUnit::at_seconds;
   if (*value <= 0 || (in_seconds && *value > std::numeric_limits<std::int64_t>::max() / 1000)) {
-    call.fail_expire();
-    return std::nullopt;
+    return Fault::expire;
   }
   const std::int64_t ms = in_seconds ? *value * 1000 : *value;
   if (unit == ExpiryUnit::at_seconds || unit == ExpiryUnit::at_ms) {
-    return Expiry::at(call.store().from_unix_ms(ms));
+    expiry = Expiry::at(call.store().from_unix_ms(ms));
+    return Fault::none;
   }
-  if (Millis{ms} > limits::ttl_max) {
-    call.fail_expire();
-    return std::nullopt;
-  }
-  return Expiry::in(Millis{ms});
+  if (Millis{ms} > limits::ttl_max) return Fault::expire;
+  expiry = Expiry::in(Millis{ms});
+  return Fault::none;
 }
 
-namespace handlers {
 namespace {
 
 /// The options of SET and GETEX as they stand there.
@@ -89,26 +84,12 @@ bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_se
   return true;
 }
 
-/// None: an error has been written.
-std::optional<Words> read_words(Call& call, std::span<const std::string_view> rest, bool of_set) {
-  Words words;
+/// False: syntax error.
+bool read_words(std::span<const std::string_view> rest, bool of_set, Words& words) {
   while (!rest.empty()) {
-    if (take_word(words, rest, of_set)) continue;
-    call.fail_syntax();
-    return std::nullopt;
+    if (!take_word(words, rest, of_set)) return false;
   }
-  return words;
-}
-
-void set_for(Call& call, ExpiryUnit unit) {
-  const auto expiry = expiry_of(call, unit, call.words[2]);
-  if (!expiry) return;
-  const auto done = call.store().set(call.key(), call.words[3], {.expiry = *expiry});
-  call.answer(done, [&](const SetResult&) { call.reply.ok(); });
-}
-
-void add(Call& call, std::int64_t by) {
-  call.answer(call.store().incr_by(call.key(), by));
+  return true;
 }
 
 /// None: an error has been written.
@@ -125,91 +106,210 @@ std::optional<std::vector<KeyValue>> pairs_of(Call& call) {
   return pairs;
 }
 
+// --- what is asked -------------------------------------------------------------------------
+
+Fault plan_set(const Call& call, StoreOp& op) {
+  Words words;
+  if (!read_words(call.words.subspan(3), true, words)) return Fault::syntax;
+  op.verb = Verb::set;
+  op.condition = words.condition;
+  op.operand = words.operand;
+  op.get = words.get;
+  op.value = call.words[2];
+  if (words.keeps) op.expiry = Expiry::keep();
+  return words.unit ? read_expiry(call, *words.unit, words.number, op.expiry) : Fault::none;
+}
+
+template <ExpiryUnit unit>
+Fault plan_set_for(const Call& call, StoreOp& op) {
+  op.verb = Verb::set;
+  op.value = call.words[3];
+  return read_expiry(call, unit, call.words[2], op.expiry);
+}
+
+Fault plan_setnx(const Call& call, StoreOp& op) {
+  op.verb = Verb::set;
+  op.condition = Condition::if_absent;
+  op.value = call.words[2];
+  return Fault::none;
+}
+
+Fault plan_getset(const Call& call, StoreOp& op) {
+  op.verb = Verb::set;
+  op.get = true;
+  op.value = call.words[2];
+  return Fault::none;
+}
+
+template <Verb verb>
+Fault plan_verb(const Call&, StoreOp& op) {
+  op.verb = verb;
+  return Fault::none;
+}
+
+Fault plan_getex(const Call& call, StoreOp& op) {
+  Words words;
+  if (!read_words(call.words.subspan(2), false, words)) return Fault::syntax;
+  op.verb = words.unit || words.persists ? Verb::getex : Verb::get;
+  if (!words.unit) return Fault::none;
+  const Fault fault = read_expiry(call, *words.unit, words.number, op.expiry);
+  // A key that is not there is told before a time that is wrong.
+  return fault == Fault::none ? fault : Fault::special;
+}
+
+Fault plan_append(const Call& call, StoreOp& op) {
+  op.verb = Verb::append;
+  op.value = call.words[2];
+  return Fault::none;
+}
+
+Fault plan_getrange(const Call& call, StoreOp& op) {
+  op.verb = Verb::getrange;
+  const auto start = integer_of(call.words[2]);
+  const auto end = integer_of(call.words[3]);
+  if (!start || !end) return Fault::integer;
+  op.amount = *start;
+  op.end = *end;
+  return Fault::none;
+}
+
+Fault plan_setrange(const Call& call, StoreOp& op) {
+  op.verb = Verb::setrange;
+  op.value = call.words[3];
+  const auto offset = integer_of(call.words[2]);
+  if (offset) op.amount = *offset;
+  return offset ? Fault::none : Fault::integer;
+}
+
+template <Verb verb>
+Fault plan_step(const Call&, StoreOp& op) {
+  op.verb = verb;
+  op.amount = 1;
+  return Fault::none;
+}
+
+template <Verb verb>
+Fault plan_count(const Call& call, StoreOp& op) {
+  op.verb = verb;
+  const auto by = integer_of(call.words[2]);
+  if (by) op.amount = *by;
+  return by ? Fault::none : Fault::integer;
+}
+
+/// By a fraction: its operand has no place in an operation of a batch.
+Fault plan_special(const Call&, StoreOp&) {
+  return Fault::special;
+}
+
+// --- what is answered ----------------------------------------------------------------------
+
+void answer_set(Call& call, const StoreOp& op, const StoreOutcome& found) {
+  if (op.get) return found.has_value ? call.reply.bulk(found.value) : call.reply.null();
+  found.applied ? call.reply.ok() : call.reply.null();
+}
+void answer_ok(Call& call, const StoreOp&, const StoreOutcome&) {
+  call.reply.ok();
+}
+void answer_applied(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.integer(found.applied ? 1 : 0);
+}
+void answer_value(Call& call, const StoreOp&, const StoreOutcome& found) {
+  found.has_value ? call.reply.bulk(found.value) : call.reply.null();
+}
+void answer_bytes(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.bulk(found.value);
+}
+void answer_number(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.integer(found.number);
+}
+
+void run(Call& call, const Single& single) {
+  Fault fault = Fault::none;
+  if (!run_single(call, single, fault)) call.fail(fault);
+}
+
 }  // namespace
 
-void set(Call& call) {
-  const auto words = read_words(call, call.words.subspan(3), true);
-  if (!words) return;
-  SetOptions options{.condition = words->condition, .operand = words->operand, .get = words->get};
-  if (words->keeps) options.expiry = Expiry::keep();
-  if (words->unit) {
-    const auto expiry = expiry_of(call, *words->unit, words->number);
-    if (!expiry) return;
-    options.expiry = *expiry;
-  }
-  call.answer(call.store().set(call.key(), call.words[2], options), [&](const SetResult& done) {
-    if (words->get) return done.previous ? call.reply.bulk(*done.previous) : call.reply.null();
-    done.stored ? call.reply.ok() : call.reply.null();
-  });
-}
+namespace singles {
 
+const Single set_single{plan_set, answer_set};
+const Single setex_single{plan_set_for<ExpiryUnit::in_seconds>, answer_ok};
+const Single psetex_single{plan_set_for<ExpiryUnit::in_ms>, answer_ok};
+const Single setnx_single{plan_setnx, answer_applied};
+const Single get_single{plan_verb<Verb::get>, answer_value};
+const Single getset_single{plan_getset, answer_value};
+const Single getdel_single{plan_verb<Verb::getdel>, answer_value};
+const Single getex_single{plan_getex, answer_value};
+const Single append_single{plan_append, answer_number};
+const Single strlen_single{plan_verb<Verb::strlen>, answer_number};
+const Single getrange_single{plan_getrange, answer_bytes};
+const Single setrange_single{plan_setrange, answer_number};
+const Single incr_single{plan_step<Verb::incr_by>, answer_number};
+const Single decr_single{plan_step<Verb::decr_by>, answer_number};
+const Single incrby_single{plan_count<Verb::incr_by>, answer_number};
+const Single decrby_single{plan_count<Verb::decr_by>, answer_number};
+const Single incrbyfloat_single{plan_special, answer_bytes};
+
+}  // namespace singles
+
+namespace handlers {
+
+void set(Call& call) {
+  run(call, singles::set_single);
+}
 void setex(Call& call) {
-  set_for(call, ExpiryUnit::in_seconds);
+  run(call, singles::setex_single);
 }
 void psetex(Call& call) {
-  set_for(call, ExpiryUnit::in_ms);
+  run(call, singles::psetex_single);
 }
 void setnx(Call& call) {
-  call.answer(call.store().setnx(call.key(), call.words[2]));
+  run(call, singles::setnx_single);
 }
 void get(Call& call) {
-  call.answer(call.store().get(call.key()));
+  run(call, singles::get_single);
 }
 void getset(Call& call) {
-  call.answer(call.store().getset(call.key(), call.words[2]));
+  run(call, singles::getset_single);
 }
 void getdel(Call& call) {
-  call.answer(call.store().getdel(call.key()));
+  run(call, singles::getdel_single);
+}
+void append(Call& call) {
+  run(call, singles::append_single);
+}
+void strlen(Call& call) {
+  run(call, singles::strlen_single);
+}
+void getrange(Call& call) {
+  run(call, singles::getrange_single);
+}
+void setrange(Call& call) {
+  run(call, singles::setrange_single);
+}
+void incr(Call& call) {
+  run(call, singles::incr_single);
+}
+void decr(Call& call) {
+  run(call, singles::decr_single);
+}
+void incrby(Call& call) {
+  run(call, singles::incrby_single);
+}
+void decrby(Call& call) {
+  run(call, singles::decrby_single);
 }
 
 void getex(Call& call) {
-  const auto words = read_words(call, call.words.subspan(2), false);
-  if (!words) return;
-  if (!words->unit && !words->persists) return get(call);
-  if (words->persists) return call.answer(call.store().getex(call.key(), Expiry::clear()));
-  // A key that is not there is told before a time that is wrong.
+  Fault fault = Fault::none;
+  if (run_single(call, singles::getex_single, fault)) return;
+  if (fault != Fault::special) return call.fail(fault);
   const auto there = call.store().get(call.key());
   if (!there || !*there) return call.answer(there);
-  const auto expiry = expiry_of(call, *words->unit, words->number);
-  if (expiry) call.answer(call.store().getex(call.key(), *expiry));
-}
-
-void append(Call& call) {
-  call.answer(call.store().append(call.key(), call.words[2]));
-}
-void strlen(Call& call) {
-  call.answer(call.store().strlen(call.key()));
-}
-
-void getrange(Call& call) {
-  const auto start = integer_of(call.words[2]);
-  const auto end = integer_of(call.words[3]);
-  if (!start || !end) return call.fail_number();
-  call.answer(call.store().getrange(call.key(), *start, *end),
-              [&](const std::string& bytes) { call.reply.bulk(bytes); });
-}
-
-void setrange(Call& call) {
-  const auto offset = integer_of(call.words[2]);
-  if (!offset) return call.fail_number();
-  call.answer(call.store().setrange(call.key(), *offset, call.words[3]));
-}
-
-void incr(Call& call) {
-  add(call, 1);
-}
-void decr(Call& call) {
-  add(call, -1);
-}
-
-void incrby(Call& call) {
-  const auto by = integer_of(call.words[2]);
-  by ? add(call, *by) : call.fail_number();
-}
-
-void decrby(Call& call) {
-  const auto by = integer_of(call.words[2]);
-  by ? call.answer(call.store().decr_by(call.key(), *by)) : call.fail_number();
+  Words words;
+  Expiry expiry;
+  static_cast<void>(read_words(call.words.subspan(2), false, words));  // the plan has read them
+  call.fail(read_expiry(call, *words.unit, words.number, expiry));
 }
 
 void incrbyfloat(Call& call) {

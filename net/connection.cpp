@@ -1,32 +1,116 @@
 #include "net/connection.hpp"
 
+#include <utility>
+
+#include "net/single.hpp"
+#include "net/transaction.hpp"
+
 namespace semel::net {
+
+Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
+    : node_(node), batch_(batch) {
+  client_.handle = std::make_shared<ClientHandle>(std::move(origin), host);
+}
+
+Connection::~Connection() {
+  client_.handle->end();
+  end_transaction(node_, client_);
+}
 
 void Connection::receive(std::string_view bytes, std::string& out) {
   // Most often nothing is left of the last time, and the requests are read where they are.
-  if (!input_.empty()) input_.append(bytes);
-  std::string_view rest = input_.empty() ? bytes : std::string_view{input_};
-  const std::size_t all = rest.size();
-  while (!client_.closes) {
-    const RespParser::Step step = parser_.parse(rest, RequestLimits{});
-    if (step == RespParser::Step::incomplete) break;
-    RespWriter reply{out, client_.dialect};
+  if (input_.empty()) {
+    input_ = bytes.substr(run(bytes, out));
+    return;
+  }
+  input_.append(bytes);
+  input_.erase(0, run(input_, out));
+}
+
+void Connection::collect(std::string& out) {
+  const ClientHandle::Collected found = client_.handle->collect(out);
+  if (found.killed) client_.closes = true;
+  if (!found.replied) return;
+  client_.waits = false;
+  input_.erase(0, run(input_, out));
+}
+
+std::size_t Connection::run(std::string_view input, std::string& out) {
+  const std::size_t all = input.size();
+  wanted_ = 0;
+  while (!client_.closes && !client_.waits) {
+    const RespParser::Step step =
+        parser_.parse(input, client_.authenticated ? RequestLimits{} : limits_before_auth);
+    if (step == RespParser::Step::incomplete) {
+      wanted_ = parser_.wanted() - std::min(parser_.wanted(), input.size());
+      break;
+    }
     if (step == RespParser::Step::bad) {
-      reply.error("ERR " + parser_.error());
+      flush(out);
+      RespWriter{out, client_.dialect}.error("ERR " + parser_.error());
       client_.closes = true;
       break;
     }
-    if (!parser_.arguments().empty()) {
-      Call call{engine_, client_, parser_.arguments(), reply};
-      dispatch(call);
-    }
-    rest.remove_prefix(parser_.consumed());
+    if (!parser_.arguments().empty()) take(out);
+    input.remove_prefix(parser_.consumed());
   }
-  if (input_.empty()) {
-    input_ = rest;
+  flush(out);
+  return all - input.size();
+}
+
+void Connection::take(std::string& out) {
+  const CommandRow* const row = find_command(parser_.arguments()[0]);
+  RespWriter reply{out, client_.dialect};
+  if (row != nullptr && row->single != nullptr && take_single(*row, reply)) {
+    if (batch_.count_ == Batch::count_max) flush(out);
+    return;
+  }
+  flush(out);
+  carry_out(out);
+}
+
+bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
+  // The words of an inline command are gone when the next is read.
+  if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
+      !client_.authenticated || !row.takes(parser_.arguments().size())) {
+    return false;
+  }
+  StoreOp& op = batch_.ops_[batch_.count_];
+  op = StoreOp{.db = client_.db, .key = parser_.arguments()[1]};
+  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  if (row.single->plan(call, op) != Fault::none) return false;
+  batch_.rows_[batch_.count_++] = &row;
+  return true;
+}
+
+void Connection::flush(std::string& out) {
+  const std::size_t count = std::exchange(batch_.count_, 0);
+  if (count == 0) return;
+  Engine& engine = node_.engine();
+  if (count == 1) {
+    engine.apply(batch_.ops_[0], batch_.outcomes_[0]);
   } else {
-    input_.erase(0, all - rest.size());
+    engine.apply(std::span{batch_.ops_}.first(count), std::span{batch_.outcomes_}.first(count));
   }
+  RespWriter reply{out, client_.dialect};
+  Call call{node_, engine, client_, {}, reply};
+  for (std::size_t i = 0; i < count; ++i) {
+    call.row = batch_.rows_[i];
+    answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
+    if (call.row->is(flag_write)) node_.watches.touched(client_.db, batch_.ops_[i].key);
+  }
+}
+
+void Connection::carry_out(std::string& out) {
+  const std::size_t before = out.size();
+  RespWriter reply{out, client_.dialect};
+  Call call{node_, node_.engine(), client_, parser_.arguments(), reply};
+  dispatch(call);
+  if (client_.replies == Replies::on) [[likely]]
+    return;
+  out.resize(before);
+  if (client_.replies == Replies::skip) client_.replies = Replies::on;
+  if (client_.replies == Replies::skip_next) client_.replies = Replies::skip;
 }
 
 }  // namespace semel::net

@@ -1,32 +1,74 @@
 // A conversation without a socket: bytes of requests in, bytes of replies out.
+//
+// Requests that came together and are one operation on one key each go to the engine together, so
+// that it waits for their cache misses together; their replies are written in order. Everything
+// else is carried out by itself, in its turn.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/command.hpp"
+#include "net/node.hpp"
 #include "net/resp_parser.hpp"
 
 namespace semel::net {
 
+/// Room for the operations of one group; the connections of a thread share one.
+class Batch {
+ public:
+  static constexpr std::size_t count_max = 64;
+  Batch() : ops_(count_max), outcomes_(count_max), rows_(count_max) {}
+
+ private:
+  friend class Connection;
+  std::vector<StoreOp> ops_;
+  std::vector<StoreOutcome> outcomes_;
+  std::vector<const CommandRow*> rows_;
+  std::size_t count_ = 0;
+};
+
 class Connection {
  public:
-  /// `engine` must live as long as this.
-  Connection(Engine& engine, std::uint64_t id) : engine_(engine) { client_.id = id; }
+  /// `node`, `batch` and `host` must live as long as this; host may be null: nobody is woken.
+  Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   /// Takes what was received, carries out every request that is whole, and appends the replies to
-  /// `out`. Nothing more is read after a protocol error or a QUIT.
+  /// `out`. Nothing more is read after a protocol error or a QUIT; while waits() is true, what
+  /// comes is only kept.
   void receive(std::string_view bytes, std::string& out);
+  /// After ClientHost::wake(): appends what others have left, and goes on with what was kept.
+  void collect(std::string& out);
 
   /// The other side is to be closed when the replies are sent.
   [[nodiscard]] bool closes() const noexcept { return client_.closes; }
+  /// A command waits: more bytes should not be read.
+  [[nodiscard]] bool waits() const noexcept { return client_.waits; }
+  /// Bytes that are kept because a request is not whole, or waits.
+  [[nodiscard]] std::size_t kept_bytes() const noexcept { return input_.size(); }
+  /// After receive(): how many more bytes the present request needs at least, about.
+  [[nodiscard]] std::size_t wanted_bytes() const noexcept { return wanted_; }
   [[nodiscard]] const ClientState& client() const noexcept { return client_; }
 
  private:
-  Engine& engine_;
+  /// Carries out what is whole; returns how many bytes were taken.
+  std::size_t run(std::string_view input, std::string& out);
+  void take(std::string& out);
+  /// True: it is one of the batch now.
+  [[nodiscard]] bool take_single(const CommandRow& row, RespWriter& reply);
+  void flush(std::string& out);
+  void carry_out(std::string& out);
+
+  Node& node_;
+  Batch& batch_;
   ClientState client_;
   RespParser parser_;
-  std::string input_;  // of a request that is not whole
+  std::string input_;  // of a request that is not whole, or not carried out yet
+  std::size_t wanted_ = 0;
 };
 
 }  // namespace semel::net

@@ -1,4 +1,4 @@
-// EX, PX, EXAT, PXAT and their company, as SET and GETEX take them.
+// EX, PX, EXAT, PXAT and their company, as SET, GETEX and others take them.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@ enum class ExpiryUnit : std::uint8_t { in_seconds, in_ms, at_seconds, at_ms };
 /// None: not one of them.
 [[nodiscard]] std::optional<ExpiryUnit> expiry_unit_of(std::string_view word) noexcept;
 
-/// What the words say, checked as redis-server does it; none: an error has been written.
-[[nodiscard]] std::optional<Expiry> expiry_of(Call& call, ExpiryUnit unit, std::string_view number);
+/// What the words say, checked as redis-server does it.
+[[nodiscard]] Fault read_expiry(const Call& call, ExpiryUnit unit, std::string_view number,
+                                Expiry& expiry);
 
 }  // namespace semel::net

@@ -5,8 +5,11 @@
 
 namespace semel::net::handlers {
 
-#define X(name, arity, flags, first, last, step, since, handler) void handler(Call& call);
+#define X(name, arity, flags, categories, first, last, step, since, handler) \
+  void handler(Call& call);
+#define S X
 #include "net/command_table.def"
+#undef S
 #undef X
 
 }  // namespace semel::net::handlers

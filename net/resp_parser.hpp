@@ -40,6 +40,8 @@ class RespParser {
 
   /// Of the last command; valid as long as its input is, and until the next call.
   [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  /// Whether they lie in the input; else in this parser, until the next call.
+  [[nodiscard]] bool in_place() const noexcept { return unquoted_.empty(); }
   /// Bytes of the input that the last command took.
   [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
   /// After `incomplete`: how many bytes the input must have at least to get on. A hint for one

@@ -40,7 +40,7 @@ namespace semel::net {
   return value;
 }
 
-[[nodiscard]] inline char lower(char c) noexcept {
+[[nodiscard]] constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 

@@ -172,7 +172,8 @@ class Engine {
   /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends. Within
   /// a section of this thread that holds them: a part of that one.
   /// Progress: blocks for other sections and for operations under way.
-  /// Errors: too_many_keys; bad_option (the thread's section does not hold them); storage_failed, storage_damaged (a key's cold copy cannot be read).
+  /// Errors: too_many_keys; bad_option (the section of this thread does not hold them);
+  /// storage_failed, storage_damaged (the cold copy of a key cannot be read).
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
 
   // --- iteration --------------------------------------------------------------------------
@@ -247,6 +248,8 @@ class Engine {
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] const Clock& clock() const noexcept;
+  /// The time of a call made now: the clock's, or that of this thread's section.
+  [[nodiscard]] Timestamp now() const noexcept;
   /// Waits until every operation under way has ended and all freed memory is reusable.
   void quiesce();
   /// Walks everything and returns a sentence for each broken rule (none: sound). No operation

@@ -278,7 +278,9 @@ TEST_CASE("dialogues: a redis-server answers the same, byte for byte", "[net][re
     static_cast<void>(theirs.call({"FLUSHALL"}));
     auto engine = Engine::open({});
     REQUIRE(engine);
-    net::Connection ours{**engine, 1};
+    net::Node node{**engine};
+    net::Batch batch;
+    net::Connection ours{node, batch, nullptr, {.id = 1}};
     Generator generator{seed};
     std::string reply;
     ours.receive(request_of({"HELLO", dialect}), reply);
@@ -304,7 +306,9 @@ TEST_CASE("dialogues: what is pipelined is answered in order, whatever pieces it
           "[net]") {
   auto engine = Engine::open({});
   REQUIRE(engine);
-  net::Connection whole{**engine, 1};
+  net::Node node{**engine};
+  net::Batch batch;
+  net::Connection whole{node, batch, nullptr, {.id = 1}};
   const std::string bytes = request_of({"SET", "k", "1"}) + request_of({"INCR", "k"}) +
                             "GET k\r\n" + request_of({"ECHO", std::string(5'000, 'e')}) +
                             request_of({"QUIT"}) + request_of({"GET", "k"});
@@ -312,7 +316,7 @@ TEST_CASE("dialogues: what is pipelined is answered in order, whatever pieces it
   whole.receive(bytes, expected);
   CHECK(whole.closes());
   for (std::size_t piece = 1; piece < 300; ++piece) {
-    net::Connection connection{**engine, 2};
+    net::Connection connection{node, batch, nullptr, {.id = 2}};
     std::string replies;
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       connection.receive(std::string_view{bytes}.substr(at, piece), replies);
@@ -324,7 +328,9 @@ TEST_CASE("dialogues: what is pipelined is answered in order, whatever pieces it
 TEST_CASE("dialogues: after a protocol error nothing more is read", "[net]") {
   auto engine = Engine::open({});
   REQUIRE(engine);
-  net::Connection connection{**engine, 1};
+  net::Node node{**engine};
+  net::Batch batch;
+  net::Connection connection{node, batch, nullptr, {.id = 1}};
   std::string replies;
   connection.receive("PING\r\n*1\r\nPING\r\nPING\r\n", replies);
   CHECK(replies == "+PONG\r\n-ERR Protocol error: expected '$', got 'P'\r\n");

@@ -1,0 +1,75 @@
+#include "net/client_handle.hpp"
+
+#include <utility>
+
+namespace semel::net {
+
+void ClientHandle::wake(std::unique_lock<std::mutex>& lock) {
+  // Under the lock: end() may be waiting to take the host away. One call wakes for all that comes
+  // until it is collected.
+  static_cast<void>(lock);
+  if (host_ == nullptr || std::exchange(woken_, true)) return;
+  host_->wake();
+}
+
+bool ClientHandle::push(std::string_view bytes) {
+  std::unique_lock lock{mutex_};
+  if (host_ == nullptr || killed_) return false;
+  if (direct_ != nullptr && direct_thread_ == std::this_thread::get_id()) {
+    direct_->append(bytes);
+    return true;
+  }
+  if (pushed_.size() + bytes.size() > push_bytes_max) {
+    killed_ = true;
+    pushed_.clear();
+  } else {
+    pushed_.append(bytes);
+  }
+  wake(lock);
+  return !killed_;
+}
+
+void ClientHandle::reply(std::uint64_t wait, std::string bytes) {
+  std::unique_lock lock{mutex_};
+  if (!waits_ || wait != wait_) return;
+  waits_ = false;
+  replied_ = true;
+  reply_ = std::move(bytes);
+  wake(lock);
+}
+
+void ClientHandle::kill() {
+  std::unique_lock lock{mutex_};
+  killed_ = true;
+  wake(lock);
+}
+
+std::uint64_t ClientHandle::begin_wait() {
+  const std::lock_guard lock{mutex_};
+  waits_ = true;
+  return ++wait_;
+}
+
+ClientHandle::Collected ClientHandle::collect(std::string& out) {
+  const std::lock_guard lock{mutex_};
+  woken_ = false;
+  const Collected found{std::exchange(replied_, false), killed_};
+  out += std::exchange(reply_, {});
+  out += std::exchange(pushed_, {});
+  return found;
+}
+
+void ClientHandle::direct(std::string* out) {
+  const std::lock_guard lock{mutex_};
+  direct_ = out;
+  direct_thread_ = std::this_thread::get_id();
+}
+
+void ClientHandle::end() {
+  const std::lock_guard lock{mutex_};
+  host_ = nullptr;
+  waits_ = false;
+  direct_ = nullptr;
+}
+
+}  // namespace semel::net

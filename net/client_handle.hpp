@@ -1,0 +1,114 @@
+// A connection as everybody else sees it: those who push messages to it, end its waits, list it or
+// close it. It outlives the connection as long as somebody holds it, and is then without effect.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace semel::net {
+
+/// Who serves a connection: a server's thread, or a caller in process.
+class ClientHost {
+ public:
+  virtual ~ClientHost() = default;
+  /// From any thread: something lies in the handle; call Connection::collect() on the connection's
+  /// own thread soon. Must not block and must not call back.
+  virtual void wake() noexcept = 0;
+};
+
+class ClientHandle {
+ public:
+  struct Origin {
+    std::uint64_t id = 0;
+    std::string address{};  ///< "127.0.0.1:5000", "/run/semel.sock:0"
+    std::string local_address{};
+    std::int64_t connected_ms = 0;  ///< on the node's clock
+    bool is_unix = false;
+  };
+  /// What CLIENT SETNAME and SETINFO have said.
+  struct Names {
+    std::string name{};
+    std::string library{};
+    std::string library_version{};
+    std::string user = "default";
+  };
+  /// What CLIENT LIST shows of the present. One writer, the connection; read by others for people.
+  struct Shown {
+    std::atomic<std::uint32_t> db{0};
+    std::atomic<std::uint32_t> command{~0U};  ///< index_of its row; ~0: none yet
+    std::atomic<std::int64_t> last_ms{0};
+    std::atomic<std::int32_t> queued{-1};  ///< in a transaction; -1: there is none
+    std::atomic<std::uint32_t> channels{0};
+    std::atomic<std::uint32_t> patterns{0};
+    std::atomic<std::uint32_t> dialect{2};
+    std::atomic<std::uint32_t> watched{0};
+    std::atomic<bool> waits{false};
+    std::atomic<bool> monitors{false};
+  };
+
+  ClientHandle(Origin from, ClientHost* host) : origin(std::move(from)), host_(host) {}
+  ClientHandle(const ClientHandle&) = delete;
+  ClientHandle& operator=(const ClientHandle&) = delete;
+
+  const Origin origin;
+  Shown shown;
+
+  [[nodiscard]] Names names() const {
+    const std::lock_guard lock{mutex_};
+    return names_;
+  }
+  template <class Change>
+  void change_names(Change&& change) {
+    const std::lock_guard lock{mutex_};
+    change(names_);
+  }
+
+  // --- from any thread ----------------------------------------------------------------------
+  /// Adds bytes to what goes out, between two replies. False: the connection has ended, or has
+  /// more than `push_bytes_max` lying here; then it is closed.
+  bool push(std::string_view bytes);
+  /// Ends the wait of the present command with its reply. Without effect if it does not wait for
+  /// `wait` any more.
+  void reply(std::uint64_t wait, std::string bytes);
+  /// Closes the connection, without what has not been sent.
+  void kill();
+
+  // --- from the connection's own thread -------------------------------------------------------
+  /// A number for the wait that begins now.
+  [[nodiscard]] std::uint64_t begin_wait();
+  /// True: the wait of the present command has been answered; the reply goes to `out`.
+  struct Collected {
+    bool replied = false;
+    bool killed = false;
+  };
+  /// What others have left here, in the order reply, pushes.
+  Collected collect(std::string& out);
+  /// Pushes of this thread go right to `out`, until direct(nullptr).
+  void direct(std::string* out);
+  /// The connection ends: its host is not called any more.
+  void end();
+
+  static constexpr std::size_t push_bytes_max = std::size_t{32} << 20;
+
+ private:
+  void wake(std::unique_lock<std::mutex>& lock);
+
+  mutable std::mutex mutex_;
+  ClientHost* host_;  // all below under mutex_
+  Names names_;
+  std::string pushed_;
+  std::string reply_;
+  std::uint64_t wait_ = 0;
+  bool waits_ = false;
+  bool replied_ = false;
+  bool killed_ = false;
+  bool woken_ = false;  // and not collected since
+  std::string* direct_ = nullptr;
+  std::thread::id direct_thread_{};
+};
+
+}  // namespace semel::net

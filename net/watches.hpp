@@ -1,0 +1,67 @@
+// WATCH: who will not have a transaction carried out if a key changes first.
+//
+// A watcher remembers the version of each of its keys (0: there is none). EXEC compares them inside
+// of its section, which finds every change of a key that was there, by whomever, also its end. What
+// it cannot see is a key that came and went in between; so each command that writes is told here,
+// and looks at once whether the key is still as it was.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semel/engine.hpp"
+
+namespace semel::net {
+
+struct Watcher {
+  struct Key {
+    std::uint8_t db;
+    std::string key;
+    Version version;
+  };
+  std::vector<Key> keys;
+  std::atomic<bool> touched{false};
+};
+
+class Watches {
+ public:
+  explicit Watches(Engine& engine) : engine_(engine) {}
+  Watches(const Watches&) = delete;
+  Watches& operator=(const Watches&) = delete;
+
+  /// Watches `key` for `watcher`, which must stay where it is until forget(). Errors: those of
+  /// Engine::section.
+  [[nodiscard]] Status watch(Watcher& watcher, std::uint8_t db, Bytes key);
+  void forget(Watcher& watcher);
+
+  /// True if a key of `watcher` has changed since. Inside of a section over everything.
+  [[nodiscard]] bool has_changed(const Watcher& watcher);
+
+  /// Costs one load while nobody watches.
+  void touched(std::uint8_t db, Bytes key) {
+    // mo: relaxed: watch() counts inside a section over the key, so that a command that begins
+    //     later sees it.
+    if (count_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      look(db, key);
+  }
+  [[nodiscard]] bool any() const noexcept {
+    return count_.load(std::memory_order_relaxed) != 0;  // mo: relaxed: as in touched()
+  }
+
+ private:
+  void look(std::uint8_t db, Bytes key);
+  [[nodiscard]] Version version_of(std::uint8_t db, Bytes key);
+
+  using Name = std::pair<std::uint8_t, std::string>;
+  Engine& engine_;
+  std::atomic<std::size_t> count_{0};
+  std::mutex mutex_;
+  std::map<Name, std::vector<Watcher*>, std::less<>> watched_;  // under mutex_
+};
+
+}  // namespace semel::net
