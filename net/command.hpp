@@ -117,6 +117,7 @@ struct Call {
   void fail(const Error& error) { fail(error.code); }
   void fail(ErrorCode code);
   void fail(Fault fault);
+  [[nodiscard]] std::string arity_text() const;
   void fail_syntax() { fail(Fault::syntax); }
   void fail_number() { fail(Fault::integer); }
   void fail_db() { fail("ERR DB index is out of range"); }

@@ -1,6 +1,7 @@
 // From the words of a request to the handler of its row, or to a refusal.
 #include <algorithm>
 
+#include "net/handlers.hpp"
 #include "net/node.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
@@ -15,7 +16,19 @@ std::string_view up_to_zero(std::string_view text) noexcept {
   return text.substr(0, text.find('\0'));
 }
 
-void fail_unknown(Call& call) {
+/// Before the handler is called. An EXEC that is refused takes its transaction with it; another
+/// command lets the transaction fail that it would have been a part of.
+void refuse(Call& call, std::string_view text) {
+  if (call.row != nullptr && call.row->handler == handlers::exec) {
+    end_transaction(call.node, call.client);
+    if (text.starts_with("ERR ")) text.remove_prefix(4);
+    return call.fail("EXECABORT Transaction discarded because of: " + std::string{text});
+  }
+  if (call.client.transaction != nullptr) call.client.transaction->failed = true;
+  call.fail(text);
+}
+
+void refuse_unknown(Call& call) {
   std::string text = "ERR unknown command '";
   text += up_to_zero(call.words[0]).substr(0, shown_bytes_max);
   text += "', with args beginning with: ";
@@ -24,23 +37,23 @@ void fail_unknown(Call& call) {
     const std::size_t room = shown_bytes_max - shown.size();
     shown.append("'").append(up_to_zero(call.words[i]).substr(0, room)).append("' ");
   }
-  call.fail(text + shown);
+  refuse(call, text + shown);
 }
 
-void fail_unknown_subcommand(Call& call) {
+void refuse_unknown_subcommand(Call& call) {
   std::string parent{call.row->name};
   std::transform(parent.begin(), parent.end(), parent.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
   const std::string_view word = up_to_zero(call.words[1]).substr(0, shown_bytes_max);
-  call.fail("ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
+  refuse(call, "ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
 }
 
 /// False: an error has been written.
 bool find_row(Call& call) {
   call.row = find_command(call.words[0]);
   if (call.row == nullptr) {
-    fail_unknown(call);
+    refuse_unknown(call);
     return false;
   }
   if (is_container(*call.row) && call.words.size() > 1) {
@@ -48,12 +61,12 @@ bool find_row(Call& call) {
     if (sub != nullptr) {
       call.row = sub;
     } else {
-      fail_unknown_subcommand(call);
+      refuse_unknown_subcommand(call);
       return false;
     }
   }
   if (call.row->takes(call.words.size())) return true;
-  call.fail_arity();
+  refuse(call, call.arity_text());
   return false;
 }
 
@@ -63,6 +76,10 @@ void Call::fail(ErrorCode code) {
   std::string text{resp_prefix_of(code)};
   text.append(" ").append(sentence_of(code));
   fail(text);
+}
+
+std::string Call::arity_text() const {
+  return "ERR wrong number of arguments for '" + std::string{row->name} + "' command";
 }
 
 void Call::fail(Fault fault) {
@@ -78,26 +95,21 @@ void Call::fail(Fault fault) {
     case Fault::expire:
       return fail("ERR invalid expire time in '" + std::string{row->name} + "' command");
     case Fault::arity:
-      return fail("ERR wrong number of arguments for '" + std::string{row->name} + "' command");
+      return fail(arity_text());
   }
 }
 
 const CommandRow* admit(Call& call) {
-  const auto check = [&] {
-    if (!find_row(call)) return false;
-    if (!call.client.authenticated && !call.row->is(flag_no_auth)) {
-      call.fail("NOAUTH Authentication required.");
-      return false;
-    }
-    if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {
-      call.fail("ERR Command not allowed inside a transaction");
-      return false;
-    }
-    return true;
-  };
-  if (check()) return call.row;
-  if (call.client.transaction != nullptr) call.client.transaction->failed = true;
-  return nullptr;
+  if (!find_row(call)) return nullptr;
+  if (!call.client.authenticated && !call.row->is(flag_no_auth)) {
+    refuse(call, "NOAUTH Authentication required.");
+    return nullptr;
+  }
+  if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {
+    refuse(call, "ERR Command not allowed inside a transaction");
+    return nullptr;
+  }
+  return call.row;
 }
 
 void dispatch(Call& call) {
@@ -110,6 +122,10 @@ void execute(Call& call) {
   call.row->handler(call);
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
     return;
+  // Keys that have no place among the words, or are in another database.
+  const bool anywhere = call.row->first_key == 0 || call.row->handler == handlers::copy ||
+                        call.row->handler == handlers::move;
+  if (anywhere) return call.node.watches.all_touched();
   for_each_key(*call.row, call.words,
                [&](std::string_view key) { call.node.watches.touched(call.client.db, key); });
 }

@@ -149,9 +149,8 @@ RespParser::Step RespParser::read_count(std::string_view input, const RequestLim
   if (!in_range) return bad("invalid multibulk length");
   const auto most = static_cast<std::int64_t>(limits.arguments_max);
   if (*count > most) {
-    return bad(limits.arguments_max <= limits_before_auth.arguments_max
-                   ? "unauthenticated multibulk length"
-                   : "invalid multibulk length");
+    return bad(limits.before_auth ? "unauthenticated multibulk length"
+                                  : "invalid multibulk length");
   }
   left_ = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
   return Step::command;
@@ -170,9 +169,7 @@ RespParser::Step RespParser::read_length(std::string_view input, const RequestLi
   const auto length = integer_of(line);
   if (!length || *length < 0) return bad("invalid bulk length");
   if (static_cast<std::uint64_t>(*length) > limits.bulk_bytes_max) {
-    return bad(limits.bulk_bytes_max <= limits_before_auth.bulk_bytes_max
-                   ? "unauthenticated bulk length"
-                   : "invalid bulk length");
+    return bad(limits.before_auth ? "unauthenticated bulk length" : "invalid bulk length");
   }
   length_ = static_cast<std::size_t>(*length);
   return Step::command;

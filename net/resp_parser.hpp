@@ -15,16 +15,18 @@
 
 namespace semel::net {
 
-/// What a connection may send. The defaults are those of redis-server.
+/// What a connection may send. Bulks and lines as redis-server has them; it takes up to 2^31 - 1
+/// arguments, for each of which we keep 32 bytes until the request is whole.
 struct RequestLimits {
   std::size_t arguments_max = std::size_t{1} << 20;
   std::size_t bulk_bytes_max = std::size_t{512} << 20;
   std::size_t line_bytes_max = std::size_t{64} << 10;  ///< an inline command, or a length
+  bool before_auth = false;                            ///< so that errors say what would help
 };
 
 /// Before a client has said who it is.
-inline constexpr RequestLimits limits_before_auth{.arguments_max = 10,
-                                                  .bulk_bytes_max = std::size_t{16} << 10};
+inline constexpr RequestLimits limits_before_auth{
+    .arguments_max = 10, .bulk_bytes_max = std::size_t{16} << 10, .before_auth = true};
 
 class RespParser {
  public:

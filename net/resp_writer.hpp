@@ -49,8 +49,8 @@ class RespWriter {
   Resp dialect_;
 };
 
-/// As replies and INCRBYFLOAT have it: the shortest text that reads back as the same double; "inf",
-/// "-inf", "nan".
+/// The shortest text that reads back as the same double; "inf", "-inf", "nan". Redis has this form
+/// since 7.2; 7.0 writes 17 digits. INCRBYFLOAT's is another, Store::incr_by_float.
 [[nodiscard]] std::string text_of(double value);
 
 }  // namespace semel::net

@@ -43,16 +43,31 @@ bool Watches::has_changed(const Watcher& watcher) {
   });
 }
 
+void Watches::all_touched() {
+  std::vector<Name> names;
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [name, watchers] : watched_) names.push_back(name);
+  }
+  for (const auto& [db, key] : names) mark(db, key, version_of(db, key), false);
+}
+
 void Watches::look(std::uint8_t db, Bytes key) {
-  // Before the lock, which may not be held while another's section is waited for. Only a key that
-  // was absent and is there now must be remembered; all else is still to be seen at EXEC.
-  if (version_of(db, key) == 0) return;
+  // Only a key that was absent and is there now must be remembered; all else is still to be seen at
+  // EXEC.
+  if (const Version version = version_of(db, key); version != 0) mark(db, key, version, true);
+}
+
+void Watches::mark(std::uint8_t db, Bytes key, Version version, bool only_new) {
+  // The version was read before the lock, which may not be held while another's section is waited
+  // for.
   const std::lock_guard lock{mutex_};
   const auto place = watched_.find(Name{db, std::string{key}});
   if (place == watched_.end()) return;
   for (Watcher* const watcher : place->second) {
     for (const Watcher::Key& each : watcher->keys) {
-      if (each.db != db || each.key != key || each.version != 0) continue;
+      if (each.db != db || each.key != key || each.version == version) continue;
+      if (only_new && each.version != 0) continue;
       watcher->touched.store(true, std::memory_order_relaxed);  // mo: relaxed: as in has_changed()
     }
   }

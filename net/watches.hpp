@@ -49,12 +49,16 @@ class Watches {
     if (count_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       look(db, key);
   }
+  /// After a command that may have changed any key, and may be taken back: databases were
+  /// exchanged. A key that is watched since a moment ago may be taken for changed.
+  void all_touched();
   [[nodiscard]] bool any() const noexcept {
     return count_.load(std::memory_order_relaxed) != 0;  // mo: relaxed: as in touched()
   }
 
  private:
   void look(std::uint8_t db, Bytes key);
+  void mark(std::uint8_t db, Bytes key, Version version, bool only_new);
   [[nodiscard]] Version version_of(std::uint8_t db, Bytes key);
 
   using Name = std::pair<std::uint8_t, std::string>;

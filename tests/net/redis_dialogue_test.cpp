@@ -2,69 +2,22 @@
 //
 // Words: a *dialogue* is one connection's requests in a row; a *marker* is what an ECHO after each
 // request answers, so that its reply ends where the marker begins.
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "net/connection.hpp"
 #include "net/text.hpp"
+#include "semel/clock.hpp"
 #include "semel/semel.hpp"
+#include "tests/net/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {
 namespace {
-
-using Words = std::vector<std::string>;
-
-std::string request_of(const Words& words) {
-  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string& word : words) {
-    bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-  }
-  return bytes;
-}
-
-/// A socket that says nothing of its own.
-class RawClient {
- public:
-  explicit RawClient(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    REQUIRE(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-  }
-  ~RawClient() { close(socket_); }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
-
-  [[nodiscard]] std::string call(const Words& words) {
-    const std::string marker = "end" + std::to_string(++calls_);
-    const std::string bytes = request_of(words) + request_of({"ECHO", marker});
-    REQUIRE(send(socket_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-    const std::string end = "$" + std::to_string(marker.size()) + "\r\n" + marker + "\r\n";
-    std::string reply;
-    while (!reply.ends_with(end)) {
-      char room[4096];
-      const ssize_t got = recv(socket_, room, sizeof room, 0);
-      REQUIRE(got > 0);
-      reply.append(room, static_cast<std::size_t>(got));
-    }
-    reply.resize(reply.size() - end.size());
-    return reply;
-  }
-
- private:
-  const int socket_;
-  std::uint64_t calls_ = 0;
-};
 
 /// A single letter stands for any word of a kind: Generator::filled().
 const std::vector<Words> forms{{"SET", "K", "V"},
@@ -322,6 +275,36 @@ TEST_CASE("dialogues: what is pipelined is answered in order, whatever pieces it
       connection.receive(std::string_view{bytes}.substr(at, piece), replies);
     }
     REQUIRE(replies == expected);
+  }
+}
+
+TEST_CASE("dialogues: many requests at once are answered as one after the other", "[net]") {
+  ManualClock clock;
+  const Options options{.clock = &clock, .hash_seed = 1};
+  const auto one = Engine::open(options);
+  const auto other = Engine::open(options);
+  net::Node one_node{**one};
+  net::Node other_node{**other};
+  net::Batch batch;
+  net::Connection together{one_node, batch, nullptr, {.id = 1}};
+  net::Connection apart{other_node, batch, nullptr, {.id = 1}};
+  std::mt19937_64 random{Catch::rngSeed()};
+  Generator generator{Catch::rngSeed()};
+  for (int round = 0; round < 500; ++round) {
+    std::string bytes;
+    std::string expected;
+    std::string story;
+    for (std::size_t i = 1 + random() % 200; i > 0; --i) {
+      const Words words = generator.next();
+      bytes += request_of(words);
+      story += shown(words) + "\n";
+      apart.receive(request_of(words), expected);
+    }
+    std::string reply;
+    together.receive(bytes, reply);
+    INFO(story);
+    REQUIRE(reply == expected);
+    clock.advance(Millis{random() % 1'000});
   }
 }
 
