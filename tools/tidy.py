@@ -30,7 +30,7 @@ PARTS = {
     'include': {'project': ('semel/',), 'foreign': ()},
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
     'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
-    'net': {'project': ('semel/', 'net/'), 'foreign': ()},
+    'net': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'examples': {'project': ('semel/', 'examples/'), 'foreign': ('semel/', 'rocksdb/')},
     'tools': {'project': ('semel/', 'engine/', 'tools/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h')},

@@ -13,11 +13,13 @@
 #include "net/text.hpp"
 #include "semel/clock.hpp"
 #include "semel/semel.hpp"
-#include "tests/net/raw_client.hpp"
+#include "tests/support/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {
 namespace {
+
+using Words = std::vector<std::string>;
 
 /// A single letter stands for any word of a kind: Generator::filled().
 const std::vector<Words> forms{{"SET", "K", "V"},
@@ -236,14 +238,14 @@ TEST_CASE("dialogues: a redis-server answers the same, byte for byte", "[net][re
     net::Connection ours{node, batch, nullptr, {.id = 1}};
     Generator generator{seed};
     std::string reply;
-    ours.receive(request_of({"HELLO", dialect}), reply);
+    ours.receive(request_bytes({"HELLO", dialect}), reply);
     static_cast<void>(theirs.call({"HELLO", dialect}));
     int different = 0;
     std::string differences;
     for (int i = 0; i < commands_wanted() && different < 10; ++i) {
       const Words words = generator.next();
       reply.clear();
-      ours.receive(request_of(words), reply);
+      ours.receive(request_bytes(words), reply);
       const std::string expected = theirs.call(words);
       if (is_same(words, reply, expected)) continue;
       ++different;
@@ -262,9 +264,9 @@ TEST_CASE("dialogues: what is pipelined is answered in order, whatever pieces it
   net::Node node{**engine};
   net::Batch batch;
   net::Connection whole{node, batch, nullptr, {.id = 1}};
-  const std::string bytes = request_of({"SET", "k", "1"}) + request_of({"INCR", "k"}) +
-                            "GET k\r\n" + request_of({"ECHO", std::string(5'000, 'e')}) +
-                            request_of({"QUIT"}) + request_of({"GET", "k"});
+  const std::string bytes = request_bytes({"SET", "k", "1"}) + request_bytes({"INCR", "k"}) +
+                            "GET k\r\n" + request_bytes({"ECHO", std::string(5'000, 'e')}) +
+                            request_bytes({"QUIT"}) + request_bytes({"GET", "k"});
   std::string expected;
   whole.receive(bytes, expected);
   CHECK(whole.closes());
@@ -296,9 +298,9 @@ TEST_CASE("dialogues: many requests at once are answered as one after the other"
     std::string story;
     for (std::size_t i = 1 + random() % 200; i > 0; --i) {
       const Words words = generator.next();
-      bytes += request_of(words);
+      bytes += request_bytes(words);
       story += shown(words) + "\n";
-      apart.receive(request_of(words), expected);
+      apart.receive(request_bytes(words), expected);
     }
     std::string reply;
     together.receive(bytes, reply);

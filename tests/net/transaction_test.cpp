@@ -9,11 +9,13 @@
 #include "net/connection.hpp"
 #include "semel/memory_journal.hpp"
 #include "semel/semel.hpp"
-#include "tests/net/raw_client.hpp"
+#include "tests/support/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {
 namespace {
+
+using Words = std::vector<std::string>;
 
 /// An engine, its node and some connections.
 struct World {
@@ -25,7 +27,7 @@ struct World {
     }
   }
   std::string call(std::size_t client, const Words& words) {
-    return talk(client, request_of(words));
+    return talk(client, request_bytes(words));
   }
   std::string talk(std::size_t client, const std::string& bytes) {
     std::string reply;
@@ -103,7 +105,7 @@ TEST_CASE("transactions: a redis-server answers three clients the same", "[net][
       story += "\n";
       // The marker would be queued: what is between MULTI and EXEC is compared without one.
       const std::string reply = ours.call(client, words);
-      const std::string expected = theirs[client]->plain(request_of(words), reply.size());
+      const std::string expected = theirs[client]->talk(request_bytes(words), reply.size());
       INFO(story);
       REQUIRE(reply == expected);
     }
@@ -114,9 +116,9 @@ TEST_CASE("transactions: one group leaves for the journal", "[net]") {
   MemoryJournal journal;
   World world{1, {.journal = &journal}};
   const Ticket before = journal.newest();
-  std::string bytes = request_of({"MULTI"});
-  for (int i = 0; i < 20; ++i) bytes += request_of({"SET", "k" + std::to_string(i), "v"});
-  const std::string reply = world.talk(0, bytes + request_of({"EXEC"}));
+  std::string bytes = request_bytes({"MULTI"});
+  for (int i = 0; i < 20; ++i) bytes += request_bytes({"SET", "k" + std::to_string(i), "v"});
+  const std::string reply = world.talk(0, bytes + request_bytes({"EXEC"}));
   CHECK(reply.ends_with("*20\r\n" + [] {
     std::string all;
     for (int i = 0; i < 20; ++i) all += "+OK\r\n";
@@ -139,7 +141,7 @@ TEST_CASE("transactions: a watched key that was absent came and went", "[net]") 
   World world{2};
   CHECK(world.call(0, {"WATCH", "k"}) == "+OK\r\n");
   static_cast<void>(world.talk(
-      1, request_of({"SET", "k", "v"}) + request_of({"PING"}) + request_of({"DEL", "k"})));
+      1, request_bytes({"SET", "k", "v"}) + request_bytes({"PING"}) + request_bytes({"DEL", "k"})));
   static_cast<void>(world.call(0, {"MULTI"}));
   CHECK(world.call(0, {"EXEC"}) == "*-1\r\n");
 }
@@ -166,9 +168,9 @@ TEST_CASE("transactions: two threads move between two keys and never lose one", 
     net::Connection connection{world.node, batch, nullptr, {.id = id}};
     for (int i = 0; i < 300; ++i) {
       std::string reply;
-      connection.receive(request_of({"MULTI"}) + request_of({"DECR", "a"}) +
-                             request_of({"INCR", "b"}) + request_of({"EXEC"}) +
-                             request_of({"MGET", "a", "b"}),
+      connection.receive(request_bytes({"MULTI"}) + request_bytes({"DECR", "a"}) +
+                             request_bytes({"INCR", "b"}) + request_bytes({"EXEC"}) +
+                             request_bytes({"MGET", "a", "b"}),
                          reply);
     }
   };
@@ -187,12 +189,13 @@ TEST_CASE("transactions: WATCH makes a read and a write one step", "[net][race]"
     net::Connection connection{world.node, batch, nullptr, {.id = id}};
     for (int done = 0; done < 100;) {
       std::string read;
-      connection.receive(request_of({"WATCH", "n"}) + request_of({"GET", "n"}), read);
+      connection.receive(request_bytes({"WATCH", "n"}) + request_bytes({"GET", "n"}), read);
       const std::size_t at = read.find("\r\n", 5) + 2;
       const long next = std::stol(read.substr(at)) + 1;
       std::string reply;
-      connection.receive(request_of({"MULTI"}) + request_of({"SET", "n", std::to_string(next)}) +
-                             request_of({"EXEC"}),
+      connection.receive(request_bytes({"MULTI"}) +
+                             request_bytes({"SET", "n", std::to_string(next)}) +
+                             request_bytes({"EXEC"}),
                          reply);
       if (reply.ends_with("*1\r\n+OK\r\n")) ++done;
     }

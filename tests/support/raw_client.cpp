@@ -1,5 +1,6 @@
 #include "tests/support/raw_client.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -60,6 +61,16 @@ std::string RawClient::call(const std::vector<std::string>& words) {
     if (!receive(reply)) return {};
   }
   reply.resize(reply.size() - end.size());
+  return reply;
+}
+
+std::string RawClient::talk(const std::string& request, std::size_t bytes) {
+  std::string reply;
+  if (!send_all(request)) return reply;
+  while (reply.size() < bytes) {
+    pollfd readable{socket_, POLLIN, 0};
+    if (poll(&readable, 1, 5'000) != 1 || !receive(reply)) break;
+  }
   return reply;
 }
 

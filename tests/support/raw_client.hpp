@@ -22,6 +22,9 @@ class RawClient {
   /// The reply, told from what follows by the answer of an ECHO behind it; so only for a connection
   /// that may use ECHO. Empty: the connection failed.
   [[nodiscard]] std::string call(const std::vector<std::string>& words);
+  /// Sends any bytes and returns at least `bytes` bytes of what is answered, with what came with
+  /// them; less if no more comes for 5 s.
+  [[nodiscard]] std::string talk(const std::string& request, std::size_t bytes);
 
  private:
   [[nodiscard]] bool send_all(const std::string& bytes) const;

@@ -1,0 +1,133 @@
+// The users of a node, and what their connections may do.
+//
+// A user is immutable once it is shared; changing one puts another in its place and raises a
+// number. A connection keeps the user it logged in as and that number, so that as long as nothing
+// changes a command costs one load and, with all rights, one branch.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/acl/catalog.hpp"
+#include "net/acl/denial_log.hpp"
+#include "net/acl/user.hpp"
+
+namespace semel::net {
+
+class Acl;
+
+/// Who a connection is. Used by one thread at a time; the Acl must live as long.
+class AclSession {
+ public:
+  [[nodiscard]] const User& user() const noexcept { return *user_; }
+  /// A command other than those that are for all gets "NOAUTH Authentication required.".
+  [[nodiscard]] bool needs_auth() const noexcept {
+    return !authenticated_ && !(user_->is_on() && user_->has_nopass());
+  }
+
+ private:
+  friend class Acl;
+  SharedUser user_;
+  std::uint64_t seen_ = 0;  ///< the generation of the users when user_ was looked up
+  bool authenticated_ = false;
+};
+
+/// What became of a session's user since it was looked at last.
+enum class AclChange : std::uint8_t {
+  none,
+  rights,  ///< another set of rules; subscriptions may have to end
+  gone,    ///< deleted: the connection is to be closed
+};
+
+class Acl {
+  // Concurrency of `generation_`
+  //   states   counts changes of `users_`.
+  //   writers  whoever changes a user, under the mutex.  readers  any thread.
+  //   [acl.generation]  release store in changed  pairs with  acquire load in refresh.
+  //   stale    a command under way may still be judged by the rights before a change. Whoever was
+  //            told of the change (the OK of ACL SETUSER) and then sends a command is judged by the
+  //            rights after it. The users themselves are read under the mutex.
+ public:
+  /// With the user `default` alone, who has all rights and needs no password. Copies `commands`;
+  /// rights are about nothing else.
+  explicit Acl(std::span<const AclCommand> commands);
+
+  [[nodiscard]] const AclCatalog& catalog() const noexcept { return catalog_; }
+  [[nodiscard]] DenialLog& log() noexcept { return log_; }
+
+  /// As a connection begins, and after RESET: the user `default`, logged in if that one needs no
+  /// password.
+  [[nodiscard]] AclSession open_session() const;
+  /// Before each command. Progress: one load; after a change of any user, once, a mutex.
+  [[nodiscard]] AclChange refresh(AclSession& session) const {
+    // mo: acquire [acl.generation]: what made the last change known comes before what follows.
+    const std::uint64_t now = generation_.load(std::memory_order_acquire);
+    return now == session.seen_ ? AclChange::none : renew(session);
+  }
+  /// False: no such user, it is off, or another password; which of them takes the same work but for
+  /// the search of the name. The session is then as before.
+  [[nodiscard]] bool log_in(AclSession& session, std::string_view name,
+                            std::string_view password) const;
+  [[nodiscard]] SharedUser authenticate(std::string_view name, std::string_view password) const;
+
+  /// Makes it the only password of the user `default`; empty: none is needed.
+  void set_requirepass(std::string_view password);
+  /// Creates the user or changes it, by all rules or none. What is returned is the error reply.
+  [[nodiscard]] std::optional<std::string> set_user(std::string_view name,
+                                                    std::span<const std::string_view> rules);
+  struct Deleted {
+    std::size_t count = 0;
+    std::optional<std::string> error{};  ///< nobody was deleted
+  };
+  /// Names nobody has are passed over.
+  [[nodiscard]] Deleted delete_users(std::span<const std::string_view> names);
+
+  /// Null: there is none.
+  [[nodiscard]] SharedUser find(std::string_view name) const;
+  /// By name.
+  [[nodiscard]] std::vector<SharedUser> users() const;
+  /// "user NAME on nopass ~* &* +@all", by name.
+  [[nodiscard]] std::vector<std::string> list() const;
+  [[nodiscard]] std::vector<std::string_view> commands_in(std::size_t category) const;
+
+  /// Puts the users of an aclfile in the place of all that are there, or none of them: what is
+  /// returned is then the error reply, with the number of each bad line. `default` is as new if the
+  /// file has no line for it. Connections of users that are still there go on with the new rights
+  /// (redis-server 7.0 closes them), the others are to be closed.
+  [[nodiscard]] std::optional<std::string> load_file(std::string_view text,
+                                                     std::string_view file_name);
+  /// What load_file() makes the same users of.
+  [[nodiscard]] std::string file_text() const;
+
+ private:
+  using Users = std::map<std::string, SharedUser, std::less<>>;
+  class FileReader;
+
+  [[nodiscard]] AclChange renew(AclSession& session) const;
+  [[nodiscard]] SharedUser find_locked(std::string_view name) const;
+  void changed();
+
+  const AclCatalog catalog_;
+  DenialLog log_;
+  mutable std::mutex mutex_;
+  Users users_;                // under mutex_
+  std::uint64_t next_id_ = 1;  // under mutex_
+  std::atomic<std::uint64_t> generation_{1};
+};
+
+/// The whole name of the command, the key or the channel that was refused.
+[[nodiscard]] std::string_view object_of(const Verdict& verdict, const AclRequest& request,
+                                         const AclCatalog& catalog);
+/// "NOPERM this user has no permissions .."
+[[nodiscard]] std::string noperm_text(const Verdict& verdict, const AclRequest& request,
+                                      const AclCatalog& catalog);
+
+}  // namespace semel::net

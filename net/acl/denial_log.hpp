@@ -1,0 +1,55 @@
+// What was refused lately: the log behind ACL LOG. Bounded; of equal refusals in a row it keeps one
+// with their number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/types.hpp"
+
+namespace semel::net {
+
+enum class DenialReason : std::uint8_t { auth, command, key, channel };
+enum class DenialContext : std::uint8_t { toplevel, multi, lua };
+
+[[nodiscard]] std::string_view name_of(DenialReason reason) noexcept;
+[[nodiscard]] std::string_view name_of(DenialContext context) noexcept;
+
+/// Texts are cut at logged_bytes_max: who is refused must not decide how much is kept.
+struct Denial {
+  DenialReason reason = DenialReason::command;
+  DenialContext context = DenialContext::toplevel;
+  std::string_view object{};    ///< the command's whole name, the key, the channel; AUTH or HELLO
+  std::string_view username{};  ///< of AUTH: the one that was tried
+  std::string_view client{};    ///< a line as CLIENT INFO has it
+};
+
+class DenialLog {
+ public:
+  struct Entry {
+    std::uint64_t count = 1;
+    DenialReason reason{};
+    DenialContext context{};
+    std::string object{};
+    std::string username{};
+    std::string client{};
+    Timestamp at{};  ///< of the last of them
+  };
+
+  /// Safe from any thread. Progress: blocks on a mutex.
+  void add(const Denial& denial, Timestamp now);
+  /// The newest first, at most `count`.
+  [[nodiscard]] std::vector<Entry> newest(std::size_t count) const;
+  void clear();
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<Entry> entries_;  // the newest first
+};
+
+}  // namespace semel::net

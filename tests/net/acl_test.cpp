@@ -1,0 +1,444 @@
+// Users and rights by themselves. What redis-server answers is compared in acl_redis_test.cpp.
+#include "net/acl/acl.hpp"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <set>
+#include <thread>
+
+#include "net/acl/acl_command.hpp"
+#include "net/acl/acl_limits.hpp"
+
+namespace semel::tests {
+
+using namespace net;
+
+namespace {
+
+using Views = std::vector<std::string_view>;
+
+constexpr std::uint32_t bit_of(std::string_view category) {
+  for (std::size_t i = 0; i < acl_categories.size(); ++i) {
+    if (acl_categories[i] == category) return 1U << i;
+  }
+  return 0;
+}
+
+const std::vector<AclCommand>& some_commands() {
+  static const std::vector<AclCommand> commands{
+      {"auth", bit_of("fast") | bit_of("connection"), true},
+      {"client", bit_of("slow")},
+      {"client|id", bit_of("slow") | bit_of("connection")},
+      {"client|kill", bit_of("slow") | bit_of("admin") | bit_of("dangerous")},
+      {"exists", bit_of("fast") | bit_of("read") | bit_of("keyspace")},
+      {"get", bit_of("fast") | bit_of("read") | bit_of("string")},
+      {"publish", bit_of("fast") | bit_of("pubsub")},
+      {"select", bit_of("fast") | bit_of("connection")},
+      {"set", bit_of("slow") | bit_of("write") | bit_of("string")}};
+  return commands;
+}
+
+std::optional<std::string> set_user(Acl& acl, std::string_view name, const Views& rules) {
+  return acl.set_user(name, rules);
+}
+
+std::string text_of_user(const Acl& acl, std::string_view name) {
+  return acl.find(name)->text(RuleForm::list);
+}
+
+/// What check() says of a command with keys and channels.
+struct Asked {
+  std::string_view command;
+  std::vector<AclKey> keys{};
+  std::vector<AclChannel> channels{};
+  std::string_view argument{};
+};
+
+AclDenied denied(const Acl& acl, std::string_view user, const Asked& asked) {
+  const auto command = acl.catalog().find(asked.command);
+  REQUIRE(command);
+  return acl.find(user)
+      ->check({.command = *command,
+               .argument = asked.argument,
+               .keys = asked.keys,
+               .channels = asked.channels})
+      .denied;
+}
+
+class Host final : public AclHost {
+ public:
+  AclLookup look_up(std::span<const std::string_view>) override { return {}; }
+  std::string client_info() override { return "id=7"; }
+  std::string file_name() override { return name; }
+  Read read_file() override { return {.error = "No such file or directory"}; }
+  bool write_file(std::string_view) override { return false; }
+  std::string name;
+};
+
+std::string answer(Acl& acl, AclSession& session, Host& host, const Views& words,
+                   Resp dialect = Resp::three) {
+  std::string out;
+  RespWriter reply{out, dialect};
+  AclCall call{acl, session, words, reply, host, Timestamp{Millis{8'500}}};
+  words[0] == "AUTH" ? auth_command(call) : acl_command(call);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("acl: the first user may do everything, and any limit ends that", "[net][acl]") {
+  Acl acl{some_commands()};
+  CHECK(acl.list() == std::vector<std::string>{"user default on nopass ~* &* +@all"});
+  CHECK(acl.find("default")->is_unlimited());
+  for (const char* limit : {"-get", "-@geo", "resetkeys", "resetchannels", "reset"}) {
+    Acl limited{some_commands()};
+    REQUIRE_FALSE(set_user(limited, "default", {limit}));
+    // A category without commands takes nothing away.
+    CHECK(limited.find("default")->is_unlimited() == (std::string_view{limit} == "-@geo"));
+  }
+  REQUIRE_FALSE(set_user(acl, "a", {"allkeys", "allchannels", "+@all"}));
+  CHECK(acl.find("a")->is_unlimited());
+}
+
+TEST_CASE("acl: a command comes with its subcommands, a subcommand alone", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"+client", "-CLIENT|kill"}));
+  CHECK(denied(acl, "a", {"client|id"}) == AclDenied::ok);
+  CHECK(denied(acl, "a", {"client|kill"}) == AclDenied::command);
+  REQUIRE_FALSE(set_user(acl, "b", {"+@slow", "-@admin"}));
+  CHECK(denied(acl, "b", {"client|id"}) == AclDenied::ok);
+  CHECK(denied(acl, "b", {"client|kill"}) == AclDenied::command);
+  REQUIRE_FALSE(set_user(acl, "c", {"+client|id"}));
+  CHECK(denied(acl, "c", {"client|id"}) == AclDenied::ok);
+  CHECK(denied(acl, "c", {"client"}) == AclDenied::command);
+  CHECK(denied(acl, "c", {"auth"}) == AclDenied::ok);
+  CHECK(acl.catalog().find(Views{"client", "ID"}) == acl.catalog().find("client|id"));
+  CHECK_FALSE(acl.catalog().find(Views{"client", "x"}));
+  CHECK_FALSE(acl.catalog().find(Views{"client|id"}));
+}
+
+TEST_CASE("acl: a first argument is allowed by itself until the command is ruled on",
+          "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"+select|0", "+SELECT|0"}));
+  CHECK(text_of_user(acl, "a") == "off resetchannels -@all +select|0");
+  CHECK(denied(acl, "a", {.command = "select", .argument = "0"}) == AclDenied::ok);
+  CHECK(denied(acl, "a", {.command = "select", .argument = "1"}) == AclDenied::command);
+  CHECK(denied(acl, "a", {.command = "select"}) == AclDenied::command);
+  REQUIRE_FALSE(set_user(acl, "a", {"-@fast"}));
+  CHECK(denied(acl, "a", {.command = "select", .argument = "0"}) == AclDenied::command);
+}
+
+TEST_CASE("acl: keys by pattern and access, channels by pattern", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"+@all", "%R~r*", "%W~w*", "~b*", "&c*"}));
+  const auto of_key = [&](std::string_view key, KeyAccess access) {
+    return denied(acl, "a", {.command = "get", .keys = {{key, access}}}) == AclDenied::ok;
+  };
+  CHECK(of_key("r1", KeyAccess::read));
+  CHECK_FALSE(of_key("r1", KeyAccess::write));
+  CHECK_FALSE(of_key("r1", KeyAccess::both));
+  CHECK(of_key("r1", KeyAccess::none));
+  CHECK(of_key("w1", KeyAccess::write));
+  CHECK(of_key("b1", KeyAccess::both));
+  CHECK_FALSE(of_key("x", KeyAccess::none));
+  // Two patterns that each permit a half do not permit the whole.
+  REQUIRE_FALSE(set_user(acl, "h", {"+@all", "%R~k*", "%W~k?"}));
+  CHECK(denied(acl, "h", {.command = "get", .keys = {{"k1", KeyAccess::both}}}) == AclDenied::key);
+
+  CHECK(denied(acl, "a", {.command = "publish", .channels = {{"c1"}}}) == AclDenied::ok);
+  CHECK(denied(acl, "a", {.command = "publish", .channels = {{"d"}}}) == AclDenied::channel);
+  CHECK(denied(acl, "a", {.command = "publish", .channels = {{"c1", true}}}) == AclDenied::channel);
+  CHECK(denied(acl, "a", {.command = "publish", .channels = {{"c*", true}}}) == AclDenied::ok);
+}
+
+TEST_CASE("acl: one selector must allow all of a request", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"+get", "~a*", "(+set", "~b*)"}));
+  CHECK(denied(acl, "a", {.command = "get", .keys = {{"a"}}}) == AclDenied::ok);
+  CHECK(denied(acl, "a", {.command = "set", .keys = {{"b"}}}) == AclDenied::ok);
+  CHECK(denied(acl, "a", {.command = "get", .keys = {{"b"}}}) == AclDenied::key);
+  CHECK(denied(acl, "a", {.command = "publish"}) == AclDenied::command);
+  // The refusal that came furthest is told: the selector allowed the first key.
+  const std::vector<AclKey> keys{{"b1"}, {"x"}};
+  const AclRequest both{.command = *acl.catalog().find("set"), .keys = keys};
+  REQUIRE_FALSE(set_user(acl, "a", {"+set"}));
+  CHECK(acl.find("a")->check(both).denied == AclDenied::key);
+  CHECK(acl.find("a")->check(both).index == 1);
+  // Only the user's own rights make it unlimited.
+  REQUIRE_FALSE(set_user(acl, "b", {"(+@all ~* &*)"}));
+  CHECK_FALSE(acl.find("b")->is_unlimited());
+  CHECK(denied(acl, "b", {.command = "set", .keys = {{"x"}}}) == AclDenied::ok);
+}
+
+TEST_CASE("acl: of rules with a fault none is taken", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"on", ">x", "+get"}));
+  const std::string before = text_of_user(acl, "a");
+  CHECK(set_user(acl, "a", {"off", "+set", "bogus"}) ==
+        "ERR Error in ACL SETUSER modifier 'bogus': Syntax error");
+  CHECK(set_user(acl, "a", {"off", "(\"~x)"}) ==
+        "ERR Error in ACL SETUSER modifier '(\"~x)': Syntax error");
+  CHECK(set_user(acl, "a", {"(\"~x'\")"}));
+  CHECK(set_user(acl, "a", {"(~x) +get)"}));
+  CHECK(set_user(acl, "a", {"+select|0 1"}) ==
+        "ERR Error in ACL SETUSER modifier '+select|0 1': Syntax error");
+  CHECK(text_of_user(acl, "a") == before);
+  CHECK(set_user(acl, "b", {"on", "bogus"}));
+  CHECK(acl.find("b") == nullptr);
+  CHECK(set_user(acl, "b c", {}) == "ERR Usernames can't contain spaces or null characters");
+}
+
+TEST_CASE("acl: who may log in", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"on", ">one", ">two"}));
+  CHECK(acl.authenticate("a", "one") == acl.find("a"));
+  CHECK(acl.authenticate("a", "two") != nullptr);
+  CHECK(acl.authenticate("a", "three") == nullptr);
+  CHECK(acl.authenticate("a", "") == nullptr);
+  CHECK(acl.authenticate("b", "one") == nullptr);
+  REQUIRE_FALSE(set_user(acl, "a", {"off"}));
+  CHECK(acl.authenticate("a", "one") == nullptr);
+  REQUIRE_FALSE(set_user(acl, "a", {"on", "<one"}));
+  CHECK(acl.authenticate("a", "one") == nullptr);
+  REQUIRE_FALSE(set_user(acl, "a", {"nopass"}));
+  CHECK(acl.authenticate("a", "anything") != nullptr);
+  REQUIRE_FALSE(set_user(acl, "a", {"resetpass"}));
+  CHECK(acl.authenticate("a", "anything") == nullptr);
+  // SHA-256 of "abc", from FIPS 180.
+  constexpr std::string_view hex =
+      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  CHECK(hex_of(hash_of_password("abc")) == hex);
+  REQUIRE_FALSE(set_user(acl, "a", {"#" + std::string{hex}}));
+  CHECK(acl.authenticate("a", "abc") != nullptr);
+}
+
+TEST_CASE("acl: a required password is asked of connections that come later", "[net][acl]") {
+  Acl acl{some_commands()};
+  const AclSession before = acl.open_session();
+  CHECK_FALSE(before.needs_auth());
+  acl.set_requirepass("secret");
+  CHECK_FALSE(before.needs_auth());
+  AclSession session = acl.open_session();
+  CHECK(session.needs_auth());
+  CHECK_FALSE(acl.log_in(session, "default", "wrong"));
+  CHECK(session.needs_auth());
+  CHECK(acl.log_in(session, "default", "secret"));
+  CHECK_FALSE(session.needs_auth());
+  acl.set_requirepass("other");
+  CHECK(acl.find("default")->passwords().size() == 1);
+  AclSession waiting = acl.open_session();
+  acl.set_requirepass("");
+  CHECK(acl.refresh(waiting) == AclChange::rights);
+  CHECK_FALSE(waiting.needs_auth());
+}
+
+TEST_CASE("acl: a session learns once of each change of its user", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"on", "nopass"}));
+  AclSession session = acl.open_session();
+  REQUIRE(acl.log_in(session, "a", ""));
+  CHECK(acl.refresh(session) == AclChange::none);
+  REQUIRE_FALSE(set_user(acl, "a", {"+get"}));
+  CHECK(acl.refresh(session) == AclChange::rights);
+  CHECK(acl.refresh(session) == AclChange::none);
+  CHECK(session.user().text(RuleForm::list).ends_with("+get"));
+  REQUIRE_FALSE(set_user(acl, "b", {"on"}));
+  CHECK(acl.refresh(session) == AclChange::none);
+  // Deleted, and made anew before anybody looked: it is another user.
+  CHECK(acl.delete_users(Views{"a", "a", "nobody"}).count == 1);
+  REQUIRE_FALSE(set_user(acl, "a", {"on", "nopass"}));
+  CHECK(acl.refresh(session) == AclChange::gone);
+  CHECK(acl.refresh(session) == AclChange::gone);
+  CHECK(acl.delete_users(Views{"b", "default"}).error ==
+        "ERR The 'default' user cannot be removed");
+  CHECK(acl.find("b") != nullptr);
+}
+
+TEST_CASE("acl: an aclfile is taken as a whole or not at all", "[net][acl]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"on", ">x", "~k", "%R~r", "&c", "+@read", "-get", "(~z)"}));
+  REQUIRE_FALSE(set_user(acl, "star", {"%RW~*", "~k", "(%WR~* ~l)", "+select|0"}));
+  REQUIRE_FALSE(set_user(acl, "gone", {"on", "nopass"}));
+  AclSession session = acl.open_session();
+  REQUIRE(acl.log_in(session, "gone", ""));
+  REQUIRE(acl.refresh(session) == AclChange::none);
+  const auto before = acl.list();
+  CHECK(acl.load_file("user b on\n\nuser c (+get\nuser d +nothing\nuser d\n", "f") ==
+        "ERR f:3: Unmatched parenthesis in selector definition."
+        "f:4: Error in applying operation '+nothing': Unknown command or category name in ACL. "
+        "WARNING: Duplicate user 'd' found on line 5. "
+        "WARNING: ACL errors detected, no change to the previously active ACL rules was performed");
+  CHECK(acl.list() == before);
+  CHECK(acl.refresh(session) == AclChange::none);
+
+  const std::string saved = acl.file_text();
+  Acl other{some_commands()};
+  CHECK(other.load_file(saved, "f") == std::nullopt);
+  CHECK(other.file_text() == saved);
+  CHECK(other.list() == before);
+
+  CHECK(acl.load_file("user a on\n", "f") == std::nullopt);
+  CHECK(acl.list() == std::vector<std::string>{"user a on resetchannels -@all",
+                                               "user default on nopass ~* &* +@all"});
+  CHECK(acl.refresh(session) == AclChange::gone);
+  const auto error = acl.load_file(
+      std::string(200'000, '\n') + std::string(100'000, 'x') + std::string(100'000, '\n') + "user",
+      std::string(40'000, 'f'));
+  REQUIRE(error);
+  CHECK(error->size() < 2 * acl_limits::file_error_bytes_max);
+  CHECK(acl.list().size() == 2);
+}
+
+TEST_CASE("acl: the log groups what is alike within a minute, and keeps 128", "[net][acl]") {
+  DenialLog log;
+  const auto at = [](std::int64_t ms) { return Timestamp{Millis{ms}}; };
+  const Denial get{.object = "get", .username = "a", .client = "id=1"};
+  log.add(get, at(1'000));
+  log.add({.object = "set", .username = "a"}, at(2'000));
+  log.add({.object = "get", .username = "a", .client = "id=2"},
+          at(1'000 + acl_limits::log_grouping_ms));
+  auto entries = log.newest(10);
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].count == 2);
+  CHECK(entries[0].client == "id=2");
+  log.add(get, at(1'001 + 2 * acl_limits::log_grouping_ms));
+  CHECK(log.newest(10).size() == 3);
+  log.add({.reason = DenialReason::key, .object = "get", .username = "a"}, at(200'000));
+  CHECK(log.newest(10).size() == 4);
+  CHECK(log.newest(1).size() == 1);
+
+  log.clear();
+  for (std::size_t i = 0; i <= acl_limits::log_entries_max; ++i) {
+    CHECK(log.newest(1'000).size() == i);
+    log.add({.object = std::to_string(i)}, at(1));
+  }
+  entries = log.newest(1'000);
+  CHECK(entries.size() == acl_limits::log_entries_max);
+  CHECK(entries.front().object == std::to_string(acl_limits::log_entries_max));
+  CHECK(entries.back().object == "1");
+  log.add({.object = std::string(acl_limits::logged_bytes_max + 1, 'k')}, at(1));
+  CHECK(log.newest(1)[0].object.size() == acl_limits::logged_bytes_max);
+}
+
+TEST_CASE("acl: what a user may have is bounded", "[net][acl]") {
+  Acl acl{some_commands()};
+  const auto fill = [&](std::size_t count, const auto& rule_of, std::string_view fault) {
+    std::vector<std::string> rules;
+    for (std::size_t i = 0; i < count; ++i) rules.push_back(rule_of(i));
+    REQUIRE_FALSE(acl.set_user("a", Views{rules.begin(), rules.end()}));
+    REQUIRE_FALSE(acl.set_user("a", Views{rules.begin(), rules.end()}));  // nothing new
+    const std::string more = rule_of(count);
+    const auto error = acl.set_user("a", Views{more});
+    REQUIRE(error);
+    CHECK(error->ends_with(fault));
+  };
+  const auto numbered = [](std::string_view mark) {
+    return [mark](std::size_t i) { return std::string{mark} + std::to_string(i); };
+  };
+  fill(acl_limits::passwords_max, numbered(">"), ": More than 64 passwords");
+  fill(acl_limits::patterns_max, numbered("~"), ": More than 4096 patterns");
+  fill(acl_limits::patterns_max, numbered("&"), ": More than 4096 patterns");
+  fill(acl_limits::arguments_max, numbered("+select|"), ": More than 1024 first arguments");
+  const std::vector<std::string_view> selectors(acl_limits::selectors_max, "(+get)");
+  CHECK_FALSE(acl.set_user("s", selectors));
+  CHECK(acl.set_user("s", Views{"(+get)"})->ends_with(": More than 64 selectors"));
+
+  const std::string pattern(acl_limits::pattern_bytes_max, 'p');
+  CHECK_FALSE(acl.set_user("p", Views{"~" + pattern, "&" + pattern}));
+  CHECK(acl.set_user("p", Views{"~" + pattern + "p"}));
+  CHECK(acl.set_user("p", Views{"&" + pattern + "p"}));
+  const std::string argument = "+select|" + std::string(acl_limits::argument_bytes_max, 'x');
+  CHECK_FALSE(acl.set_user("p", Views{argument}));
+  CHECK(acl.set_user("p", Views{argument + "x"}));
+  const std::string name(acl_limits::name_bytes_max, 'n');
+  CHECK_FALSE(acl.set_user(name, {}));
+  CHECK(acl.set_user(name + "n", {}) == "ERR The username has 1025 bytes, more than 1024");
+}
+
+TEST_CASE("acl: there are as many users as there may be, and not one more", "[net][acl]") {
+  Acl acl{some_commands()};
+  std::string file;
+  for (std::size_t i = 1; i < acl_limits::users_max; ++i) {
+    REQUIRE_FALSE(acl.set_user("u" + std::to_string(i), {}));
+    file += "user u" + std::to_string(i) + " on\n";
+  }
+  CHECK(acl.users().size() == acl_limits::users_max);
+  CHECK(acl.set_user("more", {}) == "ERR There are 10000 users, the limit is 10000");
+  CHECK_FALSE(acl.set_user("u1", Views{"on"}));
+  CHECK(acl.load_file("user default on\n" + file, "f") == std::nullopt);
+  CHECK(acl.load_file("user default on\n" + file + "user more on\n", "f")
+            ->starts_with("ERR f:10001: more than 10000 users. "));
+  CHECK(acl.load_file(file + "user more on\n", "f")->starts_with("ERR f"));
+}
+
+TEST_CASE("acl: passwords are random, and as long as was asked for", "[net][acl]") {
+  Acl acl{some_commands()};
+  AclSession session = acl.open_session();
+  Host host;
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(answer(acl, session, host, {"ACL", "GENPASS"}));
+  CHECK(seen.size() == 100);
+  CHECK(seen.begin()->starts_with("$64\r\n"));
+  CHECK(answer(acl, session, host, {"ACL", "GENPASS", "1"}).size() == 7 + 1 - 1);
+  CHECK(answer(acl, session, host, {"ACL", "GENPASS", "5"}).starts_with("$2\r\n"));
+  CHECK(answer(acl, session, host, {"ACL", "GENPASS", "4096"}).starts_with("$1024\r\n"));
+  CHECK(answer(acl, session, host, {"ACL", "GENPASS", "4097"}).starts_with("-ERR ACL GENPASS"));
+}
+
+TEST_CASE("acl: replies that no server is needed for", "[net][acl]") {
+  Acl acl{some_commands()};
+  AclSession session = acl.open_session();
+  Host host;
+  REQUIRE_FALSE(set_user(acl, "a", {"on", "+get"}));
+  CHECK(answer(acl, session, host, {"AUTH", "a", "x"}).starts_with("-WRONGPASS "));
+  CHECK(answer(acl, session, host, {"ACL", "LOG"}) ==
+        "*1\r\n%7\r\n$5\r\ncount\r\n:1\r\n$6\r\nreason\r\n$4\r\nauth\r\n$7\r\ncontext\r\n"
+        "$8\r\ntoplevel\r\n$6\r\nobject\r\n$4\r\nAUTH\r\n$8\r\nusername\r\n$1\r\na\r\n"
+        "$11\r\nage-seconds\r\n,0\r\n$11\r\nclient-info\r\n$4\r\nid=7\r\n");
+  CHECK(answer(acl, session, host, {"ACL", "HELP"}).starts_with("*27\r\n+ACL <subcommand> "));
+  host.name = "users.acl";
+  CHECK(answer(acl, session, host, {"ACL", "LOAD"}) ==
+        "-ERR Error loading ACLs, opening file 'users.acl': No such file or directory\r\n");
+  CHECK(answer(acl, session, host, {"ACL", "SAVE"})
+            .starts_with("-ERR There was an error trying to save the ACLs."));
+}
+
+TEST_CASE("acl: sessions follow changes that another thread makes", "[net][acl][race]") {
+  Acl acl{some_commands()};
+  REQUIRE_FALSE(set_user(acl, "a", {"on", "nopass", "+get"}));
+  std::atomic<bool> done{false};
+  std::atomic<int> torn{0};
+  const auto follow = [&] {
+    AclSession session = acl.open_session();
+    if (!acl.log_in(session, "a", "")) torn.fetch_add(1, std::memory_order_relaxed);
+    // mo: relaxed: only tells when to stop.
+    while (!done.load(std::memory_order_relaxed)) {
+      if (acl.refresh(session) == AclChange::gone) return;
+      const auto get = acl.catalog().find("get");
+      const auto set = acl.catalog().find("set");
+      const bool may_get = session.user().check({.command = *get}).ok();
+      const bool may_set = session.user().check({.command = *set}).ok();
+      // mo: relaxed: read after the join.
+      if (may_get == may_set) torn.fetch_add(1, std::memory_order_relaxed);
+    }
+  };
+  std::thread one{follow};
+  std::thread two{follow};
+  for (int i = 0; i < 2'000; ++i) {
+    const bool even = i % 2 == 0;
+    CHECK_FALSE(set_user(acl, "a", {even ? "-get" : "+get", even ? "+set" : "-set"}));
+  }
+  // mo: relaxed: as above.
+  done.store(true, std::memory_order_relaxed);
+  one.join();
+  two.join();
+  // mo: relaxed: the threads were joined.
+  CHECK(torn.load(std::memory_order_relaxed) == 0);
+  AclSession session = acl.open_session();
+  REQUIRE(acl.log_in(session, "a", ""));
+  CHECK(acl.delete_users(Views{"a"}).count == 1);
+  CHECK(acl.refresh(session) == AclChange::gone);
+}
+
+}  // namespace semel::tests
