@@ -276,10 +276,20 @@ Status Archive::ingest(const std::vector<std::string>& files) {
   environment_.tables().begin();
   const rocksdb::Status status = database_->IngestExternalFile(families_[1], files, options);
   environment_.tables().end(status.ok());
-  return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
+  if (status.ok()) return Done{};
+  // The manifest may name the files or not, so they stay. Each further attempt would leave more of
+  // them, and could not succeed while RocksDB is stopped: there is none before the next open.
+  Error error = error_of(status, directory_ + "/rocksdb");
+  error.detail += reopen_remedy;
+  ingest_failure_ = error.detail;
+  ingest_failed_.store(true, std::memory_order_release);  // mo: release [archive.ingest]
+  return error;
 }
 
 Status Archive::add(const BlobSet& blobs, Place drained) {
+  if (const std::string_view why = ingest_failure(); !why.empty()) {
+    return Error{ErrorCode::storage_failed, std::string{why}};
+  }
   // A full disk in the middle of RocksDB's own bookkeeping would stop it until the next open.
   constexpr std::size_t margin = std::size_t{4} << 20;
   if (disk_.bytes_free(directory_) < blobs.bytes() + blobs.bytes() / 8 + margin) {
@@ -360,6 +370,7 @@ std::uint64_t Archive::bytes() const {
 }
 
 bool Archive::is_stuck() const {
+  if (!ingest_failure().empty()) return true;
   std::uint64_t errors = 0;
   return database_->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, &errors) &&
          errors > 0;

@@ -6,14 +6,21 @@
 //     versions     u64: no version above this was handed out
 //     floor        u64: what lies before this place in the log has been written anew, and is void
 //     anchor       u64 time line, u64 engine's clock, u64 wall clock, then the boot id as text
+//
+// Concurrency
+//   add() and what changes files: one thread at a time.
+//   [archive.ingest]  that files were not taken in: release store when the text about it is
+//                     complete, acquire loads of whoever asks.
 #pragma once
 
 #include <rocksdb/db.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "semel/result.hpp"
@@ -91,7 +98,8 @@ class Archive {
   /// Up to where the log has been drained; 0: never.
   [[nodiscard]] Result<Place> drained() const;
   /// Takes in all of `blobs`, and that the log was drained up to `drained` (0: it was not), in one
-  /// step; returns when that has reached the disk. Errors: storage_failed; nothing was taken in.
+  /// step; returns when that has reached the disk. Errors: storage_failed; nothing was taken in,
+  /// unless RocksDB failed with it: then nobody knows until the next open, and nothing more is.
   [[nodiscard]] Status add(const BlobSet& blobs, Place drained);
   /// Visits the blobs of `first` and later spans in these families, those before the floor left
   /// out, until `visit` says false. Errors: storage_damaged (names the file), storage_failed.
@@ -106,8 +114,14 @@ class Archive {
 
   /// Bytes of the journal's files.
   [[nodiscard]] std::uint64_t bytes() const;
-  /// RocksDB has met an error after which it takes no more writes.
+  /// RocksDB has met an error after which it takes no more writes, or no more files are taken in.
+  /// From any thread.
   [[nodiscard]] bool is_stuck() const;
+  /// Why no more files are taken in until the next open; empty: they are. From any thread.
+  [[nodiscard]] std::string_view ingest_failure() const noexcept {
+    // mo: acquire [archive.ingest]
+    return ingest_failed_.load(std::memory_order_acquire) ? ingest_failure_ : std::string_view{};
+  }
 
  private:
   Archive(Disk& disk, std::string directory)
@@ -127,7 +141,12 @@ class Archive {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   Description description_;
   std::uint64_t file_number_ = 0;
+  std::string ingest_failure_;              // written once, before [archive.ingest]
+  std::atomic<bool> ingest_failed_{false};  // [archive.ingest]
 };
+
+/// Ends the text about trouble that does not go away by itself.
+inline constexpr std::string_view reopen_remedy = "; open the storage again";
 
 /// How the database and the journal's family are opened; for the tools, too.
 [[nodiscard]] rocksdb::Options database_options(Disk& disk);

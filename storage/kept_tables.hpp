@@ -1,7 +1,8 @@
 // RocksDB 7.8 deletes the files it was taking in when its manifest could not be synced, though the
 // manifest may name them all the same: the next open then finds a file missing, and refuses. So
 // while files are taken in nothing is deleted; afterwards it is, unless that failed. What no
-// manifest names goes at the next open.
+// manifest names goes at the next open, and until then the archive takes in no more: each further
+// attempt would leave its files as well.
 #pragma once
 
 #include <rocksdb/env.h>

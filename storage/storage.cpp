@@ -241,7 +241,8 @@ StorageStats Storage::Impl::stats() const {
   stats.bytes_unsynced = tail > synced ? tail - synced : 0;
   stats.bytes_log = log_->file_bytes();
   stats.accepting = accepts_writes();
-  stats.failed = failed_.load(std::memory_order_relaxed);  // mo: relaxed: a recent figure
+  // mo: relaxed: a recent figure
+  stats.failed = failed_.load(std::memory_order_relaxed) || archive_->is_stuck();
   {
     const std::lock_guard lock{mutex_};
     stats.trouble = failure_.empty() ? trouble_ : failure_;

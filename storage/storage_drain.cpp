@@ -36,8 +36,11 @@ void Storage::Impl::run_drainer() {
 void Storage::Impl::note_trouble(const Status& status) {
   {
     const std::lock_guard lock{mutex_};
-    trouble_ = status ? std::string{} : status.error().detail;
-    if (!status && archive_->is_stuck()) trouble_ += "; open the storage again";
+    // What cannot be taken in stays trouble in rounds that find nothing to be drained.
+    trouble_ = status ? std::string{archive_->ingest_failure()} : status.error().detail;
+    if (!status && archive_->is_stuck() && !trouble_.ends_with(storage::reopen_remedy)) {
+      trouble_ += storage::reopen_remedy;
+    }
   }
   rounds_.raise();
 }

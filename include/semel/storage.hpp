@@ -63,7 +63,7 @@ struct RecoveryReport {
 
 struct StorageStats {
   bool accepting = true;             ///< false: new work is refused
-  bool failed = false;               ///< for good: open it again
+  bool failed = false;               ///< for good: open it again, even if it still accepts
   std::string trouble;               ///< why, in words; empty: none
   std::uint64_t syncs = 0;           ///< rounds, each for all who waited
   std::uint64_t bytes = 0;           ///< appended to the log since it was opened
