@@ -277,6 +277,8 @@ void Spill::tidy_segments(Stop end) {
 Result<SpillReport> Spiller::spill() {
   if (core_.cold() == nullptr) return Error{ErrorCode::bad_option, "there is no cold store"};
   const std::lock_guard lock{one_};
+  // mo: relaxed: a figure that is compared with the present one; nothing else is read by it
+  refused_seen_.store(core_.threads().sum(Count::refused), std::memory_order_relaxed);
   Result<SpillReport> done = Spill{core_}.run();
   (done ? spills_ : failed_).fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   return done;
@@ -288,15 +290,17 @@ bool Spiller::is_due() noexcept {
   // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
   // records, a spill makes no smaller.
   const std::uint64_t records = core_.threads().sum(Count::bytes_records);
-  if (records >= limit / 8) {
-    if (core_.held_bytes() > limit / 100 * core_.options().spill_above) return true;
+  if (records >= limit / 8 && core_.held_bytes() > limit / 100 * core_.options().spill_above) {
+    return true;
   }
   // Records that are few but lie everywhere leave no whole span for anything else, and then the
   // table cannot grow: nothing but taking them away makes room.
   const Region& region = core_.region();
   const bool full = region.used_bytes() > region.limit_bytes(Region::Use::record) / 16 * 15;
   if (!full) return false;
-  return records >= limit / 32 || core_.threads().sum(Count::refused) != refused_seen_;
+  // mo: relaxed: see spill(); whoever sees an older one starts a spill that finds little
+  const std::uint64_t seen = refused_seen_.load(std::memory_order_relaxed);
+  return records >= limit / 32 || core_.threads().sum(Count::refused) != seen;
 }
 
 Status Spiller::drop_ended() {
@@ -316,7 +320,6 @@ Millis Spiller::step(Millis every) {
     static_cast<void>(drop_ended());  // it has ended all the same, and is tried again
   }
   if (!is_due()) return every;
-  refused_seen_ = core_.threads().sum(Count::refused);
   const Result<SpillReport> done = spill();
   // A spill that failed, on a full disk say, or found next to nothing that may leave, is tried
   // again at leisure: the engine goes on, and refuses new records when memory is full.

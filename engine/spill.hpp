@@ -87,9 +87,9 @@ class Spiller {
   [[nodiscard]] Millis step(Millis every);
 
   Core& core_;
-  Timestamp next_drop_{};           // of the thread
-  std::uint64_t refused_seen_ = 0;  // the same: when the last spill began
-  std::mutex one_;                  // spill at a time
+  Timestamp next_drop_{};                       // of the thread
+  std::mutex one_;                              // spill at a time
+  std::atomic<std::uint64_t> refused_seen_{0};  // when the last spill began
   std::atomic<std::uint64_t> spills_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::mutex mutex_;
