@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "semel/semel.hpp"
@@ -73,6 +75,28 @@ class HoldingJournal final : public Journal {
   Ticket confirmed_ = 0;
   bool broken_ = false;
   bool accepts_ = true;
+};
+
+/// Writes down in which order it was asked: a(ppend), p(ace), w(ait).
+class TracingJournal final : public Journal {
+ public:
+  Ticket append(std::span<const Mutation>) override {
+    trace_ += 'a';
+    return ++newest_;
+  }
+  void pace() override { trace_ += 'p'; }
+  Status wait(Ticket, Durability) override {
+    trace_ += 'w';
+    return Done{};
+  }
+  Ticket newest() const override { return newest_; }
+
+  /// Since the last time.
+  [[nodiscard]] std::string trace() { return std::exchange(trace_, {}); }
+
+ private:
+  std::string trace_;
+  Ticket newest_ = 0;
 };
 
 struct Fixture {
@@ -167,6 +191,85 @@ TEST_CASE("durability: at level memory nobody waits", "[engine][durability]") {
   REQUIRE(f.engine->store().set("a", "1"));
   REQUIRE(f.engine->store().get("a"));
   CHECK(f.journal.waits().empty());
+}
+
+TEST_CASE("durability: who has appended paces, once, before it waits; who only looks does not",
+          "[engine][durability]") {
+  const Durability level = GENERATE(Durability::logged, Durability::synced);
+  TracingJournal journal;
+  ManualClock clock;
+  const auto engine = Engine::open({.clock = &clock,
+                                    .journal = &journal,
+                                    .durability = level,
+                                    .memory_bytes = std::size_t{16} << 20})
+                          .value();
+  Store store = engine->store();
+  Claims claims = engine->claims("n", Policy{}).value();
+
+  REQUIRE(store.set("a", "1"));
+  CHECK(journal.trace() == "apw");
+  REQUIRE(store.get("a"));
+  CHECK(journal.trace() == "w");  // what was appended before is not its own
+  REQUIRE(store.exists("a"));
+  REQUIRE(store.ttl("none"));
+  REQUIRE(claims.get("none"));
+  CHECK(journal.trace() == "www");
+  REQUIRE(store.set("a", "2", {.condition = Condition::if_absent}));
+  REQUIRE(store.del("none"));
+  CHECK(journal.trace() == "ww");  // they would have written
+  REQUIRE(store.incr_by("n", 1));
+  REQUIRE(store.del("n"));
+  CHECK(journal.trace() == "apwapw");
+
+  const ClaimOutcome claim = claims.claim({.key = "c"});
+  CHECK(journal.trace() == "apw");
+  CHECK(claims.claim({.key = "c"}).answer == ClaimAnswer::in_flight);
+  CHECK(journal.trace() == "w");
+  CHECK(claims.complete({.key = "c", .epoch = claim.epoch}).answer == OwnerAnswer::ok);
+  CHECK(journal.trace() == "apw");
+
+  // Together, as a group in one append; and one after the other.
+  const KeyValue pairs[] = {{"x", "1"}, {"y", "2"}};
+  REQUIRE(store.mset(pairs));
+  CHECK(journal.trace() == "apw");
+  const Bytes keys[] = {"x", "y"};
+  REQUIRE(store.mget(keys));
+  CHECK(journal.trace() == "w");
+  const ClaimRequest requests[] = {{.key = "d"}, {.key = "e"}};
+  ClaimOutcome outcomes[2];
+  claims.claim(requests, outcomes);
+  CHECK(journal.trace() == "aapw");
+  claims.claim(requests, outcomes);
+  CHECK(journal.trace() == "w");
+  const ClaimRequest others[] = {{.key = "f"}, {.key = "g"}};
+  CHECK(claims.claim_all(others, outcomes));
+  CHECK(journal.trace() == "apw");
+  const StoreOp ops[] = {{.verb = Verb::get, .key = "a"}, {.verb = Verb::exists, .key = "x"}};
+  StoreOutcome answers[2];
+  engine->apply(ops, answers);
+  CHECK(journal.trace() == "w");
+
+  // Raised for once, it is still nobody's own change.
+  REQUIRE(engine->confirm(Durability::synced));
+  CHECK(journal.trace() == "w");
+}
+
+TEST_CASE("durability: at level memory who writes and does not wait is not paced either",
+          "[engine][durability]") {
+  TracingJournal journal;
+  const auto engine =
+      Engine::open({.journal = &journal, .memory_bytes = std::size_t{16} << 20}).value();
+  REQUIRE(engine->store().set("a", "1"));
+  const KeyValue pairs[] = {{"x", "1"}, {"y", "2"}};
+  REQUIRE(engine->store().mset(pairs));
+  const ClaimRequest requests[] = {{.key = "d"}, {.key = "e"}};
+  ClaimOutcome outcomes[2];
+  engine->claims("n", Policy{}).value().claim(requests, outcomes);
+  const StoreOp ops[] = {{.verb = Verb::set, .key = "b", .value = "2"}};
+  StoreOutcome answers[1];
+  engine->apply(ops, answers);
+  REQUIRE(engine->store().get("a"));
+  CHECK(journal.trace() == "aaaaa");
 }
 
 TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stays visible",
