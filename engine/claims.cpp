@@ -522,6 +522,7 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
     refs.push_back({policy.db, keys.back()});
   }
   bool all = false;
+  ErrorCode unknown = ErrorCode::ok;
   {
     Result<Section> section = engine_->section(refs);
     if (!section) {
@@ -530,11 +531,11 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
     }
     const Context context{*engine_, *names_, section->now()};
     all = ClaimAll{context, *section, requests, keys, outcomes}.run();
+    if (const Status ended = section->commit(); !ended) unknown = ended.error().code;
   }
   for (const ClaimOutcome& outcome : outcomes) {
     if (all || outcome.answer != ClaimAnswer::granted) count(engine_->impl(), outcome);
   }
-  const ErrorCode unknown = engine_->impl().confirm();
   if (unknown == ErrorCode::ok) [[likely]]
     return all;
   for (ClaimOutcome& outcome : outcomes) {

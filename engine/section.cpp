@@ -137,7 +137,12 @@ void Section::Impl::add(const Mutation& mutation) {
 
 Section::Section(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Section::Section(Section&& other) noexcept = default;
-Section::~Section() = default;
+Section::~Section() {
+  if (impl_ == nullptr) return;
+  engine::ThreadContext& own = impl_->core().context();
+  impl_.reset();
+  own.ticket = 0;  // nobody waits for it; this thread's next call rests on what that one sees
+}
 
 Timestamp Section::now() const noexcept {
   return impl_->now();

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -85,18 +86,21 @@ class TracingJournal final : public Journal {
     return ++newest_;
   }
   void pace() override { trace_ += 'p'; }
-  Status wait(Ticket, Durability) override {
+  Status wait(Ticket ticket, Durability) override {
     trace_ += 'w';
+    waited_for_ = ticket;
     return Done{};
   }
   Ticket newest() const override { return newest_; }
 
   /// Since the last time.
   [[nodiscard]] std::string trace() { return std::exchange(trace_, {}); }
+  [[nodiscard]] Ticket waited_for() const noexcept { return waited_for_; }
 
  private:
   std::string trace_;
   Ticket newest_ = 0;
+  Ticket waited_for_ = 0;
 };
 
 struct Fixture {
@@ -270,6 +274,30 @@ TEST_CASE("durability: at level memory who writes and does not wait is not paced
   engine->apply(ops, answers);
   REQUIRE(engine->store().get("a"));
   CHECK(journal.trace() == "aaaaa");
+}
+
+TEST_CASE("durability: after a section that nobody committed, a lookup waits for all that it saw",
+          "[engine][durability]") {
+  TracingJournal journal;
+  const auto engine = Engine::open({.journal = &journal,
+                                    .durability = Durability::synced,
+                                    .memory_bytes = std::size_t{16} << 20})
+                          .value();
+  const auto leave = GENERATE(
+      as<std::function<void(Engine&)>>{},
+      [](Engine& left) {
+        auto section = left.section({});
+        StoreOutcome outcome;
+        section->apply({.verb = Verb::set, .key = "a"}, outcome);
+      },
+      [](Engine& left) { left.flush(0); }, [](Engine& left) { REQUIRE(left.swap_db(0, 1)); });
+  leave(*engine);
+  std::thread{[&] { REQUIRE(engine->store().set("k", "1")); }}.join();
+  const Ticket of_another = journal.newest();
+  static_cast<void>(journal.trace());
+  REQUIRE(engine->store().get("k").value() == "1");
+  CHECK(journal.waited_for() == of_another);
+  CHECK(journal.trace() == "w");
 }
 
 TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stays visible",
