@@ -283,6 +283,7 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
   }
   // If this fails, the journal has it, and the next spill tries again before it writes.
   if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
+  static_cast<void>(all->commit());  // the count cannot say that nothing is known: confirm() does
   return erased;
 }
 
@@ -304,7 +305,8 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
       add_db_map(core, version, [&](const Mutation& mutation) { all->impl().add(mutation); });
     }
   }
-  return Done{};
+  const ErrorCode unknown = impl_->confirm();
+  return unknown == ErrorCode::ok ? Status{Done{}} : Error{unknown, {}};
 }
 
 }  // namespace semel

@@ -186,6 +186,10 @@ TEST_CASE("durability: each kind of call waits at the engine's level", "[engine]
   CHECK(waited());
   REQUIRE(claims.forget("f"));
   CHECK(waited());
+  REQUIRE(f.engine->swap_db(0, 1));
+  CHECK(waited());
+  CHECK(f.engine->flush(1) > 0);
+  CHECK(waited());
   REQUIRE(f.engine->confirm(Durability::synced));
   CHECK(f.journal.waits().back().level == Durability::synced);
 }
@@ -310,6 +314,9 @@ TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stay
   CHECK(set.error().code == ErrorCode::outcome_unknown);
   CHECK(claims.claim({.key = "k"}).error == ErrorCode::outcome_unknown);
   CHECK(f.engine->size(0) == 2);
+  CHECK(f.engine->swap_db(0, 1).error().code == ErrorCode::outcome_unknown);
+  CHECK(f.engine->size(1) == 2);
+  CHECK(f.engine->flush(1) == 2);
   CHECK(f.engine->confirm(Durability::logged).error().code == ErrorCode::outcome_unknown);
 }
 
