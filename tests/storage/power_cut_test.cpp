@@ -11,6 +11,7 @@
 #include "semel/storage.hpp"
 #include "storage/disk.hpp"
 #include "storage/log_format.hpp"
+#include "tests/storage/boot_disk.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {
@@ -18,16 +19,6 @@ namespace semel::tests {
 using namespace std::chrono_literals;
 
 namespace {
-
-/// A real disk in a boot of our choice.
-class BootDisk final : public storage::Disk {
- public:
-  explicit BootDisk(std::string boot) : boot_(std::move(boot)) {}
-  [[nodiscard]] std::string boot_id() override { return boot_; }
-
- private:
-  const std::string boot_;
-};
 
 StorageOptions options_of(const std::string& directory, storage::Disk& disk) {
   StorageOptions options;

@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "storage/disk.hpp"
 #include "tests/proofs/arguments.hpp"
+#include "tests/storage/boot_disk.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -21,20 +21,12 @@ namespace semel::faults {
 namespace {
 
 using namespace std::chrono_literals;
+using tests::BootDisk;
 
 constexpr std::uint64_t key_count = 200;
 constexpr std::uint64_t steps_short = 1'000;
 constexpr std::uint64_t steps_long = 20'000;
 constexpr std::uint64_t shown_errors = 12;
-
-class BootDisk final : public storage::Disk {
- public:
-  explicit BootDisk(std::uint64_t boot) : boot_(boot) {}
-  [[nodiscard]] std::string boot_id() override { return "boot " + std::to_string(boot_); }
-
- private:
-  const std::uint64_t boot_;
-};
 
 /// What is known of a key: its end on the true time line.
 struct Kept {
@@ -88,7 +80,7 @@ void ClockSteps::say(const std::string& what) {
 }
 
 bool ClockSteps::open() {
-  disk_.emplace(boot_);
+  disk_.emplace("boot " + std::to_string(boot_));
   StorageOptions options;
   options.directory = scratch_ / "storage";
   options.span = 1'000ms;

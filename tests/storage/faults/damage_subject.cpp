@@ -15,25 +15,17 @@
 #include <cstring>
 #include <string>
 
-#include "storage/disk.hpp"
+#include "tests/storage/boot_disk.hpp"
 #include "tests/storage/faults/world.hpp"
 
 namespace semel::faults {
 namespace {
 
 using namespace std::chrono_literals;
+using tests::BootDisk;
 
 constexpr unsigned thread_count = 2;
 constexpr int steps = 900;
-
-class BootDisk final : public storage::Disk {
- public:
-  explicit BootDisk(std::string boot) : boot_(std::move(boot)) {}
-  [[nodiscard]] std::string boot_id() override { return boot_; }
-
- private:
-  const std::string boot_;
-};
 
 StorageOptions options_of(const std::string& directory, BootDisk& disk) {
   StorageOptions options;
