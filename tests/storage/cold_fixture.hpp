@@ -1,11 +1,9 @@
-// A cold store in a directory that goes with the test, and engines on it.
+// A cold store in a directory, and engines on it.
 #pragma once
 
 #include <rocksdb/db.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,30 +11,16 @@
 
 #include "semel/semel.hpp"
 #include "storage/cold_store.hpp"
+#include "tests/storage/directory.hpp"
 
 namespace semel::tests {
 
-class ColdDirectory {
- public:
-  ColdDirectory() {
-    // In memory where there is such a place: thousands of spills sync several times each.
-    const bool shared = std::filesystem::is_directory("/dev/shm");
-    std::string name{shared ? "/dev/shm/semel_cold_XXXXXX" : "/tmp/semel_cold_XXXXXX"};
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~ColdDirectory() { std::filesystem::remove_all(path_); }
-  ColdDirectory(const ColdDirectory&) = delete;
-  ColdDirectory& operator=(const ColdDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
+/// In memory, for thousands of spills sync several times each.
+inline constexpr auto cold_place = Directory::Place::memory;
 
 /// A database with a cold store in it, opened by the test itself.
 struct ColdDatabase {
-  explicit ColdDatabase(const ColdDirectory& directory, rocksdb::Env* env = nullptr,
+  explicit ColdDatabase(const Directory& directory, rocksdb::Env* env = nullptr,
                         unsigned filter_bits = storage::cold_filter_bits_default) {
     rocksdb::Options options;
     options.create_if_missing = true;
@@ -99,7 +83,7 @@ class TrimmedJournal final : public Journal {
 
 /// One life of an engine with a cold store and a journal in memory.
 struct ColdLife {
-  ColdLife(const ColdDirectory& directory, ManualClock& clock, Journal* journal = nullptr,
+  ColdLife(const Directory& directory, ManualClock& clock, Journal* journal = nullptr,
            Options options = {}, rocksdb::Env* env = nullptr)
       : cold(directory, env) {
     options.clock = &clock;

@@ -336,7 +336,7 @@ class Twins {
   int step_ = 0;
   std::uint64_t found_ = 0;  // in earlier lives
   ManualClock clock_;
-  ColdDirectory directory_;
+  Directory directory_{cold_place};
   TrimmedJournal journal_;
   const Policy policy_{
       .lease = 500ms, .result_ttl = 3'000ms, .unique_ttl = 3'000ms, .failure_ttl = 2'000ms};

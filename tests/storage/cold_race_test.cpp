@@ -81,7 +81,7 @@ class Worker {
 
 TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is granted once",
           "[storage][cold][race]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   MemoryJournal journal;
   ColdLife life{directory, clock, GENERATE(true, false) ? &journal : nullptr,

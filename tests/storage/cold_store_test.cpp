@@ -69,7 +69,7 @@ class BrokenDisk final : public rocksdb::FileSystemWrapper {
 struct OnBrokenDisk {
   std::shared_ptr<BrokenDisk> disk = std::make_shared<BrokenDisk>();
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(disk);
-  ColdDirectory directory;
+  Directory directory{cold_place};
   ManualClock clock;
 };
 
@@ -92,7 +92,7 @@ int right_answers(Engine& engine, int count, int first = 0) {
   return right;
 }
 
-std::vector<std::string> parts_of(const ColdDirectory& directory) {
+std::vector<std::string> parts_of(const Directory& directory) {
   std::vector<std::string> found;
   for (const auto& file : std::filesystem::directory_iterator{directory.path() + "/db"}) {
     if (file.path().extension() == ".sst") found.push_back(file.path());
@@ -104,7 +104,7 @@ std::vector<std::string> parts_of(const ColdDirectory& directory) {
 
 TEST_CASE("cold: what was spilled has left memory and is answered all the same",
           "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   ColdLife life{directory, clock};
   fill(*life.engine, 5'000);
@@ -126,7 +126,7 @@ TEST_CASE("cold: what was spilled has left memory and is answered all the same",
 }
 
 TEST_CASE("cold: claims that are held stay in memory, finished ones may leave", "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   ColdLife life{directory, clock};
   Claims names = life.engine->claims("n", Policy{}).value();
@@ -144,7 +144,7 @@ TEST_CASE("cold: claims that are held stay in memory, finished ones may leave", 
 }
 
 TEST_CASE("cold: copies, filters and flushes are there in the next life", "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   Version largest = 0;
   {
@@ -170,7 +170,7 @@ TEST_CASE("cold: copies, filters and flushes are there in the next life", "[stor
 
 TEST_CASE("cold: another shard count is refused, for ranks would mean something else",
           "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   { const ColdLife life{directory, clock, nullptr, Options{.shard_count = 4}}; }
   const ColdDatabase cold{directory};
@@ -182,7 +182,7 @@ TEST_CASE("cold: another shard count is refused, for ranks would mean something 
 
 TEST_CASE("cold: a generation whose records have ended goes, files and filters, at once",
           "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   ColdLife life{directory, clock};
   fill(*life.engine, 20'000, Expiry::in(10s));
@@ -205,7 +205,7 @@ TEST_CASE("cold: a generation whose records have ended goes, files and filters, 
 
 TEST_CASE("cold: with a background thread memory is made room in, and what ended is dropped",
           "[storage][cold][race]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   ColdLife life{directory, clock, nullptr, Options{.spill_above = 20, .background = 1ms}};
   const auto wait_for = [](const auto& condition) {
@@ -231,7 +231,7 @@ TEST_CASE("cold: with a background thread memory is made room in, and what ended
 
 TEST_CASE("cold: a newer generation that ends first does not let an older copy come back",
           "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   ColdLife life{directory, clock};
   REQUIRE(life.engine->store().set("k", "old", {.expiry = Expiry::in(100s)}).has_value());
@@ -253,7 +253,7 @@ TEST_CASE("cold: a newer generation that ends first does not let an older copy c
 
 TEST_CASE("cold: an erased key does not come back when a timer of its record fires",
           "[storage][cold]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   ColdLife life{directory, clock};
   REQUIRE(life.engine->store().set("k", "old", {.expiry = Expiry::in(100s)}).has_value());
@@ -300,7 +300,7 @@ TEST_CASE("cold: a disk that does not answer is an error and changes nothing",
 }
 
 TEST_CASE("cold: a damaged bucket is an error, never an absent key", "[storage][cold][fault]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   {
     ColdLife life{directory, clock};
@@ -395,7 +395,7 @@ TEST_CASE(
 
 TEST_CASE("cold: a crash between writing a part and removing its records loses and doubles nothing",
           "[storage][cold][crash]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   MemoryJournal journal;
   {
@@ -430,7 +430,7 @@ TEST_CASE("cold: a crash between writing a part and removing its records loses a
 
 TEST_CASE("cold: a journal may forget what a spill has put on disk, and what stayed is said again",
           "[storage][cold][crash]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   TrimmedJournal journal;
   Epoch held = 0;

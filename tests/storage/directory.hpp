@@ -10,15 +10,21 @@ namespace semel::tests {
 
 class Directory {
  public:
-  Directory() {
-    char name[] = "/tmp/semel_storage_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
+  enum class Place {
+    disk,
+    memory,  ///< where there is such a place: for what syncs thousands of times
+  };
+  explicit Directory(Place place = Place::disk) {
+    const bool memory = place == Place::memory && std::filesystem::is_directory("/dev/shm");
+    path_ = memory ? "/dev/shm/semel_storage_XXXXXX" : "/tmp/semel_storage_XXXXXX";
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
   }
   ~Directory() { std::filesystem::remove_all(path_); }
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::string of(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;

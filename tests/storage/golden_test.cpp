@@ -10,7 +10,7 @@ namespace semel::tests {
 namespace {
 
 /// A copy to work on: `tar` keeps the holes and sizes of the files.
-std::string unpacked(const ToolDirectory& directory, const std::string& archive) {
+std::string unpacked(const Directory& directory, const std::string& archive) {
   const std::string command =
       "tar -xzf '" + archive + "' -C '" + directory.of("") + "' --no-same-owner";
   REQUIRE(std::system(command.c_str()) == 0);
@@ -27,7 +27,7 @@ TEST_CASE("upgrade: every golden directory is sound and holds every record", "[s
   REQUIRE_FALSE(archives().empty());
   for (const std::string& archive : archives()) {
     INFO(archive);
-    const ToolDirectory directory;
+    const Directory directory;
     const std::string path = unpacked(directory, archive);
     const auto check = verify_storage(path);
     REQUIRE(check);
@@ -50,7 +50,7 @@ TEST_CASE("upgrade: every golden directory is sound and holds every record", "[s
 }
 
 TEST_CASE("upgrade: what the maker writes now is what is looked for", "[storage][upgrade]") {
-  const ToolDirectory directory;
+  const Directory directory;
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
     auto life = golden::open(directory.of("now"), clock);

@@ -2,8 +2,6 @@
 #include "storage/log.hpp"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -12,6 +10,7 @@
 #include "storage/log_scan.hpp"
 #include "storage/mark.hpp"
 #include "storage/mutation_codec.hpp"
+#include "tests/storage/directory.hpp"
 
 namespace semel::tests {
 
@@ -31,12 +30,8 @@ const storage::TimeLine line{1'700'000'000'000};
 
 struct LogWorld {
   LogWorld() {
-    char name[] = "/tmp/semel_log_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    directory = name;
     REQUIRE(log.emplace(disk, Log::Setup{directory, segment_bytes, 7, 1}, crossed).prepare(false));
   }
-  ~LogWorld() { std::filesystem::remove_all(directory); }
 
   Place append(const std::string& key, std::size_t value_bytes = 8) {
     Mutation mutation;
@@ -50,7 +45,8 @@ struct LogWorld {
     while (log->wants_segment()) REQUIRE(log->prepare(version % 2 != 0));
   }
 
-  std::string directory;
+  const Directory own;
+  const std::string directory = own.path();
   storage::Disk disk;
   storage::Signal crossed;
   std::optional<Log> log;

@@ -68,7 +68,7 @@ std::string journal_table(const std::string& directory) {
 }  // namespace
 
 TEST_CASE("verify: a sound storage has no findings and is not changed", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const ManualClock clock;
   make(directory.of("s"), clock);
   const StorageCheck check = verified(directory.of("s"));
@@ -80,7 +80,7 @@ TEST_CASE("verify: a sound storage has no findings and is not changed", "[storag
 }
 
 TEST_CASE("verify: a storage in use is refused, by this process too", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const ManualClock clock;
   const ToolLife life{directory.of("s"), clock};
   CHECK(verify_storage(directory.of("s")).error().code == ErrorCode::storage_in_use);
@@ -91,7 +91,7 @@ TEST_CASE("verify: a storage in use is refused, by this process too", "[storage]
 }
 
 TEST_CASE("verify: what is no storage is an error, not a finding", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   CHECK(verify_storage(directory.of("none")).error().code == ErrorCode::storage_failed);
   std::filesystem::create_directory(directory.of("empty"));
   CHECK(verify_storage(directory.of("empty")).error().detail.find("is no storage") !=
@@ -100,7 +100,7 @@ TEST_CASE("verify: what is no storage is an error, not a finding", "[storage][to
 }
 
 TEST_CASE("repair: a flipped byte in the log costs one record", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   const Version first = make(path, clock);
@@ -133,7 +133,7 @@ TEST_CASE("repair: a flipped byte in the log costs one record", "[storage][tools
 }
 
 TEST_CASE("repair: two damaged places of the log are both found", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   make(path, clock);
@@ -147,7 +147,7 @@ TEST_CASE("repair: two damaged places of the log are both found", "[storage][too
 }
 
 TEST_CASE("repair: a missing segment is found, and the rest kept", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   make(path, clock);
@@ -161,7 +161,7 @@ TEST_CASE("repair: a missing segment is found, and the rest kept", "[storage][to
 }
 
 TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   {
@@ -192,7 +192,7 @@ TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][
 }
 
 TEST_CASE("repair: a missing or empty table does not take the others along", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   make(path, clock);
@@ -212,7 +212,7 @@ TEST_CASE("repair: a missing or empty table does not take the others along", "[s
 }
 
 TEST_CASE("repair: without a manifest the files are read for themselves", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   const Version first = make(path, clock);
@@ -231,7 +231,7 @@ TEST_CASE("repair: without a manifest the files are read for themselves", "[stor
 }
 
 TEST_CASE("repair: a damaged or missing mark is written anew", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   make(path, clock);
@@ -249,7 +249,7 @@ TEST_CASE("repair: a damaged or missing mark is written anew", "[storage][tools]
 }
 
 TEST_CASE("repair: an unfinished repair is begun again or finished", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   make(path, clock);
@@ -276,7 +276,7 @@ TEST_CASE("repair: an unfinished repair is begun again or finished", "[storage][
 
 TEST_CASE("verify: a segment that was being made when the process was killed is no damage",
           "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   make(path, clock);
@@ -293,7 +293,7 @@ TEST_CASE("verify: a segment that was being made when the process was killed is 
 }
 
 TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   {
@@ -326,7 +326,7 @@ TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
 }
 
 TEST_CASE("restore: no version of a backup's time to come is given again", "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const std::string path = directory.of("s");
   const ManualClock clock;
   Version last = 0;
@@ -353,7 +353,7 @@ TEST_CASE("restore: no version of a backup's time to come is given again", "[sto
 
 TEST_CASE("restore: a storage that nothing was written to is drained and copied as well",
           "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const ManualClock clock;
   for (int life = 0; life < 2; ++life) {
     const ToolLife opened{directory.of("s"), clock};
@@ -366,7 +366,7 @@ TEST_CASE("restore: a storage that nothing was written to is drained and copied 
 
 TEST_CASE("restore: a damaged backup is refused, and nothing is left of the copy",
           "[storage][tools]") {
-  const ToolDirectory directory;
+  const Directory directory;
   const ManualClock clock;
   {
     ToolLife life{directory.of("s"), clock};

@@ -1,8 +1,7 @@
-// A directory, a life of a process in it, and damage done to its files.
+// A life of a process in a directory, and damage done to its files.
 #pragma once
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,24 +11,9 @@
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
+#include "tests/storage/directory.hpp"
 
 namespace semel::tests {
-
-class ToolDirectory {
- public:
-  ToolDirectory() {
-    char name[] = "/tmp/semel_tools_XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~ToolDirectory() { std::filesystem::remove_all(path_); }
-  ToolDirectory(const ToolDirectory&) = delete;
-  ToolDirectory& operator=(const ToolDirectory&) = delete;
-  [[nodiscard]] std::string of(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 struct ToolLife {
   ToolLife(const std::string& directory, const Clock& clock) {
