@@ -113,16 +113,17 @@ Result<int> PowerDisk::create(const std::string& path, std::size_t bytes) {
 
 // A tmpfs has nothing to sync; what matters is the model.
 Status PowerDisk::sync(int /*descriptor*/, const std::string& path) {
-  return sync_now(path, 0, SIZE_MAX);
+  return sync_now("fdatasync", path, 0, SIZE_MAX);
 }
 
 Status PowerDisk::sync_part(char* /*memory*/, const std::string& path, std::size_t from,
                             std::size_t to) {
   constexpr std::size_t page = 4096;
-  return sync_now(path, from / page * page, (to + page - 1) / page * page);
+  return sync_now("msync", path, from / page * page, (to + page - 1) / page * page);
 }
 
-Status PowerDisk::sync_now(const std::string& path, std::size_t from, std::size_t to) {
+Status PowerDisk::sync_now(const char* call, const std::string& path, std::size_t from,
+                           std::size_t to) {
   const Timestamp begun = clock_.now();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
@@ -134,7 +135,7 @@ Status PowerDisk::sync_now(const std::string& path, std::size_t from, std::size_
   if (fails(Failing::disk)) {
     fail_node(path);
     errno = EIO;
-    return storage::system_error("fdatasync " + path);
+    return storage::system_error(call + (" " + path));
   }
   sync_node(path, from, to);
   longest_sync_ = std::max(longest_sync_, clock_.now() - begun);

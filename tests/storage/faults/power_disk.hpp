@@ -121,7 +121,9 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   void fail_node(const std::string& path);
   void fail_names(const std::string& directory);
   [[nodiscard]] std::string writable(const Node& node) const;
-  [[nodiscard]] Status sync_now(const std::string& path, std::size_t from, std::size_t to);
+  /// `call`: what a real disk would have been asked, for the error.
+  [[nodiscard]] Status sync_now(const char* call, const std::string& path, std::size_t from,
+                                std::size_t to);
   void sync_node(const std::string& path, std::size_t from = 0, std::size_t to = SIZE_MAX);
   void sync_names(const std::string& directory);
   void forget_changes_of(const std::string& path);
