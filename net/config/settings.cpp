@@ -1,0 +1,183 @@
+#include "net/config/settings.hpp"
+
+#include <limits>
+#include <set>
+
+#include "net/text.hpp"
+#include "semel/store.hpp"
+
+namespace semel::net {
+namespace {
+
+std::string failed(std::string_view name, std::string_view why) {
+  return "ERR CONFIG SET failed (possibly related to argument '" + std::string{name} + "') - " +
+         std::string{why};
+}
+
+/// The settings that are named; or the error of the first name that cannot be changed.
+std::optional<std::string> find_changeable(std::span<const Settings::NamedView> pairs,
+                                           std::vector<FoundSetting>& found) {
+  std::set<std::string_view> names;
+  for (const auto& [name, text] : pairs) {
+    const auto setting = find_setting(name);
+    if (!setting) {
+      return "ERR Unknown option or number of arguments for CONFIG SET - '" + std::string{name} +
+             "'";
+    }
+    const SettingRow& row = row_of(setting->setting);
+    if (row.is_protected()) return failed(setting->name, "can't set protected config");
+    if (!row.changes_at_run_time()) return failed(setting->name, "can't set immutable config");
+    if (!names.insert(setting->name).second) return failed(setting->name, "duplicate parameter");
+    found.push_back(*setting);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Origin::text() const {
+  switch (kind) {
+    case Kind::builtin:
+      return "default";
+    case Kind::config_set:
+      return "CONFIG SET";
+    case Kind::redis_conf:
+    case Kind::file:
+    case Kind::environment:
+    case Kind::flag:
+      break;
+  }
+  return where;
+}
+
+Settings::Settings() {
+  for (std::size_t i = 0; i < setting_count; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    const SettingRow& row = row_of(setting);
+    store_locked(setting, parse_setting(row, row.default_text, {}).value, {});
+  }
+}
+
+std::chrono::microseconds Settings::duration(Setting setting) const noexcept {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::string_view unit = row_of(setting).detail;
+  const std::int64_t size = unit == "s" ? 1'000'000 : unit == "ms" ? 1'000 : 1;
+  const std::int64_t count = integer(setting);
+  return std::chrono::microseconds{count > most / size ? most : count * size};
+}
+
+SettingValue Settings::value_locked(Setting setting) const {
+  return {.number = integer(setting), .text = texts_[index_of(setting)]};
+}
+
+SettingValue Settings::value(Setting setting) const {
+  const std::lock_guard lock{mutex_};
+  return value_locked(setting);
+}
+
+std::string Settings::text(Setting setting) const {
+  return show_setting(row_of(setting), value(setting));
+}
+
+std::vector<std::string> Settings::list(Setting setting) const {
+  const std::string words = text(setting);
+  std::vector<std::string> list;
+  for (const std::string_view word : words_of(words)) list.emplace_back(word);
+  return list;
+}
+
+OutputLimits Settings::output_limits() const {
+  return output_limits_of(text(Setting::client_output_buffer_limit));
+}
+
+std::uint32_t Settings::event_classes() const {
+  return event_classes_of(text(Setting::notify_keyspace_events)).value_or(0);
+}
+
+Origin Settings::origin(Setting setting) const {
+  const std::lock_guard lock{mutex_};
+  return origins_[index_of(setting)];
+}
+
+std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view> globs) const {
+  std::vector<NamedText> answer;
+  std::set<std::string, std::less<>> seen;
+  const auto add = [&](std::string_view name, Setting setting) {
+    if (seen.emplace(name).second) answer.emplace_back(name, text(setting));
+  };
+  for (const std::string_view glob : globs) {
+    if (glob.find_first_of("[*?") == std::string_view::npos) {
+      if (const auto found = find_setting(glob)) add(glob, found->setting);
+      continue;
+    }
+    const std::string small = lower_of(glob);
+    for (std::size_t i = 0; i < setting_count; ++i) {
+      const auto setting = static_cast<Setting>(i);
+      const SettingRow& row = row_of(setting);
+      for (const std::string_view name :
+           words_of(row.redis_names.empty() ? row.name : row.redis_names)) {
+        if (glob_match(small, name)) add(name, setting);
+      }
+    }
+  }
+  return answer;
+}
+
+std::optional<std::string> Settings::set(std::span<const NamedView> pairs) {
+  std::vector<FoundSetting> found;
+  if (auto error = find_changeable(pairs, found)) return error;
+  std::vector<Observer> to_tell;
+  {
+    const std::lock_guard lock{mutex_};
+    if (auto error = change_locked(pairs, found)) return error;
+    for (const auto& [setting, observer] : observers_) {
+      for (const FoundSetting& changed : found) {
+        if (changed.setting != setting) continue;
+        to_tell.push_back(observer);
+        break;  // two names of one setting are one change
+      }
+    }
+  }
+  for (const Observer& observer : to_tell) observer();
+  return std::nullopt;
+}
+
+std::optional<std::string> Settings::change_locked(std::span<const NamedView> pairs,
+                                                   std::span<const FoundSetting> found) {
+  std::vector<SettingValue> values;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const SettingRow& row = row_of(found[i].setting);
+    const std::string_view present = texts_[index_of(found[i].setting)];
+    ParsedSetting parsed = parse_setting(row, pairs[i].second, present);
+    if (parsed.error) return failed(found[i].name, *parsed.error);
+    values.push_back(std::move(parsed.value));
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (row_of(found[i].setting).keeps_default()) continue;
+    store_locked(found[i].setting, std::move(values[i]), {.kind = Origin::Kind::config_set});
+  }
+  return std::nullopt;
+}
+
+void Settings::store_locked(Setting setting, SettingValue value, Origin origin) {
+  // mo: relaxed: see numbers_.
+  numbers_[index_of(setting)].store(value.number, std::memory_order_relaxed);
+  texts_[index_of(setting)] = std::move(value.text);
+  origins_[index_of(setting)] = std::move(origin);
+}
+
+void Settings::on_change(Setting setting, Observer observer) {
+  const std::lock_guard lock{mutex_};
+  observers_.emplace_back(setting, std::move(observer));
+}
+
+std::optional<std::string> Settings::assign(Setting setting, std::string_view text, Origin origin) {
+  const SettingRow& row = row_of(setting);
+  const std::lock_guard lock{mutex_};
+  ParsedSetting parsed = parse_setting(row, text, texts_[index_of(setting)]);
+  if (parsed.error) return parsed.error;
+  if (!row.keeps_default()) store_locked(setting, std::move(parsed.value), std::move(origin));
+  return std::nullopt;
+}
+
+}  // namespace semel::net
