@@ -97,17 +97,32 @@ std::optional<FoundSetting> find_setting(std::string_view name) {
   return find_redis_setting(name);
 }
 
-std::string_view nearest_setting(std::string_view name) {
+std::vector<std::string_view> all_sections() {
+  std::vector<std::string_view> sections;
+  for (const SettingRow& row : rows) {
+    if (sections.empty() || sections.back() != row.section) sections.push_back(row.section);
+  }
+  return sections;
+}
+
+std::string_view nearest_of(std::string_view name, std::span<const std::string_view> names) {
   constexpr std::size_t name_bytes_max = 64;  // longer ones are like none of ours
   if (name.empty() || name.size() > name_bytes_max) return {};
   const std::string small = lower_of(name);
   std::string_view nearest;
   std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
-  for (const SettingRow& row : rows) {
-    const std::size_t away = distance(small, row.name);
-    if (away < least) least = away, nearest = row.name;
+  for (const std::string_view known : names) {
+    const std::size_t away = distance(small, known);
+    if (away < least) least = away, nearest = known;
   }
   return nearest;
+}
+
+std::string_view nearest_setting(std::string_view name) {
+  if (const auto found = find_setting(name)) return row_of(found->setting).name;
+  std::vector<std::string_view> names;
+  for (const SettingRow& row : rows) names.push_back(row.name);
+  return nearest_of(name, names);
 }
 
 std::vector<std::string_view> words_of(std::string_view text) {

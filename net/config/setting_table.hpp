@@ -65,7 +65,13 @@ struct FoundSetting {
 /// By one of Redis' names only.
 [[nodiscard]] std::optional<FoundSetting> find_redis_setting(std::string_view name);
 
-/// The name of a setting that is most like `name`; empty: none is like it.
+/// Each section once, in the order of the table.
+[[nodiscard]] std::vector<std::string_view> all_sections();
+
+/// The one of `names` that is most like `name`; empty: none is like it.
+[[nodiscard]] std::string_view nearest_of(std::string_view name,
+                                          std::span<const std::string_view> names);
+/// The own name of the setting that may be meant by `name`: that of Redis' name, or the nearest.
 [[nodiscard]] std::string_view nearest_setting(std::string_view name);
 
 /// The words of `text` between blanks, as views into it.

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <utility>
 
 #include "net/config/setting_forms.hpp"
 #include "net/text.hpp"
@@ -227,7 +228,13 @@ std::string write_setting(const SettingRow& row, const SettingValue& value) {
     }
   }
   if (value.number > 0 && row.type == SettingType::duration) {
-    return std::to_string(value.number).append(row.detail);
+    // Seconds where they are whole; nobody reads 86400000ms, but minutes look like bytes.
+    std::int64_t number = value.number;
+    std::string_view unit = row.detail;
+    for (const auto& [small, large] : {std::pair{"us", "ms"}, std::pair{"ms", "s"}}) {
+      if (unit == small && number % 1'000 == 0) number /= 1'000, unit = large;
+    }
+    return std::to_string(number).append(unit);
   }
   return show_setting(row, value);
 }

@@ -271,6 +271,7 @@ TEST_CASE("settings: the nearest name is near", "[net][config]") {
   CHECK(net::nearest_setting("prot") == "port");
   CHECK(net::nearest_setting("Max-clients") == "maxclients");
   CHECK(net::nearest_setting("tls-prot") == "tls-port");
+  CHECK(net::nearest_setting("unixsocket") == "unix-socket");
   CHECK(net::nearest_setting("zzzzzzzzzz").empty());
   CHECK(net::nearest_setting("").empty());
   CHECK(net::nearest_setting(std::string(65, 'a')).empty());

@@ -1,0 +1,214 @@
+#include "net/config/config_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+namespace semel::net {
+namespace {
+
+constexpr std::string_view environment_prefix = "SEMEL_";
+
+/// SEMEL_TCP_BACKLOG for tcp-backlog.
+std::string environment_name(const SettingRow& row) {
+  std::string name{environment_prefix};
+  for (const char c : row.name) {
+    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return name;
+}
+
+void read_environment(const ConfigSources& sources, std::vector<Assignment>& out,
+                      Findings& findings) {
+  const auto rows = all_settings();
+  std::vector<std::string> names;
+  for (const SettingRow& row : rows) names.push_back(environment_name(row));
+  for (const auto& [name, text] : sources.environment) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at != names.end()) {
+      const auto setting = static_cast<Setting>(at - names.begin());
+      out.push_back({setting, text, {Origin::Kind::environment, name}});
+      continue;
+    }
+    // Other programs of ours have variables, too; only what is nearly a setting is told.
+    std::string small;
+    for (const char c : std::string_view{name}.substr(environment_prefix.size())) {
+      small += c == '_' ? '-' : static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    const std::string_view nearest = nearest_setting(small);
+    if (nearest.empty() || small == "config" || small == "redis-conf") continue;
+    findings.warnings.push_back(name + ": no setting has this name, did you mean " +
+                                environment_name(row_of(find_setting(nearest)->setting)) + "?");
+  }
+}
+
+void read_file(const std::string& path, std::vector<Assignment>& out, Findings& findings) {
+  const FileContent content = read_config_bytes(path);
+  if (!content.error.empty()) {
+    findings.errors.push_back(path + ": " + content.error);
+  } else {
+    read_toml(content.bytes, path, out, findings);
+  }
+}
+
+/// In `keeps_data` go lines that are right only where a storage was thought about.
+void read_redis_file(const std::string& path, std::vector<Assignment>& out,
+                     std::vector<std::string>& keeps_data, Findings& findings) {
+  const FileContent content = read_config_bytes(path);
+  if (!content.error.empty()) {
+    findings.errors.push_back(path + ": " + content.error);
+  } else {
+    read_redis_conf(content.bytes, path, out, keeps_data, findings);
+  }
+}
+
+/// "port is 6379 (semel.toml:3)"
+std::string told(const Settings& settings, Setting setting) {
+  return std::string{row_of(setting).name} + " is " +
+         write_setting(row_of(setting), settings.value(setting)) + " (" +
+         settings.origin(setting).text() + ")";
+}
+
+void check_listening(const Settings& settings, std::vector<std::string>& errors) {
+  const std::int64_t port = settings.integer(Setting::port);
+  const std::int64_t tls_port = settings.integer(Setting::tls_port);
+  const std::int64_t admin_port = settings.integer(Setting::admin_port);
+  const bool listens = port >= 0 || tls_port >= 0;
+  if (!listens && settings.text(Setting::unix_socket).empty()) {
+    errors.push_back("nothing to listen on: " + told(settings, Setting::port) +
+                     ", tls-port is -1, and there is no unix-socket");
+  }
+  if (listens && settings.list(Setting::bind).empty()) {
+    errors.push_back(told(settings, Setting::port) + ", but bind names no address");
+  }
+  if (admin_port >= 0 && settings.list(Setting::admin_bind).empty()) {
+    errors.push_back(told(settings, Setting::admin_port) + ", but admin-bind names no address");
+  }
+  if (port > 0 && port == tls_port) {
+    errors.push_back(told(settings, Setting::tls_port) + ", and so is port");
+  }
+  if (admin_port > 0 && (admin_port == port || admin_port == tls_port)) {
+    errors.push_back(told(settings, Setting::admin_port) + ", and so is " +
+                     (admin_port == port ? "port" : "tls-port"));
+  }
+}
+
+void check_tls(const Settings& settings, std::vector<std::string>& errors) {
+  if (settings.integer(Setting::tls_port) < 0) return;
+  for (const Setting needed : {Setting::tls_cert_file, Setting::tls_key_file}) {
+    if (!settings.text(needed).empty()) continue;
+    errors.push_back(told(settings, Setting::tls_port) + ", but there is no " +
+                     std::string{row_of(needed).name});
+  }
+  if (settings.text(Setting::tls_auth_clients) != "no" &&
+      settings.text(Setting::tls_ca_cert_file).empty() &&
+      settings.text(Setting::tls_ca_cert_dir).empty()) {
+    errors.push_back(told(settings, Setting::tls_auth_clients) +
+                     ", but there is neither tls-ca-cert-file nor tls-ca-cert-dir");
+  }
+}
+
+void check_storage(const Settings& settings, std::vector<std::string>& errors) {
+  const bool is_enabled = settings.boolean(Setting::storage_enabled);
+  if (is_enabled && settings.text(Setting::dir).empty()) {
+    errors.push_back(told(settings, Setting::storage_enabled) + ", but there is no dir");
+  }
+  if (!is_enabled && settings.integer(Setting::durability) != 0) {
+    errors.push_back(told(settings, Setting::durability) + ", but storage-enabled is no");
+  }
+}
+
+}  // namespace
+
+FileContent read_config_bytes(const std::string& path) {
+  errno = 0;
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return {{}, std::error_code{errno, std::generic_category()}.message()};
+  std::string bytes(config_bytes_max + 1, '\0');
+  errno = 0;
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (file.bad() || errno == EISDIR) {
+    return {{}, std::error_code{errno, std::generic_category()}.message()};
+  }
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  if (bytes.size() > config_bytes_max) {
+    return {{}, "larger than " + std::to_string(config_bytes_max) + " bytes"};
+  }
+  return {std::move(bytes), {}};
+}
+
+std::string value_error(std::string_view where, Setting setting, std::string_view text,
+                        std::string_view why) {
+  constexpr std::size_t shown_max = 64;
+  const SettingRow& row = row_of(setting);
+  std::string value = "<hidden>";
+  if (!row.is_secret()) {
+    value =
+        "'" + std::string{text.substr(0, shown_max)} + (text.size() > shown_max ? ".." : "") + "'";
+  }
+  for (char& c : value) c = c >= '\0' && c < ' ' ? ' ' : c;
+  return std::string{where} + ": " + std::string{row.name} + " = " + value + ": " +
+         std::string{why};
+}
+
+void add_environment(ConfigSources& sources, const char* const* environment) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view line{*environment};
+    const std::size_t equals = line.find('=');
+    if (!line.starts_with(environment_prefix) || equals == std::string_view::npos) continue;
+    const std::string_view name = line.substr(0, equals);
+    const std::string_view text = line.substr(equals + 1);
+    if (name == "SEMEL_CONFIG" && sources.file.empty()) sources.file = text;
+    if (name == "SEMEL_REDIS_CONF" && sources.redis_conf.empty()) sources.redis_conf = text;
+    sources.environment.emplace_back(name, text);
+  }
+}
+
+std::vector<std::string> check_config(const Settings& settings) {
+  std::vector<std::string> errors;
+  check_listening(settings, errors);
+  check_tls(settings, errors);
+  check_storage(settings, errors);
+  if (settings.integer(Setting::proto_max_bulk_len) >
+      settings.integer(Setting::client_query_buffer_limit)) {
+    errors.push_back(told(settings, Setting::proto_max_bulk_len) +
+                     ", which can never come: client-query-buffer-limit is " +
+                     settings.text(Setting::client_query_buffer_limit));
+  }
+  return errors;
+}
+
+Findings load_config(const ConfigSources& sources, Settings& settings) {
+  Findings findings;
+  std::vector<Assignment> assignments;  // later ones win
+  std::vector<std::string> keeps_data;
+  if (!sources.redis_conf.empty()) {
+    read_redis_file(sources.redis_conf, assignments, keeps_data, findings);
+  }
+  if (!sources.file.empty()) read_file(sources.file, assignments, findings);
+  read_environment(sources, assignments, findings);
+  assignments.insert(assignments.end(), sources.flags.begin(), sources.flags.end());
+
+  // A value that a stronger one hides is checked as well: it would strike another day.
+  Settings trial;
+  bool decides_storage = false;
+  for (const Assignment& one : assignments) {
+    decides_storage |= one.setting == Setting::storage_enabled;
+    const auto error = trial.assign(one.setting, one.text, one.origin);
+    if (!error) continue;
+    findings.errors.push_back(value_error(one.origin.text(), one.setting, one.text, *error));
+  }
+  if (!decides_storage) {
+    findings.errors.insert(findings.errors.end(), keeps_data.begin(), keeps_data.end());
+  }
+  // What does not go together is judged where each value for itself is right.
+  if (findings.errors.empty()) findings.errors = check_config(trial);
+  if (!findings.errors.empty()) return findings;
+  for (Assignment& one : assignments) {
+    static_cast<void>(settings.assign(one.setting, one.text, std::move(one.origin)));  // see trial
+  }
+  return findings;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,70 @@
+#include "net/config/flags.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "net/config/config_file.hpp"
+
+namespace semel::net {
+namespace {
+
+std::string kind_of(const SettingRow& row) {
+  switch (row.type) {
+    case SettingType::boolean:
+      return "[yes|no]";
+    case SettingType::integer:
+      return "NUMBER";
+    case SettingType::bytes:
+      return "BYTES";
+    case SettingType::duration:
+      return "DURATION";
+    case SettingType::list:
+      return "WORDS";
+    case SettingType::choice: {
+      std::string words{row.detail};
+      for (char& c : words) c = c == ' ' ? '|' : c;
+      return words;
+    }
+    case SettingType::text:
+      break;
+  }
+  return "TEXT";
+}
+
+/// "--unix-socket,--unixsocket"
+std::string names_of(const SettingRow& row) {
+  std::string names = "--" + std::string{row.name};
+  for (const std::string_view name : words_of(row.redis_names)) {
+    if (name != row.name) names.append(",--").append(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void register_flags(CLI::App& app, ConfigSources& sources) {
+  app.add_option("--config", sources.file, "Configuration file (TOML)")->type_name("FILE");
+  app.add_option("--redis-conf", sources.redis_conf, "A redis.conf, as far as it can be meant here")
+      ->type_name("FILE");
+  for (std::size_t i = 0; i < setting_count; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    const SettingRow& row = row_of(setting);
+    const auto take = [&sources, setting, &row](const CLI::results_t& given) {
+      std::string text;
+      for (const std::string& word : given) text.append(text.empty() ? "" : " ").append(word);
+      // A flag without a value comes as an empty word, or as this mark.
+      const bool is_bare = text.empty() || text == "{}";
+      if (row.type == SettingType::boolean && is_bare) text = "yes";
+      Origin origin{Origin::Kind::flag, "--" + std::string{row.name}};
+      sources.flags.push_back({setting, std::move(text), std::move(origin)});
+      return true;
+    };
+    CLI::Option* const option = app.add_option(names_of(row), take, std::string{row.doc});
+    option->type_name(kind_of(row))->group(row.is_without_effect() ? "" : std::string{row.section});
+    if (row.type == SettingType::boolean) option->expected(0, 1);
+    // The last one counts; of words, all of them.
+    option->multi_option_policy(row.type == SettingType::list ? CLI::MultiOptionPolicy::TakeAll
+                                                              : CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+}  // namespace semel::net

@@ -1,0 +1,157 @@
+// A redis.conf as far as it can be meant here. What is known is taken; what would have no effect is
+// warned of; what would silently mean something else is an error.
+#include <algorithm>
+#include <array>
+
+#include "net/config/config_file.hpp"
+#include "net/resp_parser.hpp"
+#include "net/text.hpp"
+
+namespace semel::net {
+namespace {
+
+/// Words of redis.conf that are no settings.
+struct RefusedWord {
+  std::string_view word;
+  std::string_view why;
+};
+constexpr std::array refused_words{
+    RefusedWord{"include", "other files are not followed; put its lines into this one"},
+    RefusedWord{"loadmodule", "there are no modules"},
+    RefusedWord{"rename-command", "commands keep their names; take rights away in the aclfile"},
+    RefusedWord{"user", "users belong into the aclfile"}};
+
+/// Settings for clients only, of which another value than the default would be a promise.
+struct BrokenPromise {
+  Setting setting;
+  std::string_view why;
+};
+constexpr std::array broken_promises{
+    BrokenPromise{Setting::replicaof, "the node is no replica of a redis-server"},
+    BrokenPromise{Setting::cluster_enabled, "there is no cluster"},
+    BrokenPromise{Setting::maxmemory_policy, "nothing is evicted; a full node refuses writes"},
+    BrokenPromise{Setting::min_replicas_to_write, "writes do not wait for replicas"}};
+
+constexpr bool keeps_data(Setting setting) noexcept {
+  return setting == Setting::appendonly || setting == Setting::save;
+}
+
+class RedisConfReader {
+ public:
+  RedisConfReader(const std::string& path, std::vector<Assignment>& out,
+                  std::vector<std::string>& data, Findings& findings)
+      : path_(path), out_(out), data_(data), findings_(findings) {}
+
+  void read(std::string_view content) {
+    for (std::size_t number = 1; !content.empty(); ++number) {
+      const std::size_t end = std::min(content.find('\n'), content.size());
+      where_ = path_ + ":" + std::to_string(number);
+      read_line(content.substr(0, end));
+      content.remove_prefix(std::min(end + 1, content.size()));
+    }
+  }
+
+ private:
+  void fail(std::string_view word, std::string_view why) {
+    findings_.errors.push_back(where_ + ": " + shown(word) + ": " + std::string{why});
+  }
+  void warn(const std::string& what) { findings_.warnings.push_back(where_ + ": " + what); }
+  static std::string shown(std::string_view word) {
+    constexpr std::size_t shown_max = 64;
+    std::string text = "'" + std::string{word.substr(0, shown_max)} + "'";
+    for (char& c : text) c = c >= '\0' && c < ' ' ? ' ' : c;
+    return text;
+  }
+
+  void read_line(std::string_view line) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos || line[begin] == '#') return;
+    line.remove_prefix(begin);
+    // Quotes are those of an inline command; a request's marks begin no line of a file.
+    if (line.front() == '*') return warn("unknown line " + shown(line) + ", passed over");
+    RespParser parser;
+    const std::string request =
+        std::string{line.substr(0, line.find_last_not_of(" \t\r") + 1)} + "\r\n";
+    const auto step = parser.parse(request, RequestLimits{});
+    if (step != RespParser::Step::command) {
+      // No more of the line than its word: it may hold a password.
+      return fail(line.substr(0, line.find_first_of(" \t")), "quotes that do not close");
+    }
+    if (!parser.arguments().empty()) take(parser.arguments());
+  }
+
+  void take(std::span<const std::string_view> words) {
+    for (const RefusedWord& refused : refused_words) {
+      if (is_word(words[0], refused.word)) return fail(words[0], refused.why);
+    }
+    const auto found = find_redis_setting(words[0]);
+    if (!found) {
+      const std::string_view nearest = nearest_setting(words[0]);
+      return warn("unknown line " + shown(words[0]) + ", passed over" +
+                  (nearest.empty() ? "" : "; did you mean '" + std::string{nearest} + "'?"));
+    }
+    const SettingRow& row = row_of(found->setting);
+    const bool takes_many = row.type == SettingType::list || row.detail == "output-limits" ||
+                            (row.type == SettingType::text && !row.detail.empty());
+    if (words.size() < 2 || (words.size() > 2 && !takes_many)) {
+      // "replicaof host port" is refused for what it means.
+      if (!row.is_without_effect()) return fail(words[0], "wrong number of arguments");
+    }
+    std::string text;
+    for (const std::string_view word : words.subspan(1)) {
+      text.append(text.empty() ? "" : " ").append(word);
+    }
+    assign(found->setting, text);
+  }
+
+  void assign(Setting setting, std::string text) {
+    const SettingRow& row = row_of(setting);
+    // There, a port of 0 is none; here it is a free one.
+    if ((setting == Setting::port || setting == Setting::tls_port) && text == "0") text = "-1";
+    if (setting == Setting::maxmemory && bytes_of(text) == 0) {
+      return fail(row.name, "0 would be unlimited; name a limit, as 1gb");
+    }
+    const ParsedSetting parsed = parse_setting(row, text, row.default_text);
+    if (parsed.error) {
+      findings_.errors.push_back(value_error(where_, setting, text, *parsed.error));
+      return;
+    }
+    const bool is_usual = show_setting(row, parsed.value) == row.default_text;
+    if (row.is_without_effect() && !is_usual && !judge(setting, text)) return;
+    out_.push_back({setting, std::move(text), {Origin::Kind::redis_conf, where_}});
+  }
+
+  /// Of a value that is not the default of a setting without effect. False: it was refused.
+  bool judge(Setting setting, const std::string& text) {
+    const std::string name{row_of(setting).name};
+    for (const BrokenPromise& promise : broken_promises) {
+      if (promise.setting != setting) continue;
+      fail(name, promise.why);
+      return false;
+    }
+    if (keeps_data(setting)) {
+      data_.push_back(where_ + ": '" + name + " " + text +
+                      "' keeps data over a restart; set storage-enabled, dir and durability, or "
+                      "storage-enabled = no");
+    } else {
+      warn("'" + name + "' has no effect");
+    }
+    return true;
+  }
+
+  const std::string& path_;
+  std::vector<Assignment>& out_;
+  std::vector<std::string>& data_;
+  Findings& findings_;
+  std::string where_;
+};
+
+}  // namespace
+
+void read_redis_conf(std::string_view content, const std::string& path,
+                     std::vector<Assignment>& out, std::vector<std::string>& keeps_data,
+                     Findings& findings) {
+  RedisConfReader{path, out, keeps_data, findings}.read(content);
+}
+
+}  // namespace semel::net
