@@ -12,6 +12,7 @@
 #include "net/config/config_text.hpp"
 #include "net/config/flags.hpp"
 #include "net/config/rewrite.hpp"
+#include "net/config/toml_edit.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {
@@ -438,6 +439,8 @@ TEST_CASE("config: a rewrite reads dotted keys and refuses what it cannot place"
   CHECK(net::rewritten(settings, "server.maxclients = 5\n") == "server.maxclients = 7\n");
   CHECK(net::rewritten(settings, "server = { maxclients = 5, timeout = 1 }\n") ==
         "server = { maxclients = 7, timeout = 1 }\n");
+  CHECK(net::rewritten(settings, "server = { ready-file = \"\xc3\xa4\", maxclients = 5 }\n") ==
+        "server = { ready-file = \"\xc3\xa4\", maxclients = 7 }\n");
   CHECK(net::rewritten(settings, "") == "[server]\nmaxclients = 7\n");
   CHECK_FALSE(net::rewritten(settings, "server = { timeout = 1 }\n"));
   CHECK_FALSE(net::rewritten(settings, "server.timeout = 1\n"));
@@ -448,10 +451,21 @@ TEST_CASE("config: a rewrite reads dotted keys and refuses what it cannot place"
   CHECK_FALSE(net::rewritten(settings, ""));
 }
 
+TEST_CASE("config: two files are the same but for what was to change, or they are not",
+          "[net][config]") {
+  const std::vector<const net::SettingRow*> port{&net::row_of(Setting::port)};
+  const std::string file = "[server]\nport = 1\ntimeout = 2\n";
+  CHECK(net::is_same_toml(file, "[server]\ntimeout = 2\nport = 7\n", port));
+  CHECK(net::is_same_toml("", "[server]\nport = 7\n", port));
+  CHECK_FALSE(net::is_same_toml(file, "[server]\nport = 7\ntimeout = 3\n", port));
+  CHECK_FALSE(net::is_same_toml(file, "[server]\nport = 7\n", port));
+  CHECK_FALSE(net::is_same_toml(file, file + "[", port));
+}
+
 TEST_CASE("config: a rewrite replaces the file, follows a link, keeps the mode", "[net][config]") {
   const Folder folder;
   const std::string path = folder.file("semel.toml", "[server]\nport = 7000\n");
-  std::filesystem::permissions(path, std::filesystem::perms{0600});
+  std::filesystem::permissions(path, std::filesystem::perms{0640});
   const std::string link = path + ".link";
   std::filesystem::create_symlink(path, link);
   Settings settings;
@@ -460,7 +474,7 @@ TEST_CASE("config: a rewrite replaces the file, follows a link, keeps the mode",
   CHECK(net::rewrite_config(settings, link).value_or("OK") == "OK");
   CHECK(content_of(path) == "[server]\nmaxclients = 7\nport = 7000\n");
   CHECK(std::filesystem::is_symlink(link));
-  CHECK(std::filesystem::status(path).permissions() == std::filesystem::perms{0600});
+  CHECK(std::filesystem::status(path).permissions() == std::filesystem::perms{0640});
   CHECK(folder.count() == 2);
   Settings again;
   CHECK(net::load_config({.file = path}, again).errors == Lines{});
