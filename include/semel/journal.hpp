@@ -41,13 +41,14 @@ struct Mutation {
 /// Names a place in a journal. Tickets of one journal grow.
 using Ticket = std::uint64_t;
 
-/// What an answer survives (docs/guarantees.md).
+/// What an answer survives, and what may be lost of it (docs/guarantees.md).
 enum class Durability : std::uint8_t {
-  memory,  ///< nothing is promised
-  logged,  ///< the end of the process; a power cut may take what is younger than the journal's
-           ///< sync interval (StorageOptions::sync_every, 1 s)
-  synced,  ///< a power cut
-  quorum,  ///< the loss of a minority of nodes
+  memory,  ///< nothing is promised: the end of the process may take all of it
+  logged,  ///< the end of the process, also kill -9, takes nothing; a power cut may take what is
+           ///< younger than the journal's sync interval (StorageOptions::sync_every, 1 s)
+  synced,  ///< neither takes anything: it is on the disk; the loss of the disk takes all of it
+  quorum,  ///< the loss of a minority of nodes takes nothing. Not there yet: whoever waits for it
+           ///< is told outcome_unknown
 };
 
 /// Implementations are safe to call from any thread.
