@@ -136,6 +136,12 @@ class TidyTest(unittest.TestCase):
         for target in ('"tools/a.hpp"', '<fmt/core.h>', '<boost/json.hpp>', '<catch2/catch.hpp>'):
             self.broken('engine/a.cpp', f'#include {target}\n', 'part', 1)
 
+    def test_only_the_server_of_net_knows_sockets(self):
+        for target in ('<sys/socket.h>', '<boost/asio/post.hpp>', '<openssl/ssl.h>'):
+            self.sound('net/server/a.cpp', f'#include {target}\n')
+            self.broken('net/a.cpp', f'#include {target}\n', 'part', 1)
+        self.broken('net/server/a.cpp', '#include <boost/json.hpp>\n', 'part', 1)
+
     def test_an_example_sees_only_the_public_face(self):
         self.sound('examples/a.cpp', '#include "semel/semel.hpp"\n')
         self.broken('examples/a.cpp', '#include "engine/core.hpp"\n', 'includes only', 1)
