@@ -39,8 +39,8 @@ PARTS = {
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
                           'xxhash.h')},
     'tests': {'project': ('semel/', 'engine/', 'storage/', 'net/', 'tools/', 'tests/'),
-              'foreign': ('os', 'catch2/', 'boost/context/', 'CLI/', 'fmt/', 'openssl/', 'sanitizer/',
-                          'rocksdb/', 'xxhash.h')},
+              'foreign': ('os', 'catch2/', 'boost/context/', 'CLI/', 'fmt/', 'openssl/', 'rocksdb/',
+                          'sanitizer/', 'xxhash.h')},
 }
 # Files that may see more than their part: the one public header that shows a third party's types,
 # and those that read and write the node's configuration.

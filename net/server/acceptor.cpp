@@ -1,0 +1,178 @@
+#include "net/server/acceptor.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace semel::net {
+
+namespace {
+
+void set_option(int socket, int level, int name, int value) noexcept {
+  setsockopt(socket, level, name, &value, sizeof value);
+}
+
+void tune_tcp(int socket, Millis keepalive) noexcept {
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(keepalive).count();
+  if (seconds <= 0) return;
+  const int idle = static_cast<int>(std::min<std::int64_t>(seconds, 32'767));
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, std::max(idle / 3, 1));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+bool is_shortage(int error) noexcept {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+Acceptor::Acceptor(const ServerOptions& options, const ServerHooks& hooks,
+                   std::vector<std::unique_ptr<IoThread>>& threads, std::size_t maxclients)
+    : options_(options),
+      log_(hooks),
+      threads_(threads),
+      home_(*threads.front()),
+      maxclients_(maxclients) {}
+
+void Acceptor::begin(std::vector<Listener> listeners) {
+  take_reserve();
+  for (Listener& listener : listeners) {
+    const std::size_t place = open_.size();
+    open_.push_back({std::move(listener), 0});
+    open_[place].watched = home_.watch(open_[place].listener.socket.get(), [this, place] {
+      if (place < open_.size()) accept_from(open_[place].listener);
+    });
+  }
+  home_.on_each_tick([this] { tick(); });
+}
+
+void Acceptor::close() {
+  for (const Open& open : open_) home_.forget(open.watched);
+  if (!open_.empty() && !options_.unix_path.empty()) ::unlink(options_.unix_path.c_str());
+  open_.clear();
+  reserve_.reset();
+}
+
+void Acceptor::accept_from(const Listener& listener) {
+  for (int i = 0; i < accepts_max && !paused_; ++i) {
+    Descriptor socket{
+        accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (socket) {
+      complained_ = false;
+      welcome(std::move(socket), listener.transport);
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (is_shortage(errno)) {
+      out_of_files(listener);
+    }
+    // Anything else befell one connection: the next one may be sound.
+  }
+}
+
+void Acceptor::welcome(Descriptor socket, Transport transport) {
+  if (clients() >= maxclients()) {
+    rejected_full_.add();
+    turn_away(std::move(socket), transport);
+    return;
+  }
+  std::shared_ptr<const TlsContext> context = transport == Transport::tls ? tls() : nullptr;
+  if (transport == Transport::tls && context == nullptr) return;
+  if (transport != Transport::unix_socket) tune_tcp(socket.get(), options_.keepalive);
+  accepted_.add();
+  least_loaded().adopt(std::move(socket), ++last_id_, transport, std::move(context));
+}
+
+void Acceptor::turn_away(Descriptor socket, Transport transport) {
+  constexpr std::string_view words = "-ERR max number of clients reached\r\n";
+  // Who expects TLS could not read it.
+  if (transport != Transport::tls) {
+    static_cast<void>(send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL));
+  }
+  shutdown(socket.get(), SHUT_WR);
+}
+
+/// The kernel goes on reporting a listener that cannot be accepted from. One client is told, by
+/// means of the reserve; then nobody is listened to for a while.
+void Acceptor::out_of_files(const Listener& listener) {
+  const int error = errno;
+  if (reserve_) {
+    reserve_.reset();
+    Descriptor socket{
+        accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (socket) {
+      rejected_files_.add();
+      turn_away(std::move(socket), listener.transport);
+    }
+    take_reserve();
+  }
+  pauses_.add();
+  paused_ = true;
+  paused_until_ = home_.now() + pause;
+  for (const Open& open : open_) home_.set_watched(open.watched, false);
+  if (!std::exchange(complained_, true)) {
+    log_.line(LogLevel::warning,
+              "a connection cannot be accepted (" + std::string{std::strerror(error)} +
+                  "); trying again every " + std::to_string(pause.count()) + " ms",
+              home_.now());
+  }
+}
+
+void Acceptor::take_reserve() {
+  reserve_ = Descriptor{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+}
+
+void Acceptor::tick() {
+  log_.renew(home_.now());
+  if (!paused_ || home_.now() < paused_until_) return;
+  if (!reserve_) take_reserve();
+  paused_ = false;
+  for (const Open& open : open_) home_.set_watched(open.watched, true);
+}
+
+IoThread& Acceptor::least_loaded() {
+  // From the one after the last, so that equals take turns.
+  std::size_t best = next_ % threads_.size();
+  for (std::size_t i = 1; i < threads_.size(); ++i) {
+    const std::size_t at = (next_ + i) % threads_.size();
+    if (threads_[at]->links() < threads_[best]->links()) best = at;
+  }
+  next_ = best + 1;
+  return *threads_[best];
+}
+
+std::size_t Acceptor::clients() const noexcept {
+  std::size_t count = 0;
+  for (const auto& thread : threads_) count += thread->links();
+  return count;
+}
+
+void Acceptor::set_tls(std::shared_ptr<const TlsContext> tls) {
+  const std::lock_guard lock{mutex_};
+  tls_ = std::move(tls);
+}
+
+std::shared_ptr<const TlsContext> Acceptor::tls() {
+  const std::lock_guard lock{mutex_};
+  return tls_;
+}
+
+void Acceptor::add_to(ServerStats& stats) const noexcept {
+  stats.accepted += accepted_.get();
+  stats.clients += clients();
+  stats.rejected_full += rejected_full_.get();
+  stats.rejected_files += rejected_files_.get();
+  stats.accept_pauses += pauses_.get();
+}
+
+}  // namespace semel::net

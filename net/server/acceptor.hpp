@@ -1,0 +1,82 @@
+// Takes connections in and deals them out.
+//
+// One thread accepts for all and hands each connection to the thread that has the fewest. With
+// SO_REUSEPORT the kernel would choose by a hash of the addresses: clients that keep a few
+// connections for long, as Redis' do, would often find half of the threads idle, and a Unix socket
+// cannot be dealt out that way at all.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "net/server/io_thread.hpp"
+#include "net/server/listener.hpp"
+
+namespace semel::net {
+
+class Acceptor {
+ public:
+  static constexpr int accepts_max = 64;  ///< of one listener in one round
+  static constexpr Millis pause{100};     ///< when no descriptor is left
+
+  /// `threads` must outlive this; the first one accepts.
+  Acceptor(const ServerOptions& options, const ServerHooks& hooks,
+           std::vector<std::unique_ptr<IoThread>>& threads, std::size_t maxclients);
+
+  /// Before the threads start.
+  void begin(std::vector<Listener> listeners);
+  /// On the accepting thread: nobody comes in any more.
+  void close();
+
+  // From any thread.
+  void set_tls(std::shared_ptr<const TlsContext> tls);
+  void set_maxclients(std::size_t maxclients) noexcept {
+    maxclients_.store(maxclients, std::memory_order_relaxed);  // mo: relaxed: a figure
+  }
+  [[nodiscard]] std::size_t maxclients() const noexcept {
+    return maxclients_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
+  }
+  [[nodiscard]] std::size_t clients() const noexcept;
+  void add_to(ServerStats& stats) const noexcept;
+
+ private:
+  struct Open {
+    Listener listener;
+    std::size_t watched;
+  };
+
+  void accept_from(const Listener& listener);
+  void welcome(Descriptor socket, Transport transport);
+  void turn_away(Descriptor socket, Transport transport);
+  void out_of_files(const Listener& listener);
+  void take_reserve();
+  void tick();
+  [[nodiscard]] IoThread& least_loaded();
+  [[nodiscard]] std::shared_ptr<const TlsContext> tls();
+
+  const ServerOptions& options_;
+  LogGate log_;
+  std::vector<std::unique_ptr<IoThread>>& threads_;
+  IoThread& home_;
+  std::vector<Open> open_;
+  Descriptor reserve_;  // given up to tell one client why it is sent away
+  bool paused_ = false;
+  bool complained_ = false;
+  Timestamp paused_until_{};
+  std::size_t next_ = 0;
+  std::uint64_t last_id_ = 0;
+  std::atomic<std::size_t> maxclients_;
+  std::mutex mutex_;
+  std::shared_ptr<const TlsContext> tls_;  // under mutex_
+  Figure accepted_;
+  Figure rejected_full_;
+  Figure rejected_files_;
+  Figure pauses_;
+};
+
+}  // namespace semel::net

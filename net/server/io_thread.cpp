@@ -1,0 +1,237 @@
+#include "net/server/io_thread.hpp"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace semel::net {
+
+namespace {
+
+constexpr LinkName watched_bit = LinkName{1} << 63;
+constexpr LinkName bells_name = ~LinkName{0};
+constexpr std::uint32_t generation_mask = 0x7fff'ffff;
+
+LinkName name_at(std::size_t index, std::uint32_t generation) noexcept {
+  return LinkName{generation & generation_mask} << 32U | index;
+}
+
+bool add_to(int epoll, int descriptor, LinkName name) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = name;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+}  // namespace
+
+IoThread::IoThread(World world, std::size_t index)
+    : world_(std::move(world)),
+      clock_(world_.clock),
+      work_(boost::asio::make_work_guard(context_)),
+      sockets_ready_(context_),
+      timer_(context_),
+      bells_(std::make_shared<WakeQueue>()),
+      shared_{.hooks = world_.hooks,
+              .limits = world_.options.limits,
+              .log = LogGate{world_.hooks},
+              .thread = index} {}
+
+IoThread::~IoThread() {
+  stop();
+}
+
+std::optional<std::string> IoThread::open() {
+  epoll_ = Descriptor{epoll_create1(EPOLL_CLOEXEC)};
+  if (!epoll_ || bells_->descriptor() < 0 ||
+      !add_to(epoll_.get(), bells_->descriptor(), bells_name)) {
+    return "an io thread cannot be set up: " + std::string{std::strerror(errno)};
+  }
+  boost::system::error_code error;
+  sockets_ready_.assign(epoll_.get(), error);
+  if (error) return "an io thread cannot be set up: " + error.message();
+  shared_.epoll = epoll_.get();
+  shared_.now = clock_.now();
+  return std::nullopt;
+}
+
+void IoThread::start() {
+  wait_for_sockets();
+  wait_for_tick();
+  thread_ = std::thread{[this] { run(); }};
+}
+
+void IoThread::run() {
+  context_.run();
+}
+
+void IoThread::stop() {
+  if (thread_.joinable()) {
+    post([this] {
+      cut_all(Ended::cut);
+      context_.stop();
+    });
+    thread_.join();
+  }
+  bells_->close();
+  // The set belongs to epoll_; Asio only watches it.
+  if (sockets_ready_.is_open()) sockets_ready_.release();
+}
+
+void IoThread::wait_for_sockets() {
+  sockets_ready_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                            [this](const boost::system::error_code& error) {
+                              if (error) return;
+                              serve();
+                              wait_for_sockets();
+                            });
+}
+
+void IoThread::wait_for_tick() {
+  if (world_.options.tick == Millis{0}) return;
+  timer_.expires_after(world_.options.tick);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    tick();
+    wait_for_tick();
+  });
+}
+
+void IoThread::serve() {
+  epoll_event ready[ready_max];
+  const int count = epoll_wait(epoll_.get(), ready, ready_max, 0);
+  shared_.now = clock_.now();
+  shared_.counters.rounds.add();
+  for (int i = 0; i < count; ++i) {
+    const LinkName name = ready[i].data.u64;
+    if (name == bells_name) {
+      serve_bells();
+    } else if ((name & watched_bit) != 0) {
+      watched_[name & ~watched_bit].ready();
+    } else if (Link* const link = find(name); link != nullptr) {
+      link->on_events(ready[i].events);
+      remove_if_done(static_cast<std::uint32_t>(name));
+    }
+  }
+  if (world_.hooks.on_round) world_.hooks.on_round(shared_.thread);
+}
+
+void IoThread::serve_bells() {
+  bells_->take(rung_);
+  for (const LinkName name : rung_) {
+    if (Link* const link = find(name); link != nullptr) {
+      link->on_wake();
+      remove_if_done(static_cast<std::uint32_t>(name));
+    }
+  }
+}
+
+Link* IoThread::find(LinkName name) noexcept {
+  const std::size_t index = static_cast<std::uint32_t>(name);
+  if (index >= places_.size() || !places_[index].link) return nullptr;
+  return name_at(index, places_[index].generation) == name ? places_[index].link.get() : nullptr;
+}
+
+void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
+                     std::shared_ptr<const TlsContext> tls) {
+  load_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
+  post([this, socket = std::move(socket), id, transport, tls = std::move(tls)]() mutable {
+    begin_link(std::move(socket), id, transport, tls.get());
+  });
+}
+
+void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transport,
+                          const TlsContext* tls) {
+  std::unique_ptr<TlsLayer> layer = tls != nullptr ? TlsLayer::accept(*tls) : nullptr;
+  if (drain_until_ || (tls != nullptr && layer == nullptr)) {
+    load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
+    return;
+  }
+  shared_.now = clock_.now();
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  ++count_;
+  Place& place = places_[index];
+  const LinkName name = name_at(index, place.generation);
+  place.link = std::make_unique<Link>(shared_, std::move(socket), name, id, transport,
+                                      std::make_shared<Waker>(bells_, name), std::move(layer));
+  place.link->begin();
+  remove_if_done(index);
+}
+
+void IoThread::remove_if_done(std::size_t index) {
+  Place& place = places_[index];
+  if (!place.link || !place.link->is_done()) return;
+  place.link.reset();
+  ++place.generation;
+  free_.push_back(static_cast<std::uint32_t>(index));
+  --count_;
+  load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
+  check_drained();
+}
+
+std::size_t IoThread::watch(int descriptor, std::function<void()> ready) {
+  const std::size_t index = watched_.size();
+  watched_.push_back({descriptor, std::move(ready)});
+  static_cast<void>(add_to(epoll_.get(), descriptor, watched_bit | index));
+  return index;
+}
+
+void IoThread::set_watched(std::size_t index, bool on) {
+  epoll_event event{};
+  event.events = on ? EPOLLIN : 0U;
+  event.data.u64 = watched_bit | index;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, watched_[index].descriptor, &event);
+}
+
+void IoThread::forget(std::size_t index) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched_[index].descriptor, nullptr);
+}
+
+void IoThread::tick() {
+  shared_.now = clock_.now();
+  const bool cut = drain_until_ && shared_.now >= *drain_until_;
+  if (cut) cut_all(Ended::cut);
+  for (std::size_t i = bucket_; i < places_.size(); i += deadline_buckets) {
+    if (!places_[i].link) continue;
+    places_[i].link->check_deadlines();
+    remove_if_done(i);
+  }
+  bucket_ = (bucket_ + 1) % deadline_buckets;
+  shared_.log.renew(shared_.now);
+  for (const auto& function : ticks_) function();
+  if (world_.hooks.on_tick) world_.hooks.on_tick(shared_.thread);
+}
+
+void IoThread::drain(Timestamp deadline) {
+  drain_until_ = deadline;
+  shared_.now = clock_.now();
+  if (shared_.now >= deadline) cut_all(Ended::cut);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].link) continue;
+    places_[i].link->drain();
+    remove_if_done(i);
+  }
+  check_drained();
+}
+
+void IoThread::check_drained() {
+  if (!drain_until_ || count_ != 0 || std::exchange(told_drained_, true)) return;
+  world_.drained();
+}
+
+void IoThread::cut_all(Ended why) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].link) continue;
+    places_[i].link->finish(why);
+    remove_if_done(i);
+  }
+}
+
+}  // namespace semel::net

@@ -1,0 +1,121 @@
+// One thread and its connections.
+//
+// The sockets are in an epoll set of the thread's own, and that set is one descriptor which the
+// io_context watches: one wait for up to 256 ready sockets, no handler and no operation a socket
+// (decision 0011). Timers, posted functions and whatever else lives on the io_context go on beside.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/server/link.hpp"
+#include "net/server/options.hpp"
+#include "net/server/waker.hpp"
+
+namespace semel::net {
+
+class IoThread {
+ public:
+  /// All must outlive this.
+  struct World {
+    const ServerOptions& options;
+    const ServerHooks& hooks;
+    const Clock& clock;
+    /// On this thread, when the last connection of a drained thread has gone.
+    std::function<void()> drained;
+  };
+
+  IoThread(World world, std::size_t index);
+  ~IoThread();
+  IoThread(const IoThread&) = delete;
+  IoThread& operator=(const IoThread&) = delete;
+
+  /// None: ready for start(). Otherwise what the system refused.
+  [[nodiscard]] std::optional<std::string> open();
+  void start();
+  /// Cuts all connections off and joins the thread. What is posted later never runs.
+  void stop();
+
+  // From any thread.
+  template <class Function>
+  void post(Function&& function) {
+    boost::asio::post(context_, std::forward<Function>(function));
+  }
+  /// A connection that was accepted. Counted at once, so that the next one goes elsewhere.
+  void adopt(Descriptor socket, std::uint64_t id, Transport transport,
+             std::shared_ptr<const TlsContext> tls);
+  [[nodiscard]] std::size_t links() const noexcept {
+    return load_.load(std::memory_order_relaxed);  // mo: relaxed: a count, not an order
+  }
+  [[nodiscard]] const LinkCounters& counters() const noexcept { return shared_.counters; }
+
+  // On the thread itself, or before start().
+  /// Calls `ready` each round in which `descriptor` is readable and switched on.
+  [[nodiscard]] std::size_t watch(int descriptor, std::function<void()> ready);
+  void set_watched(std::size_t index, bool on);
+  void forget(std::size_t index);
+  void on_each_tick(std::function<void()> function) { ticks_.push_back(std::move(function)); }
+  void tick();
+  void drain(Timestamp deadline);
+  void set_limits(const LinkLimits& limits) { shared_.limits = limits; }
+  [[nodiscard]] Timestamp now() const noexcept { return clock_.now(); }
+  [[nodiscard]] std::size_t index() const noexcept { return shared_.thread; }
+
+ private:
+  static constexpr std::size_t ready_max = 256;  // sockets a round
+  struct Place {
+    std::unique_ptr<Link> link{};
+    std::uint32_t generation = 0;
+  };
+  struct Watched {
+    int descriptor;
+    std::function<void()> ready;
+  };
+
+  void run();
+  void wait_for_sockets();
+  void wait_for_tick();
+  void serve();
+  void serve_bells();
+  void begin_link(Descriptor socket, std::uint64_t id, Transport transport, const TlsContext* tls);
+  void remove_if_done(std::size_t index);
+  void check_drained();
+  void cut_all(Ended why);
+  [[nodiscard]] Link* find(LinkName name) noexcept;
+
+  const World world_;
+  const Clock& clock_;
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  Descriptor epoll_;
+  boost::asio::posix::stream_descriptor sockets_ready_;
+  boost::asio::steady_timer timer_;
+  std::shared_ptr<WakeQueue> bells_;
+  LinkShared shared_;
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_;
+  std::size_t count_ = 0;  // of links
+  std::vector<LinkName> rung_;
+  std::vector<Watched> watched_;
+  std::vector<std::function<void()>> ticks_;
+  std::size_t bucket_ = 0;  // whose deadlines the next tick looks at
+  std::optional<Timestamp> drain_until_;
+  bool told_drained_ = false;
+  std::atomic<std::size_t> load_{0};
+  std::thread thread_;
+};
+
+}  // namespace semel::net

@@ -1,0 +1,371 @@
+#include "net/server/link.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "net/server/socket_names.hpp"
+
+namespace semel::net {
+
+Link::Link(LinkShared& shared, Descriptor socket, LinkName name, std::uint64_t id,
+           Transport transport, std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls)
+    : shared_(shared),
+      socket_(std::move(socket)),
+      name_(name),
+      id_(id),
+      waker_(std::move(waker)),
+      tls_(std::move(tls)),
+      begun_(shared.now),
+      active_(shared.now),
+      state_(State::handshake),
+      transport_(transport) {}
+
+Link::~Link() {
+  if (peer_) peer_->end();
+}
+
+void Link::begin() {
+  if (!tls_ && !make_peer()) return;
+  interest_ = EPOLLIN;
+  epoll_event event{};
+  event.events = interest_;
+  event.data.u64 = name_;
+  if (epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket_.get(), &event) != 0) finish(Ended::lost);
+}
+
+bool Link::make_peer() {
+  PeerInfo info{.id = id_, .thread = shared_.thread, .transport = transport_};
+  info.remote = remote_name(socket_.get());
+  info.local = local_name(socket_.get());
+  if (tls_) info.certificate_name = tls_->client_name();
+  peer_ = shared_.hooks.make_peer(info, waker_);
+  state_ = State::open;
+  if (!peer_) finish(Ended::no_peer);
+  return peer_ != nullptr;
+}
+
+bool Link::reads() const noexcept {
+  if (state_ == State::handshake) return true;
+  return state_ == State::open && !paused_ && !peer_->waits() && !peer_->more();
+}
+
+bool Link::is_idle() const {
+  return state_ == State::handshake ||
+         (state_ == State::open && pending() == 0 && !peer_->waits() && !peer_->more() &&
+          peer_->input().held == 0);
+}
+
+void Link::on_events(std::uint32_t events) {
+  if ((events & EPOLLOUT) != 0) flush();
+  if (state_ != State::done) on_readable(events);
+  settle();
+}
+
+void Link::on_readable(std::uint32_t events) {
+  constexpr std::uint32_t gone = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+  if (!reads()) {
+    // What came before the end of a client that is not there to see the answer is not carried out.
+    if ((events & gone) != 0) finish(Ended::by_client);
+    return;
+  }
+  if ((events & (gone | EPOLLIN)) == 0) return;
+  const std::size_t room = wanted_ <= LinkShared::input_usual
+                               ? LinkShared::input_usual
+                               : std::min(wanted_, LinkShared::input_room);
+  const ssize_t got = recv(socket_.get(), shared_.input.get(), room, 0);
+  if (got > 0) {
+    active_ = shared_.now;
+    shared_.counters.bytes_in.add(static_cast<std::uint64_t>(got));
+    take({shared_.input.get(), static_cast<std::size_t>(got)});
+  } else if (got == 0) {
+    hang_up();
+  } else if (errno != EAGAIN && errno != EINTR) {
+    finish(Ended::lost);
+  }
+}
+
+void Link::take(std::string_view bytes) {
+  if (!tls_) {
+    peer_->receive(bytes, shared_.output);
+    return;
+  }
+  if (state_ == State::handshake) handshake_taken_ += bytes.size();
+  tls_->feed(bytes);
+  pump_tls();
+}
+
+/// Hands the peer what TLS has for it, as long as the peer takes it.
+void Link::pump_tls() {
+  while (state_ == State::handshake ||
+         (state_ == State::open && !peer_->waits() && !peer_->more() && !peer_->closes())) {
+    const std::size_t got = tls_->read(shared_.plain.get(), LinkShared::input_usual);
+    if (state_ == State::handshake && tls_->state() == TlsLayer::State::open && !make_peer()) {
+      return;
+    }
+    if (got == 0) break;
+    peer_->receive({shared_.plain.get(), got}, shared_.output);
+  }
+  if (tls_->state() == TlsLayer::State::failed) {
+    fail_tls();
+  } else if (tls_->state() == TlsLayer::State::closed) {
+    hang_up();
+  } else if (state_ == State::handshake && handshake_taken_ > shared_.limits.handshake_bytes) {
+    note(LogLevel::warning,
+         "TLS handshake is over " + std::to_string(shared_.limits.handshake_bytes) + " bytes");
+    finish(Ended::handshake_failed);
+  }
+}
+
+void Link::fail_tls() {
+  const bool early = state_ == State::handshake;
+  note(LogLevel::warning, (early ? "TLS handshake failed: " : "TLS failed: ") + tls_->error());
+  shared_.output.clear();
+  begin_close(early ? Ended::handshake_failed : Ended::tls_failed);  // with the alert
+}
+
+/// The client sends no more. What it has asked for is still sent to it.
+void Link::hang_up() {
+  if (state_ != State::open) {
+    if (state_ == State::handshake) finish(Ended::by_client);
+    return;
+  }
+  send_replies();
+  if (state_ == State::open) begin_close(Ended::by_client);
+}
+
+void Link::on_wake() {
+  waker_->clear();
+  if (state_ != State::open) return;
+  if (peer_->more() && pending() != 0) return;  // woken again when that is sent
+  peer_->collect(shared_.output);
+  if (tls_) pump_tls();
+  settle();
+}
+
+/// After anything that may have made output or changed what is waited for.
+void Link::settle() {
+  if (state_ != State::done) send_replies();
+  if (state_ == State::open) after_peer();
+  if (state_ != State::done) check_output();
+  if (state_ == State::closing && pending() == 0) finish(why_);
+  if (state_ != State::done) arm();
+}
+
+void Link::after_peer() {
+  const PeerInput input = peer_->input();
+  wanted_ = input.wanted;
+  watch_request(input);
+  if (peer_->closes()) {
+    begin_close(Ended::after_reply);
+  } else if (input.held > shared_.limits.input_bytes) {
+    refuse("a request of more than " + std::to_string(shared_.limits.input_bytes) +
+               " bytes is not taken",
+           Ended::input_limit);
+  } else if (draining_ && is_idle()) {
+    begin_close(Ended::drained);
+  } else if (peer_->more() && pending() == 0) {
+    waker_->wake();  // in the next round, so that the others have their turn
+  }
+}
+
+/// The clock of a request runs from its first byte, and stands while the peer waits.
+void Link::watch_request(const PeerInput& input) {
+  if (input.held == 0 || peer_->waits() || peer_->more()) {
+    partial_since_ = no_end;
+  } else if (partial_since_ == no_end || input.requests != requests_) {
+    partial_since_ = shared_.now;
+  }
+  requests_ = input.requests;
+}
+
+const OutputLimit& Link::output_limit() const noexcept {
+  const OutputClass kind = peer_ ? peer_->output_class() : OutputClass::normal;
+  return shared_.limits.output[static_cast<std::size_t>(kind)];
+}
+
+void Link::check_output() {
+  const std::size_t bytes = pending();
+  if (bytes > shared_.limits.output_pause_bytes) {
+    paused_ = true;
+  } else if (paused_ && bytes <= shared_.limits.output_pause_bytes / 2) {
+    paused_ = false;
+    if (partial_since_ != no_end) partial_since_ = shared_.now;  // it was we who did not read
+  }
+  const OutputLimit& limit = output_limit();
+  if (limit.soft_bytes == 0 || bytes <= limit.soft_bytes) {
+    soft_since_ = no_end;
+  } else if (soft_since_ == no_end) {
+    soft_since_ = shared_.now;
+  }
+  if (limit.hard_bytes != 0 && bytes > limit.hard_bytes) {
+    note(LogLevel::warning, std::to_string(bytes) + " bytes wait to be sent; the limit is " +
+                                std::to_string(limit.hard_bytes));
+    finish(Ended::output_limit);
+  } else if (soft_since_ != no_end && is_over(soft_since_, limit.soft_for)) {
+    note(LogLevel::warning, "more than " + std::to_string(limit.soft_bytes) +
+                                " bytes have waited to be sent for more than " +
+                                std::to_string(limit.soft_for.count()) + " ms");
+    finish(Ended::output_limit);
+  }
+}
+
+void Link::check_deadlines() {
+  const LinkLimits& limits = shared_.limits;
+  if (state_ == State::handshake && is_over(begun_, limits.handshake)) {
+    note(LogLevel::notice,
+         "TLS handshake not done within " + std::to_string(limits.handshake.count()) + " ms");
+    finish(Ended::handshake_late);
+  } else if (state_ == State::closing && is_over(begun_, limits.linger)) {
+    finish(why_);
+  } else if (state_ == State::open) {
+    const bool waits = peer_->waits() || peer_->more();
+    if (partial_since_ != no_end && !paused_ && is_over(partial_since_, limits.request)) {
+      refuse("the request was not whole within " + std::to_string(limits.request.count()) + " ms",
+             Ended::request_late);
+    } else if (!waits && peer_->output_class() == OutputClass::normal &&
+               is_over(active_, limits.idle)) {
+      finish(Ended::idle);
+    }
+    settle();
+  }
+}
+
+void Link::drain() {
+  draining_ = true;
+  if (state_ == State::handshake) {
+    finish(Ended::drained);
+  } else if (state_ == State::open) {
+    on_readable(EPOLLIN);  // a request that has arrived is under way
+    settle();
+  }
+}
+
+void Link::refuse(std::string_view text, Ended why) {
+  shared_.output.append("-ERR ").append(text).append("\r\n");
+  send_replies();
+  if (state_ == State::open) begin_close(why);
+}
+
+/// Nothing is read any more; what is pending is sent for as long as `linger` allows.
+void Link::begin_close(Ended why) {
+  state_ = State::closing;
+  why_ = why;
+  begun_ = shared_.now;
+  paused_ = false;
+  if (!tls_) return;
+  tls_->close();
+  tls_->take(shared_.cipher);
+  deliver(shared_.cipher);
+}
+
+void Link::send_replies() {
+  if (tls_) {
+    tls_->write(shared_.output);
+    shared_.output.clear();
+    tls_->take(shared_.cipher);
+    deliver(shared_.cipher);
+  } else {
+    deliver(shared_.output);
+  }
+}
+
+/// Sends all of `bytes`, which is empty afterwards; what the socket does not take becomes pending.
+void Link::deliver(std::string& bytes) {
+  constexpr std::size_t scratch_kept = std::size_t{1} << 20;
+  std::size_t taken = 0;
+  if (!bytes.empty() && pending() == 0) {
+    const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      taken = static_cast<std::size_t>(sent);
+      active_ = shared_.now;
+      shared_.counters.bytes_out.add(taken);
+    } else if (errno != EAGAIN && errno != EINTR) {
+      bytes.clear();
+      finish(Ended::lost);
+      return;
+    }
+  }
+  constexpr std::size_t worth_moving = std::size_t{16} << 10;
+  if (taken < bytes.size()) {
+    if (pending() == 0 && bytes.size() - taken >= worth_moving) {
+      pending_ = std::move(bytes);
+      sent_ = taken;
+      bytes = std::string{};
+    } else {
+      pending_.append(bytes, taken);
+    }
+  }
+  bytes.clear();
+  if (bytes.capacity() > scratch_kept) bytes.shrink_to_fit();
+}
+
+void Link::flush() {
+  if (pending() == 0) return;
+  const ssize_t sent =
+      send(socket_.get(), pending_.data() + sent_, pending_.size() - sent_, MSG_NOSIGNAL);
+  if (sent > 0) {
+    sent_ += static_cast<std::size_t>(sent);
+    active_ = shared_.now;
+    shared_.counters.bytes_out.add(static_cast<std::uint64_t>(sent));
+    forget_sent();
+  } else if (errno != EAGAIN && errno != EINTR) {
+    finish(Ended::lost);
+  }
+}
+
+/// Each byte is moved at most once on average, and a drained buffer is given back.
+void Link::forget_sent() {
+  constexpr std::size_t worth_moving = std::size_t{64} << 10;
+  if (pending() == 0) {
+    pending_ = std::string{};
+    sent_ = 0;
+  } else if (sent_ >= worth_moving && sent_ >= pending_.size() / 2) {
+    pending_.erase(0, sent_);
+    sent_ = 0;
+  }
+}
+
+void Link::finish(Ended why) {
+  if (state_ == State::done) return;
+  const bool polite = state_ == State::closing;
+  state_ = State::done;
+  shared_.output.clear();
+  shared_.cipher.clear();
+  shared_.counters.ended[static_cast<std::size_t>(why)].add();
+  if (peer_) peer_->end();
+  peer_.reset();
+  // Closing over unread bytes resets the connection, and the client might lose the last reply.
+  if (polite && shutdown(socket_.get(), SHUT_WR) == 0) {
+    constexpr int rounds_max = 16;
+    for (int i = 0; i < rounds_max; ++i) {
+      if (recv(socket_.get(), shared_.input.get(), LinkShared::input_usual, 0) <= 0) break;
+    }
+  }
+  socket_.reset();
+}
+
+void Link::arm() {
+  std::uint32_t wanted = pending() != 0 ? EPOLLOUT : 0U;
+  if (reads()) {
+    wanted |= EPOLLIN;
+  } else if (state_ == State::open && peer_->waits()) {
+    wanted |= EPOLLRDHUP;
+  }
+  if (wanted == interest_) return;
+  interest_ = wanted;
+  epoll_event event{};
+  event.events = wanted;
+  event.data.u64 = name_;
+  if (epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket_.get(), &event) != 0) finish(Ended::lost);
+}
+
+void Link::note(LogLevel level, std::string_view what) {
+  shared_.log.line(level, "client " + remote_name(socket_.get()) + ": " + std::string{what},
+                   shared_.now);
+}
+
+}  // namespace semel::net

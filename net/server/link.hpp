@@ -1,0 +1,117 @@
+// One connection: a socket, TLS or none, and a peer.
+//
+//   socket -> shared input -> [TLS] -> Peer::receive -> shared output -> [TLS] -> socket
+//                                                          what the socket does not take: pending_
+//
+// An idle connection owns no buffer: input and output belong to the thread, and what is pending is
+// given back when it has been sent. Interest in the socket's events follows from the state:
+// readable while the peer takes input and little is pending, writable while anything is pending.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/server/counters.hpp"
+#include "net/server/descriptor.hpp"
+#include "net/server/log_gate.hpp"
+#include "net/server/options.hpp"
+#include "net/server/waker.hpp"
+
+namespace semel::net {
+
+/// What the connections of one thread share.
+struct LinkShared {
+  static constexpr std::size_t input_room = std::size_t{1} << 20;    ///< for a large bulk
+  static constexpr std::size_t input_usual = std::size_t{64} << 10;  ///< a round, otherwise
+
+  const ServerHooks& hooks;
+  LinkLimits limits{};
+  LogGate log;
+  LinkCounters counters{};
+  std::size_t thread = 0;
+  int epoll = -1;
+  Timestamp now{};
+  /// Pages that were never written to cost nothing.
+  std::unique_ptr<char[]> input{new char[input_room]};
+  std::unique_ptr<char[]> plain{new char[input_usual]};
+  std::string output{};
+  std::string cipher{};
+};
+
+class Link {
+ public:
+  Link(LinkShared& shared, Descriptor socket, LinkName name, std::uint64_t id, Transport transport,
+       std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // After each of these is_done() may have become true.
+  void begin();
+  void on_events(std::uint32_t events);
+  void on_wake();
+  void check_deadlines();
+  /// Closes when no request is under way.
+  void drain();
+  void finish(Ended why);
+
+  [[nodiscard]] bool is_done() const noexcept { return state_ == State::done; }
+
+ private:
+  enum class State : std::uint8_t { handshake, open, closing, done };
+
+  [[nodiscard]] std::size_t pending() const noexcept { return pending_.size() - sent_; }
+  [[nodiscard]] bool reads() const noexcept;
+  [[nodiscard]] bool is_idle() const;
+  void on_readable(std::uint32_t events);
+  void take(std::string_view bytes);
+  void pump_tls();
+  void fail_tls();
+  [[nodiscard]] bool make_peer();
+  void hang_up();
+  void settle();
+  void after_peer();
+  void watch_request(const PeerInput& input);
+  void check_output();
+  void refuse(std::string_view text, Ended why);
+  void begin_close(Ended why);
+  void send_replies();
+  void deliver(std::string& bytes);
+  void flush();
+  void forget_sent();
+  void close_socket();
+  void arm();
+  void note(LogLevel level, std::string_view what);
+  [[nodiscard]] const OutputLimit& output_limit() const noexcept;
+  [[nodiscard]] bool is_over(Timestamp since, Millis limit) const noexcept {
+    return limit > Millis{0} && shared_.now - since > limit;
+  }
+
+  LinkShared& shared_;
+  Descriptor socket_;
+  std::uint32_t interest_ = 0;
+  const LinkName name_;
+  const std::uint64_t id_;
+  std::shared_ptr<Waker> waker_;
+  std::unique_ptr<TlsLayer> tls_;
+  std::unique_ptr<Peer> peer_;
+  std::string pending_;
+  std::size_t sent_ = 0;    // of pending_
+  std::size_t wanted_ = 0;  // the peer's hint
+  std::size_t handshake_taken_ = 0;
+  std::uint64_t requests_ = 0;  // when partial_since_ was set
+  Timestamp begun_{};           // the connection; closing: when that began
+  Timestamp active_{};          // the last byte, either way
+  Timestamp partial_since_ = no_end;
+  Timestamp soft_since_ = no_end;
+  State state_;
+  Ended why_ = Ended::after_reply;  // of closing
+  const Transport transport_;
+  bool paused_ = false;
+  bool draining_ = false;
+};
+
+}  // namespace semel::net

@@ -1,0 +1,77 @@
+// What a socket is connected to: bytes in, bytes out, and no knowledge of sockets.
+//
+// All calls of a peer come from the thread its connection lives on. Other threads reach it through
+// its PeerHost alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace semel::net {
+
+/// The bell of one connection. It outlives connection and server, so whoever holds it need not know
+/// whether they are still there.
+class PeerHost {
+ public:
+  virtual ~PeerHost() = default;
+  /// Has Peer::collect called soon, on the peer's own thread. From any thread, also from within the
+  /// peer; rings before that collect begins become one. Progress: a short mutex.
+  virtual void wake() noexcept = 0;
+};
+
+/// Which of the limits for pending output holds.
+enum class OutputClass : std::uint8_t { normal, pubsub, replica };
+inline constexpr std::size_t output_classes = 3;
+
+/// How far a peer is with what it has been given.
+struct PeerInput {
+  std::uint64_t requests = 0;  ///< carried out so far
+  std::size_t held = 0;        ///< bytes kept: of a request that is not whole, or that waits
+  std::size_t wanted = 0;      ///< a hint: so many bytes more would make the request whole
+};
+
+class Peer {
+ public:
+  virtual ~Peer() = default;
+
+  /// Carries out every whole request and appends the replies. Not called while waits() or more().
+  virtual void receive(std::string_view bytes, std::string& out) = 0;
+  /// Appends what came up since: pushes, replies that had to wait, what more() holds back. May end
+  /// the waiting, and carries out what was received meanwhile. May be called for no reason.
+  virtual void collect(std::string& out) = 0;
+  /// The connection is to be closed when the replies are sent.
+  [[nodiscard]] virtual bool closes() const noexcept = 0;
+  /// A request blocks, or a batch waits for the disk. Nothing is read until a collect() ends it; a
+  /// client that hangs up meanwhile is noticed.
+  [[nodiscard]] virtual bool waits() const noexcept { return false; }
+  /// The batch was cut because its replies grew large: collect() is called for the next part when
+  /// these are with the client. For peers that want to bound what a slow reader costs.
+  [[nodiscard]] virtual bool more() const noexcept { return false; }
+  [[nodiscard]] virtual PeerInput input() const noexcept = 0;
+  [[nodiscard]] virtual OutputClass output_class() const noexcept { return OutputClass::normal; }
+  /// The other side is gone, or has been cut off. The last call.
+  virtual void end() noexcept = 0;
+};
+
+enum class Transport : std::uint8_t { tcp, unix_socket, tls };
+
+/// What is known of a connection when its peer is made; with TLS that is after the handshake.
+struct PeerInfo {
+  std::uint64_t id = 0;    ///< from 1, never given twice by one server
+  std::size_t thread = 0;  ///< the index of its thread
+  Transport transport = Transport::tcp;
+  std::string remote{};  ///< "127.0.0.1:4711", "[::1]:4711"; "/path:0" of a Unix socket
+  std::string local{};   ///< the same of our side
+  std::string
+      certificate_name{};  ///< the common name in the client's certificate, if it showed one
+};
+
+/// Called on the connection's thread. Null: the connection is closed.
+using MakePeer =
+    std::function<std::unique_ptr<Peer>(const PeerInfo& info, std::shared_ptr<PeerHost> host)>;
+
+}  // namespace semel::net

@@ -1,0 +1,54 @@
+#include "net/server/process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "net/server/descriptor.hpp"
+
+namespace semel::net {
+
+std::size_t raise_file_limit(std::size_t wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur >= wanted) return limit.rlim_cur;
+  rlimit better{.rlim_cur = wanted, .rlim_max = std::max<rlim_t>(limit.rlim_max, wanted)};
+  if (setrlimit(RLIMIT_NOFILE, &better) == 0) return better.rlim_cur;
+  // Only root may raise the hard limit.
+  better = {.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted), .rlim_max = limit.rlim_max};
+  return setrlimit(RLIMIT_NOFILE, &better) == 0 ? better.rlim_cur : limit.rlim_cur;
+}
+
+bool exit_with_parent(pid_t parent) {
+  if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return false;
+  return getppid() == parent;  // it may have ended before the call above
+}
+
+std::optional<std::string> write_ready_file(const std::string& path, std::string_view text) {
+  const std::string fresh = path + '.' + std::to_string(getpid());
+  const auto refused = [&] {
+    std::string wrong = "ready file '" + path + "': " + std::strerror(errno);
+    ::unlink(fresh.c_str());
+    return wrong;
+  };
+  Descriptor file{::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  if (!file) return refused();
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return refused();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  file.reset();
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return refused();
+  return std::nullopt;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,25 @@
+// What a server asks of its process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace semel::net {
+
+/// Raises the number of files that this process may have open to `wanted`, or as far as the system
+/// lets it; never lowers it. What it is afterwards.
+[[nodiscard]] std::size_t raise_file_limit(std::size_t wanted);
+
+/// Has this process sent SIGTERM when `parent`, the process that started it, ends. False: it has
+/// ended already. To be called by the child itself, on its main thread.
+[[nodiscard]] bool exit_with_parent(pid_t parent);
+
+/// Writes `text` to `path` so that whoever sees the file sees all of it. None: done.
+[[nodiscard]] std::optional<std::string> write_ready_file(const std::string& path,
+                                                          std::string_view text);
+
+}  // namespace semel::net

@@ -1,0 +1,181 @@
+#include "net/server/server.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "net/server/acceptor.hpp"
+#include "net/server/io_thread.hpp"
+#include "net/server/listener.hpp"
+#include "net/server/process.hpp"
+
+namespace semel::net {
+
+Server::Server(ServerOptions options, ServerHooks hooks)
+    : options_(std::move(options)),
+      hooks_(std::move(hooks)),
+      own_clock_(options_.clock == nullptr ? std::make_unique<SystemClock>() : nullptr) {
+  if (own_clock_) options_.clock = own_clock_.get();
+  if (options_.threads == 0) {
+    options_.threads =
+        std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, io_threads_max);
+  }
+}
+
+std::unique_ptr<Server> Server::start(ServerOptions options, ServerHooks hooks,
+                                      std::string& error) {
+  std::optional<std::string> wrong = check_options(options);
+  std::unique_ptr<Server> server;
+  if (!wrong) {
+    server.reset(new Server{std::move(options), std::move(hooks)});
+    wrong = server->open();
+  }
+  if (!wrong) return server;
+  error = *wrong;
+  return nullptr;
+}
+
+std::optional<std::string> Server::open() {
+  if (auto wrong = fit_files()) return wrong;
+  std::shared_ptr<const TlsContext> tls;
+  if (options_.tls_port) {
+    std::string error;
+    tls = TlsContext::load(options_.tls, error);
+    if (!tls) return error;
+  }
+  for (std::size_t i = 0; i < options_.threads; ++i) {
+    IoThread::World world{
+        .options = options_, .hooks = hooks_, .clock = *options_.clock, .drained = [this] {
+          note_drained();
+        }};
+    threads_.push_back(std::make_unique<IoThread>(std::move(world), i));
+    if (auto wrong = threads_.back()->open()) return wrong;
+  }
+  Listeners listeners;
+  if (auto wrong = open_listeners(options_, listeners)) return wrong;
+  port_ = listeners.port;
+  tls_port_ = listeners.tls_port;
+  acceptor_ = std::make_unique<Acceptor>(options_, hooks_, threads_, options_.maxclients);
+  acceptor_->set_tls(std::move(tls));
+  acceptor_->begin(std::move(listeners.all));
+  for (const auto& thread : threads_) thread->start();
+  return std::nullopt;
+}
+
+std::optional<std::string> Server::fit_files() {
+  const std::size_t wanted = options_.maxclients + options_.reserved_files;
+  const std::size_t limit = raise_file_limit(wanted);
+  if (limit >= wanted) return std::nullopt;
+  const std::string why = "maxclients " + std::to_string(options_.maxclients) + " needs " +
+                          std::to_string(wanted) + " open files, and the system allows " +
+                          std::to_string(limit);
+  if (limit <= options_.reserved_files) return why + "; raise it (ulimit -n)";
+  options_.maxclients = limit - options_.reserved_files;
+  if (hooks_.log) {
+    hooks_.log(LogLevel::warning, why + "; maxclients is now " +
+                                      std::to_string(options_.maxclients) +
+                                      ". Raise the limit (ulimit -n) for more");
+  }
+  return std::nullopt;
+}
+
+Server::~Server() {
+  // Whoever accepts goes first, so that nothing is handed to a thread that has ended.
+  if (acceptor_) threads_.front()->stop();
+  for (const auto& thread : threads_) thread->stop();
+  if (acceptor_) acceptor_->close();
+}
+
+std::string Server::ready_text() const {
+  std::string text;
+  if (options_.port) text += "port=" + std::to_string(port_) + '\n';
+  if (options_.tls_port) text += "tls_port=" + std::to_string(tls_port_) + '\n';
+  if (!options_.unix_path.empty()) text += "unix=" + options_.unix_path + '\n';
+  return text + "pid=" + std::to_string(::getpid()) + '\n';
+}
+
+std::size_t Server::drain(Millis within) {
+  const Timestamp deadline = options_.clock->now() + within;
+  const std::uint64_t cut_before = stats().ended_by(Ended::cut);
+  std::promise<void> closed;
+  threads_.front()->post([this, &closed] {
+    acceptor_->close();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+  for (const auto& thread : threads_) {
+    thread->post([&thread, deadline] { thread->drain(deadline); });
+  }
+  std::unique_lock lock{mutex_};
+  drained_.wait(lock, [this] { return drained_count_ >= threads_.size(); });
+  return stats().ended_by(Ended::cut) - cut_before;
+}
+
+void Server::note_drained() {
+  const std::lock_guard lock{mutex_};
+  ++drained_count_;
+  drained_.notify_all();
+}
+
+void Server::post(std::size_t thread, std::function<void()> function) {
+  threads_[thread]->post(std::move(function));
+}
+
+void Server::run_on_each(const std::function<void(std::size_t thread)>& function) {
+  for (const auto& thread : threads_) {
+    std::promise<void> done;
+    thread->post([&] {
+      function(thread->index());
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+}
+
+void Server::tick() {
+  run_on_each([this](std::size_t thread) { threads_[thread]->tick(); });
+}
+
+void Server::set_limits(const LinkLimits& limits) {
+  for (const auto& thread : threads_) {
+    thread->post([&thread, limits] { thread->set_limits(limits); });
+  }
+}
+
+bool Server::set_maxclients(std::size_t maxclients) {
+  if (maxclients == 0 || maxclients > maxclients_max) return false;
+  const std::size_t wanted = maxclients + options_.reserved_files;
+  if (raise_file_limit(wanted) < wanted) return false;
+  acceptor_->set_maxclients(maxclients);
+  return true;
+}
+
+std::size_t Server::maxclients() const noexcept {
+  return acceptor_->maxclients();
+}
+
+std::optional<std::string> Server::reload_tls(const TlsFiles& files) {
+  std::string error;
+  std::shared_ptr<const TlsContext> context = TlsContext::load(files, error);
+  if (!context) return error;
+  acceptor_->set_tls(std::move(context));
+  return std::nullopt;
+}
+
+ServerStats Server::stats() const {
+  ServerStats stats;
+  acceptor_->add_to(stats);
+  for (const auto& thread : threads_) {
+    const LinkCounters& counters = thread->counters();
+    stats.bytes_in += counters.bytes_in.get();
+    stats.bytes_out += counters.bytes_out.get();
+    stats.rounds += counters.rounds.get();
+    for (std::size_t i = 0; i < endings; ++i) stats.ended[i] += counters.ended[i].get();
+  }
+  return stats;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,78 @@
+// The sockets of a node: listens, keeps connections within their limits, and gives each a peer.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/server/counters.hpp"
+#include "net/server/options.hpp"
+
+namespace semel::net {
+
+class Acceptor;
+class IoThread;
+
+class Server {
+ public:
+  /// Listens and serves from now on. Null: `error` says what was refused, with value and limit.
+  /// Raises the limit of open files to what `maxclients` needs; where the system does not let it,
+  /// `maxclients` is lowered to what fits, and a warning says so.
+  [[nodiscard]] static std::unique_ptr<Server> start(ServerOptions options, ServerHooks hooks,
+                                                     std::string& error);
+  /// Cuts all connections off. The last calls of peers and hooks are before its end.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
+  /// For a ready file: lines of name=value, "port", "tls_port", "unix" and "pid".
+  [[nodiscard]] std::string ready_text() const;
+
+  /// Listens no longer, closes whoever has no request under way, lets the others finish, and cuts
+  /// off who has not by then. The number of connections that were cut off. Not from an io thread.
+  /// Progress: blocks, by the server's clock at most for `within` and a tick.
+  std::size_t drain(Millis within);
+
+  // From any thread.
+  /// Runs on that thread soon; never, when the server ends before.
+  void post(std::size_t thread, std::function<void()> function);
+  /// Runs on every thread, one after the other, and returns when it has. Not from an io thread.
+  void run_on_each(const std::function<void(std::size_t thread)>& function);
+  /// One tick of every thread now; returns when they are done. Not from an io thread.
+  void tick();
+  void set_limits(const LinkLimits& limits);
+  /// False: the limit of open files has no room for so many; nothing changed.
+  [[nodiscard]] bool set_maxclients(std::size_t maxclients);
+  [[nodiscard]] std::size_t maxclients() const noexcept;
+  /// None: connections accepted from now on use these files. Otherwise nothing changed.
+  [[nodiscard]] std::optional<std::string> reload_tls(const TlsFiles& files);
+  [[nodiscard]] ServerStats stats() const;
+
+ private:
+  Server(ServerOptions options, ServerHooks hooks);
+  [[nodiscard]] std::optional<std::string> open();
+  [[nodiscard]] std::optional<std::string> fit_files();
+  void note_drained();
+
+  ServerOptions options_;
+  const ServerHooks hooks_;
+  const std::unique_ptr<Clock> own_clock_;
+  std::uint16_t port_ = 0;
+  std::uint16_t tls_port_ = 0;
+  std::vector<std::unique_ptr<IoThread>> threads_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::mutex mutex_;
+  std::condition_variable drained_;
+  std::size_t drained_count_ = 0;  // of threads; under mutex_
+};
+
+}  // namespace semel::net

@@ -1,0 +1,90 @@
+// TLS without a socket: bytes of the network in, bytes for it out, plain bytes on the other side.
+// 1.2 and later, no renegotiation, no compression, no sessions kept in the server's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+// OpenSSL's own names; its headers stay in tls.cpp.
+struct ssl_ctx_st;
+struct ssl_st;
+struct bio_st;
+
+namespace semel::net {
+
+enum class ClientCertificates : std::uint8_t { none, optional, required };
+
+/// Files in PEM.
+struct TlsFiles {
+  std::string certificate{};  ///< the server's, and the chain to its authority
+  std::string key{};          ///< without a pass phrase
+  std::string authorities{};  ///< who may have signed a client's certificate
+  ClientCertificates clients = ClientCertificates::none;
+};
+
+/// Certificate, key and rules of new connections. Those that have begun with one keep it, so that
+/// a new one can take its place at any time.
+class TlsContext {
+ public:
+  /// Null: `error` says which file is wrong, and why.
+  [[nodiscard]] static std::shared_ptr<const TlsContext> load(const TlsFiles& files,
+                                                              std::string& error);
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  [[nodiscard]] ssl_ctx_st* native() const noexcept { return native_; }
+
+ private:
+  explicit TlsContext(ssl_ctx_st* native) noexcept : native_(native) {}
+  ssl_ctx_st* native_;
+};
+
+/// The server's end of one connection. One thread at a time.
+class TlsLayer {
+ public:
+  enum class State : std::uint8_t {
+    handshake,
+    open,
+    closed,  ///< the client has said that nothing more comes
+    failed,  ///< error() says why; what take() gives still tells the client
+  };
+
+  /// Null: no memory for it.
+  [[nodiscard]] static std::unique_ptr<TlsLayer> accept(const TlsContext& context);
+  ~TlsLayer();
+  TlsLayer(const TlsLayer&) = delete;
+  TlsLayer& operator=(const TlsLayer&) = delete;
+
+  /// Bytes from the network. They are kept until read() has used them.
+  void feed(std::string_view bytes);
+  /// Goes on with the handshake, or decrypts. 0: nothing more until feed(); look at state().
+  [[nodiscard]] std::size_t read(char* to, std::size_t room);
+  /// Encrypts. In state open, and in closed: who sends no more may still read.
+  void write(std::string_view plain);
+  /// Says that nothing more comes.
+  void close();
+  /// Appends what is to be sent, which any of the calls above may have made more.
+  void take(std::string& bytes);
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] const std::string& error() const noexcept { return error_; }
+  /// The common name in the client's certificate; empty: it showed none.
+  [[nodiscard]] std::string client_name() const;
+
+ private:
+  explicit TlsLayer(ssl_st* native) noexcept;
+  void judge(int result);
+  void shrink_input();
+
+  ssl_st* native_;
+  bio_st* from_net_;  // both belong to native_
+  bio_st* to_net_;
+  State state_ = State::handshake;
+  std::string error_;
+};
+
+}  // namespace semel::net

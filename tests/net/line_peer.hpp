@@ -1,0 +1,195 @@
+// A peer that speaks lines instead of Redis' protocol, and a stage on which tests meet all of them.
+//
+//   echo TEXT   TEXT            wait       nothing until something is pushed
+//   big N       N times 'x'     subscribe  "subscribed"; counts as pub/sub from then on
+//   quit        "bye", closes   anything else: its length; with a # in front it wants 1 MiB
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/server/options.hpp"
+
+namespace semel::tests {
+
+/// How long a test waits for what must happen; it never waits for time to pass.
+inline constexpr std::chrono::seconds patience{20};
+
+/// What tests see of one peer.
+struct Seen {
+  net::PeerInfo info{};
+  std::shared_ptr<net::PeerHost> host{};
+  std::string mailbox{};  // what was pushed and not collected
+  std::size_t received = 0;
+  std::size_t largest = 0;  // bytes of one receive()
+  std::uint64_t requests = 0;
+  bool waits = false;
+  bool ended = false;
+};
+
+class Stage {
+ public:
+  [[nodiscard]] net::ServerHooks hooks();
+
+  /// True: `condition` of that peer holds, now or within patience.
+  template <class Condition>
+  [[nodiscard]] bool wait_for(std::uint64_t id, Condition&& condition) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, patience, [&] {
+      const auto at = all_.find(id);
+      return at != all_.end() && condition(at->second);
+    });
+  }
+  [[nodiscard]] bool wait_received(std::uint64_t id, std::size_t bytes) {
+    return wait_for(id, [&](const Seen& seen) { return seen.received >= bytes; });
+  }
+  [[nodiscard]] bool wait_ended(std::uint64_t id) {
+    return wait_for(id, [](const Seen& seen) { return seen.ended; });
+  }
+  [[nodiscard]] Seen look(std::uint64_t id) {
+    const std::lock_guard lock{mutex_};
+    return all_[id];
+  }
+  [[nodiscard]] std::vector<std::string> log() {
+    const std::lock_guard lock{mutex_};
+    return log_;
+  }
+  /// What the peer is to send; ends its waiting. From any thread.
+  void push(std::uint64_t id, std::string_view text) {
+    std::shared_ptr<net::PeerHost> host;
+    {
+      const std::lock_guard lock{mutex_};
+      all_[id].mailbox += text;
+      host = all_[id].host;
+    }
+    if (host) host->wake();
+  }
+  /// Called by peers.
+  template <class Change>
+  void change(std::uint64_t id, Change&& change) {
+    const std::lock_guard lock{mutex_};
+    change(all_[id]);
+    changed_.notify_all();
+  }
+
+  std::size_t batch_bytes = SIZE_MAX;  ///< replies after which a peer has more()
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, Seen> all_;
+  std::vector<std::string> log_;
+};
+
+class LinePeer final : public net::Peer {
+ public:
+  LinePeer(Stage& stage, std::uint64_t id) : stage_(stage), id_(id) {}
+
+  void receive(std::string_view bytes, std::string& out) override {
+    input_ += bytes;
+    received_ += bytes.size();
+    largest_ = std::max(largest_, bytes.size());
+    misused_ = misused_ || waits_ || more_;
+    run(out);
+  }
+  void collect(std::string& out) override {
+    std::string letters;
+    stage_.change(id_, [&](Seen& seen) { letters = std::exchange(seen.mailbox, {}); });
+    if (!letters.empty()) waits_ = false;
+    out += letters;
+    run(out);
+  }
+  [[nodiscard]] bool closes() const noexcept override { return closes_; }
+  [[nodiscard]] bool waits() const noexcept override { return waits_; }
+  [[nodiscard]] bool more() const noexcept override { return more_; }
+  [[nodiscard]] net::PeerInput input() const noexcept override {
+    return {.requests = requests_,
+            .held = input_.size(),
+            .wanted = input_.starts_with('#') ? std::size_t{1} << 20 : 0};
+  }
+  [[nodiscard]] net::OutputClass output_class() const noexcept override { return class_; }
+  void end() noexcept override {
+    stage_.change(id_, [](Seen& seen) { seen.ended = true; });
+  }
+
+ private:
+  void run(std::string& out) {
+    more_ = false;
+    std::size_t at = 0;
+    while (!waits_ && !closes_) {
+      const std::size_t end = input_.find('\n', at);
+      if (end == std::string::npos) break;
+      if (out.size() > stage_.batch_bytes) {
+        more_ = true;
+        break;
+      }
+      answer(std::string_view{input_}.substr(at, end - at), out);
+      at = end + 1;
+      ++requests_;
+    }
+    input_.erase(0, at);
+    stage_.change(id_, [&](Seen& seen) {
+      seen.received = misused_ ? 0 : received_;
+      seen.requests = requests_;
+      seen.largest = largest_;
+      seen.waits = waits_;
+    });
+  }
+  void answer(std::string_view line, std::string& out) {
+    if (line.starts_with("echo ")) {
+      out.append(line.substr(5)).append("\n");
+    } else if (line.starts_with("big ")) {
+      out.append(std::stoul(std::string{line.substr(4)}), 'x').append("\n");
+    } else if (line == "wait") {
+      waits_ = true;
+    } else if (line == "subscribe") {
+      class_ = net::OutputClass::pubsub;
+      out.append("subscribed\n");
+    } else if (line == "quit") {
+      closes_ = true;
+      out.append("bye\n");
+    } else {
+      out.append(std::to_string(line.size())).append("\n");
+    }
+  }
+
+  Stage& stage_;
+  const std::uint64_t id_;
+  std::string input_;
+  std::size_t received_ = 0;
+  std::size_t largest_ = 0;
+  std::uint64_t requests_ = 0;
+  net::OutputClass class_ = net::OutputClass::normal;
+  bool closes_ = false;
+  bool waits_ = false;
+  bool more_ = false;
+  bool misused_ = false;  // receive() while waits() or more()
+};
+
+inline net::ServerHooks Stage::hooks() {
+  net::ServerHooks hooks;
+  hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
+    change(info.id, [&](Seen& seen) {
+      seen.info = info;
+      seen.host = std::move(host);
+    });
+    return std::make_unique<LinePeer>(*this, info.id);
+  };
+  hooks.log = [this](net::LogLevel, std::string_view line) {
+    const std::lock_guard lock{mutex_};
+    log_.emplace_back(line);
+    changed_.notify_all();
+  };
+  return hooks;
+}
+
+}  // namespace semel::tests
