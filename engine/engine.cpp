@@ -215,6 +215,10 @@ Result<Claims> Engine::claims(Bytes name) {
   return Claims{*this, *found};
 }
 
+std::vector<std::string> Engine::namespaces() const {
+  return impl_->namespaces().names();
+}
+
 void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
   impl_->apply(op, outcome, impl_->now());
 }

@@ -21,18 +21,20 @@ namespace {
 
 Claims::Namespace::Namespace(Bytes name, const Policy& policy) : prefix_(name) {
   prefix_.push_back(':');
-  adopt(policy);
+  static_cast<void>(adopt(policy));  // the first is always taken
 }
 
-void Claims::Namespace::adopt(const Policy& policy) {
+bool Claims::Namespace::adopt(const Policy& policy) {
   auto known = std::find_if(kept_.begin(), kept_.end(),
                             [&](const auto& kept) { return same_policy(*kept, policy); });
   if (known == kept_.end()) {
+    if (kept_.size() >= limits::namespace_policies_max) return false;
     kept_.push_back(std::make_unique<const Policy>(policy));
     known = std::prev(kept_.end());
   }
   // mo: release [namespaces.policy]: the policy is complete before a call can read it.
   policy_.store(known->get(), std::memory_order_release);
+  return true;
 }
 
 namespace engine {
@@ -103,8 +105,10 @@ Result<const Claims::Namespace*> Namespaces::declare(Bytes name, const Policy& p
   const std::lock_guard lock{mutex_};
   const auto known = by_name_.find(name);
   if (known != by_name_.end()) {
-    known->second->adopt(policy);
-    return known->second.get();
+    if (known->second->adopt(policy)) return known->second.get();
+    return Error{ErrorCode::bad_namespace, "more than " +
+                                               std::to_string(limits::namespace_policies_max) +
+                                               " different policies for one namespace"};
   }
   if (by_name_.size() >= limits::namespace_count_max) {
     std::string detail{"more than "};
@@ -125,6 +129,14 @@ const Claims::Namespace* Namespaces::find(Bytes name) const {
 const Claims::Namespace* Namespaces::find_by_key(Bytes table_key) const {
   const std::size_t colon = table_key.substr(0, limits::namespace_name_max + 1).find(':');
   return colon == Bytes::npos ? nullptr : find(table_key.substr(0, colon));
+}
+
+std::vector<std::string> Namespaces::names() const {
+  const std::lock_guard lock{mutex_};
+  std::vector<std::string> names;
+  names.reserve(by_name_.size());
+  for (const auto& [name, space] : by_name_) names.push_back(name);
+  return names;
 }
 
 }  // namespace engine

@@ -36,8 +36,9 @@ class Claims::Namespace {
   }
 
   /// Makes `policy` the one of later calls. Callers take turns (the registry's mutex). A policy
-  /// that was used before is used again, so that flipping between a few costs no memory.
-  void adopt(const Policy& policy);
+  /// that was used before is used again, so that flipping between a few costs no memory. False:
+  /// limits::namespace_policies_max others have been used.
+  [[nodiscard]] bool adopt(const Policy& policy);
 
  private:
   std::string prefix_;
@@ -57,12 +58,15 @@ namespace engine {
 /// keep the pointer instead of asking for each call.
 class Namespaces {
  public:
-  /// Errors: bad_namespace (name, or more than limits::namespace_count_max), bad_option.
+  /// Errors: bad_namespace (name, or more than limits::namespace_count_max or
+  /// namespace_policies_max), bad_option.
   [[nodiscard]] Result<const Claims::Namespace*> declare(Bytes name, const Policy& policy);
   /// Null: not declared.
   [[nodiscard]] const Claims::Namespace* find(Bytes name) const;
   /// The namespace whose records a table key "name:key" belongs to. Null: none declared.
   [[nodiscard]] const Claims::Namespace* find_by_key(Bytes table_key) const;
+  /// The names of all, in order.
+  [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   mutable std::mutex mutex_;

@@ -80,6 +80,7 @@ ClaimOutcome WaitQueue::give_up(const Queue& queue, const Waiter& waiter, Timest
                                 ErrorCode why) {
   ClaimOutcome outcome = refuse(ClaimAnswer::in_flight, why);
   outcome.owner = queue.owner;
+  outcome.attempt = queue.attempt;
   outcome.remaining = std::max(Millis{0}, queue.seen.held_until - now);
   outcome.retry_after = std::min(outcome.remaining, waiter.call.names->policy().retry_after_max);
   return outcome;
@@ -238,6 +239,7 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
     }
     queue.seen = seen;
     queue.owner = std::move(outcome.owner);
+    queue.attempt = outcome.attempt;
     if (head->call.deadline <= seen.now) {
       end_wait(shard, entry, head, give_up(queue, *head, seen.now, ErrorCode::timed_out), out);
       continue;

@@ -119,6 +119,7 @@ class WaitQueue {
     bool again = false;          // something changed while it did
     Seen seen;                   // what the last in_flight said
     std::string owner;           // and whose it was
+    std::uint32_t attempt = 0;   // and which grant of it
     Timestamp recheck = no_end;  // the timer set for this queue
     std::uint64_t ticket = 0;
   };

@@ -156,6 +156,8 @@ class Engine {
   [[nodiscard]] Result<Claims> claims(Bytes name, const Policy& policy);
   /// The namespace declared before. Errors: bad_namespace.
   [[nodiscard]] Result<Claims> claims(Bytes name);
+  /// The names of all namespaces, in order.
+  [[nodiscard]] std::vector<std::string> namespaces() const;
 
   // --- operations -------------------------------------------------------------------------
   /// Applies `op` in one atomic step at the clock's now. Progress: lock-free; waits only while

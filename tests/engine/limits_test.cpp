@@ -86,6 +86,20 @@ TEST_CASE("limits: namespace names of 1..namespace_name_max bytes, namespace_cou
   CHECK(f.engine->claims("n5", {}).has_value());  // an old one may be declared again
 }
 
+TEST_CASE("limits: a namespace takes namespace_policies_max policies and no more",
+          "[engine][limits][claims]") {
+  EngineFixture f;
+  const auto declare = [&](std::size_t lease) {
+    return code_of(f.engine->claims("jobs", {.lease = Millis{static_cast<std::int64_t>(lease)}}));
+  };
+  for (std::size_t i = 1; i <= limits::namespace_policies_max; ++i) {
+    REQUIRE(declare(i) == ErrorCode::ok);
+  }
+  CHECK(declare(limits::namespace_policies_max + 1) == ErrorCode::bad_namespace);
+  CHECK(f.claims("jobs", {.lease = Millis{7}}).policy().lease == Millis{7});  // one it had
+  CHECK(f.engine->namespaces() == std::vector<std::string>{"jobs"});
+}
+
 TEST_CASE("limits: a batch of batch_max operations is taken", "[engine][limits]") {
   EngineFixture f;
   std::vector<std::string> keys;

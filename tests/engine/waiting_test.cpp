@@ -261,6 +261,7 @@ TEST_CASE("waiting: at its deadline a waiter is told in_flight, timed_out", "[en
   for (const std::size_t at : {std::size_t{0}, std::size_t{2}}) {
     CHECK(waiters.told(at).answer == ClaimAnswer::in_flight);
     CHECK(waiters.told(at).error == ErrorCode::timed_out);
+    CHECK(waiters.told(at).attempt == 1);
     CHECK(waiters.told(at).owner == "slow");
     CHECK(waiters.told(at).remaining == 900ms);
   }
