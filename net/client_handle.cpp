@@ -29,12 +29,17 @@ bool ClientHandle::push(std::string_view bytes) {
   return !killed_;
 }
 
-void ClientHandle::reply(std::uint64_t wait, std::string bytes) {
+void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<void()> lost) {
   std::unique_lock lock{mutex_};
-  if (!waits_ || wait != wait_) return;
+  if (!waits_ || wait != wait_) {
+    lock.unlock();
+    if (lost) lost();
+    return;
+  }
   waits_ = false;
   replied_ = true;
   reply_ = std::move(bytes);
+  lost_ = std::move(lost);
   wake(lock);
 }
 
@@ -53,7 +58,9 @@ std::uint64_t ClientHandle::begin_wait() {
 ClientHandle::Collected ClientHandle::collect(std::string& out) {
   const std::lock_guard lock{mutex_};
   woken_ = false;
-  const Collected found{std::exchange(replied_, false), killed_};
+  if (killed_) return {false, true};  // nothing more is sent; end() tells that the reply is lost
+  const Collected found{std::exchange(replied_, false), false};
+  lost_ = nullptr;
   out += std::exchange(reply_, {});
   out += std::exchange(pushed_, {});
   return found;
@@ -66,10 +73,13 @@ void ClientHandle::direct(std::string* out) {
 }
 
 void ClientHandle::end() {
-  const std::lock_guard lock{mutex_};
+  std::unique_lock lock{mutex_};
   host_ = nullptr;
   waits_ = false;
   direct_ = nullptr;
+  const std::function<void()> lost = std::exchange(lost_, nullptr);
+  lock.unlock();
+  if (lost) lost();
 }
 
 }  // namespace semel::net

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -72,8 +73,9 @@ class ClientHandle {
   /// more than `push_bytes_max` lying here; then it is closed.
   bool push(std::string_view bytes);
   /// Ends the wait of the present command with its reply. Without effect if it does not wait for
-  /// `wait` any more.
-  void reply(std::uint64_t wait, std::string bytes);
+  /// `wait` any more. `lost` is called, without any lock held, if the connection will never read
+  /// it: at once, or by end().
+  void reply(std::uint64_t wait, std::string bytes, std::function<void()> lost = {});
   /// Closes the connection, without what has not been sent.
   void kill();
 
@@ -102,6 +104,7 @@ class ClientHandle {
   Names names_;
   std::string pushed_;
   std::string reply_;
+  std::function<void()> lost_;  // of reply_
   std::uint64_t wait_ = 0;
   bool waits_ = false;
   bool replied_ = false;

@@ -35,6 +35,9 @@ class RespWriter {
   /// `format`: three letters, "txt" or "mkd".
   void verbatim(std::string_view text, std::string_view format = "txt");
 
+  /// Bytes that were made ready for the dialect.
+  void prepared(std::string_view bytes) { out_ += bytes; }
+
   // The elements follow; of a map, keys and values in turn.
   void array(std::size_t count);
   void map(std::size_t pairs);
