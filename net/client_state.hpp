@@ -9,6 +9,7 @@
 #include "net/client_handle.hpp"
 #include "net/resp_writer.hpp"
 #include "net/watches.hpp"
+#include "semel/claim.hpp"
 
 namespace semel::net {
 
@@ -46,6 +47,7 @@ struct ClientState {
   Replies replies = Replies::on;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
+  SessionId session = 0;                       ///< of claims that end with it; 0: none yet
 };
 
 }  // namespace semel::net

@@ -40,6 +40,7 @@ enum CommandFlag : std::uint32_t {
   flag_skip_monitor = 1U << 11U,
   flag_skip_slowlog = 1U << 12U,
   flag_no_multi = 1U << 13U,
+  flag_movablekeys = 1U << 16U,
 };
 
 // The categories of ACL, in Redis' order.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "net/claim_session.hpp"
 #include "net/single.hpp"
 #include "net/transaction.hpp"
 
@@ -15,6 +16,7 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
 Connection::~Connection() {
   client_.handle->end();
   end_transaction(node_, client_);
+  end_session(node_.engine(), client_);
 }
 
 void Connection::receive(std::string_view bytes, std::string& out) {

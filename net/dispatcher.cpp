@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "net/handlers.hpp"
+#include "net/claim_words.hpp"
 #include "net/node.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
@@ -122,6 +123,12 @@ void execute(Call& call) {
   call.row->handler(call);
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
     return;
+  if (call.row->is(flag_movablekeys)) {
+    for (const std::string& key : claim_keys(*call.row, call.words)) {
+      call.node.watches.touched(call.client.db, key);
+    }
+    return;
+  }
   // Keys that have no place among the words, or are in another database.
   const bool anywhere = call.row->first_key == 0 || call.row->handler == handlers::copy ||
                         call.row->handler == handlers::move;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "net/claim_spaces.hpp"
+#include "net/test_clock.hpp"
 #include "net/watches.hpp"
 #include "semel/engine.hpp"
 
@@ -11,8 +13,9 @@ namespace semel::net {
 
 class Node {
  public:
-  /// `engine` must live as long as this.
-  explicit Node(Engine& engine) : watches(engine), engine_(engine) {}
+  /// `engine` must live as long as this. `clock`: the engine's own, if clients may move it.
+  explicit Node(Engine& engine, TestClock* clock = nullptr)
+      : watches(engine), claims(engine), test_clock(clock), engine_(engine) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -22,6 +25,8 @@ class Node {
   }
 
   Watches watches;
+  ClaimSpaces claims;
+  TestClock* const test_clock;  ///< null: time is not the clients'
 
  private:
   Engine& engine_;

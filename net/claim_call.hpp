@@ -1,0 +1,27 @@
+// What the handlers of the SEMEL family share.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "net/claim_words.hpp"
+#include "net/command.hpp"
+
+namespace semel::net {
+
+/// The namespace named `name`, declared if nobody has. None: an error has been written.
+[[nodiscard]] std::optional<Claims> claims_of(Call& call, std::string_view name);
+
+/// "ERR namespace 'name': why".
+void fail_namespace(Call& call, std::string_view name, std::string_view why);
+
+/// False: `fault` has been written.
+[[nodiscard]] bool accept(Call& call, const std::string& fault);
+
+/// Puts what the words say about the owner into the request: the connection, or somebody remote.
+void set_owner(Call& call, ClaimWords& words);
+
+/// An error of the engine about `key`, with what can be said about it.
+void fail_about(Call& call, ErrorCode code, std::string_view key);
+
+}  // namespace semel::net

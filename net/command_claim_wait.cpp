@@ -1,0 +1,76 @@
+// A claim that waits while another owner has the work.
+//
+// The wait ends on whatever thread ends the other's claim, in a callback that leaves the reply with
+// the client's handle. By then the connection may be gone, or go before it reads the reply. A claim
+// that was granted to nobody is given back, so that the next in line has it at once.
+#include <memory>
+#include <utility>
+
+#include "net/claim_call.hpp"
+#include "net/claim_reply.hpp"
+#include "net/handlers.hpp"
+#include "net/text.hpp"
+
+namespace semel::net::handlers {
+namespace {
+
+/// What outlives the command, and perhaps the connection.
+struct Waiting {
+  std::shared_ptr<ClientHandle> handle;
+  std::uint64_t wait;
+  Resp dialect;
+  Claims claims;
+  std::string key;
+  bool named;  ///< by a CLAIM-ID
+
+  void end(const ClaimOutcome& outcome) const {
+    std::string bytes;
+    RespWriter reply{bytes, dialect};
+    write_claim(reply, outcome);
+    // A claim with an id of its own is kept for who asks again: giving it back could take it from
+    // the very client that has come back on another connection and was regranted.
+    if (outcome.answer != ClaimAnswer::granted || named) {
+      return handle->reply(wait, std::move(bytes));
+    }
+    handle->reply(wait, std::move(bytes),
+                  [claims = claims, key = key, epoch = outcome.epoch]() mutable {
+                    // Whatever the answer: then it is not ours any more.
+                    static_cast<void>(claims.release({.key = key, .epoch = epoch}));
+                  });
+  }
+};
+
+}  // namespace
+
+void semel_wait(Call& call) {
+  Millis timeout{0};
+  ClaimWords words;
+  WordSpan rest = call.words.subspan(4);
+  if (!accept(call, read_ms("timeout-ms", call.words[1], 0, timeout))) return;
+  if (!accept(call, read_claim_words(rest, false, words))) return;
+  std::optional<Claims> claims = claims_of(call, call.words[2]);
+  if (!claims) return;
+  words.request.key = call.words[3];
+  set_owner(call, words);
+  const ClaimOutcome outcome = claims->claim(words.request);
+  if (outcome.error == ErrorCode::key_too_long) {
+    return fail_about(call, outcome.error, words.request.key);
+  }
+  // Nobody waits inside a transaction, nor for a reply that is not wanted.
+  if (outcome.answer != ClaimAnswer::in_flight || call.client.executing ||
+      call.client.replies != Replies::on) {
+    return write_claim(call.reply, outcome);
+  }
+  const Timestamp deadline = timeout == Millis{0} ? no_end : call.engine.now() + timeout;
+  const Waiting waiting{call.client.handle,
+                        call.client.handle->begin_wait(),
+                        call.client.dialect,
+                        *claims,
+                        std::string{words.request.key},
+                        words.request.claim_id.has_value()};
+  call.client.waits = true;
+  claims->claim_or_wait(words.request, deadline,
+                        [waiting](ClaimOutcome&& end) { waiting.end(end); });
+}
+
+}  // namespace semel::net::handlers

@@ -1,0 +1,73 @@
+// A clock that tests move from outside, over the wire: the system's, ahead of it, or standing
+// still.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "semel/clock.hpp"
+#include "semel/limits.hpp"
+
+namespace semel::net {
+
+/// Never goes back: what was advanced stays. A lock for each reading; not for production.
+class TestClock final : public Clock {
+ public:
+  /// How far it may be ahead in all.
+  static constexpr Millis ahead_max = 10 * limits::ttl_max;
+
+  explicit TestClock(const Clock& system) : system_(system) {}
+
+  [[nodiscard]] Timestamp now() const noexcept override {
+    const std::lock_guard lock{mutex_};
+    return read().engine;
+  }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override {
+    const std::lock_guard lock{mutex_};
+    return read().unix_ms;
+  }
+
+  /// Moves on, frozen or not. False: it would be more than ahead_max ahead, or `by` is negative.
+  [[nodiscard]] bool advance(Millis by) noexcept {
+    const std::lock_guard lock{mutex_};
+    if (by < Millis{0} || by > ahead_max - ahead_) return false;
+    ahead_ += by;
+    if (frozen_) frozen_ = Time{frozen_->engine + by, frozen_->unix_ms + by.count()};
+    return true;
+  }
+  /// Stands still until advance() or go().
+  void freeze() noexcept {
+    const std::lock_guard lock{mutex_};
+    if (!frozen_) frozen_ = read();
+  }
+  /// Goes on with the system's clock, ahead of it by all that was advanced.
+  void go() noexcept {
+    const std::lock_guard lock{mutex_};
+    static_cast<void>(read());  // what was told while it stood still is not undercut
+    frozen_.reset();
+  }
+
+ private:
+  struct Time {
+    Timestamp engine;
+    std::int64_t unix_ms;
+  };
+  /// Under mutex_.
+  [[nodiscard]] Time read() const noexcept {
+    Time time = frozen_.value_or(
+        Time{system_.now() + ahead_, system_.unix_ms() + std::int64_t{ahead_.count()}});
+    // Two threads may read the system's clock a little differently.
+    time.engine = last_ = std::max(last_, time.engine);
+    return time;
+  }
+
+  const Clock& system_;
+  mutable std::mutex mutex_;
+  Millis ahead_{0};             // under mutex_
+  std::optional<Time> frozen_;  // under mutex_
+  mutable Timestamp last_{};    // under mutex_
+};
+
+}  // namespace semel::net
