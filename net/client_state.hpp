@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "net/acl/acl.hpp"
 #include "net/client_handle.hpp"
 #include "net/resp_writer.hpp"
 #include "net/watches.hpp"
@@ -40,7 +41,7 @@ struct ClientState {
   std::shared_ptr<ClientHandle> handle;
   std::uint8_t db = 0;
   Resp dialect = Resp::two;
-  bool authenticated = true;
+  AclSession user{};
   bool closes = false;     ///< after the replies that are written
   bool waits = false;      ///< for what handle->reply() will bring; nothing else is carried out
   bool executing = false;  ///< the commands of a transaction: nothing may wait

@@ -11,9 +11,14 @@ namespace semel::net {
 Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
     : node_(node), batch_(batch) {
   client_.handle = std::make_shared<ClientHandle>(std::move(origin), host);
+  client_.user = node.acl.open_session();
 }
 
 Connection::~Connection() {
+  end();
+}
+
+void Connection::end() {
   client_.handle->end();
   end_transaction(node_, client_);
   end_session(node_.engine(), client_);
@@ -32,17 +37,25 @@ void Connection::receive(std::string_view bytes, std::string& out) {
 void Connection::collect(std::string& out) {
   const ClientHandle::Collected found = client_.handle->collect(out);
   if (found.killed) client_.closes = true;
-  if (!found.replied) return;
-  client_.waits = false;
+  if (found.replied) client_.waits = false;
+  if (!found.replied && !more_) return;
   input_.erase(0, run(input_, out));
 }
 
 std::size_t Connection::run(std::string_view input, std::string& out) {
   const std::size_t all = input.size();
   wanted_ = 0;
+  more_ = false;
+  limits_.bulk_bytes_max =
+      static_cast<std::size_t>(node_.settings.integer(Setting::proto_max_bulk_len));
+  const std::size_t begin = out.size();
   while (!client_.closes && !client_.waits) {
+    if (out.size() - begin > replies_bytes_max) {
+      more_ = true;
+      break;
+    }
     const RespParser::Step step =
-        parser_.parse(input, client_.authenticated ? RequestLimits{} : limits_before_auth);
+        parser_.parse(input, client_.user.needs_auth() ? limits_before_auth : limits_);
     if (step == RespParser::Step::incomplete) {
       wanted_ = parser_.wanted() - std::min(parser_.wanted(), input.size());
       break;
@@ -53,7 +66,10 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
       client_.closes = true;
       break;
     }
-    if (!parser_.arguments().empty()) take(out);
+    if (!parser_.arguments().empty()) {
+      ++requests_;
+      take(out);
+    }
     input.remove_prefix(parser_.consumed());
   }
   flush(out);
@@ -74,12 +90,17 @@ void Connection::take(std::string& out) {
 bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
-      !client_.authenticated || !row.takes(parser_.arguments().size())) {
+      !row.takes(parser_.arguments().size())) {
     return false;
   }
   StoreOp& op = batch_.ops_[batch_.count_];
   op = StoreOp{.db = client_.db, .key = parser_.arguments()[1]};
-  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  // A user with rights to some things only is asked about in its turn.
+  if (node_.acl.refresh(client_.user) != AclChange::none || client_.user.needs_auth() ||
+      !client_.user.user().is_unlimited()) {
+    return false;
+  }
   if (row.single->plan(call, op) != Fault::none) return false;
   batch_.rows_[batch_.count_++] = &row;
   return true;

@@ -5,6 +5,7 @@
 // else is carried out by itself, in its turn.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ class Batch {
 
 class Connection {
  public:
+  /// Replies of one receive() or collect(), about: a client that asks for more than it reads is
+  /// answered in parts.
+  static constexpr std::size_t replies_bytes_max = std::size_t{1} << 20;
+
   /// `node`, `batch` and `host` must live as long as this; host may be null: nobody is woken.
   Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin);
   ~Connection();
@@ -48,6 +53,13 @@ class Connection {
   [[nodiscard]] bool closes() const noexcept { return client_.closes; }
   /// A command waits: more bytes should not be read.
   [[nodiscard]] bool waits() const noexcept { return client_.waits; }
+  /// The replies grew so large that the rest was left for collect(), when these have been sent.
+  [[nodiscard]] bool more() const noexcept { return more_; }
+  [[nodiscard]] bool is_subscribed() const noexcept { return false; }
+  /// Requests carried out so far.
+  [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
+  /// The other side is gone: nothing is waited for, watched or held any more. The last call.
+  void end();
   /// Bytes that are kept because a request is not whole, or waits.
   [[nodiscard]] std::size_t kept_bytes() const noexcept { return input_.size(); }
   /// After receive(): how many more bytes the present request needs at least, about.
@@ -68,7 +80,10 @@ class Connection {
   ClientState client_;
   RespParser parser_;
   std::string input_;  // of a request that is not whole, or not carried out yet
+  RequestLimits limits_;
   std::size_t wanted_ = 0;
+  std::uint64_t requests_ = 0;
+  bool more_ = false;
 };
 
 }  // namespace semel::net

@@ -1,8 +1,9 @@
 // From the words of a request to the handler of its row, or to a refusal.
 #include <algorithm>
 
-#include "net/handlers.hpp"
+#include "net/access.hpp"
 #include "net/claim_words.hpp"
+#include "net/handlers.hpp"
 #include "net/node.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
@@ -17,6 +18,10 @@ std::string_view up_to_zero(std::string_view text) noexcept {
   return text.substr(0, text.find('\0'));
 }
 
+void fail_transaction(Call& call) {
+  if (call.client.transaction != nullptr) call.client.transaction->failed = true;
+}
+
 /// Before the handler is called. An EXEC that is refused takes its transaction with it; another
 /// command lets the transaction fail that it would have been a part of.
 void refuse(Call& call, std::string_view text) {
@@ -25,7 +30,7 @@ void refuse(Call& call, std::string_view text) {
     if (text.starts_with("ERR ")) text.remove_prefix(4);
     return call.fail("EXECABORT Transaction discarded because of: " + std::string{text});
   }
-  if (call.client.transaction != nullptr) call.client.transaction->failed = true;
+  fail_transaction(call);
   call.fail(text);
 }
 
@@ -102,8 +107,8 @@ void Call::fail(Fault fault) {
 
 const CommandRow* admit(Call& call) {
   if (!find_row(call)) return nullptr;
-  if (!call.client.authenticated && !call.row->is(flag_no_auth)) {
-    refuse(call, "NOAUTH Authentication required.");
+  if (!may_run(call)) {
+    fail_transaction(call);
     return nullptr;
   }
   if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {

@@ -3,19 +3,41 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
+#include "net/acl/acl.hpp"
 #include "net/claim_spaces.hpp"
+#include "net/config/settings.hpp"
 #include "net/test_clock.hpp"
 #include "net/watches.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::net {
 
+struct ClientState;
+
+/// What only the program around a node can do. Each may be empty.
+struct NodeHooks {
+  /// SHUTDOWN; returns at once.
+  std::function<void()> shutdown{};
+  /// Puts `text` in the place of a file's content, all or nothing. False: it could not.
+  std::function<bool(const std::string& path, std::string_view text)> replace_file{};
+  /// CONFIG REWRITE. Returns the error for the reply.
+  std::function<std::optional<std::string>()> rewrite_config{};
+};
+
 class Node {
  public:
-  /// `engine` must live as long as this. `clock`: the engine's own, if clients may move it.
-  explicit Node(Engine& engine, TestClock* clock = nullptr)
-      : watches(engine), claims(engine), test_clock(clock), engine_(engine) {}
+  /// `engine` and `settings` must live as long as this. `clock`: the engine's own, if clients may
+  /// move it.
+  Node(Engine& engine, Settings& settings, TestClock* clock = nullptr);
+  /// With all settings at their defaults.
+  explicit Node(Engine& engine, TestClock* clock = nullptr);
+  ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -23,14 +45,27 @@ class Node {
   [[nodiscard]] std::uint64_t next_client_id() noexcept {
     return client_ids_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a number
   }
-
-  Watches watches;
-  ClaimSpaces claims;
-  TestClock* const test_clock;  ///< null: time is not the clients'
+  /// Takes the users from the settings aclfile and requirepass. Returns what is wrong.
+  [[nodiscard]] std::optional<std::string> open_users();
+  /// Whether who does not log in is refused.
+  [[nodiscard]] bool asks_for_password() const;
+  /// A client's line, as CLIENT INFO has it.
+  [[nodiscard]] std::string describe(const ClientState& client) const;
+  /// Lets what is due happen; to be called every few ms, and after the clock was moved.
+  void tick();
 
  private:
   Engine& engine_;
+  const std::unique_ptr<Settings> own_settings_;
   std::atomic<std::uint64_t> client_ids_{1};
+
+ public:
+  Settings& settings;
+  NodeHooks hooks;
+  Acl acl;
+  Watches watches;
+  ClaimSpaces claims;
+  TestClock* const test_clock;  ///< null: time is not the clients'
 };
 
 }  // namespace semel::net

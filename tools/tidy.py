@@ -33,7 +33,7 @@ PARTS = {
     'net': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/server': {'project': ('semel/', 'net/'), 'foreign': ('os', 'boost/asio', 'openssl/')},
     'examples': {'project': ('semel/', 'examples/'), 'foreign': ('semel/', 'rocksdb/')},
-    'tools': {'project': ('semel/', 'engine/', 'tools/'),
+    'tools': {'project': ('semel/', 'engine/', 'net/', 'tools/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h')},
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',

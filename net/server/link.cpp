@@ -182,7 +182,7 @@ void Link::watch_request(const PeerInput& input) {
   requests_ = input.requests;
 }
 
-const OutputLimit& Link::output_limit() const noexcept {
+const PendingLimit& Link::output_limit() const noexcept {
   const OutputClass kind = peer_ ? peer_->output_class() : OutputClass::normal;
   return shared_.limits.output[static_cast<std::size_t>(kind)];
 }
@@ -195,7 +195,7 @@ void Link::check_output() {
     paused_ = false;
     if (partial_since_ != no_end) partial_since_ = shared_.now;  // it was we who did not read
   }
-  const OutputLimit& limit = output_limit();
+  const PendingLimit& limit = output_limit();
   if (limit.soft_bytes == 0 || bytes <= limit.soft_bytes) {
     soft_since_ = no_end;
   } else if (soft_since_ == no_end) {

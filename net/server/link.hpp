@@ -85,7 +85,7 @@ class Link {
   void close_socket();
   void arm();
   void note(LogLevel level, std::string_view what);
-  [[nodiscard]] const OutputLimit& output_limit() const noexcept;
+  [[nodiscard]] const PendingLimit& output_limit() const noexcept;
   [[nodiscard]] bool is_over(Timestamp since, Millis limit) const noexcept {
     return limit > Millis{0} && shared_.now - since > limit;
   }

@@ -20,7 +20,7 @@
 namespace semel::net {
 
 /// Pending output over these ends a connection. 0: no limit.
-struct OutputLimit {
+struct PendingLimit {
   std::size_t hard_bytes = 0;
   std::size_t soft_bytes = 0;  ///< over this for longer than soft_for
   Millis soft_for{0};
@@ -36,13 +36,13 @@ struct LinkLimits {
   std::size_t output_pause_bytes = std::size_t{64} << 20;  ///< pending: no more is read
   std::size_t handshake_bytes = std::size_t{64} << 10;
   /// By OutputClass.
-  std::array<OutputLimit, output_classes> output{OutputLimit{.hard_bytes = std::size_t{1} << 30,
+  std::array<PendingLimit, output_classes> output{PendingLimit{.hard_bytes = std::size_t{1} << 30,
                                                              .soft_bytes = std::size_t{256} << 20,
                                                              .soft_for = Millis{60'000}},
-                                                 OutputLimit{.hard_bytes = std::size_t{32} << 20,
+                                                 PendingLimit{.hard_bytes = std::size_t{32} << 20,
                                                              .soft_bytes = std::size_t{8} << 20,
                                                              .soft_for = Millis{60'000}},
-                                                 OutputLimit{.hard_bytes = std::size_t{256} << 20,
+                                                 PendingLimit{.hard_bytes = std::size_t{256} << 20,
                                                              .soft_bytes = std::size_t{64} << 20,
                                                              .soft_for = Millis{60'000}}};
 };

@@ -1,9 +1,12 @@
 #include "net/server/process.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +27,23 @@ std::size_t raise_file_limit(std::size_t wanted) {
   // Only root may raise the hard limit.
   better = {.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted), .rlim_max = limit.rlim_max};
   return setrlimit(RLIMIT_NOFILE, &better) == 0 ? better.rlim_cur : limit.rlim_cur;
+}
+
+bool can_listen_on(const std::string& address) {
+  sockaddr_in four{};
+  sockaddr_in6 six{};
+  four.sin_family = AF_INET;
+  six.sin6_family = AF_INET6;
+  const bool is_four = inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1;
+  if (!is_four && inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) != 1) return false;
+  const int probe = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  // Port 0 is free wherever the address is one of the machine's.
+  const bool bound = is_four
+                         ? bind(probe, reinterpret_cast<const sockaddr*>(&four), sizeof four) == 0
+                         : bind(probe, reinterpret_cast<const sockaddr*>(&six), sizeof six) == 0;
+  close(probe);
+  return bound;
 }
 
 bool exit_with_parent(pid_t parent) {

@@ -14,6 +14,9 @@ namespace semel::net {
 /// lets it; never lowers it. What it is afterwards.
 [[nodiscard]] std::size_t raise_file_limit(std::size_t wanted);
 
+/// Whether the machine has this address (IPv4 or IPv6, as numbers) as its own.
+[[nodiscard]] bool can_listen_on(const std::string& address);
+
 /// Has this process sent SIGTERM when `parent`, the process that started it, ends. False: it has
 /// ended already. To be called by the child itself, on its main thread.
 [[nodiscard]] bool exit_with_parent(pid_t parent);

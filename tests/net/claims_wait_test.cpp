@@ -216,6 +216,7 @@ TEST_CASE("SEMEL.WAIT: does not wait for a reply that is not wanted", "[net][cla
   net::Batch batch;
   net::ClientState state;
   state.handle = std::make_shared<net::ClientHandle>(net::ClientHandle::Origin{.id = 5}, nullptr);
+  state.user = f.node->acl.open_session();
   state.replies = net::Replies::off;
   std::string out;
   net::RespWriter reply{out, Resp::three};

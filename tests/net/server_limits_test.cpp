@@ -263,28 +263,38 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
   address.sin_port = htons(server->port());
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+  char words[64] = "";
+  ssize_t told = 0;
+  ssize_t ended = -1;
+  net::ServerStats paused;
+  net::ServerStats later;
+  const int next = ::dup(first.native());  // the lowest number that is free
+  REQUIRE(next >= 0);
+  ::close(next);
+  tick_round();
   {
-    // No number below the lowest free one is free.
-    const int next = ::dup(first.native());
-    REQUIRE(next >= 0);
-    ::close(next);
+    // Nothing is checked in here: a sanitizer that looks at an object for the first time, as it
+    // does within Catch, needs a descriptor of its own.
     const FewFiles few{static_cast<rlim_t>(next)};
-    REQUIRE(::connect(sockets[0].get(), name, sizeof address) == 0);
-    char words[64] = "";
-    CHECK(::recv(sockets[0].get(), words, sizeof words, 0) > 0);
-    CHECK(std::string{words} == "-ERR max number of clients reached\r\n");
-    CHECK(::recv(sockets[0].get(), words, sizeof words, 0) == 0);
+    static_cast<void>(::connect(sockets[0].get(), name, sizeof address));
+    told = ::recv(sockets[0].get(), words, sizeof words - 1, 0);
+    char more = 0;
+    ended = ::recv(sockets[0].get(), &more, 1, 0);
     // This one waits in the backlog, and costs no round until the pause is over.
-    REQUIRE(::connect(sockets[1].get(), name, sizeof address) == 0);
+    static_cast<void>(::connect(sockets[1].get(), name, sizeof address));
     tick_round();
-    const std::uint64_t rounds = server->stats().rounds;
-    const std::uint64_t pauses = server->stats().accept_pauses;
-    CHECK(pauses == 1);
+    paused = server->stats();
     tick_round();
-    CHECK(server->stats().rounds == rounds);
-    CHECK(server->stats().rejected_files == 1);
-    CHECK(first.ask("echo on\n") == "on\n");
+    later = server->stats();
   }
+  CHECK(told > 0);
+  CHECK(std::string{words} == "-ERR max number of clients reached\r\n");
+  CHECK(ended == 0);
+  CHECK(paused.accept_pauses == 1);
+  CHECK(paused.rejected_files == 1);
+  CHECK(later.rounds == paused.rounds);
+  CHECK(later.accepted == 2);
+  CHECK(first.ask("echo on\n") == "on\n");
   clock.advance(Millis{100});
   tick_round();
   REQUIRE(::send(sockets[1].get(), "echo in\n", 8, 0) == 8);

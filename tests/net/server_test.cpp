@@ -223,6 +223,18 @@ TEST_CASE_METHOD(ServerFixture, "connections are dealt out evenly, and hooks run
     ++counts[stage.look(id).info.thread];
   }
   CHECK(counts == std::vector<int>{3, 3, 3});
+  // Whoever has the fewest gets the next ones.
+  for (const std::size_t id : {2U, 5U}) {
+    REQUIRE(stage.look(id).info.thread == stage.look(2).info.thread);
+    clients[id - 1].close();
+    REQUIRE(stage.wait_ended(id));
+  }
+  server->tick();
+  for (std::uint64_t id = 10; id <= 11; ++id) {
+    clients.push_back(connect());
+    REQUIRE(clients.back().ask("echo x\n") == "x\n");
+    CHECK(stage.look(id).info.thread == stage.look(2).info.thread);
+  }
   server->tick();
   CHECK(ticked.load(std::memory_order_relaxed) == 7);  // mo: relaxed: as above
   std::vector<std::size_t> ran;

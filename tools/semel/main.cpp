@@ -10,6 +10,9 @@
 #include "tools/semel/demo.hpp"
 #include "tools/semel/exit_code.hpp"
 #include "tools/semel/storage_commands.hpp"
+#ifdef SEMEL_HAS_NODE
+#include "tools/semel/node_command.hpp"
+#endif
 
 namespace {
 
@@ -25,6 +28,9 @@ int run(int argc, char** argv) {
                  "\nSubcommands for a storage have their own; see their --help.");
   const semel::tool::DedupCommand dedup{program};
   const semel::tool::DemoCommand demo{program};
+#ifdef SEMEL_HAS_NODE
+  semel::tool::NodeCommand node{program};
+#endif
   std::string chosen;
   const auto storage_commands = semel::tool::storage_commands(program);
   const auto chosen_storage = [&]() -> const semel::tool::StorageCommand* {
@@ -52,6 +58,9 @@ int run(int argc, char** argv) {
   }
   if (dedup.is_chosen()) return static_cast<int>(dedup.run());
   if (demo.is_chosen()) return static_cast<int>(demo.run());
+#ifdef SEMEL_HAS_NODE
+  if (node.is_chosen()) return static_cast<int>(node.run());
+#endif
   if (const auto* command = chosen_storage()) return static_cast<int>(command->run());
   fmt::print(stderr, "{}", program.help());
   return static_cast<int>(Exit::usage);

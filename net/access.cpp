@@ -1,0 +1,206 @@
+#include "net/access.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "net/handlers.hpp"
+#include "net/node.hpp"
+
+namespace semel::net {
+namespace {
+
+/// Commands whose keys are used otherwise than their flags say: read only, written only.
+struct Use {
+  std::string_view name;
+  KeyAccess first;
+  KeyAccess others;
+};
+
+// Redis' key specifications: what looks only beside the value needs no permission to read it, and
+// what answers with a part of the old value needs both.
+constexpr std::array uses = {
+    Use{"copy", KeyAccess::read, KeyAccess::write},
+    Use{"decr", KeyAccess::both, KeyAccess::both},
+    Use{"decrby", KeyAccess::both, KeyAccess::both},
+    Use{"exists", KeyAccess::none, KeyAccess::none},
+    Use{"expiretime", KeyAccess::none, KeyAccess::none},
+    Use{"getdel", KeyAccess::both, KeyAccess::both},
+    Use{"getex", KeyAccess::both, KeyAccess::both},
+    Use{"getset", KeyAccess::both, KeyAccess::both},
+    Use{"hexists", KeyAccess::none, KeyAccess::none},
+    Use{"hincrby", KeyAccess::both, KeyAccess::both},
+    Use{"hincrbyfloat", KeyAccess::both, KeyAccess::both},
+    Use{"hlen", KeyAccess::none, KeyAccess::none},
+    Use{"hstrlen", KeyAccess::none, KeyAccess::none},
+    Use{"incr", KeyAccess::both, KeyAccess::both},
+    Use{"incrby", KeyAccess::both, KeyAccess::both},
+    Use{"incrbyfloat", KeyAccess::both, KeyAccess::both},
+    Use{"memory|usage", KeyAccess::none, KeyAccess::none},
+    Use{"move", KeyAccess::both, KeyAccess::both},
+    Use{"object|encoding", KeyAccess::none, KeyAccess::none},
+    Use{"object|freq", KeyAccess::none, KeyAccess::none},
+    Use{"object|idletime", KeyAccess::none, KeyAccess::none},
+    Use{"object|refcount", KeyAccess::none, KeyAccess::none},
+    Use{"pexpiretime", KeyAccess::none, KeyAccess::none},
+    Use{"pttl", KeyAccess::none, KeyAccess::none},
+    Use{"rename", KeyAccess::both, KeyAccess::write},
+    Use{"renamenx", KeyAccess::both, KeyAccess::write},
+    Use{"strlen", KeyAccess::none, KeyAccess::none},
+    Use{"touch", KeyAccess::none, KeyAccess::none},
+    Use{"ttl", KeyAccess::none, KeyAccess::none},
+    Use{"type", KeyAccess::none, KeyAccess::none},
+    Use{"watch", KeyAccess::none, KeyAccess::none},
+};
+static_assert(std::is_sorted(uses.begin(), uses.end(),
+                             [](const Use& a, const Use& b) { return a.name < b.name; }));
+
+Use use_of(const CommandRow& row) noexcept {
+  const auto found =
+      std::lower_bound(uses.begin(), uses.end(), row.name,
+                       [](const Use& use, std::string_view name) { return use.name < name; });
+  if (found != uses.end() && found->name == row.name) return *found;
+  const KeyAccess access = row.is(flag_write) ? KeyAccess::write : KeyAccess::read;
+  return {row.name, access, access};
+}
+
+/// What a call would touch. Its views are into the words.
+struct Touched {
+  std::vector<AclKey> keys;
+  std::vector<AclChannel> channels;
+};
+
+void add_channels(const CommandRow& row, std::span<const std::string_view> words,
+                  std::vector<AclChannel>& channels) {
+  if (row.name == "publish" || row.name == "spublish") {
+    channels.push_back({words[1]});
+  } else if (row.name == "subscribe" || row.name == "ssubscribe" || row.name == "psubscribe") {
+    for (const std::string_view name : words.subspan(1)) {
+      channels.push_back({name, row.name == "psubscribe"});
+    }
+  }
+}
+
+Touched touched_by(const CommandRow& row, std::span<const std::string_view> words) {
+  Touched touched;
+  const Use use = use_of(row);
+  for_each_key(row, words, [&](std::string_view key) {
+    touched.keys.push_back({key, touched.keys.empty() ? use.first : use.others});
+  });
+  if (row.is(flag_pubsub)) add_channels(row, words, touched.channels);
+  return touched;
+}
+
+AclRequest request_of(const CommandRow& row, std::span<const std::string_view> words,
+                      const Touched& touched) {
+  // The number of a command in the catalog is its place in the table, from which that was made.
+  return {.command = static_cast<std::uint32_t>(index_of(row)),
+          .argument = words.size() > 1 ? words[1] : std::string_view{},
+          .keys = touched.keys,
+          .channels = touched.channels};
+}
+
+}  // namespace
+
+std::vector<AclCommand> acl_commands() {
+  std::vector<AclCommand> commands;
+  for (const CommandRow& row : all_commands()) {
+    commands.push_back({row.name, row.categories, row.is(flag_no_auth)});
+  }
+  return commands;
+}
+
+bool may_run(Call& call) {
+  AclSession& session = call.client.user;
+  switch (call.node.acl.refresh(session)) {
+    case AclChange::none:
+    case AclChange::rights:
+      break;
+    case AclChange::gone:
+      call.client.closes = true;
+      call.fail("NOAUTH Authentication required.");
+      return false;
+  }
+  if (session.needs_auth()) {
+    if (call.row->is(flag_no_auth)) return true;
+    call.fail("NOAUTH Authentication required.");
+    return false;
+  }
+  if (session.user().is_unlimited()) [[likely]]
+    return true;
+  const Touched touched = touched_by(*call.row, call.words);
+  const AclRequest request = request_of(*call.row, call.words, touched);
+  const Verdict verdict = session.user().check(request);
+  if (verdict.ok()) return true;
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  refuse(about, verdict, request);
+  return false;
+}
+
+// --- ACL and AUTH ------------------------------------------------------------------------------
+
+AclLookup NodeAclHost::look_up(std::span<const std::string_view> words) {
+  AclLookup found;
+  const CommandRow* row = find_command(words[0]);
+  if (row != nullptr && is_container(*row) && words.size() > 1) {
+    const CommandRow* const sub = find_subcommand(*row, words[1]);
+    row = sub != nullptr ? sub : row;
+  }
+  if (row == nullptr) return found;
+  found.found = row->takes(words.size()) ? AclLookup::Found::yes : AclLookup::Found::wrong_arity;
+  found.command = static_cast<std::uint32_t>(index_of(*row));
+  if (words.size() > 1) found.argument = words[1];
+  if (found.found == AclLookup::Found::wrong_arity) return found;
+  Touched touched = touched_by(*row, words);
+  found.keys = std::move(touched.keys);
+  found.channels = std::move(touched.channels);
+  return found;
+}
+
+std::string NodeAclHost::client_info() {
+  return call_.node.describe(call_.client);
+}
+std::string NodeAclHost::file_name() {
+  return call_.node.settings.text(Setting::aclfile);
+}
+
+AclHost::Read NodeAclHost::read_file() {
+  const std::string name = file_name();
+  std::ifstream file{name, std::ios::binary};
+  if (!file) return {.error = "Error loading ACLs, opening file '" + name + "'"};
+  return {.text = std::string{std::istreambuf_iterator<char>{file}, {}}};
+}
+
+bool NodeAclHost::write_file(std::string_view text) {
+  return call_.node.hooks.replace_file && call_.node.hooks.replace_file(file_name(), text);
+}
+
+AclCall acl_call(Call& call, AclHost& host) {
+  return {.acl = call.node.acl,
+          .session = call.client.user,
+          .words = call.words,
+          .reply = call.reply,
+          .host = host,
+          .now = call.engine.now(),
+          .context = call.client.executing ? DenialContext::multi : DenialContext::toplevel};
+}
+
+namespace handlers {
+
+void acl(Call& call) {
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  acl_command(about);
+}
+
+void auth(Call& call) {
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  auth_command(about);
+}
+
+}  // namespace handlers
+}  // namespace semel::net

@@ -1,0 +1,35 @@
+// Whether a client may: the users of net/acl, asked about one call; and ACL and AUTH in the table.
+#pragma once
+
+#include <vector>
+
+#include "net/acl/acl_command.hpp"
+#include "net/acl/catalog.hpp"
+#include "net/command.hpp"
+
+namespace semel::net {
+
+/// The table as the catalog of the users' rights: numbers are places in all_commands().
+[[nodiscard]] std::vector<AclCommand> acl_commands();
+
+/// False: the reply says that the client must log in, or what it has no permission for; the latter
+/// stands in the log. Of a client whose user has all rights this is a load and two branches.
+[[nodiscard]] bool may_run(Call& call);
+
+/// What ACL and AUTH need of the node around them.
+class NodeAclHost final : public AclHost {
+ public:
+  explicit NodeAclHost(Call& call) noexcept : call_(call) {}
+  [[nodiscard]] AclLookup look_up(std::span<const std::string_view> words) override;
+  [[nodiscard]] std::string client_info() override;
+  [[nodiscard]] std::string file_name() override;
+  [[nodiscard]] Read read_file() override;
+  [[nodiscard]] bool write_file(std::string_view text) override;
+
+ private:
+  Call& call_;
+};
+
+[[nodiscard]] AclCall acl_call(Call& call, AclHost& host);
+
+}  // namespace semel::net

@@ -1,0 +1,57 @@
+// A connection of the node behind a socket of the server.
+//
+// Replies that rest on the disk (durability synced) are held until all that the engine changed or
+// showed up to then is there; the thread goes on with other connections meanwhile. If that fails,
+// each of them becomes an error: what was asked is done, but may not survive.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "net/connection.hpp"
+#include "net/server/peer.hpp"
+#include "semel/journal.hpp"
+
+namespace semel::net {
+
+class NodePeer final : public Peer, private ClientHost {
+ public:
+  /// `node` and `batch` must live as long as the server; `level`: what a reply rests on.
+  NodePeer(Node& node, Batch& batch, Durability level, const PeerInfo& info,
+           std::shared_ptr<PeerHost> host);
+  ~NodePeer() override;
+
+  void receive(std::string_view bytes, std::string& out) override;
+  void collect(std::string& out) override;
+  [[nodiscard]] bool closes() const noexcept override;
+  [[nodiscard]] bool waits() const noexcept override;
+  [[nodiscard]] bool more() const noexcept override;
+  [[nodiscard]] PeerInput input() const noexcept override;
+  [[nodiscard]] OutputClass output_class() const noexcept override;
+  void end() noexcept override;
+
+ private:
+  /// The answer of the disk, which may come when this is gone.
+  struct Sync {
+    std::mutex mutex;
+    bool answered = false;  // under mutex
+    bool failed = false;    // under mutex
+    std::shared_ptr<PeerHost> host;
+  };
+
+  void wake() noexcept override { host_->wake(); }
+  /// Sends `replies` on, or holds them.
+  void deliver(std::string&& replies, std::uint64_t requests, std::string& out);
+
+  Node& node_;
+  const Durability level_;
+  const std::shared_ptr<PeerHost> host_;
+  Connection connection_;
+  std::shared_ptr<Sync> sync_;  // null: nothing is held
+  std::string held_;
+  std::uint64_t held_requests_ = 0;
+};
+
+}  // namespace semel::net
