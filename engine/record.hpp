@@ -11,7 +11,7 @@ namespace semel::engine {
 /// A live record. Bytes stay valid while the caller is inside its operation.
 struct RecordView {
   Kind kind = Kind::string;
-  Bytes value;  ///< of a string; of a claim: see claim_codec.hpp
+  Bytes value;  ///< of a string; of a claim: see claim_codec.hpp; of a hash: hash_value.hpp
   Timestamp due = no_end;
   Version version = 0;
 };

@@ -97,7 +97,7 @@ void answer_found(Call& call, const StoreOp&, const StoreOutcome& found) {
   call.reply.integer(found.found ? 1 : 0);
 }
 void answer_type(Call& call, const StoreOp&, const StoreOutcome& found) {
-  call.reply.simple(!found.found ? "none" : found.kind == Kind::string ? "string" : "claim");
+  call.reply.simple(found.found ? name_of(found.kind) : "none");
 }
 
 enum class Ask { left, when };

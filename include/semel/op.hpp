@@ -4,14 +4,29 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
 namespace semel {
 
-/// What a record is. The numbers are stored; objects (hashes, lists, ..) will take the next ones.
-enum class Kind : std::uint8_t { string = 1, claim = 2 };
+/// What a record is. The numbers are on the disk; 4 to 7 are kept for list, set, sorted set and
+/// stream.
+enum class Kind : std::uint8_t { string = 1, claim = 2, hash = 3 };
+
+/// As TYPE and the tools have it.
+[[nodiscard]] constexpr std::string_view name_of(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::string:
+      return "string";
+    case Kind::claim:
+      return "claim";
+    case Kind::hash:
+      return "hash";
+  }
+  return "unknown";
+}
 
 enum class Verb : std::uint8_t {
   // reads

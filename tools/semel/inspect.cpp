@@ -71,9 +71,8 @@ void print_record(const StoredMutation& stored) {
     return when == no_end ? std::string{"-"} : wall_time(when.time_since_epoch().count());
   };
   fmt::print("{} {} db {} version {} due {} value {} {} {}\n", name_of_type(mutation.type),
-             mutation.claim                 ? name_of_state(mutation.claim->state)
-             : mutation.kind == Kind::claim ? "claim"
-                                            : "string",
+             mutation.claim ? std::string_view{name_of_state(mutation.claim->state)}
+                            : name_of(mutation.kind),
              mutation.db, mutation.version, time(mutation.due), value_bytes(mutation),
              printable(mutation.key), stored.file);
 }
@@ -83,7 +82,7 @@ json::object json_of(const StoredMutation& stored) {
   json::object one{{"file", stored.file},
                    {"place", stored.place},
                    {"type", name_of_type(mutation.type)},
-                   {"kind", mutation.kind == Kind::claim ? "claim" : "string"},
+                   {"kind", name_of(mutation.kind)},
                    {"db", mutation.db},
                    {"version", mutation.version},
                    {"key", printable(mutation.key)},

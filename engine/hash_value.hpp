@@ -1,0 +1,148 @@
+// A hash as the value of one record: fields with their values, in the order in which the fields
+// came.
+//
+//   plain, up to 32 fields     u8 1 | u8 fields | pairs
+//   indexed, from 33 on        u8 2 | u32 fields | u64 seed | pairs | index
+//
+//   pair    varint field bytes | varint value bytes | field | value
+//   index   a u64 for each pair, ascending: hash of the field in the upper half, in the lower one
+//           the pair's distance from the first pair
+//
+//   u8 2 | 40 | seed | [name][Ann] [age][41] [city][Rome] .. | .. 5b1e..0000000a  9c40..00000000 ..
+//                      ^0          ^a                                     age              name
+//
+// Numbers are little-endian; a varint has seven bits a byte, the lowest first. The hash is the
+// lower half of XXH3-64 under the seed, which is the record's own: what a record holds says where
+// it lies in the index, in every process that ever reads it.
+//
+// A change writes the value anew: the pairs are copied in stretches and the index in one pass, so
+// it costs what the record is long (docs/decisions/0010-objects-behind-the-slot.md has figures).
+//
+// The bytes may come from a disk. Reading never leaves them, whatever they are; is_sound() looks at
+// all of them, once, where they come in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+inline constexpr std::size_t plain_fields_max = 32;
+
+class HashView {
+ public:
+  /// Of no record: an empty hash.
+  HashView() noexcept = default;
+  /// `value` must live as long as this.
+  explicit HashView(Bytes value) noexcept;
+
+  /// False: the head does not fit the bytes; then it reads as empty.
+  [[nodiscard]] bool good() const noexcept { return good_; }
+  [[nodiscard]] std::size_t size() const noexcept { return fields_; }
+  [[nodiscard]] bool is_indexed() const noexcept { return !index_.empty(); }
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  [[nodiscard]] Bytes pairs() const noexcept { return pairs_; }
+
+  struct Found {
+    std::size_t at;   ///< of the pair, in pairs()
+    std::size_t end;  ///< behind it
+    Bytes field;
+    Bytes value;
+  };
+  [[nodiscard]] std::optional<Found> find(Bytes field) const noexcept;
+  /// The pair that begins at `at`; none: no pair can begin there.
+  [[nodiscard]] std::optional<Found> pair_at(std::size_t at) const noexcept {
+    return pair_in(pairs_, at);
+  }
+  [[nodiscard]] static std::optional<Found> pair_in(Bytes pairs, std::size_t at) noexcept;
+  /// Calls `visit(Found)` for each pair in order, until one cannot be read.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < fields_; ++i) {
+      const std::optional<Found> pair = pair_at(at);
+      if (!pair) return;
+      visit(*pair);
+      at = pair->end;
+    }
+  }
+
+  // Only of one that is_indexed(): the order of the index, which a field keeps while it is there.
+  [[nodiscard]] Bytes index() const noexcept { return index_; }
+  [[nodiscard]] std::uint64_t index_word(std::size_t place) const noexcept;
+  /// The first place whose hash is not below `hash`.
+  [[nodiscard]] std::size_t place_of(std::uint32_t hash) const noexcept;
+
+ private:
+  std::size_t fields_ = 0;
+  std::uint64_t seed_ = 0;
+  Bytes pairs_;
+  Bytes index_;
+  bool good_ = true;
+};
+
+/// Whether these are bytes as HashWriter leaves them: sizes, no field twice, and the index.
+[[nodiscard]] bool is_sound(Bytes value);
+
+/// A field and what becomes of it; none: it goes.
+struct HashChange {
+  Bytes field;
+  std::optional<Bytes> value;
+};
+
+/// Several changes as one: what they do is known before a byte is written.
+class HashWriter {
+ public:
+  /// `seed`: of the index, if one is made. Of changes of one field the last counts.
+  HashWriter(const HashView& before, std::span<const HashChange> changes, std::uint64_t seed);
+
+  [[nodiscard]] std::size_t added() const noexcept { return added_; }
+  [[nodiscard]] std::size_t removed() const noexcept { return removed_; }
+  [[nodiscard]] bool changes_nothing() const noexcept { return edits_.empty() && fresh_.empty(); }
+  /// Afterwards.
+  [[nodiscard]] std::size_t fields() const noexcept { return before_.size() + added_ - removed_; }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+  /// Makes `to` the value. Not to be called if no field is left.
+  void write(std::string& to) const;
+
+ private:
+  struct Edit {
+    std::size_t at;  // of a pair that is there
+    std::size_t end;
+    std::size_t fresh_bytes;  // of the pair that takes its place; 0: none does
+    Bytes field;
+    Bytes value;
+    std::ptrdiff_t shift = 0;  // of what lies behind it
+  };
+  struct Fresh {
+    Bytes field;
+    Bytes value;
+    std::size_t order;  // of the change that brought it
+  };
+  void take(const HashChange& first, const HashChange& last, std::size_t order);
+  void take_all(std::span<const HashChange> changes, std::uint64_t seed);
+  void write_pairs(std::string& to) const;
+  void make_index(std::string& to) const;
+  /// How far the pair at `place` moves; none: it goes.
+  [[nodiscard]] std::optional<std::ptrdiff_t> shift_of(std::size_t place) const noexcept;
+  void patch_index(std::string& to) const;
+  [[nodiscard]] bool will_be_indexed() const noexcept { return fields() > plain_fields_max; }
+  [[nodiscard]] std::size_t head_bytes() const noexcept;
+
+  const HashView& before_;
+  std::uint64_t seed_;
+  std::vector<Edit> edits_;   // by place
+  std::vector<Fresh> fresh_;  // in the order they came
+  std::size_t pair_bytes_;    // afterwards
+  std::size_t kept_bytes_;    // of the pairs that were there, afterwards
+  std::size_t added_ = 0;
+  std::size_t removed_ = 0;
+};
+
+}  // namespace semel::engine
