@@ -150,7 +150,7 @@ Status Archive::read_description() {
   SEMEL_TRY(a, get(format_key, 8, value));
   if (value.empty()) return Done{};
   is.format = get_big_endian(value.data());
-  if (is.format != format_version) {
+  if (is.format < format_oldest || is.format > format_version) {
     return Error{is.format > format_version ? ErrorCode::storage_newer : ErrorCode::storage_failed,
                  directory_ + ": format " + std::to_string(is.format) + ", this release knows " +
                      std::to_string(format_version)};

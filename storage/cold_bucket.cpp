@@ -7,7 +7,6 @@ namespace semel::storage {
 
 namespace {
 
-constexpr std::uint8_t head_claim = 1;
 constexpr std::uint8_t head_endless = 2;
 
 constexpr std::uint64_t flag_expired = 1U << 3;  // bits 0..2: state
@@ -20,6 +19,18 @@ constexpr std::uint64_t flag_id = 1U << 12;
 constexpr std::uint64_t flag_digest = 1U << 13;
 constexpr std::uint64_t flag_fingerprint = 1U << 14;
 constexpr std::uint64_t flag_owner = 1U << 15;
+
+/// The kind minus 1 in bits 0, 2 and 3: where only bit 0 was used, the others are 0.
+std::uint8_t head_of(Kind kind) noexcept {
+  const unsigned code = static_cast<unsigned>(kind) - 1;
+  return static_cast<std::uint8_t>((code & 1) | (code & 6) << 1);
+}
+
+/// False: not known.
+bool take_kind(std::uint8_t head, Kind& kind) noexcept {
+  kind = static_cast<Kind>(((head & 1) | (head >> 1 & 6)) + 1);
+  return kind == Kind::string || kind == Kind::claim || kind == Kind::hash;
+}
 
 void put_varint(std::uint64_t value, std::string& out) {
   for (; value >= 128; value >>= 7) out.push_back(static_cast<char>(value | 128));
@@ -173,12 +184,13 @@ void put_column(std::span<const BucketRecord> records, std::string& out, ValueOf
 std::uint8_t encode_value(const Mutation& record, const TimeLine& line, std::string& out) {
   auto head = static_cast<std::uint8_t>(record.db << 4);
   if (record.due == no_end) head |= head_endless;
-  if (record.kind == Kind::string) {
+  head |= head_of(record.kind);
+  if (record.kind == Kind::claim) {
+    put_claim(*record.claim, record.version, record.due, line, out);
+  } else {
     out.append(record.value);
-    return head;
   }
-  put_claim(*record.claim, record.version, record.due, line, out);
-  return head | head_claim;
+  return head;
 }
 
 void encode_bucket(std::span<const BucketRecord> records, std::string& out) {
@@ -307,7 +319,7 @@ bool BucketReader::next(BucketRecord& record) {
 
 bool decode_record(const BucketRecord& from, const TimeLine& line, Mutation& record) {
   record.type = Mutation::Type::put;
-  record.kind = (from.head & head_claim) != 0 ? Kind::claim : Kind::string;
+  if (!take_kind(from.head, record.kind)) return false;
   record.db = from.head >> 4;
   record.version = from.version;
   record.due = record.keep_until = line.from_line(from.due);

@@ -1,7 +1,8 @@
 // A bucket: the records of a stretch of ranks as one value on disk, some 4 KiB. By columns, so that
 // a record costs its key and a few bytes.
 //
-//   varint records | column of heads, u8: bit 0 claim, bit 1 does not end, bits 4..7 database
+//   varint records
+//   | column of heads, u8: bits 0, 2, 3 kind minus 1 (Kind), bit 1 does not end, bits 4..7 database
 //   | column of key lengths | column of value lengths | varint first version
 //   | varint each: how much larger than the one before | zigzag varint each, of those that end:
 //   end minus the one before (the first: minus 0) | keys | values

@@ -18,7 +18,7 @@ namespace semel::storage {
 
 namespace {
 
-constexpr std::uint64_t format_version = 1;
+constexpr std::uint64_t format_version = 2;  // 1: strings and claims only
 constexpr std::size_t key_bytes = 13;
 
 void put_word(std::uint64_t value, std::string& out) {
@@ -90,8 +90,8 @@ bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& co
   facts.latest_end = line.from_line(latest);
   facts.latest_finite_end = line.from_line(latest_finite);
   counts = bytes;
-  return format == format_version && facts.first <= facts.last && facts.buckets != 0 &&
-         facts.filter_lines != 0 && facts.filter_lines <= facts.records + 1;
+  return format != 0 && format <= format_version && facts.first <= facts.last &&
+         facts.buckets != 0 && facts.filter_lines != 0 && facts.filter_lines <= facts.records + 1;
 }
 
 bool decode_counts(Bytes counts, ColdPart& part) {
@@ -139,8 +139,9 @@ Status RocksColdStore::attach(unsigned shard_count, RankOf rank_of) {
                                             std::to_string(shard_count_)};
   }
   rank_of_ = std::move(rank_of);
-  if (shard_count_ == shard_count) return Done{};
+  if (shard_count_ == shard_count && format_ == format_version) return Done{};
   shard_count_ = shard_count;
+  format_ = format_version;
   return put_store_facts(0);
 }
 
@@ -184,6 +185,7 @@ Status RocksColdStore::read_store_facts() {
   if (format > format_version) {
     return Error{ErrorCode::storage_newer, "cold store of format " + std::to_string(format)};
   }
+  format_ = format;
   shard_count_ = static_cast<std::uint32_t>(shards);
   status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
   if (status.IsNotFound()) return Done{};

@@ -136,6 +136,7 @@ class RocksColdStore final : public ColdStore {
   RankOf rank_of_;
   std::uint64_t seed_ = 0;
   std::uint32_t shard_count_ = 0;  // 0: never attached
+  std::uint64_t format_ = 0;       // as it is written there
   Version first_version_ = 1;
   std::array<std::atomic<Version>, limits::db_count> flushed_{};
 

@@ -18,6 +18,7 @@ enum Head : std::uint8_t {
   head_keep = 16,
   head_db = 32,
   head_record = 64,  // a claim's record follows
+  head_kind = 128,   // a kind of its own follows: neither a string nor a claim
 };
 enum ClaimFlag : std::uint8_t {
   claim_result_expired = 1,
@@ -118,6 +119,10 @@ class Reader {
   bool good_ = true;
 };
 
+[[nodiscard]] bool has_own_kind(Kind kind) noexcept {
+  return kind != Kind::string && kind != Kind::claim;
+}
+
 [[nodiscard]] unsigned flags_of(const ClaimRecord& claim) noexcept {
   unsigned flags = 0;
   if (claim.result_expired) flags |= claim_result_expired;
@@ -210,6 +215,7 @@ void encode_claim(const ClaimRecord& claim, Version version, const TimeLine& lin
 
 [[nodiscard]] std::size_t body_bytes(const Mutation& mutation, Timestamp now) noexcept {
   std::size_t bytes = 8 + varint_bytes(mutation.key.size()) + mutation.key.size();
+  if (has_own_kind(mutation.kind)) bytes += 1;
   if (mutation.db != 0) bytes += 1;
   if (mutation.due != no_end) bytes += time_bytes;
   if (mutation.keep_until != mutation.due) bytes += time_bytes;
@@ -232,9 +238,11 @@ char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char
   if (mutation.keep_until != mutation.due) head |= head_keep;
   if (mutation.db != 0) head |= head_db;
   if (mutation.claim) head |= head_record;
+  if (has_own_kind(mutation.kind)) head |= head_kind;
   writer.number(static_cast<std::uint8_t>(head));
   writer.varint(body_bytes(mutation, now));
   writer.number(std::uint64_t{mutation.version});
+  if (has_own_kind(mutation.kind)) writer.number(static_cast<std::uint8_t>(mutation.kind));
   if (mutation.db != 0) writer.number(mutation.db);
   if (mutation.due != no_end) writer.time(line.to_line(mutation.due));
   if (mutation.keep_until != mutation.due) writer.time(line.to_line(mutation.keep_until));
@@ -253,6 +261,7 @@ namespace {
 /// The head and what follows it, up to the key.
 struct Front {
   std::uint8_t head = 0;
+  Kind kind = Kind::string;
   std::uint64_t version = 0;
   std::uint8_t db = 0;
   std::uint64_t due = TimeLine::no_end_ms;
@@ -263,9 +272,15 @@ struct Front {
 [[nodiscard]] bool read_front(Reader& reader, Front& front, Bytes& body) noexcept {
   front.head = reader.number<std::uint8_t>();
   body = reader.take(reader.varint());
-  if (!reader.good() || (front.head & 128) != 0) return false;
+  if (!reader.good()) return false;
   Reader inside{body};
   front.version = inside.number<std::uint64_t>();
+  if (front.head & head_claim) front.kind = Kind::claim;
+  if (front.head & head_kind) {
+    front.kind = static_cast<Kind>(inside.number<std::uint8_t>());
+    const bool is_known = front.kind == Kind::hash;
+    if (!is_known || (front.head & (head_claim | head_record)) != 0) return false;
+  }
   if (front.head & head_db) front.db = inside.number<std::uint8_t>();
   if (front.head & head_due) front.due = inside.time();
   front.keep_until = front.head & head_keep ? inside.time() : front.due;
@@ -294,7 +309,7 @@ bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutatio
   bytes = reader.rest();
   Reader inside{body};
   mutation.type = static_cast<Mutation::Type>(front.head & head_type);
-  mutation.kind = front.head & head_claim ? Kind::claim : Kind::string;
+  mutation.kind = front.kind;
   mutation.db = front.db;
   mutation.version = front.version;
   mutation.due = line.from_line(front.due);

@@ -1,7 +1,8 @@
 // A mutation as bytes, in the log and in blobs. Little-endian; docs/disk-format.md has the table.
 //
-//   u8 head | varint bytes that follow | u64 version | u8 db, if not 0 | u48 due, if it has one
-//   | u48 keep until, if another | varint key bytes | key | value, to the end, or a claim:
+//   u8 head | varint bytes that follow | u64 version | u8 kind, if neither string nor claim
+//   | u8 db, if not 0 | u48 due, if it has one | u48 keep until, if another | varint key bytes
+//   | key | value, to the end, or a claim:
 //   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | varint attempts
 //   | varint version - epoch | u64 session | u48 lease end | varint length of the lease
 //   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each

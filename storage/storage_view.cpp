@@ -324,7 +324,8 @@ Status StorageView::read_description() {
       }
     }
   }
-  if (description.format != 0 && description.format != format_version) {
+  if (description.format != 0 &&
+      (description.format < format_oldest || description.format > format_version)) {
     return newer(directory, description.format);
   }
   return Done{};

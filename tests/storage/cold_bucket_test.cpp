@@ -75,7 +75,9 @@ class Sample {
                        ? no_end
                        : Timestamp{Millis{static_cast<std::int64_t>(1 + random_() % 100'000'000)}};
     mutation.keep_until = mutation.due;
-    if (random_() % 2 == 0) return made;
+    const auto kind = random_() % 3;
+    if (kind == 0) mutation.kind = Kind::hash;  // to a bucket, any bytes
+    if (kind < 2) return made;
     mutation.kind = Kind::claim;
     ClaimRecord& claim = mutation.claim.emplace();
     claim.state = random_() % 2 == 0 ? ClaimState::done : ClaimState::failed;

@@ -73,6 +73,57 @@ TEST_CASE("codec: a string comes back as it was", "[storage][codec]") {
   CHECK_FALSE(back.claim);
 }
 
+TEST_CASE("codec: a hash comes back as one, and so does its erase", "[storage][codec][hash]") {
+  std::string bytes;
+  Mutation put = string_put();
+  put.kind = Kind::hash;
+  put.value = Bytes{"\1\1\1\1ab", 6};
+  const Mutation back = through_disk(put, line, now, bytes);
+  CHECK(back.kind == Kind::hash);
+  CHECK(back.type == Mutation::Type::put);
+  CHECK(back.db == put.db);
+  CHECK(back.due == put.due);
+  CHECK(back.key == put.key);
+  CHECK(back.value == put.value);
+  CHECK_FALSE(back.claim);
+  storage::MutationExtent extent;
+  REQUIRE(storage::extent_of(bytes, extent));
+  CHECK(extent.bytes == bytes.size());
+  CHECK(extent.version == put.version);
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    Bytes cut = Bytes{bytes}.substr(0, size);
+    Mutation ignored;
+    CHECK_FALSE(decode(cut, line, now, ignored));
+  }
+  std::string erased;
+  put.type = Mutation::Type::erase;
+  put.value = {};
+  CHECK(through_disk(put, line, now, erased).kind == Kind::hash);
+}
+
+TEST_CASE("codec: kinds that nobody writes are damage", "[storage][codec][hash]") {
+  std::string bytes;
+  Mutation put = string_put();
+  put.kind = Kind::hash;
+  put.value = "v";
+  static_cast<void>(through_disk(put, line, now, bytes));
+  const std::size_t kind_at = 1 + 1 + 8;  // head, size, version
+  REQUIRE(bytes[kind_at] == 3);
+  Mutation back;
+  for (int kind = 0; kind < 256; ++kind) {
+    std::string other = bytes;
+    other[kind_at] = static_cast<char>(kind);
+    Bytes rest = other;
+    CHECK(decode(rest, line, now, back) == (kind == 3));
+  }
+  for (const int more : {4, 64}) {  // a claim, a claim's record
+    std::string other = bytes;
+    other[0] = static_cast<char>(other[0] | more);
+    Bytes rest = other;
+    CHECK_FALSE(decode(rest, line, now, back));
+  }
+}
+
 TEST_CASE("codec: an erase has no end and no value", "[storage][codec]") {
   std::string bytes;
   Mutation erase = string_put();
