@@ -6,6 +6,7 @@
 // A cold copy is never changed. What takes its place is in the table, a record or a grave, until no
 // copy can live: a grave lasts until the latest end of all parts that may hold the key.
 #include "engine/core.hpp"
+#include "engine/hash_value.hpp"
 #include "engine/rank.hpp"
 
 #include <xxhash.h>
@@ -70,6 +71,10 @@ ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLo
     const Result<bool> found = cold.find(look.rank, look.stored_db, key.key, look.copy().record);
     look.error = found ? ErrorCode::ok : found.error().code;
     look.found = found && *found;
+    const Mutation& copy = look.copy().record.record;
+    if (look.found && copy.kind == Kind::hash && !is_sound(copy.value)) {
+      look.error = ErrorCode::storage_damaged;
+    }
   });
   if (look.error != ErrorCode::ok) return ColdAnswer::failed;
   if (look.found) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/claim_machine.hpp"
+#include "engine/hash_value.hpp"
 
 namespace semel::engine {
 
@@ -312,7 +313,7 @@ void Core::fill_mutation(Mutation& mutation, const Entry& entry) noexcept {
   mutation.key = entry.key();
   mutation.value = {};
   mutation.claim.reset();
-  if (entry.kind() == Kind::string) {
+  if (entry.kind() != Kind::claim) {
     mutation.value = entry.value();
   } else {
     static_cast<void>(decode(entry.value(), mutation.claim.emplace()));  // we wrote these bytes
@@ -346,6 +347,7 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
   if (!erase && value.size() > options_.value_bytes_max + value_overhead_max) {
     return ErrorCode::value_too_long;
   }
+  if (!erase && mutation.kind == Kind::hash && !is_sound(value)) return ErrorCode::storage_damaged;
   const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
   Operation operation{*this, own};
   operation.admit(shard);

@@ -10,6 +10,7 @@
 #include "engine/engine_impl.hpp"
 #include "engine/section.hpp"
 #include "semel/claims.hpp"
+#include "semel/hashes.hpp"
 #include "semel/store.hpp"
 
 namespace semel {
@@ -202,6 +203,10 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
 
 Store Engine::store(std::uint8_t db) noexcept {
   return Store{*this, db};
+}
+
+Hashes Engine::hashes(std::uint8_t db) noexcept {
+  return Hashes{*this, db};
 }
 
 Result<Claims> Engine::claims(Bytes name, const Policy& policy) {

@@ -164,8 +164,9 @@ class Scan {
     if (options_.kind && *options_.kind != seen.kind) return;
     if (options_.state && seen.kind != Kind::claim) return;
     if (seen.key.substr(0, options_.prefix.size()) != options_.prefix) return;
-    found.push_back(
-        {seen.kind, db, seen.due, seen.version, std::string{seen.key}, std::string{seen.value}});
+    const bool is_shown = seen.kind == Kind::string || seen.kind == Kind::claim;
+    found.push_back({seen.kind, db, seen.due, seen.version, std::string{seen.key},
+                     std::string{is_shown ? seen.value : Bytes{}}});
   }
   [[nodiscard]] bool state_matches(Bytes key, const ClaimRecord& claim) const {
     if (!options_.state) return true;

@@ -29,6 +29,7 @@ namespace semel {
 class Engine;
 class Confirmation;
 class Store;
+class Hashes;
 class Claims;
 class Section;
 
@@ -149,6 +150,9 @@ class Engine {
 
   /// A view of one numbered database. Cheap to copy; must not outlive the engine.
   [[nodiscard]] Store store(std::uint8_t db = 0) noexcept;
+
+  /// The hashes of one numbered database. As store().
+  [[nodiscard]] Hashes hashes(std::uint8_t db = 0) noexcept;
 
   /// Makes `name` a namespace of claims or gives it a new policy. Name: 1..64 bytes of
   /// [A-Za-z0-9_.-]. Records live under the key "name:key" of the policy's database.

@@ -4,6 +4,7 @@
 #include "semel/claims.hpp"
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"
+#include "semel/hashes.hpp"
 #include "semel/journal.hpp"
 #include "semel/limits.hpp"
 #include "semel/memory_journal.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/semel.hpp"
 #include "storage/log_scan.hpp"
 #include "storage/mutation_codec.hpp"
 
@@ -37,6 +38,18 @@ std::string documented_segment(std::size_t size) {
     while (words >> std::hex >> byte) segment.at(offset++) = static_cast<char>(byte);
   }
   return segment;
+}
+
+/// The bytes of the one block that begins with ```mutation.
+std::string documented_mutation() {
+  const std::string text = page();
+  const std::size_t begin = text.find("```mutation\n");
+  REQUIRE(begin != std::string::npos);
+  std::istringstream words{text.substr(begin + 12, text.find("```", begin + 12) - begin - 12)};
+  std::string bytes;
+  unsigned byte = 0;
+  while (words >> std::hex >> byte) bytes.push_back(static_cast<char>(byte));
+  return bytes;
 }
 
 }  // namespace
@@ -80,6 +93,36 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
   std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
   encode(mutation, TimeLine{0}, Timestamp{}, again.data());
   CHECK(again == seen[0]);
+}
+
+TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_format][hash]") {
+  const std::string bytes = documented_mutation();
+  Bytes rest = bytes;
+  Mutation mutation;
+  REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
+  CHECK(rest.empty());
+  CHECK(mutation.kind == Kind::hash);
+  CHECK(mutation.db == 0);
+  CHECK(mutation.version == 43);
+  CHECK(mutation.due == no_end);
+  CHECK(mutation.key == "user:7");
+  std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
+  encode(mutation, TimeLine{0}, Timestamp{}, again.data());
+  CHECK(again == bytes);
+
+  // What an engine makes of it, and makes itself.
+  auto engine = Engine::open({});
+  REQUIRE(engine);
+  REQUIRE((*engine)->restore(mutation));
+  CHECK((*engine)->hashes().hkeys("user:7").value() == std::vector<std::string>{"name", "age"});
+  CHECK((*engine)->hashes().hvals("user:7").value() == std::vector<std::string>{"Ann", "41"});
+  const FieldValue pairs[] = {{"name", "Ann"}, {"age", "41"}};
+  REQUIRE((*engine)->hashes().hset("other", pairs));
+  std::string made;
+  REQUIRE((*engine)->snapshot([&](const Mutation& put) {
+    if (put.key == "other") made = put.value;
+  }));
+  CHECK(made == mutation.value);
 }
 
 }  // namespace semel::tests

@@ -6,6 +6,9 @@ namespace {
 /// Written before and after the log was drained.
 constexpr const char* parts[] = {"drained", "undrained"};
 
+/// What is there from format 3 on says so itself.
+constexpr const char* holds_hashes = "holds-hashes";
+
 bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
   Store store = engine.store();
   bool good = bool{store.set("plain-" + part, "golden-value-" + part)} &&
@@ -16,6 +19,12 @@ bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
               store.incr_by("counter-" + part, 41).has_value() &&
               store.incr_by("counter-" + part, 1).has_value() &&
               bool{engine.store(5).set("five-" + part, "5")};
+  Hashes hashes = engine.hashes();
+  good = good && hashes.hset("hash-" + part, "one", part) && hashes.hincrby("hash-" + part, "n", 7);
+  for (int i = 0; i < 40; ++i) {  // so many have an index
+    good = good && hashes.hset("fields-" + part, "f" + std::to_string(i), std::to_string(i));
+  }
+  good = good && hashes.hset("unhashed-" + part, "f", "v") && store.del("unhashed-" + part);
   auto claims = engine.claims("golden", policy);
   if (!claims || !good) return false;
   const auto grant = [&](const std::string& key) {
@@ -70,6 +79,7 @@ std::string fill(Engine& engine, Storage& storage) {
     if (!fill_part(engine, part, policy_of_all())) return part;
     if (part == parts[0] && !storage.drain()) return "drain";
   }
+  if (!engine.store().set(holds_hashes, "yes")) return holds_hashes;
   engine.flush(7);
   if (!engine.store(7).set("after-flush", "a")) return "after-flush";
   return {};
@@ -85,6 +95,7 @@ std::vector<std::string> compare(Engine& engine) {
     holds(found && (value == nullptr ? !found->has_value() : *found == value), key);
   };
   auto claims = engine.claims("golden", policy_of_all());
+  const bool hashes_there = engine.store().exists(holds_hashes).value();
   for (const std::string part : parts) {
     is(0, "plain-" + part, ("golden-value-" + part).c_str());
     is(0, "gone-" + part, nullptr);
@@ -94,6 +105,15 @@ std::vector<std::string> compare(Engine& engine) {
     is(5, "five-" + part, "5");
     const auto binary = engine.store().get("binary-" + part);
     holds(binary && *binary == std::string{"\0\xff\n", 3}, "binary-" + part);
+    if (hashes_there) {
+      Hashes hashes = engine.hashes();
+      holds(hashes.hvals("hash-" + part).value() == std::vector<std::string>{part, "7"},
+            "hash-" + part);
+      holds(hashes.hlen("fields-" + part).value() == 40 &&
+                hashes.hget("fields-" + part, "f39").value() == "39",
+            "fields-" + part);
+      holds(!engine.store().exists("unhashed-" + part).value(), "unhashed-" + part);
+    }
     const auto ttl = engine.store().ttl("long-" + part);
     holds(ttl && ttl->remaining <= long_ttl && ttl->remaining > long_ttl - short_ttl / 2,
           "ttl of long-" + part);

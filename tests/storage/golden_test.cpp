@@ -56,8 +56,11 @@ TEST_CASE("upgrade: what the maker writes now is what is looked for", "[storage]
     auto life = golden::open(directory.of("now"), clock);
     REQUIRE(life);
     REQUIRE(golden::fill(*life->engine, *life->storage).empty());
+    REQUIRE(golden::compare(*life->engine).empty());
+    REQUIRE(life->engine->hashes().hset("fields-drained", "f39", "other"));
     CHECK(life->engine->store().set("plain-drained", "other"));
-    CHECK(golden::compare(*life->engine) == std::vector<std::string>{"plain-drained"});
+    CHECK(golden::compare(*life->engine) ==
+          std::vector<std::string>{"plain-drained", "fields-drained"});
   }
 }
 

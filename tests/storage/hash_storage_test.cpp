@@ -1,0 +1,172 @@
+// Hashes on the disk: the next life, the files behind the log, the cold store, and the tools.
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+
+#include "semel/storage_tools.hpp"
+#include "tests/storage/cold_fixture.hpp"
+#include "tests/storage/directory.hpp"
+#include "tests/storage/golden.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int many = 40;  // so many fields have an index
+
+void fill(Engine& engine, const std::string& part) {
+  Hashes hashes = engine.hashes(2);
+  REQUIRE(hashes.hset("few " + part, "one", "1"));
+  REQUIRE(hashes.hset("few " + part, "two", part));
+  REQUIRE(hashes.hincrby("few " + part, "one", 41));
+  for (int i = 0; i < many; ++i) {
+    REQUIRE(hashes.hset("many " + part, "f" + std::to_string(i), std::to_string(i)));
+  }
+  REQUIRE(hashes.hset("gone " + part, "f", "v"));
+  const Bytes field = "f";
+  REQUIRE(hashes.hdel("gone " + part, {&field, 1}).value() == 1);
+  REQUIRE(hashes.hset("ends " + part, "f", "v"));
+  REQUIRE(engine.store(2).expire("ends " + part, Expiry::in(60s)).value());
+}
+
+void check(Engine& engine, const std::string& part) {
+  INFO(part);
+  Hashes hashes = engine.hashes(2);
+  CHECK(hashes.hkeys("few " + part).value() == std::vector<std::string>{"one", "two"});
+  CHECK(hashes.hvals("few " + part).value() == std::vector<std::string>{"42", part});
+  CHECK(hashes.hlen("many " + part).value() == many);
+  for (int i = 0; i < many; ++i) {
+    CHECK(hashes.hget("many " + part, "f" + std::to_string(i)).value() == std::to_string(i));
+  }
+  CHECK_FALSE(engine.store(2).exists("gone " + part).value());
+  CHECK(engine.store(2).ttl("ends " + part).value().remaining == 60s);
+  CHECK(engine.store(2).type("few " + part).value() == Kind::hash);
+}
+
+/// The first word of a cold store's or part's facts, which is their format, and how many there are.
+unsigned set_formats(ColdDatabase& cold, char format) {
+  unsigned formats = 0;
+  const std::unique_ptr<rocksdb::Iterator> at{cold.database->NewIterator({}, cold.families[1])};
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    const std::string key = at->key().ToString();
+    if (key.substr(8) != std::string(5, '\0')) continue;  // what 0, index 0
+    std::string value = at->value().ToString();
+    CHECK(value[0] == 2);
+    value[0] = format;
+    REQUIRE(cold.database->Put({}, cold.families[1], key, value).ok());
+    ++formats;
+  }
+  return formats;
+}
+
+}  // namespace
+
+TEST_CASE("storage: hashes are there in the next life, from the log and from files",
+          "[storage][hash]") {
+  const Directory directory;
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  {
+    auto life = golden::open(directory.path(), clock);
+    REQUIRE(life);
+    fill(*life->engine, "drained");
+    REQUIRE(life->storage->drain());
+    fill(*life->engine, "logged");
+  }
+  std::set<std::string> kinds;
+  const auto info = inspect_storage(directory.path(), [&](const StoredMutation& stored) {
+    kinds.emplace(name_of(stored.mutation.kind));
+  });
+  REQUIRE(info);
+  CHECK(kinds == std::set<std::string>{"hash"});
+  CHECK(verify_storage(directory.path()).value().findings.empty());
+  for (int life_number = 0; life_number < 2; ++life_number) {
+    auto life = golden::open(directory.path(), clock);
+    REQUIRE(life);
+    check(*life->engine, "drained");
+    check(*life->engine, "logged");
+    if (life_number == 0) REQUIRE(life->storage->rewrite(*life->engine));
+  }
+}
+
+TEST_CASE("storage: a backup and a repair keep hashes", "[storage][hash]") {
+  const Directory directory;
+  const std::string path = directory.path() + "/s";
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  {
+    auto life = golden::open(path, clock);
+    REQUIRE(life);
+    fill(*life->engine, "a");
+    REQUIRE(life->storage->backup(directory.path() + "/backup"));
+  }
+  REQUIRE(restore_backup(directory.path() + "/backup", directory.path() + "/back"));
+  REQUIRE(repair_storage(path, true));
+  for (const char* where : {"/s", "/back"}) {
+    auto life = golden::open(directory.path() + where, clock);
+    REQUIRE(life);
+    check(*life->engine, "a");
+  }
+}
+
+TEST_CASE("cold store: hashes leave memory, are read, changed and come back",
+          "[storage][cold][hash]") {
+  const ColdDirectory directory;
+  ManualClock clock;
+  MemoryJournal journal;
+  {
+    ColdLife life{directory, clock, &journal};
+    fill(*life.engine, "a");
+    CHECK(life.spill().records == 3);
+    CHECK(life.engine->stats().records == 0);
+    check(*life.engine, "a");
+    std::set<std::string> keys;
+    std::uint64_t cursor = 0;
+    do {
+      cursor = life.engine
+                   ->scan(cursor, {.kind = Kind::hash},
+                          [&](const ScanItem& item) { keys.emplace(item.key); })
+                   .value();
+    } while (cursor != 0);
+    CHECK(keys == std::set<std::string>{"few a", "many a", "ends a"});
+    CHECK(life.engine->store(2).get("few a").error().code == ErrorCode::wrong_type);
+    CHECK(life.engine->hashes(2).hincrby("few a", "one", 1).value() == 43);
+    CHECK(life.engine->hashes(2).hincrby("few a", "one", -1).value() == 42);
+    check(*life.engine, "a");
+    static_cast<void>(life.spill());
+    check(*life.engine, "a");
+    CHECK(life.broken().empty());
+  }
+  ColdLife life{directory, clock, &journal};
+  check(*life.engine, "a");
+}
+
+TEST_CASE("cold store: what was written before there were hashes is read, and takes them",
+          "[storage][cold][hash]") {
+  const ColdDirectory directory;
+  ManualClock clock;
+  {
+    ColdLife life{directory, clock};
+    REQUIRE(life.engine->store().set("old", "string"));
+    static_cast<void>(life.spill());
+  }
+  {
+    ColdDatabase cold{directory};
+    CHECK(set_formats(cold, 1) == 2);  // the store's and its part's
+  }
+  {
+    ColdLife life{directory, clock};
+    CHECK(life.read("old") == "string");
+    fill(*life.engine, "a");
+    static_cast<void>(life.spill());
+  }
+  ColdLife life{directory, clock};
+  CHECK(life.read("old") == "string");
+  check(*life.engine, "a");
+  // The store says now what an earlier release cannot read.
+  std::string facts;
+  REQUIRE(life.cold.database->Get({}, life.cold.families[1], std::string(13, '\0'), &facts).ok());
+  CHECK(facts[0] == 2);
+}
+
+}  // namespace semel::tests
