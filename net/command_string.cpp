@@ -314,7 +314,11 @@ void getex(Call& call) {
 
 void incrbyfloat(Call& call) {
   const auto by = float_of(call.words[2]);
-  if (!by) return call.fail("ERR value is not a valid float");
+  if (!by) {
+    // What the key holds is told before a number that is wrong.
+    const auto there = call.store().strlen(call.key());
+    return there ? call.fail("ERR value is not a valid float") : call.fail(there.error());
+  }
   call.answer(call.store().incr_by_float(call.key(), *by),
               [&](const std::string& text) { call.reply.bulk(text); });
 }

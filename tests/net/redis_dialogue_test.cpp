@@ -87,7 +87,51 @@ const std::vector<Words> forms{{"SET", "K", "V"},
                                {"PING", "V"},
                                {"PING", "V", "V"},
                                {"ECHO", "V"},
-                               {"nothing", "V", "V"}};
+                               {"nothing", "V", "V"},
+                               {"HSET", "H", "E", "W"},
+                               {"HSET", "H", "E", "W"},
+                               {"HSET", "H", "E", "L", "E", "L", "E", "L"},
+                               {"HSET", "K", "E", "W"},
+                               {"HSET", "H", "E", "W", "E"},
+                               {"HMSET", "H", "E", "W", "E", "W"},
+                               {"HMSET", "H", "E", "W", "E"},
+                               {"HSETNX", "H", "E", "W"},
+                               {"HGET", "H", "E"},
+                               {"HGET", "K", "E"},
+                               {"HMGET", "H", "E", "E", "E"},
+                               {"HDEL", "H", "E"},
+                               {"HDEL", "H", "E", "E", "E"},
+                               {"HEXISTS", "H", "E"},
+                               {"HLEN", "H"},
+                               {"HSTRLEN", "H", "E"},
+                               {"HGETALL", "H"},
+                               {"HGETALL", "H"},
+                               {"HGETALL", "K"},
+                               {"HKEYS", "H"},
+                               {"HVALS", "H"},
+                               {"HINCRBY", "H", "E", "N"},
+                               {"HINCRBY", "H", "E", "1"},
+                               {"HINCRBYFLOAT", "H", "E", "F"},
+                               {"HINCRBYFLOAT", "H", "E", "0.25"},
+                               {"HRANDFIELD", "I"},
+                               {"HRANDFIELD", "H", "M"},
+                               {"HRANDFIELD", "H", "M", "WITHVALUES"},
+                               {"HRANDFIELD", "H", "M", "O"},
+                               {"HRANDFIELD", "I", "-3", "WITHVALUES"},
+                               {"HSCAN", "H", "C"},
+                               {"HSCAN", "H", "C", "COUNT", "N"},
+                               {"HSCAN", "H", "C", "MATCH", "f[1-3]"},
+                               {"HSCAN", "H", "C", "MATCH", "*", "COUNT", "N"},
+                               {"HSCAN", "H", "C", "O", "N"},
+                               {"SET", "H", "V"},
+                               {"DEL", "H"},
+                               {"DEL", "I"},
+                               {"HSET", "I", "one", "W"},
+                               {"COPY", "H", "H", "REPLACE"},
+                               {"RENAME", "H", "H"},
+                               {"TYPE", "H"},
+                               {"GET", "H"},
+                               {"SET", "H", "V", "GET"}};
 
 class Generator {
  public:
@@ -161,8 +205,34 @@ class Generator {
         return pick(options);
       case 'R':
         return pick(rules);
+      case 'W':  // not too long for the order that a hash keeps
+        return pick(values).substr(0, 60);
       case 'D':
         return pick(dbs);
+      default:
+        return filled_for_hash(word);
+    }
+  }
+
+  std::string filled_for_hash(const std::string& word) {
+    static const Words hashes{"h1", "h1", "h1", "h2", "h3"};
+    static const Words picks{"0",  "1000", "9223372036854775807", "-9223372036854775808",
+                             "-0", "x",    "4611686018427387904", "-9223372036854775807x"};
+    static const Words cursors{"0",  "0",  "0",  "7",  "",
+                               "-1", "+1", " 1", "1x", "99999999999999999999"};
+    switch (word[0]) {
+      case 'H':
+        return pick(hashes);
+      case 'I':
+        return "single";  // has one field at most, so that it is known which is taken
+      case 'E':
+        return "f" + std::to_string(below(12));
+      case 'L':
+        return std::to_string(random_());
+      case 'M':
+        return pick(picks);
+      case 'C':
+        return pick(cursors);
       default:
         return word;
     }
@@ -203,6 +273,9 @@ bool is_same(const Words& words, const std::string& ours, const std::string& the
   if (ours == theirs) return true;
   const std::string name = net::lower_of(words[0]);
   if (name == "keys") return in_order(ours) == in_order(theirs);
+  if (name == "hrandfield" && words.size() == 2) {  // any field, if there is one
+    return ours[0] == '$' && theirs[0] == '$' && ours[1] != '-' && theirs[1] != '-';
+  }
   return (name == "ttl" || name == "pttl" || name == "expiretime" || name == "pexpiretime") &&
          is_near(ours, theirs);
 }
