@@ -213,7 +213,7 @@ class Engine {
 
   // --- a window larger than memory ----------------------------------------------------------
   /// Writes all that may leave as one generation of the cold store, takes it out of the table and
-  /// lets go of generations that have ended. Strings and finished claims leave, unless they end
+  /// lets go of generations that have ended. All but unfinished claims leave, unless they end
   /// within Options::spill_ttl_min. With Options::background a thread does this above
   /// Options::spill_above. On an error what was not written stays in the table.
   /// Progress: blocks for the disk, for sections and for another spill; operations go on meanwhile.
