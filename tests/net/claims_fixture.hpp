@@ -126,6 +126,8 @@ class Client final : public net::ClientHost {
   }
 
   void connect() {
+    disconnect();
+    wakes_ = 0;  // of the connection before; nobody wakes us now
     connection_ = std::make_unique<net::Connection>(
         node_, batch_, this, net::ClientHandle::Origin{.id = node_.next_client_id()});
     static_cast<void>(raw({"HELLO", std::to_string(static_cast<int>(dialect_))}));
