@@ -61,6 +61,14 @@ std::string read_rule(std::span<const std::string_view> words, ExpireRule& rule)
   return {};
 }
 
+/// Within a transaction, where time stands still, EXPIRE 0 is now too.
+Timestamp from(Timestamp now, std::int64_t ms) noexcept {
+  constexpr Timestamp last = no_end - Millis{1};
+  std::int64_t when = 0;
+  if (__builtin_add_overflow(now.time_since_epoch().count(), ms, &when)) return last;
+  return std::min(Timestamp{Millis{when}}, last);
+}
+
 template <std::int64_t unit_ms, bool from_now>
 Fault plan_expire(const Call& call, StoreOp& op) {
   if (!read_rule(call.words.subspan(3), op.rule).empty()) return Fault::special;
@@ -73,7 +81,7 @@ Fault plan_expire(const Call& call, StoreOp& op) {
   const std::int64_t base = from_now ? call.engine.clock().unix_ms() : 0;
   if (ms > most - base) return Fault::expire;
   op.verb = Verb::expire;
-  op.expiry = Expiry::at(call.store().from_unix_ms(base + ms));
+  op.expiry = Expiry::at(from_now ? from(call.engine.now(), ms) : call.store().from_unix_ms(ms));
   return Fault::none;
 }
 

@@ -206,4 +206,36 @@ TEST_CASE("transactions: WATCH makes a read and a write one step", "[net][race]"
   CHECK(**world.engine->store().get("n") == "200");
 }
 
+namespace {
+
+/// A millisecond later each time somebody looks.
+class TickingClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const noexcept override { return Timestamp{Millis{++ms_}}; }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override { return 1'000'000 + ++ms_; }
+
+ private:
+  mutable std::int64_t ms_ = 1'000;
+};
+
+}  // namespace
+
+TEST_CASE("transactions: EXPIRE 0 ends a key at once, though time stands still",
+          "[net][transaction]") {
+  TickingClock clock;
+  auto engine = Engine::open({.clock = &clock});
+  REQUIRE(engine);
+  net::Node node{**engine};
+  net::Batch batch;
+  net::Connection connection{node, batch, nullptr, {.id = 1}};
+  std::string replies;
+  for (const char* const command : {"EXPIRE k 0", "PEXPIRE k 0"}) {
+    replies.clear();
+    connection.receive(
+        "SET k 1\r\nMULTI\r\nEXPIRE k 100\r\n" + std::string{command} + "\r\nGET k\r\nEXEC\r\n",
+        replies);
+    CHECK(replies == "+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n$-1\r\n");
+  }
+}
+
 }  // namespace semel::tests
