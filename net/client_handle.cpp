@@ -14,9 +14,10 @@ void ClientHandle::wake(std::unique_lock<std::mutex>& lock) {
 
 bool ClientHandle::push(std::string_view bytes) {
   std::unique_lock lock{mutex_};
-  if (host_ == nullptr || killed_) return false;
+  if (ended_ || killed_) return false;
   if (direct_ != nullptr && direct_thread_ == std::this_thread::get_id()) {
-    direct_->append(bytes);
+    direct_->append(pushed_).append(bytes);
+    pushed_.clear();
     return true;
   }
   if (pushed_.size() + bytes.size() > push_bytes_max) {
@@ -74,6 +75,7 @@ void ClientHandle::direct(std::string* out) {
 
 void ClientHandle::end() {
   std::unique_lock lock{mutex_};
+  ended_ = true;
   host_ = nullptr;
   waits_ = false;
   direct_ = nullptr;

@@ -45,6 +45,7 @@ class ClientHandle {
     std::atomic<std::int32_t> queued{-1};  ///< in a transaction; -1: there is none
     std::atomic<std::uint32_t> channels{0};
     std::atomic<std::uint32_t> patterns{0};
+    std::atomic<std::uint32_t> shard_channels{0};
     std::atomic<std::uint32_t> dialect{2};
     std::atomic<std::uint32_t> watched{0};
     std::atomic<bool> waits{false};
@@ -89,7 +90,8 @@ class ClientHandle {
   };
   /// What others have left here, in the order reply, pushes.
   Collected collect(std::string& out);
-  /// Pushes of this thread go right to `out`, until direct(nullptr).
+  /// Pushes of this thread go right to `out`, behind what others have pushed before, until
+  /// direct(nullptr).
   void direct(std::string* out);
   /// The connection ends: its host is not called any more.
   void end();
@@ -100,7 +102,7 @@ class ClientHandle {
   void wake(std::unique_lock<std::mutex>& lock);
 
   mutable std::mutex mutex_;
-  ClientHost* host_;  // all below under mutex_
+  ClientHost* host_;  // null: nobody is woken; this and all below under mutex_
   Names names_;
   std::string pushed_;
   std::string reply_;
@@ -110,6 +112,7 @@ class ClientHandle {
   bool replied_ = false;
   bool killed_ = false;
   bool woken_ = false;  // and not collected since
+  bool ended_ = false;
   std::string* direct_ = nullptr;
   std::thread::id direct_thread_{};
 };

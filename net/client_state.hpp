@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/acl/acl.hpp"
 #include "net/client_handle.hpp"
+#include "net/pubsub.hpp"
 #include "net/resp_writer.hpp"
 #include "net/watches.hpp"
 #include "semel/claim.hpp"
@@ -49,6 +51,43 @@ struct ClientState {
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
   SessionId session = 0;                       ///< of claims that end with it; 0: none yet
+  std::unique_ptr<Subscriber> subscriber{};    ///< null: has never subscribed
+  std::unique_ptr<HeldPushes> held{};          ///< null: nothing
+  bool monitors = false;
+  bool pushes_directly = false;  ///< the handle's direct() is on
+  std::string* out = nullptr;    ///< where the present round's bytes go; null: there is none
+
+  [[nodiscard]] bool subscribes() const noexcept {
+    return subscriber != nullptr && subscriber->count() != 0;
+  }
+  /// Takes commands of subscriptions only: what it reads could not be told from a message.
+  [[nodiscard]] bool only_listens() const noexcept { return dialect == Resp::two && subscribes(); }
+
+  /// A round begins: its requests are carried out, and what they bring goes to `bytes`.
+  void begin_round(std::string& bytes) {
+    out = &bytes;
+    if (monitors || subscribes()) push_directly();
+  }
+  void end_round() {
+    if (pushes_directly) handle->direct(nullptr);
+    pushes_directly = false;
+    out = nullptr;
+  }
+  /// What this thread pushes to the connection stands in the present round's bytes, in order.
+  void push_directly() {
+    if (out == nullptr || pushes_directly) return;
+    handle->direct(out);
+    pushes_directly = true;
+  }
+  /// Bytes that are not subject to CLIENT REPLY. Inside a transaction's reply nothing that others
+  /// have pushed may come before them.
+  void emit(std::string_view bytes) {
+    if (out != nullptr && (executing || !pushes_directly)) {
+      out->append(bytes);
+    } else {
+      static_cast<void>(handle->push(bytes));
+    }
+  }
 };
 
 }  // namespace semel::net

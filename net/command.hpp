@@ -113,6 +113,15 @@ struct Call {
   [[nodiscard]] Store store() const noexcept { return engine.store(client.db); }
   [[nodiscard]] std::string_view key() const noexcept { return words[1]; }
 
+  /// Tells `event` of `event_key`, in the client's database or in `db`, to those who subscribe to
+  /// it (net/keyspace_events.hpp, which also lists the letters of classes). To be called before the
+  /// reply is written, once for each event, in redis-server's order.
+  void notify(char event_class, std::string_view event, std::string_view event_key);
+  void notify(char event_class, std::string_view event, std::string_view event_key,
+              std::uint8_t db);
+  /// Whether notify() has an effect: for what would have to be found out first.
+  [[nodiscard]] bool tells(char event_class) const noexcept;
+
   void fail(std::string_view text) { reply.error(text); }
   /// The error of an engine in Redis' words.
   void fail(const Error& error) { fail(error.code); }

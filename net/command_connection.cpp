@@ -1,5 +1,6 @@
 // What a client says about itself and asks about the other side.
 #include "net/handlers.hpp"
+#include "net/node.hpp"
 #include "net/text.hpp"
 #include "semel/version.hpp"
 
@@ -17,6 +18,11 @@ bool is_client_name(std::string_view name) noexcept {
 
 void ping(Call& call) {
   if (call.words.size() > 2) return call.fail_arity();
+  if (call.client.only_listens()) {
+    call.reply.array(2);
+    call.reply.bulk("pong");
+    return call.reply.bulk(call.words.size() == 2 ? call.words[1] : std::string_view{});
+  }
   call.words.size() == 2 ? call.reply.bulk(call.words[1]) : call.reply.simple("PONG");
 }
 
@@ -47,7 +53,10 @@ void hello(Call& call) {
     }
     return call.fail("ERR Syntax error in HELLO option '" + std::string{call.words[i]} + "'");
   }
-  if (dialect) call.client.dialect = *dialect;
+  if (dialect) {
+    call.client.dialect = *dialect;
+    call.node.pubsub.change_dialect(call.client);
+  }
   if (name) {
     call.client.handle->change_names([&](ClientHandle::Names& names) { names.name = *name; });
   }

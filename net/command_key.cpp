@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "net/handlers.hpp"
+#include "net/presence.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
 
@@ -129,6 +130,14 @@ void run(Call& call, const Single& single) {
   call.fail(read_rule(call.words.subspan(3), rule));
 }
 
+/// Onto itself nothing is renamed; what was there before under the new name went unseen.
+void tell_renamed(Call& call) {
+  if (call.key() == call.words[2]) return;
+  call.notify('n', "new", call.words[2]);
+  call.notify('g', "rename_from", call.key());
+  call.notify('g', "rename_to", call.words[2]);
+}
+
 /// False: an error has been written.
 bool takes_flush_words(Call& call) {
   const bool right = call.words.size() == 1 ||
@@ -160,11 +169,27 @@ const Single pexpiretime_single{plan_verb<Verb::expire_time>, answer_ttl<Ask::wh
 namespace handlers {
 
 void del(Call& call) {
-  call.answer(call.store().del(keys_of(call)));
+  const std::vector<Bytes> keys = keys_of(call);
+  if (keys.size() == 1) return run(call, singles::del_single);
+  Presence before{call, 'g', keys};
+  const auto count = before.around([&] { return call.store().del(keys); });
+  for (std::size_t i = 0; count && i < keys.size(); ++i) {
+    if (before.goes(i)) call.notify('g', "del", keys[i]);
+  }
+  call.answer(count);
 }
+
 void exists(Call& call) {
-  call.answer(call.store().exists(keys_of(call)));
+  const std::vector<Bytes> keys = keys_of(call);
+  if (keys.size() == 1) return run(call, singles::exists_single);
+  Presence before{call, 'm', keys};
+  const auto count = before.around([&] { return call.store().exists(keys); });
+  for (std::size_t i = 0; count && i < keys.size(); ++i) {
+    if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
+  }
+  call.answer(count);
 }
+
 void type(Call& call) {
   run(call, singles::type_single);
 }
@@ -197,10 +222,14 @@ void pexpiretime(Call& call) {
 }
 
 void rename(Call& call) {
-  call.answer(call.store().rename(call.key(), call.words[2]));
+  const Status done = call.store().rename(call.key(), call.words[2]);
+  if (done) tell_renamed(call);
+  call.answer(done);
 }
 void renamenx(Call& call) {
-  call.answer(call.store().renamenx(call.key(), call.words[2]));
+  const Result<bool> done = call.store().renamenx(call.key(), call.words[2]);
+  if (done && *done) tell_renamed(call);
+  call.answer(done);
 }
 
 void copy(Call& call) {
@@ -216,13 +245,28 @@ void copy(Call& call) {
       return call.fail_syntax();
     }
   }
-  call.answer(call.store().copy(call.key(), call.words[2], to_db, replaces));
+  const Result<bool> done = call.store().copy(call.key(), call.words[2], to_db, replaces);
+  if (done && *done) {
+    const std::uint8_t db = to_db.value_or(call.client.db);
+    call.notify('n', "new", call.words[2], db);
+    call.notify('g', "copy_to", call.words[2], db);
+  } else if (done && call.tells('m')) {
+    const Result<bool> there = call.store().exists(call.key());
+    if (there && !*there) call.notify('m', "keymiss", call.key());
+  }
+  call.answer(done);
 }
 
 void move(Call& call) {
-  if (const auto to_db = db_of(call, call.words[2])) {
-    call.answer(call.store().move(call.key(), *to_db));
+  const auto to_db = db_of(call, call.words[2]);
+  if (!to_db) return;
+  const Result<bool> done = call.store().move(call.key(), *to_db);
+  if (done && *done) {
+    call.notify('n', "new", call.key(), *to_db);
+    call.notify('g', "move_from", call.key());
+    call.notify('g', "move_to", call.key(), *to_db);
   }
+  call.answer(done);
 }
 
 void randomkey(Call& call) {

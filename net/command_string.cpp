@@ -4,6 +4,7 @@
 
 #include "net/expiry_words.hpp"
 #include "net/handlers.hpp"
+#include "net/presence.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
 
@@ -223,6 +224,21 @@ void answer_number(Call& call, const StoreOp&, const StoreOutcome& found) {
   call.reply.integer(found.number);
 }
 
+std::vector<Bytes> keys_of(const std::vector<KeyValue>& pairs) {
+  std::vector<Bytes> keys;
+  keys.reserve(pairs.size());
+  for (const KeyValue& pair : pairs) keys.push_back(pair.key);
+  return keys;
+}
+
+/// Of all pairs of MSET.
+void tell_set(Call& call, const Presence& before, const std::vector<KeyValue>& pairs) {
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (!before.is_old(i)) call.notify('n', "new", pairs[i].key);
+    call.notify('$', "set", pairs[i].key);
+  }
+}
+
 void run(Call& call, const Single& single) {
   Fault fault = Fault::none;
   if (!run_single(call, single, fault)) call.fail(fault);
@@ -305,6 +321,7 @@ void getex(Call& call) {
   if (run_single(call, singles::getex_single, fault)) return;
   if (fault != Fault::special) return call.fail(fault);
   const auto there = call.store().get(call.key());
+  if (there && !*there) call.notify('m', "keymiss", call.key());
   if (!there || !*there) return call.answer(there);
   Words words;
   Expiry expiry;
@@ -319,23 +336,46 @@ void incrbyfloat(Call& call) {
     const auto there = call.store().strlen(call.key());
     return there ? call.fail("ERR value is not a valid float") : call.fail(there.error());
   }
-  call.answer(call.store().incr_by_float(call.key(), *by),
-              [&](const std::string& text) { call.reply.bulk(text); });
+  Arithmetic arithmetic;
+  arithmetic.by_float = *by;
+  const StoreOp op{.verb = Verb::incr_by_float,
+                   .db = call.client.db,
+                   .key = call.key(),
+                   .arithmetic = &arithmetic};
+  StoreOutcome outcome;
+  call.engine.apply(op, outcome);
+  answer_single(call, singles::incrbyfloat_single, op, outcome);
 }
 
 void mget(Call& call) {
   const std::vector<Bytes> keys{call.words.begin() + 1, call.words.end()};
-  call.answer(call.store().mget(keys), [&](const auto& values) {
+  Presence before{call, 'm', keys};
+  const auto found = before.around([&] { return call.store().mget(keys); });
+  call.answer(found, [&](const auto& values) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
+    }
     call.reply.array(values.size());
     for (const auto& value : values) value ? call.reply.bulk(*value) : call.reply.null();
   });
 }
 
 void mset(Call& call) {
-  if (const auto pairs = pairs_of(call)) call.answer(call.store().mset(*pairs));
+  const auto pairs = pairs_of(call);
+  if (!pairs) return;
+  Presence before{call, 'n', keys_of(*pairs)};
+  const Status done = before.around([&] { return call.store().mset(*pairs); });
+  if (done) tell_set(call, before, *pairs);
+  call.answer(done);
 }
+
 void msetnx(Call& call) {
-  if (const auto pairs = pairs_of(call)) call.answer(call.store().msetnx(*pairs));
+  const auto pairs = pairs_of(call);
+  if (!pairs) return;
+  Presence before{call, 'n', keys_of(*pairs)};
+  const Result<bool> done = before.around([&] { return call.store().msetnx(*pairs); });
+  if (done && *done) tell_set(call, before, *pairs);
+  call.answer(done);
 }
 
 }  // namespace handlers

@@ -20,6 +20,8 @@ Connection::~Connection() {
 
 void Connection::end() {
   client_.handle->end();
+  node_.pubsub.forget(client_);
+  node_.monitors.remove(client_);
   end_transaction(node_, client_);
   end_session(node_.engine(), client_);
 }
@@ -49,6 +51,7 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
   limits_.bulk_bytes_max =
       static_cast<std::size_t>(node_.settings.integer(Setting::proto_max_bulk_len));
   const std::size_t begin = out.size();
+  client_.begin_round(out);
   while (!client_.closes && !client_.waits) {
     if (out.size() - begin > replies_bytes_max) {
       more_ = true;
@@ -73,6 +76,8 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
     input.remove_prefix(parser_.consumed());
   }
   flush(out);
+  node_.events.drain();
+  client_.end_round();
   return all - input.size();
 }
 
@@ -90,7 +95,7 @@ void Connection::take(std::string& out) {
 bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
-      !row.takes(parser_.arguments().size())) {
+      client_.subscribes() || node_.monitors.any() || !row.takes(parser_.arguments().size())) {
     return false;
   }
   StoreOp& op = batch_.ops_[batch_.count_];
@@ -125,15 +130,26 @@ void Connection::flush(std::string& out) {
 }
 
 void Connection::carry_out(std::string& out) {
-  const std::size_t before = out.size();
-  RespWriter reply{out, client_.dialect};
+  // What is not answered must not take along what is pushed meanwhile, which stands in `out`.
+  const bool is_heard = client_.replies == Replies::on;
+  std::string unheard;
+  std::string& answer = is_heard ? out : unheard;
+  const std::size_t before = answer.size();
+  RespWriter reply{answer, client_.dialect};
   Call call{node_, node_.engine(), client_, parser_.arguments(), reply};
   dispatch(call);
-  if (client_.replies == Replies::on) [[likely]]
-    return;
-  out.resize(before);
-  if (client_.replies == Replies::skip) client_.replies = Replies::on;
-  if (client_.replies == Replies::skip_next) client_.replies = Replies::skip;
+  if (client_.replies != Replies::on) {
+    answer.resize(before);
+    if (client_.replies == Replies::skip) {
+      client_.replies = Replies::on;
+    } else if (client_.replies == Replies::skip_next) {
+      client_.replies = Replies::skip;
+    }
+  } else if (!is_heard) {
+    out += unheard;
+  }
+  if (client_.held != nullptr) [[unlikely]]
+    node_.pubsub.release(client_);
 }
 
 }  // namespace semel::net

@@ -55,7 +55,7 @@ class Connection {
   [[nodiscard]] bool waits() const noexcept { return client_.waits; }
   /// The replies grew so large that the rest was left for collect(), when these have been sent.
   [[nodiscard]] bool more() const noexcept { return more_; }
-  [[nodiscard]] bool is_subscribed() const noexcept { return false; }
+  [[nodiscard]] bool is_subscribed() const noexcept { return client_.subscribes(); }
   /// Requests carried out so far.
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
   /// The other side is gone: nothing is waited for, watched or held any more. The last call.

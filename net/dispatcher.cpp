@@ -1,5 +1,6 @@
 // From the words of a request to the handler of its row, or to a refusal.
 #include <algorithm>
+#include <array>
 
 #include "net/access.hpp"
 #include "net/claim_words.hpp"
@@ -76,6 +77,20 @@ bool find_row(Call& call) {
   return false;
 }
 
+/// What a connection takes that could not tell other replies from messages.
+bool is_for_listeners(const CommandRow& row) noexcept {
+  constexpr std::array<std::string_view, 9> names = {"ping",      "psubscribe",   "punsubscribe",
+                                                     "quit",      "reset",        "ssubscribe",
+                                                     "subscribe", "sunsubscribe", "unsubscribe"};
+  return std::find(names.begin(), names.end(), row.name) != names.end();
+}
+
+/// redis-server takes a monitor for a replica.
+bool is_for_monitors(const CommandRow& row) noexcept {
+  return !row.is(flag_write) && !row.is(flag_readonly) && row.name != "publish" &&
+         row.name != "spublish";
+}
+
 }  // namespace
 
 void Call::fail(ErrorCode code) {
@@ -115,6 +130,16 @@ const CommandRow* admit(Call& call) {
     refuse(call, "ERR Command not allowed inside a transaction");
     return nullptr;
   }
+  if (call.client.only_listens() && !is_for_listeners(*call.row)) {
+    refuse(call, "ERR Can't execute '" + std::string{call.row->name} +
+                     "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                     "allowed in this context");
+    return nullptr;
+  }
+  if (call.client.monitors && !is_for_monitors(*call.row)) {
+    refuse(call, "ERR Replica can't interact with the keyspace");
+    return nullptr;
+  }
   return call.row;
 }
 
@@ -126,6 +151,8 @@ void dispatch(Call& call) {
 
 void execute(Call& call) {
   call.row->handler(call);
+  if (call.node.monitors.any()) [[unlikely]]
+    call.node.monitors.show(call);
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
     return;
   if (call.row->is(flag_movablekeys)) {
@@ -155,7 +182,13 @@ bool run_single(Call& call, const Single& single, Fault& fault) {
 void answer_single(Call& call, const Single& single, const StoreOp& op,
                    const StoreOutcome& outcome) {
   if (outcome.error != ErrorCode::ok) return call.fail(outcome.error);
+  if (!call.node.events.any()) [[likely]]
+    return single.answer(call, op, outcome);
+  const bool is_behind = is_told_behind(call, op);
+  tell_miss(call, op, outcome);
+  if (!is_behind) tell_change(call, op, outcome);
   single.answer(call, op, outcome);
+  if (is_behind) tell_change(call, op, outcome);
 }
 
 }  // namespace semel::net

@@ -14,7 +14,10 @@ Node::Node(Engine& engine, Settings& from, TestClock* clock)
       acl(acl_commands()),
       watches(engine),
       claims(engine),
-      test_clock(clock) {}
+      test_clock(clock),
+      events(engine, pubsub) {
+  follow_settings();
+}
 
 Node::Node(Engine& engine, TestClock* clock)
     : engine_(engine),
@@ -23,9 +26,26 @@ Node::Node(Engine& engine, TestClock* clock)
       acl(acl_commands()),
       watches(engine),
       claims(engine),
-      test_clock(clock) {}
+      test_clock(clock),
+      events(engine, pubsub) {
+  follow_settings();
+}
 
 Node::~Node() = default;
+
+void Node::follow_settings() {
+  const auto set_events = [this] {
+    static_cast<void>(events.set_flags(settings.text(Setting::notify_keyspace_events)));
+  };
+  const auto allow_monitors = [this] {
+    // mo: relaxed: a setting.
+    monitors.allowed.store(settings.boolean(Setting::monitor), std::memory_order_relaxed);
+  };
+  set_events();
+  allow_monitors();
+  settings.on_change(Setting::notify_keyspace_events, set_events);
+  settings.on_change(Setting::monitor, allow_monitors);
+}
 
 std::optional<std::string> Node::open_users() {
   if (const std::string path = settings.text(Setting::aclfile); !path.empty()) {
@@ -53,6 +73,7 @@ std::string Node::describe(const ClientState& client) const {
 
 void Node::tick() {
   engine_.advance();
+  events.drain();
 }
 
 }  // namespace semel::net

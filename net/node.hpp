@@ -12,6 +12,9 @@
 #include "net/acl/acl.hpp"
 #include "net/claim_spaces.hpp"
 #include "net/config/settings.hpp"
+#include "net/keyspace_events.hpp"
+#include "net/monitor.hpp"
+#include "net/pubsub.hpp"
 #include "net/test_clock.hpp"
 #include "net/watches.hpp"
 #include "semel/engine.hpp"
@@ -55,6 +58,8 @@ class Node {
   void tick();
 
  private:
+  void follow_settings();
+
   Engine& engine_;
   const std::unique_ptr<Settings> own_settings_;
   std::atomic<std::uint64_t> client_ids_{1};
@@ -66,6 +71,9 @@ class Node {
   Watches watches;
   ClaimSpaces claims;
   TestClock* const test_clock;  ///< null: time is not the clients'
+  PubSub pubsub;
+  KeyspaceEvents events;
+  Monitors monitors;
 };
 
 }  // namespace semel::net

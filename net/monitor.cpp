@@ -1,0 +1,119 @@
+#include "net/monitor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "net/handlers.hpp"
+#include "net/node.hpp"
+#include "net/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::string_view hidden = "(redacted)";
+
+/// In quotes, with everything but printable ASCII escaped.
+void append_quoted(std::string& line, std::string_view word) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view plain = "\\\"\n\r\t\a\b";
+  constexpr std::string_view letters = "\\\"nrtab";
+  line += '"';
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (const std::size_t at = plain.find(c); at != std::string_view::npos) {
+      line += '\\';
+      line += letters[at];
+    } else if (byte >= ' ' && byte <= '~') {
+      line += c;
+    } else {
+      line.append("\\x").append({digits[byte >> 4U], digits[byte & 15U]});
+    }
+  }
+  line += '"';
+}
+
+/// The words of `call` as they may be shown.
+std::vector<std::string_view> shown_words(const Call& call) {
+  std::vector<std::string_view> words{call.words.begin(), call.words.end()};
+  if (call.row->name == "auth") {
+    std::fill(words.begin() + 1, words.end(), hidden);
+  } else if (call.row->name == "hello") {
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      if (!is_word(words[i], "auth")) continue;
+      for (std::size_t j = i + 1; j <= i + 2 && j < words.size(); ++j) words[j] = hidden;
+      i += 2;
+    }
+  }
+  return words;
+}
+
+std::string address_of(const ClientHandle& handle) {
+  const std::string& address = handle.origin.address;
+  if (!handle.origin.is_unix) return address;
+  return "unix:" + address.substr(0, address.rfind(':'));
+}
+
+}  // namespace
+
+void Monitors::add(ClientState& client) {
+  client.monitors = true;
+  client.handle->shown.monitors.store(true, std::memory_order_relaxed);  // mo: relaxed: for people
+  const std::lock_guard lock{mutex_};
+  handles_.push_back(client.handle);
+  count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in any()
+}
+
+void Monitors::remove(ClientState& client) {
+  if (!client.monitors) return;
+  client.monitors = false;
+  client.handle->shown.monitors.store(false, std::memory_order_relaxed);  // mo: relaxed: for people
+  const std::lock_guard lock{mutex_};
+  std::erase(handles_, client.handle);
+  count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in any()
+}
+
+void Monitors::show(Call& call, std::string_view source) {
+  if (call.row->is(flag_skip_monitor) || call.row->is(flag_admin)) return;
+  const std::int64_t ms = call.engine.clock().unix_ms();
+  std::array<char, 48> time{};
+  std::snprintf(time.data(), time.size(), "+%lld.%06lld [%u ", static_cast<long long>(ms / 1000),
+                static_cast<long long>(ms % 1000 * 1000), unsigned{call.client.db});
+  std::string line{time.data()};
+  line += source.empty() ? address_of(*call.client.handle) : std::string{source};
+  line += ']';
+  for (const std::string_view word : shown_words(call)) {
+    line += ' ';
+    append_quoted(line, word);
+  }
+  line += "\r\n";
+  const bool is_within = call.client.executing || call.client.held != nullptr;
+  const std::lock_guard lock{mutex_};
+  for (const auto& handle : handles_) {
+    if (is_within && handle == call.client.handle) {
+      PubSub::hold_own(call.client, line);
+    } else {
+      static_cast<void>(handle->push(line));  // false: it is being closed
+    }
+  }
+}
+
+namespace handlers {
+
+void monitor(Call& call) {
+  if (call.client.executing) {
+    return call.fail("ERR MONITOR isn't allowed for DENY BLOCKING client");
+  }
+  // mo: relaxed: a setting
+  if (!call.node.monitors.allowed.load(std::memory_order_relaxed)) {
+    return call.fail("ERR MONITOR is not allowed on this node; the setting 'monitor' allows it");
+  }
+  if (call.client.monitors) return;  // a second one is not answered, as in redis-server
+  call.node.monitors.add(call.client);
+  call.client.push_directly();
+  call.reply.ok();
+}
+
+}  // namespace handlers
+}  // namespace semel::net
