@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/handlers.hpp"
+#include "net/presence.hpp"
 #include "net/text.hpp"
 #include "semel/hashes.hpp"
 
@@ -36,15 +37,12 @@ std::optional<std::vector<FieldValue>> pairs_of(Call& call) {
 }
 
 /// What a field holds is told by other words than what the caller gave.
-template <class T, class Write>
-void answer_number(Call& call, const Result<T>& result, Write&& write) {
-  if (!result && result.error().code == ErrorCode::not_an_integer) {
+void fail_change(Call& call, const Error& error) {
+  if (error.code == ErrorCode::not_an_integer) {
     return call.fail("ERR hash value is not an integer");
   }
-  if (!result && result.error().code == ErrorCode::not_a_float) {
-    return call.fail("ERR hash value is not a float");
-  }
-  call.answer(result, write);
+  if (error.code == ErrorCode::not_a_float) return call.fail("ERR hash value is not a float");
+  call.fail(error);
 }
 
 enum class Part : std::uint8_t { fields, values };
@@ -98,26 +96,66 @@ std::optional<ScanWords> scan_words_of(Call& call) {
   return std::nullopt;
 }
 
+/// Carries out a change of the hash and answers it by `write`, which says whether there was one. A
+/// new key is told before the reply and the change after it, as whoever listens on this very
+/// connection hears it from redis-server.
+template <class Change, class Write>
+void change_hash(Call& call, std::string_view event, Change&& change, Write&& write) {
+  const Bytes keys[] = {call.key()};
+  Presence before{call, 'n', keys};
+  const auto result = before.around(change);
+  if (!result) return fail_change(call, result.error());
+  if (before.was_absent(0)) call.notify('n', "new", call.key());
+  if (write(*result)) call.notify('h', event, call.key());
+}
+
+/// Tells that a key was asked for that is not there.
+void tell_miss(Call& call) {
+  if (!call.tells('m')) return;
+  const auto there = call.store().exists(call.key());
+  if (there && !*there) call.notify('m', "keymiss", call.key());
+}
+
 }  // namespace
 
 void hset(Call& call) {
-  if (const auto pairs = pairs_of(call)) call.answer(hashes(call).hset(call.key(), *pairs));
+  const auto pairs = pairs_of(call);
+  if (!pairs) return;
+  change_hash(
+      call, "hset", [&] { return hashes(call).hset(call.key(), *pairs); },
+      [&](std::int64_t added) {
+        call.reply.integer(added);
+        return true;
+      });
 }
 
 void hmset(Call& call) {
   const auto pairs = pairs_of(call);
   if (!pairs) return;
-  call.answer(hashes(call).hset(call.key(), *pairs), [&](std::int64_t) { call.reply.ok(); });
+  change_hash(
+      call, "hset", [&] { return hashes(call).hset(call.key(), *pairs); },
+      [&](std::int64_t) {
+        call.reply.ok();
+        return true;
+      });
 }
 
 void hsetnx(Call& call) {
-  call.answer(hashes(call).hsetnx(call.key(), call.words[2], call.words[3]));
+  change_hash(
+      call, "hset", [&] { return hashes(call).hsetnx(call.key(), call.words[2], call.words[3]); },
+      [&](bool stored) {
+        call.reply.integer(stored ? 1 : 0);
+        return stored;
+      });
 }
+
 void hget(Call& call) {
+  tell_miss(call);
   call.answer(hashes(call).hget(call.key(), call.words[2]));
 }
 
 void hmget(Call& call) {
+  tell_miss(call);
   call.answer(hashes(call).hmget(call.key(), fields_of(call)), [&](const auto& values) {
     call.reply.array(values.size());
     for (const auto& value : values) value ? call.reply.bulk(*value) : call.reply.null();
@@ -125,19 +163,30 @@ void hmget(Call& call) {
 }
 
 void hdel(Call& call) {
-  call.answer(hashes(call).hdel(call.key(), fields_of(call)));
+  const Result<std::int64_t> removed = hashes(call).hdel(call.key(), fields_of(call));
+  if (removed && *removed != 0) {
+    call.notify('h', "hdel", call.key());
+    const auto there = call.store().exists(call.key());
+    if (there && !*there) call.notify('g', "del", call.key());
+  }
+  call.answer(removed);
 }
+
 void hexists(Call& call) {
+  tell_miss(call);
   call.answer(hashes(call).hexists(call.key(), call.words[2]));
 }
 void hlen(Call& call) {
+  tell_miss(call);
   call.answer(hashes(call).hlen(call.key()));
 }
 void hstrlen(Call& call) {
+  tell_miss(call);
   call.answer(hashes(call).hstrlen(call.key(), call.words[2]));
 }
 
 void hgetall(Call& call) {
+  tell_miss(call);
   call.answer(hashes(call).hgetall(call.key()), [&](const FieldValues& all) {
     call.reply.map(all.size());
     for (const FieldValue& each : all) {
@@ -148,28 +197,40 @@ void hgetall(Call& call) {
 }
 
 void hkeys(Call& call) {
+  tell_miss(call);
   write_parts(call, Part::fields);
 }
 void hvals(Call& call) {
+  tell_miss(call);
   write_parts(call, Part::values);
 }
 
 void hincrby(Call& call) {
   const auto by = integer_of(call.words[3]);
   if (!by) return call.fail_number();
-  answer_number(call, hashes(call).hincrby(call.key(), call.words[2], *by),
-                [&](std::int64_t value) { call.reply.integer(value); });
+  change_hash(
+      call, "hincrby", [&] { return hashes(call).hincrby(call.key(), call.words[2], *by); },
+      [&](std::int64_t value) {
+        call.reply.integer(value);
+        return true;
+      });
 }
 
 void hincrbyfloat(Call& call) {
   const auto by = float_of(call.words[3]);
   if (!by) return call.fail("ERR value is not a valid float");
   if (std::isinf(*by)) return call.fail("ERR value is NaN or Infinity");
-  answer_number(call, hashes(call).hincrbyfloat(call.key(), call.words[2], *by),
-                [&](const std::string& text) { call.reply.bulk(text); });
+  change_hash(
+      call, "hincrbyfloat",
+      [&] { return hashes(call).hincrbyfloat(call.key(), call.words[2], *by); },
+      [&](const std::string& text) {
+        call.reply.bulk(text);
+        return true;
+      });
 }
 
 void hrandfield(Call& call) {
+  tell_miss(call);
   if (call.words.size() == 2) return call.answer(hashes(call).hrandfield(call.key()));
   const auto count = integer_of(call.words[2]);
   if (!count) return call.fail_number();
@@ -199,6 +260,7 @@ void hrandfield(Call& call) {
 }
 
 void hscan(Call& call) {
+  tell_miss(call);
   const auto cursor = cursor_of(call.words[2]);
   if (!cursor) return call.fail("ERR invalid cursor");
   // What the key holds is told before words that are wrong.

@@ -257,11 +257,11 @@ TEST_CASE("SEMEL batches: an outcome for each key, in order", "[net][claims]") {
           "[outcome granted, epoch E, attempt 1, takeover no"
           " | outcome in_flight, remaining_ms 1000, retry_after_ms 1000, attempt 1, owner w, "
           "folded_onto 0"
-          " | outcome error, message WRONGTYPE the key holds a string, not a claim"
+          " | outcome error, message WRONGTYPE the key holds something else than a claim"
           " | outcome error, message ERR key is empty]");
     CHECK(a.say("SEMEL.COMPLETES jobs 4 a % r text % r nothing % r '' % r") ==
           "[outcome ok, late no"
-          " | outcome error, message WRONGTYPE the key holds a string, not a claim"
+          " | outcome error, message WRONGTYPE the key holds something else than a claim"
           " | outcome unknown | outcome error, message ERR key is empty]");
     CHECK(a.say("SEMEL.CLAIMALL jobs KEYS 2 a b") ==
           "outcome not_granted, claims [outcome replay, attempt 1, result_expired no, result r"
@@ -532,7 +532,7 @@ TEST_CASE("SEMEL: a string under the key answers WRONGTYPE, and a claim does to 
   NodeFixture f;
   Client a{*f.node};
   a.say("SET jobs:text x");
-  const std::string wrong = "-WRONGTYPE the key holds a string, not a claim";
+  const std::string wrong = "-WRONGTYPE the key holds something else than a claim";
   for (const char* line :
        {"SEMEL.CLAIM jobs text", "SEMEL.COMPLETE jobs text 1", "SEMEL.FAIL jobs text 1",
         "SEMEL.RENEW jobs text 1", "SEMEL.RELEASE jobs text 1", "SEMEL.GETCLAIM jobs text",

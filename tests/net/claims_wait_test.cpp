@@ -74,7 +74,7 @@ TEST_CASE("SEMEL.WAIT: ends with the lease, a kept failure, an operator's word, 
   a.say("SEMEL.CLAIM jobs third");
   CHECK(b.say("SEMEL.WAIT 5000 jobs third") == "(waits)");
   a.say("SET jobs:third x");
-  CHECK(b.hear() == "-WRONGTYPE the key holds a string, not a claim");
+  CHECK(b.hear() == "-WRONGTYPE the key holds something else than a claim");
 }
 
 TEST_CASE("SEMEL.WAIT: at the deadline it is in flight still", "[net][claims][wait]") {
