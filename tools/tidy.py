@@ -49,6 +49,7 @@ PARTS_OF_FILES = {
     'net/admin/log.cpp': {'project': ('semel/', 'net/'),
                           'foreign': ('fmt/', 'spdlog/', 'xxhash.h')},
     'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('fmt/',)},
+    'net/admin/process_figures.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/toml_file.cpp': {'project': ('semel/', 'net/'), 'foreign': ('toml++/',)},

@@ -1,0 +1,214 @@
+#include "net/admin/metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <utility>
+
+#include "net/admin/escape.hpp"
+
+namespace semel::net {
+namespace {
+
+using Label = std::pair<std::string_view, std::string_view>;
+
+void append_number(std::string& out, std::uint64_t number) {
+  out += std::to_string(number);
+}
+
+/// The shortest text that reads back as the same number.
+void append_number(std::string& out, double number) {
+  if (std::isnan(number)) {
+    out += "NaN";
+  } else if (std::isinf(number)) {
+    out += number > 0 ? "+Inf" : "-Inf";
+  } else {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), number);
+    out.append(text.data(), end.ptr);
+  }
+}
+
+/// Writes the samples of one metric.
+class Samples {
+ public:
+  Samples(std::string& out, std::string_view name) : out_(out), name_(name) {}
+
+  template <class Number>
+  void value(Number number) {
+    labelled({}, number);
+  }
+  template <class Number>
+  void labelled(std::initializer_list<Label> labels, Number number, std::string_view suffix = {}) {
+    out_ += name_;
+    out_ += suffix;
+    char before = '{';
+    for (const auto& [label, text] : labels) {
+      out_ += before;
+      out_ += label;
+      out_ += "=\"";
+      append_label_value(out_, cut_at_character(text, label_bytes_max));
+      out_ += '"';
+      before = ',';
+    }
+    if (labels.size() > 0) out_ += '}';
+    out_ += ' ';
+    append_number(out_, number);
+    out_ += '\n';
+  }
+
+ private:
+  std::string& out_;
+  std::string_view name_;
+};
+
+std::uint64_t flag(bool is_set) {
+  return is_set ? 1 : 0;
+}
+
+double seconds(Millis time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
+template <class List>
+std::size_t shown(const List& list) {
+  return std::min(list.size(), metric_series_max);
+}
+
+/// Once a list, however many metrics are made of it.
+std::uint64_t left_out(const MetricFigures& figures) {
+  const auto rest = [](const auto& list) { return list.size() - shown(list); };
+  return rest(figures.by_command) + rest(figures.by_error) + rest(figures.databases);
+}
+
+template <class Number>
+void of_commands(Samples& to, std::string_view label, const MetricFigures& figures,
+                 Number CommandMetric::*figure) {
+  for (std::size_t i = 0; i < shown(figures.by_command); ++i) {
+    const CommandMetric& command = figures.by_command[i];
+    to.labelled({{label, command.name}}, command.*figure);
+  }
+}
+
+void of_errors(Samples& to, std::string_view label, const MetricFigures& figures) {
+  for (std::size_t i = 0; i < shown(figures.by_error); ++i) {
+    to.labelled({{label, figures.by_error[i].code}}, figures.by_error[i].count);
+  }
+}
+
+void of_databases(Samples& to, std::string_view prefix, const MetricFigures& figures,
+                  std::uint64_t DatabaseMetric::*figure) {
+  for (std::size_t i = 0; i < shown(figures.databases); ++i) {
+    const DatabaseMetric& database = figures.databases[i];
+    const std::string name = std::string{prefix} + std::to_string(database.number);
+    to.labelled({{"db", name}}, database.*figure);
+  }
+}
+
+void of_times(Samples& to, const MetricFigures& figures) {
+  constexpr std::size_t times_max = 64;
+  const std::size_t count = std::min(figures.command_times.size(), times_max);
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    sum += figures.command_times[i];
+    std::string bound;
+    append_number(bound, std::ldexp(1.0, static_cast<int>(i)) / 1e6);
+    to.labelled({{"le", bound}}, sum, "_bucket");
+  }
+  if (count > 0) sum += figures.command_times[count - 1];
+  to.labelled({{"le", "+Inf"}}, sum, "_bucket");
+  to.labelled({}, figures.command_seconds, "_sum");
+  to.labelled({}, sum, "_count");
+}
+
+void instance(Samples& to, const MetricFigures& figures) {
+  to.labelled({{"role", "master"},
+               {"redis_version", figures.redis_version},
+               {"redis_mode", "standalone"},
+               {"run_id", figures.run_id},
+               {"process_id", std::to_string(figures.process_id)},
+               {"tcp_port", std::to_string(figures.port)},
+               {"maxmemory_policy", "noeviction"}},
+              std::uint64_t{1});
+}
+
+enum class When : std::uint8_t { always, storage, process, redis };
+
+struct Metric {
+  std::string_view name;
+  std::string_view type;
+  When when;
+  std::string_view labels;
+  std::string_view help;
+  void (*write)(Samples& to, const MetricFigures& figures);
+};
+
+constexpr Metric metrics[] = {
+#define X(name, type, when, labels, help, samples) \
+  {#name,  #type, When::when,                      \
+   labels, help,  [](Samples& to, [[maybe_unused]] const MetricFigures& figures) { samples; }},
+#include "net/admin/metrics.def"
+#undef X
+};
+
+bool applies(When when, const MetricFigures& figures, const MetricOptions& options) {
+  switch (when) {
+    case When::always:
+      return true;
+    case When::storage:
+      return figures.storage.has_value();
+    case When::process:
+      return figures.process.has_value();
+    case When::redis:
+      return options.redis_names;
+  }
+  return false;
+}
+
+std::string rows_of(When when) {
+  std::string out = "| name | type | labels | |\n|---|---|---|---|\n";
+  for (const Metric& metric : metrics) {
+    if (metric.when != when) continue;
+    out += "| `";
+    out += metric.name;
+    out += "` | ";
+    out += metric.type;
+    out += " | ";
+    out += metric.labels;
+    out += metric.labels.empty() ? "| " : " | ";
+    out += metric.help;
+    out += " |\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string metrics_text(const MetricFigures& figures, const MetricOptions& options) {
+  std::string out;
+  for (const Metric& metric : metrics) {
+    if (!applies(metric.when, figures, options)) continue;
+    out += "# HELP ";
+    out += metric.name;
+    out += ' ';
+    out += metric.help;  // ours: neither backslash nor line end, which a test checks
+    out += "\n# TYPE ";
+    out += metric.name;
+    out += ' ';
+    out += metric.type;
+    out += '\n';
+    Samples to{out, metric.name};
+    metric.write(to, figures);
+  }
+  return out;
+}
+
+std::string metrics_table() {
+  return rows_of(When::always) + "\nOf the process, where /proc can be read:\n\n" +
+         rows_of(When::process) + "\nOf the storage, where there is one:\n\n" +
+         rows_of(When::storage) + "\nWith `redis-metric-names`:\n\n" + rows_of(When::redis);
+}
+
+}  // namespace semel::net

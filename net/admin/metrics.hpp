@@ -1,0 +1,92 @@
+// The figures of a node as a page that Prometheus reads: text format 0.0.4.
+//
+// Pure: whoever has the figures fills them in. Which metrics there are stands in metrics.def.
+// Source: https://prometheus.io/docs/instrumenting/exposition_formats/
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/admin/process_figures.hpp"
+#include "semel/engine.hpp"
+#include "semel/storage.hpp"
+
+namespace semel::net {
+
+inline constexpr std::string_view metrics_content_type = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A series has labels out of one of the lists below; of a list that is longer the rest is left
+/// out, so that a page has a bound. semel_metrics_left_out tells how many.
+inline constexpr std::size_t metric_series_max = 1024;
+inline constexpr std::size_t label_bytes_max = 256;  ///< the rest of a longer value is left out
+
+struct CommandMetric {
+  std::string name{};  ///< lower case, each once
+  std::uint64_t calls = 0;
+  double seconds = 0;          ///< in all of them
+  std::uint64_t failed = 0;    ///< answered with an error while they ran
+  std::uint64_t rejected = 0;  ///< before they ran
+};
+
+struct ErrorMetric {
+  std::string code{};  ///< the first word of the reply, each once
+  std::uint64_t count = 0;
+};
+
+struct DatabaseMetric {
+  unsigned number = 0;
+  std::uint64_t records = 0;
+  std::uint64_t records_with_ttl = 0;
+};
+
+struct MetricFigures {
+  // The process.
+  std::string version{};  ///< of Semel
+  std::string run_id{};
+  std::string redis_version{};  ///< that INFO tells
+  std::uint64_t process_id = 0;
+  std::uint16_t port = 0;
+  double started_unix_seconds = 0;
+  double uptime_seconds = 0;
+  bool ready = false;
+  std::optional<ProcessFigures> process{};
+
+  // Clients.
+  std::uint64_t connections = 0;  ///< open now
+  std::uint64_t connections_blocked = 0;
+  std::uint64_t connections_max = 0;
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_refused = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;
+
+  // Commands.
+  std::uint64_t commands = 0;
+  std::uint64_t error_replies = 0;
+  std::vector<CommandMetric> by_command{};
+  std::vector<ErrorMetric> by_error{};
+  /// Of all commands: how many took at most 2^i microseconds and more than half of that; the last
+  /// one counts all that took longer, too. At most 64.
+  std::vector<std::uint64_t> command_times{};
+  double command_seconds = 0;  ///< the sum of them
+
+  // Records.
+  Stats engine{};
+  std::vector<DatabaseMetric> databases{};
+  std::optional<StorageStats> storage{};  ///< none: memory only
+};
+
+struct MetricOptions {
+  bool redis_names = false;  ///< the usual names of Redis' exporters as well
+};
+
+[[nodiscard]] std::string metrics_text(const MetricFigures& figures,
+                                       const MetricOptions& options = {});
+
+/// All metrics as tables in Markdown, for docs/operations.md.
+[[nodiscard]] std::string metrics_table();
+
+}  // namespace semel::net
