@@ -46,6 +46,8 @@ PARTS = {
 # those that read and write the node's configuration, and its side that faces the operator.
 PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
+    'net/admin/admin_server.cpp': {'project': ('semel/', 'net/'),
+                                   'foreign': ('os', 'boost/asio/', 'boost/beast/')},
     'net/admin/log.cpp': {'project': ('semel/', 'net/'),
                           'foreign': ('fmt/', 'spdlog/', 'xxhash.h')},
     'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('fmt/',)},

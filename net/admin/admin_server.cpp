@@ -1,0 +1,370 @@
+#include "net/admin/admin_server.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <exception>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "net/admin/metrics.hpp"
+
+namespace semel::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+
+constexpr std::size_t first_read_bytes = 512;
+// More than the header's bound, so that it is the header's that is met first.
+constexpr std::size_t buffer_bytes_max = 2 * admin_limits::header_bytes_max;
+// What a client may still send behind a request that was refused, before it has read why.
+constexpr std::size_t ignored_bytes_max = 64 * 1024;
+constexpr std::chrono::milliseconds accept_pause{100};
+
+using Response = http::response<http::string_body>;
+
+Response response_of(http::status status, std::string body) {
+  Response response{status, 11};
+  response.set(http::field::content_type, "text/plain; charset=utf-8");
+  response.set(http::field::cache_control, "no-store");
+  response.body() = std::move(body);
+  return response;
+}
+
+std::string reason_for(beast::error_code error) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return "the request's header exceeds " + std::to_string(admin_limits::header_bytes_max) +
+           " bytes\n";
+  }
+  if (error == http::error::body_limit || error == http::error::unexpected_body) {
+    return "a request has no body here\n";
+  }
+  return "not an HTTP request: " + error.message() + "\n";
+}
+
+/// The answer to what was understood.
+Response answer(const http::request<http::empty_body>& request, const AdminAnswers& answers) {
+  const std::string_view target{request.target().data(), request.target().size()};
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (path != "/metrics" && path != "/livez" && path != "/readyz") {
+    return response_of(http::status::not_found, "there is /metrics, /livez and /readyz\n");
+  }
+  if (request.method() != http::verb::get && request.method() != http::verb::head) {
+    Response refused = response_of(http::status::method_not_allowed, "GET or HEAD\n");
+    refused.set(http::field::allow, "GET, HEAD");
+    return refused;
+  }
+  if (path == "/livez") return response_of(http::status::ok, "ok\n");
+  if (path == "/readyz") {
+    std::optional<std::string> reason = answers.not_ready();
+    if (!reason) return response_of(http::status::ok, "ok\n");
+    return response_of(http::status::service_unavailable, *std::move(reason) + "\n");
+  }
+  Response response = response_of(http::status::ok, answers.metrics());
+  response.set(http::field::content_type,
+               beast::string_view{metrics_content_type.data(), metrics_content_type.size()});
+  return response;
+}
+
+/// Signals go to the threads that the process has for them.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+std::optional<std::string> check_time(std::string_view name, std::chrono::milliseconds time) {
+  if (time >= std::chrono::milliseconds{1} && time <= std::chrono::hours{1}) return std::nullopt;
+  return "admin: " + std::string{name} + " is " + std::to_string(time.count()) +
+         " ms; it must be from 1 ms to 1 h";
+}
+
+}  // namespace
+
+class AdminServer::Impl {
+ public:
+  Impl(const AdminOptions& options, AdminAnswers answers)
+      : options_(options), answers_(std::move(answers)) {}
+  ~Impl() {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  [[nodiscard]] std::optional<std::string> listen();
+  void run();
+  [[nodiscard]] const std::vector<AdminEndpoint>& endpoints() const noexcept { return endpoints_; }
+
+ private:
+  class Session;
+  struct Listener {
+    tcp::acceptor acceptor;
+    asio::steady_timer pause;
+  };
+
+  [[nodiscard]] static beast::error_code open(tcp::acceptor& acceptor, const tcp::endpoint& at);
+  void accept(Listener& listener);
+  void admit(tcp::socket socket);
+  void forget(const Session* session);
+
+  const AdminOptions options_;
+  const AdminAnswers answers_;
+  asio::io_context io_{1};
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<AdminEndpoint> endpoints_;
+  // All below is the server's thread's alone.
+  std::vector<std::shared_ptr<Session>> sessions_;  // at most connections_max
+  std::uint64_t waits_ = 0;
+  std::thread thread_;
+};
+
+/// One connection: it waits for a first byte, reads a request, answers, and waits again.
+class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Impl& server, tcp::socket socket)
+      : server_(server), stream_(std::move(socket)), buffer_(buffer_bytes_max) {}
+
+  /// Since which of the server's waits it has been idle; 0: it is not.
+  [[nodiscard]] std::uint64_t waiting_since() const noexcept { return waiting_since_; }
+
+  void wait() {
+    if (buffer_.size() > 0) return read();
+    waiting_since_ = ++server_.waits_;
+    stream_.expires_after(server_.options_.idle_within);
+    stream_.async_read_some(
+        buffer_.prepare(first_read_bytes),
+        [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
+          self->waiting_since_ = 0;
+          if (error) return self->end();
+          self->buffer_.commit(bytes);
+          self->read();
+        });
+  }
+
+  void end() {
+    beast::error_code ignored;
+    stream_.socket().close(ignored);
+    stream_.cancel();
+    server_.forget(this);
+  }
+
+ private:
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(admin_limits::header_bytes_max));
+    parser_->body_limit(0);
+    stream_.expires_after(server_.options_.request_within);
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
+          // Beast lets a few bytes more pass.
+          if (!error && bytes > admin_limits::header_bytes_max) {
+            error = http::error::header_limit;
+          }
+          if (!error) return self->respond();
+          if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+              error != http::error::end_of_stream && error != http::error::partial_message) {
+            return self->refuse(error);
+          }
+          self->end();  // it went away, or took too long
+        });
+  }
+
+  void respond() {
+    const auto& request = parser_->get();
+    response_ = answer(request, server_.answers_);
+    response_.version(request.version());
+    response_.keep_alive(request.keep_alive());
+    response_.prepare_payload();
+    const bool stays = response_.keep_alive();
+    if (request.method() == http::verb::head) response_.body().clear();  // its length stays told
+    write(stays);
+  }
+
+  void refuse(beast::error_code error) {
+    response_ = response_of(http::status::bad_request, reason_for(error));
+    response_.keep_alive(false);
+    response_.prepare_payload();
+    write(false);
+  }
+
+  void write(bool stays) {
+    stream_.expires_after(server_.options_.request_within);
+    http::async_write(
+        stream_, response_,
+        [self = this->shared_from_this(), stays](beast::error_code error, std::size_t) {
+          if (error) return self->end();
+          self->response_ = {};
+          if (stays) return self->wait();
+          beast::error_code failed;
+          self->stream_.socket().shutdown(tcp::socket::shutdown_send, failed);
+          if (failed) return self->end();
+          self->stream_.expires_after(self->server_.options_.request_within);
+          self->ignore(0);
+        });
+  }
+
+  /// Closing over bytes that nobody read would take the answer back from the client.
+  void ignore(std::size_t bytes_so_far) {
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(buffer_bytes_max),
+                            [self = this->shared_from_this(), bytes_so_far](beast::error_code error,
+                                                                            std::size_t bytes) {
+                              const std::size_t all = bytes_so_far + bytes;
+                              if (error || all > ignored_bytes_max) return self->end();
+                              self->ignore(all);
+                            });
+  }
+
+  Impl& server_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  Response response_;
+  std::uint64_t waiting_since_ = 0;
+};
+
+beast::error_code AdminServer::Impl::open(tcp::acceptor& acceptor, const tcp::endpoint& at) {
+  beast::error_code error;
+  if (acceptor.open(at.protocol(), error)) return error;
+  if (acceptor.set_option(asio::socket_base::reuse_address{true}, error)) return error;
+  // Otherwise :: would take 0.0.0.0 as well, and a list of both would fail.
+  if (at.address().is_v6() && acceptor.set_option(asio::ip::v6_only{true}, error)) return error;
+  if (acceptor.bind(at, error)) return error;
+  acceptor.listen(asio::socket_base::max_listen_connections, error);
+  return error;
+}
+
+std::optional<std::string> AdminServer::Impl::listen() {
+  for (const std::string& text : options_.addresses) {
+    beast::error_code error;
+    const auto address = asio::ip::make_address(text, error);
+    listeners_.push_back(
+        std::make_unique<Listener>(Listener{tcp::acceptor{io_}, asio::steady_timer{io_}}));
+    tcp::acceptor& acceptor = listeners_.back()->acceptor;
+    if (!error) error = open(acceptor, tcp::endpoint{address, options_.port});
+    const tcp::endpoint bound = error ? tcp::endpoint{} : acceptor.local_endpoint(error);
+    if (error) {
+      return "admin: cannot listen on " + AdminEndpoint{text, options_.port}.text() + ": " +
+             error.message();
+    }
+    endpoints_.push_back({address.to_string(), bound.port()});
+  }
+  return std::nullopt;
+}
+
+void AdminServer::Impl::run() {
+  for (const auto& listener : listeners_) accept(*listener);
+  const SignalsBlocked blocked;
+  thread_ = std::thread{[this] { io_.run(); }};
+  pthread_setname_np(thread_.native_handle(), "semel-admin");
+}
+
+void AdminServer::Impl::accept(Listener& listener) {
+  listener.acceptor.async_accept([this, &listener](beast::error_code error, tcp::socket socket) {
+    if (error == asio::error::operation_aborted) return;
+    if (!error) {
+      admit(std::move(socket));
+      return accept(listener);
+    }
+    // No descriptors, for one: at once it would only fail again.
+    listener.pause.expires_after(accept_pause);
+    listener.pause.async_wait([this, &listener](beast::error_code stopped) {
+      if (!stopped) accept(listener);
+    });
+  });
+}
+
+void AdminServer::Impl::admit(tcp::socket socket) {
+  if (sessions_.size() >= admin_limits::connections_max) {
+    std::shared_ptr<Session> longest;
+    for (const auto& session : sessions_) {
+      if (session->waiting_since() == 0) continue;
+      if (!longest || session->waiting_since() < longest->waiting_since()) longest = session;
+    }
+    if (!longest) return;  // which closes it
+    longest->end();
+  }
+  sessions_.push_back(std::make_shared<Session>(*this, std::move(socket)));
+  sessions_.back()->wait();
+}
+
+void AdminServer::Impl::forget(const Session* session) {
+  std::erase_if(sessions_, [&](const auto& known) { return known.get() == session; });
+}
+
+std::string AdminEndpoint::text() const {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return (is_v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
+
+std::optional<std::string> AdminServer::check(const AdminOptions& options) {
+  if (options.addresses.empty() || options.addresses.size() > admin_limits::addresses_max) {
+    return "admin: " + std::to_string(options.addresses.size()) +
+           " addresses; there must be from 1 to " + std::to_string(admin_limits::addresses_max);
+  }
+  for (const std::string& text : options.addresses) {
+    beast::error_code error;
+    const auto address = asio::ip::make_address(text, error);
+    if (error) return "admin: '" + text + "' is not an IP address";
+    if (!address.is_loopback() && !options.remote) {
+      return "admin: '" + text +
+             "' is reached from other machines, and whoever reaches it reads the figures without "
+             "a password; that must be asked for by name";
+    }
+  }
+  if (auto wrong = check_time("request_within", options.request_within)) return wrong;
+  return check_time("idle_within", options.idle_within);
+}
+
+std::unique_ptr<AdminServer> AdminServer::start(const AdminOptions& options, AdminAnswers answers,
+                                                std::string& error) {
+  if (auto wrong = check(options)) {
+    error = *std::move(wrong);
+    return nullptr;
+  }
+  // Asio throws where the kernel has no descriptor left for it, the thread where it has no thread.
+  try {
+    auto impl = std::make_unique<Impl>(options, std::move(answers));
+    if (auto failed = impl->listen()) {
+      error = *std::move(failed);
+      return nullptr;
+    }
+    impl->run();
+    return std::unique_ptr<AdminServer>{new AdminServer{std::move(impl)}};
+  } catch (const std::system_error& failed) {
+    error = std::string{"admin: cannot start: "} + failed.what();
+    return nullptr;
+  }
+}
+
+AdminServer::AdminServer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+AdminServer::~AdminServer() = default;
+
+const std::vector<AdminEndpoint>& AdminServer::endpoints() const noexcept {
+  return impl_->endpoints();
+}
+
+}  // namespace semel::net

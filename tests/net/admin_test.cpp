@@ -1,0 +1,353 @@
+// Words: a client sends bytes to the admin port and reads until the server closes, or as much as
+// an answer has.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/admin/admin_server.hpp"
+
+namespace semel::tests {
+namespace {
+
+using net::AdminAnswers;
+using net::AdminOptions;
+using net::AdminServer;
+namespace limits = net::admin_limits;
+
+constexpr std::chrono::milliseconds soon{50};
+
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    const timeval patience{.tv_sec = 20, .tv_usec = 0};
+    REQUIRE(setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+  }
+  ~Client() { close(socket_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void send(const std::string& bytes) const {
+    REQUIRE(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(bytes.size()));
+  }
+  void send_if_open(const std::string& bytes) const {
+    (void)::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  /// False: the server closed instead. Takes the answer, which is all that has come.
+  [[nodiscard]] bool is_answered() {
+    received_.clear();
+    while (!received_.ends_with("ok\n")) {
+      if (!receive()) return false;
+    }
+    received_.clear();
+    return true;
+  }
+  /// What comes until the server closes.
+  [[nodiscard]] std::string rest() {
+    while (receive()) {
+    }
+    return std::exchange(received_, {});
+  }
+  /// True: the server closed, and had said nothing.
+  [[nodiscard]] bool is_closed() { return rest().empty() && !timed_out_; }
+  /// One answer with its body, the connection left open.
+  [[nodiscard]] std::string answer(bool has_body = true) {
+    std::size_t head = 0;
+    while ((head = received_.find("\r\n\r\n")) == std::string::npos) REQUIRE(receive());
+    std::size_t bytes = head + 4;
+    if (has_body) {
+      const std::size_t length = received_.find("Content-Length: ");
+      REQUIRE(length < head);
+      bytes += std::stoul(received_.substr(length + 16));
+    }
+    while (received_.size() < bytes) REQUIRE(receive());
+    std::string all = received_.substr(0, bytes);
+    received_.erase(0, bytes);
+    return all;
+  }
+
+ private:
+  bool receive() {
+    char buffer[4096];
+    const ssize_t bytes = recv(socket_, buffer, sizeof buffer, 0);
+    if (bytes < 0) timed_out_ = errno == EAGAIN;
+    if (bytes <= 0) return false;
+    received_.append(buffer, static_cast<std::size_t>(bytes));
+    return true;
+  }
+
+  int socket_;
+  bool timed_out_ = false;
+  std::string received_;
+};
+
+struct Served {
+  explicit Served(AdminOptions options = {}, AdminAnswers answers = {}) {
+    if (!answers.metrics) answers.metrics = [] { return std::string{"semel_up 1\n"}; };
+    if (!answers.not_ready) answers.not_ready = [] { return std::nullopt; };
+    std::string error;
+    server = AdminServer::start(options, std::move(answers), error);
+    INFO(error);
+    REQUIRE(server);
+    port = server->endpoints().front().port;
+  }
+  [[nodiscard]] std::string ask(const std::string& bytes) const {
+    Client client{port};
+    client.send(bytes);
+    return client.rest();
+  }
+  /// One request on a connection of its own.
+  [[nodiscard]] std::string ask(const std::string& method, const std::string& path) const {
+    return ask(method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+
+  std::unique_ptr<AdminServer> server;
+  std::uint16_t port = 0;
+};
+
+int status_of(const std::string& answer) {
+  REQUIRE(answer.starts_with("HTTP/1."));
+  return std::stoi(answer.substr(9, 3));
+}
+
+std::string body_of(const std::string& answer) {
+  return answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string header_of_bytes(std::size_t bytes) {
+  const std::string begin = "GET /livez HTTP/1.1\r\nConnection: close\r\nX: ";
+  return begin + std::string(bytes - begin.size() - 4, 'a') + "\r\n\r\n";
+}
+
+}  // namespace
+
+TEST_CASE("admin: metrics come as text of Prometheus' format 0.0.4", "[net][admin]") {
+  const Served served;
+  const std::string answer = served.ask("GET", "/metrics");
+  CHECK(status_of(answer) == 200);
+  CHECK(has(answer, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  CHECK(has(answer, "Content-Length: 11\r\n"));
+  CHECK(has(answer, "Cache-Control: no-store\r\n"));
+  CHECK(body_of(answer) == "semel_up 1\n");
+  CHECK(status_of(served.ask("GET", "/metrics?name=a")) == 200);
+}
+
+TEST_CASE("admin: live while it answers, ready when the node says so", "[net][admin]") {
+  std::atomic<bool> is_ready{false};
+  const auto not_ready = [&]() -> std::optional<std::string> {
+    // mo: relaxed: the test sets it before it asks.
+    if (is_ready.load(std::memory_order_relaxed)) return std::nullopt;
+    return "recovering, 40 %";
+  };
+  const Served served{{}, {.not_ready = not_ready}};
+  CHECK(body_of(served.ask("GET", "/livez")) == "ok\n");
+  const std::string before = served.ask("GET", "/readyz");
+  CHECK(status_of(before) == 503);
+  CHECK(body_of(before) == "recovering, 40 %\n");
+  is_ready.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  const std::string after = served.ask("GET", "/readyz");
+  CHECK(status_of(after) == 200);
+  CHECK(body_of(after) == "ok\n");
+}
+
+TEST_CASE("admin: HEAD has the header of GET and no body", "[net][admin]") {
+  const Served served;
+  Client client{served.port};
+  client.send("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string head = client.answer(false);
+  CHECK(status_of(head) == 200);
+  CHECK(has(head, "Content-Length: 11\r\n"));
+  CHECK(body_of(client.answer()) == "ok\n");  // begins right behind
+}
+
+TEST_CASE("admin: what it does not know is 404, 405 or 400", "[net][admin]") {
+  const Served served;
+  CHECK(status_of(served.ask("GET", "/")) == 404);
+  CHECK(status_of(served.ask("POST", "/nowhere")) == 404);
+  CHECK(status_of(served.ask("GET", "/metrics/")) == 404);
+  for (const char* const method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    const std::string answer = served.ask(method, "/metrics");
+    CHECK(status_of(answer) == 405);
+    CHECK(has(answer, "Allow: GET, HEAD\r\n"));
+  }
+  CHECK(status_of(served.ask("PING\r\n\r\n")) == 400);
+  CHECK(status_of(served.ask("*1\r\n$4\r\nPING\r\n")) == 400);
+  CHECK(status_of(served.ask("GET /livez HTTP/1.1\r\nbad header\r\n\r\n")) == 400);
+  CHECK(status_of(served.ask("GET /livez FTP/1.1\r\n\r\n")) == 400);
+}
+
+TEST_CASE("admin: a request with a body is refused", "[net][admin]") {
+  const Served served;
+  const std::string length = served.ask("GET /livez HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+  CHECK(status_of(length) == 400);
+  CHECK(body_of(length) == "a request has no body here\n");
+  const std::string chunked = served.ask(
+      "GET /livez HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+  CHECK(status_of(chunked) == 400);
+  CHECK(status_of(served.ask(
+            "GET /livez HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")) == 200);
+}
+
+TEST_CASE("admin: a header of 8 KiB is the longest", "[net][admin]") {
+  const Served served;
+  CHECK(status_of(served.ask(header_of_bytes(limits::header_bytes_max))) == 200);
+  const std::string refused = served.ask(header_of_bytes(limits::header_bytes_max + 1));
+  CHECK(status_of(refused) == 400);
+  CHECK(body_of(refused) == "the request's header exceeds 8192 bytes\n");
+  // Also one that never ends, and long behind the bound.
+  CHECK(status_of(served.ask("GET /" + std::string(40'000, 'a'))) == 400);
+}
+
+TEST_CASE("admin: a connection serves many requests, however they are cut", "[net][admin]") {
+  const Served served;
+  Client client{served.port};
+  const std::string request = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (std::size_t cut = 1; cut < request.size(); ++cut) {
+    client.send(request.substr(0, cut));
+    client.send(request.substr(cut));
+    REQUIRE(body_of(client.answer()) == "ok\n");
+  }
+  client.send(request + request + request);
+  for (int i = 0; i < 3; ++i) REQUIRE(body_of(client.answer()) == "ok\n");
+  client.send("GET /livez HTTP/1.0\r\n\r\n");
+  CHECK(status_of(client.rest()) == 200);  // and closes, as HTTP/1.0 has it
+}
+
+TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admin]") {
+  const std::string half = "GET /livez HTTP/1.1\r\n";
+  const std::string whole = half + "\r\n";
+  const Served served;
+  std::vector<std::unique_ptr<Client>> clients;
+  for (std::size_t i = 0; i < limits::connections_max; ++i) {
+    clients.push_back(std::make_unique<Client>(served.port));
+    clients.back()->send(whole);
+    REQUIRE(status_of(clients.back()->answer()) == 200);  // so the server has the connection
+  }
+
+  SECTION("idle ones give way, the longest idle first") {
+    CHECK(status_of(served.ask("GET", "/livez")) == 200);
+    CHECK(clients.front()->is_closed());
+    clients.back()->send(whole);
+    CHECK(status_of(clients.back()->answer()) == 200);
+  }
+  SECTION("those within a request do not") {
+    // The server reads their halves when it gets to it; until then one may give way to a further
+    // one, which then does the same.
+    for (auto& client : clients) client->send(half);
+    while (true) {
+      auto further = std::make_unique<Client>(served.port);
+      further->send(whole);
+      if (!further->is_answered()) break;
+      REQUIRE(clients.size() < 1'000);
+      further->send(half);
+      clients.push_back(std::move(further));
+    }
+    std::size_t answered = 0;
+    for (auto& client : clients) {
+      client->send_if_open("\r\n");
+      answered += client->is_answered() ? 1U : 0U;
+    }
+    CHECK(answered == limits::connections_max);
+  }
+}
+
+TEST_CASE("admin: who is idle or slow is closed", "[net][admin]") {
+  SECTION("idle") {
+    const Served served{{.idle_within = soon}};
+    Client client{served.port};
+    CHECK(client.is_closed());
+  }
+  SECTION("slow within a request") {
+    const Served served{{.request_within = soon}};
+    Client client{served.port};
+    client.send("GET /livez HTTP/1.1\r\nHo");
+    CHECK(client.is_closed());
+  }
+  SECTION("after a request") {
+    const Served served{{.idle_within = soon}};
+    Client client{served.port};
+    client.send("GET /livez HTTP/1.1\r\n\r\n");
+    CHECK(body_of(client.rest()) == "ok\n");
+  }
+}
+
+TEST_CASE("admin: ending it closes what is open at once", "[net][admin]") {
+  Served served;
+  Client idle{served.port};
+  Client busy{served.port};
+  busy.send("GET /livez HTTP/1.1\r\n");
+  Client done{served.port};
+  done.send("GET /livez HTTP/1.1\r\n\r\n");
+  REQUIRE(status_of(done.answer()) == 200);
+  served.server.reset();
+  CHECK(idle.is_closed());
+  CHECK(busy.is_closed());
+  CHECK(done.is_closed());
+}
+
+TEST_CASE("admin: several addresses each get a port", "[net][admin]") {
+  const Served served{{.addresses = {"127.0.0.1", "127.0.0.2"}}};
+  const auto& endpoints = served.server->endpoints();
+  REQUIRE(endpoints.size() == 2);
+  CHECK(endpoints[0].address == "127.0.0.1");
+  CHECK(endpoints[1].address == "127.0.0.2");
+  CHECK(endpoints[0].port != 0);
+  CHECK(endpoints[1].port != 0);
+  CHECK(net::AdminEndpoint{"::1", 80}.text() == "[::1]:80");
+}
+
+TEST_CASE("admin: what cannot be served is told by name", "[net][admin]") {
+  const auto wrong = [](const AdminOptions& options) {
+    return AdminServer::check(options).value_or("nothing");
+  };
+  CHECK(wrong({}) == "nothing");
+  CHECK(wrong({.addresses = {"::1", "127.1.2.3"}}) == "nothing");
+  CHECK(wrong({.addresses = {}}) == "admin: 0 addresses; there must be from 1 to 16");
+  CHECK(wrong({.addresses = std::vector<std::string>(16, "::1")}) == "nothing");
+  CHECK(wrong({.addresses = std::vector<std::string>(17, "::1")}) ==
+        "admin: 17 addresses; there must be from 1 to 16");
+  CHECK(wrong({.addresses = {"localhost"}}) == "admin: 'localhost' is not an IP address");
+  for (const char* const remote : {"0.0.0.0", "::", "10.0.0.1", "fe80::1"}) {
+    CHECK(wrong({.addresses = {"127.0.0.1", remote}}) ==
+          "admin: '" + std::string{remote} +
+              "' is reached from other machines, and whoever reaches it reads the figures without "
+              "a password; that must be asked for by name");
+    CHECK(wrong({.addresses = {remote}, .remote = true}) == "nothing");
+  }
+  using std::chrono::milliseconds;
+  CHECK(wrong({.request_within = milliseconds{0}}) ==
+        "admin: request_within is 0 ms; it must be from 1 ms to 1 h");
+  CHECK(wrong({.idle_within = milliseconds{3'600'001}}) ==
+        "admin: idle_within is 3600001 ms; it must be from 1 ms to 1 h");
+}
+
+TEST_CASE("admin: a port in use is an error that names it", "[net][admin]") {
+  const Served served;
+  std::string error;
+  const AdminOptions same{.port = served.port};
+  CHECK(AdminServer::start(same, {}, error) == nullptr);
+  CHECK(error == "admin: cannot listen on 127.0.0.1:" + std::to_string(served.port) +
+                     ": Address already in use");
+  CHECK(AdminServer::start({.addresses = {"0.0.0.0"}}, {}, error) == nullptr);
+  CHECK(has(error, "'0.0.0.0'"));
+}
+
+}  // namespace semel::tests
