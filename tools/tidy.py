@@ -52,6 +52,7 @@ PARTS_OF_FILES = {
                           'foreign': ('fmt/', 'spdlog/', 'xxhash.h')},
     'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('fmt/',)},
     'net/admin/process_figures.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
+    'net/admin/systemd.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/toml_file.cpp': {'project': ('semel/', 'net/'), 'foreign': ('toml++/',)},
