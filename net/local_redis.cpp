@@ -57,10 +57,10 @@ class LocalRedis::Client::Impl {
   Impl(net::Node& node, std::uint64_t id, unsigned protocol)
       : node_(node),
         connection_(node, batch_, &thread_, {.id = id, .address = "local:" + std::to_string(id)}) {
-    if (protocol == 3) static_cast<void>(exchange("*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"));
+    if (protocol == 3) static_cast<void>(talk("*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"));
   }
 
-  std::string exchange(std::string_view bytes) {
+  std::string talk(std::string_view bytes) {
     std::string out;
     connection_.receive(bytes, out);
     while (connection_.waits() || connection_.more()) {
@@ -78,7 +78,7 @@ class LocalRedis::Client::Impl {
   /// The replies to `bytes`; pushes among them go to pushed_.
   std::vector<Reply> replies(std::string_view bytes) {
     collect();
-    const std::string out = exchange(bytes);
+    const std::string out = talk(bytes);
     std::string_view rest = out;
     std::vector<Reply> found;
     while (auto reply = net::take_reply(rest)) {
@@ -139,7 +139,7 @@ std::vector<Reply> LocalRedis::Client::pushed() {
   return impl_->take_pushed();
 }
 std::string LocalRedis::Client::talk(std::string_view bytes) {
-  return impl_->exchange(bytes);
+  return impl_->talk(bytes);
 }
 
 class LocalRedis::Impl {
