@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "net/command_docs.hpp"
 #include "net/handlers.hpp"
 #include "net/node.hpp"
 
@@ -89,6 +90,10 @@ Touched touched_by(const CommandRow& row, std::span<const std::string_view> word
   for_each_key(row, words, [&](std::string_view key) {
     touched.keys.push_back({key, touched.keys.empty() ? use.first : use.others});
   });
+  // Keys that are counted among the words, as those of MSETEX.
+  for (const FoundKey& found : find_counted_keys(row, words)) {
+    touched.keys.push_back({found.key, use.first});
+  }
   if (row.is(flag_pubsub)) add_channels(row, words, touched.channels);
   return touched;
 }
@@ -188,6 +193,11 @@ AclCall acl_call(Call& call, AclHost& host) {
           .context = call.client.executing ? DenialContext::multi : DenialContext::toplevel};
 }
 
+void note_user(ClientState& client) {
+  const std::string& name = client.user.user().name();
+  client.handle->change_names([&](ClientHandle::Names& names) { names.user = name; });
+}
+
 namespace handlers {
 
 void acl(Call& call) {
@@ -200,6 +210,7 @@ void auth(Call& call) {
   NodeAclHost host{call};
   AclCall about = acl_call(call, host);
   auth_command(about);
+  note_user(call.client);
 }
 
 }  // namespace handlers

@@ -31,5 +31,7 @@ class NodeAclHost final : public AclHost {
 };
 
 [[nodiscard]] AclCall acl_call(Call& call, AclHost& host);
+/// CLIENT LIST shows from now on who the client has logged in as.
+void note_user(ClientState& client);
 
 }  // namespace semel::net

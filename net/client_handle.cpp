@@ -44,23 +44,43 @@ void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<vo
   wake(lock);
 }
 
+bool ClientHandle::unblock(bool with_error) {
+  std::unique_lock lock{mutex_};
+  if (!waits_) return false;
+  waits_ = false;
+  replied_ = true;
+  reply_ =
+      with_error ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n" : std::move(timeout_reply_);
+  wake(lock);
+  return true;
+}
+
+void ClientHandle::resume() {
+  std::unique_lock lock{mutex_};
+  resumed_ = true;
+  wake(lock);
+}
+
 void ClientHandle::kill() {
   std::unique_lock lock{mutex_};
   killed_ = true;
   wake(lock);
 }
 
-std::uint64_t ClientHandle::begin_wait() {
+std::uint64_t ClientHandle::begin_wait(std::string timeout_reply) {
   const std::lock_guard lock{mutex_};
   waits_ = true;
+  timeout_reply_ = std::move(timeout_reply);
   return ++wait_;
 }
 
 ClientHandle::Collected ClientHandle::collect(std::string& out) {
   const std::lock_guard lock{mutex_};
   woken_ = false;
-  if (killed_) return {false, true};  // nothing more is sent; end() tells that the reply is lost
-  const Collected found{std::exchange(replied_, false), false};
+  if (killed_) return {.killed = true};  // no more is sent; end() tells that the reply is lost
+  const Collected found{.replied = std::exchange(replied_, false),
+                        .resumed = std::exchange(resumed_, false),
+                        .reply_bytes = reply_.size()};
   lost_ = nullptr;
   out += std::exchange(reply_, {});
   out += std::exchange(pushed_, {});

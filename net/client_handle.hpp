@@ -50,6 +50,8 @@ class ClientHandle {
     std::atomic<std::uint32_t> watched{0};
     std::atomic<bool> waits{false};
     std::atomic<bool> monitors{false};
+    std::atomic<bool> no_evict{false};
+    std::atomic<bool> no_touch{false};
   };
 
   ClientHandle(Origin from, ClientHost* host) : origin(std::move(from)), host_(host) {}
@@ -77,16 +79,22 @@ class ClientHandle {
   /// `wait` any more. `lost` is called, without any lock held, if the connection will never read
   /// it: at once, or by end().
   void reply(std::uint64_t wait, std::string bytes, std::function<void()> lost = {});
+  /// Ends the wait of the present command as CLIENT UNBLOCK does: with the reply of its timeout, or
+  /// with an error. False: it does not wait.
+  bool unblock(bool with_error);
+  /// What was held back by a pause goes on.
+  void resume();
   /// Closes the connection, without what has not been sent.
   void kill();
 
   // --- from the connection's own thread -------------------------------------------------------
-  /// A number for the wait that begins now.
-  [[nodiscard]] std::uint64_t begin_wait();
-  /// True: the wait of the present command has been answered; the reply goes to `out`.
+  /// A number for the wait that begins now. `timeout_reply` is what unblock() answers.
+  [[nodiscard]] std::uint64_t begin_wait(std::string timeout_reply = "$-1\r\n");
   struct Collected {
-    bool replied = false;
+    bool replied = false;  ///< the wait of the present command has been answered
+    bool resumed = false;
     bool killed = false;
+    std::size_t reply_bytes = 0;  ///< of what was appended, the first so many are the reply
   };
   /// What others have left here, in the order reply, pushes.
   Collected collect(std::string& out);
@@ -106,10 +114,12 @@ class ClientHandle {
   Names names_;
   std::string pushed_;
   std::string reply_;
+  std::string timeout_reply_;
   std::function<void()> lost_;  // of reply_
   std::uint64_t wait_ = 0;
   bool waits_ = false;
   bool replied_ = false;
+  bool resumed_ = false;
   bool killed_ = false;
   bool woken_ = false;  // and not collected since
   bool ended_ = false;

@@ -9,6 +9,8 @@
 
 #include "net/acl/acl.hpp"
 #include "net/client_handle.hpp"
+#include "net/deadlines.hpp"
+#include "net/node_stats.hpp"
 #include "net/pubsub.hpp"
 #include "net/resp_writer.hpp"
 #include "net/watches.hpp"
@@ -44,12 +46,17 @@ struct ClientState {
   std::uint8_t db = 0;
   Resp dialect = Resp::two;
   AclSession user{};
-  bool closes = false;     ///< after the replies that are written
-  bool waits = false;      ///< for what handle->reply() will bring; nothing else is carried out
-  bool executing = false;  ///< the commands of a transaction: nothing may wait
+  bool closes = false;         ///< after the replies that are written
+  bool waits = false;          ///< for what handle->reply() will bring; nothing else is carried out
+  bool waits_unheard = false;  ///< what handle->reply() brings is not to be written (CLIENT REPLY)
+  bool held_back = false;      ///< by CLIENT PAUSE; nothing else is carried out
+  bool executing = false;      ///< the commands of a transaction: nothing may wait
   Replies replies = Replies::on;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
+  Deadlines::Id deadline = 0;                  ///< of the present wait; 0: none
+  std::uint32_t last_command = ~0U;            ///< index_of its row; ~0: none yet
+  StatsLane* lane = nullptr;                   ///< of the thread; null: nothing is counted
   SessionId session = 0;                       ///< of claims that end with it; 0: none yet
   std::unique_ptr<Subscriber> subscriber{};    ///< null: has never subscribed
   std::unique_ptr<HeldPushes> held{};          ///< null: nothing

@@ -41,6 +41,7 @@ enum CommandFlag : std::uint32_t {
   flag_skip_slowlog = 1U << 12U,
   flag_no_multi = 1U << 13U,
   flag_movablekeys = 1U << 16U,
+  flag_may_replicate = 1U << 17U,
 };
 
 // The categories of ACL, in Redis' order.

@@ -1,14 +1,16 @@
 // What a client says about itself and asks about the other side.
+#include <algorithm>
+#include <array>
+
+#include "net/access.hpp"
 #include "net/handlers.hpp"
+#include "net/info.hpp"
 #include "net/node.hpp"
 #include "net/text.hpp"
 #include "semel/version.hpp"
 
 namespace semel::net::handlers {
 namespace {
-
-/// What clients branch on: the newest whose commands are all understood the same way.
-constexpr std::string_view reported_redis_version = "7.2.4";
 
 bool is_client_name(std::string_view name) noexcept {
   return std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
@@ -44,6 +46,7 @@ void hello(Call& call) {
     dialect = *version == 3 ? Resp::three : Resp::two;
   }
   std::optional<std::string_view> name;
+  std::optional<std::array<std::string_view, 2>> login;
   for (std::size_t i = 2; i < call.words.size(); ++i) {
     const std::size_t more = call.words.size() - 1 - i;
     if (is_word(call.words[i], "setname") && more >= 1) {
@@ -51,7 +54,24 @@ void hello(Call& call) {
       if (is_client_name(*name)) continue;
       return call.fail("ERR Client names cannot contain spaces, newlines or special characters.");
     }
+    if (is_word(call.words[i], "auth") && more >= 2) {
+      login = {call.words[i + 1], call.words[i + 2]};
+      i += 2;
+      continue;
+    }
     return call.fail("ERR Syntax error in HELLO option '" + std::string{call.words[i]} + "'");
+  }
+  if (login) {
+    NodeAclHost host{call};
+    AclCall about = acl_call(call, host);
+    if (!log_in_or_refuse(about, (*login)[0], (*login)[1])) return;
+    note_user(call.client);
+  }
+  if (call.client.user.needs_auth()) {
+    return call.fail(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+        "RESP protocol version at the same time");
   }
   if (dialect) {
     call.client.dialect = *dialect;

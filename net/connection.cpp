@@ -1,8 +1,10 @@
 #include "net/connection.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "net/claim_session.hpp"
+#include "net/measure.hpp"
 #include "net/single.hpp"
 #include "net/transaction.hpp"
 
@@ -12,6 +14,9 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
     : node_(node), batch_(batch) {
   client_.handle = std::make_shared<ClientHandle>(std::move(origin), host);
   client_.user = node.acl.open_session();
+  client_.lane = &node.stats.lane(batch.lane_.lane);
+  client_.lane->connected();
+  node.clients.add(client_.handle);
 }
 
 Connection::~Connection() {
@@ -19,29 +24,44 @@ Connection::~Connection() {
 }
 
 void Connection::end() {
+  node_.clients.remove(client_.handle);
   client_.handle->end();
   node_.pubsub.forget(client_);
   node_.monitors.remove(client_);
+  node_.deadlines.cancel(client_.deadline);
   end_transaction(node_, client_);
   end_session(node_.engine(), client_);
 }
 
 void Connection::receive(std::string_view bytes, std::string& out) {
+  const std::size_t before = out.size();
   // Most often nothing is left of the last time, and the requests are read where they are.
   if (input_.empty()) {
     input_ = bytes.substr(run(bytes, out));
-    return;
+  } else {
+    input_.append(bytes);
+    input_.erase(0, run(input_, out));
   }
-  input_.append(bytes);
-  input_.erase(0, run(input_, out));
+  note(bytes.size(), out.size() - before);
+}
+
+void Connection::note(std::size_t received, std::size_t sent) {
+  client_.lane->moved(received, sent);
+  show_client(client_, node_.engine().clock().now());
 }
 
 void Connection::collect(std::string& out) {
+  const std::size_t before = out.size();
   const ClientHandle::Collected found = client_.handle->collect(out);
   if (found.killed) client_.closes = true;
-  if (found.replied) client_.waits = false;
-  if (!found.replied && !more_) return;
-  input_.erase(0, run(input_, out));
+  if (found.replied) {
+    if (std::exchange(client_.waits_unheard, false)) out.erase(before, found.reply_bytes);
+    node_.deadlines.cancel(std::exchange(client_.deadline, 0));
+    client_.waits = false;
+  }
+  if (found.resumed) client_.held_back = false;
+  if (found.replied || found.resumed || more_) input_.erase(0, run(input_, out));
+  note(0, out.size() - before);
 }
 
 std::size_t Connection::run(std::string_view input, std::string& out) {
@@ -50,9 +70,10 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
   more_ = false;
   limits_.bulk_bytes_max =
       static_cast<std::size_t>(node_.settings.integer(Setting::proto_max_bulk_len));
+  static_cast<void>(client_.lane->lap(node_.ticks()));
   const std::size_t begin = out.size();
   client_.begin_round(out);
-  while (!client_.closes && !client_.waits) {
+  while (!client_.closes && !waits()) {
     if (out.size() - begin > replies_bytes_max) {
       more_ = true;
       break;
@@ -70,8 +91,8 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
       break;
     }
     if (!parser_.arguments().empty()) {
+      if (!take(out)) break;
       ++requests_;
-      take(out);
     }
     input.remove_prefix(parser_.consumed());
   }
@@ -81,15 +102,40 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
   return all - input.size();
 }
 
-void Connection::take(std::string& out) {
+bool Connection::take(std::string& out) {
   const CommandRow* const row = find_command(parser_.arguments()[0]);
+  if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
+    return false;
   RespWriter reply{out, client_.dialect};
   if (row != nullptr && row->single != nullptr && take_single(*row, reply)) {
     if (batch_.count_ == Batch::count_max) flush(out);
-    return;
+    return true;
   }
   flush(out);
   carry_out(out);
+  return true;
+}
+
+bool Connection::is_held_back(const CommandRow* row) {
+  const auto words = parser_.arguments();
+  if (row != nullptr && is_container(*row) && words.size() > 1) {
+    row = find_subcommand(*row, words[1]);
+  }
+  // What will be refused is refused now.
+  if (row == nullptr || !row->takes(words.size()) || client_.user.needs_auth()) return false;
+  const auto writes = [](const CommandRow& command) {
+    return command.is(flag_write) || command.is(flag_may_replicate) || command.name == "publish" ||
+           command.name == "spublish";
+  };
+  bool does_write = writes(*row);
+  if (row->name == "exec" && client_.transaction != nullptr) {
+    for (const QueuedCommand& queued : client_.transaction->commands) {
+      does_write = does_write || writes(*queued.row);
+    }
+  }
+  client_.held_back =
+      node_.clients.wait_for_end(client_.handle, does_write, node_.engine().clock().now());
+  return client_.held_back;
 }
 
 bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
@@ -124,8 +170,21 @@ void Connection::flush(std::string& out) {
   Call call{node_, engine, client_, {}, reply};
   for (std::size_t i = 0; i < count; ++i) {
     call.row = batch_.rows_[i];
+    const std::size_t before = out.size();
     answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
+    if (out[before] == '-') [[unlikely]]
+      client_.lane->failed(index_of(*call.row), std::string_view{out}.substr(before));
     if (call.row->is(flag_write)) node_.watches.touched(client_.db, batch_.ops_[i].key);
+  }
+  client_.last_command = static_cast<std::uint32_t>(index_of(*call.row));
+  // Their time is shared out evenly, and those of one kind that follow each other counted at once.
+  const std::int64_t each = client_.lane->lap(node_.ticks()) / static_cast<std::int64_t>(count);
+  for (std::size_t first = 0; first < count;) {
+    call.row = batch_.rows_[first];
+    std::size_t end = first + 1;
+    while (end < count && batch_.rows_[end] == call.row) ++end;
+    measured_together(call, each, end - first, batch_.ops_[first].key);
+    first = end;
   }
 }
 
@@ -138,6 +197,7 @@ void Connection::carry_out(std::string& out) {
   RespWriter reply{answer, client_.dialect};
   Call call{node_, node_.engine(), client_, parser_.arguments(), reply};
   dispatch(call);
+  if (client_.waits) client_.waits_unheard = !is_heard;
   if (client_.replies != Replies::on) {
     answer.resize(before);
     if (client_.replies == Replies::skip) {

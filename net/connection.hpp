@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,8 @@
 
 namespace semel::net {
 
-/// Room for the operations of one group; the connections of a thread share one.
+/// Room for the operations of one group, and what the thread counts; the connections of a thread
+/// share one, and are made and served on that thread only.
 class Batch {
  public:
   static constexpr std::size_t count_max = 64;
@@ -24,6 +26,7 @@ class Batch {
 
  private:
   friend class Connection;
+  HeldLane lane_;
   std::vector<StoreOp> ops_;
   std::vector<StoreOutcome> outcomes_;
   std::vector<const CommandRow*> rows_;
@@ -52,7 +55,7 @@ class Connection {
   /// The other side is to be closed when the replies are sent.
   [[nodiscard]] bool closes() const noexcept { return client_.closes; }
   /// A command waits: more bytes should not be read.
-  [[nodiscard]] bool waits() const noexcept { return client_.waits; }
+  [[nodiscard]] bool waits() const noexcept { return client_.waits || client_.held_back; }
   /// The replies grew so large that the rest was left for collect(), when these have been sent.
   [[nodiscard]] bool more() const noexcept { return more_; }
   [[nodiscard]] bool is_subscribed() const noexcept { return client_.subscribes(); }
@@ -69,7 +72,11 @@ class Connection {
  private:
   /// Carries out what is whole; returns how many bytes were taken.
   std::size_t run(std::string_view input, std::string& out);
-  void take(std::string& out);
+  /// The node counts what came and what went.
+  void note(std::size_t received, std::size_t sent);
+  /// False: the request is held back by a pause.
+  [[nodiscard]] bool take(std::string& out);
+  [[nodiscard]] bool is_held_back(const CommandRow* row);
   /// True: it is one of the batch now.
   [[nodiscard]] bool take_single(const CommandRow& row, RespWriter& reply);
   void flush(std::string& out);

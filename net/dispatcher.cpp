@@ -5,6 +5,7 @@
 #include "net/access.hpp"
 #include "net/claim_words.hpp"
 #include "net/handlers.hpp"
+#include "net/measure.hpp"
 #include "net/node.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
@@ -25,7 +26,7 @@ void fail_transaction(Call& call) {
 
 /// Before the handler is called. An EXEC that is refused takes its transaction with it; another
 /// command lets the transaction fail that it would have been a part of.
-void refuse(Call& call, std::string_view text) {
+void write_refusal(Call& call, std::string_view text) {
   if (call.row != nullptr && call.row->handler == handlers::exec) {
     end_transaction(call.node, call.client);
     if (text.starts_with("ERR ")) text.remove_prefix(4);
@@ -33,6 +34,14 @@ void refuse(Call& call, std::string_view text) {
   }
   fail_transaction(call);
   call.fail(text);
+}
+
+void refuse(Call& call, std::string_view text) {
+  const std::size_t before = call.reply.size();
+  write_refusal(call, text);
+  if (call.client.lane == nullptr) return;
+  const std::size_t command = call.row == nullptr ? StatsLane::no_command : index_of(*call.row);
+  call.client.lane->rejected(command, call.reply.since(before));
 }
 
 void refuse_unknown(Call& call) {
@@ -150,7 +159,16 @@ void dispatch(Call& call) {
 }
 
 void execute(Call& call) {
+  StatsLane* const lane = call.client.lane;
+  // What is executed inside of it moves the lane's present on.
+  const std::int64_t began = lane == nullptr ? 0 : lane->now();
+  const std::size_t before = call.reply.size();
+  call.client.last_command = static_cast<std::uint32_t>(index_of(*call.row));
   call.row->handler(call);
+  if (lane != nullptr) [[likely]] {
+    static_cast<void>(lane->lap(call.node.ticks()));
+    measured(call, lane->now() - began, call.reply.since(before));
+  }
   if (call.node.monitors.any()) [[unlikely]]
     call.node.monitors.show(call);
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]

@@ -2,11 +2,25 @@
 
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include "net/access.hpp"
 #include "net/client_state.hpp"
 
 namespace semel::net {
+namespace {
+
+/// Tells two lives of a node apart; nothing secret.
+std::string new_run_id() {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::size_t length = 40;
+  std::random_device random;
+  std::string id;
+  while (id.size() < length) id += digits[random() % digits.size()];
+  return id;
+}
+
+}  // namespace
 
 Node::Node(Engine& engine, Settings& from, TestClock* clock)
     : engine_(engine),
@@ -16,7 +30,7 @@ Node::Node(Engine& engine, Settings& from, TestClock* clock)
       claims(engine),
       test_clock(clock),
       events(engine, pubsub) {
-  follow_settings();
+  begin();
 }
 
 Node::Node(Engine& engine, TestClock* clock)
@@ -28,12 +42,12 @@ Node::Node(Engine& engine, TestClock* clock)
       claims(engine),
       test_clock(clock),
       events(engine, pubsub) {
-  follow_settings();
+  begin();
 }
 
 Node::~Node() = default;
 
-void Node::follow_settings() {
+void Node::follow_events() {
   const auto set_events = [this] {
     static_cast<void>(events.set_flags(settings.text(Setting::notify_keyspace_events)));
   };
@@ -45,6 +59,23 @@ void Node::follow_settings() {
   allow_monitors();
   settings.on_change(Setting::notify_keyspace_events, set_events);
   settings.on_change(Setting::monitor, allow_monitors);
+}
+
+void Node::begin() {
+  follow_events();
+  facts.run_id = new_run_id();
+  facts.started_ms = engine_.clock().now().time_since_epoch().count();
+  facts.started_unix_ms = engine_.clock().unix_ms();
+  const auto follow = [this] {
+    slow_log.set_limit_us(settings.integer(Setting::slowlog_log_slower_than));
+    slow_log.set_length(static_cast<std::uint64_t>(settings.integer(Setting::slowlog_max_len)));
+    latency.set_limit_ms(settings.integer(Setting::latency_monitor_threshold));
+  };
+  follow();
+  for (const Setting setting : {Setting::slowlog_log_slower_than, Setting::slowlog_max_len,
+                                Setting::latency_monitor_threshold}) {
+    settings.on_change(setting, follow);
+  }
 }
 
 std::optional<std::string> Node::open_users() {
@@ -65,15 +96,30 @@ bool Node::asks_for_password() const {
 }
 
 std::string Node::describe(const ClientState& client) const {
-  const ClientHandle& handle = *client.handle;
-  return "id=" + std::to_string(handle.origin.id) + " addr=" + handle.origin.address +
-         " laddr=" + handle.origin.local_address + " name=" + handle.names().name +
-         " db=" + std::to_string(client.db) + " user=" + client.user.user().name();
+  const Timestamp now = engine_.clock().now();
+  show_client(client, now);
+  std::string line = line_of(*client.handle, now);
+  line.pop_back();
+  return line;
 }
 
 void Node::tick() {
+  sweep();
+  const Timestamp now = engine_.clock().now();
+  deadlines.poll(now);
+  if (clients.pausing()) clients.unpause_after(now);
+  stats.sample(now.time_since_epoch().count());
+}
+
+void Node::sweep() {
+  constexpr std::int64_t ns_per_ms = 1'000'000;
+  const std::int64_t began = ticks_->ns();
   engine_.advance();
   events.drain();
+  const std::int64_t ns = ticks_->ns() - began;
+  if (latency.takes(ns)) {
+    latency.add("expire-cycle", engine_.clock().unix_ms() / 1000, ns / ns_per_ms);
+  }
 }
 
 }  // namespace semel::net

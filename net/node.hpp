@@ -11,11 +11,17 @@
 
 #include "net/acl/acl.hpp"
 #include "net/claim_spaces.hpp"
+#include "net/clients.hpp"
 #include "net/config/settings.hpp"
+#include "net/deadlines.hpp"
 #include "net/keyspace_events.hpp"
+#include "net/latency_events.hpp"
 #include "net/monitor.hpp"
+#include "net/node_stats.hpp"
 #include "net/pubsub.hpp"
+#include "net/slow_log.hpp"
 #include "net/test_clock.hpp"
+#include "net/ticks.hpp"
 #include "net/watches.hpp"
 #include "semel/engine.hpp"
 
@@ -31,6 +37,17 @@ struct NodeHooks {
   std::function<bool(const std::string& path, std::string_view text)> replace_file{};
   /// CONFIG REWRITE. Returns the error for the reply.
   std::function<std::optional<std::string>()> rewrite_config{};
+};
+
+/// What INFO tells of the process; whoever starts it fills it in, before the first connection.
+struct NodeFacts {
+  std::uint16_t tcp_port = 0;
+  std::string executable{};
+  std::string config_file{};
+  std::string run_id{};         ///< 40 hex digits; made up when the node begins
+  std::int64_t started_ms = 0;  ///< on the engine's clock
+  std::int64_t started_unix_ms = 0;
+  bool journals = false;  ///< what is written is on a disk, or on its way there
 };
 
 class Node {
@@ -57,11 +74,20 @@ class Node {
   /// Lets what is due happen; to be called every few ms, and after the clock was moved.
   void tick();
 
+  /// What commands are timed by; the system's, unless another one is set before the first
+  /// connection, which must live as long as this.
+  [[nodiscard]] const TickSource& ticks() const noexcept { return *ticks_; }
+  void set_ticks(const TickSource& ticks) noexcept { ticks_ = &ticks; }
+
  private:
-  void follow_settings();
+  void begin();
+  void follow_events();
+  void sweep();
 
   Engine& engine_;
   const std::unique_ptr<Settings> own_settings_;
+  const SystemTicks system_ticks_;
+  const TickSource* ticks_ = &system_ticks_;
   std::atomic<std::uint64_t> client_ids_{1};
 
  public:
@@ -70,7 +96,14 @@ class Node {
   Acl acl;
   Watches watches;
   ClaimSpaces claims;
-  TestClock* const test_clock;  ///< null: time is not the clients'
+  Clients clients;
+  Deadlines deadlines;
+  NodeStats stats;
+  SlowLog slow_log;
+  LatencyEvents latency;
+  NodeFacts facts;
+  std::atomic<std::uint64_t> memory_peak{0};  ///< the most that INFO has seen in use
+  TestClock* const test_clock;                ///< null: time is not the clients'
   PubSub pubsub;
   KeyspaceEvents events;
   Monitors monitors;

@@ -19,6 +19,11 @@ class RespWriter {
 
   void set_dialect(Resp dialect) noexcept { dialect_ = dialect; }
   [[nodiscard]] Resp dialect() const noexcept { return dialect_; }
+  /// How much stands in the buffer, and what was appended to it since it was `from`.
+  [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
+  [[nodiscard]] std::string_view since(std::size_t from) const noexcept {
+    return std::string_view{out_}.substr(from);
+  }
 
   /// A line: `text` has neither CR nor LF.
   void simple(std::string_view text);

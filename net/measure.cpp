@@ -1,0 +1,77 @@
+#include "net/measure.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "net/node.hpp"
+#include "net/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+void tell(const Call& call, std::int64_t ns, std::span<const std::string_view> words) {
+  Node& node = call.node;
+  const bool slow = node.slow_log.takes(ns) && !call.row->is(flag_skip_slowlog);
+  const bool latent = node.latency.takes(ns);
+  if (!slow && !latent) return;
+  const std::int64_t unix_seconds = call.engine.clock().unix_ms() / 1000;
+  if (slow) {
+    const ClientHandle& handle = *call.client.handle;
+    node.slow_log.add({.unix_seconds = unix_seconds,
+                       .us = ns / 1000,
+                       .address = handle.origin.address,
+                       .name = handle.names().name},
+                      without_secrets(*call.row, words));
+  }
+  if (latent) {
+    node.latency.add(call.row->is(flag_fast) ? "fast-command" : "command", unix_seconds,
+                     ns / ns_per_ms);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> without_secrets(const CommandRow& row,
+                                              std::span<const std::string_view> words) {
+  constexpr std::string_view hidden = "(redacted)";
+  std::vector<std::string_view> shown{words.begin(), words.end()};
+  const auto hide = [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < std::min(end, shown.size()); ++i) shown[i] = hidden;
+  };
+  if (row.name == "auth") hide(1, shown.size());
+  if (row.name == "acl|setuser") hide(2, shown.size());
+  if (row.name == "hello") {
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      if (is_word(words[i], "auth")) hide(i + 1, i + 3);
+    }
+  }
+  if (row.name == "config|set") {
+    // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
+    for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+      const std::string name = lower_of(words[i]);
+      if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {
+        hide(i + 1, i + 2);
+      }
+    }
+  }
+  return shown;
+}
+
+void measured(const Call& call, std::int64_t ns, std::string_view reply) {
+  StatsLane& lane = *call.client.lane;
+  const std::size_t command = index_of(*call.row);
+  lane.called(command, ns);
+  if (reply.starts_with('-')) lane.failed(command, reply);
+  tell(call, ns, call.words);
+}
+
+void measured_together(const Call& call, std::int64_t ns_each, std::uint64_t count,
+                       std::string_view key) {
+  call.client.lane->called(index_of(*call.row), ns_each, count);
+  const std::array<std::string_view, 2> words{call.row->name, key};
+  tell(call, ns_each, words);
+}
+
+}  // namespace semel::net
