@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <utility>
@@ -117,6 +118,10 @@ std::string NodeRun::open_engine() {
 
 std::string NodeRun::open_node() {
   node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());
+  node_->facts.journals = settings_.boolean(Setting::storage_enabled);
+  node_->facts.config_file = file_;
+  node_->facts.tcp_port =
+      static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0}));
   node_->hooks.shutdown = [] { kill(getpid(), SIGTERM); };
   node_->hooks.replace_file = [](const std::string& path, std::string_view text) {
     return !net::write_ready_file(path, text);
