@@ -37,14 +37,14 @@ struct LinkLimits {
   std::size_t handshake_bytes = std::size_t{64} << 10;
   /// By OutputClass.
   std::array<PendingLimit, output_classes> output{PendingLimit{.hard_bytes = std::size_t{1} << 30,
-                                                             .soft_bytes = std::size_t{256} << 20,
-                                                             .soft_for = Millis{60'000}},
-                                                 PendingLimit{.hard_bytes = std::size_t{32} << 20,
-                                                             .soft_bytes = std::size_t{8} << 20,
-                                                             .soft_for = Millis{60'000}},
-                                                 PendingLimit{.hard_bytes = std::size_t{256} << 20,
-                                                             .soft_bytes = std::size_t{64} << 20,
-                                                             .soft_for = Millis{60'000}}};
+                                                               .soft_bytes = std::size_t{256} << 20,
+                                                               .soft_for = Millis{60'000}},
+                                                  PendingLimit{.hard_bytes = std::size_t{32} << 20,
+                                                               .soft_bytes = std::size_t{8} << 20,
+                                                               .soft_for = Millis{60'000}},
+                                                  PendingLimit{.hard_bytes = std::size_t{256} << 20,
+                                                               .soft_bytes = std::size_t{64} << 20,
+                                                               .soft_for = Millis{60'000}}};
 };
 
 inline constexpr std::size_t io_threads_max = 64;
