@@ -138,13 +138,33 @@ bool RespParser::take_line(std::string_view input, std::string_view& line) {
   return true;
 }
 
-RespParser::Step RespParser::read_count(std::string_view input, const RequestLimits& limits) {
-  std::string_view line;
-  if (!take_line(input, line)) {
-    return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
-                                               : Step::incomplete;
+std::optional<std::int64_t> RespParser::take_short_number(std::string_view input,
+                                                          char mark) noexcept {
+  // A mark, one to three digits, CR and another byte.
+  constexpr std::size_t digits_max = 3;
+  if (input.size() - at_ < digits_max + 3 || input[at_] != mark) return std::nullopt;
+  const char* const digits = input.data() + at_ + 1;
+  std::size_t count = 0;
+  std::int64_t number = 0;
+  while (count < digits_max && digits[count] >= '0' && digits[count] <= '9') {
+    number = number * 10 + (digits[count++] - '0');
   }
-  const auto count = integer_of(line);
+  const bool leads_zero = count > 1 && digits[0] == '0';
+  if (count == 0 || leads_zero || digits[count] != '\r') return std::nullopt;
+  at_ += 1 + count + line_end_bytes;
+  return number;
+}
+
+RespParser::Step RespParser::read_count(std::string_view input, const RequestLimits& limits) {
+  std::optional<std::int64_t> count = take_short_number(input, '*');
+  if (!count) {
+    std::string_view line;
+    if (!take_line(input, line)) {
+      return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
+                                                 : Step::incomplete;
+    }
+    count = integer_of(line);
+  }
   const bool in_range = count && *count <= std::numeric_limits<std::int32_t>::max();
   if (!in_range) return bad("invalid multibulk length");
   const auto most = static_cast<std::int64_t>(limits.arguments_max);
@@ -157,16 +177,19 @@ RespParser::Step RespParser::read_count(std::string_view input, const RequestLim
 }
 
 RespParser::Step RespParser::read_length(std::string_view input, const RequestLimits& limits) {
-  std::string_view line;
-  const std::size_t from = at_;
-  if (!take_line(input, line)) {
-    return line.size() > limits.line_bytes_max ? bad("too big bulk count string")
-                                               : Step::incomplete;
+  std::optional<std::int64_t> length = take_short_number(input, '$');
+  if (!length) {
+    std::string_view line;
+    const std::size_t from = at_;
+    if (!take_line(input, line)) {
+      return line.size() > limits.line_bytes_max ? bad("too big bulk count string")
+                                                 : Step::incomplete;
+    }
+    if (input[from] != '$') {
+      return bad(std::string{"expected '$', got '"} + input[from] + "'");
+    }
+    length = integer_of(line);
   }
-  if (input[from] != '$') {
-    return bad(std::string{"expected '$', got '"} + input[from] + "'");
-  }
-  const auto length = integer_of(line);
   if (!length || *length < 0) return bad("invalid bulk length");
   if (static_cast<std::uint64_t>(*length) > limits.bulk_bytes_max) {
     return bad(limits.before_auth ? "unauthenticated bulk length" : "invalid bulk length");
