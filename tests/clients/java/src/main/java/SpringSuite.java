@@ -1,0 +1,151 @@
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.core.RedisOperations;
+import org.springframework.data.redis.core.SessionCallback;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.data.redis.core.script.RedisScript;
+
+/** Spring Data Redis, on both of its drivers. */
+final class SpringSuite {
+  private final String in;
+  private final RedisConnectionFactory factory;
+  private final StringRedisTemplate template;
+
+  private SpringSuite(String driver, RedisConnectionFactory factory) {
+    in = ", " + driver;
+    this.factory = factory;
+    template = new StringRedisTemplate(factory);
+  }
+
+  private String key(String name) {
+    return name + in;
+  }
+
+  private void claim() {
+    Duration minute = Duration.ofSeconds(60);
+    Report.same(template.opsForValue().setIfAbsent(key("claim"), "CONSUMING", minute), true);
+    Report.same(template.opsForValue().setIfAbsent(key("claim"), "CONSUMING", minute), false);
+    Report.same(template.opsForValue().get(key("claim")), "CONSUMING");
+    long left = template.getExpire(key("claim"), TimeUnit.MILLISECONDS);
+    Report.same(left > 0 && left <= 60_000, true);
+    Report.same(template.opsForValue().setIfAbsent(key("plain"), "1"), true);
+    Report.same(template.opsForValue().setIfAbsent(key("plain"), "2"), false);
+  }
+
+  /** Deletes the key where it has this value: by WATCH, as is done without scripts. */
+  private boolean release(String key, String token) {
+    return Boolean.TRUE.equals(template.execute(new SessionCallback<Boolean>() {
+      @Override
+      @SuppressWarnings("unchecked")
+      public <K, V> Boolean execute(RedisOperations<K, V> untyped) {
+        RedisOperations<String, String> session = (RedisOperations<String, String>) untyped;
+        session.watch(key);
+        if (!token.equals(session.opsForValue().get(key))) {
+          session.unwatch();
+          return false;
+        }
+        session.multi();
+        session.delete(key);
+        List<Object> replies = session.exec();
+        return replies != null && replies.size() == 1;
+      }
+    }));
+  }
+
+  private void lock() {
+    Duration minute = Duration.ofSeconds(60);
+    Report.same(template.opsForValue().setIfAbsent(key("lock"), "mine", minute), true);
+    Report.same(template.opsForValue().setIfAbsent(key("lock"), "theirs", minute), false);
+    Report.same(release(key("lock"), "theirs"), false);
+    Report.same(release(key("lock"), "mine"), true);
+    Report.same(template.opsForValue().setIfAbsent(key("lock"), "theirs", minute), true);
+  }
+
+  private void script() {
+    RedisScript<Long> script = RedisScript.of(Report.RELEASE, Long.class);
+    template.opsForValue().set(key("scripted"), "mine");
+    Report.same(template.execute(script, List.of(key("scripted")), "theirs"), 0L);
+    Report.same(template.execute(script, List.of(key("scripted")), "mine"), 1L);
+  }
+
+  private void expiry() throws Exception {
+    template.opsForValue().set(key("short"), "1", Duration.ofMillis(30));
+    Report.until(() -> !Boolean.TRUE.equals(template.hasKey(key("short"))));
+    template.opsForValue().set(key("long"), "1");
+    Report.same(template.expire(key("long"), Duration.ofSeconds(100)), true);
+    Report.same(template.getExpire(key("long")), 100L);
+    Report.same(template.persist(key("long")), true);
+  }
+
+  private void pubsub() throws Exception {
+    CompletableFuture<String> heard = new CompletableFuture<>();
+    CompletableFuture<Void> ready = new CompletableFuture<>();
+    Thread thread = new Thread(() -> {
+      try (var connection = factory.getConnection()) {
+        ready.complete(null);
+        connection.subscribe((message, pattern) -> heard.complete(new String(message.getBody())),
+            key("news").getBytes());
+        Report.until(heard::isDone);
+      } catch (Exception error) {
+        heard.completeExceptionally(error);
+      }
+    });
+    thread.setDaemon(true);
+    thread.start();
+    ready.get(10, TimeUnit.SECONDS);
+    Report.until(() -> template.convertAndSend(key("news"), "text") == 1);
+    Report.same(heard.get(10, TimeUnit.SECONDS), "text");
+  }
+
+  private void pipeline() {
+    List<Object> replies = template.executePipelined(new SessionCallback<Object>() {
+      @Override
+      @SuppressWarnings("unchecked")
+      public <K, V> Object execute(RedisOperations<K, V> untyped) {
+        RedisOperations<String, String> session = (RedisOperations<String, String>) untyped;
+        for (int i = 0; i < 100; ++i) session.opsForValue().increment(key("count"));
+        return null;
+      }
+    });
+    for (int i = 0; i < 100; ++i) Report.same(replies.get(i), i + 1L);
+  }
+
+  private void hashes() {
+    template.opsForHash().putAll(key("hash"), Map.of("a", "1", "b", "2"));
+    Report.same(template.opsForHash().entries(key("hash")), Map.of("a", "1", "b", "2"));
+    Report.same(template.opsForHash().putIfAbsent(key("hash"), "a", "3"), false);
+  }
+
+  private void run() {
+    Report.check("handshake" + in,
+        () -> Report.same(template.execute(connection -> connection.ping(), true), "PONG"));
+    Report.check("setIfAbsent" + in, this::claim);
+    Report.check("lock" + in, this::lock);
+    Report.checkScripts("RedisScript" + in, this::script);
+    Report.check("expiry" + in, this::expiry);
+    Report.check("pub/sub" + in, this::pubsub);
+    Report.check("pipeline" + in, this::pipeline);
+    Report.check("hashes" + in, this::hashes);
+  }
+
+  public static void main(String[] arguments) {
+    RedisStandaloneConfiguration where =
+        new RedisStandaloneConfiguration(Report.HOST, Report.PORT);
+    LettuceConnectionFactory lettuce = new LettuceConnectionFactory(where);
+    lettuce.afterPropertiesSet();
+    lettuce.start();
+    new SpringSuite("Lettuce", lettuce).run();
+    JedisConnectionFactory jedis = new JedisConnectionFactory(where);
+    jedis.afterPropertiesSet();
+    jedis.start();
+    new SpringSuite("Jedis", jedis).run();
+    Report.end();
+  }
+}

@@ -1,0 +1,89 @@
+"""The runner itself: what it takes for a failure. python3 tests/clients/run_test.py"""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import run  # noqa: E402
+import suites  # noqa: E402
+
+
+class Server:
+    """A target that is not there."""
+    host = '127.0.0.1'
+    port = 1
+
+    def __init__(self, alive=True):
+        self.alive = alive
+
+    def call(self, *_):
+        return b'OK'
+
+    def knows(self, *_):
+        return False
+
+    def is_alive(self):
+        return self.alive
+
+    def log_tail(self):
+        return 'last words'
+
+
+class Printing(suites.Suite):
+    def __init__(self, code, error=None):
+        super().__init__('printing', '.')
+        self.code = code
+        self.error = error
+
+    def prepare(self, folder):
+        if self.error:
+            raise self.error
+        return [sys.executable, '-c', self.code]
+
+
+def verdict(code, error=None, alive=True):
+    with tempfile.TemporaryDirectory() as build:
+        return run.run_suite(Printing(code, error), Server(alive), Path(build))
+
+
+class RunnerTest(unittest.TestCase):
+    def test_checks_and_skips_are_counted(self):
+        word, text, lines = verdict('print("ok a\\nok b\\nskipped c: waits\\nend")')
+        self.assertEqual((word, text, lines), ('ok', '2 checks, 1 skipped', ['skipped c: waits']))
+
+    def test_a_failed_check_fails_the_suite_and_is_shown(self):
+        word, _, lines = verdict('print("ok a\\nfailed b: why\\nend")')
+        self.assertEqual((word, lines), ('failed', ['failed b: why']))
+
+    def test_a_suite_that_does_not_come_to_its_end_has_failed(self):
+        word, _, lines = verdict('print("ok a"); raise SystemError("broke")')
+        self.assertEqual(word, 'failed')
+        self.assertIn('SystemError: broke', lines[-1])
+        self.assertEqual(verdict('print("ok a\\nend"); raise SystemExit(3)')[0], 'failed')
+
+    def test_a_suite_without_checks_has_failed(self):
+        self.assertEqual(verdict('print("skipped a: b\\nend")')[0], 'failed')
+
+    def test_a_server_that_ended_fails_the_suite(self):
+        word, _, lines = verdict('print("ok a\\nend")', alive=False)
+        self.assertEqual((word, lines), ('failed', ['last words']))
+
+    def test_what_cannot_be_had_is_skipped_and_what_is_broken_fails(self):
+        self.assertEqual(verdict('', suites.Missing('no npm'))[:2], ('skipped', 'no npm'))
+        self.assertEqual(verdict('', suites.Broken('x.c:1: error'))[2], ['x.c:1: error'])
+
+    def test_a_registry_out_of_reach_is_told_from_a_build_that_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def program(text):
+                return [sys.executable, '-c', f'import sys; sys.exit({text!r})']
+            with self.assertRaises(suites.Missing):
+                suites.run(program('npm ERR! code ENOTFOUND'), folder)
+            with self.assertRaises(suites.Broken):
+                suites.run(program('main.go:3: undefined: x'), folder)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,194 @@
+"""The suites: what each needs, how it is built, how it is started.
+
+prepare(folder) installs what is pinned into `folder`, builds, and returns the command. It is quick
+where nothing has changed. Missing: the toolchain or a package cannot be had; Broken: anything else.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PREPARE_SECONDS = 1200
+
+# What the package managers say when nobody is there to ask.
+OUT_OF_REACH = re.compile(
+    r'ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET_TIMEOUT|'
+    r'name resolution|Name or service not known|no such host|Unknown host|UnknownHostException|'
+    r'Network is unreachable|Connection refused|Connection timed out|[Cc]onnect timed out|'
+    r'NewConnectionError|i/o timeout|in offline mode|module lookup disabled')
+
+TOO_OLD = re.compile(r'invalid go version|requires go >=|requires at least Go|'
+                     r'EBADENGINE|Requires-Python|invalid target release|'
+                     r'class file has wrong version')
+
+
+class Missing(Exception):
+    """Not here, and not to be had."""
+
+
+class Broken(Exception):
+    """There, but it does not build."""
+
+
+def tool(*names):
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise Missing(f'{names[0]} is not installed')
+
+
+def run(command, folder):
+    try:
+        done = subprocess.run([str(c) for c in command], cwd=folder, stdin=subprocess.DEVNULL,
+                              text=True, errors='replace', capture_output=True, check=False,
+                              timeout=PREPARE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Missing(f'{Path(command[0]).name}: not ended after {PREPARE_SECONDS} s') from None
+    if done.returncode == 0:
+        return
+    text = done.stdout + done.stderr
+    if OUT_OF_REACH.search(text):
+        raise Missing(f'{Path(command[0]).name}: the packages are out of reach')
+    if TOO_OLD.search(text):
+        raise Missing(f'{Path(command[0]).name}: too old for the packages')
+    raise Broken(f'{" ".join(str(c) for c in command)}\n{text}')
+
+
+def once(folder, sources, work):
+    """Calls work() unless it was done for these very files. Copies them into `folder` before."""
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(str(source).encode() + (HERE / source).read_bytes())
+    stamp = folder / '.done'
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return
+    stamp.unlink(missing_ok=True)
+    for source in sources:
+        place = folder / Path(source).relative_to(Path(source).parts[0])
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(HERE / source, place)
+    work()
+    stamp.write_text(digest.hexdigest())
+
+
+def files(folder):
+    return sorted(p.relative_to(HERE) for p in (HERE / folder).rglob('*')
+                  if p.is_file() and '__pycache__' not in p.parts)
+
+
+class Suite:
+    """`folder` is shared by the suites of one toolchain."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        self.folder = folder
+
+
+class Cli(Suite):
+    def __init__(self, name, script, program):
+        super().__init__(name, 'cli')
+        self.script = script
+        self.program = program
+
+    def prepare(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return [sys.executable, HERE / 'cli' / self.script, tool(self.program)]
+
+
+class Hiredis(Suite):
+    def prepare(self, folder):
+        if not Path('/usr/include/hiredis/hiredis.h').exists():
+            raise Missing('libhiredis-dev is not installed')
+        compiler = tool('gcc', 'cc')
+        once(folder, files('c'), lambda: run(
+            [compiler, '-std=c11', '-O1', '-Wall', '-Wextra', '-Werror', 'dialogue.c', '-o',
+             'dialogue', '-lhiredis'], folder))
+        return [folder / 'dialogue']
+
+
+class DebianPython(Suite):
+    """What Debian packages is for Debian's own interpreter."""
+
+    def prepare(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        python = '/usr/bin/python3'
+        if subprocess.run([python, '-c', 'import redis'], capture_output=True,
+                          check=False).returncode != 0:
+            raise Missing('python3-redis is not installed')
+        return [python, HERE / 'python/dialogue.py', '2']
+
+
+class PipPython(Suite):
+    def prepare(self, folder):
+        python = folder / 'venv/bin/python'
+
+        def install():
+            run([sys.executable, '-m', 'venv', '--clear', 'venv'], folder)
+            run([python, '-m', 'pip', 'install', '--disable-pip-version-check', '--quiet',
+                 '--requirement', 'requirements.txt'], folder)
+
+        folder.mkdir(parents=True, exist_ok=True)
+        once(folder, [Path('python/requirements.txt')], install)
+        return [python, HERE / 'python/dialogue.py', '2', '3']
+
+
+class Node(Suite):
+    def __init__(self, name, script):
+        super().__init__(name, 'node')
+        self.script = script
+
+    def prepare(self, folder):
+        program = tool('node', 'nodejs')
+        npm = tool('npm')
+        folder.mkdir(parents=True, exist_ok=True)
+        once(folder, files('node'), lambda: run(
+            [npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], folder))
+        return [program, folder / self.script]
+
+
+class Go(Suite):
+    def prepare(self, folder):
+        program = tool('go')
+        folder.mkdir(parents=True, exist_ok=True)
+        once(folder, files('go'), lambda: run(
+            [program, 'build', '-mod=readonly', '-o', 'dialogue', '.'], folder))
+        return [folder / 'dialogue']
+
+
+class Java(Suite):
+    def __init__(self, name, main):
+        super().__init__(name, 'java')
+        self.main = main
+
+    def prepare(self, folder):
+        program = tool('java')
+        maven = tool('mvn')
+        folder.mkdir(parents=True, exist_ok=True)
+        once(folder, files('java'), lambda: run(
+            [maven, '--batch-mode', '--no-transfer-progress', '--quiet', 'clean', 'compile',
+             'dependency:copy-dependencies', '-DoutputDirectory=target/packages'], folder))
+        return [program, '-XX:TieredStopAtLevel=1', '-cp', 'target/classes:target/packages/*',
+                self.main]
+
+
+ALL = (
+    Cli('redis-cli', 'redis_cli.py', 'redis-cli'),
+    Cli('redis-benchmark', 'redis_benchmark.py', 'redis-benchmark'),
+    Hiredis('hiredis', 'c'),
+    DebianPython('python3-redis', 'debian'),
+    PipPython('redis-py', 'python'),
+    Node('ioredis', 'ioredis.mjs'),
+    Node('node-redis', 'node_redis.mjs'),
+    Node('redlock', 'redlock.mjs'),
+    Node('rate-limiter-flexible', 'rate_limiter.mjs'),
+    Go('go-redis', 'go'),
+    Java('jedis', 'JedisSuite'),
+    Java('lettuce', 'LettuceSuite'),
+    Java('redisson', 'RedissonSuite'),
+    Java('spring-data-redis', 'SpringSuite'),
+)

@@ -1,0 +1,213 @@
+"""The server that a client suite talks to: our node, or a redis-server to check the suite itself.
+
+    with open_target('semel', program='build/release/tools/semel/semel') as target:
+        reply = target.call('PING')
+
+A target has a host and a port of its own; it ends with the `with`, and with this process.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+START_SECONDS = 30
+PR_SET_PDEATHSIG = 1
+
+
+class CannotStart(Exception):
+    """The server did not come up; the text says why, with the end of what it printed."""
+
+
+class ServerError(Exception):
+    """An error reply."""
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Target:
+    host = '127.0.0.1'
+
+    def __init__(self):
+        self.port = None
+        self.process = None
+        self.folder = None
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix='semel-target-'))
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def spawn(self, command):
+        log = open(self.folder / 'log', 'wb')
+        with log:
+            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                cwd=self.folder, preexec_fn=end_with_parent)
+
+    def wait_until(self, is_ready):
+        """Ends when is_ready() is true; the server may need some of these asked."""
+        end = time.monotonic() + START_SECONDS
+        while not is_ready():
+            if self.process.poll() is not None:
+                raise CannotStart(f'{self.name} ended with {self.process.returncode}: '
+                                  f'{self.log_tail()}')
+            if time.monotonic() > end:
+                raise CannotStart(f'{self.name} not ready in {START_SECONDS} s: {self.log_tail()}')
+            time.sleep(0.01)
+
+    def log_tail(self):
+        return (self.folder / 'log').read_text(errors='replace')[-2000:].strip()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def connect(self):
+        return Client(self.host, self.port)
+
+    def call(self, *words):
+        """One command on a connection of its own."""
+        with self.connect() as client:
+            return client.call(*words)
+
+    def knows(self, *words):
+        """Whether it knows a command: anything but "unknown command" is a yes."""
+        try:
+            self.call(*words)
+        except ServerError as error:
+            return not str(error).startswith('ERR unknown command')
+        return True
+
+
+class RedisTarget(Target):
+    name = 'redis-server'
+
+    def __init__(self, scripts=True):
+        super().__init__()
+        self.hidden = [] if scripts else ['EVAL', 'EVALSHA', 'EVAL_RO', 'EVALSHA_RO', 'SCRIPT']
+
+    def start(self):
+        program = shutil.which('redis-server')
+        if not program:
+            raise CannotStart('redis-server is not installed')
+        for _ in range(5):  # somebody else may take the port in between
+            with socket.socket() as probe:
+                probe.bind((self.host, 0))
+                self.port = probe.getsockname()[1]
+            self.spawn([program, '--port', str(self.port), '--bind', self.host, '--save', '',
+                        '--appendonly', 'no', '--dir', str(self.folder),
+                        *[word for name in self.hidden for word in ('--rename-command', name, '')]])
+            try:
+                self.wait_until(self.answers)
+                return
+            except CannotStart as error:
+                if 'in use' not in str(error):
+                    raise
+        raise CannotStart('no free port in five tries')
+
+    def answers(self):
+        try:
+            return self.call('PING') == b'PONG' and self.is_alive()
+        except OSError:
+            return False
+
+
+class SemelTarget(Target):
+    name = 'semel'
+
+    def __init__(self, program, options=()):
+        super().__init__()
+        self.program = Path(program).resolve()
+        self.options = list(options)
+        self.ready = {}
+
+    def start(self):
+        if not os.access(self.program, os.X_OK):
+            raise CannotStart(f'no program {self.program}')
+        file = self.folder / 'ready'
+        self.spawn([str(self.program), 'node', '--port', '0', '--ready-file', str(file),
+                    *self.options])
+        self.wait_until(lambda: 'port' in self.read_ready(file))
+        self.port = int(self.ready['port'])
+
+    def read_ready(self, file):
+        """Lines of name=value; a file that has no last line end is still being written."""
+        text = file.read_text() if file.exists() else ''
+        if text.endswith('\n'):
+            self.ready = dict(line.split('=', 1) for line in text.splitlines() if '=' in line)
+        return self.ready
+
+
+TARGETS = ('semel', 'redis', 'redis-without-scripts')
+
+
+def open_target(against, program=None, options=()):
+    """`against` is one of TARGETS."""
+    if against == 'semel':
+        return SemelTarget(program, options)
+    return RedisTarget(scripts=against == 'redis')
+
+
+def encode(*words):
+    parts = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+    return b'*%d\r\n' % len(parts) + b''.join(b'$%d\r\n%s\r\n' % (len(p), p) for p in parts)
+
+
+class Client:
+    """As little of a client as a runner needs; RESP2, one reply after the other."""
+
+    def __init__(self, host, port):
+        self.socket = socket.create_connection((host, port), timeout=START_SECONDS)
+        self.input = self.socket.makefile('rb')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.input.close()
+        self.socket.close()
+
+    def call(self, *words):
+        self.socket.sendall(encode(*words))
+        return self.read()
+
+    def read(self):
+        line = self.input.readline()
+        if not line.endswith(b'\r\n'):
+            raise OSError('the connection was closed')
+        kind, rest = line[:1], line[1:-2]
+        if kind == b'-':
+            raise ServerError(rest.decode(errors='replace'))
+        if kind == b'+':
+            return rest
+        if kind == b':':
+            return int(rest)
+        if kind == b'$':
+            return None if int(rest) < 0 else self.input.read(int(rest) + 2)[:-2]
+        if kind == b'*':
+            return None if int(rest) < 0 else [self.read() for _ in range(int(rest))]
+        raise OSError(f'not a reply: {line!r}')
