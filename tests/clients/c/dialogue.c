@@ -9,7 +9,10 @@
 static redisContext* connect_to_server(void) {
   redisContext* context =
       redisConnect(getenv("SEMEL_TEST_HOST"), atoi(getenv("SEMEL_TEST_PORT")));
-  if (context != NULL && context->err == 0) return context;
+  const struct timeval timeout = {.tv_sec = 10};
+  if (context != NULL && context->err == 0 && redisSetTimeout(context, timeout) == REDIS_OK) {
+    return context;
+  }
   printf("failed connect: %s\n", context != NULL ? context->errstr : "no memory");
   exit(1);
 }

@@ -3,7 +3,7 @@ import { createClient, WatchError } from 'redis';
 import { check, checkScripts, end, expected, host, port, until } from './report.mjs';
 
 const connect = (RESP, options = {}) =>
-  createClient({ socket: { host, port }, RESP, ...options })
+  createClient({ socket: { host, port, reconnectStrategy: false }, RESP, ...options })
     .on('error', (error) => console.log(`failed connection: ${error.message}`)).connect();
 
 async function dialogue(RESP) {
