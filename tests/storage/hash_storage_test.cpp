@@ -111,7 +111,7 @@ TEST_CASE("storage: a backup and a repair keep hashes", "[storage][hash]") {
 
 TEST_CASE("cold store: hashes leave memory, are read, changed and come back",
           "[storage][cold][hash]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   MemoryJournal journal;
   {
@@ -143,7 +143,7 @@ TEST_CASE("cold store: hashes leave memory, are read, changed and come back",
 
 TEST_CASE("cold store: what was written before there were hashes is read, and takes them",
           "[storage][cold][hash]") {
-  const ColdDirectory directory;
+  const Directory directory{cold_place};
   ManualClock clock;
   {
     ColdLife life{directory, clock};
