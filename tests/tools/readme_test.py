@@ -1,16 +1,44 @@
 #!/usr/bin/env python3
-"""The example in README.md is the program examples/once.cpp, which the tests compile and run."""
+"""What README.md shows is what the tests compile and run: its first C++ is the program
+examples/once.cpp, all further C++, there and in docs/local-redis.md, is a piece of
+examples/local_redis.cpp. The packages it names are those of tools/setup."""
 import pathlib
 import re
 import sys
+import textwrap
 
 root = pathlib.Path(__file__).resolve().parents[2]
-shown = re.search(r"```cpp\n(.*?)```", (root / "README.md").read_text(), re.S)
-if shown is None:
-    sys.exit("README.md shows no C++ example")
+
+
+def shown(page, language):
+    """The blocks of code of `page` in `language`."""
+    found = re.findall(rf"```{language}\n(.*?)```", (root / page).read_text(), re.S)
+    return found or sys.exit(f"{page} shows no {language}")
+
+
+def pieces(program):
+    """The bodies of the functions of `program`, without their indentation."""
+    bodies = re.findall(r"\{\n(.*?)^\}", program, re.S | re.M)
+    return [textwrap.dedent(body) for body in bodies]
+
+
+once, *others = shown("README.md", "cpp")
 first_line, program = (root / "examples/once.cpp").read_text().split("\n", 1)
 if not first_line.startswith("//"):
     sys.exit("examples/once.cpp: the first line should be its comment")
-if shown.group(1) != program:
+if once != program:
     sys.exit("README.md and examples/once.cpp differ")
-print("README.md shows examples/once.cpp")
+
+bodies = pieces((root / "examples/local_redis.cpp").read_text())
+further = {"README.md": others, "docs/local-redis.md": shown("docs/local-redis.md", "cpp")}
+for page, blocks in further.items():
+    for block in blocks:
+        if not any(block in body for body in bodies):
+            sys.exit(f"{page} shows what is not in examples/local_redis.cpp:\n{block}")
+
+setup = (root / "tools/setup").read_text()
+needed = re.search(r"packages_build=\((.*?)\)", setup, re.S).group(1).split()
+told = re.search(r"apt-get install (.*?)\n```", (root / "README.md").read_text(), re.S)
+if told is None or told.group(1).replace("\\\n", " ").split() != needed:
+    sys.exit("README.md does not name the packages_build of tools/setup: " + " ".join(needed))
+print("README.md and docs/local-redis.md show what the examples run")
