@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "net/claim_words.hpp"
 #include "net/command_docs.hpp"
 #include "net/handlers.hpp"
 #include "net/node.hpp"
@@ -67,8 +68,9 @@ Use use_of(const CommandRow& row) noexcept {
   return {row.name, access, access};
 }
 
-/// What a call would touch. Its views are into the words.
+/// What a call would touch. Its views are into the words, and those of claims into `claims`.
 struct Touched {
+  std::vector<std::string> claims;
   std::vector<AclKey> keys;
   std::vector<AclChannel> channels;
 };
@@ -93,6 +95,11 @@ Touched touched_by(const CommandRow& row, std::span<const std::string_view> word
   // Keys that are counted among the words, as those of MSETEX.
   for (const FoundKey& found : find_counted_keys(row, words)) {
     touched.keys.push_back({found.key, use.first});
+  }
+  // A claim lies under "namespace:key", and who asks for one may be told its result.
+  touched.claims = claim_keys(row, words);
+  for (const std::string& key : touched.claims) {
+    touched.keys.push_back({key, row.is(flag_write) ? KeyAccess::both : KeyAccess::read});
   }
   if (row.is(flag_pubsub)) add_channels(row, words, touched.channels);
   return touched;
@@ -160,6 +167,7 @@ AclLookup NodeAclHost::look_up(std::span<const std::string_view> words) {
   if (words.size() > 1) found.argument = words[1];
   if (found.found == AclLookup::Found::wrong_arity) return found;
   Touched touched = touched_by(*row, words);
+  claims_ = std::move(touched.claims);  // the strings stay where they are
   found.keys = std::move(touched.keys);
   found.channels = std::move(touched.channels);
   return found;

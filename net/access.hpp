@@ -1,6 +1,7 @@
 // Whether a client may: the users of net/acl, asked about one call; and ACL and AUTH in the table.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "net/acl/acl_command.hpp"
@@ -28,6 +29,7 @@ class NodeAclHost final : public AclHost {
 
  private:
   Call& call_;
+  std::vector<std::string> claims_;  // what a lookup's keys may point into
 };
 
 [[nodiscard]] AclCall acl_call(Call& call, AclHost& host);

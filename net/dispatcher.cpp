@@ -4,6 +4,7 @@
 
 #include "net/access.hpp"
 #include "net/claim_words.hpp"
+#include "net/command_docs.hpp"
 #include "net/handlers.hpp"
 #include "net/measure.hpp"
 #include "net/node.hpp"
@@ -176,6 +177,9 @@ void execute(Call& call) {
   if (call.row->is(flag_movablekeys)) {
     for (const std::string& key : claim_keys(*call.row, call.words)) {
       call.node.watches.touched(call.client.db, key);
+    }
+    for (const FoundKey& found : find_counted_keys(*call.row, call.words)) {
+      call.node.watches.touched(call.client.db, found.key);
     }
     return;
   }

@@ -63,6 +63,8 @@ void Node::follow_events() {
 
 void Node::begin() {
   follow_events();
+  settings.on_change(Setting::requirepass,
+                     [this] { acl.set_requirepass(settings.text(Setting::requirepass)); });
   facts.run_id = new_run_id();
   facts.started_ms = engine_.clock().now().time_since_epoch().count();
   facts.started_unix_ms = engine_.clock().unix_ms();
@@ -85,9 +87,8 @@ std::optional<std::string> Node::open_users() {
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
     if (auto problem = acl.load_file(text, path)) return problem;
   }
-  const auto set_password = [this] { acl.set_requirepass(settings.text(Setting::requirepass)); };
-  if (!settings.text(Setting::requirepass).empty()) set_password();
-  settings.on_change(Setting::requirepass, set_password);
+  const std::string password = settings.text(Setting::requirepass);
+  if (!password.empty()) acl.set_requirepass(password);
   return std::nullopt;
 }
 
