@@ -191,6 +191,11 @@ bool NodeAclHost::write_file(std::string_view text) {
   return call_.node.hooks.replace_file && call_.node.hooks.replace_file(file_name(), text);
 }
 
+void NodeAclHost::login_denied(std::string_view user) {
+  const auto& hook = call_.node.hooks.login_denied;
+  if (hook) hook(user, call_.client.handle->origin.address);
+}
+
 AclCall acl_call(Call& call, AclHost& host) {
   return {.acl = call.node.acl,
           .session = call.client.user,

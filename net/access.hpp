@@ -26,6 +26,7 @@ class NodeAclHost final : public AclHost {
   [[nodiscard]] std::string file_name() override;
   [[nodiscard]] Read read_file() override;
   [[nodiscard]] bool write_file(std::string_view text) override;
+  void login_denied(std::string_view user) override;
 
  private:
   Call& call_;

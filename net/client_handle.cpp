@@ -45,12 +45,21 @@ void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<vo
 }
 
 bool ClientHandle::unblock(bool with_error) {
+  if (with_error) return end_wait("-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
   std::unique_lock lock{mutex_};
+  return end_wait_locked(lock, std::move(timeout_reply_));
+}
+
+bool ClientHandle::end_wait(std::string_view reply) {
+  std::unique_lock lock{mutex_};
+  return end_wait_locked(lock, std::string{reply});
+}
+
+bool ClientHandle::end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply) {
   if (!waits_) return false;
   waits_ = false;
   replied_ = true;
-  reply_ =
-      with_error ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n" : std::move(timeout_reply_);
+  reply_ = std::move(reply);
   wake(lock);
   return true;
 }

@@ -82,6 +82,8 @@ class ClientHandle {
   /// Ends the wait of the present command as CLIENT UNBLOCK does: with the reply of its timeout, or
   /// with an error. False: it does not wait.
   bool unblock(bool with_error);
+  /// The same with a reply of the caller's.
+  bool end_wait(std::string_view reply);
   /// What was held back by a pause goes on.
   void resume();
   /// Closes the connection, without what has not been sent.
@@ -108,6 +110,7 @@ class ClientHandle {
 
  private:
   void wake(std::unique_lock<std::mutex>& lock);
+  bool end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply);
 
   mutable std::mutex mutex_;
   ClientHost* host_;  // null: nobody is woken; this and all below under mutex_

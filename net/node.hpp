@@ -37,6 +37,8 @@ struct NodeHooks {
   std::function<bool(const std::string& path, std::string_view text)> replace_file{};
   /// CONFIG REWRITE. Returns the error for the reply.
   std::function<std::optional<std::string>()> rewrite_config{};
+  /// Somebody at `address` gave a wrong password for `user`, or one that may not log in.
+  std::function<void(std::string_view user, std::string_view address)> login_denied{};
 };
 
 /// What INFO tells of the process; whoever starts it fills it in, before the first connection.

@@ -282,6 +282,7 @@ bool log_in_or_refuse(AclCall& call, std::string_view name, std::string_view pas
                       .username = name,
                       .client = client},
                      call.now);
+  call.host.login_denied(name);
   call.reply.error("WRONGPASS invalid username-password pair or user is disabled.");
   return false;
 }

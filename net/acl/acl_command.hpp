@@ -45,6 +45,8 @@ class AclHost {
   [[nodiscard]] virtual Read read_file() = 0;
   /// All of it or nothing, also if the machine stops meanwhile. False: it could not be written.
   [[nodiscard]] virtual bool write_file(std::string_view text) = 0;
+  /// Somebody tried to log in as `user`, and may not.
+  virtual void login_denied(std::string_view user) { static_cast<void>(user); }
 };
 
 struct AclCall {

@@ -14,13 +14,12 @@
 #include <utility>
 #include <variant>
 
+#include "net/log_level.hpp"
+
 namespace semel::net {
 
 inline constexpr std::size_t log_value_bytes_max = 1024;  ///< of a longer one, its front and "..."
 inline constexpr std::size_t log_fields_max = 32;         ///< further ones are left out
-
-/// The words of the setting log-level, in its order; error is always written.
-enum class LogLevel : std::uint8_t { debug, verbose, notice, warning, error };
 
 enum class LogForm : std::uint8_t { logfmt, json };  ///< the words of log-format, in its order
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/log_level.hpp"
 #include "net/server/peer.hpp"
 #include "net/server/tls.hpp"
 #include "semel/clock.hpp"
@@ -69,8 +70,6 @@ struct ServerOptions {
 
 /// Each connection is looked at in one of so many ticks.
 inline constexpr std::size_t deadline_buckets = 10;
-
-enum class LogLevel : std::uint8_t { notice, warning };
 
 /// What the server calls. All but `make_peer` may be empty.
 struct ServerHooks {
