@@ -1,19 +1,19 @@
 #include "tools/semel/node_run.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
+#include <filesystem>
 #include <utility>
 
 #include "net/config/rewrite.hpp"
 #include "net/server/node_peer.hpp"
 #include "net/server/process.hpp"
 #include "semel/version.hpp"
-#include "tools/semel/node_storage.hpp"
+#include "tools/semel/node_figures.hpp"
+#include "tools/semel/node_options.hpp"
+#include "tools/semel/node_signals.hpp"
 
 namespace semel::tool {
 namespace {
@@ -22,76 +22,24 @@ using net::Setting;
 
 constexpr Millis drain_within{10'000};  // for requests under way, when the node is told to end
 
-std::string text_of(const Error& error) {
-  std::string text{sentence_of(error.code)};
-  return error.detail.empty() ? text : text + ": " + error.detail;
-}
-
-/// They are waited for, not handled: set before the first thread is made, which inherits it.
-sigset_t block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
-
-/// As redis.conf has them: `*` is all of IPv4, `::*` all of IPv6, and a `-` before one means where
-/// the machine has it.
-std::vector<std::string> addresses_of(const std::vector<std::string>& words) {
-  std::vector<std::string> addresses;
-  for (std::string word : words) {
-    const bool optional = word.starts_with('-');
-    if (optional) word.erase(0, 1);
-    if (word == "*") word = "0.0.0.0";
-    if (word == "::*") word = "::";
-    if (!optional || net::can_listen_on(word)) addresses.push_back(std::move(word));
-  }
-  return addresses;
-}
-
 }  // namespace
 
-// --- time -----------------------------------------------------------------------------------
+NodeRun::NodeRun(net::Settings& settings, std::string file)
+    : settings_(settings), file_(std::move(file)), watch_(settings, system_clock_) {}
 
-Ticker::Ticker(Engine& engine, net::Node& node)
-    : engine_(engine), node_(node), thread_([this] { run(); }) {}
-
-Ticker::~Ticker() {
-  {
-    const std::lock_guard lock{mutex_};
-    stops_ = true;
-  }
-  stopped_.notify_one();
-  thread_.join();
-}
-
-void Ticker::run() {
-  // Small parts and a pause between them: on one processor an io thread waits for each.
-  constexpr std::size_t part = 2'000;
-  constexpr auto pause = std::chrono::microseconds{200};
-  constexpr auto rest = std::chrono::milliseconds{2};
-  std::unique_lock lock{mutex_};
-  bool more = false;
-  while (!stopped_.wait_for(lock, more ? pause : std::chrono::microseconds{rest},
-                            [this] { return stops_; })) {
-    lock.unlock();
-    more = engine_.advance(part) == 0;
-    node_.tick();
-    lock.lock();
-  }
+NodeRun::~NodeRun() {
+  watch_.forget();
+  ticker_.reset();
+  server_.reset();  // its threads use everything else
 }
 
 // --- the parts ------------------------------------------------------------------------------
 
-NodeRun::NodeRun(net::Settings& settings, std::string file)
-    : settings_(settings), file_(std::move(file)) {}
-NodeRun::~NodeRun() {
-  ticker_.reset();
-  server_.reset();
+Failure NodeRun::open_watch() {
+  return watch_.open();
 }
 
-std::string NodeRun::open_engine() {
+Failure NodeRun::open_engine() {
   if (settings_.boolean(Setting::test_clock)) {
     test_clock_ = std::make_unique<net::TestClock>(system_clock_);
   }
@@ -101,100 +49,74 @@ std::string NodeRun::open_engine() {
                   .memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory)),
                   .value_bytes_max = limits::value_bytes_max,
                   .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards))};
-  NodeStorage storage{settings_, clock};
+  storage_ = std::make_unique<NodeStorage>(settings_, clock);
   if (settings_.boolean(Setting::storage_enabled)) {
-    if (std::string problem = storage.open(options); !problem.empty()) return problem;
+    if (Failure failure = storage_->open(options); failure.exit != Exit::ok) return failure;
     level_ = options.durability;
     // Callers of `synced` are answered when the disk has; the thread that serves them goes on.
     if (level_ > Durability::logged) options.durability = Durability::logged;
   }
   auto opened = Engine::open(options);
-  if (!opened) return text_of(opened.error());
+  if (!opened) return failure_of(opened.error());
   engine_ = *std::move(opened);
-  std::string problem = storage.recover(*engine_);
-  storage_ = storage.take();
-  return problem;
+  return {};
 }
 
-std::string NodeRun::open_node() {
+Failure NodeRun::open_node() {
   node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());
-  node_->facts.journals = settings_.boolean(Setting::storage_enabled);
+  std::error_code unknown;
+  node_->facts.executable = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  node_->facts.journals = storage_->is_open();
   node_->facts.config_file = file_;
   node_->facts.tcp_port =
       static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0}));
-  node_->hooks.shutdown = [] { kill(getpid(), SIGTERM); };
+  set_hooks();
+  if (auto problem = node_->open_users()) return {Exit::usage, *std::move(problem)};
+  return {};
+}
+
+void NodeRun::set_hooks() {
+  node_->hooks.shutdown = [] { ask_for_end(); };
   node_->hooks.replace_file = [](const std::string& path, std::string_view text) {
     return !net::write_ready_file(path, text);
   };
   node_->hooks.rewrite_config = [this] { return net::rewrite_config(settings_, file_); };
-  if (auto problem = node_->open_users()) return *problem;
+  node_->hooks.login_denied = [this](std::string_view user, std::string_view address) {
+    watch_.log().warning("login_denied", {{"user", user}, {"address", address}});
+  };
+}
+
+Failure NodeRun::check_doors() {
+  doors_ = server_options(settings_);
+  if (auto wrong = net::check_options(doors_)) return {Exit::usage, *std::move(wrong)};
+  auto exposed = net::check_exposure(
+      {.addresses = doors_.addresses,
+       .has_plain_port = doors_.port.has_value(),
+       .has_tls_port = doors_.tls_port.has_value(),
+       .has_password = node_->asks_for_password(),
+       .requires_certificates = doors_.tls.clients == net::ClientCertificates::required});
+  if (exposed && settings_.boolean(Setting::protected_mode)) {
+    return {Exit::usage, *std::move(exposed)};
+  }
+  std::string problem;
+  if (doors_.tls_port && net::TlsContext::load(doors_.tls, problem) == nullptr) {
+    return {Exit::file, std::move(problem)};
+  }
   return {};
 }
 
-net::TlsFiles NodeRun::tls_files() const {
-  net::TlsFiles files{.certificate = settings_.text(Setting::tls_cert_file),
-                      .key = settings_.text(Setting::tls_key_file),
-                      .authorities = settings_.text(Setting::tls_ca_cert_file)};
-  const std::string clients = settings_.text(Setting::tls_auth_clients);
-  files.clients = clients == "yes"        ? net::ClientCertificates::required
-                  : clients == "optional" ? net::ClientCertificates::optional
-                                          : net::ClientCertificates::none;
-  return files;
+Failure NodeRun::recover() {
+  if (!storage_->is_open()) return {};
+  watch_.recovers(settings_.text(Setting::dir));
+  RecoveryReport report;
+  Failure failure = storage_->recover(
+      *engine_, [this](const RecoveryProgress& progress) { watch_.recovering(progress); }, report);
+  if (failure.exit != Exit::ok) return failure;
+  watch_.recovered(report);
+  return {};
 }
 
-net::LinkLimits NodeRun::link_limits() const {
-  const auto ms = [this](Setting setting) {
-    return std::chrono::duration_cast<Millis>(settings_.duration(setting));
-  };
-  net::LinkLimits limits{.idle = ms(Setting::timeout), .request = ms(Setting::request_deadline)};
-  limits.input_bytes =
-      static_cast<std::size_t>(settings_.integer(Setting::client_query_buffer_limit));
-  const net::OutputLimits output = settings_.output_limits();
-  // Both are in the order of Redis: normal, replica, pubsub.
-  constexpr std::array classes = {net::OutputClass::normal, net::OutputClass::replica,
-                                  net::OutputClass::pubsub};
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    limits.output[static_cast<std::size_t>(classes[i])] = {
-        .hard_bytes = static_cast<std::size_t>(output[i].hard_bytes),
-        .soft_bytes = static_cast<std::size_t>(output[i].soft_bytes),
-        .soft_for = std::chrono::seconds{output[i].soft_seconds}};
-  }
-  return limits;
-}
-
-net::ServerOptions NodeRun::server_options() const {
-  net::ServerOptions options;
-  options.addresses = addresses_of(settings_.list(Setting::bind));
-  const auto port = [this](Setting setting) -> std::optional<std::uint16_t> {
-    const std::int64_t number = settings_.integer(setting);
-    if (number < 0) return std::nullopt;
-    return static_cast<std::uint16_t>(number);
-  };
-  options.port = port(Setting::port);
-  options.tls_port = port(Setting::tls_port);
-  options.unix_path = settings_.text(Setting::unix_socket);
-  if (const auto mode = settings_.integer(Setting::unix_socket_mode); mode != 0) {
-    options.unix_mode = static_cast<mode_t>(mode);
-  }
-  options.backlog = static_cast<int>(settings_.integer(Setting::tcp_backlog));
-  options.threads = static_cast<std::size_t>(settings_.integer(Setting::io_threads));
-  options.maxclients = static_cast<std::size_t>(settings_.integer(Setting::maxclients));
-  options.keepalive =
-      std::chrono::duration_cast<Millis>(settings_.duration(Setting::tcp_keepalive));
-  options.tls = tls_files();
-  options.limits = link_limits();
-  return options;
-}
-
-std::string NodeRun::open_server() {
-  const net::ServerOptions options = server_options();
-  const auto exposed = net::check_exposure(
-      {.addresses = options.addresses,
-       .has_plain_port = options.port.has_value(),
-       .has_tls_port = options.tls_port.has_value(),
-       .has_password = node_->asks_for_password(),
-       .requires_certificates = options.tls.clients == net::ClientCertificates::required});
-  if (exposed && settings_.boolean(Setting::protected_mode)) return *exposed;
+Failure NodeRun::open_server() {
   for (std::size_t i = 0; i < net::io_threads_max; ++i) {
     batches_.push_back(std::make_unique<net::Batch>());
   }
@@ -203,87 +125,154 @@ std::string NodeRun::open_server() {
     return std::make_unique<net::NodePeer>(*node_, *batches_[info.thread], level_, info,
                                            std::move(host));
   };
-  hooks.log = [](net::LogLevel, std::string_view line) {
-    fmt::print(stderr, "semel node: {}\n", line);
+  hooks.log = [this](net::LogLevel level, std::string_view line) {
+    watch_.log().add(level, "server", {{"text", line}});
   };
   std::string problem;
-  server_ = net::Server::start(options, std::move(hooks), problem);
-  return server_ == nullptr ? problem : std::string{};
+  server_ = net::Server::start(doors_, std::move(hooks), problem);
+  if (server_ == nullptr) return {Exit::file, std::move(problem)};
+  certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(), *server_);
+  follow_settings();
+  ticker_ = std::make_unique<Ticker>(*engine_, *node_, [this] {
+    watch_.tick();
+    certificates_->tick();
+  });
+  return {};
 }
 
 void NodeRun::follow_settings() {
-  const auto limits = [this] { server_->set_limits(link_limits()); };
+  net::Server* const server = server_.get();
   for (const Setting setting :
        {Setting::timeout, Setting::request_deadline, Setting::client_query_buffer_limit,
         Setting::client_output_buffer_limit}) {
-    settings_.on_change(setting, limits);
+    settings_.on_change(setting, [this, server] { server->set_limits(link_limits(settings_)); });
   }
-  settings_.on_change(Setting::maxclients, [this] {
-    static_cast<void>(
-        server_->set_maxclients(static_cast<std::size_t>(settings_.integer(Setting::maxclients))));
+  settings_.on_change(Setting::maxclients, [this, server] {
+    const auto count = static_cast<std::size_t>(settings_.integer(Setting::maxclients));
+    if (server->set_maxclients(count)) return;
+    watch_.log().warning("maxclients_not_changed",
+                         {{"wanted", count},
+                          {"in_use", server->maxclients()},
+                          {"reason", "the limit of open files has no room"}});
   });
-  const auto reload = [this] {
-    if (const auto problem = server_->reload_tls(tls_files())) {
-      fmt::print(stderr, "semel node: the certificate in use stays: {}\n", *problem);
-    }
-  };
   for (const Setting setting : {Setting::tls_cert_file, Setting::tls_key_file,
                                 Setting::tls_ca_cert_file, Setting::tls_auth_clients}) {
-    settings_.on_change(setting, reload);
+    settings_.on_change(setting, [this] { certificates_->reload(); });
   }
 }
 
 // --- the run --------------------------------------------------------------------------------
 
-void NodeRun::greet() const {
-  const std::string where = server_->port() != 0 ? fmt::format("port {}", server_->port())
-                                                 : settings_.text(Setting::unix_socket);
-  fmt::print("semel {} serves Redis' protocol on {}, process {}\n", version, where, getpid());
-  if (server_->port() != 0) {
-    fmt::print("try: redis-cli -p {} SET job:1 mine NX GET PX 60000\n", server_->port());
+void NodeRun::log_doors() {
+  const auto listening = [this](std::string_view kind, const std::string& address) {
+    watch_.log().info("listening", {{"for", kind}, {"address", address}});
+  };
+  for (const std::string& address : doors_.addresses) {
+    const bool is_six = address.find(':') != std::string::npos;
+    const std::string host = is_six ? "[" + address + "]" : address;
+    if (doors_.port) listening("clients", fmt::format("{}:{}", host, server_->port()));
+    if (doors_.tls_port) {
+      listening("clients over TLS", fmt::format("{}:{}", host, server_->tls_port()));
+    }
   }
+  if (!doors_.unix_path.empty()) listening("clients", doors_.unix_path);
+}
+
+Failure NodeRun::tell_ready() {
+  log_doors();
+  watch_.serves({.figures =
+                     [this](net::MetricFigures& figures) {
+                       fill_figures(*node_, *server_, *storage_, figures);
+                     },
+                 .trouble = [this]() -> std::optional<std::string> {
+                   const auto stats = storage_->stats();
+                   if (!stats || stats->accepting) return std::nullopt;
+                   return "the storage takes no work: " + stats->trouble;
+                 }});
+  const std::string path = settings_.text(Setting::ready_file);
+  if (!path.empty()) {
+    const std::string text = server_->ready_text() + watch_.ready_text();
+    if (auto problem = net::write_ready_file(path, text)) {
+      return {Exit::file, *std::move(problem)};
+    }
+  }
+  watch_.log().info("serving");
+  return {};
+}
+
+void NodeRun::greet() const {
+  std::string where;
+  std::string how;
+  if (doors_.port) {
+    where = fmt::format("port {}", server_->port());
+    how = fmt::format("-p {}", server_->port());
+  } else if (doors_.tls_port) {
+    where = fmt::format("TLS port {}", server_->tls_port());
+    how = fmt::format("--tls -p {}", server_->tls_port());
+  } else {
+    where = doors_.unix_path;
+    how = "-s " + where;
+  }
+  fmt::print("semel {} serves Redis' protocol on {}, process {}\n", version, where, getpid());
+  fmt::print("try: redis-cli {} SET job:1 mine NX GET PX 60000\n", how);
   fmt::print("stop it with Ctrl-C or SIGTERM; everything it can be told: semel node --help\n");
   std::fflush(stdout);
 }
 
 void NodeRun::wait_for_end() {
-  const sigset_t signals = block_signals();
-  for (;;) {
-    int signal = 0;
-    if (sigwait(&signals, &signal) != 0) continue;
-    if (signal != SIGHUP) return;
-    if (const auto problem = server_->reload_tls(tls_files())) {
-      fmt::print(stderr, "semel node: the certificate in use stays: {}\n", *problem);
+  while (wait_for_wish() == Wish::reload) {
+    certificates_->reload();
+    if (const auto problem = watch_.log().reopen()) {
+      watch_.log().warning("log_not_reopened", {{"reason", *problem}});
+    } else {
+      watch_.log().info("log_reopened");
     }
   }
 }
 
+Exit NodeRun::end() {
+  let_signals_kill();
+  watch_.drains();
+  ticker_->end_waits();
+  const std::size_t cut = server_->drain(drain_within);
+  if (cut != 0) watch_.log().warning("cut_off", {{"connections", cut}});
+  Exit exit = Exit::ok;
+  if (storage_->is_open()) {
+    const Status synced = engine_->confirm(Durability::synced);
+    if (!synced) {
+      const Failure failure = failure_of(synced.error(), settings_.text(Setting::dir));
+      watch_.fail("what was written last may not be on the disk: " + failure.text);
+      exit = Exit::file;
+    }
+  }
+  watch_.log().info("ended", {{"code", static_cast<int>(exit)}});
+  return exit;
+}
+
+Failure NodeRun::prepare() {
+  const EndAtOnce while_nobody_is_served;
+  for (const auto step : {&NodeRun::open_watch, &NodeRun::open_engine, &NodeRun::open_node,
+                          &NodeRun::check_doors, &NodeRun::recover}) {
+    if (Failure failure = (this->*step)(); failure.exit != Exit::ok) return failure;
+  }
+  return {};
+}
+
 Exit NodeRun::run() {
-  static_cast<void>(block_signals());
+  block_signals();
   const pid_t parent = getppid();
   if (settings_.boolean(Setting::exit_with_parent) && !net::exit_with_parent(parent)) {
     return Exit::ok;
   }
-  for (const auto step : {&NodeRun::open_engine, &NodeRun::open_node, &NodeRun::open_server}) {
-    const std::string problem = (this->*step)();
-    if (problem.empty()) continue;
-    fmt::print(stderr, "semel node: {}\n", problem);
-    return Exit::file;
-  }
-  follow_settings();
-  ticker_ = std::make_unique<Ticker>(*engine_, *node_);
-  const std::string ready = settings_.text(Setting::ready_file);
-  if (!ready.empty()) {
-    if (const auto problem = net::write_ready_file(ready, server_->ready_text())) {
-      fmt::print(stderr, "semel node: {}\n", *problem);
-      return Exit::file;
-    }
+  for (const auto step : {&NodeRun::prepare, &NodeRun::open_server, &NodeRun::tell_ready}) {
+    const Failure failure = (this->*step)();
+    if (failure.exit == Exit::ok) continue;
+    watch_.fail(failure.text);
+    return failure.exit;
   }
   greet();
   wait_for_end();
-  const std::size_t cut = server_->drain(drain_within);
-  if (cut != 0) fmt::print(stderr, "semel node: {} connections were cut off\n", cut);
-  return Exit::ok;
+  return end();
 }
 
 }  // namespace semel::tool

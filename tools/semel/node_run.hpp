@@ -1,11 +1,8 @@
 // One node from its start to its end: settings, clock, storage, engine, users, sockets.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "net/config/settings.hpp"
@@ -14,29 +11,13 @@
 #include "net/server/server.hpp"
 #include "net/test_clock.hpp"
 #include "semel/engine.hpp"
-#include "semel/journal.hpp"
 #include "tools/semel/exit_code.hpp"
+#include "tools/semel/node_certificates.hpp"
+#include "tools/semel/node_storage.hpp"
+#include "tools/semel/node_ticker.hpp"
+#include "tools/semel/node_watch.hpp"
 
 namespace semel::tool {
-
-/// Lets time pass for a node: what has ended is removed and told, waits with a deadline are ended.
-class Ticker {
- public:
-  Ticker(Engine& engine, net::Node& node);
-  ~Ticker();
-  Ticker(const Ticker&) = delete;
-  Ticker& operator=(const Ticker&) = delete;
-
- private:
-  void run();
-
-  Engine& engine_;
-  net::Node& node_;
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stops_ = false;  // under mutex_
-  std::thread thread_;
-};
 
 class NodeRun {
  public:
@@ -50,30 +31,40 @@ class NodeRun {
   [[nodiscard]] Exit run();
 
  private:
-  // Each returns what is wrong; empty: nothing.
-  [[nodiscard]] std::string open_engine();
-  [[nodiscard]] std::string open_node();
-  [[nodiscard]] std::string open_server();
+  // Each returns what is wrong.
+  /// Everything before the first client. What can be found wrong at once is found before a
+  /// recovery that may take minutes.
+  [[nodiscard]] Failure prepare();
+  [[nodiscard]] Failure open_watch();
+  [[nodiscard]] Failure open_engine();
+  [[nodiscard]] Failure open_node();
+  [[nodiscard]] Failure check_doors();
+  [[nodiscard]] Failure recover();
+  [[nodiscard]] Failure open_server();
+  [[nodiscard]] Failure tell_ready();
+  void set_hooks();
   void follow_settings();
+  void log_doors();
   void greet() const;
   /// Until somebody says that it is enough.
   void wait_for_end();
-  [[nodiscard]] net::ServerOptions server_options() const;
-  [[nodiscard]] net::LinkLimits link_limits() const;
-  [[nodiscard]] net::TlsFiles tls_files() const;
+  [[nodiscard]] Exit end();
 
   net::Settings& settings_;
   const std::string file_;
   // In the order in which they need each other.
   SystemClock system_clock_;
+  NodeWatch watch_;
   std::unique_ptr<net::TestClock> test_clock_;  // null: time is nobody's
-  std::unique_ptr<Journal> storage_;
+  std::unique_ptr<NodeStorage> storage_;
   std::unique_ptr<Engine> engine_;
   Durability level_ = Durability::memory;
   std::unique_ptr<net::Node> node_;
   std::vector<std::unique_ptr<net::Batch>> batches_;  // one a thread
-  std::unique_ptr<Ticker> ticker_;
+  net::ServerOptions doors_;
   std::unique_ptr<net::Server> server_;
+  std::unique_ptr<NodeCertificates> certificates_;
+  std::unique_ptr<Ticker> ticker_;
 };
 
 }  // namespace semel::tool

@@ -1,32 +1,26 @@
 #include "tools/semel/node_storage.hpp"
 
+#include <string>
 #include <utility>
 
-#include "semel/storage.hpp"
+#include "tools/semel/node_options.hpp"
 
 namespace semel::tool {
-namespace {
 
-std::string text_of(const Error& error) {
-  std::string text{sentence_of(error.code)};
-  return error.detail.empty() ? text : text + ": " + error.detail;
-}
+using net::Setting;
 
-}  // namespace
-
-NodeStorage::NodeStorage(net::Settings& settings, const Clock& clock)
+NodeStorage::NodeStorage(const net::Settings& settings, const Clock& clock)
     : settings_(settings), clock_(clock) {}
 NodeStorage::~NodeStorage() = default;
 
-std::string NodeStorage::open(Options& options) {
-  using net::Setting;
+Failure NodeStorage::open(Options& options) {
   const std::string directory = settings_.text(Setting::dir);
-  if (directory.empty()) return "storage-enabled needs a directory: set dir";
+  if (directory.empty()) return {Exit::usage, "storage-enabled needs a directory: set dir"};
   auto opened = Storage::open(
       {.directory = directory,
        .sync_every = std::chrono::duration_cast<Millis>(settings_.duration(Setting::sync_every))},
       clock_);
-  if (!opened) return directory + ": " + text_of(opened.error());
+  if (!opened) return failure_of(opened.error(), directory);
   auto storage = *std::move(opened);
   options.journal = storage.get();
   options.first_version = storage->first_version();
@@ -38,15 +32,19 @@ std::string NodeStorage::open(Options& options) {
   return {};
 }
 
-std::string NodeStorage::recover(Engine& engine) {
+Failure NodeStorage::recover(Engine& engine,
+                             const std::function<void(const RecoveryProgress&)>& progress,
+                             RecoveryReport& report) {
   if (storage_ == nullptr) return {};
-  const auto report = static_cast<Storage&>(*storage_).recover(engine);
-  return report ? std::string{}
-                : settings_.text(net::Setting::dir) + ": " + text_of(report.error());
+  const auto recovered = static_cast<Storage&>(*storage_).recover(engine, progress);
+  if (!recovered) return failure_of(recovered.error(), settings_.text(Setting::dir));
+  report = *recovered;
+  return {};
 }
 
-std::unique_ptr<Journal> NodeStorage::take() {
-  return std::move(storage_);
+std::optional<StorageStats> NodeStorage::stats() const {
+  if (storage_ == nullptr) return std::nullopt;
+  return static_cast<const Storage&>(*storage_).stats();
 }
 
 }  // namespace semel::tool

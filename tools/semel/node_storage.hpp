@@ -1,29 +1,39 @@
 // The storage of a node, where it was built with one.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "net/config/settings.hpp"
 #include "semel/engine.hpp"
 #include "semel/journal.hpp"
+#include "semel/storage.hpp"
+#include "tools/semel/exit_code.hpp"
 
 namespace semel::tool {
 
+/// Must outlive the engine.
 class NodeStorage {
  public:
-  NodeStorage(net::Settings& settings, const Clock& clock);
+  NodeStorage(const net::Settings& settings, const Clock& clock);
   ~NodeStorage();
+  NodeStorage(const NodeStorage&) = delete;
+  NodeStorage& operator=(const NodeStorage&) = delete;
 
-  /// Opens it and tells `options` of it. Returns what is wrong; empty: nothing.
-  [[nodiscard]] std::string open(Options& options);
-  /// Puts back what it has. Without effect if it was not opened.
-  [[nodiscard]] std::string recover(Engine& engine);
-  [[nodiscard]] std::unique_ptr<Journal> take();
+  /// Opens it and tells `options` of it. Returns what is wrong.
+  [[nodiscard]] Failure open(Options& options);
+  /// Puts back what it has; told in `report`. Without effect if it was not opened.
+  [[nodiscard]] Failure recover(Engine& engine,
+                                const std::function<void(const RecoveryProgress&)>& progress,
+                                RecoveryReport& report);
+  [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
+  /// None: it was not opened. From any thread.
+  [[nodiscard]] std::optional<StorageStats> stats() const;
 
  private:
-  net::Settings& settings_;
-  const Clock& clock_;
+  [[maybe_unused]] const net::Settings& settings_;
+  [[maybe_unused]] const Clock& clock_;
   std::unique_ptr<Journal> storage_;
 };
 

@@ -3,18 +3,19 @@
 
 namespace semel::tool {
 
-NodeStorage::NodeStorage(net::Settings& settings, const Clock& clock)
+NodeStorage::NodeStorage(const net::Settings& settings, const Clock& clock)
     : settings_(settings), clock_(clock) {}
 NodeStorage::~NodeStorage() = default;
 
-std::string NodeStorage::open(Options&) {
-  return "storage-enabled: this program was built without a storage (SEMEL_STORAGE)";
+Failure NodeStorage::open(Options&) {
+  return {Exit::usage, "storage-enabled: this program was built without a storage (SEMEL_STORAGE)"};
 }
-std::string NodeStorage::recover(Engine&) {
+Failure NodeStorage::recover(Engine&, const std::function<void(const RecoveryProgress&)>&,
+                             RecoveryReport&) {
   return {};
 }
-std::unique_ptr<Journal> NodeStorage::take() {
-  return nullptr;
+std::optional<StorageStats> NodeStorage::stats() const {
+  return std::nullopt;
 }
 
 }  // namespace semel::tool

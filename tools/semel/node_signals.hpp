@@ -1,0 +1,39 @@
+// Signals as wishes: they are waited for, not handled, so that no code runs within another's.
+//
+// SIGTERM and SIGINT ask for the end, a second one ends at once; SIGHUP asks for files to be read
+// and opened again.
+#pragma once
+
+#include <cstdint>
+#include <thread>
+
+namespace semel::tool {
+
+/// To be called before the first thread is made, which inherits it.
+void block_signals();
+
+enum class Wish : std::uint8_t { reload, end };
+/// Blocks until there is one.
+[[nodiscard]] Wish wait_for_wish();
+
+/// As if somebody had sent SIGTERM, but that more of these are no second one. From any thread.
+void ask_for_end();
+
+/// On the main thread: from now on whoever asks for the end gets it, as by kill -9, but that the
+/// parent has ended is no such wish any more.
+void let_signals_kill();
+
+/// As long as this lives, who asks for the end has it at once, with exit code 0: nothing has been
+/// promised to anybody yet.
+class EndAtOnce {
+ public:
+  EndAtOnce();
+  ~EndAtOnce();
+  EndAtOnce(const EndAtOnce&) = delete;
+  EndAtOnce& operator=(const EndAtOnce&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace semel::tool
