@@ -1,0 +1,503 @@
+"""Black-box tests of `semel node`: node_test.py PATH_OF_SEMEL [unittest arguments].
+
+Each test starts nodes of its own, on ports that the system chooses. Nothing sleeps for a guessed
+time: `until` looks again and again, with a bound.
+"""
+
+import fcntl
+import http.client
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+SEMEL = ""
+PATIENCE = 20  # seconds until something that must happen counts as missing
+
+
+def until(condition, what):
+    """What `condition` gives as soon as that is true."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.005)  # between two looks
+    raise AssertionError(f"not within {PATIENCE} s: {what}")
+
+
+def is_alive(process):
+    """Whether it is there and no zombie; of processes that are not our children, too."""
+    try:
+        stat = pathlib.Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+class Client:
+    """Sends words, reads RESP2."""
+
+    def __init__(self, plug):
+        self.plug = plug
+        plug.settimeout(PATIENCE)
+        self.lines = plug.makefile("rb")
+
+    def send(self, *words):
+        parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        self.plug.sendall(b"*%d\r\n" % len(parts) +
+                          b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+
+    def reply(self):
+        line = self.lines.readline()
+        if not line:
+            raise ConnectionError("closed")
+        kind, text = line[:1], line[1:-2]
+        if kind in b"+-":
+            return line[:-2].decode()
+        if kind == b":":
+            return int(text)
+        if kind == b"$":
+            return None if text == b"-1" else self.lines.read(int(text) + 2)[:-2]
+        return [self.reply() for _ in range(int(text))]
+
+    def __call__(self, *words):
+        self.send(*words)
+        return self.reply()
+
+    def is_closed(self):
+        try:
+            return self.lines.readline() == b""
+        except ConnectionError:
+            return True
+
+
+def claim(client, *words):
+    """The answer of SEMEL.CLAIM or SEMEL.COMPLETE, its fields by their names."""
+    reply = client(*words)
+    return dict(zip(reply[::2], reply[1::2])) if isinstance(reply, list) else reply
+
+
+class Node:
+    def __init__(self, case, *arguments, under=()):
+        self.case = case
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=case.folder))
+        self.ready = self.folder / "ready"
+        self.errors = self.folder / "stderr"
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [*under, SEMEL, "node", "--port", "0", "--ready-file", str(self.ready),
+                 *map(str, arguments)], stdout=subprocess.PIPE, stderr=errors)
+        case.addCleanup(self.clean)
+
+    def clean(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def is_there(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"ended with {self.process.returncode}: {self.log()}")
+        return self.ready.exists()
+
+    def started(self):
+        until(self.is_there, "the ready file")
+        pairs = [line.split("=", 1) for line in self.ready.read_text().splitlines()]
+        self.facts = dict(pairs)
+        return self
+
+    def log(self):
+        return self.errors.read_text()
+
+    def port(self, name="port"):
+        return int(self.facts[name])
+
+    def client(self):
+        plug = socket.create_connection(("127.0.0.1", self.port()))
+        self.case.addCleanup(plug.close)
+        return Client(plug)
+
+    def get(self, path):
+        """Status and text of the port for health and metrics."""
+        web = http.client.HTTPConnection("127.0.0.1", self.port("admin_port"), timeout=PATIENCE)
+        try:
+            web.request("GET", path)
+            answer = web.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            web.close()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def ended(self):
+        return self.process.wait(timeout=PATIENCE)
+
+    def stop(self):
+        self.signal(signal.SIGTERM)
+        return self.ended()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def node(self, *arguments, **options):
+        return Node(self, *arguments, **options).started()
+
+    def refusal(self, *arguments, code):
+        """The error text of a node that must not start."""
+        node = Node(self, *arguments)
+        self.assertEqual(node.ended(), code, node.log())
+        self.assertEqual(node.process.stdout.read(), b"")
+        self.assertFalse(node.ready.exists())
+        return node.log()
+
+
+class Life(Case):
+    def test_it_greets_in_three_lines_and_serves(self):
+        node = self.node()
+        lines = [node.process.stdout.readline().decode() for _ in range(3)]
+        self.assertRegex(lines[0], rf"^semel \d+\.\d+\.\d+ serves .* port {node.port()}, process "
+                                   rf"{node.process.pid}\n$")
+        self.assertRegex(lines[1], rf"^try: redis-cli -p {node.port()} ")
+        self.assertIn("SIGTERM", lines[2])
+        client = node.client()
+        self.assertEqual(client("PING"), "+PONG")
+        self.assertEqual(client("SET", "job:1", "mine", "NX", "PX", 60000), "+OK")
+        self.assertIsNone(client("SET", "job:1", "yours", "NX", "PX", 60000))
+        granted = claim(client, "SEMEL.CLAIM", "orders", "4711")
+        self.assertEqual(granted[b"outcome"], b"granted")
+        client("SEMEL.COMPLETE", "orders", "4711", granted[b"epoch"], "paid")
+        self.assertEqual(claim(client, "SEMEL.CLAIM", "orders", "4711")[b"result"], b"paid")
+        self.assertEqual(node.stop(), 0)
+        self.assertEqual(node.process.stdout.read(), b"")
+
+    def test_sigterm_ends_it_within_a_second_and_its_log_tells_the_story(self):
+        node = self.node()
+        client = node.client()
+        client("PING")
+        began = time.monotonic()
+        self.assertEqual(node.stop(), 0, node.log())
+        self.assertLess(time.monotonic() - began, 1)
+        self.assertTrue(client.is_closed())
+        events = re.findall(r" event=(\w+)", node.log())
+        kept = [event for event in events if event in
+                ("starting", "listening", "serving", "draining", "ended")]
+        self.assertEqual([kept[0], *kept[-3:]], ["starting", "serving", "draining", "ended"])
+        self.assertIn(f"127.0.0.1:{node.port()}", node.log())
+
+    def test_a_client_that_waits_does_not_hold_up_the_end(self):
+        node = self.node()
+        owner, waiter, paused = node.client(), node.client(), node.client()
+        self.assertEqual(claim(owner, "SEMEL.CLAIM", "n", "k")[b"outcome"], b"granted")
+        waiter.send("SEMEL.WAIT", 60000, "n", "k")
+        until(lambda: b"blocked_clients:1\r" in owner("INFO", "clients"), "a client that waits")
+        self.assertEqual(paused("PING"), "+PONG")
+        self.assertEqual(owner("CLIENT", "PAUSE", 60000, "WRITE"), "+OK")
+        paused.send("SET", "a", "b")
+        began = time.monotonic()
+        self.assertEqual(node.stop(), 0, node.log())
+        self.assertLess(time.monotonic() - began, 1)
+        self.assertRegex(waiter.reply(), "^-UNBLOCKED ")
+        self.assertEqual(paused.reply(), "+OK")
+
+    def test_a_request_under_way_is_waited_for_and_a_second_sigterm_ends_at_once(self):
+        for again in (False, True):
+            node = self.node("--admin-port", 0)
+            client = node.client()
+            client("PING")
+            client.plug.sendall(b"*2\r\n$4\r\nECHO\r\n")
+            # The part of a request is there when its bytes are counted.
+            until(lambda: "semel_network_received_bytes_total 28\n" in node.get("/metrics")[1],
+                  "the bytes")
+            node.signal(signal.SIGTERM)
+            until(lambda: node.get("/readyz") == (503, "draining\n"), "the drain")
+            self.assertEqual(node.get("/livez")[0], 200)
+            if again:
+                self.assertEqual(node.stop(), -signal.SIGTERM)
+            else:
+                client.plug.sendall(b"$2\r\nhi\r\n")
+                self.assertEqual(client.reply(), b"hi")
+                self.assertEqual(node.ended(), 0)
+
+    def test_shutdown_ends_it_and_may_be_said_twice(self):
+        node = self.node()
+        first, second = node.client(), node.client()
+        first.send("SHUTDOWN", "NOSAVE")
+        second.send("SHUTDOWN")
+        self.assertTrue(first.is_closed())
+        self.assertTrue(second.is_closed())
+        self.assertEqual(node.ended(), 0)
+
+    def test_it_goes_with_its_parent(self):
+        # The shell is the parent; it tells the child's number and waits to be killed.
+        node = Node(self, "--exit-with-parent", "yes",
+                    under=("/bin/sh", "-c", '"$@" & echo "$!" >&2; wait', "sh")).started()
+        child = node.port("pid")
+        self.assertNotEqual(child, node.process.pid)
+        self.assertTrue(is_alive(child))
+        node.process.kill()
+        until(lambda: not is_alive(child), "the end of the child")
+        self.assertIn("event=ended code=0", node.log())
+
+
+class Settings(Case):
+    def semel_node(self, *arguments, code=0):
+        done = subprocess.run([SEMEL, "node", *arguments], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_the_configuration_can_be_checked_and_printed(self):
+        self.assertIn("right", self.semel_node("--check-config", "--port", "7000").stdout)
+        self.assertIn("99999", self.semel_node("--check-config", "--port", "99999", code=1).stderr)
+        printed = self.semel_node("--print-config", "--port", "7000", "--requirepass", "s3cret")
+        self.assertRegex(printed.stdout, r"(?m)^port = 7000 +# --port$")
+        self.assertNotIn("s3cret", printed.stdout)
+
+    def test_all_addresses_without_a_password_are_refused(self):
+        text = self.refusal("--bind", "0.0.0.0", code=1)
+        self.assertIn("0.0.0.0", text)
+        self.assertIn("password", text)
+        node = self.node("--bind", "0.0.0.0", "--requirepass", "s3cret")
+        client = node.client()
+        self.assertRegex(client("PING"), "^-NOAUTH ")
+        self.assertRegex(client("AUTH", "wrong"), "^-WRONGPASS ")
+        self.assertEqual(client("AUTH", "s3cret"), "+OK")
+        self.assertEqual(client("PING"), "+PONG")
+        self.assertRegex(node.log(), "event=login_denied user=default address=")
+        self.assertNotIn("s3cret", node.log())
+        self.assertNotIn("wrong", node.log())
+
+    def test_a_port_that_is_taken_is_named(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            self.assertIn(str(port), self.refusal("--port", port, code=2))
+            self.assertIn(str(port), self.refusal("--admin-port", port, code=2))
+
+    def test_a_unix_socket_is_served(self):
+        path = str(self.folder / "socket")
+        node = self.node("--port", "-1", "--unix-socket", path)
+        self.assertEqual(node.facts["unix"], path)
+        self.assertNotIn("port", node.facts)
+        self.assertIn(path.encode(), node.process.stdout.readline())
+        plug = socket.socket(socket.AF_UNIX)
+        self.addCleanup(plug.close)
+        plug.connect(path)
+        self.assertEqual(Client(plug)("PING"), "+PONG")
+        self.assertEqual(node.stop(), 0)
+
+    def test_the_log_is_a_file_that_can_be_moved_away_and_its_level_changes(self):
+        log = self.folder / "node.log"
+        node = self.node("--log-file", log, "--log-format", "json")
+        self.assertIn('"event":"serving"', log.read_text())
+        moved = self.folder / "node.log.1"
+        log.rename(moved)
+        node.signal(signal.SIGHUP)
+        until(lambda: log.exists() and "log_reopened" in log.read_text(), "the new file")
+        self.assertEqual(node.client()("CONFIG", "SET", "loglevel", "warning"), "+OK")
+        self.assertEqual(node.stop(), 0)
+        self.assertNotIn("draining", log.read_text())
+        self.assertEqual(node.log(), "")
+
+    def test_health_and_metrics(self):
+        node = self.node("--admin-port", 0, "--redis-metric-names", "yes")
+        client = node.client()
+        client("SET", "k", "v")
+        client("NOSUCH")
+        self.assertEqual(node.get("/livez")[0], 200)
+        self.assertEqual(node.get("/readyz")[0], 200)
+        status, text = node.get("/metrics")
+        self.assertEqual(status, 200)
+        for line in ("semel_ready 1", "semel_connections 1", "semel_records 1", "redis_up 1",
+                     'semel_database_records{db="0"} 1',
+                     'semel_command_calls_total{command="set"} 1'):
+            self.assertIn(f"\n{line}\n", text)
+        self.assertNotIn("semel_storage_accepting", text)
+
+
+class Storage(Case):
+    def keep(self, *arguments, **options):
+        return self.node("--storage-enabled", "yes", "--dir", self.folder / "kept", *arguments,
+                         **options)
+
+    def test_keys_are_back_after_a_restart_and_after_a_kill(self):
+        node = self.keep("--durability", "logged", "--admin-port", 0)
+        self.assertEqual(node.client()("SET", "calm", "1"), "+OK")
+        self.assertIn("\nsemel_storage_accepting 1\n", node.get("/metrics")[1])
+        self.assertEqual(node.stop(), 0)
+        node = self.keep("--durability", "logged")
+        self.assertRegex(node.log(), r"event=recovered mutations=1 ")
+        self.assertEqual(node.client()("GET", "calm"), b"1")
+        self.assertEqual(node.client()("SET", "rude", "2"), "+OK")
+        node.process.kill()
+        node.ended()
+        node = self.keep("--durability", "synced")
+        client = node.client()
+        self.assertEqual(client("MGET", "calm", "rude"), [b"1", b"2"])
+        self.assertEqual(client("SET", "sure", "3"), "+OK")
+        self.assertEqual(node.stop(), 0)
+
+    def stand_at_recovery(self):
+        """A node whose log is a pipe with room for the first lines, but not for the long one that
+        tells of the recovery: there it stands until `read` is called."""
+        folder = self.folder.joinpath(*["d" * 200] * 6)
+        folder.mkdir(parents=True, exist_ok=True)
+        pipe = self.folder / "log"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDWR)
+        self.addCleanup(os.close, reader)
+        room = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        filling = os.write(reader, b"-" * (room - 600))
+        node = Node(self, "--storage-enabled", "yes", "--dir", folder, "--admin-port", 0,
+                    "--log-file", pipe, "--log-format", "json")
+
+        def holds():
+            return struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4))[0]
+
+        # One byte always stays: a pipe that was emptied would have room again.
+        until(lambda: holds() > filling, "the first line")
+        self.assertEqual(len(os.read(reader, filling)), filling)
+        text = b""
+        while not (port := re.search(rb'"address":"127.0.0.1:(\d+)"', text)):
+            until(lambda: holds() > 1, "the second line")
+            text += os.read(reader, 1)
+        node.facts = {"admin_port": port[1]}
+        until(lambda: node.get("/readyz") == (503, "recovering\n"), "the recovery")
+        return node, lambda: os.read(reader, room)
+
+    def test_while_it_recovers_it_lives_and_is_not_ready(self):
+        node, read = self.stand_at_recovery()
+        self.assertEqual(node.get("/livez"), (200, "ok\n"))
+        self.assertIn("\nsemel_ready 0\n", node.get("/metrics")[1])
+        self.assertFalse(node.ready.exists())
+        text = b""
+        while b'"event":"serving"' not in text:
+            text += read()
+        self.assertEqual(node.started().get("/readyz"), (200, "ok\n"))
+        self.assertEqual(node.stop(), 0)
+
+    def test_a_recovery_can_be_ended(self):
+        node, _ = self.stand_at_recovery()
+        self.assertEqual(node.stop(), 0)
+        self.assertFalse(node.ready.exists())
+
+    def test_systemd_is_told(self):
+        path = str(self.folder / "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as plug:
+            plug.bind(path)
+            plug.settimeout(PATIENCE)
+            node = self.keep(under=("env", "NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=200000"))
+            states = []
+
+            def next_state():
+                states.append(plug.recv(4096).decode().splitlines()[0])
+                return states[-1]
+
+            until(lambda: next_state() == "WATCHDOG=1" == next_state(), "the watchdog, twice")
+            self.assertLess(states.index("STATUS=recovering"), states.index("READY=1"))
+            self.assertLess(states.index("READY=1"), states.index("WATCHDOG=1"))
+            node.signal(signal.SIGTERM)
+            until(lambda: next_state() == "STOPPING=1", "the end")
+        self.assertEqual(node.ended(), 0)
+
+    def test_a_second_node_on_the_directory_is_refused_and_harms_nothing(self):
+        node = self.keep()
+        self.assertEqual(node.client()("SET", "k", "v"), "+OK")
+        text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept", code=2)
+        self.assertIn(str(self.folder / "kept"), text)
+        self.assertIn("used by another process", text)
+        self.assertEqual(node.client()("GET", "k"), b"v")
+
+    def test_a_storage_that_does_not_fit_into_memory_is_refused_and_kept(self):
+        node = self.keep("--durability", "logged")
+        client = node.client()
+        for i in range(80):
+            self.assertEqual(client("SET", f"k{i}", "v" * 100_000), "+OK")
+        self.assertEqual(node.stop(), 0)
+        text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept",
+                            "--maxmemory", "4mb", code=4)
+        self.assertIn("memory limit", text)
+        self.assertEqual(self.keep().client()("DBSIZE"), 80)
+
+    def test_a_password_that_is_missing_is_told_before_the_storage_is_read(self):
+        text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept",
+                            "--bind", "0.0.0.0", code=1)
+        self.assertNotIn("recovery_begins", text)
+
+
+@unittest.skipUnless(shutil.which("openssl"), "no openssl program to make certificates with")
+class Tls(Case):
+    def make_certificate(self, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                        f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", "key.pem", "-out", "cert.pem"],
+                       cwd=self.folder, check=True, capture_output=True)
+        return (self.folder / "cert.pem").read_text()
+
+    def shown(self, node):
+        return ssl.get_server_certificate(("127.0.0.1", node.port("tls_port")))
+
+    def test_tls_is_served_and_new_certificates_are_taken(self):
+        first = self.make_certificate("first")
+        node = self.node("--tls-port", 0, "--tls-auth-clients", "no", "--tls-reload", "no",
+                         "--tls-cert-file", self.folder / "cert.pem",
+                         "--tls-key-file", self.folder / "key.pem")
+        trust = ssl.create_default_context(cadata=first)
+        plug = socket.create_connection(("127.0.0.1", node.port("tls_port")))
+        plug = trust.wrap_socket(plug, server_hostname="127.0.0.1")
+        self.addCleanup(plug.close)
+        old = Client(plug)
+        self.assertEqual(old("PING"), "+PONG")
+
+        second = self.make_certificate("second")
+        self.assertEqual(self.shown(node), first)
+        node.signal(signal.SIGHUP)
+        until(lambda: self.shown(node) == second, "the second certificate")
+
+        third = self.make_certificate("third")
+        self.assertEqual(node.client()("CONFIG", "SET", "tls-cert-file",
+                                       self.folder / "cert.pem"), "+OK")
+        until(lambda: self.shown(node) == third, "the third certificate")
+
+        (self.folder / "cert.pem").write_text("no certificate")
+        node.signal(signal.SIGHUP)
+        until(lambda: "event=tls_not_loaded" in node.log(), "the warning")
+        self.assertEqual(self.shown(node), third)
+
+        fourth = self.make_certificate("fourth")
+        self.assertEqual(node.client()("CONFIG", "SET", "tls-reload", "yes"), "+OK")
+        until(lambda: self.shown(node) == fourth, "the fourth certificate, by itself")
+        self.assertEqual(old("PING"), "+PONG")
+        self.assertEqual(node.stop(), 0)
+
+    def test_a_certificate_that_cannot_be_read_is_named(self):
+        self.make_certificate("any")
+        text = self.refusal("--tls-port", 0, "--tls-auth-clients", "no",
+                            "--tls-cert-file", self.folder / "none.pem",
+                            "--tls-key-file", self.folder / "key.pem", code=2)
+        self.assertIn("none.pem", text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    SEMEL = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    for name in [name for name in os.environ if name.startswith("SEMEL_")]:
+        del os.environ[name]  # settings of a node
+    unittest.main(verbosity=2)
