@@ -123,7 +123,7 @@ class Storages(Case):
         self.assertEqual({record["state"] for record in records if "state" in record},
                          {"held", "done", "failed"})
         self.assertIn(b"plain-undrained", self.semel("inspect", path, "--records").stdout)
-        self.assertIn(b"format    2", self.semel("inspect", path).stdout)
+        self.assertIn(b"format    3", self.semel("inspect", path).stdout)
 
     def test_backup_and_restore(self):
         path, copy, again = self.made("s"), self.path("copy"), self.path("again")
