@@ -190,12 +190,13 @@ class Bench:
         found = {}
         for which in ('semel', 'redis'):
             server = self.start(which)
-            ttl = int(seconds * 1000) + 30_000
+            ttl = int(seconds * 1000) + (30_000 if not self.options.quick else 3_000)
             began = time.time()
             self.load(server, work='fill', operations=count, pipeline=64, ttl_ms=ttl)
             self.load(server, work='fill', operations=1000, pipeline=64)  # these stay
             time.sleep(max(0, began + ttl / 1000 - 2 - time.time()))
-            run = self.load(server, work='get', keys=1000, operations=int(rate * 20), pipeline=1,
+            run = self.load(server, work='get', keys=1000, operations=int(rate * (2 if self.options.quick else 20)),
+                            pipeline=1,
                             rate=rate)
             left = int(server.call('DBSIZE')[1:-2])
             print(f'  {which}: {left} keys left', flush=True)
