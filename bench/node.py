@@ -195,9 +195,8 @@ class Bench:
             self.load(server, work='fill', operations=count, pipeline=64, ttl_ms=ttl)
             self.load(server, work='fill', operations=1000, pipeline=64)  # these stay
             time.sleep(max(0, began + ttl / 1000 - 2 - time.time()))
-            run = self.load(server, work='get', keys=1000, operations=int(rate * (2 if self.options.quick else 20)),
-                            pipeline=1,
-                            rate=rate)
+            run = self.load(server, work='get', keys=1000, pipeline=1, rate=rate,
+                            operations=int(rate * (2 if self.options.quick else 20)))
             left = int(server.call('DBSIZE')[1:-2])
             print(f'  {which}: {left} keys left', flush=True)
             found[which] = run
