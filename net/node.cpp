@@ -104,23 +104,25 @@ std::string Node::describe(const ClientState& client) const {
   return line;
 }
 
-void Node::tick() {
-  sweep();
+bool Node::tick(std::size_t budget) {
+  const bool done = sweep(budget);
   const Timestamp now = engine_.clock().now();
   deadlines.poll(now);
   if (clients.pausing()) clients.unpause_after(now);
   stats.sample(now.time_since_epoch().count());
+  return done;
 }
 
-void Node::sweep() {
+bool Node::sweep(std::size_t budget) {
   constexpr std::int64_t ns_per_ms = 1'000'000;
   const std::int64_t began = ticks_->ns();
-  engine_.advance();
+  const bool done = engine_.advance(budget) != 0;
   events.drain();
   const std::int64_t ns = ticks_->ns() - began;
   if (latency.takes(ns)) {
     latency.add("expire-cycle", engine_.clock().unix_ms() / 1000, ns / ns_per_ms);
   }
+  return done;
 }
 
 }  // namespace semel::net

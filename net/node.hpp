@@ -73,8 +73,9 @@ class Node {
   [[nodiscard]] bool asks_for_password() const;
   /// A client's line, as CLIENT INFO has it.
   [[nodiscard]] std::string describe(const ClientState& client) const;
-  /// Lets what is due happen; to be called every few ms, and after the clock was moved.
-  void tick();
+  /// Lets what is due happen; to be called every few ms, and after the clock was moved. Removes at
+  /// most about `budget` ended records. False: there are more, so call again soon.
+  bool tick(std::size_t budget = 1'000'000);
 
   /// What commands are timed by; the system's, unless another one is set before the first
   /// connection, which must live as long as this.
@@ -84,7 +85,7 @@ class Node {
  private:
   void begin();
   void follow_events();
-  void sweep();
+  [[nodiscard]] bool sweep(std::size_t budget);
 
   Engine& engine_;
   const std::unique_ptr<Settings> own_settings_;

@@ -117,13 +117,13 @@ Failure NodeRun::recover() {
 }
 
 Failure NodeRun::open_server() {
-  for (std::size_t i = 0; i < net::io_threads_max; ++i) {
-    batches_.push_back(std::make_unique<net::Batch>());
-  }
+  batches_.resize(net::io_threads_max);
   net::ServerHooks hooks;
   hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
-    return std::make_unique<net::NodePeer>(*node_, *batches_[info.thread], level_, info,
-                                           std::move(host));
+    // On the thread that it is for, which alone touches this place.
+    std::unique_ptr<net::Batch>& batch = batches_[info.thread];
+    if (batch == nullptr) batch = std::make_unique<net::Batch>();
+    return std::make_unique<net::NodePeer>(*node_, *batch, level_, info, std::move(host));
   };
   hooks.log = [this](net::LogLevel level, std::string_view line) {
     watch_.log().add(level, "server", {{"text", line}});
@@ -133,7 +133,7 @@ Failure NodeRun::open_server() {
   if (server_ == nullptr) return {Exit::file, std::move(problem)};
   certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(), *server_);
   follow_settings();
-  ticker_ = std::make_unique<Ticker>(*engine_, *node_, [this] {
+  ticker_ = std::make_unique<Ticker>(*node_, [this] {
     watch_.tick();
     certificates_->tick();
   });

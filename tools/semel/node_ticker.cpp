@@ -4,11 +4,8 @@
 
 namespace semel::tool {
 
-Ticker::Ticker(Engine& engine, net::Node& node, std::function<void()> now_and_then)
-    : engine_(engine),
-      node_(node),
-      now_and_then_(std::move(now_and_then)),
-      thread_([this] { run(); }) {}
+Ticker::Ticker(net::Node& node, std::function<void()> now_and_then)
+    : node_(node), now_and_then_(std::move(now_and_then)), thread_([this] { run(); }) {}
 
 Ticker::~Ticker() {
   {
@@ -45,8 +42,7 @@ void Ticker::run() {
   while (!stopped_.wait_for(lock, more ? pause : std::chrono::microseconds{rest},
                             [this] { return stops_; })) {
     lock.unlock();
-    more = engine_.advance(part) == 0;
-    node_.tick();
+    more = !node_.tick(part);
     const Time now = std::chrono::steady_clock::now();
     if (now - called >= often) {
       called = now;

@@ -19,7 +19,7 @@ class Ticker {
   static constexpr std::chrono::milliseconds often{100};
 
   /// `now_and_then` is called about as often as that.
-  Ticker(Engine& engine, net::Node& node, std::function<void()> now_and_then);
+  Ticker(net::Node& node, std::function<void()> now_and_then);
   ~Ticker();
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
@@ -31,7 +31,6 @@ class Ticker {
   void run();
   void release_clients();
 
-  Engine& engine_;
   net::Node& node_;
   const std::function<void()> now_and_then_;
   std::mutex mutex_;
