@@ -1,0 +1,52 @@
+#include "lua_compat/budget.hpp"
+
+#include <cstdlib>
+
+namespace semel::lua {
+
+void Budget::begin(const Bounds& bounds) noexcept {
+  memory_max = bounds.memory_bytes;
+  allocated = 0;
+  allocated_max = bounds.allocated_bytes;
+  steps = 0;
+  steps_max = bounds.steps;
+  over = nullptr;
+}
+
+void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t bytes) noexcept {
+  Budget& own = *static_cast<Budget*>(budget);
+  if (block == nullptr) old_bytes = 0;
+  if (bytes == 0) {
+    std::free(block);
+    own.memory_used -= old_bytes;
+    return nullptr;
+  }
+  if (bytes > old_bytes) {
+    const std::size_t more = bytes - old_bytes;
+    // One too large at once is refused and may be caught, the sum of all not.
+    if (own.memory_used > own.memory_max || more > own.memory_max - own.memory_used) return nullptr;
+    own.allocated += more;
+    if (own.allocated > own.allocated_max) {
+      own.over = "script allocated too much memory";
+      return nullptr;
+    }
+  }
+  void* const result = std::realloc(block, bytes);
+  if (result != nullptr) own.memory_used += bytes - old_bytes;
+  return result;
+}
+
+Budget& budget_of(lua_State* state) noexcept {
+  void* budget = nullptr;
+  static_cast<void>(lua_getallocf(state, &budget));
+  return *static_cast<Budget*>(budget);
+}
+
+void charge(lua_State* state, std::uint64_t steps) {
+  Budget& own = budget_of(state);
+  own.steps += steps;
+  if (own.steps > own.steps_max && own.over == nullptr) own.over = "script ran for too many steps";
+  if (own.over != nullptr) luaL_error(state, "%s", own.over);
+}
+
+}  // namespace semel::lua

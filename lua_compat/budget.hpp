@@ -1,0 +1,38 @@
+// What one script may still use, counted where a hook of instructions does not reach: in the
+// allocator and in C functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lua_compat/interpreter.hpp"
+#include "lua_compat/lua_api.hpp"
+
+namespace semel::lua {
+
+/// Of one interpreter; its allocator's argument.
+struct Budget {
+  std::size_t memory_used = 0;
+  std::size_t memory_max = 0;
+  std::uint64_t allocated = 0;  ///< by the present script, altogether
+  std::uint64_t allocated_max = 0;
+  std::uint64_t steps = 0;  ///< of the present script
+  std::uint64_t steps_max = 0;
+  /// Why the present script ends, whatever it catches; null: it may go on.
+  const char* over = nullptr;
+
+  /// A script begins.
+  void begin(const Bounds& bounds) noexcept;
+};
+
+/// As lua_Alloc; `budget` is a Budget. Null where a bound would be passed.
+void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t bytes) noexcept;
+
+/// That of the interpreter that `state` belongs to.
+[[nodiscard]] Budget& budget_of(lua_State* state) noexcept;
+
+/// Counts `steps` of a library's function. Raises a Lua error if that was too much: nothing on the
+/// C++ stack may need to be destroyed then.
+void charge(lua_State* state, std::uint64_t steps);
+
+}  // namespace semel::lua
