@@ -190,6 +190,10 @@ void Engine::Impl::stop_background() {
 Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
+void Engine::prepare_process() noexcept {
+  static_cast<void>(engine::register_barrier());
+}
+
 Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   SEMEL_TRY(checked, check_options(options));
   static_cast<void>(checked);

@@ -44,11 +44,15 @@ int membarrier(int command) noexcept {
 
 }  // namespace
 
+bool register_barrier() noexcept {
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
 Threads::Threads(Arena& arena, SegmentSink& segments)
     : arena_(arena),
       segments_(segments),
       id_(next_engine_id()),
-      asymmetric_(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0),
+      asymmetric_(register_barrier()),
       registry_(std::make_shared<Registry>()) {}
 
 Threads::~Threads() {

@@ -100,6 +100,9 @@ struct alignas(128) ThreadContext {
   }
 };
 
+/// Makes the asymmetric barrier of Threads ready for this process. False: the kernel has none.
+bool register_barrier() noexcept;
+
 /// Takes back segments nobody can be reading any more.
 class SegmentSink {
  public:

@@ -39,6 +39,26 @@ char escaped(char c) noexcept {
   }
 }
 
+/// A mark, whatever it is, one to three digits, CR and another byte: what most lengths are.
+/// Negative: they are not there like this, and `at` stays.
+std::int64_t take_short_number(const char*& at, const char* end) noexcept {
+  constexpr std::ptrdiff_t most = 6;
+  constexpr int digits_max = 3;
+  if (end - at < most) return -1;
+  const char* const digits = at + 1;
+  int count = 0;
+  std::int64_t number = 0;
+  for (; count < digits_max; ++count) {
+    const unsigned digit = static_cast<unsigned char>(digits[count]) - unsigned{'0'};
+    if (digit > 9) break;
+    number = number * 10 + digit;
+  }
+  const bool leads_zero = count > 1 && digits[0] == '0';
+  if (count == 0 || leads_zero || digits[count] != '\r') return -1;
+  at = digits + count + line_end_bytes;
+  return number;
+}
+
 /// One word of a line, quotes and all. False: they do not match.
 bool take_word(std::string_view& line, std::string& word) {
   const auto take = [&] {
@@ -80,6 +100,7 @@ bool take_word(std::string_view& line, std::string& word) {
 
 RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
   if (ended_) begin();
+  if (state_ == State::begin && take_whole(input, limits)) return Step::command;
   const Step step = run(input, limits);
   ended_ = step != Step::incomplete;
   if (step != Step::command || !unquoted_.empty()) return step;
@@ -124,6 +145,28 @@ RespParser::Step RespParser::run(std::string_view input, const RequestLimits& li
   return Step::command;
 }
 
+bool RespParser::take_whole(std::string_view input, const RequestLimits& limits) {
+  if (input.empty() || input.front() != '*') return false;
+  const char* at = input.data();
+  const char* const end = at + input.size();
+  const std::int64_t count = take_short_number(at, end);
+  if (count < 1 || count > static_cast<std::int64_t>(limits.arguments_max)) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_bulk = at != end && *at == '$';
+    const std::int64_t bytes = is_bulk ? take_short_number(at, end) : -1;
+    if (bytes < 0 || bytes + static_cast<std::int64_t>(line_end_bytes) > end - at ||
+        static_cast<std::size_t>(bytes) > limits.bulk_bytes_max) {
+      arguments_.clear();
+      return false;
+    }
+    arguments_.emplace_back(at, static_cast<std::size_t>(bytes));
+    at += bytes + static_cast<std::int64_t>(line_end_bytes);
+  }
+  at_ = static_cast<std::size_t>(at - input.data());
+  ended_ = true;
+  return true;
+}
+
 bool RespParser::take_line(std::string_view input, std::string_view& line) {
   const std::size_t end = input.find('\r', std::max(at_, searched_));
   // Its second byte, whatever it is, must be there.
@@ -138,33 +181,13 @@ bool RespParser::take_line(std::string_view input, std::string_view& line) {
   return true;
 }
 
-std::optional<std::int64_t> RespParser::take_short_number(std::string_view input,
-                                                          char mark) noexcept {
-  // A mark, one to three digits, CR and another byte.
-  constexpr std::size_t digits_max = 3;
-  if (input.size() - at_ < digits_max + 3 || input[at_] != mark) return std::nullopt;
-  const char* const digits = input.data() + at_ + 1;
-  std::size_t count = 0;
-  std::int64_t number = 0;
-  while (count < digits_max && digits[count] >= '0' && digits[count] <= '9') {
-    number = number * 10 + (digits[count++] - '0');
-  }
-  const bool leads_zero = count > 1 && digits[0] == '0';
-  if (count == 0 || leads_zero || digits[count] != '\r') return std::nullopt;
-  at_ += 1 + count + line_end_bytes;
-  return number;
-}
-
 RespParser::Step RespParser::read_count(std::string_view input, const RequestLimits& limits) {
-  std::optional<std::int64_t> count = take_short_number(input, '*');
-  if (!count) {
-    std::string_view line;
-    if (!take_line(input, line)) {
-      return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
-                                                 : Step::incomplete;
-    }
-    count = integer_of(line);
+  std::string_view line;
+  if (!take_line(input, line)) {
+    return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
+                                               : Step::incomplete;
   }
+  const std::optional<std::int64_t> count = integer_of(line);
   const bool in_range = count && *count <= std::numeric_limits<std::int32_t>::max();
   if (!in_range) return bad("invalid multibulk length");
   const auto most = static_cast<std::int64_t>(limits.arguments_max);
@@ -177,19 +200,16 @@ RespParser::Step RespParser::read_count(std::string_view input, const RequestLim
 }
 
 RespParser::Step RespParser::read_length(std::string_view input, const RequestLimits& limits) {
-  std::optional<std::int64_t> length = take_short_number(input, '$');
-  if (!length) {
-    std::string_view line;
-    const std::size_t from = at_;
-    if (!take_line(input, line)) {
-      return line.size() > limits.line_bytes_max ? bad("too big bulk count string")
-                                                 : Step::incomplete;
-    }
-    if (input[from] != '$') {
-      return bad(std::string{"expected '$', got '"} + input[from] + "'");
-    }
-    length = integer_of(line);
+  std::string_view line;
+  const std::size_t from = at_;
+  if (!take_line(input, line)) {
+    return line.size() > limits.line_bytes_max ? bad("too big bulk count string")
+                                               : Step::incomplete;
   }
+  if (input[from] != '$') {
+    return bad(std::string{"expected '$', got '"} + input[from] + "'");
+  }
+  const std::optional<std::int64_t> length = integer_of(line);
   if (!length || *length < 0) return bad("invalid bulk length");
   if (static_cast<std::uint64_t>(*length) > limits.bulk_bytes_max) {
     return bad(limits.before_auth ? "unauthenticated bulk length" : "invalid bulk length");

@@ -69,9 +69,9 @@ class RespParser {
   [[nodiscard]] Step read_length(std::string_view input, const RequestLimits& limits);
   /// The line at at_, without its mark and its end. False: it has no end yet.
   [[nodiscard]] bool take_line(std::string_view input, std::string_view& line);
-  /// Most numbers are short and there as a whole: read in one walk. None: as if not called.
-  [[nodiscard]] std::optional<std::int64_t> take_short_number(std::string_view input,
-                                                              char mark) noexcept;
+  /// A request that is there as a whole, with short arguments, as most are: read in one walk.
+  /// False: as if not called.
+  [[nodiscard]] bool take_whole(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] bool split(std::string_view line);
   [[nodiscard]] Step bad(std::string what);
   [[nodiscard]] Step incomplete(std::size_t wanted) noexcept {

@@ -142,6 +142,9 @@ class Confirmation {
 
 class Engine {
  public:
+  /// Optional: what the first open() of a process does once, done early. The kernel lets a process
+  /// with several threads wait some 10 ms for it, one with a single thread not at all.
+  static void prepare_process() noexcept;
   /// Errors: bad_option (names the option and its range), out_of_address_space.
   [[nodiscard]] static Result<std::unique_ptr<Engine>> open(const Options& options = {});
   ~Engine();

@@ -7,19 +7,10 @@
 #include <random>
 
 #include "net/text.hpp"
-#include "tests/net/parties.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/net/dialogue.hpp"
 
 namespace semel::tests {
 namespace {
-
-struct House {
-  explicit House(const Clock* clock = nullptr)
-      : engine(std::move(Engine::open({.clock = clock})).value()), node(*engine) {}
-  std::unique_ptr<Engine> engine;
-  net::Node node;
-  net::Batch batch;
-};
 
 /// The bulks of a message, the last two: where, and what.
 std::string told(const std::string& value) {
@@ -353,16 +344,8 @@ std::string in_order(const Words& words, const std::string& heard) {
 
 std::string shown(const std::vector<Words>& requests) {
   std::string lines;
-  for (const Words& words : requests) {
-    for (const std::string& word : words) lines += "'" + word + "' ";
-    lines += "\n";
-  }
+  for (const Words& words : requests) lines += shown(words) + "\n";
   return lines;
-}
-
-int steps_wanted() {
-  const char* const wanted = std::getenv("SEMEL_DIALOGUE_COMMANDS");
-  return wanted == nullptr ? 20'000 : std::atoi(wanted);
 }
 
 }  // namespace
@@ -377,13 +360,10 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
   INFO("seed " << seed);
   constexpr std::size_t count = 3;
   Generator generator{seed};
-  House house;
-  std::vector<std::unique_ptr<Party>> ours;
-  std::vector<std::unique_ptr<RedisParty>> theirs;
-  for (std::size_t i = 0; i < count; ++i) {
-    ours.push_back(std::make_unique<Party>(house.node, house.batch, i + 1));
-    theirs.push_back(std::make_unique<RedisParty>(server->socket_path()));
-  }
+  TwoSides sides{*server, count};
+  House& house = sides.house;
+  auto& ours = sides.ours;
+  auto& theirs = sides.theirs;
   // The first only listens, in RESP2; the second listens and speaks, in RESP3; the third speaks.
   const auto both_say = [&](std::size_t who, const Words& words) {
     ours[who]->say(words);
@@ -394,7 +374,7 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
   both_say(1, {"PSUBSCRIBE", "__keyspace@0__:[ab]"});
   RedisParty setter{server->socket_path()};
   int told = 0;
-  for (int step = 0; step < steps_wanted(); ++step) {
+  for (int step = 0; step < steps_wanted(20'000); ++step) {
     if (generator.below(200) == 0) {
       const std::string flags = generator.flags();
       REQUIRE_FALSE(house.node.events.set_flags(flags));

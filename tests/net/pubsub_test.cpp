@@ -11,18 +11,10 @@
 #include <thread>
 
 #include "net/text.hpp"
-#include "tests/net/parties.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/net/dialogue.hpp"
 
 namespace semel::tests {
 namespace {
-
-struct House {
-  House() : engine(std::move(Engine::open({})).value()), node(*engine) {}
-  std::unique_ptr<Engine> engine;
-  net::Node node;
-  net::Batch batch;
-};
 
 std::string bulks(const Words& words) {
   std::string bytes;
@@ -380,17 +372,6 @@ std::string in_order(const Words& words, const std::string& heard) {
   return all;
 }
 
-std::string shown(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) line += "'" + word + "' ";
-  return line;
-}
-
-int steps_wanted() {
-  const char* const wanted = std::getenv("SEMEL_DIALOGUE_COMMANDS");
-  return wanted == nullptr ? 20'000 : std::atoi(wanted);
-}
-
 }  // namespace
 
 TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub][redis]") {
@@ -403,14 +384,10 @@ TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub
   INFO("seed " << seed);
   constexpr std::size_t count = 3;
   Generator generator{seed};
-  House house;
-  std::vector<std::unique_ptr<Party>> ours;
-  std::vector<std::unique_ptr<RedisParty>> theirs;
-  for (std::size_t i = 0; i < count; ++i) {
-    ours.push_back(std::make_unique<Party>(house.node, house.batch, i + 1));
-    theirs.push_back(std::make_unique<RedisParty>(server->socket_path()));
-  }
-  for (int step = 0; step < steps_wanted(); ++step) {
+  TwoSides sides{*server, count};
+  auto& ours = sides.ours;
+  auto& theirs = sides.theirs;
+  for (int step = 0; step < steps_wanted(20'000); ++step) {
     const std::size_t who = generator.below(count);
     const Words words = generator.next();
     const bool is_hello = words[0] == "HELLO" || words[0] == "hello";
@@ -429,8 +406,7 @@ TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub
               in_order(nothing, theirs[i]->heard(ours[i]->in_transaction())));
     }
     if (generator.below(300) == 0 && !ours[who]->in_transaction()) {  // one goes, another comes
-      ours[who] = std::make_unique<Party>(house.node, house.batch, 1);
-      theirs[who] = std::make_unique<RedisParty>(server->socket_path());
+      sides.renew(who, 1);
       // The server sees the end when it has answered somebody else twice.
       static_cast<void>(theirs[who]->heard(false));
       static_cast<void>(theirs[who]->heard(false));

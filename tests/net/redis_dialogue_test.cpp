@@ -13,8 +13,7 @@
 #include "net/text.hpp"
 #include "semel/clock.hpp"
 #include "semel/semel.hpp"
-#include "tests/support/raw_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/net/dialogue.hpp"
 
 namespace semel::tests {
 namespace {
@@ -288,17 +287,6 @@ bool is_same(const Words& words, const std::string& ours, const std::string& the
          is_near(ours, theirs);
 }
 
-std::string shown(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) line += "'" + word + "' ";
-  return line;
-}
-
-int commands_wanted() {
-  const char* const wanted = std::getenv("SEMEL_DIALOGUE_COMMANDS");
-  return wanted == nullptr ? 25'000 : std::atoi(wanted);
-}
-
 }  // namespace
 
 TEST_CASE("dialogues: a redis-server answers the same, byte for byte", "[net][redis]") {
@@ -323,7 +311,7 @@ TEST_CASE("dialogues: a redis-server answers the same, byte for byte", "[net][re
     static_cast<void>(theirs.call({"HELLO", dialect}));
     int different = 0;
     std::string differences;
-    for (int i = 0; i < commands_wanted() && different < 10; ++i) {
+    for (int i = 0; i < steps_wanted(25'000) && different < 10; ++i) {
       const Words words = generator.next();
       reply.clear();
       ours.receive(request_bytes(words), reply);

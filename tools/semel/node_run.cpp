@@ -259,6 +259,7 @@ Failure NodeRun::prepare() {
 }
 
 Exit NodeRun::run() {
+  Engine::prepare_process();  // while there is one thread
   block_signals();
   const pid_t parent = getppid();
   if (settings_.boolean(Setting::exit_with_parent) && !net::exit_with_parent(parent)) {
