@@ -1,0 +1,49 @@
+// A host that lets a redis-server carry out what scripts ask for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lua_compat/interpreter.hpp"
+#include "tests/support/raw_client.hpp"
+
+namespace semel::tests {
+
+class ForwardingHost final : public lua::Host {
+ public:
+  explicit ForwardingHost(const std::string& socket_path) : two_(socket_path), three_(socket_path) {
+    static_cast<void>(three_.call({"HELLO", "3"}));
+  }
+
+  void call(std::span<const std::string_view> words, net::Resp dialect,
+            std::string& reply) override {
+    if (words[0] == "eval") {
+      reply += "-ERR This Redis command is not allowed from script\r\n";
+      return;
+    }
+    const std::vector<std::string> copied{words.begin(), words.end()};
+    const std::string heard = (dialect == net::Resp::two ? two_ : three_).call(copied);
+    // Scripts are told these two in other words than clients.
+    if (heard.starts_with("-ERR unknown command"))
+      reply += "-ERR Unknown Redis command called from script\r\n";
+    else if (heard.starts_with("-ERR wrong number of arguments"))
+      reply += "-ERR Wrong number of args calling Redis command from script\r\n";
+    else
+      reply += heard;
+  }
+  [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view> words) override {
+    if (words[0] == "nosuch") return std::nullopt;
+    return true;
+  }
+  void log(lua::LogLevel, std::string_view text) override { logged = text; }
+  [[nodiscard]] lua::Stop pause() override { return lua::Stop::none; }
+
+  std::string logged{};
+
+ private:
+  RawClient two_;
+  RawClient three_;
+};
+
+}  // namespace semel::tests
