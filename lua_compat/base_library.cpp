@@ -98,11 +98,20 @@ int resume_wrapped(lua_State* state) {
 int compile_source(lua_State* state, Run& run) {
   charge(state, run.source.size() / source_bytes_a_step);
   check_c_stack(state);
-  std::string_view form = run.form.of(run.source, run.source_is_script);
+  const SourceForm::Main main =
+      run.source_is_script ? SourceForm::Main::first_result : SourceForm::Main::all_results;
+  std::string_view form = run.form.of(run.source, main);
   const SourceForm::Malformed malformed = run.form.malformed();
-  if (malformed.number.empty()) return lua_loadx(state, read_view, &form, run.source_name, "t");
-  push_malformed(state, run, malformed);
-  return LUA_ERRSYNTAX;
+  if (!malformed.number.empty()) {
+    push_malformed(state, run, malformed);
+    return LUA_ERRSYNTAX;
+  }
+  const int status = lua_loadx(state, read_view, &form, run.source_name, "t");
+  if (status != LUA_ERRSYNTAX) return status;
+  // The message shall not speak of parentheses that are ours.
+  lua_pop(state, 1);
+  form = run.form.of(run.source, SourceForm::Main::as_it_is);
+  return lua_loadx(state, read_view, &form, run.source_name, "t");
 }
 
 int base_assert(lua_State* state) {
@@ -229,6 +238,12 @@ int coroutine_wrap(lua_State* state) {
   lua_xmove(state, other, 1);
   lua_pushcclosure(state, resume_wrapped, 1);
   return 1;
+}
+
+int coroutine_yield(lua_State* state) {
+  if (lua_isyieldable(state) != 0) return lua_yield(state, lua_gettop(state));
+  lua_pushliteral(state, "attempt to yield across metamethod/C-call boundary");
+  return lua_error(state);
 }
 
 }  // namespace semel::lua

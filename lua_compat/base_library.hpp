@@ -18,5 +18,6 @@ int base_loadstring(lua_State* state);
 int base_collectgarbage(lua_State* state);
 int coroutine_resume(lua_State* state);
 int coroutine_wrap(lua_State* state);
+int coroutine_yield(lua_State* state);
 
 }  // namespace semel::lua

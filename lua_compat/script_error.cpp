@@ -110,7 +110,8 @@ int keep_error(lua_State* state) {
     lua_getinfo(state, "Sl", &where);
     run.error_source = where.source;
     run.error_line = where.currentline;
-    if (*where.what != 'C') break;
+    // Some functions of LuaJIT's libraries are of Lua too, without lines.
+    if (*where.what != 'C' && where.currentline > 0) break;
   }
   keep_text(state, run);
   lua_settop(state, 1);

@@ -34,8 +34,8 @@ bool has(const std::array<std::string_view, size>& names, std::string_view name)
 
 }  // namespace
 
-std::string_view SourceForm::of(std::string_view source, bool is_script) {
-  reset(source, is_script);
+std::string_view SourceForm::of(std::string_view source, Main main) {
+  reset(source, main);
   const char first = at(0);
   if (first == '\x1b' || first == '#' || first == '\xef') edits_.push_back({0, ' '});
   while (malformed_.number.empty() && step()) {
@@ -49,9 +49,9 @@ std::string_view SourceForm::of(std::string_view source, bool is_script) {
   return edits_.empty() ? source_ : edited();
 }
 
-void SourceForm::reset(std::string_view source, bool is_script) {
+void SourceForm::reset(std::string_view source, Main main) {
   source_ = source;
-  is_script_ = is_script;
+  main_ = main;
   here_ = 0;
   line_ = 1;
   token_end_ = 0;
@@ -262,8 +262,8 @@ void SourceForm::end_return(std::size_t blocks) {
   // What was opened inside and never closed is an error that the compiler finds.
   while (!returns_.empty() && returns_.back().blocks >= blocks) {
     Return& back = returns_.back();
-    if (back.blocks == blocks && !back.is_empty && !back.has_comma) {
-      if (is_script_ && functions_ == 0) {
+    if (main_ != Main::as_it_is && back.blocks == blocks && !back.is_empty && !back.has_comma) {
+      if (main_ == Main::first_result && functions_ == 0) {
         edits_.push_back({back.begin, '('});
         edits_.push_back({token_end_, ')'});
       } else if (has_one_result(back)) {

@@ -24,9 +24,11 @@ class SourceForm {
     int line = 0;
   };
 
-  /// The text to compile: `source` itself, or what is valid until the next call. `is_script`: only
-  /// the first value that its main part returns matters.
-  [[nodiscard]] std::string_view of(std::string_view source, bool is_script);
+  /// Which values matter of those that the main part returns; or no parentheses at all.
+  enum class Main : std::uint8_t { first_result, all_results, as_it_is };
+
+  /// The text to compile: `source` itself, or what is valid until the next call.
+  [[nodiscard]] std::string_view of(std::string_view source, Main main);
   /// The first one of the last text.
   [[nodiscard]] Malformed malformed() const noexcept { return malformed_; }
 
@@ -49,7 +51,7 @@ class SourceForm {
     bool is_empty = true;
   };
 
-  void reset(std::string_view source, bool is_script);
+  void reset(std::string_view source, Main main);
   [[nodiscard]] bool step();  ///< false: the end, or what cannot be read
   void skip_line();
   [[nodiscard]] bool skip_long(std::size_t level);
@@ -69,7 +71,7 @@ class SourceForm {
   }
 
   std::string_view source_{};
-  bool is_script_ = false;
+  Main main_ = Main::as_it_is;
   std::size_t here_ = 0;
   int line_ = 1;
   std::size_t token_end_ = 0;

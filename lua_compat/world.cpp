@@ -27,18 +27,20 @@ constexpr Names math_names =
     "mod modf pi pow rad random randomseed sin sinh sqrt tan tanh ";
 constexpr Names coroutine_names = " create resume running status wrap yield ";
 
+bool is_among(Names names, Names name) {
+  for (std::size_t at = names.find(name); at != Names::npos; at = names.find(name, at + 1))
+    if (names[at - 1] == ' ' && names[at + name.size()] == ' ') return true;
+  return false;
+}
+
 /// Takes out of the table on top what is not in `names`.
 void keep_only(lua_State* state, Names names) {
   for (lua_pushnil(state); lua_next(state, -2) != 0;) {
     lua_pop(state, 1);
-    bool is_kept = false;
-    if (lua_type(state, -1) == LUA_TSTRING) {
-      std::size_t bytes = 0;
-      const char* const text = lua_tolstring(state, -1, &bytes);
-      const std::size_t at = names.find({text, bytes});
-      is_kept = at != Names::npos && names[at - 1] == ' ' && names[at + bytes] == ' ';
-    }
-    if (is_kept) continue;
+    std::size_t bytes = 0;
+    const char* const text =
+        lua_type(state, -1) == LUA_TSTRING ? lua_tolstring(state, -1, &bytes) : "";
+    if (bytes != 0 && is_among(names, {text, bytes})) continue;
     // A field that is there may be made nil while the table is walked through.
     lua_pushvalue(state, -1);
     lua_pushnil(state);
@@ -114,6 +116,7 @@ void adjust_libraries(lua_State* state) {
   lua_getglobal(state, "coroutine");
   set_function(state, "resume", coroutine_resume);
   set_function(state, "wrap", coroutine_wrap);
+  set_function(state, "yield", coroutine_yield);
   keep_only(state, coroutine_names);
   lua_pop(state, 1);
 }

@@ -32,7 +32,8 @@ std::vector<std::string> scripts_of(const char* path) {
 std::string without_sha(std::string text) {
   std::size_t digits = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool is_hex = (text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f');
+    const bool is_hex =
+        (text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f');
     digits = is_hex ? digits + 1 : 0;
     if (digits < 40) continue;
     text.replace(at - 39, 40, "<sha>");
@@ -57,7 +58,8 @@ class Beside {
     std::string body = script;
     if (body.starts_with("#!")) body.erase(0, body.find('\n'));
     if (const auto wrong = interpreter_.compile(sha_, body)) {
-      net::RespWriter{reply, dialect_}.error("ERR Error compiling script (new function): " + *wrong);
+      net::RespWriter{reply, dialect_}.error("ERR Error compiling script (new function): " +
+                                             *wrong);
       return reply;
     }
     const std::vector<std::string_view> keys{"k1"};
