@@ -143,8 +143,14 @@ class OneCommand {
       if (!found) return std::nullopt;
       command.push_back(std::move(*found));
     }
-    const bool is_named = !command.empty() && command.front().from == ScriptWord::From::text;
+    // The name: a text, not a number that would become one.
+    const bool is_named =
+        !command.empty() && resolved(tree_.part(*value, 1)).kind == NodeKind::string;
     return is_named ? std::optional{std::move(command)} : std::nullopt;
+  }
+
+  [[nodiscard]] const Node& resolved(const Node& node) const noexcept {
+    return node.kind == NodeKind::local ? *values_[node.number] : node;
   }
 
   std::optional<ScriptWord> word(const Node& node) {

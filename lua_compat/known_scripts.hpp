@@ -4,13 +4,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace semel::lua {
 
-/// One meaning each; the texts that mean it are in known_catalogue.cpp.
+/// One meaning each; the texts that mean it are in known_catalogue.def.
 enum class KnownScript : std::uint8_t {
   unknown,
   one_command,      ///< answers what its one command answers
@@ -111,6 +112,6 @@ struct ScriptShape {
 [[nodiscard]] ScriptShape shape_of(std::string_view script, KeysOf keys_of);
 
 /// All texts, each once.
-[[nodiscard]] const std::vector<KnownEntry>& known_catalogue();
+[[nodiscard]] std::span<const KnownEntry> known_catalogue() noexcept;
 
 }  // namespace semel::lua
