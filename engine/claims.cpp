@@ -75,6 +75,8 @@ struct Context {
                               Bytes table_key) const {
     return [&, this, table_key](auto&& decide, Version& version) {
       Core& core = impl.core();
+      if (place.shard == nullptr) [[unlikely]]
+        return ErrorCode::section_held;
       const ErrorCode bad = core.check_key(policy.db, table_key);
       if (bad != ErrorCode::ok) return bad;
       return core.decide_at(operation, place, {policy.db, table_key}, now, decide, version);

@@ -83,7 +83,10 @@ ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLo
     copy.view = {record.kind, record.claim ? encode(*record.claim, copy.scratch) : record.value,
                  record.due, record.version};
   }
-  if (!in_section) admit(operation, place, key);
+  if (!in_section && !admit(operation, place, key)) {
+    look.error = ErrorCode::section_held;
+    return ColdAnswer::failed;
+  }
   return ColdAnswer::look_again;
 }
 

@@ -130,11 +130,12 @@ const Entry* Core::make_entry(ThreadContext& context, const Entry::Header& heade
   return entry;
 }
 
-void Core::wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept {
+bool Core::wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept {
   do {
     place = place_of(key);
-    operation.admit(*place.shard);
+    if (!operation.try_admit(*place.shard)) return false;
   } while (stored_db(key.db) != place.stored_db);
+  return true;
 }
 
 std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& place,
@@ -378,21 +379,57 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
 
 // --- sections --------------------------------------------------------------------------------
 
-void Core::begin_section(std::uint64_t mask) {
+bool Core::wait_for_section(Shard& shard, bool impatient) noexcept {
+  // mo: acquire [core.section]: what it did comes before what follows its end.
+  const std::uint32_t seen = shard.section.load(std::memory_order_acquire);
+  if (seen == section_free) return true;
+  if (seen == section_held_long && impatient) return false;
+  // mo: acquire [core.section]: sleeps while a section holds the shard.
+  shard.section.wait(seen, std::memory_order_acquire);
+  return true;
+}
+
+bool Core::begin_section(std::uint64_t mask) {
+  ThreadContext& own = threads_.context();
   for (std::size_t i = 0; i < shard_count_; ++i) {
     if ((mask >> i & 1) == 0) continue;
-    shards_[i].section_mutex.lock();
+    Shard& shard = shards_[i];
+    if (!own.impatient) {
+      shard.section_mutex.lock();
+    } else {
+      // Who waits for a mutex cannot leave, so the word is waited for. For a moment before and
+      // after it says so the mutex is held.
+      bool locked = false;
+      while (!locked && wait_for_section(shard, true)) {
+        locked = shard.section_mutex.try_lock();
+        if (!locked) std::this_thread::yield();
+      }
+      if (!locked) {
+        end_section(mask & ((std::uint64_t{1} << i) - 1));
+        return false;
+      }
+    }
     // mo: seq_cst [core.section]: before the barrier in wait_for_others().
-    shards_[i].section.store(1, std::memory_order_seq_cst);
+    shard.section.store(section_held_now, std::memory_order_seq_cst);
   }
-  threads_.wait_for_others(threads_.context());
+  threads_.wait_for_others(own);
+  return true;
+}
+
+void Core::prolong_section(std::uint64_t mask) noexcept {
+  for (std::size_t i = 0; i < shard_count_; ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    // mo: release [core.section]: a section still holds the shard.
+    shards_[i].section.store(section_held_long, std::memory_order_release);
+    shards_[i].section.notify_all();
+  }
 }
 
 void Core::end_section(std::uint64_t mask) {
   for (std::size_t i = 0; i < shard_count_; ++i) {
     if ((mask >> i & 1) == 0) continue;
     // mo: release [core.section]
-    shards_[i].section.store(0, std::memory_order_release);
+    shards_[i].section.store(section_free, std::memory_order_release);
     shards_[i].section.notify_all();
     shards_[i].section_mutex.unlock();
   }

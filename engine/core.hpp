@@ -55,6 +55,8 @@ class OwnSection : public MutationSink {
   virtual void note_change(const KeyRef& key) = 0;
   /// The same for whoever waits for any key.
   virtual void note_all_changed() = 0;
+  /// Those who wait for the section on threads that are impatient need not any more.
+  virtual void take_long() noexcept = 0;
 };
 
 class Core final : public SegmentSink {
@@ -84,7 +86,7 @@ class Core final : public SegmentSink {
           ShardTable::Word* directory) noexcept
         : table(pool, line_count, directory),
           pool(region, threads, ShardTable::segment_bytes(line_count)) {}
-    std::atomic<std::uint32_t> section{0};  // [core.section]
+    std::atomic<std::uint32_t> section{0};  // [core.section] free, held or held_long
     ShardTable table;
     SegmentPool pool;
     alignas(64) std::mutex section_mutex;
@@ -132,8 +134,9 @@ class Core final : public SegmentSink {
     const HashBits hash = hash_of(stored, key.key);
     return {&shard_of(hash), hash, stored};
   }
-  /// Returns when no section holds the place. The databases may be swapped while we wait.
-  void admit(Operation& operation, Place& place, KeyRef key) noexcept;
+  /// Returns when no section holds the place. The databases may be swapped while we wait. False: a
+  /// section holds it that takes long, and the thread does not wait for such (section_held).
+  [[nodiscard]] bool admit(Operation& operation, Place& place, KeyRef key) noexcept;
   [[nodiscard]] Probe look(const Place& place, Bytes key) const noexcept {
     return place.shard->table.find(place.hash, Match{region_, place.stored_db, key});
   }
@@ -154,7 +157,7 @@ class Core final : public SegmentSink {
   /// Up to group_max keys as one operation. The cache misses of the whole group are waited for
   /// together, in two rounds: first the slots, then the records they point to.
   /// `key_at(i) -> KeyRef`; `run(i, operation, place)`: as after admit(), of a key that was not
-  /// checked.
+  /// checked; place.shard is null if that was false.
   static constexpr std::size_t group_max = 16;
   template <class KeyAt, class Run>
   void group(std::size_t count, KeyAt&& key_at, Run&& run);
@@ -193,12 +196,20 @@ class Core final : public SegmentSink {
       // mo: acquire [core.section]: what an ended section did comes before what follows.
       return shard.section.load(std::memory_order_acquire) == 0;
     }
-    /// To be called before touching a shard; may leave and enter again.
+    /// To be called before touching a shard; may leave and enter again. Waits for every section.
     void admit(Shard& shard) noexcept {
       while (!is_free(shard)) [[unlikely]] {
           if (core_.is_own(context_, shard)) return;
-          wait(shard);
+          static_cast<void>(wait(shard, false));
         }
+    }
+    /// The same, but false where an impatient thread would wait for a section that takes long.
+    [[nodiscard]] bool try_admit(Shard& shard) noexcept {
+      while (!is_free(shard)) [[unlikely]] {
+          if (core_.is_own(context_, shard)) return true;
+          if (!wait(shard, context_.impatient)) return false;
+        }
+      return true;
     }
 
     [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
@@ -221,11 +232,11 @@ class Core final : public SegmentSink {
     }
 
    private:
-    void wait(Shard& shard) noexcept {
+    [[nodiscard]] bool wait(Shard& shard, bool impatient) noexcept {
       core_.threads_.leave(context_);
-      // mo: acquire [core.section]: sleeps while a section holds the shard.
-      shard.section.wait(1, std::memory_order_acquire);
+      const bool waited = wait_for_section(shard, impatient);
       core_.threads_.enter(context_);
+      return waited;
     }
     Core& core_;
     ThreadContext& context_;
@@ -272,8 +283,11 @@ class Core final : public SegmentSink {
     return shard_count_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shard_count_) - 1;
   }
   /// Stops all operations on the shards in `mask`, and starts them again.
-  void begin_section(std::uint64_t mask);
+  /// False: an impatient thread would have to wait for a section that takes long; nothing is held.
+  [[nodiscard]] bool begin_section(std::uint64_t mask);
   void end_section(std::uint64_t mask);
+  /// Of a section that holds `mask`: sends away who is impatient.
+  void prolong_section(std::uint64_t mask) noexcept;
   /// Under a section over everything: no version handed out before is used again later.
   [[nodiscard]] Version fence_versions() noexcept;
   /// Versions handed out from now on are larger.
@@ -333,6 +347,10 @@ class Core final : public SegmentSink {
   void reuse_segment(void* segment) noexcept override;
 
  private:
+  // Of Shard::section.
+  static constexpr std::uint32_t section_free = 0;
+  static constexpr std::uint32_t section_held_now = 1;
+  static constexpr std::uint32_t section_held_long = 2;
   static constexpr Version version_block = 64;
   static constexpr Millis grave_ttl{1'000};      // of a grave left by an erase
   static constexpr unsigned grave_distance = 4;  // random keys rarely lie so far from home
@@ -376,6 +394,8 @@ class Core final : public SegmentSink {
   void retire(ThreadContext& context, const Entry& old, std::size_t bytes);
   static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
+  /// A timer that came while a section held the shard for long comes again. Inside an operation.
+  void put_off(ThreadContext& context, HashBits hash, Timestamp now);
   /// Takes an ended record, or grave, out. False: it has changed or is frozen.
   [[nodiscard]] bool sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word,
                            SlotWord seen, Timestamp now);
@@ -417,7 +437,10 @@ class Core final : public SegmentSink {
                                   const Change& change, Version version, const Entry*& remains);
   friend class Spill;
   friend class Spiller;
-  void wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept;
+  [[nodiscard]] bool wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept;
+  /// Sleeps until the section of a shard changes its state, if one holds it. False: it takes long,
+  /// and `impatient` says not to sleep then.
+  [[nodiscard]] static bool wait_for_section(Shard& shard, bool impatient) noexcept;
   /// Stores or erases at the place that `probe` found. None: something changed there meanwhile, so
   /// look and decide again.
   [[nodiscard]] std::optional<ErrorCode> carry_out(ThreadContext& context, const Place& place,
@@ -447,10 +470,11 @@ class Core final : public SegmentSink {
   Threads threads_;
 };
 
-inline void Core::admit(Operation& operation, Place& place, KeyRef key) noexcept {
+inline bool Core::admit(Operation& operation, Place& place, KeyRef key) noexcept {
   if (!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db) [[unlikely]] {
-    wait_for_place(operation, place, key);
+    return wait_for_place(operation, place, key);
   }
+  return true;
 }
 
 template <class Decide>
@@ -463,7 +487,8 @@ ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decid
   {
     Operation operation{*this, own};
     Place place = place_of({db, key});
-    admit(operation, place, {db, key});
+    if (!admit(operation, place, {db, key})) [[unlikely]]
+      return ErrorCode::section_held;
     result = decide_at(operation, place, {db, key}, now, decide, version);
   }
   if (own.drain_due) [[unlikely]]
@@ -510,7 +535,9 @@ void Core::group(std::size_t count, KeyAt&& key_at, Run&& run) {
         count, [&](std::size_t i) { return places[i].hash; }, 56);
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key});
+      if (!admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
+        places[i].shard = nullptr;
+      }
       run(i, operation, places[i]);
     }
   }
@@ -571,7 +598,7 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
       continue;
     if (*done != ErrorCode::memory_full || !operation.reclaim()) [[likely]]
       return *done;
-    if (sink == nullptr) admit(operation, place, key);
+    if (sink == nullptr && !admit(operation, place, key)) return ErrorCode::section_held;
   }
 }
 

@@ -91,8 +91,11 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
   {
     engine::Core::Place place = core_.place_of({op.db, op.key});
     engine::Core::Operation operation{core_, own};
-    core_.admit(operation, place, {op.db, op.key});
-    engine::apply_at(core_, operation, place, op, now, outcome);
+    if (core_.admit(operation, place, {op.db, op.key})) [[likely]] {
+      engine::apply_at(core_, operation, place, op, now, outcome);
+    } else {
+      outcome.error = ErrorCode::section_held;
+    }
   }
   after_operation(own, {op.db, op.key}, outcome.applied);
   if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
@@ -139,8 +142,11 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
         },
         [&](std::size_t i, engine::Core::Operation& operation, const engine::Core::Place& place) {
           StoreOutcome& outcome = outcomes[at + i];
-          if (engine::begin_apply(group[i], core_.options(), outcome, operation.context())) {
+          if (!engine::begin_apply(group[i], core_.options(), outcome, operation.context())) return;
+          if (place.shard != nullptr) [[likely]] {
             engine::apply_at(core_, operation, place, group[i], now, outcome);
+          } else {
+            outcome.error = ErrorCode::section_held;
           }
         });
     if (wait_queue_.has_waiters()) [[unlikely]] {

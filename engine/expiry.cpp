@@ -90,6 +90,14 @@ void Core::step_wheel_compaction(std::size_t budget) {
   compact_above_ = wheel_->size() + wheel_->size() / 2;
 }
 
+void Core::put_off(ThreadContext& context, HashBits hash, Timestamp now) {
+  shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
+    const Timestamp wake = wake_of(entry(seen));
+    if (wake <= now && context.timers.push({hash.bits, wake})) context.drain_due = true;
+    return true;
+  });
+}
+
 void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch,
                         Timestamp now) {
   struct Trim {
@@ -106,7 +114,10 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
       Shard& shard = shard_of(hash);
       for (Handle stuck = 1; stuck != 0;) {
         stuck = 0;
-        operation.admit(shard);
+        if (!operation.try_admit(shard)) {
+          put_off(context, hash, now);
+          break;
+        }
         // One timer, one record: of two with these bits each has a timer of its own.
         shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
           const Entry& old = entry(seen);
@@ -170,6 +181,10 @@ void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
         return live != nullptr ? trim(*live, now, scratch) : Decision{};
       },
       version);
+  if (error == ErrorCode::section_held) {
+    const Operation operation{*this, threads_.context()};
+    return put_off(threads_.context(), hash_of(stored_db, key), now);
+  }
   if (error == ErrorCode::ok || due == no_end) return;
   // Without memory, or a journal that takes it, the result stays until the record ends; it is
   // answered as ended all the same. The timer that brought us here is gone: without another the

@@ -71,12 +71,14 @@ class Scan {
   Scan(Engine::Impl& impl, const ScanOptions& options, Timestamp now)
       : impl_(impl), options_(options), now_(now) {}
 
-  /// Looks at about options.count slots' worth of records from `cursor`; false: at the end.
+  /// Looks at about options.count slots' worth of records from `cursor`; false: at the end, or
+  /// turned_away() by a section.
   bool step(Cursor& cursor, std::vector<Copied>& found, std::size_t& looked) {
     Core& core = impl_.core();
     Core::Shard& shard = core.shards()[cursor.shard];
     Core::Operation operation{core, core.context()};
-    operation.admit(shard);
+    turned_away_ = turned_away_ || !operation.try_admit(shard);
+    if (turned_away_) return false;
     engine::HashBits place{reverse_index(cursor.place)};
     Core::ShardTable::Segment& segment = *shard.table.locate(place);
     const auto birth = static_cast<std::uint32_t>(segment.birth & 0x7fff'ffff);
@@ -118,7 +120,8 @@ class Scan {
           const Mutation& record = copy.record;
           Core::Operation operation{core, core.context()};
           const engine::HashBits hash = core.hash_of(record.db, record.key);
-          operation.admit(core.shard_of(hash));
+          turned_away_ = turned_away_ || !operation.try_admit(core.shard_of(hash));
+          if (turned_away_) return;
           const Core::Probe probe = core.shard_of(hash).table.find(
               hash, Core::Match{core.region(), record.db, record.key});
           if (probe.state == Core::Probe::State::found) return take(core.entry(probe.seen), found);
@@ -141,6 +144,9 @@ class Scan {
     }
     visitor(item);
   }
+
+  /// A section takes long that this thread does not wait for.
+  [[nodiscard]] bool turned_away() const noexcept { return turned_away_; }
 
  private:
   struct Seen {
@@ -180,6 +186,7 @@ class Scan {
   Engine::Impl& impl_;
   const ScanOptions& options_;
   const Timestamp now_;
+  bool turned_away_ = false;
 };
 
 }  // namespace
@@ -198,6 +205,7 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
     Scan scan{*impl_, options, impl_->now()};
     std::vector<Copied> found;
     SEMEL_TRY(next, scan.step_beyond(cursor << 1, found));
+    if (scan.turned_away()) return Error{ErrorCode::section_held, {}};
     for (const Copied& copied : found) scan.visit(copied, visit);
     return next == 0 ? 0 : beyond_table | next >> 1;
   }
@@ -213,6 +221,7 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   for (std::size_t steps = 0; more && looked < options.count && steps < steps_max; ++steps) {
     std::vector<Copied> found;
     more = scan.step(at, found, looked);
+    if (scan.turned_away()) return Error{ErrorCode::section_held, {}};
     for (const Copied& copied : found) scan.visit(copied, visit);
   }
   if (more) return at.pack();
@@ -235,6 +244,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   for (bool wrapped = false;;) {
     std::vector<Copied> found;
     if (!scan.step(at, found, looked)) {
+      if (scan.turned_away()) return std::nullopt;
       if (wrapped) break;
       wrapped = true;
       at = {};

@@ -1,6 +1,7 @@
 #include "engine/section.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/apply.hpp"
 #include "engine/engine_impl.hpp"
@@ -22,7 +23,8 @@ Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
     now_ = outer_->now();
     return;
   }
-  core_.begin_section(mask_);
+  has_begun_ = core_.begin_section(mask_);
+  if (!has_begun_) return;
   core_.context().section = this;
   // Read when nobody else is inside: an operation that was under way may have used a later time
   // than one read before the wait.
@@ -38,7 +40,7 @@ Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
 }
 
 Section::Impl::~Impl() {
-  if (outer_ != nullptr) return;
+  if (outer_ != nullptr || !has_begun_) return;
   core_.context().section = nullptr;
   if (core_.journal() != nullptr && !group_.empty()) {
     std::vector<Mutation> group;
@@ -49,6 +51,21 @@ Section::Impl::~Impl() {
   core_.end_section(mask_);
   if (all_changed_) engine_.wait_queue().all_changed();
   for (const Changed& key : changed_) engine_.wait_queue().changed(key.db, key.key);
+}
+
+void Section::Impl::take_long() noexcept {
+  if (outer_ != nullptr) return outer_->take_long();
+  core_.prolong_section(mask_);
+}
+
+void Section::Impl::step_aside() noexcept {
+  if (outer_ != nullptr) return;
+  core_.prolong_section(mask_);
+  core_.context().section = nullptr;
+}
+
+void Section::Impl::step_back() noexcept {
+  if (outer_ == nullptr) core_.context().section = this;
 }
 
 void Section::Impl::note_all_changed() {
@@ -144,6 +161,20 @@ Section::~Section() {
   own.ticket = 0;  // nobody waits for it; this thread's next call rests on what that one sees
 }
 
+void Section::step_aside() noexcept {
+  impl_->step_aside();
+}
+void Section::step_back() noexcept {
+  impl_->step_back();
+}
+bool Engine::set_impatient(bool impatient) noexcept {
+  return std::exchange(impl_->core().context().impatient, impatient);
+}
+void Engine::section_takes_long() noexcept {
+  engine::OwnSection* const own = impl_->core().context().section;
+  if (own != nullptr) own->take_long();
+}
+
 Timestamp Section::now() const noexcept {
   return impl_->now();
 }
@@ -175,6 +206,7 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
   }
   {
     Section section{std::make_unique<Section::Impl>(*impl_, mask)};
+    if (!section.impl().has_begun()) return Error{ErrorCode::section_held, {}};
     bool all_covered = true;
     for (const KeyRef& key : keys) all_covered = all_covered && section.covers(key);
     if (all_covered) {
@@ -185,6 +217,7 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
   }
   // The databases were swapped while we waited: take everything.
   Section section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
+  if (!section.impl().has_begun()) return Error{ErrorCode::section_held, {}};
   const ErrorCode unread = section.impl().read_ahead(keys);
   if (unread != ErrorCode::ok) return Error{unread, {}};
   return section;

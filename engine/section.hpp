@@ -16,6 +16,11 @@ class Section::Impl final : public engine::OwnSection {
   /// then this one is a part of it and ends with it.
   Impl(Engine::Impl& engine, std::uint64_t mask);
   ~Impl() override;
+  /// False: it holds nothing, because another section takes long.
+  [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
+  void take_long() noexcept override;
+  void step_aside() noexcept;
+  void step_back() noexcept;
 
   [[nodiscard]] Engine::Impl& engine() noexcept { return engine_; }
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
@@ -65,6 +70,7 @@ class Section::Impl final : public engine::OwnSection {
   engine::Core& core_;
   engine::OwnSection* const outer_;  // the thread's own, of which this is a part; null: none
   const std::uint64_t mask_;
+  bool has_begun_ = true;
   Timestamp now_{};
   bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
   std::deque<Owned> group_;

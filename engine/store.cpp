@@ -95,10 +95,12 @@ Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer
   {
     Core::Place place = core.place_of(key);
     Core::Operation operation{core, own};
-    core.admit(operation, place, key);
-    const engine::Entry* const live = core.hit(place, key.key, now);
+    const bool is_admitted = core.admit(operation, place, key);
+    const engine::Entry* const live = is_admitted ? core.hit(place, key.key, now) : nullptr;
     own.bump(engine::Count::operations);
-    if (live != nullptr && live->kind() == Kind::string) [[likely]] {
+    if (!is_admitted) [[unlikely]] {
+      result = explain(engine, make_op(), ErrorCode::section_held);
+    } else if (live != nullptr && live->kind() == Kind::string) [[likely]] {
       own.bump(engine::Count::hits);
       answer(*live, *result);
     } else {

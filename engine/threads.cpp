@@ -105,6 +105,7 @@ ThreadContext* Threads::adopt() noexcept {
 }
 
 void Threads::release(ThreadContext& context) noexcept {
+  context.impatient = false;
   context.in_use.store(false, std::memory_order_release);  // mo: release [threads.owner]
 }
 

@@ -83,6 +83,7 @@ struct alignas(128) ThreadContext {
   TimerQueue timers;
   Ticket ticket = 0;                 // of what this thread's call changed; 0: nothing yet
   OwnSection* section = nullptr;     // the one that this thread's calls are a part of
+  bool impatient = false;            // its calls do not wait for sections that take long
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
   std::uint64_t drained_logged = 0;  // they belong to whoever holds the wheel

@@ -182,8 +182,14 @@ class Engine {
   /// a section of this thread that holds them: a part of that one.
   /// Progress: blocks for other sections and for operations under way.
   /// Errors: too_many_keys; bad_option (the section of this thread does not hold them);
-  /// storage_failed, storage_damaged (the cold copy of a key cannot be read).
+  /// storage_failed, storage_damaged (the cold copy of a key cannot be read); section_held.
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
+  /// Whether calls of this thread that would wait for a section which takes long, or have begun to,
+  /// end with section_held instead (scans and random keys included). A section takes long once it
+  /// has said so; before, everybody waits. Not: at the beginning of a thread. Returns what it was.
+  bool set_impatient(bool impatient) noexcept;
+  /// The section that this thread is in says so. Without effect outside of one.
+  void section_takes_long() noexcept;
 
   // --- iteration --------------------------------------------------------------------------
   /// Visits about options.count records from `cursor` on (0 = start) and returns the cursor to
@@ -294,6 +300,12 @@ class Section {
   /// True if `key` may be used in this section.
   [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
   [[nodiscard]] Timestamp now() const noexcept;
+
+  /// The thread's calls are outside of the section until step_back(), and nobody else is let in.
+  /// Calls that wait for it on threads that are impatient (Engine::set_impatient) end with
+  /// section_held, from now until it ends. Not of a section within another one.
+  void step_aside() noexcept;
+  void step_back() noexcept;
 
   class Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }
