@@ -152,6 +152,43 @@ bool may_run(Call& call) {
   return false;
 }
 
+std::string_view denial_in_script(Call& call) {
+  AclSession& session = call.client.user;
+  if (session.user().is_unlimited()) [[likely]]
+    return {};
+  const Touched touched = touched_by(*call.row, call.words);
+  const AclRequest request = request_of(*call.row, call.words, touched);
+  const Verdict verdict = session.user().check(request);
+  if (verdict.ok()) return {};
+  std::string ignored;
+  RespWriter nobody{ignored, Resp::two};
+  Call unanswered{call.node, call.engine, call.client, call.words, nobody, call.row};
+  NodeAclHost host{unanswered};
+  AclCall about = acl_call(unanswered, host);
+  about.context = DenialContext::lua;
+  refuse(about, verdict, request);
+  switch (verdict.denied) {
+    case AclDenied::key:
+      return "ERR The user executing the script can't access at least one of the keys mentioned in "
+             "the command arguments";
+    case AclDenied::channel:
+      return "ERR The user executing the script can't publish to the channel mentioned in the "
+             "command";
+    default:
+      return "ERR The user executing the script can't run this command or subcommand";
+  }
+}
+
+std::optional<bool> could_run(const Call& call) {
+  const CommandRow* row = find_command(call.words[0]);
+  if (row != nullptr && is_container(*row) && call.words.size() > 1) {
+    row = find_subcommand(*row, call.words[1]);
+  }
+  if (row == nullptr) return std::nullopt;
+  const Touched touched = touched_by(*row, call.words);
+  return call.client.user.user().check(request_of(*row, call.words, touched)).ok();
+}
+
 // --- ACL and AUTH ------------------------------------------------------------------------------
 
 AclLookup NodeAclHost::look_up(std::span<const std::string_view> words) {

@@ -1,7 +1,9 @@
 // Whether a client may: the users of net/acl, asked about one call; and ACL and AUTH in the table.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/acl/acl_command.hpp"
@@ -16,6 +18,13 @@ namespace semel::net {
 /// False: the reply says that the client must log in, or what it has no permission for; the latter
 /// stands in the log. Of a client whose user has all rights this is a load and two branches.
 [[nodiscard]] bool may_run(Call& call);
+
+/// Of a command that a script asks for: why the user may not, in redis-server's words; empty: it
+/// may. A refusal stands in the log.
+[[nodiscard]] std::string_view denial_in_script(Call& call);
+/// Whether the user may run the words of `call`, whose row is looked up. None: there is no such
+/// command.
+[[nodiscard]] std::optional<bool> could_run(const Call& call);
 
 /// What ACL and AUTH need of the node around them.
 class NodeAclHost final : public AclHost {

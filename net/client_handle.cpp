@@ -102,6 +102,11 @@ void ClientHandle::direct(std::string* out) {
   direct_thread_ = std::this_thread::get_id();
 }
 
+void ClientHandle::wake_host() {
+  std::unique_lock lock{mutex_};
+  wake(lock);
+}
+
 void ClientHandle::end() {
   std::unique_lock lock{mutex_};
   ended_ = true;

@@ -19,6 +19,9 @@ class ClientHost {
   /// From any thread: something lies in the handle; call Connection::collect() on the connection's
   /// own thread soon. Must not block and must not call back.
   virtual void wake() noexcept = 0;
+  /// Whether it serves others while a connection of its waits, and the connection stays until
+  /// Connection::works() has ended: then a script that takes long may step aside.
+  [[nodiscard]] virtual bool serves_others() const noexcept { return false; }
 };
 
 class ClientHandle {
@@ -103,6 +106,8 @@ class ClientHandle {
   /// Pushes of this thread go right to `out`, behind what others have pushed before, until
   /// direct(nullptr).
   void direct(std::string* out);
+  /// Has the host call Connection::collect() soon.
+  void wake_host();
   /// The connection ends: its host is not called any more.
   void end();
 

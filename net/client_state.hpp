@@ -19,6 +19,7 @@
 namespace semel::net {
 
 struct CommandRow;
+class ScriptThread;
 
 /// A command between MULTI and EXEC.
 struct QueuedCommand {
@@ -50,7 +51,13 @@ struct ClientState {
   bool waits = false;          ///< for what handle->reply() will bring; nothing else is carried out
   bool waits_unheard = false;  ///< what handle->reply() brings is not to be written (CLIENT REPLY)
   bool held_back = false;      ///< by CLIENT PAUSE; nothing else is carried out
-  bool executing = false;      ///< the commands of a transaction: nothing may wait
+  bool executing = false;      ///< the commands of a transaction or script: nothing may wait
+  bool in_script = false;      ///< what is executed, a script asks for
+  bool stepped_aside =
+      false;  ///< its script takes long and has stepped aside: waits, until it ends
+  bool may_step_aside = false;      ///< whoever serves it serves others meanwhile
+  bool error_is_counted = false;    ///< of the present command: the same as one before
+  std::int64_t script_unix_ms = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
@@ -61,8 +68,9 @@ struct ClientState {
   std::unique_ptr<Subscriber> subscriber{};    ///< null: has never subscribed
   std::unique_ptr<HeldPushes> held{};          ///< null: nothing
   bool monitors = false;
-  bool pushes_directly = false;  ///< the handle's direct() is on
-  std::string* out = nullptr;    ///< where the present round's bytes go; null: there is none
+  bool pushes_directly = false;             ///< the handle's direct() is on
+  std::shared_ptr<ScriptThread> scripts{};  ///< the thread's
+  std::string* out = nullptr;  ///< where the present round's bytes go; null: there is none
 
   [[nodiscard]] bool subscribes() const noexcept {
     return subscriber != nullptr && subscriber->count() != 0;

@@ -21,11 +21,26 @@ struct Single;
 using Handler = void (*)(Call&);
 
 // In the order of the letters of command_table.def, and of what COMMAND calls them.
-inline constexpr std::string_view flag_letters = "wrmapbfxnlsqkoutvy";
-inline constexpr std::array<std::string_view, 18> flag_names = {
-    "write",        "readonly", "denyoom",          "admin",      "pubsub",      "blocking",
-    "fast",         "noscript", "no_auth",          "loading",    "stale",       "skip_monitor",
-    "skip_slowlog", "no_multi", "no_async_loading", "allow_busy", "movablekeys", "may_replicate"};
+inline constexpr std::string_view flag_letters = "wrmapbfxnlsqkoutvyh";
+inline constexpr std::array<std::string_view, 19> flag_names = {"write",
+                                                                "readonly",
+                                                                "denyoom",
+                                                                "admin",
+                                                                "pubsub",
+                                                                "blocking",
+                                                                "fast",
+                                                                "noscript",
+                                                                "no_auth",
+                                                                "loading",
+                                                                "stale",
+                                                                "skip_monitor",
+                                                                "skip_slowlog",
+                                                                "no_multi",
+                                                                "no_async_loading",
+                                                                "allow_busy",
+                                                                "movablekeys",
+                                                                "may_replicate",
+                                                                "no_mandatory_keys"};
 static_assert(flag_letters.size() == flag_names.size());
 enum CommandFlag : std::uint32_t {
   flag_write = 1U << 0U,
@@ -40,6 +55,7 @@ enum CommandFlag : std::uint32_t {
   flag_skip_monitor = 1U << 11U,
   flag_skip_slowlog = 1U << 12U,
   flag_no_multi = 1U << 13U,
+  flag_allow_busy = 1U << 15U,
   flag_movablekeys = 1U << 16U,
   flag_may_replicate = 1U << 17U,
 };

@@ -45,7 +45,13 @@ void write_field(RespWriter& reply, std::string_view name, std::int64_t value) {
 
 void write_key_spec(RespWriter& reply, const KeySpec& spec) {
   constexpr std::size_t parts = 3;
-  reply.map(parts);
+  reply.map(parts + (spec.is_guess ? 1 : 0));
+  if (spec.is_guess) {
+    const bool writes = !spec.flags.empty() && spec.flags.front() == "RW";
+    reply.bulk("notes");
+    reply.bulk("We cannot tell how the keys will be used so we assume the worst, " +
+               std::string{writes ? "RW and UPDATE" : "RO and ACCESS"});
+  }
   reply.bulk("flags");
   write_flags(reply, spec);
   reply.bulk("begin_search");
@@ -73,7 +79,7 @@ void write_key_spec(RespWriter& reply, const KeySpec& spec) {
 }
 
 // Redis' order in a reply, by the letters of command_table.def.
-constexpr std::string_view shown_flags = "prwmaxblsfunotqvky";
+constexpr std::string_view shown_flags = "prwmaxblsfunotqhvky";
 static_assert(shown_flags.size() == flag_letters.size());
 
 void write_flags(RespWriter& reply, const CommandRow& row) {

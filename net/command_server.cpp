@@ -96,7 +96,8 @@ void info(Call& call) {
 }
 
 void time(Call& call) {
-  const std::int64_t ms = call.engine.clock().unix_ms();
+  const std::int64_t script_ms = call.client.script_unix_ms;
+  const std::int64_t ms = script_ms != 0 ? script_ms : call.engine.clock().unix_ms();
   call.reply.array(2);
   call.reply.bulk_of(ms / 1000);
   call.reply.bulk_of(ms % 1000 * 1000);
@@ -182,6 +183,7 @@ void shutdown(Call& call) {
   if ((aborts && call.words.size() > 2) || (saves && saves_not)) {
     return call.fail_syntax();
   }
+  if (call.node.scripts.is_busy() && !saves_not) return call.fail(call.node.scripts.busy_text());
   if (aborts) return call.fail("ERR No shutdown in progress.");
   const auto& hook = call.node.hooks.shutdown;
   if (!hook) return call.fail("ERR Errors trying to SHUTDOWN. Check logs.");
@@ -224,49 +226,6 @@ void no_cluster(Call& call) {
 
 void container(Call& call) {
   call.fail_arity();
-}
-
-// --- functions: there are none ------------------------------------------------------------------
-
-void function_flush(Call& call) {
-  if (call.words.size() > 3 || (call.words.size() == 3 && !is_word(call.words[2], "async") &&
-                                !is_word(call.words[2], "sync"))) {
-    return call.fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
-  }
-  call.reply.ok();
-}
-
-void function_list(Call& call) {
-  for (std::size_t i = 2; i < call.words.size(); ++i) {
-    if (is_word(call.words[i], "withcode")) continue;
-    if (!is_word(call.words[i], "libraryname")) {
-      return call.fail("ERR Unknown argument " + std::string{call.words[i]});
-    }
-    if (++i == call.words.size()) return call.fail("ERR library name argument was not given");
-  }
-  call.reply.array(0);
-}
-
-void function_stats(Call& call) {
-  call.reply.map(2);
-  call.reply.bulk("running_script");
-  call.reply.null();
-  call.reply.bulk("engines");
-  call.reply.map(1);
-  call.reply.bulk("LUA");
-  call.reply.map(2);
-  call.reply.bulk("libraries_count");
-  call.reply.integer(0);
-  call.reply.bulk("functions_count");
-  call.reply.integer(0);
-}
-
-void function_delete(Call& call) {
-  call.fail("ERR Library not found");
-}
-
-void function_kill(Call& call) {
-  call.fail("NOTBUSY No scripts in execution right now.");
 }
 
 }  // namespace handlers

@@ -5,10 +5,15 @@
 
 #include "net/claim_session.hpp"
 #include "net/measure.hpp"
+#include "net/script_host.hpp"
+#include "net/script_thread.hpp"
 #include "net/single.hpp"
 #include "net/transaction.hpp"
 
 namespace semel::net {
+
+Batch::Batch() : ops_(count_max), outcomes_(count_max), rows_(count_max) {}
+Batch::~Batch() = default;
 
 Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
     : node_(node), batch_(batch) {
@@ -16,14 +21,30 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
   client_.user = node.acl.open_session();
   client_.lane = &node.stats.lane(batch.lane_.lane);
   client_.lane->connected();
+  if (batch.scripts_ == nullptr || &batch.scripts_->scripts() != &node.scripts) {
+    batch.scripts_ = std::make_shared<ScriptThread>(node.scripts);
+  }
+  client_.scripts = batch.scripts_;
+  client_.may_step_aside = host != nullptr && host->serves_others();
+  // Whoever waits for a long script instead of answering BUSY keeps all others of its thread.
+  if (client_.may_step_aside) static_cast<void>(node.engine().set_impatient(true));
   node.clients.add(client_.handle);
 }
+
+namespace {
+
+bool may_write_by_script(const CommandRow& row) noexcept {
+  return row.name == "eval" || row.name == "evalsha" || row.name == "fcall";
+}
+
+}  // namespace
 
 Connection::~Connection() {
   end();
 }
 
 void Connection::end() {
+  if (client_.stepped_aside) client_.scripts->run().abandon();
   node_.clients.remove(client_.handle);
   client_.handle->end();
   node_.pubsub.forget(client_);
@@ -52,6 +73,7 @@ void Connection::note(std::size_t received, std::size_t sent) {
 
 void Connection::collect(std::string& out) {
   const std::size_t before = out.size();
+  if (client_.stepped_aside) client_.scripts->run().go_on();
   const ClientHandle::Collected found = client_.handle->collect(out);
   if (found.killed) client_.closes = true;
   if (found.replied) {
@@ -125,7 +147,7 @@ bool Connection::is_held_back(const CommandRow* row) {
   if (row == nullptr || !row->takes(words.size()) || client_.user.needs_auth()) return false;
   const auto writes = [](const CommandRow& command) {
     return command.is(flag_write) || command.is(flag_may_replicate) || command.name == "publish" ||
-           command.name == "spublish";
+           command.name == "spublish" || may_write_by_script(command);
   };
   bool does_write = writes(*row);
   if (row->name == "exec" && client_.transaction != nullptr) {
@@ -141,7 +163,8 @@ bool Connection::is_held_back(const CommandRow* row) {
 bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
-      client_.subscribes() || node_.monitors.any() || !row.takes(parser_.arguments().size())) {
+      client_.subscribes() || node_.monitors.any() || node_.scripts.is_busy() ||
+      !row.takes(parser_.arguments().size())) {
     return false;
   }
   StoreOp& op = batch_.ops_[batch_.count_];

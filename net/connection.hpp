@@ -22,11 +22,15 @@ namespace semel::net {
 class Batch {
  public:
   static constexpr std::size_t count_max = 64;
-  Batch() : ops_(count_max), outcomes_(count_max), rows_(count_max) {}
+  Batch();
+  ~Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
 
  private:
   friend class Connection;
   HeldLane lane_;
+  std::shared_ptr<ScriptThread> scripts_;
   std::vector<StoreOp> ops_;
   std::vector<StoreOutcome> outcomes_;
   std::vector<const CommandRow*> rows_;
@@ -58,6 +62,9 @@ class Connection {
   [[nodiscard]] bool waits() const noexcept { return client_.waits || client_.held_back; }
   /// The replies grew so large that the rest was left for collect(), when these have been sent.
   [[nodiscard]] bool more() const noexcept { return more_; }
+  /// A script of this connection's is under way between calls of collect(): it should not be ended
+  /// before, though end() ends the script.
+  [[nodiscard]] bool works() const noexcept { return client_.stepped_aside; }
   [[nodiscard]] bool is_subscribed() const noexcept { return client_.subscribes(); }
   /// Requests carried out so far.
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }

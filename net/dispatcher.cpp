@@ -104,6 +104,8 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 }  // namespace
 
 void Call::fail(ErrorCode code) {
+  // Nothing else in a node holds a section for long.
+  if (code == ErrorCode::section_held) return fail(node.scripts.busy_text());
   std::string text{resp_prefix_of(code)};
   text.append(" ").append(sentence_of(code));
   fail(text);
@@ -150,6 +152,10 @@ const CommandRow* admit(Call& call) {
     refuse(call, "ERR Replica can't interact with the keyspace");
     return nullptr;
   }
+  if (call.node.scripts.is_busy() && !call.row->is(flag_allow_busy)) [[unlikely]] {
+    refuse(call, call.node.scripts.busy_text());
+    return nullptr;
+  }
   return call.row;
 }
 
@@ -166,12 +172,14 @@ void execute(Call& call) {
   const std::size_t before = call.reply.size();
   call.client.last_command = static_cast<std::uint32_t>(index_of(*call.row));
   call.row->handler(call);
+  if (call.client.stepped_aside) [[unlikely]]
+    return;  // measured when it ends
   if (lane != nullptr) [[likely]] {
     static_cast<void>(lane->lap(call.node.ticks()));
     measured(call, lane->now() - began, call.reply.since(before));
   }
   if (call.node.monitors.any()) [[unlikely]]
-    call.node.monitors.show(call);
+    call.node.monitors.show(call, call.client.in_script ? "lua" : "");
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
     return;
   if (call.row->is(flag_movablekeys)) {

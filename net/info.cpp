@@ -113,6 +113,26 @@ std::string clients(Facts& facts) {
   return lines.take();
 }
 
+/// One interpreter serves both scripts and functions: what it holds is told as that of scripts.
+void put_scripts(Lines& lines, Node& node) {
+  const Scripts::Figures scripts = node.scripts.figures();
+  const std::vector<SharedLibrary> libraries = node.scripts.functions.all();
+  std::size_t library_bytes = 0;
+  for (const SharedLibrary& library : libraries) library_bytes += library->code.size();
+  const std::uint64_t kept = scripts.bytes + library_bytes;
+  lines.put("used_memory_lua", scripts.interpreter_bytes);
+  lines.put("used_memory_vm_eval", scripts.interpreter_bytes);
+  lines.put("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
+  lines.put("used_memory_scripts_eval", scripts.bytes);
+  lines.put("number_of_cached_scripts", scripts.count);
+  lines.put("number_of_functions", node.scripts.functions.function_count());
+  lines.put("number_of_libraries", libraries.size());
+  lines.put("used_memory_vm_functions", 0);
+  lines.bytes("used_memory_vm_total", scripts.interpreter_bytes);
+  lines.put("used_memory_functions", library_bytes);
+  lines.bytes("used_memory_scripts", kept);
+}
+
 std::string memory(Facts& facts) {
   const Stats& stats = facts.stats;
   std::atomic<std::uint64_t>& highest = facts.node.memory_peak;
@@ -138,9 +158,7 @@ std::string memory(Facts& facts) {
   lines.put("allocator_active", stats.bytes_used);
   lines.put("allocator_resident", facts.process.resident_bytes);
   lines.bytes("total_system_memory", facts.process.system_memory_bytes);
-  lines.bytes("used_memory_lua", 0);
-  lines.bytes("used_memory_scripts", 0);
-  lines.zeros({"number_of_cached_scripts", "number_of_functions", "number_of_libraries"});
+  put_scripts(lines, facts.node);
   lines.bytes("maxmemory", stats.bytes_limit);
   lines.put("maxmemory_policy", "noeviction");
   const double fragmentation = ratio(facts.process.resident_bytes, stats.bytes_used);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "net/node.hpp"
 #include "net/text.hpp"
@@ -63,7 +64,8 @@ void measured(const Call& call, std::int64_t ns, std::string_view reply) {
   StatsLane& lane = *call.client.lane;
   const std::size_t command = index_of(*call.row);
   lane.called(command, ns);
-  if (reply.starts_with('-')) lane.failed(command, reply);
+  const bool is_counted = std::exchange(call.client.error_is_counted, false);
+  if (reply.starts_with('-')) is_counted ? lane.failed_again(command) : lane.failed(command, reply);
   tell(call, ns, call.words);
 }
 

@@ -75,7 +75,10 @@ void Monitors::remove(ClientState& client) {
 }
 
 void Monitors::show(Call& call, std::string_view source) {
-  if (call.row->is(flag_skip_monitor) || call.row->is(flag_admin)) return;
+  // Scripts are shown before what they ask for, by themselves.
+  const bool is_begun = source == script_begins;
+  if ((call.row->is(flag_skip_monitor) && !is_begun) || call.row->is(flag_admin)) return;
+  if (is_begun) source = {};
   const std::int64_t ms = call.engine.clock().unix_ms();
   std::array<char, 48> time{};
   std::snprintf(time.data(), time.size(), "+%lld.%06lld [%u ", static_cast<long long>(ms / 1000),

@@ -33,6 +33,8 @@ class Monitors {
   /// Shows `call`, which has been carried out, without passwords. `source`: who sent it, if it is
   /// not the client itself but, say, "lua".
   void show(Call& call, std::string_view source = {});
+  /// As the source of a call: it is one that runs a script, which is shown before it runs.
+  static constexpr std::string_view script_begins = "script";
 
  private:
   std::atomic<std::size_t> count_{0};

@@ -29,7 +29,8 @@ Node::Node(Engine& engine, Settings& from, TestClock* clock)
       watches(engine),
       claims(engine),
       test_clock(clock),
-      events(engine, pubsub) {
+      events(engine, pubsub),
+      scripts(settings) {
   begin();
 }
 
@@ -41,7 +42,8 @@ Node::Node(Engine& engine, TestClock* clock)
       watches(engine),
       claims(engine),
       test_clock(clock),
-      events(engine, pubsub) {
+      events(engine, pubsub),
+      scripts(settings) {
   begin();
 }
 
@@ -116,7 +118,10 @@ bool Node::tick(std::size_t budget) {
 bool Node::sweep(std::size_t budget) {
   constexpr std::int64_t ns_per_ms = 1'000'000;
   const std::int64_t began = ticks_->ns();
+  // Deadlines are looked at by the same thread, also while a script takes long.
+  const bool was_impatient = engine_.set_impatient(true);
   const bool done = engine_.advance(budget) != 0;
+  static_cast<void>(engine_.set_impatient(was_impatient));
   events.drain();
   const std::int64_t ns = ticks_->ns() - began;
   if (latency.takes(ns)) {

@@ -19,6 +19,7 @@
 #include "net/monitor.hpp"
 #include "net/node_stats.hpp"
 #include "net/pubsub.hpp"
+#include "net/scripts.hpp"
 #include "net/slow_log.hpp"
 #include "net/test_clock.hpp"
 #include "net/ticks.hpp"
@@ -39,6 +40,8 @@ struct NodeHooks {
   std::function<std::optional<std::string>()> rewrite_config{};
   /// Somebody at `address` gave a wrong password for `user`, or one that may not log in.
   std::function<void(std::string_view user, std::string_view address)> login_denied{};
+  /// redis.log of a script.
+  std::function<void(lua::LogLevel level, std::string_view text)> script_log{};
 };
 
 /// What INFO tells of the process; whoever starts it fills it in, before the first connection.
@@ -110,6 +113,7 @@ class Node {
   PubSub pubsub;
   KeyspaceEvents events;
   Monitors monitors;
+  Scripts scripts;
 };
 
 }  // namespace semel::net

@@ -64,6 +64,8 @@ class StatsLane {
   /// `reply` begins with the error. `command` may be no_command.
   void failed(std::size_t command, std::string_view reply);
   void rejected(std::size_t command, std::string_view reply);
+  /// failed(), with an error that is counted.
+  void failed_again(std::size_t command) noexcept { add(commands_[command].failed, 1); }
   void moved(std::size_t received, std::size_t sent) noexcept {
     add(received_, received);
     add(sent_, sent);

@@ -69,7 +69,8 @@ void Link::on_readable(std::uint32_t events) {
   constexpr std::uint32_t gone = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
   if (!reads()) {
     // What came before the end of a client that is not there to see the answer is not carried out.
-    if ((events & gone) != 0) finish(Ended::by_client);
+    const bool works = state_ == State::open && peer_->works();
+    if ((events & gone) != 0 && !works) finish(Ended::by_client);
     return;
   }
   if ((events & (gone | EPOLLIN)) == 0) return;
@@ -352,7 +353,7 @@ void Link::arm() {
   std::uint32_t wanted = pending() != 0 ? EPOLLOUT : 0U;
   if (reads()) {
     wanted |= EPOLLIN;
-  } else if (state_ == State::open && peer_->waits()) {
+  } else if (state_ == State::open && peer_->waits() && !peer_->works()) {
     wanted |= EPOLLRDHUP;
   }
   if (wanted == interest_) return;

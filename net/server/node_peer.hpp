@@ -28,6 +28,7 @@ class NodePeer final : public Peer, private ClientHost {
   [[nodiscard]] bool closes() const noexcept override;
   [[nodiscard]] bool waits() const noexcept override;
   [[nodiscard]] bool more() const noexcept override;
+  [[nodiscard]] bool works() const noexcept override { return connection_.works(); }
   [[nodiscard]] PeerInput input() const noexcept override;
   [[nodiscard]] OutputClass output_class() const noexcept override;
   void end() noexcept override;
@@ -42,6 +43,7 @@ class NodePeer final : public Peer, private ClientHost {
   };
 
   void wake() noexcept override { host_->wake(); }
+  [[nodiscard]] bool serves_others() const noexcept override { return true; }
   /// Sends `replies` on, or holds them.
   void deliver(std::string&& replies, std::uint64_t requests, std::string& out);
 

@@ -51,6 +51,9 @@ class Peer {
   /// The batch was cut because its replies grew large: collect() is called for the next part when
   /// these are with the client. For peers that want to bound what a slow reader costs.
   [[nodiscard]] virtual bool more() const noexcept { return false; }
+  /// While it waits: work goes on in each collect(), which the peer has called again and again. A
+  /// client that hangs up meanwhile is noticed when it has ended, as redis-server does it.
+  [[nodiscard]] virtual bool works() const noexcept { return false; }
   [[nodiscard]] virtual PeerInput input() const noexcept = 0;
   [[nodiscard]] virtual OutputClass output_class() const noexcept { return OutputClass::normal; }
   /// The other side is gone, or has been cut off. The last call.

@@ -1,0 +1,203 @@
+#include "net/script_thread.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "net/script_host.hpp"
+#include "net/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::size_t sha_digits = 40;
+
+/// Of 40 digits, small or not.
+std::size_t hash_of(std::string_view sha) noexcept {
+  std::uint64_t head = 0;
+  std::uint64_t next = 0;
+  std::memcpy(&head, sha.data(), sizeof head);
+  std::memcpy(&next, sha.data() + sizeof head, sizeof next);
+  head = (head ^ (next << 4U)) * 0x9E37'79B9'7F4A'7C15U;
+  return static_cast<std::size_t>(head >> 32U);
+}
+
+std::string_view body_of(const Library& library) noexcept {
+  return std::string_view{library.code}.substr(library.body_begin);
+}
+
+bool is_forgotten(const SharedScript& script) noexcept {
+  return script->forgotten.load(std::memory_order_relaxed);  // mo: relaxed: as in flush()
+}
+
+}  // namespace
+
+ScriptThread::ScriptThread(Scripts& scripts)
+    : scripts_(scripts),
+      figures_(std::make_shared<InterpreterFigures>()),
+      run_(std::make_unique<ScriptRun>(*this)) {}
+
+ScriptThread::~ScriptThread() = default;
+
+lua::Interpreter& ScriptThread::interpreter() {
+  if (interpreter_ == nullptr) {
+    interpreter_ = std::make_unique<lua::Interpreter>(scripts_.bounds());
+    scripts_.show(figures_);
+  } else {
+    interpreter_->set_bounds(scripts_.bounds());
+  }
+  return *interpreter_;
+}
+
+Fibre& ScriptThread::fibre() {
+  if (fibre_ == nullptr) fibre_ = std::make_unique<Fibre>();
+  return *fibre_;
+}
+
+const SharedScript& ScriptThread::find(std::string_view sha) {
+  if (sha.size() != sha_digits) return none_;
+  std::string small;
+  if (std::any_of(sha.begin(), sha.end(), [](char c) { return c >= 'A' && c <= 'F'; })) {
+    small = lower_of(sha);
+    sha = small;
+  }
+  if (places_.empty()) places_.resize(place_count);
+  const std::size_t home = hash_of(sha);
+  Place* free = nullptr;
+  for (std::size_t i = 0; i < probes_max; ++i) {
+    Place& place = places_[(home + i) % place_count];
+    if (place.script != nullptr && place.script->sha == sha && !is_forgotten(place.script)) {
+      return place.script;
+    }
+    if (free == nullptr && (place.script == nullptr || is_forgotten(place.script))) free = &place;
+  }
+  SharedScript found = scripts_.find(sha);
+  if (found == nullptr) return none_;
+  if (free == nullptr) free = &places_[home % place_count];
+  free->script = std::move(found);
+  return free->script;
+}
+
+SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns,
+                                std::string& error) {
+  std::string sha = sha1_hex(text);
+  SharedScript script = find(sha);
+  const bool is_new = script == nullptr;
+  if (is_new) {
+    script = std::make_shared<Script>();
+    script->sha = std::move(sha);
+    script->text = text;
+    if (auto wrong = read_shebang(*script)) {
+      error = std::move(*wrong);
+      return nullptr;
+    }
+    script->shape = lua::shape_of(script->body());
+    if (script->has_shebang) script->shape.known = lua::KnownScript::unknown;
+  }
+  const ScriptPolicy policy = scripts_.policy();
+  if (policy == ScriptPolicy::known && script->shape.known == lua::KnownScript::unknown) {
+    error =
+        "ERR this script is none of those that the node knows, and the setting 'scripts' is "
+        "'known': 'any' lets all scripts run";
+    return nullptr;
+  }
+  // mo: relaxed: of uses at the same time any may be the last.
+  script->used_ns.store(now_ns, std::memory_order_relaxed);
+  if (is_new) {
+    if (auto wrong = compile(script)) {
+      error = "ERR Error compiling script (new function): " + *wrong;
+      return nullptr;
+    }
+  }
+  // mo: relaxed: set under the mutex of the scripts, which add() takes.
+  if (!is_new && (!loads || script->loaded.load(std::memory_order_relaxed))) return script;
+  return scripts_.add(std::move(script), loads);
+}
+
+std::optional<std::string> ScriptThread::compile(const SharedScript& script) {
+  lua::Interpreter& lua = interpreter();
+  if (lua.has(script->sha)) return std::nullopt;
+  auto wrong = lua.compile(script->sha, script->body());
+  if (!wrong) compiled_.push_back(script);
+  return wrong;
+}
+
+std::optional<std::string> ScriptThread::load(const SharedLibrary& library) {
+  if (std::find(loaded_.begin(), loaded_.end(), library) != loaded_.end()) return std::nullopt;
+  std::vector<lua::RegisteredFunction> functions;
+  auto wrong = interpreter().load_library(library->id, body_of(*library), functions);
+  if (!wrong) loaded_.push_back(library);
+  return wrong;
+}
+
+SharedLibrary ScriptThread::make_library(std::string_view code, std::string& error) {
+  LibraryHead head;
+  if (auto wrong = read_library_head(code, head)) {
+    error = std::move(*wrong);
+    return nullptr;
+  }
+  if (!is_word(head.engine, "lua")) {
+    error = "ERR Engine '" + head.engine + "' not found";
+    return nullptr;
+  }
+  auto library = std::make_shared<Library>();
+  library->id = scripts_.functions.new_id();
+  library->name = head.name;
+  library->code = code;
+  library->body_begin = head.body_begin;
+  std::vector<lua::RegisteredFunction> functions;
+  const auto wrong = interpreter().load_library(library->id, body_of(*library), functions);
+  if (wrong) {
+    error = "ERR Error " + *wrong;
+  } else if (functions.empty()) {
+    error = "ERR No functions registered";
+  }
+  for (const lua::RegisteredFunction& each : functions) {
+    LibraryFunction& function = library->functions.emplace_back();
+    function.name = each.name;
+    if (each.has_description) function.description = each.description;
+    for (const std::string& word : each.flags) {
+      const auto flag = script_flag(word);
+      if (!flag) error = "ERR Error registering functions: ERR unknown flag given";
+      function.flags |= flag.value_or(0);
+      function.flag_words.push_back(word);
+    }
+    if (!is_library_name(each.name)) {
+      error = "ERR Error registering functions: " + std::string{library_name_error};
+    }
+  }
+  if (!error.empty()) {
+    interpreter().forget_library(library->id);
+    return nullptr;
+  }
+  loaded_.push_back(library);
+  return library;
+}
+
+void ScriptThread::forget_old() {
+  scripts_seen_ = scripts_.generation();
+  std::erase_if(compiled_, [this](const SharedScript& script) {
+    if (!is_forgotten(script)) return false;
+    interpreter_->forget(script->sha);
+    return true;
+  });
+  for (Place& place : places_) {
+    if (place.script != nullptr && is_forgotten(place.script)) place.script.reset();
+  }
+  libraries_seen_ = scripts_.functions.generation();
+  std::erase_if(loaded_, [this](const SharedLibrary& library) {
+    if (scripts_.functions.has_id(library->name, library->id)) return false;
+    interpreter_->forget_library(library->id);
+    return true;
+  });
+}
+
+void ScriptThread::settle() {
+  if (interpreter_ == nullptr) return;
+  const bool many = scripts_.generation() - scripts_seen_ >= Scripts::forgotten_many;
+  if (many || scripts_.functions.generation() != libraries_seen_) forget_old();
+  // mo: relaxed: a statistic.
+  figures_->bytes.store(interpreter_->memory_bytes(), std::memory_order_relaxed);
+}
+
+}  // namespace semel::net

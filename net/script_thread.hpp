@@ -1,0 +1,72 @@
+// What one thread has for scripts: an interpreter, what it has seen of the node's texts lately, and
+// the script that has stepped aside.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lua_compat/interpreter.hpp"
+#include "net/fibre.hpp"
+#include "net/scripts.hpp"
+
+namespace semel::net {
+
+class ScriptRun;
+
+class ScriptThread {
+ public:
+  explicit ScriptThread(Scripts& scripts);
+  ~ScriptThread();
+  ScriptThread(const ScriptThread&) = delete;
+  ScriptThread& operator=(const ScriptThread&) = delete;
+
+  [[nodiscard]] Scripts& scripts() noexcept { return scripts_; }
+
+  /// The script with this digest, in any case of letters. Null: there is none.
+  [[nodiscard]] const SharedScript& find(std::string_view sha);
+  /// Of text that EVAL or SCRIPT LOAD has said. Null: `error` says why it is not taken.
+  [[nodiscard]] SharedScript take(std::string_view text, bool loads, std::int64_t now_ns,
+                                  std::string& error);
+  /// Has compiled it in this thread's interpreter. Returns the error.
+  [[nodiscard]] std::optional<std::string> compile(const SharedScript& script);
+  /// Has the library's functions in this thread's interpreter.
+  [[nodiscard]] std::optional<std::string> load(const SharedLibrary& library);
+  /// Makes a library of its code. Null: `error` says why not.
+  [[nodiscard]] SharedLibrary make_library(std::string_view code, std::string& error);
+
+  [[nodiscard]] lua::Interpreter& interpreter();
+  [[nodiscard]] Fibre& fibre();
+  /// After a run: what it holds is shown, and what nobody needs is given back.
+  void settle();
+
+  /// The run of this thread; it is used again and again.
+  [[nodiscard]] ScriptRun& run() noexcept { return *run_; }
+
+ private:
+  struct Place {
+    SharedScript script{};
+  };
+  static constexpr std::size_t place_count = 1024;
+  static constexpr std::size_t probes_max = 4;
+
+  void forget_old();
+
+  Scripts& scripts_;
+  std::unique_ptr<lua::Interpreter> interpreter_;
+  std::vector<SharedScript> compiled_;
+  std::vector<SharedLibrary> loaded_;
+  std::uint64_t scripts_seen_ = 0;    // generation of the scripts when old ones were forgotten
+  std::uint64_t libraries_seen_ = 0;  // the same of the libraries
+  std::vector<Place> places_;         // by digest, probed
+  SharedScript none_{};
+  std::shared_ptr<InterpreterFigures> figures_;
+  std::unique_ptr<Fibre> fibre_;
+  std::unique_ptr<ScriptRun> run_;
+};
+
+}  // namespace semel::net
