@@ -29,7 +29,6 @@ void call_function(Call& call, bool read_only) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }
   ScriptThread& thread = *call.client.scripts;
-  if (const auto wrong = thread.load(found.library)) return call.fail("ERR Error " + *wrong);
   thread.run().start(
       call,
       {.library = found.library, .function = found.function, .read_only = read_only || only_reads},

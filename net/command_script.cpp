@@ -36,11 +36,7 @@ void run(Call& call, const SharedScript& script, std::size_t key_count, bool rea
   if (read_only && says_so && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }
-  if (const auto wrong = thread.compile(script)) {
-    return call.fail("ERR Error compiling script (new function): " + *wrong);
-  }
-  // mo: relaxed: of uses at the same time any may be the last.
-  script->used_ns.store(call.node.ticks().ns(), std::memory_order_relaxed);
+  script->used(call.node.ticks().ns());
   thread.run().start(call, {.script = script, .read_only = read_only || only_reads}, key_count);
 }
 

@@ -1,9 +1,11 @@
 #include "net/connection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "net/claim_session.hpp"
+#include "net/handlers.hpp"
 #include "net/measure.hpp"
 #include "net/script_host.hpp"
 #include "net/script_thread.hpp"
@@ -12,7 +14,7 @@
 
 namespace semel::net {
 
-Batch::Batch() : ops_(count_max), outcomes_(count_max), rows_(count_max) {}
+Batch::Batch() : ops_(count_max), outcomes_(count_max), rows_(count_max), natives_(count_max) {}
 Batch::~Batch() = default;
 
 Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
@@ -129,7 +131,8 @@ bool Connection::take(std::string& out) {
   if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
     return false;
   RespWriter reply{out, client_.dialect};
-  if (row != nullptr && row->single != nullptr && take_single(*row, reply)) {
+  if (row != nullptr &&
+      (row->single != nullptr ? take_single(*row, reply) : take_native(*row, reply))) {
     if (batch_.count_ == Batch::count_max) flush(out);
     return true;
   }
@@ -160,22 +163,48 @@ bool Connection::is_held_back(const CommandRow* row) {
   return client_.held_back;
 }
 
-bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
+bool Connection::may_wait(const CommandRow& row) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
       client_.subscribes() || node_.monitors.any() || node_.scripts.is_busy() ||
       !row.takes(parser_.arguments().size())) {
     return false;
   }
+  // A user with rights to some things only is asked about in its turn.
+  return node_.acl.refresh(client_.user) == AclChange::none && !client_.user.needs_auth() &&
+         client_.user.user().is_unlimited();
+}
+
+bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
+  if (!may_wait(row)) return false;
   StoreOp& op = batch_.ops_[batch_.count_];
   op = StoreOp{.db = client_.db, .key = parser_.arguments()[1]};
-  Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
-  // A user with rights to some things only is asked about in its turn.
-  if (node_.acl.refresh(client_.user) != AclChange::none || client_.user.needs_auth() ||
-      !client_.user.user().is_unlimited()) {
+  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  if (row.single->plan(call, op) != Fault::none) return false;
+  batch_.natives_[batch_.count_].shape = nullptr;
+  batch_.rows_[batch_.count_++] = &row;
+  return true;
+}
+
+bool Connection::take_native(const CommandRow& row, RespWriter& reply) {
+  const bool by_digest = row.handler == handlers::evalsha;
+  if ((!by_digest && row.handler != handlers::eval) || !may_wait(row) ||
+      node_.scripts.policy() == ScriptPolicy::off) {
     return false;
   }
-  if (row.single->plan(call, op) != Fault::none) return false;
+  const std::string_view word = parser_.arguments()[1];
+  const SharedScript& script =
+      client_.scripts->find(by_digest ? word : std::string_view{sha1_hex(word)});
+  if (script == nullptr || script->has_shebang ||
+      script->shape.known == lua::KnownScript::unknown) {
+    return false;
+  }
+  StoreOp& op = batch_.ops_[batch_.count_];
+  op = StoreOp{.db = client_.db};
+  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  NativePlan& plan = batch_.natives_[batch_.count_];
+  if (plan_native(call, script->shape, script->sha, op, plan) != Fault::none) return false;
+  script->used(client_.lane->now());
   batch_.rows_[batch_.count_++] = &row;
   return true;
 }
@@ -189,26 +218,79 @@ void Connection::flush(std::string& out) {
   } else {
     engine.apply(std::span{batch_.ops_}.first(count), std::span{batch_.outcomes_}.first(count));
   }
+  answer_batch(out, count);
+  client_.last_command = static_cast<std::uint32_t>(index_of(*batch_.rows_[count - 1]));
+  count_batch(count);
+}
+
+void Connection::answer_batch(std::string& out, std::size_t count) {
   RespWriter reply{out, client_.dialect};
-  Call call{node_, engine, client_, {}, reply};
+  Call call{node_, node_.engine(), client_, {}, reply};
   for (std::size_t i = 0; i < count; ++i) {
     call.row = batch_.rows_[i];
     const std::size_t before = out.size();
-    answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
+    const NativePlan& native = batch_.natives_[i];
+    if (native.shape == nullptr) {
+      answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
+    } else {
+      answer_native(call, native, batch_.ops_[i], batch_.outcomes_[i]);
+    }
     if (out[before] == '-') [[unlikely]]
       client_.lane->failed(index_of(*call.row), std::string_view{out}.substr(before));
-    if (call.row->is(flag_write)) node_.watches.touched(client_.db, batch_.ops_[i].key);
+    if (native.shape != nullptr || call.row->is(flag_write)) {
+      node_.watches.touched(client_.db, batch_.ops_[i].key);
+    }
   }
-  client_.last_command = static_cast<std::uint32_t>(index_of(*call.row));
-  // Their time is shared out evenly, and those of one kind that follow each other counted at once.
+}
+
+/// Their time is shared out evenly, and those of one kind that follow each other counted at once.
+void Connection::count_batch(std::size_t count) {
   const std::int64_t each = client_.lane->lap(node_.ticks()) / static_cast<std::int64_t>(count);
+  std::string unused;
+  RespWriter nobody{unused, client_.dialect};
+  Call call{node_, node_.engine(), client_, {}, nobody};
+  bool has_natives = false;
   for (std::size_t first = 0; first < count;) {
     call.row = batch_.rows_[first];
     std::size_t end = first + 1;
     while (end < count && batch_.rows_[end] == call.row) ++end;
     measured_together(call, each, end - first, batch_.ops_[first].key);
+    has_natives = has_natives || batch_.natives_[first].shape != nullptr;
     first = end;
   }
+  if (has_natives) count_natives(count, each);
+}
+
+/// What the scripts would have sent counts as well. The name of a command lies in one place for
+/// each script, so that comparing where it lies is enough to put most of them together.
+void Connection::count_natives(std::size_t count, std::int64_t ns_each) {
+  struct Tally {
+    std::string_view name;
+    std::uint64_t calls = 0;
+  };
+  std::array<Tally, 4> tallies{};
+  const auto write_down = [&](Tally& tally) {
+    const CommandRow* const row = tally.calls == 0 ? nullptr : find_command(tally.name);
+    if (row != nullptr) client_.lane->called(index_of(*row), ns_each, tally.calls);
+    tally = {};
+  };
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (batch_.natives_[i].shape == nullptr) continue;
+    for (const std::string_view name : commands_of(batch_.natives_[i], batch_.outcomes_[i])) {
+      if (name.empty()) continue;
+      auto found = std::find_if(tallies.begin(), tallies.end(), [&](const Tally& tally) {
+        return tally.name.data() == name.data();
+      });
+      if (found == tallies.end()) {
+        found = tallies.begin() + static_cast<std::ptrdiff_t>(next++ % tallies.size());
+        write_down(*found);
+        found->name = name;
+      }
+      ++found->calls;
+    }
+  }
+  for (Tally& tally : tallies) write_down(tally);
 }
 
 void Connection::carry_out(std::string& out) {

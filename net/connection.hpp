@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "net/command.hpp"
+#include "net/native_scripts.hpp"
 #include "net/node.hpp"
 #include "net/resp_parser.hpp"
 
@@ -34,6 +35,7 @@ class Batch {
   std::vector<StoreOp> ops_;
   std::vector<StoreOutcome> outcomes_;
   std::vector<const CommandRow*> rows_;
+  std::vector<NativePlan> natives_;  // without a shape: it is no script
   std::size_t count_ = 0;
 };
 
@@ -86,6 +88,13 @@ class Connection {
   [[nodiscard]] bool is_held_back(const CommandRow* row);
   /// True: it is one of the batch now.
   [[nodiscard]] bool take_single(const CommandRow& row, RespWriter& reply);
+  /// The same of a known script.
+  [[nodiscard]] bool take_native(const CommandRow& row, RespWriter& reply);
+  /// Whether what is read may wait for the rest of the batch.
+  [[nodiscard]] bool may_wait(const CommandRow& row);
+  void answer_batch(std::string& out, std::size_t count);
+  void count_batch(std::size_t count);
+  void count_natives(std::size_t count, std::int64_t ns_each);
   void flush(std::string& out);
   void carry_out(std::string& out);
 

@@ -6,6 +6,7 @@
 
 #include "net/access.hpp"
 #include "net/measure.hpp"
+#include "net/native_scripts.hpp"
 #include "net/node.hpp"
 #include "net/script_thread.hpp"
 
@@ -118,22 +119,24 @@ void ScriptRun::become_busy() {
 
 // --- the run -------------------------------------------------------------------------------------
 
-bool ScriptRun::begin_section(Call& call) {
-  const bool declares = program_.script != nullptr && program_.script->shape.declares_keys;
-  if (client_->executing || (declares && key_count_ == 0)) return true;
+lua::Invocation ScriptRun::invocation() const noexcept {
+  const std::span<const std::string_view> words{words_};
+  return {.keys = words.subspan(3, key_count_),
+          .args = words.subspan(3 + key_count_),
+          .dialect = client_->dialect};
+}
+
+ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
+  if (was_executing_ || (keeps_to_keys && key_count_ == 0)) return ErrorCode::ok;
   std::array<KeyRef, section_keys_max> keys;
   std::size_t count = 0;
-  if (declares && key_count_ <= section_keys_max) {
-    const auto named = std::span{words_}.subspan(3, key_count_);
-    for (const std::string_view key : named) keys[count++] = {client_->db, key};
+  if (keeps_to_keys && key_count_ <= section_keys_max) {
+    for (const std::string_view key : invocation().keys) keys[count++] = {client_->db, key};
   }
-  Result<Section> section = call.engine.section(std::span{keys}.first(count));
-  if (!section) {
-    call.fail(section.error());
-    return false;
-  }
+  Result<Section> section = node_->engine().section(std::span{keys}.first(count));
+  if (!section) return section.error().code;
   section_.emplace(std::move(*section));
-  return true;
+  return ErrorCode::ok;
 }
 
 void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
@@ -143,12 +146,20 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   program_ = std::move(program);
   words_.assign(call.words.begin(), call.words.end());
   key_count_ = key_count;
-  if (!begin_section(call)) return clear();
+  was_executing_ = client_->executing;
+  const lua::ScriptShape none;
+  const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
+  is_native_ = !node_->monitors.any() && accepts_native(shape, invocation());
+  const ErrorCode error = begin_section(is_native_ ? keeps_to_keys(shape) : shape.declares_keys);
+  if (error != ErrorCode::ok) {
+    call.fail(error);
+    return clear();
+  }
   if (node_->monitors.any()) node_->monitors.show(call, Monitors::script_begins);
   began_ns_ = node_->ticks().ns();
   slice_end_ns_ = 0;
   db_ = client_->db;
-  was_executing_ = std::exchange(client_->executing, true);
+  client_->executing = true;
   client_->in_script = true;
   client_->script_unix_ms = call.engine.clock().unix_ms();
   may_step_aside_ = client_->may_step_aside && !was_executing_;
@@ -175,17 +186,34 @@ void ScriptRun::work(void* run) {
 }
 
 void ScriptRun::run_program() {
-  const std::span<const std::string_view> words{words_};
-  const lua::Invocation invocation{.keys = words.subspan(3, key_count_),
-                                   .args = words.subspan(3 + key_count_),
-                                   .dialect = client_->dialect};
+  if (is_native_) {
+    const lua::Invocation called = invocation();
+    const Script& script = *program_.script;
+    if (run_native({script.shape, script.sha, called, *this, reply_})) return;
+    // Nothing was done yet: what the interpreter needs may be more than what is held.
+    section_.reset();
+    const ErrorCode error = begin_section(script.shape.declares_keys);
+    if (error != ErrorCode::ok) {
+      RespWriter writer{reply_, client_->dialect};
+      Call failed{*node_, node_->engine(), *client_, words_, writer, row_};
+      return failed.fail(error);
+    }
+  }
+  interpret();
+}
+
+void ScriptRun::interpret() {
+  RespWriter writer{reply_, client_->dialect};
   lua::Interpreter& interpreter = thread_.interpreter();
   if (program_.script != nullptr) {
-    interpreter.run(program_.script->sha, invocation, *this, reply_);
-  } else {
-    interpreter.run_function(program_.library->id, program_.function->name, invocation, *this,
-                             reply_);
+    if (const auto wrong = thread_.compile(program_.script)) {
+      return writer.error("ERR Error compiling script (new function): " + *wrong);
+    }
+    return interpreter.run(program_.script->sha, invocation(), *this, reply_);
   }
+  if (const auto wrong = thread_.load(program_.library)) return writer.error("ERR Error " + *wrong);
+  interpreter.run_function(program_.library->id, program_.function->name, invocation(), *this,
+                           reply_);
 }
 
 /// The request's bytes are the connection's, and go when it reads on.

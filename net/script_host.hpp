@@ -48,8 +48,11 @@ class ScriptRun final : public lua::Host {
 
  private:
   static void work(void* run);
-  [[nodiscard]] bool begin_section(Call& call);
+  [[nodiscard]] lua::Invocation invocation() const noexcept;
+  /// The error, none: the section has begun or there is none to begin.
+  [[nodiscard]] ErrorCode begin_section(bool keeps_to_keys);
   void run_program();
+  void interpret();
   void become_busy();
   void keep_words();
   void end();
@@ -76,6 +79,7 @@ class ScriptRun final : public lua::Host {
   std::shared_ptr<BusyScript> busy_;
   std::uint8_t db_ = 0;  // the client's before the script
   bool was_executing_ = false;
+  bool is_native_ = false;  // it is tried without Lua
   bool may_step_aside_ = false;
   bool wrote_ = false;
   bool is_abandoned_ = false;

@@ -36,12 +36,21 @@ struct Script {
   lua::ScriptShape shape;
   std::uint64_t number = 0;  ///< in the order in which scripts became known
 
-  std::atomic<bool> loaded{false};       ///< by SCRIPT LOAD: kept until a flush
-  std::atomic<bool> forgotten{false};    ///< by a flush, or as the one that was used least lately
-  std::atomic<std::int64_t> used_ns{0};  ///< when last, on the node's ticks
+  std::atomic<bool> loaded{false};     ///< by SCRIPT LOAD: kept until a flush
+  std::atomic<bool> forgotten{false};  ///< by a flush, or as the one that was used least lately
+  /// When last, on the node's ticks. Apart: it is written while others read the rest.
+  alignas(64) std::atomic<std::int64_t> used_ns{0};
 
   [[nodiscard]] std::string_view body() const noexcept {
     return std::string_view{text}.substr(body_begin);
+  }
+  [[nodiscard]] bool is_forgotten() const noexcept {
+    return forgotten.load(std::memory_order_relaxed);  // mo: relaxed: a use may be before the end
+  }
+  void used(std::int64_t now_ns) noexcept {
+    // mo: relaxed: of uses at the same time any may be the last.
+    if (used_ns.load(std::memory_order_relaxed) == now_ns) return;
+    used_ns.store(now_ns, std::memory_order_relaxed);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "net/native_scripts.hpp"
 #include "net/script_host.hpp"
 #include "net/text.hpp"
 
@@ -24,10 +25,6 @@ std::size_t hash_of(std::string_view sha) noexcept {
 
 std::string_view body_of(const Library& library) noexcept {
   return std::string_view{library.code}.substr(library.body_begin);
-}
-
-bool is_forgotten(const SharedScript& script) noexcept {
-  return script->forgotten.load(std::memory_order_relaxed);  // mo: relaxed: as in flush()
 }
 
 }  // namespace
@@ -66,14 +63,15 @@ const SharedScript& ScriptThread::find(std::string_view sha) {
   Place* free = nullptr;
   for (std::size_t i = 0; i < probes_max; ++i) {
     Place& place = places_[(home + i) % place_count];
-    if (place.script != nullptr && place.script->sha == sha && !is_forgotten(place.script)) {
+    if (place.script != nullptr && place.script->sha == sha && !place.script->is_forgotten()) {
       return place.script;
     }
-    if (free == nullptr && (place.script == nullptr || is_forgotten(place.script))) free = &place;
+    if (free == nullptr && (place.script == nullptr || place.script->is_forgotten())) free = &place;
   }
   SharedScript found = scripts_.find(sha);
   if (found == nullptr) return none_;
   if (free == nullptr) free = &places_[home % place_count];
+  if (free->script != nullptr) retired_.push_back(std::move(free->script));
   free->script = std::move(found);
   return free->script;
 }
@@ -91,8 +89,7 @@ SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t 
       error = std::move(*wrong);
       return nullptr;
     }
-    script->shape = lua::shape_of(script->body());
-    if (script->has_shebang) script->shape.known = lua::KnownScript::unknown;
+    script->shape = lua::shape_of(script->body(), key_positions);
   }
   const ScriptPolicy policy = scripts_.policy();
   if (policy == ScriptPolicy::known && script->shape.known == lua::KnownScript::unknown) {
@@ -101,9 +98,8 @@ SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t 
         "'known': 'any' lets all scripts run";
     return nullptr;
   }
-  // mo: relaxed: of uses at the same time any may be the last.
-  script->used_ns.store(now_ns, std::memory_order_relaxed);
-  if (is_new) {
+  script->used(now_ns);
+  if (is_new && script->shape.known == lua::KnownScript::unknown) {
     if (auto wrong = compile(script)) {
       error = "ERR Error compiling script (new function): " + *wrong;
       return nullptr;
@@ -177,12 +173,12 @@ SharedLibrary ScriptThread::make_library(std::string_view code, std::string& err
 void ScriptThread::forget_old() {
   scripts_seen_ = scripts_.generation();
   std::erase_if(compiled_, [this](const SharedScript& script) {
-    if (!is_forgotten(script)) return false;
+    if (!script->is_forgotten()) return false;
     interpreter_->forget(script->sha);
     return true;
   });
   for (Place& place : places_) {
-    if (place.script != nullptr && is_forgotten(place.script)) place.script.reset();
+    if (place.script != nullptr && place.script->is_forgotten()) place.script.reset();
   }
   libraries_seen_ = scripts_.functions.generation();
   std::erase_if(loaded_, [this](const SharedLibrary& library) {
@@ -193,6 +189,7 @@ void ScriptThread::forget_old() {
 }
 
 void ScriptThread::settle() {
+  retired_.clear();
   if (interpreter_ == nullptr) return;
   const bool many = scripts_.generation() - scripts_seen_ >= Scripts::forgotten_many;
   if (many || scripts_.functions.generation() != libraries_seen_) forget_old();

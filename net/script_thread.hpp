@@ -27,7 +27,8 @@ class ScriptThread {
 
   [[nodiscard]] Scripts& scripts() noexcept { return scripts_; }
 
-  /// The script with this digest, in any case of letters. Null: there is none.
+  /// The script with this digest, in any case of letters. Null: there is none. What was found is
+  /// there until the next settle().
   [[nodiscard]] const SharedScript& find(std::string_view sha);
   /// Of text that EVAL or SCRIPT LOAD has said. Null: `error` says why it is not taken.
   [[nodiscard]] SharedScript take(std::string_view text, bool loads, std::int64_t now_ns,
@@ -64,6 +65,7 @@ class ScriptThread {
   std::uint64_t libraries_seen_ = 0;  // the same of the libraries
   std::vector<Place> places_;         // by digest, probed
   SharedScript none_{};
+  std::vector<SharedScript> retired_;  // found since settle(), and no longer among places_
   std::shared_ptr<InterpreterFigures> figures_;
   std::unique_ptr<Fibre> fibre_;
   std::unique_ptr<ScriptRun> run_;

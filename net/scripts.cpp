@@ -23,7 +23,13 @@ bool is_loopback(std::string_view address) noexcept {
 
 }  // namespace
 
-Scripts::Scripts(Settings& settings) : settings_(settings) {}
+Scripts::Scripts(Settings& settings) : settings_(settings) {
+  const auto follow = [this] {
+    policy_.store(read_policy(), std::memory_order_relaxed);  // mo: relaxed: a setting
+  };
+  follow();
+  settings.on_change(Setting::scripts, follow);
+}
 
 SharedScript Scripts::find(std::string_view sha) const {
   const std::lock_guard lock{mutex_};
@@ -101,7 +107,7 @@ void Scripts::show(const std::shared_ptr<InterpreterFigures>& figures) {
   interpreters_.push_back(figures);
 }
 
-ScriptPolicy Scripts::policy() const {
+ScriptPolicy Scripts::read_policy() const {
   const auto set = settings_.choice<ScriptPolicy>(Setting::scripts);
   if (set != ScriptPolicy::automatic) return set;
   if (settings_.integer(Setting::port) < 0 && settings_.integer(Setting::tls_port) < 0) {

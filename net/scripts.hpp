@@ -79,7 +79,9 @@ class Scripts {
 
   // --- bounds ---------------------------------------------------------------------------------
   /// Never `automatic`.
-  [[nodiscard]] ScriptPolicy policy() const;
+  [[nodiscard]] ScriptPolicy policy() const noexcept {
+    return policy_.load(std::memory_order_relaxed);  // mo: relaxed: a setting
+  }
   [[nodiscard]] lua::Bounds bounds() const noexcept;
   [[nodiscard]] std::int64_t busy_after_ns() const noexcept;
   [[nodiscard]] std::int64_t time_max_ns() const noexcept;
@@ -101,6 +103,7 @@ class Scripts {
 
  private:
   void make_room();  // under mutex_
+  [[nodiscard]] ScriptPolicy read_policy() const;
 
   Settings& settings_;
   mutable std::mutex mutex_;
@@ -109,6 +112,7 @@ class Scripts {
   std::size_t evaluated_ = 0;  // of them, not loaded
   std::vector<std::weak_ptr<InterpreterFigures>> interpreters_;
   std::vector<std::shared_ptr<BusyScript>> busy_;
+  std::atomic<ScriptPolicy> policy_{ScriptPolicy::any};
   std::atomic<std::size_t> busy_count_{0};
   std::atomic<std::uint64_t> generation_{0};
 };
