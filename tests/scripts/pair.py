@@ -1,0 +1,190 @@
+"""Two servers that are asked the same, and what is held against what."""
+
+import re
+
+from cases import Script, sha_of, target
+
+REPLY_SECONDS = 60
+TTL_SKEW_MS = 3000
+FUNCTION_HEAD = '#!lua name=wrapped\nredis.register_function("wrapped", function(KEYS, ARGV)\n'
+FUNCTION_TAIL = '\nend)'
+ADDRESS = re.compile(rb'0x[0-9a-f]{4,16}')
+OTHER_DATABASES = ('1', '2', '9')
+
+
+class Silent(Exception):
+    """A server that does not answer, or has closed."""
+
+
+class Wire:
+    """One connection; replies are bytes, as they came."""
+
+    def __init__(self, server, dialect):
+        self.client = server.connect()
+        self.client.socket.settimeout(REPLY_SECONDS)
+        self.input = self.client.input
+        if dialect == 3:
+            self.client.socket.sendall(target.encode('HELLO', 3))
+            self.take()
+
+    def send(self, requests):
+        self.client.socket.sendall(b''.join(target.encode(*words) for words in requests))
+
+    def take(self):
+        line = self.input.readline()
+        if not line.endswith(b'\n'):
+            raise Silent('the connection was closed')
+        kind = line[:1]
+        if kind in b'$=!':
+            size = int(line[1:])
+            return line if size < 0 else line + self.input.read(size + 2)
+        if kind in b'*~>%':
+            size = int(line[1:]) * (2 if kind == b'%' else 1)
+            return line + b''.join([self.take() for _ in range(size)])
+        return line
+
+    def close(self):
+        self.client.__exit__()
+
+
+def parsed(data, at=0):
+    """((kind, value), end) of a reply's bytes; value: bytes, or a list."""
+    end = data.index(b'\r\n', at)
+    kind, head = data[at:at + 1], data[at + 1:end]
+    at = end + 2
+    if kind in b'$=!' and int(head) >= 0:
+        size = int(head)
+        return (kind, data[at:at + size]), at + size + 2
+    if kind in b'*~>%' and int(head) >= 0:
+        items = []
+        for _ in range(int(head) * (2 if kind == b'%' else 1)):
+            item, at = parsed(data, at)
+            items.append(item)
+        return (kind, items), at
+    return (kind, head), at
+
+
+def plain(reply):
+    """Without what two processes cannot have in common: addresses of tables and functions."""
+    kind, value = reply
+    if isinstance(value, list):
+        return kind, [plain(item) for item in value]
+    return kind, ADDRESS.sub(b'0xADDRESS', value)
+
+
+def same(one, other):
+    return one == other or plain(parsed(one)[0]) == plain(parsed(other)[0])
+
+
+def same_ttl(one, other):
+    if one == other:
+        return True
+    first, second = int(one[1:-2]), int(other[1:-2])
+    return first >= 0 and second >= 0 and abs(first - second) <= TTL_SKEW_MS
+
+
+def same_hash(one, other):
+    """redis-server keeps the order of small hashes only."""
+    if same(one, other):
+        return True
+    first, second = parsed(one)[0][1], parsed(other)[0][1]
+    if not isinstance(first, list) or not isinstance(second, list):
+        return False
+    pairs = [sorted(zip(each[::2], each[1::2])) for each in (first, second)]
+    return pairs[0] == pairs[1] and len(first) > 2 * 128
+
+
+def requests_of(script, way):
+    """(requests, how many of them at the end are worth a comparison)"""
+    tail = [len(script.keys), *script.keys, *script.args]
+    text = script.text
+    if way in ('eval', 'eval3'):
+        return [['EVAL', text, *tail]], 1
+    if way == 'eval_ro':
+        return [['EVAL_RO', text, *tail]], 1
+    if way in ('evalsha', 'evalsha_ro'):
+        name = 'EVALSHA' if way == 'evalsha' else 'EVALSHA_RO'
+        return [['SCRIPT', 'LOAD', text], [name, sha_of(text), *tail]], 2
+    if way == 'multi':
+        return [['MULTI'], ['EVAL', text, *tail], ['EXEC']], 3
+    if way == 'library':
+        return [['FUNCTION', 'LOAD', 'REPLACE', text]], 1
+    call = 'FCALL' if way == 'fcall' else 'FCALL_RO'
+    return [['FUNCTION', 'LOAD', 'REPLACE', FUNCTION_HEAD + text + FUNCTION_TAIL],
+            [call, 'wrapped', *tail], ['FUNCTION', 'FLUSH']], 3
+
+
+class Difference(Exception):
+    pass
+
+
+class Pair:
+    """`servers`: two targets, the first of which is the measure."""
+
+    def __init__(self, servers):
+        self.servers = servers
+        self.wires = {dialect: [Wire(server, dialect) for server in servers] for dialect in (2, 3)}
+
+    def close(self):
+        for wires in self.wires.values():
+            for wire in wires:
+                wire.close()
+
+    def ask(self, dialect, requests):
+        """[(reply of one, reply of the other)]"""
+        wires = self.wires[dialect]
+        for wire in wires:
+            wire.send(requests)
+        found = []
+        for number, wire in enumerate(wires):
+            replies = []
+            for words in requests:
+                try:
+                    replies.append(wire.take())
+                except (OSError, Silent) as error:
+                    raise Silent(f'{self.servers[number].name} to {str(words)[:300]}: {error}') \
+                        from error
+            found.append(replies)
+        return list(zip(*found))
+
+    def run(self, case, way):
+        """Raises Difference. Returns how many replies were compared."""
+        name, dialect = way
+        requests = [['FLUSHALL']] + [['FUNCTION', 'FLUSH']] * (name == 'library')
+        for step in case.steps:
+            requests += requests_of(step, name)[0] if isinstance(step, Script) else [step]
+        ahead = len(requests)
+        databases = [()]
+        if 'select' in case.text().lower():
+            databases += [(number,) for number in OTHER_DATABASES]
+        for database in databases:
+            requests += [['SELECT', *database]] if database else []
+            requests += [['KEYS', '*']]
+        if len(databases) > 1:
+            requests += [['SELECT', '0']]
+        replies = self.ask(dialect, requests)
+        for words, (one, other) in list(zip(requests, replies))[:ahead]:
+            if not same(one, other):
+                raise Difference(f'{words[0]}: {one[:600]!r}\n   not: {other[:600]!r}')
+        self.compare_keys(dialect, databases, [pair for words, pair in zip(requests, replies)
+                                               if words[0] == 'KEYS'][-len(databases):])
+        return ahead
+
+    def compare_keys(self, dialect, databases, replies):
+        for database, (one, other) in zip(databases, replies):
+            keys = [sorted(item[1] for item in parsed(each)[0][1]) for each in (one, other)]
+            if keys[0] != keys[1]:
+                raise Difference(f'keys of {database or 0}: {keys[0]}\n   not: {keys[1]}')
+            if keys[0]:
+                self.compare_values(dialect, database, keys[0])
+
+    def compare_values(self, dialect, database, keys):
+        requests = [['SELECT', *database]] if database else []
+        for key in keys:
+            requests += [['TYPE', key], ['GET', key], ['HGETALL', key], ['PTTL', key]]
+        if database:
+            requests += [['SELECT', '0']]
+        for words, (one, other) in zip(requests, self.ask(dialect, requests)):
+            judge = {'PTTL': same_ttl, 'HGETALL': same_hash}.get(words[0], same)
+            if not judge(one, other):
+                raise Difference(f'then {words}: {one[:600]!r}\n   not: {other[:600]!r}')

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Scripts beside redis-server: tests/scripts/run.py [--against redis] [--long] [--seed N] [AREA]..
+
+Runs every case of corpus/ and random scripts on a redis-server and on our node: replies must be
+the same bytes, and then all keys, their values and ttls. With --against redis both are redis-servers:
+what differs there is wrong with a case.
+"""
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cases  # noqa: E402
+import generator  # noqa: E402
+from cases import target  # noqa: E402
+from pair import Difference, Pair, Silent  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATED = 2000
+GENERATED_LONG = 200_000
+SHOWN_MAX = 60
+FLUSH_EVERY = 500  # scripts that redis-server would otherwise keep
+
+
+class Run:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.pair = None
+        self.targets = []
+        self.lacks = {}
+        self.counts = {'scripts': 0, 'runs': 0, 'replies': 0, 'different': 0, 'deviations': 0,
+                       'skipped': 0}
+
+    def open(self):
+        self.close()
+        both = [target.open_target('redis'),
+                target.open_target(self.arguments.against, self.arguments.program)]
+        for each in both:
+            each.__enter__()
+            self.targets.append(each)
+        self.pair = Pair(both)
+        return self
+
+    def close(self):
+        if self.pair:
+            self.pair.close()
+            self.pair = None
+        while self.targets:
+            self.targets.pop().__exit__()
+
+    def knows(self, command):
+        if command not in self.lacks:
+            self.lacks[command] = not self.targets[1].knows(command)
+        return not self.lacks[command]
+
+    def show(self, case, way, error):
+        self.counts['different'] += 1
+        if self.counts['different'] <= SHOWN_MAX:
+            print(f'\n== {case.name}, {way[0]} in RESP{way[1]}\n{case.text()}')
+            for step in case.steps:
+                if isinstance(step, cases.Script) and (step.keys or step.args):
+                    print(f'   keys {step.keys} args {step.args}')
+            print(f'   {error}', flush=True)
+
+    def run_one(self, case, way):
+        """Whether both said the same."""
+        self.counts['runs'] += 1
+        try:
+            self.counts['replies'] += self.pair.run(case, way)
+            return None
+        except Difference as error:
+            return str(error)
+        except Silent as error:
+            text = f'{error}'
+            alive = [each.is_alive() for each in self.targets]
+            if not all(alive):
+                text += f'; alive: {alive}: {self.targets[alive.index(False)].log_tail()[-200:]}'
+            self.open()
+            return text
+
+    def corpus(self, areas):
+        known = sorted(cases.CORPUS.glob('*.txt'))
+        unknown = set(areas) - {path.stem for path in known}
+        if unknown:
+            raise SystemExit(f'scripts: no area {", ".join(sorted(unknown))}')
+        for path in known:
+            if areas and path.stem not in areas:
+                continue
+            for case in cases.read(path):
+                self.run_case(case)
+
+    def run_case(self, case):
+        self.counts['scripts'] += 1
+        missing = [name for name in case.needs if not self.knows(name)]
+        if missing:
+            self.counts['skipped'] += 1
+            return
+        if case.fresh:
+            self.open()
+        different = False
+        for way in case.ways or cases.WAYS:
+            error = self.run_one(case, way)
+            if error and not case.differs:
+                self.show(case, way, error)
+            different = different or bool(error)
+        if case.differs and self.arguments.against == 'semel':
+            self.counts['deviations'] += 1
+            if not different:
+                self.show(case, way, 'listed as a deviation, and there is none')
+        elif case.differs and different:
+            self.show(case, way, 'redis-server differs from itself')
+
+    def generated(self, count, seed):
+        for number in range(count):
+            source = random.Random(f'{seed}:{number}')
+            case = generator.case(source, f'generated {seed}:{number}')
+            self.counts['scripts'] += 1
+            if number % FLUSH_EVERY == 0:
+                self.pair.ask(2, [['SCRIPT', 'FLUSH']])
+            way = source.choice(cases.WAYS)
+            error = self.run_one(case, way)
+            if error:
+                self.show(case, way, error)
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Scripts beside redis-server.')
+    parser.add_argument('--against', choices=('semel', 'redis'), default='semel')
+    parser.add_argument('--program', default=ROOT / 'build/release/tools/semel/semel')
+    parser.add_argument('--long', action='store_true', help=f'{GENERATED_LONG} random scripts')
+    parser.add_argument('--generated', type=int, help='how many random scripts')
+    parser.add_argument('--seed', type=int, help='of the random scripts; or SEED:NUMBER of one')
+    parser.add_argument('--number', type=int, help='only this one of the random scripts')
+    parser.add_argument('areas', nargs='*', metavar='AREA', help='only these files of corpus/')
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else random.randrange(1 << 32)
+    count = GENERATED_LONG if arguments.long else GENERATED
+    if arguments.generated is not None:
+        count = arguments.generated
+    print(f'scripts: seed {seed}', flush=True)
+    run = Run(arguments)
+    started = time.monotonic()
+    try:
+        run.open()
+        if arguments.number is not None:
+            case = generator.case(random.Random(f'{seed}:{arguments.number}'), 'one')
+            print(case.text())
+            for way in cases.WAYS:
+                print(way, run.run_one(case, way) or 'the same')
+            return 0
+        run.corpus(arguments.areas)
+        if not arguments.areas:
+            run.generated(count, seed)
+    finally:
+        run.close()
+    found = run.counts
+    print(f'scripts: {found["scripts"]} scripts, {found["runs"]} runs, {found["replies"]} replies, '
+          f'{found["different"]} different, {found["deviations"]} listed deviations, '
+          f'{found["skipped"]} skipped, seed {seed}, {time.monotonic() - started:.0f} s')
+    return 1 if found['different'] or not found['replies'] else 0
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except (target.CannotStart, cases.BadCase) as problem:
+        sys.exit(f'scripts: {problem}')
