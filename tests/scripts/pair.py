@@ -1,6 +1,7 @@
 """Two servers that are asked the same, and what is held against what."""
 
 import re
+import sys
 
 from cases import Script, sha_of, target
 
@@ -10,6 +11,8 @@ FUNCTION_HEAD = '#!lua name=wrapped\nredis.register_function("wrapped", function
 FUNCTION_TAIL = '\nend)'
 ADDRESS = re.compile(rb'0x[0-9a-f]{4,16}')
 OTHER_DATABASES = ('1', '2', '9')
+
+sys.setrecursionlimit(20_000)  # parsed() is as deep as a reply
 
 
 class Silent(Exception):
@@ -31,17 +34,21 @@ class Wire:
         self.client.socket.sendall(b''.join(target.encode(*words) for words in requests))
 
     def take(self):
-        line = self.input.readline()
-        if not line.endswith(b'\n'):
-            raise Silent('the connection was closed')
-        kind = line[:1]
-        if kind in b'$=!':
-            size = int(line[1:])
-            return line if size < 0 else line + self.input.read(size + 2)
-        if kind in b'*~>%':
-            size = int(line[1:]) * (2 if kind == b'%' else 1)
-            return line + b''.join([self.take() for _ in range(size)])
-        return line
+        """One reply; those of scripts may be as deep as somebody wants."""
+        parts = []
+        pending = 1
+        while pending:
+            pending -= 1
+            line = self.input.readline()
+            if not line.endswith(b'\n'):
+                raise Silent('the connection was closed')
+            parts.append(line)
+            kind = line[:1]
+            if kind in b'$=!':
+                parts.append(self.input.read(int(line[1:]) + 2) if int(line[1:]) >= 0 else b'')
+            elif kind in b'*~>%':
+                pending += max(int(line[1:]), 0) * (2 if kind == b'%' else 1)
+        return b''.join(parts)
 
     def close(self):
         self.client.__exit__()
