@@ -1,0 +1,3 @@
+-- Tries: 100,000 times not.
+-- Expects: error
+return @{not  * 100000}1

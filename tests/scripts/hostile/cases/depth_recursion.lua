@@ -1,0 +1,4 @@
+-- Tries: functions that call themselves.
+-- Expects: error
+local function f() return 1 + f() end
+return f()

@@ -1,0 +1,3 @@
+-- Tries: 100,000 signs.
+-- Expects: error
+return @{- -  * 100000}1

@@ -1,0 +1,3 @@
+-- Tries: the same by force.
+-- Expects: error
+return redis.call('DEBUG', 'SEGFAULT')

@@ -1,0 +1,3 @@
+-- Tries: scripts in scripts.
+-- Expects: error
+return redis.call('EVAL', 'return 1', 0)

@@ -1,0 +1,3 @@
+-- Tries: to take the script away under itself.
+-- Expects: error
+return redis.call('SCRIPT', 'FLUSH')

@@ -1,0 +1,3 @@
+-- Tries: escapes that are none.
+-- Expects: error
+return '\999'

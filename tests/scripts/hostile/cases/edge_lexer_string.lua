@@ -1,0 +1,3 @@
+-- Tries: a text that does not end.
+-- Expects: error
+return 'open

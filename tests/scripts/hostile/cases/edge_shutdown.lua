@@ -1,0 +1,3 @@
+-- Tries: to end the server.
+-- Expects: error
+return redis.call('SHUTDOWN', 'NOSAVE')

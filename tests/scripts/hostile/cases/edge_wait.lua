@@ -1,0 +1,3 @@
+-- Tries: to wait inside of a script.
+-- Expects: either
+return redis.call('WAIT', 1, 0)

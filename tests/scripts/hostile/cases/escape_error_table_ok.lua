@@ -1,0 +1,3 @@
+-- Tries: the same with a status.
+-- Expects: error
+error({ok = 'x'})

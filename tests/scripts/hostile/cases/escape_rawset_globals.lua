@@ -1,0 +1,3 @@
+-- Tries: to leave a global for the next script.
+-- Expects: error
+rawset(_G, 'left', 1)

@@ -1,0 +1,3 @@
+-- Tries: the same behind __newindex.
+-- Expects: error
+rawset(getmetatable(''), '__index', nil)

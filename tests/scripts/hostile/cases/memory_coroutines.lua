@@ -1,0 +1,8 @@
+-- Tries: coroutines that are all kept.
+-- Expects: error
+local kept = {}
+while true do
+  local co = coroutine.create(function() coroutine.yield() end)
+  coroutine.resume(co)
+  kept[#kept + 1] = co
+end

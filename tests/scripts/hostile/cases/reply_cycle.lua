@@ -1,0 +1,3 @@
+-- Tries: a table that holds itself.
+-- Expects: either
+local t = {} t[1] = t return t

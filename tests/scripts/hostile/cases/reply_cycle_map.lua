@@ -1,0 +1,5 @@
+-- Tries: a map that holds itself.
+-- Expects: either
+local t = {map = {}}
+t.map.x = t
+return t

@@ -1,0 +1,3 @@
+-- Tries: to write replies of its own into the stream.
+-- Expects: error
+return redis.error_reply('ERR x\r\n+OK\r\n:1\r\n')

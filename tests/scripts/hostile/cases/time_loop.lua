@@ -1,0 +1,3 @@
+-- Tries: to run for ever.
+-- Expects: error
+while true do end

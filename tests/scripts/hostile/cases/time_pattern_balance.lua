@@ -1,0 +1,3 @@
+-- Tries: balances that never end.
+-- Expects: error
+return string.find(string.rep('(', 200000), '.-%b()x')

@@ -1,0 +1,3 @@
+-- Tries: five shortest matches in each other.
+-- Expects: error
+return string.find(string.rep('a', 20000), '.-.-.-.-x')

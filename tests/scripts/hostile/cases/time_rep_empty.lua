@@ -1,0 +1,3 @@
+-- Tries: to repeat nothing very often.
+-- Expects: either
+return #string.rep('', 2^53)
