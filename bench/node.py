@@ -9,136 +9,22 @@ Compare:  redis-server, without persistence, and with appendonly everysec agains
 Report:   a table of ratios; every run's results are checked.
 """
 
-import argparse
-import json
 import os
-import re
-import shutil
 import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
-TICKS = os.sysconf('SC_CLK_TCK')
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from servers import Sides, middle, run_bench  # noqa: E402
+
 SET = ['SET', 'key:__rand_int__', 'v', 'NX', 'GET', 'PX', '3600000']
 CLAIM = "return redis.call('SET',KEYS[1],ARGV[1],'NX','GET','PX',ARGV[2])"
 COMPLETE = "return redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])"
 
 
-def pinned(core):
-    return ['taskset', '-c', str(core)] if (os.cpu_count() or 1) > 1 else []
-
-
-class Server:
-    """One server on a free port, with what of it is measured."""
-
-    def __init__(self, name, args, port, directory):
-        self.name, self.port = name, port
-        self.log = open(os.path.join(directory, f'{name}.log'), 'wb')
-        self.started = time.perf_counter()
-        self.process = subprocess.Popen(pinned(0) + args, stdout=self.log, stderr=self.log,
-                                        cwd=directory)
-        for _ in range(20000):
-            try:
-                if self.call('PING') == b'+PONG\r\n':
-                    break
-            except OSError:
-                time.sleep(0.0005)
-        else:
-            raise SystemExit(f'{name} does not answer')
-        self.ready_ms = (time.perf_counter() - self.started) * 1000
-
-    def call(self, *words):
-        request = b'*%d\r\n' % len(words)
-        for word in words:
-            word = str(word).encode()
-            request += b'$%d\r\n%s\r\n' % (len(word), word)
-        with socket.create_connection(('127.0.0.1', self.port), timeout=30) as client:
-            client.sendall(request)
-            return client.recv(65536)
-
-    def cpu(self):
-        with open(f'/proc/{self.process.pid}/stat', encoding='ascii') as file:
-            fields = file.read().rsplit(')', 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
-    def rss(self):
-        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
-            return int(re.search(r'VmRSS:\s+(\d+)', file.read()).group(1)) * 1024
-
-    def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
-
-
-def touch_memory(count):
-    """On a virtual machine the first who uses a page pays for it once more: not the first server."""
-    code = (f'import mmap\nm = mmap.mmap(-1, {count})\n'
-            f'for at in range(0, {count}, 4096): m[at] = 1\n')
-    subprocess.run([sys.executable, '-c', code], check=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
-
-class Bench:
-    def __init__(self, options, directory):
-        self.options, self.directory = options, directory
-        self.rows = []
-
-    def start(self, which, durable=False):
-        port = free_port()
-        place = tempfile.mkdtemp(dir=self.directory)
-        if which == 'redis':
-            args = ['redis-server', '--port', str(port), '--save', '', '--dir', place,
-                    '--appendonly', 'yes' if durable else 'no', '--appendfsync', 'everysec']
-        else:
-            args = [self.options.semel, 'node', '--port', str(port), '--io-threads', '1',
-                    '--bind', '127.0.0.1', '--maxmemory', '8gb', '--maxclients', '25000']
-            if durable:
-                args += ['--storage-enabled', 'yes', '--dir', place, '--durability', 'logged']
-        return Server(which, args, port, place)
-
-    def redis_benchmark(self, server, count, pipeline, command):
-        before = server.cpu()
-        run = subprocess.run(
-            pinned(1) + ['redis-benchmark', '-p', str(server.port), '-c', '50', '-n', str(count),
-                         '-P', str(pipeline), '-r', '1000000000', '--csv'] + command,
-            capture_output=True, text=True, check=True, timeout=600)
-        rate = float(run.stdout.strip().splitlines()[-1].split('","')[1])
-        return rate, (server.cpu() - before) / count * 1e6
-
-    def load(self, server, **flags):
-        args = [self.options.load, '--port', str(server.port)]
-        for name, value in flags.items():
-            args += ['--' + name.replace('_', '-'), str(value)]
-        before = server.cpu()
-        run = subprocess.run(pinned(1) + args, capture_output=True, text=True, timeout=900,
-                             check=False)
-        if run.returncode != 0:
-            raise SystemExit(f'{server.name}: {run.stderr}{run.stdout}')
-        found = json.loads(run.stdout)
-        found['rate'] = found['operations'] / found['seconds']
-        found['cpu_us'] = (server.cpu() - before) / found['operations'] * 1e6
-        return found
-
-    def add(self, work, ours, theirs, unit, goal=''):
-        ratio = ours / theirs if theirs else 0
-        self.rows.append({'work': work, 'ours': ours, 'redis': theirs, 'unit': unit,
-                          'ratio': ratio, 'goal': goal})
-        print(f'{work:58} {ours:14,.2f} {theirs:14,.2f} {unit:10} {ratio:6.2f}x  {goal}',
-              flush=True)
-
+class Bench(Sides):
     def rates(self, title, count, pipeline, command, goals, durable=False, prepare=None):
         found = {'semel': [], 'redis': []}
         for _ in range(self.options.rounds):
@@ -154,9 +40,8 @@ class Bench:
                 finally:
                     server.stop()
         ours, theirs = found['semel'], found['redis']
-        mid = lambda runs, at: statistics.median(run[at] for run in runs)
-        self.add(title, mid(ours, 0), mid(theirs, 0), 'op/s', goals[0])
-        self.add(title + ', CPU', mid(ours, 1), mid(theirs, 1), 'us/op', goals[1])
+        self.add(title, middle(ours, 0), middle(theirs, 0), 'op/s', goals[0])
+        self.add(title + ', CPU', middle(ours, 1), middle(theirs, 1), 'us/op', goals[1])
 
     def pairs(self, count):
         ours, theirs = [], []
@@ -170,11 +55,10 @@ class Bench:
             theirs.append(self.load(server, work='script', operations=count, pipeline=16,
                                     claim_sha=shas[0], complete_sha=shas[1]))
             server.stop()
-        mid = lambda runs, at: statistics.median(run[at] for run in runs)
-        self.add('claim and complete, pairs, pipeline 16', mid(ours, 'rate'), mid(theirs, 'rate'),
-                 'pair/s', '>= 2x')
-        self.add('claim and complete, pairs, CPU', mid(ours, 'cpu_us'), mid(theirs, 'cpu_us'),
-                 'us/pair')
+        self.add('claim and complete, pairs, pipeline 16', middle(ours, 'rate'),
+                 middle(theirs, 'rate'), 'pair/s', '>= 2x')
+        self.add('claim and complete, pairs, CPU', middle(ours, 'cpu_us'),
+                 middle(theirs, 'cpu_us'), 'us/pair')
 
     def memory(self, count):
         bytes_a_key = {}
@@ -249,66 +133,40 @@ class Bench:
         self.add('p99 beside them, to alone', p99['semel'], p99['redis'], 'ratio', '<= 1.2')
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--semel', required=True)
-    parser.add_argument('--load', required=True)
-    parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--quick', action='store_true', help='small counts, one round')
-    parser.add_argument('--json', help='write the rows here')
-    parser.add_argument('--only', default='', help='rates, counters, pairs, memory, expiry, start, '
-                        'idle, durable; with commas')
-    options = parser.parse_args()
-    if shutil.which('redis-server') is None:
-        raise SystemExit('redis-server is not installed')
-    few = options.quick
-    if few:
-        options.rounds = 1
-    wanted = set(filter(None, options.only.split(',')))
-    runs = lambda name: not wanted or name in wanted
-    scale = 50 if few else 1
-    directory = tempfile.mkdtemp(prefix='semel_node_')
-    try:
-        bench = Bench(options, directory)
-        touch_memory((1 if few else 6) << 30)
-        if runs('rates'):
-            bench.rates('SET NX GET PX, pipeline 1', 400_000 // scale, 1, SET,
-                        ('>= 1.0x', '<= 0.8x'))
-            bench.rates('SET NX GET PX, pipeline 16', 2_000_000 // scale, 16, SET,
-                        ('>= 2x', '<= 0.3x'))
-            bench.rates('SET NX GET PX, pipeline 64', 4_000_000 // scale, 64, SET,
-                        ('>= 3x', '<= 0.2x'))
-        if runs('counters'):
-            def fill(server):
-                bench.load(server, work='fill', operations=1_000_000 // scale, pipeline=64)
-            bench.rates('GET hits, pipeline 16', 2_000_000 // scale, 16,
-                        ['-r', str(1_000_000 // scale), 'GET', 'key:__rand_int__'],
-                        ('>= 2x', ''), prepare=fill)
-            bench.rates('INCR, pipeline 16', 2_000_000 // scale, 16,
-                        ['-r', '1000000', 'INCR', 'counter:__rand_int__'], ('>= 2x', ''))
-        if runs('pairs'):
-            bench.pairs(1_000_000 // scale)
-        if runs('durable'):
-            for pipeline, count, goals in ((1, 400_000, ('>= 1.0x', '<= 0.8x')),
-                                           (16, 2_000_000, ('>= 2x', '<= 0.3x')),
-                                           (64, 4_000_000, ('>= 3x', '<= 0.2x'))):
-                bench.rates(f'logged against everysec, pipeline {pipeline}', count // scale,
-                            pipeline, SET, goals, durable=True)
-        if runs('start'):
-            bench.start_up()
-        if runs('idle'):
-            bench.idle(19_000 // scale)
-        if runs('memory'):
-            bench.memory(10_000_000 // scale)
-        if runs('expiry'):
-            bench.expiry(10_000_000 // scale, 60 if not few else 1)
-        if options.json:
-            with open(options.json, 'w', encoding='utf-8') as file:
-                json.dump(bench.rows, file, indent=1)
-        print(f'node: {len(bench.rows)} rows, all results right')
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+def work(bench, runs, scale):
+    if runs('rates'):
+        bench.rates('SET NX GET PX, pipeline 1', 400_000 // scale, 1, SET,
+                    ('>= 1.0x', '<= 0.8x'))
+        bench.rates('SET NX GET PX, pipeline 16', 2_000_000 // scale, 16, SET,
+                    ('>= 2x', '<= 0.3x'))
+        bench.rates('SET NX GET PX, pipeline 64', 4_000_000 // scale, 64, SET,
+                    ('>= 3x', '<= 0.2x'))
+    if runs('counters'):
+        def fill(server):
+            bench.load(server, work='fill', operations=1_000_000 // scale, pipeline=64)
+        bench.rates('GET hits, pipeline 16', 2_000_000 // scale, 16,
+                    ['-r', str(1_000_000 // scale), 'GET', 'key:__rand_int__'],
+                    ('>= 2x', ''), prepare=fill)
+        bench.rates('INCR, pipeline 16', 2_000_000 // scale, 16,
+                    ['-r', '1000000', 'INCR', 'counter:__rand_int__'], ('>= 2x', ''))
+    if runs('pairs'):
+        bench.pairs(1_000_000 // scale)
+    if runs('durable'):
+        for pipeline, count, goals in ((1, 400_000, ('>= 1.0x', '<= 0.8x')),
+                                       (16, 2_000_000, ('>= 2x', '<= 0.3x')),
+                                       (64, 4_000_000, ('>= 3x', '<= 0.2x'))):
+            bench.rates(f'logged against everysec, pipeline {pipeline}', count // scale,
+                        pipeline, SET, goals, durable=True)
+    if runs('start'):
+        bench.start_up()
+    if runs('idle'):
+        bench.idle(19_000 // scale)
+    if runs('memory'):
+        bench.memory(10_000_000 // scale)
+    if runs('expiry'):
+        bench.expiry(10_000_000 // scale, 60 if not bench.options.quick else 1)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(run_bench('node', __doc__,
+                       'rates, counters, pairs, memory, expiry, start, idle, durable', Bench, work))

@@ -9,6 +9,8 @@
 //       get   GET of keys that fill has made
 //       claim SEMEL.CLAIM, and SEMEL.COMPLETE with the epoch it gave; an operation is the pair
 //       script the same pair as people build it on Redis: a script that runs SET NX GET PX, and SET
+//       call  --request "WORD {key} WORD": any command; {key} goes through `keys` keys in turn. The
+//             reply must be --reply, and behind the first `keys` operations --reply-again
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -43,7 +45,20 @@ struct Settings {
   double rate = 0;  // operations a second; 0: as fast as it goes
   std::string claim_sha{};
   std::string complete_sha{};
+  std::vector<std::string> request{};  // of `call`
+  std::string reply{};
+  std::string reply_again{};  // empty: as `reply`
 };
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end != 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
 
 void append_word(std::string& out, std::string_view word) {
   char head[32];
@@ -190,9 +205,26 @@ class Load {
       append_request(client.out, "GET", key_of(number * 2'654'435'761U % settings_.keys));
     } else if (settings_.work == "claim") {
       append_request(client.out, "SEMEL.CLAIM", "bench", key_of(number), "LEASE", "60000");
+    } else if (settings_.work == "call") {
+      append_call(client.out, key_of(number % settings_.keys));
     } else {
       append_request(client.out, "EVALSHA", settings_.claim_sha, "1", key_of(number), "CONSUMING",
                      "60000");
+    }
+  }
+
+  void append_call(std::string& out, const std::string& key) {
+    char head[32];
+    const int bytes = std::snprintf(head, sizeof head, "*%zu\r\n", settings_.request.size());
+    out.append(head, static_cast<std::size_t>(bytes));
+    constexpr std::string_view mark = "{key}";
+    for (const std::string& word : settings_.request) {
+      const std::size_t at = word.find(mark);
+      if (at == word.npos) {
+        append_word(out, word);
+      } else {
+        append_word(out, word.substr(0, at) + key + word.substr(at + mark.size()));
+      }
     }
   }
 
@@ -244,7 +276,10 @@ class Load {
       client.granted_due.push_back(flight.due);
       return;
     }
-    const bool right = settings_.work == "get"     ? reply == "$1\r\nv\r\n"
+    const bool again = flight.number >= settings_.keys && !settings_.reply_again.empty();
+    const bool right = settings_.work == "get" ? reply == "$1\r\nv\r\n"
+                       : settings_.work == "call"
+                           ? reply == (again ? settings_.reply_again : settings_.reply)
                        : settings_.work == "claim" ? reply.find("$2\r\nok\r\n") != reply.npos
                                                    : reply == "+OK\r\n";
     if (!right && wrong_++ == 0) {
@@ -307,6 +342,8 @@ int main(int argc, char** argv) {
   };
   text("--work", settings.work), text("--claim-sha", settings.claim_sha);
   text("--complete-sha", settings.complete_sha);
+  text("--reply", settings.reply), text("--reply-again", settings.reply_again);
+  settings.request = words_of(flags["--request"]);
   number("--port", settings.port), number("--connections", settings.connections);
   number("--pipeline", settings.pipeline), number("--operations", settings.operations);
   number("--keys", settings.keys), number("--ttl-ms", settings.ttl_ms);

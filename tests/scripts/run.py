@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Scripts beside redis-server: tests/scripts/run.py [--against redis] [--long] [--seed N] [AREA]..
 
-Runs every case of corpus/ and random scripts on a redis-server and on our node: replies must be
-the same bytes, and then all keys, their values and ttls. With --against redis both are redis-servers:
+Runs every case of corpus/ and random scripts on a redis-server and on our node: replies must be the
+same bytes, and then all keys, their values and ttls. With --against redis both are redis-servers:
 what differs there is wrong with a case.
 """
 
@@ -133,7 +133,7 @@ def main():
     parser.add_argument('--program', default=ROOT / 'build/release/tools/semel/semel')
     parser.add_argument('--long', action='store_true', help=f'{GENERATED_LONG} random scripts')
     parser.add_argument('--generated', type=int, help='how many random scripts')
-    parser.add_argument('--seed', type=int, help='of the random scripts; or SEED:NUMBER of one')
+    parser.add_argument('--seed', type=int, help='of the random scripts')
     parser.add_argument('--number', type=int, help='only this one of the random scripts')
     parser.add_argument('areas', nargs='*', metavar='AREA', help='only these files of corpus/')
     arguments = parser.parse_args()

@@ -8,8 +8,8 @@ The head of each file in cases/ says what it tries, what must come back, and how
     -- As: eval | library (FUNCTION LOAD) | fcall (loaded, then its function f is called)
 
 and @{TEXT * N} stands for N times TEXT. A script must be answered within its bounds; meanwhile
-others are answered, with BUSY if it must be, and afterwards the node is the same process, works, and
-has not grown beyond what it may hold. With --against redis it is told, not judged, what a
+others are answered, with BUSY if it must be, and afterwards the node is the same process, works,
+and has not grown beyond what it may hold. With --against redis it is told, not judged, what a
 redis-server does, which is one per script.
 """
 

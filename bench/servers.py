@@ -1,0 +1,205 @@
+"""What benches of servers share: one server at a time, what it costs, the table of ratios."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TICKS = os.sysconf('SC_CLK_TCK')
+
+
+def pinned(core):
+    """On one processor; None: on any."""
+    several = (os.cpu_count() or 1) > 1 and core is not None
+    return ['taskset', '-c', str(core)] if several else []
+
+
+def middle(runs, at):
+    return statistics.median(run[at] for run in runs)
+
+
+class Server:
+    """One server on a free port, with what of it is measured."""
+
+    def __init__(self, name, args, port, directory, core=0):
+        self.name, self.port = name, port
+        self.log = open(os.path.join(directory, f'{name}.log'), 'wb')
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(pinned(core) + args, stdout=self.log,
+                                        stderr=self.log, cwd=directory)
+        for _ in range(20000):
+            try:
+                if self.call('PING') == b'+PONG\r\n':
+                    break
+            except OSError:
+                time.sleep(0.0005)
+        else:
+            raise SystemExit(f'{name} does not answer')
+        self.ready_ms = (time.perf_counter() - self.started) * 1000
+
+    def call(self, *words):
+        request = b'*%d\r\n' % len(words)
+        for word in words:
+            word = str(word).encode()
+            request += b'$%d\r\n%s\r\n' % (len(word), word)
+        with socket.create_connection(('127.0.0.1', self.port), timeout=30) as client:
+            client.sendall(request)
+            return client.recv(65536)
+
+    def cpu(self):
+        with open(f'/proc/{self.process.pid}/stat', encoding='ascii') as file:
+            fields = file.read().rsplit(')', 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def rss(self):
+        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
+            return int(re.search(r'VmRSS:\s+(\d+)', file.read()).group(1)) * 1024
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+def touch_memory(count):
+    """On a virtual machine the first who uses a page pays for it once more: not the first server."""
+    code = (f'import mmap\nm = mmap.mmap(-1, {count})\n'
+            f'for at in range(0, {count}, 4096): m[at] = 1\n')
+    subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def machine():
+    with open('/proc/cpuinfo', encoding='ascii') as file:
+        model = re.search(r'model name\s*: (.*)', file.read()).group(1)
+    return f'{model}, {os.cpu_count()} processors, Linux {os.uname().release}'
+
+
+def write_rows(name, rows, options):
+    """Into the files that were asked for. Rows that an earlier run has left in the JSON stay, if this
+    run has none of their work: a long bench may be run in parts."""
+    stamp = time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())
+    rows = [dict(row, rounds=options.rounds, at=stamp) for row in rows]
+    if options.json and os.path.exists(options.json):
+        with open(options.json, encoding='utf-8') as file:
+            new = {row['work'] for row in rows}
+            rows = [row for row in json.load(file) if row['work'] not in new] + rows
+    if options.json:
+        with open(options.json, 'w', encoding='utf-8') as file:
+            json.dump(rows, file, indent=1)
+    if not options.markdown:
+        return
+    with open(options.markdown, encoding='utf-8') as file:
+        page = file.read()
+    lines = [f'- Machine: {machine()}', f'- Command: `tools/bench {name}`', '',
+             '| work | ours | redis-server 7.0.15 | | ratio | goal | rounds | measured |',
+             '|---|---|---|---|---|---|---|---|']
+    lines += [f'| {row["work"]} | {row["ours"]:,.2f} | {row["redis"]:,.2f} | {row["unit"]} | '
+              f'{row["ratio"]:.2f}x | {row["goal"]} | {row["rounds"]} | {row["at"]} |'
+              for row in rows]
+    begin, end = (f'<!-- {name} figures: {side} -->' for side in ('begin', 'end'))
+    before, rest = page.split(begin)
+    text = '\n'.join([begin, '', *lines, '', end])
+    with open(options.markdown, 'w', encoding='utf-8') as file:
+        file.write(before + text + rest.split(end)[1])
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+class Sides:
+    """Our node and redis-server, and the rows of what was found."""
+
+    def __init__(self, options, directory):
+        self.options, self.directory = options, directory
+        self.rows = []
+
+    def start(self, which, durable=False, threads=1):
+        port = free_port()
+        place = tempfile.mkdtemp(dir=self.directory)
+        if which == 'redis':
+            args = ['redis-server', '--port', str(port), '--save', '', '--dir', place,
+                    '--appendonly', 'yes' if durable else 'no', '--appendfsync', 'everysec']
+        else:
+            args = [self.options.semel, 'node', '--port', str(port), '--io-threads',
+                    str(threads), '--bind', '127.0.0.1', '--maxmemory', '8gb', '--maxclients',
+                    '25000']
+            if durable:
+                args += ['--storage-enabled', 'yes', '--dir', place, '--durability', 'logged']
+        return Server(which, args, port, place, core=0 if threads == 1 else None)
+
+    def redis_benchmark(self, server, count, pipeline, command):
+        before = server.cpu()
+        run = subprocess.run(
+            pinned(1) + ['redis-benchmark', '-p', str(server.port), '-c', '50', '-n', str(count),
+                         '-P', str(pipeline), '-r', '1000000000', '--csv'] + command,
+            capture_output=True, text=True, check=True, timeout=600)
+        rate = float(run.stdout.strip().splitlines()[-1].split('","')[1])
+        return rate, (server.cpu() - before) / count * 1e6
+
+    def load(self, server, core=1, **flags):
+        """What semel_node_load says, with `rate`, `cpu_us` an operation, and `cores` in use."""
+        args = [self.options.load, '--port', str(server.port)]
+        for name, value in flags.items():
+            args += ['--' + name.replace('_', '-'), str(value)]
+        before = server.cpu()
+        run = subprocess.run(pinned(core) + args, capture_output=True, text=True, timeout=900,
+                             check=False)
+        if run.returncode != 0:
+            raise SystemExit(f'{server.name}: {run.stderr}{run.stdout}')
+        found = json.loads(run.stdout)
+        found['rate'] = found['operations'] / found['seconds']
+        spent = server.cpu() - before
+        found['cpu_us'] = spent / found['operations'] * 1e6
+        found['cores'] = spent / found['seconds']
+        return found
+
+    def add(self, work, ours, theirs, unit, goal=''):
+        ratio = ours / theirs if theirs else 0
+        self.rows.append({'work': work, 'ours': ours, 'redis': theirs, 'unit': unit,
+                          'ratio': ratio, 'goal': goal})
+        print(f'{work:58} {ours:14,.2f} {theirs:14,.2f} {unit:10} {ratio:6.2f}x  {goal}',
+              flush=True)
+
+
+def run_bench(name, doc, parts, make, work):
+    """A bench's main: reads the command line, calls work(bench, runs, scale), where runs(part) says
+    whether a part is wanted, and writes the rows. `make` takes what Sides takes."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument('--semel', required=True)
+    parser.add_argument('--load', required=True)
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--quick', action='store_true', help='small counts, one round')
+    parser.add_argument('--json', help='write the rows here; those of other parts stay')
+    parser.add_argument('--markdown', help='put the table between its marks in this page')
+    parser.add_argument('--only', default='', help=f'{parts}; with commas')
+    options = parser.parse_args()
+    options.semel, options.load = map(os.path.abspath, (options.semel, options.load))
+    if shutil.which('redis-server') is None:
+        raise SystemExit('redis-server is not installed')
+    if options.quick:
+        options.rounds = 1
+    wanted = set(filter(None, options.only.split(',')))
+    directory = tempfile.mkdtemp(prefix=f'semel_{name}_')
+    try:
+        bench = make(options, directory)
+        touch_memory((1 if options.quick else 6) << 30)
+        work(bench, lambda part: not wanted or part in wanted, 50 if options.quick else 1)
+        write_rows(name, bench.rows, options)
+        print(f'{name}: {len(bench.rows)} rows, all results right')
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
