@@ -330,8 +330,8 @@ class Writer:
         self.names['v'] += [ok, what]
 
     def failure(self):
-        return self.pick(self.string(1), "{err = 'MY own'}", "'text', 0", "redis.error_reply('X y')",
-                         'nil', "'level', 2")
+        return self.pick(self.string(1), "{err = 'MY own'}", "'text', 0", 'nil', "'level', 2",
+                         "redis.error_reply('X y')")
 
     def function(self):
         name, one, two = self.fresh('f'), self.fresh('p'), self.fresh('p')
