@@ -73,7 +73,7 @@ class Server:
 
 
 def touch_memory(count):
-    """On a virtual machine the first who uses a page pays for it once more: not the first server."""
+    """On a virtual machine the first who uses a page pays more for it: not the first server."""
     code = (f'import mmap\nm = mmap.mmap(-1, {count})\n'
             f'for at in range(0, {count}, 4096): m[at] = 1\n')
     subprocess.run([sys.executable, '-c', code], check=True)
@@ -86,8 +86,8 @@ def machine():
 
 
 def write_rows(name, rows, options):
-    """Into the files that were asked for. Rows that an earlier run has left in the JSON stay, if this
-    run has none of their work: a long bench may be run in parts."""
+    """Into the files that were asked for. Rows that an earlier run has left in the JSON stay, if
+    this run has none of their work: a long bench may be run in parts."""
     stamp = time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())
     rows = [dict(row, rounds=options.rounds, at=stamp) for row in rows]
     if options.json and os.path.exists(options.json):
