@@ -44,6 +44,18 @@ int caught(lua_State* state, int status, int base) {
   return lua_gettop(state) - base;
 }
 
+/// Calls a script's handler of errors, upvalue 1. Not where the hook has ended the script: LuaJIT
+/// calls no hook before that error is caught, so a handler that loops would do so for ever.
+int handle_error(lua_State* state) {
+  if (must_end(state)) return 1;
+  check_c_stack(state);
+  lua_settop(state, 1);
+  lua_pushvalue(state, lua_upvalueindex(1));
+  lua_insert(state, 1);
+  lua_call(state, 1, 1);
+  return 1;
+}
+
 /// "suspended" and so on, as coroutine.status says it.
 const char* status_of(lua_State* state, lua_State* other) {
   if (state == other) return "running";
@@ -143,6 +155,7 @@ int base_xpcall(lua_State* state) {
   luaL_checkany(state, 2);
   check_c_stack(state);
   lua_settop(state, 2);
+  lua_pushcclosure(state, handle_error, 1);
   lua_insert(state, 1);
   const int status = lua_pcall(state, 0, LUA_MULTRET, 1);
   return caught(state, status, 1);

@@ -27,8 +27,8 @@ struct TextHash {
 using Refs = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
 
 /// Garbage that nobody has collected yet must not be taken for memory that is in use.
-void collect_if_needed(lua_State* state, Run& run, std::size_t used_max) {
-  if (run.memory_used <= used_max) return;
+void collect_if_needed(lua_State* state, Run& run) {
+  if (run.memory_used <= run.memory_max / 4 * 3) return;
   if (run.allocated - run.allocated_at_collection <= run.memory_max / 8) return;
   run.steps += run.memory_used / 32;
   lua_gc(state, LUA_GCCOLLECT, 0);
@@ -57,7 +57,7 @@ void count_steps(lua_State* state, lua_Debug*) {
   if (run.over == nullptr && run.host != nullptr && run.steps_since_pause >= pause_steps)
     ask_host(run);
   if (run.over != nullptr) raise_end(state);
-  collect_if_needed(state, run, run.memory_max / 4 * 3);
+  collect_if_needed(state, run);
 }
 
 int make_world(lua_State* state) {
@@ -163,7 +163,7 @@ class Interpreter::Impl {
     run_.host = nullptr;
     run_.invocation = nullptr;
     run_.reply = nullptr;
-    collect_if_needed(state_, run_, run_.memory_max / 2);
+    tidy_up();
   }
 
   std::optional<std::string> load_library(std::string_view code, LibraryDraft& draft) {
@@ -218,7 +218,16 @@ class Interpreter::Impl {
     return status;
   }
 
+  /// The next script shall not fail for what this one has left behind; nor shall each one pay for
+  /// a collection because much is kept.
+  void tidy_up() {
+    if (run_.memory_used <= std::max(run_.memory_max / 2, tidy_above_)) return;
+    collect();
+    tidy_above_ = run_.memory_used + run_.memory_max / 8;
+  }
+
   Bounds bounds_;
+  std::size_t tidy_above_ = 0;
   Run run_;
   lua_State* state_ = nullptr;
 };

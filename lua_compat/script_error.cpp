@@ -122,7 +122,8 @@ std::string error_text_of(const Run& run, int status) {
   if (run.over != nullptr) return std::string{"ERR "} + run.over;
   if (run.failure != nullptr) return run.failure;
   if (status == LUA_ERRMEM) return "ERR not enough memory";
-  if (status == LUA_ERRERR || run.error_text.empty()) return "ERR error in error handling";
+  // Only where the stack of Lua was full, keep_error() could not be called.
+  if (status == LUA_ERRERR || run.error_text.empty()) return "ERR stack overflow";
   return run.error_text.substr(0, run.reply_bytes_max);
 }
 

@@ -1,0 +1,259 @@
+// Scripts of somebody who wants the process to end, or to be busy for ever. Each runs with no more
+// stack than a fibre has, ends with the error it should end with, and leaves the interpreter as
+// good as it was.
+//
+// Words: a *bound* is one of lua::Bounds.
+#include <pthread.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "tests/lua_compat/fake_host.hpp"
+
+namespace semel::tests {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t stack_bytes = std::size_t{2} << 20;  // their frames are larger
+#else
+constexpr std::size_t stack_bytes = std::size_t{256} << 10;
+#endif
+
+/// Runs `work` on a thread with the stack of a fibre.
+void on_small_stack(const std::function<void()>& work) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  REQUIRE(pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
+  pthread_t thread{};
+  const auto start = [](void* argument) -> void* {
+    (*static_cast<const std::function<void()>*>(argument))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, start, const_cast<std::function<void()>*>(&work)) ==
+          0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+lua::Bounds small_bounds() {
+  lua::Bounds bounds;
+  bounds.steps = 3'000'000;
+  bounds.memory_bytes = std::size_t{8} << 20;
+  bounds.allocated_bytes = std::uint64_t{64} << 20;
+  bounds.reply_bytes = std::size_t{1} << 20;
+  return bounds;
+}
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t at = 0; at < times; ++at) all += text;
+  return all;
+}
+
+/// The reply, and that the interpreter is as good as new.
+std::string outcome(const std::string& script) {
+  std::string reply;
+  std::string after;
+  std::size_t kept = 0;
+  on_small_stack([&] {
+    lua::Interpreter interpreter{small_bounds()};
+    FakeHost host;
+    static_cast<void>(run_script(interpreter, host, "return 1"));
+    interpreter.collect();
+    const std::size_t before = interpreter.memory_bytes();
+    reply = run_script(interpreter, host, script);
+    after = run_script(interpreter, host, "local t = {} for i = 1, 100 do t[i] = i end return #t");
+    // A buffer of LuaJIT's is halved by each.
+    for (int round = 0; round < 4; ++round) interpreter.collect();
+    kept = interpreter.memory_bytes() - std::min(before, interpreter.memory_bytes());
+  });
+  CHECK(after == ":100\r\n");
+  // What is kept is the present script, and LuaJIT's tables that grew.
+  CHECK(kept < (1 << 20));
+  return reply;
+}
+
+const char* const steps = "script ran for too many steps";
+const char* const no_memory = "not enough memory";
+
+}  // namespace
+
+TEST_CASE("hostile: what runs for ever ends, whatever it catches", "[lua][hostile]") {
+  const char* const script = GENERATE(
+      "while true do end", "repeat until false", "local function f() return f() end return f()",
+      "while true do pcall(function() while true do end end) end", "while true do pcall(error) end",
+      "local function f() pcall(f) return f() end f()",
+      "while true do xpcall(function() while true do end end, function() while true do end end) "
+      "end",
+      "xpcall(function() error('x') end, function() while true do end end) while true do end",
+      "while true do local c = coroutine.create(function() while true do end end) "
+      "coroutine.resume(c) end",
+      "while true do local c = coroutine.wrap(function() while true do end end) pcall(c) end",
+      "local c = coroutine.wrap(function() while true do coroutine.yield() end end) "
+      "while true do c() end",
+      "while true do load(function() while true do end end) end", "load(function() return 'x' end)",
+      "while true do loadstring('while') end", "while true do collectgarbage() end",
+      "local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) return t[1]",
+      "while true do redis.pcall('get', 'x') end", "while true do redis.sha1hex('x') end",
+      "while true do redis.log(1, 'x') end",
+      "return setmetatable({}, {__call = function(t) while true do end end})()",
+      "for k in pairs(setmetatable({}, {})) do end while true do ipairs({}) end",
+      "while true do tostring(setmetatable({}, {__tostring = function() while true do end end})) "
+      "end",
+      "local function f() while true do pcall(coroutine.wrap(function() pcall(f) end)) end end "
+      "f()");
+  INFO(script);
+  const std::string reply = outcome(script);
+  INFO(reply.substr(0, 200));
+  // Some of them meet another bound first.
+  const bool ended = reply.find(steps) != std::string::npos ||
+                     reply.find("stack overflow") != std::string::npos ||
+                     reply.find(no_memory) != std::string::npos ||
+                     reply.find("script allocated too much") != std::string::npos;
+  CHECK(ended);
+  CHECK(reply.starts_with("-ERR "));
+}
+
+TEST_CASE("hostile: memory is bounded, at once and altogether", "[lua][hostile]") {
+  const auto [script, error] = GENERATE(table<const char*, const char*>({
+      {"local s = 'x' while true do s = s .. s end", no_memory},
+      {"local t = {} while true do t[#t + 1] = {} end", no_memory},
+      {"local t = {} for i = 1, 1e9 do t[i] = i end", no_memory},
+      {"local t = {} for i = 1, 1e9 do t[{}] = i end", no_memory},
+      {"local t = {} for i = 1, 1e9 do t[i] = coroutine.create(function() end) end", no_memory},
+      {"local t = {} for i = 1, 1e9 do t[i] = function() return i end end", no_memory},
+      {"local s = string.rep('x', 1e5) local i = 0 while true do i = i + 1 local t = s .. i end",
+       "script allocated too much memory"},
+      {"local s = string.rep('x', 1e5) local i = 0 while true do pcall(function() i = i + 1 local "
+       "t = s .. i end) end",
+       "script allocated too much memory"},
+      {"while true do pcall(function() local s = 'x' while true do s = s .. s end end) end",
+       "script allocated too much memory"},
+  }));
+  INFO(script);
+  const std::string reply = outcome(script);
+  INFO(reply.substr(0, 200));
+  CHECK(reply.starts_with("-ERR "));
+  CHECK(reply.find(error) != std::string::npos);
+}
+
+TEST_CASE("hostile: garbage is not taken for memory in use", "[lua][hostile]") {
+  CHECK(outcome("local s = string.rep('x', 3e5) for i = 1, 200 do local t = s .. i end return 7") ==
+        ":7\r\n");
+  CHECK(outcome("for i = 1, 2e5 do local t = {i, i, i} end return 7") == ":7\r\n");
+  CHECK(outcome("local ok, e = pcall(string.rep, 'x', 1e8) return e").find(no_memory) !=
+        std::string::npos);
+}
+
+TEST_CASE("hostile: calls within calls end before the stack does", "[lua][hostile]") {
+  const char* const script = GENERATE(
+      "local function f() return 1 + f() end return f()",
+      "local function f() return (pcall(f)) end return f()",
+      "local function f() return (xpcall(f, f)) end return f()",
+      "local function f() error(xpcall(f, f)) end return f()",
+      "local function f() return coroutine.wrap(f)() end return f()",
+      "local function f() return (coroutine.resume(coroutine.create(f))) end return f()",
+      "local function f() local s = false return load(function() if s then return nil end s = true "
+      "f() return 'return 1' end) end return f()",
+      "local f f = function() return (string.gsub('a', 'a', f)) end return f()",
+      "local function f() table.sort({3, 2, 1}, function(a, b) f() return a < b end) end f()",
+      "local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k] end "
+      "return t.x",
+      "local t = setmetatable({}, {}) getmetatable(t).__newindex = t t.x = 1",
+      "local t = setmetatable({}, {}) getmetatable(t).__concat = function(a, b) return a .. b end "
+      "return t .. t",
+      "local t = setmetatable({}, {}) getmetatable(t).__tostring = function(a) return tostring(a) "
+      "end return tostring(t)",
+      "local t = setmetatable({}, {}) getmetatable(t).__eq = function(a, b) return a == b end "
+      "return t == setmetatable({}, getmetatable(t))",
+      "local function h() local ok, e = xpcall(function() error('x') end, h) error(e) end "
+      "return xpcall(h, h)",
+      "table.foreach({1}, function() local function f() table.foreach({1}, f) end f() end)",
+      "local t = {} for i = 1, 1e4 do t = setmetatable({}, {__index = t}) end return t.x",
+      "local function f(...) return f(1, ...) end return f()",
+      "local function f(n) if n == 0 then error('x') end return (pcall(f, n - 1)) end return "
+      "f(1e9)");
+  INFO(script);
+  const std::string reply = outcome(script);
+  INFO(reply.substr(0, 200));
+  CHECK(!reply.empty());
+}
+
+TEST_CASE("hostile: texts that are deep inside themselves", "[lua][hostile]") {
+  const std::size_t many = 50'000;
+  const std::string script = GENERATE_COPY(
+      "return " + repeated("(", many) + "1" + repeated(")", many),
+      "return " + repeated("{", many) + repeated("}", many), "return " + repeated("-", many) + "1",
+      "return " + repeated("not ", many) + "1", "return 'a'" + repeated("..'a'", many),
+      "return 1" + repeated("^1", many), "return " + repeated("function() return ", many) + "1",
+      repeated("do ", many), repeated("if 1 then ", many), repeated("while 1 do ", many),
+      repeated("repeat ", many), "local a = {} a" + repeated("[a", many),
+      "return f" + repeated("(f", many), "return a" + repeated(".a", many),
+      "return f" + repeated("()", many), "local " + repeated("a,", many) + "a",
+      "return " + repeated("1,", many) + "1",
+      "if x then" + repeated(" elseif x then", many) + " end",
+      "local x = 0 " + repeated("x = x + 1 ", many) + "return x", repeated("goto a ", many),
+      repeated("::a:: ", many), "return [" + repeated("=", many) + "[", repeated("\xff", many),
+      "return '" + repeated("\\z", many) + "'", "return '" + repeated("\\", many));
+  INFO(script.substr(0, 60));
+  const std::string reply = outcome(script);
+  INFO(reply.substr(0, 200));
+  CHECK(!reply.empty());
+  CHECK(outcome("return loadstring(...)").starts_with("-ERR"));
+}
+
+TEST_CASE("hostile: replies are bounded in size and depth", "[lua][hostile]") {
+  CHECK(outcome("local t = {} t[1] = t return t").starts_with("-ERR reached lua stack limit"));
+  CHECK(outcome("local t = {} t.map = {a = t} return t").starts_with("-ERR reached lua stack"));
+  CHECK(outcome("local t = {} t.map = {[t] = 1} return t").starts_with("-ERR reached lua stack"));
+  CHECK(outcome("local t = {} for i = 1, 127 do t = {t} end return t").ends_with("*1\r\n*0\r\n"));
+  CHECK(outcome("local t = {} for i = 1, 128 do t = {t} end return t").starts_with("-ERR reached"));
+  CHECK(outcome("return string.rep('x', 2e6)").starts_with("-ERR the reply of the script is too"));
+  CHECK(
+      outcome("local s = string.rep('x', 1e5) local t = {} for i = 1, 20 do t[i] = s end return t")
+          .starts_with("-ERR the reply of the script is too large"));
+  CHECK(outcome("error(string.rep('x', 4e6))").size() < 1'100'000);
+}
+
+TEST_CASE("hostile: what would be precompiled or foreign is neither", "[lua][hostile]") {
+  CHECK(outcome("return {type(loadstring('\\27LJ\\2')), select(2, loadstring('\\27LJ'))}")
+            .find("unexpected symbol near") != std::string::npos);
+  CHECK(outcome("\x1bLJ\x02").starts_with("-ERR Error compiling script"));
+  CHECK(outcome("\xef\xbb\xbf\x1bLJ\x02").starts_with("-ERR Error compiling script"));
+  for (const char* const number : {"1LL", "0x1ULL", "2i", "0b11", "1e2i", "3uLl"}) {
+    const std::string text = number;
+    INFO(text);
+    CHECK(outcome("return " + text) ==
+          "-ERR Error compiling script (new function): user_script:1: malformed number near '" +
+              text + "'\r\n");
+    CHECK(outcome("return select(2, loadstring('return\\n" + text + "', '=x'))")
+              .find("x:2: malformed number near '" + text + "'") != std::string::npos);
+  }
+  CHECK(outcome("return {type(rawget(_G, 'jit')), type(rawget(_G, 'ffi')), type(rawget(_G, 'io')),"
+                "type(rawget(_G, 'os')), type(rawget(_G, 'debug')), type(rawget(_G, 'package')),"
+                "type(rawget(_G, 'require')), type(rawget(_G, 'newproxy'))}") ==
+        "*8\r\n" + repeated("$3\r\nnil\r\n", 8));
+}
+
+TEST_CASE("hostile: a stop by the host is not caught", "[lua][hostile]") {
+  const char* const script = GENERATE(
+      "while true do end", "\nwhile true do pcall(function() while true do end end) end",
+      "while true do coroutine.wrap(function() while true do end end)() end",
+      "while true do xpcall(function() while true do end end, function() return 1 end) end",
+      "while true do coroutine.resume(coroutine.create(function() while true do end end)) end");
+  FakeHost host;
+  host.pauses_max = 5;
+  lua::Interpreter interpreter{lua::Bounds{}};
+  host.stop = lua::Stop::killed;
+  const std::string killed = run_script(interpreter, host, script);
+  CHECK(killed.starts_with("-ERR Script killed by user with SCRIPT KILL... script: aaaa"));
+  CHECK(killed.find(", on @user_script:") != std::string::npos);
+  CHECK(host.pauses == 6);
+  host.stop = lua::Stop::time;
+  host.pauses = 0;
+  CHECK(run_script(interpreter, host, script).starts_with("-ERR script ran for too long script: "));
+  host.stop = lua::Stop::none;
+  CHECK(run_script(interpreter, host, "return 1") == ":1\r\n");
+}
+
+}  // namespace semel::tests
