@@ -20,6 +20,9 @@ enum class KnownScript : std::uint8_t {
   take,             ///< answers the value and deletes it
   get_or_set,       ///< answers the value, or sets it with an end
   set_absent,       ///< sets with an end what is not there
+  count_below,      ///< adds one with an end, unless that is too many
+  count_existing,   ///< adds to what is there
+  spend,            ///< takes one away, if there is one
   // Each of these is one library's own.
   acquire_all,        ///< node-redlock
   extend_all,         ///< node-redlock
@@ -28,7 +31,8 @@ enum class KnownScript : std::uint8_t {
   consume_points,     ///< rate-limiter-flexible
   hit_window,         ///< rate-limit-redis
   look_at_window,     ///< rate-limit-redis
-  touch_or_set,       ///< go-redsync, Spring Integration
+  touch_or_set,       ///< go-redsync, Spring Integration, aioredlock
+  obtain_by_prefix,   ///< bsm/redislock
   release_and_tell,   ///< Spring Integration
   hold_reentrant,     ///< Redisson
   hold_fenced,        ///< Redisson

@@ -50,8 +50,9 @@ bool count(NativeRun& run) {
   const NativeValue found = run.send(0, commands[0]);
   if (run.is_over()) return true;
   const std::uint32_t variant = run.entry().variant;
+  const bool adds_one = variant == 0 || variant == 3;
   const std::int64_t by =
-      variant == 0 ? 1 : integer_of(run.argument(commands[0].back().index)).value_or(0);
+      adds_one ? 1 : integer_of(run.argument(commands[0].back().index)).value_or(0);
   const bool is_new = is_same(found.number, by);
   if (variant == 2 && is_new) {
     const std::int64_t ms = integer_of(run.argument(commands[1].back().index)).value_or(0);
@@ -61,6 +62,12 @@ bool count(NativeRun& run) {
   }
   if (is_new) run.send(1, commands[1]);
   if (run.is_over()) return true;
+  if (variant == 3) {
+    const std::int64_t most = integer_of(run.argument(commands[2][0].index)).value_or(0);
+    const bool is_over = static_cast<double>(found.number) > static_cast<double>(most);
+    run.answer(is_over ? run.entry().missing : run.entry().answer);
+    return true;
+  }
   if (commands.size() == 3) {
     const NativeValue left = run.send(2, commands[2]);
     if (!run.is_over()) run.answer_pair(found.number, left.number);
@@ -113,6 +120,47 @@ bool set_absent(NativeRun& run) {
     goes_on = variant != 2 || !done.is_nothing();
   }
   if (!run.is_over()) run.answer(goes_on ? run.entry().answer : run.entry().missing);
+  return true;
+}
+
+/// A counter as Lua reads it, 0 if there is none. None: it would not come back the same.
+std::optional<std::int64_t> counter_of(const NativeValue& found) noexcept {
+  constexpr std::int64_t exact_max = std::int64_t{1} << 53;
+  if (found.is_nothing()) return 0;
+  const auto number = integer_of(found.text);
+  if (!number || *number >= exact_max || *number <= -exact_max) return std::nullopt;
+  return number;
+}
+
+bool count_below(NativeRun& run) {
+  const auto& commands = run.shape().commands;
+  const auto counter = counter_of(run.send(0, {"get", run.key(0)}));
+  if (run.is_over()) return true;
+  if (!counter) return false;
+  const std::int64_t most = integer_of(run.argument(commands[2][0].index)).value_or(0);
+  if (*counter + 1 > most) {
+    run.answer(run.entry().missing);
+    return true;
+  }
+  run.send(1, commands[0]);
+  if (!run.is_over()) run.send(2, commands[1]);
+  if (!run.is_over()) run.answer(*counter + 1);
+  return true;
+}
+
+bool count_existing(NativeRun& run) {
+  const bool is_there = is_one(run.send(0, {"exists", run.key(0)}));
+  if (is_there) run.send(1, run.shape().commands.front());
+  if (!run.is_over()) is_there ? run.answer_last() : run.answer(run.entry().missing);
+  return true;
+}
+
+bool spend(NativeRun& run) {
+  const auto counter = counter_of(run.send(0, {"get", run.key(0)}));
+  if (run.is_over()) return true;
+  if (!counter) return false;
+  if (*counter > 0) run.send(1, run.shape().commands.front());
+  if (!run.is_over()) run.answer(*counter > 0 ? run.entry().answer : run.entry().differs);
   return true;
 }
 
@@ -235,7 +283,8 @@ bool touch_or_set(NativeRun& run) {
   const auto& commands = run.shape().commands;
   const NativeValue found = run.send(0, {"get", run.key(0)});
   if (run.is_over()) return true;
-  if (found.is(run.argument(0))) {
+  const bool is_one_call = run.entry().variant == 2;
+  if (found.is(run.argument(0)) || (is_one_call && found.is_nothing())) {
     run.send(1, commands[0]);
     if (!run.is_over()) run.answer(run.entry().answer);
     return true;
@@ -249,6 +298,23 @@ bool touch_or_set(NativeRun& run) {
   const NativeValue done = run.send(2, commands[1]);
   if (run.is_over()) return true;
   run.answer(always && done.is_nothing() ? run.entry().differs : run.entry().missing);
+  return true;
+}
+
+bool obtain_by_prefix(NativeRun& run) {
+  const auto& commands = run.shape().commands;
+  bool is_set = !run.send(0, commands[0]).is_nothing();
+  if (run.is_over()) return true;
+  if (!is_set) {
+    const auto size = static_cast<std::size_t>(integer_of(run.argument(1)).value_or(0));
+    const std::string end = std::to_string(static_cast<std::int64_t>(size) - 1);
+    const NativeValue begin = run.send(1, {"getrange", run.key(0), "0", end});
+    if (run.is_over()) return true;
+    is_set = begin.is(run.argument(0).substr(0, size));
+    if (is_set) run.send(2, commands[1]);
+    if (run.is_over()) return true;
+  }
+  is_set ? run.answer({.kind = ScriptAnswer::Kind::status, .text = "OK"}) : run.answer_nothing();
   return true;
 }
 
@@ -429,6 +495,14 @@ Native native_of(KnownScript known) noexcept {
       return get_or_set;
     case KnownScript::set_absent:
       return set_absent;
+    case KnownScript::count_below:
+      return count_below;
+    case KnownScript::count_existing:
+      return count_existing;
+    case KnownScript::spend:
+      return spend;
+    case KnownScript::obtain_by_prefix:
+      return obtain_by_prefix;
     case KnownScript::acquire_all:
       return acquire_all;
     case KnownScript::extend_all:

@@ -51,6 +51,8 @@ bool fits_meaning(const ScriptShape& shape, const Invocation& invocation) noexce
   switch (shape.known) {
     case KnownScript::prolong:
       return args[2] != "0" || is_whole(args[1]);
+    case KnownScript::obtain_by_prefix:
+      return !args[1].starts_with('-');
     case KnownScript::release_reentrant:
       return shape.entry->variant != 0 || publishes(args[3]);
     case KnownScript::release_by_force:

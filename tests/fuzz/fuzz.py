@@ -21,8 +21,8 @@ sys.path.insert(0, str(HERE.parent / 'transcripts'))
 import transcript  # noqa: E402
 
 ROOT = HERE.parents[1]
-TARGETS = ('resp', 'commands', 'acl', 'config')
-LENGTH_MAX = {'resp': 4096, 'commands': 4096, 'acl': 1024, 'config': 2048}
+TARGETS = ('resp', 'commands', 'acl', 'config', 'matcher')
+LENGTH_MAX = {'resp': 4096, 'commands': 4096, 'acl': 1024, 'config': 2048, 'matcher': 2048}
 # A single input may hold on for so long, and take so much memory.
 INPUT_SECONDS = 30
 MEMORY_MIB = 2048
@@ -62,6 +62,9 @@ def words():
     found.update('NX XX GET EX PX EXAT PXAT KEEPTTL PERSIST GT LT REPLACE DB WITHVALUES COUNT '
                  'MATCH nopass resetkeys allkeys allchannels reset ~* &* +@all -@all %R~ +get|x '
                  '$9 *3 \\x0d\\x0a \\x0aa \\x0ab \\x0at \\x0aA*2~$3~GET~$1~k~'.split())
+    found.update('KEYS[1] ARGV[1] redis.call( redis.pcall( ipairs(KEYS) unpack(KEYS) local for do '
+                 'then elseif else end return function repeat until while not and or nil --[[ [==[ '
+                 '~= == ..'.split())
     return ''.join(f'"{word}"\n' for word in sorted(found))
 
 

@@ -201,7 +201,7 @@ TEST_CASE("known scripts: each text is itself, and all are different", "[lua][kn
     CHECK(shape.known == entry.means);
     CHECK(names.insert(std::string{entry.name}).second);
     CHECK(forms.insert(lua::canonical_form(entry.text)).second);
-    CHECK(shape.lines.size() >= shape.commands.size());
+    CHECK_FALSE(shape.lines.empty());
     // What is sent there depends on an argument, which the native looks at.
     const bool by_argument = entry.text.find("redis.call(ARGV") != std::string_view::npos;
     CHECK(shape.declares_keys == !by_argument);
