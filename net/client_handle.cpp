@@ -56,7 +56,7 @@ bool ClientHandle::end_wait(std::string_view reply) {
 }
 
 bool ClientHandle::end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply) {
-  if (!waits_) return false;
+  if (!waits_ || works_) return false;
   waits_ = false;
   replied_ = true;
   reply_ = std::move(reply);
@@ -79,8 +79,16 @@ void ClientHandle::kill() {
 std::uint64_t ClientHandle::begin_wait(std::string timeout_reply) {
   const std::lock_guard lock{mutex_};
   waits_ = true;
+  works_ = false;
   timeout_reply_ = std::move(timeout_reply);
   return ++wait_;
+}
+
+std::uint64_t ClientHandle::begin_work() {
+  const std::uint64_t wait = begin_wait();
+  const std::lock_guard lock{mutex_};
+  works_ = true;
+  return wait;
 }
 
 ClientHandle::Collected ClientHandle::collect(std::string& out) {

@@ -95,6 +95,8 @@ class ClientHandle {
   // --- from the connection's own thread -------------------------------------------------------
   /// A number for the wait that begins now. `timeout_reply` is what unblock() answers.
   [[nodiscard]] std::uint64_t begin_wait(std::string timeout_reply = "$-1\r\n");
+  /// The same of a wait that only reply() ends: a script is under way.
+  [[nodiscard]] std::uint64_t begin_work();
   struct Collected {
     bool replied = false;  ///< the wait of the present command has been answered
     bool resumed = false;
@@ -126,6 +128,7 @@ class ClientHandle {
   std::function<void()> lost_;  // of reply_
   std::uint64_t wait_ = 0;
   bool waits_ = false;
+  bool works_ = false;
   bool replied_ = false;
   bool resumed_ = false;
   bool killed_ = false;

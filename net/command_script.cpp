@@ -2,6 +2,7 @@
 #include "net/handlers.hpp"
 #include "net/node.hpp"
 #include "net/script_call.hpp"
+#include "net/script_host.hpp"
 #include "net/script_thread.hpp"
 #include "net/text.hpp"
 

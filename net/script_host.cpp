@@ -177,7 +177,7 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   keep_words();
   client_->stepped_aside = true;
   client_->waits = true;
-  wait_ = client_->handle->begin_wait();
+  wait_ = client_->handle->begin_work();
   client_->handle->wake_host();
 }
 
@@ -211,7 +211,8 @@ void ScriptRun::interpret() {
     }
     return interpreter.run(program_.script->sha, invocation(), *this, reply_);
   }
-  if (const auto wrong = thread_.load(program_.library)) return writer.error("ERR Error " + *wrong);
+  if (const auto wrong = thread_.prepare(program_.library))
+    return writer.error("ERR Error " + *wrong);
   interpreter.run_function(program_.library->id, program_.function->name, invocation(), *this,
                            reply_);
 }

@@ -118,7 +118,7 @@ std::optional<std::string> ScriptThread::compile(const SharedScript& script) {
   return wrong;
 }
 
-std::optional<std::string> ScriptThread::load(const SharedLibrary& library) {
+std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library) {
   if (std::find(loaded_.begin(), loaded_.end(), library) != loaded_.end()) return std::nullopt;
   std::vector<lua::RegisteredFunction> functions;
   auto wrong = interpreter().load_library(library->id, body_of(*library), functions);

@@ -36,7 +36,7 @@ class ScriptThread {
   /// Has compiled it in this thread's interpreter. Returns the error.
   [[nodiscard]] std::optional<std::string> compile(const SharedScript& script);
   /// Has the library's functions in this thread's interpreter.
-  [[nodiscard]] std::optional<std::string> load(const SharedLibrary& library);
+  [[nodiscard]] std::optional<std::string> prepare(const SharedLibrary& library);
   /// Makes a library of its code. Null: `error` says why not.
   [[nodiscard]] SharedLibrary make_library(std::string_view code, std::string& error);
 

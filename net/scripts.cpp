@@ -179,6 +179,13 @@ std::optional<std::string> Scripts::kill(ScriptKind kind) {
          "NOSAVE command.";
 }
 
+void Scripts::end_all() {
+  const std::lock_guard lock{mutex_};
+  for (const auto& script : busy_) {
+    script->killed.store(true, std::memory_order_relaxed);  // mo: relaxed: as in kill()
+  }
+}
+
 std::shared_ptr<const BusyScript> Scripts::busy_function() const {
   const std::lock_guard lock{mutex_};
   for (const auto& script : busy_) {

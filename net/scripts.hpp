@@ -96,6 +96,8 @@ class Scripts {
   void end_busy(const std::shared_ptr<BusyScript>& script);
   /// The error of SCRIPT KILL or FUNCTION KILL, none: it will end.
   [[nodiscard]] std::optional<std::string> kill(ScriptKind kind);
+  /// The node is to end: so does what runs for long, also what has written.
+  void end_all();
   /// Of a function; null: none runs for long.
   [[nodiscard]] std::shared_ptr<const BusyScript> busy_function() const;
 

@@ -1,6 +1,7 @@
 // Calls of the typed faces on the thread of a section: they are a part of it.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <thread>
 
 #include "semel/semel.hpp"
@@ -109,6 +110,49 @@ TEST_CASE("section: who waits for a claim is told when the section has ended",
     CHECK(told == 0);
   }
   CHECK(told == 1);
+}
+
+TEST_CASE("section: who is impatient does not wait for one that takes long",
+          "[engine][section][race]") {
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock}).value();
+  Store store = engine->store();
+  REQUIRE(store.set("k", "1", {.expiry = Expiry::in(10ms)}));
+  std::atomic<bool> has_ended{false};
+  std::optional<Section> section{engine->section({}).value()};
+  REQUIRE(store.set("inside", "1"));
+  std::thread patient{[&] {
+    CHECK(**engine->store().get("inside") == "1");
+    CHECK(has_ended.load(std::memory_order_acquire));
+  }};
+  std::thread impatient{[&] {
+    CHECK_FALSE(engine->set_impatient(true));
+    StoreOutcome outcome;
+    engine->apply({.verb = Verb::get, .key = "k"}, outcome);
+    CHECK(outcome.error == ErrorCode::section_held);
+    CHECK(engine->store().get("k").error().code == ErrorCode::section_held);
+    CHECK(engine->store().keys("*").error().code == ErrorCode::section_held);
+    const KeyRef key[] = {{0, "k"}};
+    CHECK(engine->section(key).error().code == ErrorCode::section_held);
+    CHECK(engine->section({}).error().code == ErrorCode::section_held);
+    CHECK(engine->set_impatient(false));
+  }};
+  section->step_aside();
+  impatient.join();
+  // What ends meanwhile is swept later.
+  clock.advance(10ms);
+  std::thread sweep{[&] {
+    static_cast<void>(engine->set_impatient(true));
+    static_cast<void>(engine->advance());
+  }};
+  sweep.join();
+  section->step_back();
+  CHECK(**store.get("inside") == "1");
+  has_ended.store(true, std::memory_order_release);
+  section.reset();
+  patient.join();
+  static_cast<void>(engine->advance());
+  CHECK(engine->stats().records == 1);
 }
 
 TEST_CASE("section: several threads read and write in sections over everything",

@@ -255,6 +255,70 @@ class Life(Case):
         self.assertIn("event=ended code=0", node.log())
 
 
+class Scripts(Case):
+    ENDLESS = "while true do end"
+    BUSY = ("-BUSY Redis is busy running a script. "
+            "You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")
+
+    def busy_node(self, threads):
+        node = self.node("--io-threads", threads, "--busy-reply-threshold", 100)
+        return node, [node.client() for _ in range(4)]
+
+    def test_the_others_are_told_and_may_kill_it(self):
+        for threads in (1, 2):
+            _, (script, *others) = self.busy_node(threads)
+            script.send("EVAL", self.ENDLESS, 0)
+            for other in others:
+                until(lambda other=other: other("PING") == self.BUSY, "BUSY")
+            self.assertEqual(others[1]("GET", "k"), self.BUSY)
+            self.assertEqual(others[0]("SCRIPT", "KILL"), "+OK")
+            self.assertRegex(script.reply(), "^-ERR Script killed by user with SCRIPT KILL")
+            for client in (script, *others):
+                self.assertEqual(client("PING"), "+PONG")
+            self.assertRegex(others[2]("SCRIPT", "KILL"), "^-NOTBUSY ")
+
+    def test_who_waits_for_its_keys_when_it_gets_long_is_told_too(self):
+        _, (script, *others) = self.busy_node(2)
+        script.send("EVAL", self.ENDLESS, 0)
+        for other in others:
+            other.send("GET", "k")  # at the latest now some of them wait inside the engine
+        replies = [other.reply() for other in others]
+        self.assertTrue(all(reply in (None, self.BUSY) for reply in replies), replies)
+        until(lambda: others[0]("SCRIPT", "KILL") == "+OK", "the kill")
+        self.assertRegex(script.reply(), "^-ERR Script killed")
+
+    def test_one_that_wrote_is_not_killed_but_ends_with_the_node(self):
+        node, (script, other, *_) = self.busy_node(2)
+        script.send("EVAL", "redis.call('set', 'k', 'v') " + self.ENDLESS, 0)
+        until(lambda: other("PING") == self.BUSY, "BUSY")
+        self.assertRegex(other("SCRIPT", "KILL"), "^-UNKILLABLE ")
+        self.assertEqual(other("SHUTDOWN"), self.BUSY)
+        other.send("SHUTDOWN", "NOSAVE")
+        self.assertEqual(node.ended(), 0, node.log())
+
+    def test_a_client_that_hangs_up_leaves_its_script_to_its_end(self):
+        for threads in (1, 2):
+            node, (script, other, *_) = self.busy_node(threads)
+            script.send("EVAL", "redis.call('set', 'k', 'v') " + self.ENDLESS, 0)
+            until(lambda: other("PING") == self.BUSY, "BUSY")
+            script.plug.shutdown(socket.SHUT_RDWR)
+            script.plug.close()
+            self.assertEqual(other("PING"), self.BUSY)
+            self.assertRegex(other("SCRIPT", "KILL"), "^-UNKILLABLE ")
+            self.assertEqual(node.stop(), 0, node.log())
+
+    def test_what_touches_other_keys_goes_on_beside_it(self):
+        node = self.node("--io-threads", 2)
+        clients = [node.client() for _ in range(4)]
+        # Connections are dealt out to the threads in turn; the script is on one of them.
+        clients[0].send("EVAL", "local i = 0 while redis.call('get', KEYS[1]) == false and "
+                                "i < 3000000 do i = i + 1 end return i", 1, "{a}")
+        keys = [f"key{i}" for i in range(64)]
+        served = sum(clients[1]("SET", key, "1", "NX") in ("+OK", None) for key in keys[:4])
+        self.assertEqual(served, 4)
+        self.assertIsInstance(clients[0].reply(), int)
+
+
 class Settings(Case):
     def semel_node(self, *arguments, code=0):
         done = subprocess.run([SEMEL, "node", *arguments], capture_output=True, text=True,

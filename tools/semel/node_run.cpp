@@ -81,6 +81,10 @@ void NodeRun::set_hooks() {
     return !net::write_ready_file(path, text);
   };
   node_->hooks.rewrite_config = [this] { return net::rewrite_config(settings_, file_); };
+  node_->hooks.script_log = [this](lua::LogLevel level, std::string_view text) {
+    // Both list the same levels in the same order.
+    watch_.log().add(static_cast<net::LogLevel>(level), "script", {{"text", text}});
+  };
   node_->hooks.login_denied = [this](std::string_view user, std::string_view address) {
     watch_.log().warning("login_denied", {{"user", user}, {"address", address}});
   };

@@ -28,6 +28,7 @@ void Ticker::release_clients() {
   for (const auto& client : node_.clients.all()) {
     client->end_wait("-UNBLOCKED the node is ending\r\n");
   }
+  node_.scripts.end_all();
 }
 
 void Ticker::run() {
