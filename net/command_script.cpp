@@ -61,6 +61,9 @@ void evaluate_digest(Call& call, bool read_only) {
   if (!key_count) return;
   const SharedScript script = call.client.scripts->find(call.words[1]);
   if (script == nullptr) return call.fail(none);
+  // It may have become known before the setting changed.
+  const bool is_known = script->shape.known != lua::KnownScript::unknown;
+  if (!is_known && call.node.scripts.policy() == ScriptPolicy::known) return call.fail(none);
   run(call, script, *key_count, read_only);
 }
 

@@ -230,7 +230,9 @@ void Connection::answer_batch(std::string& out, std::size_t count) {
     call.row = batch_.rows_[i];
     const std::size_t before = out.size();
     const NativePlan& native = batch_.natives_[i];
-    if (native.shape == nullptr) {
+    if (batch_.outcomes_[i].error == ErrorCode::section_held) [[unlikely]] {
+      call.fail(ErrorCode::section_held);
+    } else if (native.shape == nullptr) {
       answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
     } else {
       answer_native(call, native, batch_.ops_[i], batch_.outcomes_[i]);
@@ -291,6 +293,7 @@ void Connection::count_natives(std::size_t count, std::int64_t ns_each) {
     }
   }
   for (Tally& tally : tallies) write_down(tally);
+  client_.scripts->forget_retired();
 }
 
 void Connection::carry_out(std::string& out) {
@@ -313,7 +316,7 @@ void Connection::carry_out(std::string& out) {
   } else if (!is_heard) {
     out += unheard;
   }
-  if (client_.held != nullptr) [[unlikely]]
+  if (client_.held != nullptr && !client_.stepped_aside) [[unlikely]]
     node_.pubsub.release(client_);
 }
 

@@ -28,7 +28,7 @@ class ScriptThread {
   [[nodiscard]] Scripts& scripts() noexcept { return scripts_; }
 
   /// The script with this digest, in any case of letters. Null: there is none. What was found is
-  /// there until the next settle().
+  /// there until the next settle() or forget_retired().
   [[nodiscard]] const SharedScript& find(std::string_view sha);
   /// Of text that EVAL or SCRIPT LOAD has said. Null: `error` says why it is not taken.
   [[nodiscard]] SharedScript take(std::string_view text, bool loads, std::int64_t now_ns,
@@ -42,6 +42,7 @@ class ScriptThread {
 
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();
+  void forget_retired() { retired_.clear(); }
   /// After a run: what it holds is shown, and what nobody needs is given back.
   void settle();
 

@@ -41,7 +41,11 @@ SharedScript Scripts::add(SharedScript script, bool loaded) {
   const std::lock_guard lock{mutex_};
   const auto [place, is_new] = scripts_.emplace(script->sha, script);
   const SharedScript& kept = place->second;
-  if (is_new) kept->number = ++numbers_;
+  if (is_new) {
+    kept->number = ++numbers_;
+    // mo: relaxed: it may have been forgotten since it was looked up.
+    kept->forgotten.store(false, std::memory_order_relaxed);
+  }
   // mo: relaxed: written under the mutex; read without it for nothing that rests on more.
   const bool was_loaded = kept->loaded.load(std::memory_order_relaxed);
   if (loaded && !was_loaded) {
