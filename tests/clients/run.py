@@ -25,7 +25,7 @@ import suites  # noqa: E402
 import target  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-SUITE_SECONDS = 120
+SUITE_SECONDS = 240
 LINE = re.compile(r'(ok|failed|skipped) (.*)')
 
 

@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -97,6 +101,95 @@ func (d *dialogue) script() error {
 	}
 	right, err := release.Run(d.ctx, d.client, []string{d.key("scripted")}, "mine").Int()
 	return errors.Join(err, same([]int{wrong, right}, []int{0, 1}))
+}
+
+func (d *dialogue) scripts() error {
+	claim := redis.NewScript("return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])")
+	keys := []string{d.key("job")}
+	first := claim.Run(d.ctx, d.client, keys, "CONSUMING", 60000).Err()
+	d.client.ScriptFlush(d.ctx)
+	gone, err := claim.Exists(d.ctx, d.client).Result()
+	if err != nil {
+		return err
+	}
+	noscript := claim.EvalSha(d.ctx, d.client, keys, "CONSUMING", 60000).Err()
+	second, err := claim.Run(d.ctx, d.client, keys, "CONSUMING", 60000).Text()
+	if err != nil {
+		return err
+	}
+	list, err := d.client.Eval(d.ctx, "return {KEYS[1], ARGV[1], 7, false}", keys, "a").Slice()
+	if err != nil {
+		return err
+	}
+	read, err := redis.NewScript("return redis.call('GET', KEYS[1])").RunRO(d.ctx, d.client, keys).Text()
+	refused := d.client.EvalRO(d.ctx, "return redis.call('DEL', KEYS[1])", keys).Err()
+	return errors.Join(err, same(first, redis.Nil), same(gone, []bool{false}),
+		same(redis.HasErrorPrefix(noscript, "NOSCRIPT"), true), same(second, "CONSUMING"),
+		same(list, []any{d.key("job"), "a", int64(7), nil}), same(read, "CONSUMING"),
+		same(redis.HasErrorPrefix(refused, "Write commands are not allowed"), true))
+}
+
+func (d *dialogue) functions() error {
+	code := fmt.Sprintf("#!lua name=go%d\nredis.register_function('go%d', "+
+		"function(k, a) return redis.call('INCRBY', k[1], a[1]) end)", d.protocol, d.protocol)
+	name := fmt.Sprintf("go%d", d.protocol)
+	loaded, err := d.client.FunctionLoadReplace(d.ctx, code).Result()
+	if err != nil {
+		return err
+	}
+	sum, err := d.client.FCall(d.ctx, name, []string{d.key("sum")}, 5).Int()
+	if err != nil {
+		return err
+	}
+	deleted, err := d.client.FunctionDelete(d.ctx, name).Result()
+	return errors.Join(err, same(loaded, name), same(sum, 5), same(deleted, "OK"))
+}
+
+// Eight at once read a counter and write one more, each under redsync's lock.
+func (d *dialogue) redsync() error {
+	locks := redsync.New(goredis.NewPool(d.client))
+	options := []redsync.Option{redsync.WithExpiry(time.Minute), redsync.WithTries(2000),
+		redsync.WithRetryDelay(3 * time.Millisecond)}
+	var group sync.WaitGroup
+	failures := make(chan error, 8)
+	for range 8 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range 10 {
+				lock := locks.NewMutex(d.key("redsync"), options...)
+				if err := lock.LockContext(d.ctx); err != nil {
+					failures <- err
+					return
+				}
+				seen, _ := d.client.Get(d.ctx, d.key("synced")).Int()
+				d.client.Set(d.ctx, d.key("synced"), seen+1, 0)
+				if ok, err := lock.UnlockContext(d.ctx); !ok || err != nil {
+					failures <- fmt.Errorf("not given back: %v", err)
+					return
+				}
+			}
+		}()
+	}
+	group.Wait()
+	close(failures)
+	for err := range failures {
+		return err
+	}
+	lock := locks.NewMutex(d.key("lent"), redsync.WithExpiry(time.Minute))
+	if err := lock.LockContext(d.ctx); err != nil {
+		return err
+	}
+	extended, err := lock.ExtendContext(d.ctx)
+	if err != nil {
+		return err
+	}
+	other := locks.NewMutex(d.key("lent"), redsync.WithTries(1)).LockContext(d.ctx)
+	d.client.Set(d.ctx, d.key("lent"), "stolen", 0)
+	returned, _ := lock.UnlockContext(d.ctx)
+	return errors.Join(same(d.client.Get(d.ctx, d.key("synced")).Val(), "80"), same(extended, true),
+		same(other != nil, true), same(returned, false),
+		same(d.client.Get(d.ctx, d.key("lent")).Val(), "stolen"))
 }
 
 func (d *dialogue) expiry() error {
@@ -195,10 +288,12 @@ func main() {
 			run  func() error
 		}{{"handshake", d.handshake}, {"claim", d.claim}, {"lock", d.lock}, {"script", d.script},
 			{"expiry", d.expiry}, {"pubsub", d.pubsub}, {"pipeline", d.pipeline},
-			{"transaction", d.transaction}, {"errors", d.errors}, {"hashes", d.hashes}}
+			{"transaction", d.transaction}, {"errors", d.errors}, {"hashes", d.hashes},
+			{"scripts", d.scripts}, {"functions", d.functions}, {"redsync", d.redsync}}
+		waits := []string{"script", "scripts", "functions", "redsync"}
 		for _, check := range checks {
-			if check.name == "script" && os.Getenv("SEMEL_TEST_SCRIPTS") != "yes" {
-				fmt.Printf("skipped script, RESP%d: waits for scripts\n", protocol)
+			if slices.Contains(waits, check.name) && os.Getenv("SEMEL_TEST_SCRIPTS") != "yes" {
+				fmt.Printf("skipped %s, RESP%d: waits for scripts\n", check.name, protocol)
 			} else if err := check.run(); err != nil {
 				fmt.Printf("failed %s, RESP%d: %q\n", check.name, protocol, err)
 			} else {

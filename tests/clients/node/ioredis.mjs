@@ -43,6 +43,37 @@ await checkScripts('lock, released by a script', async () => {
   assert.equal(await one.release('scripted', 'mine'), 1);
 });
 
+await checkScripts('defineCommand: keys by number, buffers, errors, pipelines', async () => {
+  one.defineCommand('many', { lua: 'return {#KEYS, #ARGV, KEYS[2], ARGV[1]}' });
+  assert.deepEqual(await one.many(2, 'a', 'b', 'c'), [2, 1, 'b', 'c']);
+  one.defineCommand('bytes', { numberOfKeys: 0, lua: "return '\\255\\0'" });
+  assert.deepEqual(await one.bytesBuffer(), Buffer.from([255, 0]));
+  one.defineCommand('fails', { numberOfKeys: 1, lua: "return redis.call('INCR', KEYS[1])" });
+  await one.set('word', 'abc');
+  await assert.rejects(one.fails('word'), /^ReplyError: ERR value is not an integer/);
+  one.defineCommand('count', { numberOfKeys: 1, lua: "return redis.call('INCRBY', KEYS[1], ARGV[1])" });
+  await one.script('FLUSH');
+  const replies = await one.pipeline().count('n1', 1).set('n2', 5).count('n2', 2).fails('word')
+    .exec();
+  assert.deepEqual(replies.slice(0, 3), [[null, 1], [null, 'OK'], [null, 7]]);
+  assert.match(replies[3][0].message, /not an integer/);
+  assert.deepEqual(await one.multi().count('n1', 1).count('n1', 1).exec(), [[null, 2], [null, 3]]);
+});
+
+await checkScripts('scripts given when connecting, NOSCRIPT, functions', async () => {
+  const third = new Redis({ host, port, scripts: {
+    claim: { numberOfKeys: 1,
+      lua: "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])" } } });
+  assert.equal(await third.claim('job', 'CONSUMING', 60_000), null);
+  await one.script('FLUSH');
+  assert.equal(await third.claim('job', 'CONSUMING', 60_000), 'CONSUMING');
+  await assert.rejects(third.evalsha('f'.repeat(40), 0), /^ReplyError: NOSCRIPT No matching script/);
+  const code = "#!lua name=node\nredis.register_function('twice', function(k, a) return a[1] * 2 end)";
+  assert.equal(await third.call('FUNCTION', 'LOAD', 'REPLACE', code), 'node');
+  assert.equal(await third.fcall('twice', 0, 21), 42);
+  await third.quit();
+});
+
 await check('expiry', async () => {
   await one.set('short', '1', 'PX', 30);
   await until(async () => (await two.exists('short')) === 0);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createClient, WatchError } from 'redis';
+import { createClient, defineScript, WatchError } from 'redis';
 import { check, checkScripts, end, expected, host, port, until } from './report.mjs';
 
 const connect = (RESP, options = {}) =>
@@ -43,6 +43,32 @@ async function dialogue(RESP) {
     const wrong = { keys: [key('scripted')], arguments: ['theirs'] };
     assert.equal(await one.eval(release, wrong), 0);
     assert.equal(await one.eval(release, { ...wrong, arguments: ['mine'] }), 1);
+  });
+
+  await checkScripts(`defined scripts, NOSCRIPT, functions, RESP${RESP}`, async () => {
+    const claim = defineScript({
+      NUMBER_OF_KEYS: 1,
+      SCRIPT: "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])",
+      parseCommand(parser, job, value) {
+        parser.pushKey(job);
+        parser.push(value, '60000');
+      },
+      transformReply: (reply) => reply,
+    });
+    const third = await connect(RESP, { scripts: { claim } });
+    assert.equal(await third.claim(key('job'), 'CONSUMING'), null);
+    await third.scriptFlush();
+    assert.equal(await third.claim(key('job'), 'CONSUMING'), 'CONSUMING');
+    await assert.rejects(third.evalSha('f'.repeat(40)), /^Error: NOSCRIPT No matching script/);
+    const sha = await third.scriptLoad('return {KEYS, ARGV}');
+    assert.deepEqual(await third.scriptExists([sha, 'f'.repeat(40)]), [1, 0]);
+    assert.deepEqual(await third.evalShaRo(sha, { keys: ['k'], arguments: ['a'] }), [['k'], ['a']]);
+    const code = `#!lua name=js${RESP}\nredis.register_function('js${RESP}', `
+      + 'function(k, a) return a[1] * 2 end)';
+    assert.equal(await third.functionLoad(code, { REPLACE: true }), `js${RESP}`);
+    assert.equal(await third.fCall(`js${RESP}`, { keys: [], arguments: ['21'] }), 42);
+    assert.equal(await third.functionDelete(`js${RESP}`), 'OK');
+    await third.close();
   });
 
   await check(`expiry, RESP${RESP}`, async () => {

@@ -1,5 +1,6 @@
 """redis-py, each of its dialects: dialogue.py 2 [3]"""
 
+import multiprocessing
 import sys
 from pathlib import Path
 
@@ -68,6 +69,75 @@ class Dialogue:
             assert lock.extend(10)
         same(self.client.exists(self.key('own')), 0)
 
+    def lost_lock(self):
+        """One that has ended belongs to whoever takes it then."""
+        lock = self.client.lock(self.key('lost'), timeout=0.05)
+        assert lock.acquire()
+        until(lambda: self.client.exists(self.key('lost')) == 0)
+        other = self.connect().lock(self.key('lost'), timeout=60)
+        assert other.acquire(blocking=False)
+        for work in (lock.release, lock.reacquire, lambda: lock.extend(5)):
+            try:
+                work()
+                assert False, 'not noticed'
+            except redis.exceptions.LockError:
+                pass
+        other.release()
+
+    def fight(self):
+        """Processes that read, and write one more, each under the lock: none is lost."""
+        names = (self.key('fight'), self.key('fought'))
+        fighters = [multiprocessing.Process(target=increments, args=(self.dialect, 25, *names))
+                    for _ in range(3)]
+        for each in fighters:
+            each.start()
+        for each in fighters:
+            each.join(60)
+            same(each.exitcode, 0)
+        same(self.client.get(names[1]), '75')
+
+    def scripts(self):
+        key = self.key('scripted')
+        script = self.client.register_script(
+            "local n = redis.call('INCRBY', KEYS[1], ARGV[1]) return {n, tostring(n / 4), 'x'}")
+        same(script(keys=[key], args=[3]), [3, '0.75', 'x'])
+        self.client.script_flush()
+        same(self.client.script_exists(script.sha), [False])
+        same(script(keys=[key], args=[3]), [6, '1.5', 'x'])
+        same(self.client.script_exists(script.sha), [True])
+        with self.client.pipeline() as pipe:
+            pipe.set(key, 0)
+            script(keys=[key], args=[1], client=pipe)
+            script(keys=[key], args=[1], client=pipe)
+            same(pipe.execute(), [True, [1, '0.25', 'x'], [2, '0.5', 'x']])
+        same(self.client.eval('return {KEYS, ARGV}', 1, 'k', 'a', 'b'), [['k'], ['a', 'b']])
+        try:
+            self.client.eval("return redis.call('INCR', KEYS[1], 'x')", 1, key)
+            assert False, 'no error'
+        except redis.ResponseError as error:
+            assert str(error).startswith('Wrong number of args calling Redis command'), error
+        try:
+            self.client.evalsha('f' * 40, 0)
+            assert False, 'no error'
+        except redis.exceptions.NoScriptError:
+            pass
+
+    def functions(self):
+        code = """#!lua name=suite
+redis.register_function('put', function(keys, args)
+  return redis.call('SET', keys[1], args[1], 'NX', 'GET') end)
+redis.register_function{function_name='look', flags={'no-writes'},
+  callback=function(keys) return redis.call('GET', keys[1]) end}"""
+        key = self.key('function')
+        for work, expected in ((lambda: self.client.function_load(code, replace=True), 'suite'),
+                               (lambda: self.client.fcall('put', 1, key, 'v'), None),
+                               (lambda: self.client.fcall('put', 1, key, 'w'), 'v'),
+                               (lambda: self.client.fcall_ro('look', 1, key), 'v'),
+                               (lambda: len(self.client.function_list('suite')), 1),
+                               (lambda: self.client.function_delete('suite'), True)):
+            found = work()
+            same(True if found == 'OK' else found, expected)
+
     def expiry(self):
         key = self.key('short')
         same(self.client.set(key, '1', px=30), True)
@@ -134,12 +204,24 @@ class Dialogue:
         for name in ('handshake', 'claim', 'lock', 'expiry', 'pubsub', 'pipeline', 'transaction',
                      'errors', 'hashes'):
             check(f'{name}, RESP{self.dialect}', getattr(self, name))
-        if SCRIPTS:
-            check(f'own lock, RESP{self.dialect}', self.own_lock)
-        else:
-            skip(f'own lock, RESP{self.dialect}')
+        with_functions = ('functions',) if hasattr(self.client, 'function_load') else ()
+        for name in ('own_lock', 'lost_lock', 'fight', 'scripts', *with_functions):
+            title = f'{name.replace("_", " ")}, RESP{self.dialect}'
+            if SCRIPTS:
+                check(title, getattr(self, name))
+            else:
+                skip(title)
 
 
-for each in sys.argv[1:]:
-    Dialogue(int(each)).run()
-print('end')
+def increments(dialect, count, name, counter):
+    """A process of its own: reads and writes, which only a lock makes one step."""
+    client = Dialogue(dialect).client
+    for _ in range(count):
+        with client.lock(name, timeout=60, sleep=0.002):
+            client.set(counter, int(client.get(counter) or 0) + 1)
+
+
+if __name__ == '__main__':
+    for each in sys.argv[1:]:
+        Dialogue(int(each)).run()
+    print('end')

@@ -7,6 +7,7 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.core.RedisCallback;
 import org.springframework.data.redis.core.RedisOperations;
 import org.springframework.data.redis.core.SessionCallback;
 import org.springframework.data.redis.core.StringRedisTemplate;
@@ -75,6 +76,45 @@ final class SpringSuite {
     Report.same(template.execute(script, List.of(key("scripted")), "mine"), 1L);
   }
 
+  private void scripts() {
+    RedisScript<String> claim = RedisScript.of(
+        "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])", String.class);
+    List<String> job = List.of(key("job"));
+    Report.same(template.execute(claim, job, "CONSUMING", "60000"), null);
+    template.execute((RedisCallback<Object>) connection -> {
+      connection.scriptingCommands().scriptFlush();
+      return null;
+    });
+    Report.same(template.execute(claim, job, "CONSUMING", "60000"), "CONSUMING");
+    Report.same(template.execute(RedisScript.of("return redis.call('DEL', KEYS[1]) == 1",
+        Boolean.class), job), true);
+    Report.same(template.execute(RedisScript.of("return {KEYS[1], ARGV[1], 'x'}", List.class), job,
+        "a"), List.of(key("job"), "a", "x"));
+    template.opsForValue().set(key("word"), "abc");
+    try {
+      template.execute(RedisScript.of("return redis.call('INCR', KEYS[1])", Long.class),
+          List.of(key("word")));
+      throw new AssertionError("no error");
+    } catch (org.springframework.dao.DataAccessException error) {
+      String text = error.getMostSpecificCause().getMessage();
+      Report.same(text.startsWith("ERR value is not an integer or out of range"), true);
+    }
+  }
+
+  private void limiter() {
+    RedisScript<List> limit = RedisScript.of("""
+        local used = redis.call('INCR', KEYS[1])
+        if used == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+        local left = tonumber(ARGV[1]) - used
+        if left < 0 then return {0, 0} end
+        return {1, left}""", List.class);
+    for (int i = 2; i >= 0; --i) {
+      Report.same(template.execute(limit, List.of(key("limit")), "3", "60000"),
+          List.of(1L, (long) i));
+    }
+    Report.same(template.execute(limit, List.of(key("limit")), "3", "60000"), List.of(0L, 0L));
+  }
+
   private void expiry() throws Exception {
     template.opsForValue().set(key("short"), "1", Duration.ofMillis(30));
     Report.until(() -> !Boolean.TRUE.equals(template.hasKey(key("short"))));
@@ -129,6 +169,8 @@ final class SpringSuite {
     Report.check("setIfAbsent" + in, this::claim);
     Report.check("lock" + in, this::lock);
     Report.checkScripts("RedisScript" + in, this::script);
+    Report.checkScripts("RedisScript, kinds of results" + in, this::scripts);
+    Report.checkScripts("RedisScript, a limiter" + in, this::limiter);
     Report.check("expiry" + in, this::expiry);
     Report.check("pub/sub" + in, this::pubsub);
     Report.check("pipeline" + in, this::pipeline);
