@@ -570,11 +570,17 @@ ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadli
   return impl.wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key), impl.clock());
 }
 
-void Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done) {
+WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline,
+                                 ClaimCallback done) {
   // `this` may lie in a coroutine that `done` ends, so it is not touched after that.
   const TableKey key{names_->prefix(), request.key};
-  engine_->impl().wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key),
-                                    std::move(done));
+  return engine_->impl().wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key),
+                                           std::move(done));
+}
+
+bool Claims::cancel_wait(Bytes key, WaitTicket ticket) {
+  const TableKey table_key{names_->prefix(), key};
+  return engine_->impl().wait_queue().cancel(names_->policy().db, table_key.bytes(), ticket);
 }
 
 ClaimWait Claims::claim_or_wait_async(const ClaimRequest& request, Timestamp deadline) {

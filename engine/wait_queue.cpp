@@ -120,8 +120,8 @@ bool WaitQueue::answered_at_once(const WaitCall& call, ClaimOutcome& outcome) {
   return true;
 }
 
-ErrorCode WaitQueue::enter(const WaitCall& call, const QueueKey& key, Bed* bed,
-                           ClaimCallback& done) {
+ErrorCode WaitQueue::enter(const WaitCall& call, const QueueKey& key, Bed* bed, ClaimCallback& done,
+                           WaitTicket& ticket) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock{shard.mutex};
   // mo: relaxed: close() stores it before it takes this mutex.
@@ -147,7 +147,8 @@ ErrorCode WaitQueue::enter(const WaitCall& call, const QueueKey& key, Bed* bed,
   waiter->owner = call.request.owner;
   waiter->bed = bed;
   waiter->done = std::move(done);
-  waiter->ticket = tickets_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as above
+  ticket = tickets_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as above
+  waiter->ticket = ticket;
   waiter->call.table_key = queue.key;
   waiter->call.request.key = Bytes{queue.key}.substr(queue.key.size() - call.request.key.size());
   waiter->call.request.owner = waiter->owner;
@@ -158,15 +159,23 @@ ErrorCode WaitQueue::enter(const WaitCall& call, const QueueKey& key, Bed* bed,
   return ErrorCode::ok;
 }
 
-void WaitQueue::wait(const WaitCall& call, ClaimCallback done) {
+WaitTicket WaitQueue::wait(const WaitCall& call, ClaimCallback done) {
   ClaimOutcome outcome;
-  if (answered_at_once(call, outcome)) return done(std::move(outcome));
+  if (answered_at_once(call, outcome)) {
+    done(std::move(outcome));
+    return 0;
+  }
   const QueueKey key = queue_key(call.db, call.table_key);
-  const ErrorCode entered = enter(call, key, nullptr, done);
-  if (entered != ErrorCode::ok) return done(not_entered(std::move(outcome), entered));
+  WaitTicket ticket = 0;
+  const ErrorCode entered = enter(call, key, nullptr, done, ticket);
+  if (entered != ErrorCode::ok) {
+    done(not_entered(std::move(outcome), entered));
+    return 0;
+  }
   // From here on the callback may have run on another thread, and with it may be gone whatever
   // the call's bytes belonged to; `key` is our own.
   settle(key);
+  return ticket;
 }
 
 ClaimOutcome WaitQueue::wait(const WaitCall& call, const Clock& clock) {
@@ -179,7 +188,8 @@ ClaimOutcome WaitQueue::wait(const WaitCall& call, const Clock& clock) {
   const QueueKey key = queue_key(call.db, call.table_key);
   Bed bed;
   ClaimCallback none;
-  const ErrorCode entered = enter(call, key, &bed, none);
+  WaitTicket ticket = 0;
+  const ErrorCode entered = enter(call, key, &bed, none, ticket);
   if (entered != ErrorCode::ok) {
     outcome = not_entered(std::move(outcome), entered);
   } else {
@@ -240,6 +250,11 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
     queue.seen = seen;
     queue.owner = std::move(outcome.owner);
     queue.attempt = outcome.attempt;
+    if (head->cancelled) {
+      head->done = [unheard = std::move(head->done)](ClaimOutcome&&) {};
+      end_wait(shard, entry, head, std::move(outcome), out);
+      continue;
+    }
     if (head->call.deadline <= seen.now) {
       end_wait(shard, entry, head, give_up(queue, *head, seen.now, ErrorCode::timed_out), out);
       continue;
@@ -280,6 +295,30 @@ void WaitQueue::settle(const QueueKey& key) {
     more = settle_some(shard, key, out);
     deliver(std::move(out));
   }
+}
+
+bool WaitQueue::cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket) {
+  const QueueKey key = queue_key(db, table_key);
+  Shard& shard = shard_of(key);
+  Deliveries unheard;  // whatever the callback holds is let go without the lock
+  const std::lock_guard lock{shard.mutex};
+  const auto place = shard.queues.find(key);
+  if (place == shard.queues.end()) return false;
+  Queue& queue = place->second;
+  const auto waiter = std::find_if(queue.waiters.begin(), queue.waiters.end(),
+                                   [&](const Waiter& one) { return one.ticket == ticket; });
+  if (waiter == queue.waiters.end()) return false;
+  if (queue.busy && waiter == queue.waiters.begin()) {
+    waiter->cancelled = true;  // its asker ends the wait
+    return false;
+  }
+  end_wait(shard, *place, waiter, {}, unheard);
+  if (queue.waiters.empty() && !queue.busy) {
+    set_recheck(shard, *place, no_end);
+    shard.queues.erase(place);
+  }
+  publish_next(shard);
+  return true;
 }
 
 void WaitQueue::changed(std::uint8_t db, Bytes table_key) {

@@ -66,8 +66,11 @@ class WaitQueue {
   /// Asks, and waits while the answer is in_flight. Progress: blocks.
   [[nodiscard]] ClaimOutcome wait(const WaitCall& call, const Clock& clock);
   /// The same; `done` runs once, on the thread that ends the wait, without any lock held. A
-  /// callback that ends another wait has that wait's callback run after it has returned.
-  void wait(const WaitCall& call, ClaimCallback done);
+  /// callback that ends another wait has that wait's callback run after it has returned. 0: it
+  /// has run; else what cancel() takes.
+  WaitTicket wait(const WaitCall& call, ClaimCallback done);
+  /// See Claims::cancel_wait.
+  [[nodiscard]] bool cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket);
 
   /// True if anybody waits for anything. To be asked after the change was made visible.
   [[nodiscard]] bool has_waiters() const noexcept {
@@ -109,7 +112,8 @@ class WaitQueue {
     std::string owner;   // bytes of call.request.owner
     Bed* bed = nullptr;  // of a blocked waiter, or
     ClaimCallback done;  // the callback
-    std::uint64_t ticket = 0;
+    WaitTicket ticket = 0;
+    bool cancelled = false;  // while it is asked for: it goes if the answer is in_flight
   };
   using WaiterAt = std::list<Waiter>::iterator;
   struct Queue {
@@ -153,7 +157,7 @@ class WaitQueue {
 
   [[nodiscard]] bool answered_at_once(const WaitCall& call, ClaimOutcome& outcome);
   [[nodiscard]] ErrorCode enter(const WaitCall& call, const QueueKey& key, Bed* bed,
-                                ClaimCallback& done);
+                                ClaimCallback& done, WaitTicket& ticket);
   void settle(const QueueKey& key);
   [[nodiscard]] bool settle_some(Shard& shard, const QueueKey& key, Deliveries& out);
   void ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry, Deliveries& out);
@@ -167,7 +171,7 @@ class WaitQueue {
 
   std::array<Shard, shard_count> shards_;
   std::atomic<std::size_t> waiting_{0};
-  std::atomic<std::uint64_t> tickets_{0};
+  std::atomic<WaitTicket> tickets_{1};
   std::atomic<bool> closed_{false};
 
   std::mutex inside_mutex_;

@@ -253,7 +253,11 @@ namespace handlers {
 void acl(Call& call) {
   NodeAclHost host{call};
   AclCall about = acl_call(call, host);
+  const std::uint64_t before = call.node.acl.generation();
   acl_command(about);
+  if (call.node.acl.generation() == before) return;
+  // Those who are idle or only listen would learn of it with their next command.
+  for (const auto& handle : call.node.clients.all()) handle->review();
 }
 
 void auth(Call& call) {

@@ -41,7 +41,10 @@ void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<vo
   replied_ = true;
   reply_ = std::move(bytes);
   lost_ = std::move(lost);
+  // What it holds is let go without the lock.
+  const std::function<void()> not_needed = std::exchange(abandoned_, nullptr);
   wake(lock);
+  lock.unlock();
 }
 
 bool ClientHandle::unblock(bool with_error) {
@@ -60,7 +63,10 @@ bool ClientHandle::end_wait_locked(std::unique_lock<std::mutex>& lock, std::stri
   waits_ = false;
   replied_ = true;
   reply_ = std::move(reply);
+  const std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
   wake(lock);
+  lock.unlock();
+  if (abandoned) abandoned();
   return true;
 }
 
@@ -74,6 +80,17 @@ void ClientHandle::kill() {
   std::unique_lock lock{mutex_};
   killed_ = true;
   wake(lock);
+}
+
+void ClientHandle::review() {
+  std::unique_lock lock{mutex_};
+  reviewed_ = true;
+  wake(lock);
+}
+
+void ClientHandle::if_abandoned(std::uint64_t wait, std::function<void()> abandoned) {
+  const std::lock_guard lock{mutex_};
+  if (waits_ && wait == wait_) abandoned_ = std::move(abandoned);
 }
 
 std::uint64_t ClientHandle::begin_wait(std::string timeout_reply) {
@@ -97,6 +114,7 @@ ClientHandle::Collected ClientHandle::collect(std::string& out) {
   if (killed_) return {.killed = true};  // no more is sent; end() tells that the reply is lost
   const Collected found{.replied = std::exchange(replied_, false),
                         .resumed = std::exchange(resumed_, false),
+                        .reviewed = std::exchange(reviewed_, false),
                         .reply_bytes = reply_.size()};
   lost_ = nullptr;
   out += std::exchange(reply_, {});
@@ -122,8 +140,10 @@ void ClientHandle::end() {
   waits_ = false;
   direct_ = nullptr;
   const std::function<void()> lost = std::exchange(lost_, nullptr);
+  const std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
   lock.unlock();
   if (lost) lost();
+  if (abandoned) abandoned();
 }
 
 }  // namespace semel::net

@@ -91,15 +91,21 @@ class ClientHandle {
   void resume();
   /// Closes the connection, without what has not been sent.
   void kill();
+  /// The rights of its user may have changed.
+  void review();
 
   // --- from the connection's own thread -------------------------------------------------------
   /// A number for the wait that begins now. `timeout_reply` is what unblock() answers.
   [[nodiscard]] std::uint64_t begin_wait(std::string timeout_reply = "$-1\r\n");
   /// The same of a wait that only reply() ends: a script is under way.
   [[nodiscard]] std::uint64_t begin_work();
+  /// `abandoned` is called once, without any lock held, if the wait ends by anything but reply().
+  /// Nothing is kept if it has ended already.
+  void if_abandoned(std::uint64_t wait, std::function<void()> abandoned);
   struct Collected {
     bool replied = false;  ///< the wait of the present command has been answered
     bool resumed = false;
+    bool reviewed = false;  ///< review() was called
     bool killed = false;
     std::size_t reply_bytes = 0;  ///< of what was appended, the first so many are the reply
   };
@@ -125,13 +131,15 @@ class ClientHandle {
   std::string pushed_;
   std::string reply_;
   std::string timeout_reply_;
-  std::function<void()> lost_;  // of reply_
+  std::function<void()> lost_;       // of reply_
+  std::function<void()> abandoned_;  // of the present wait
   std::uint64_t wait_ = 0;
   bool waits_ = false;
   bool works_ = false;
   bool replied_ = false;
   bool resumed_ = false;
   bool killed_ = false;
+  bool reviewed_ = false;
   bool woken_ = false;  // and not collected since
   bool ended_ = false;
   std::string* direct_ = nullptr;

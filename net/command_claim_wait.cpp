@@ -2,7 +2,8 @@
 //
 // The wait ends on whatever thread ends the other's claim, in a callback that leaves the reply with
 // the client's handle. By then the connection may be gone, or go before it reads the reply. A claim
-// that was granted to nobody is given back, so that the next in line has it at once.
+// that was granted to nobody is given back, so that the next in line has it at once. Who leaves
+// while it waits leaves the line.
 #include <memory>
 #include <utility>
 
@@ -69,8 +70,16 @@ void semel_wait(Call& call) {
                         std::string{words.request.key},
                         words.request.claim_id.has_value()};
   call.client.waits = true;
-  claims->claim_or_wait(words.request, deadline,
-                        [waiting](ClaimOutcome&& end) { waiting.end(end); });
+  const WaitTicket ticket = claims->claim_or_wait(
+      words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
+  // Who asks again by its id finds its place, and what it was granted meanwhile.
+  if (ticket == 0 || waiting.named) return;
+  call.client.handle->if_abandoned(waiting.wait,
+                                   [claims = *claims, key = waiting.key, ticket]() mutable {
+                                     // False: it was granted in this moment, and is given back as
+                                     // what nobody reads.
+                                     static_cast<void>(claims.cancel_wait(key, ticket));
+                                   });
 }
 
 }  // namespace semel::net::handlers

@@ -64,6 +64,7 @@ void Connection::receive(std::string_view bytes, std::string& out) {
   } else {
     input_.append(bytes);
     input_.erase(0, run(input_, out));
+    give_back_room();
   }
   note(bytes.size(), out.size() - before);
 }
@@ -84,8 +85,37 @@ void Connection::collect(std::string& out) {
     client_.waits = false;
   }
   if (found.resumed) client_.held_back = false;
-  if (found.replied || found.resumed || more_) input_.erase(0, run(input_, out));
+  if (found.reviewed) review();
+  if (found.replied || found.resumed || more_) {
+    input_.erase(0, run(input_, out));
+    give_back_room();
+  }
   note(0, out.size() - before);
+}
+
+/// What is idle costs nothing, and what had large requests once does not keep their room.
+void Connection::give_back_room() {
+  constexpr std::size_t room_kept = 4096;
+  if (input_.empty()) {
+    input_ = std::string{};
+  } else if (input_.capacity() > 2 * input_.size() + room_kept) {
+    input_.shrink_to_fit();
+  }
+}
+
+/// The rights of some user have changed. Who is nobody any more, or listens to what it may not
+/// hear, is closed at once, and not with its next command.
+void Connection::review() {
+  bool goes = node_.acl.refresh(client_.user) == AclChange::gone;
+  if (client_.subscribes()) {
+    const User& user = client_.user.user();
+    for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
+      for (const std::string_view name : client_.subscriber->of(topic)) {
+        goes = goes || !user.may_hear({name, topic == Topic::pattern});
+      }
+    }
+  }
+  if (goes) client_.closes = true;
 }
 
 std::size_t Connection::run(std::string_view input, std::string& out) {
@@ -242,6 +272,10 @@ void Connection::answer_batch(std::string& out, std::size_t count) {
     if (native.shape != nullptr || call.row->is(flag_write)) {
       node_.watches.touched(client_.db, batch_.ops_[i].key);
     }
+    // The thread's, for good: room for small values is kept, not for the largest there ever was.
+    constexpr std::size_t room_kept = std::size_t{64} << 10;
+    if (batch_.outcomes_[i].value.capacity() > room_kept) [[unlikely]]
+      batch_.outcomes_[i].value = std::string{};
   }
 }
 

@@ -68,6 +68,8 @@ class Connection {
   /// before, though end() ends the script.
   [[nodiscard]] bool works() const noexcept { return client_.stepped_aside; }
   [[nodiscard]] bool is_subscribed() const noexcept { return client_.subscribes(); }
+  /// It has not said who it is, and must.
+  [[nodiscard]] bool is_stranger() const noexcept { return client_.user.needs_auth(); }
   /// Requests carried out so far.
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
   /// The other side is gone: nothing is waited for, watched or held any more. The last call.
@@ -81,6 +83,8 @@ class Connection {
  private:
   /// Carries out what is whole; returns how many bytes were taken.
   std::size_t run(std::string_view input, std::string& out);
+  void give_back_room();
+  void review();
   /// The node counts what came and what went.
   void note(std::size_t received, std::size_t sent);
   /// False: the request is held back by a pause.

@@ -209,9 +209,31 @@ bool run_single(Call& call, const Single& single, Fault& fault) {
   return true;
 }
 
+namespace {
+
+/// Of what is too long, how long it is, and what it may be at most.
+std::string sizes_of(ErrorCode code, const StoreOp& op) {
+  const bool is_key = code == ErrorCode::key_too_long;
+  if (!is_key && code != ErrorCode::value_too_long) return {};
+  const std::size_t bytes = is_key ? op.key.size() : op.value.size();
+  const std::size_t most = is_key ? limits::key_bytes_max : limits::value_bytes_max;
+  // An engine may be opened with less; and a value may have grown by a short argument.
+  if (bytes <= most) return {};
+  return ": " + std::to_string(bytes) + " bytes, at most " + std::to_string(most);
+}
+
+void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
+  std::string text{resp_prefix_of(code)};
+  text.append(" ").append(sentence_of(code)).append(sizes_of(code, op));
+  call.fail(text);
+}
+
+}  // namespace
+
 void answer_single(Call& call, const Single& single, const StoreOp& op,
                    const StoreOutcome& outcome) {
-  if (outcome.error != ErrorCode::ok) return call.fail(outcome.error);
+  if (outcome.error != ErrorCode::ok) [[unlikely]]
+    return fail_about(call, outcome.error, op);
   if (!call.node.events.any()) [[likely]]
     return single.answer(call, op, outcome);
   const bool is_behind = is_told_behind(call, op);

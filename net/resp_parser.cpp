@@ -103,7 +103,7 @@ RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& 
   if (state_ == State::begin && take_whole(input, limits)) return Step::command;
   const Step step = run(input, limits);
   ended_ = step != Step::incomplete;
-  if (step != Step::command || !unquoted_.empty()) return step;
+  if (step != Step::command || is_inline_) return step;
   arguments_.reserve(ranges_.size());
   for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
   return step;
@@ -111,11 +111,21 @@ RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& 
 
 void RespParser::begin() noexcept {
   state_ = State::begin;
-  ended_ = false;
+  ended_ = is_inline_ = false;
   at_ = searched_ = wanted_ = left_ = length_ = 0;
   ranges_.clear();
   unquoted_.clear();
   arguments_.clear();
+  forget_many();
+}
+
+/// One large request must not be paid for as long as its connection lasts.
+void RespParser::forget_many() noexcept {
+  constexpr std::size_t words_kept = 128;
+  constexpr std::size_t bytes_kept = 512;
+  if (ranges_.capacity() > words_kept) ranges_ = {};
+  if (arguments_.capacity() > words_kept) arguments_ = {};
+  if (unquoted_.capacity() > bytes_kept) unquoted_ = {};
 }
 
 RespParser::Step RespParser::run(std::string_view input, const RequestLimits& limits) {
@@ -215,6 +225,10 @@ RespParser::Step RespParser::read_length(std::string_view input, const RequestLi
     return bad(limits.before_auth ? "unauthenticated bulk length" : "invalid bulk length");
   }
   length_ = static_cast<std::size_t>(*length);
+  if (at_ > limits.request_bytes_max || length_ > limits.request_bytes_max - at_) {
+    return bad("unauthenticated request of more than " + std::to_string(limits.request_bytes_max) +
+               " bytes");
+  }
   return Step::command;
 }
 
@@ -225,21 +239,25 @@ RespParser::Step RespParser::read_inline(std::string_view input, const RequestLi
     searched_ = input.size();
     return incomplete(input.size() + 1);
   }
+  // redis-server takes a longer line if it comes at once; which bytes come at once is chance.
+  if (end > limits.line_bytes_max) return bad("too big inline request");
   std::string_view line = input.substr(0, end);
   at_ = end + 1;
+  is_inline_ = true;
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (!split(line)) return bad("unbalanced quotes in request");
   return Step::command;
 }
 
 bool RespParser::split(std::string_view line) {
+  unquoted_.reserve(line.size());  // words are not longer than what they come from
   for (;;) {
     while (!line.empty() && is_space(line.front())) line.remove_prefix(1);
-    if (line.empty()) break;
-    if (!take_word(line, unquoted_.emplace_back())) return false;
+    if (line.empty()) return true;
+    const std::size_t from = unquoted_.size();
+    if (!take_word(line, unquoted_)) return false;
+    arguments_.push_back(std::string_view{unquoted_}.substr(from));
   }
-  arguments_.assign(unquoted_.begin(), unquoted_.end());
-  return true;
 }
 
 RespParser::Step RespParser::bad(std::string what) {

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,12 +21,17 @@ struct RequestLimits {
   std::size_t arguments_max = std::size_t{1} << 20;
   std::size_t bulk_bytes_max = std::size_t{512} << 20;
   std::size_t line_bytes_max = std::size_t{64} << 10;  ///< an inline command, or a length
+  std::size_t request_bytes_max = ~std::size_t{0};     ///< of an array, with all that it declares
   bool before_auth = false;                            ///< so that errors say what would help
 };
 
-/// Before a client has said who it is.
-inline constexpr RequestLimits limits_before_auth{
-    .arguments_max = 10, .bulk_bytes_max = std::size_t{16} << 10, .before_auth = true};
+/// Before a client has said who it is. Redis takes ten bulks of 16 KiB and a line of 64 KiB; here
+/// all of a request is hardly more than one such bulk, so that strangers cost little.
+inline constexpr RequestLimits limits_before_auth{.arguments_max = 10,
+                                                  .bulk_bytes_max = std::size_t{16} << 10,
+                                                  .line_bytes_max = std::size_t{16} << 10,
+                                                  .request_bytes_max = std::size_t{20} << 10,
+                                                  .before_auth = true};
 
 class RespParser {
  public:
@@ -44,7 +48,7 @@ class RespParser {
   /// Of the last command; valid as long as its input is, and until the next call.
   [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
   /// Whether they lie in the input; else in this parser, until the next call.
-  [[nodiscard]] bool in_place() const noexcept { return unquoted_.empty(); }
+  [[nodiscard]] bool in_place() const noexcept { return !is_inline_; }
   /// Bytes of the input that the last command took.
   [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
   /// After `incomplete`: how many bytes the input must have at least to get on. A hint for one
@@ -73,6 +77,7 @@ class RespParser {
   /// False: as if not called.
   [[nodiscard]] bool take_whole(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] bool split(std::string_view line);
+  void forget_many() noexcept;
   [[nodiscard]] Step bad(std::string what);
   [[nodiscard]] Step incomplete(std::size_t wanted) noexcept {
     wanted_ = wanted;
@@ -80,14 +85,15 @@ class RespParser {
   }
 
   State state_ = State::begin;
-  bool ended_ = false;        // the last call ended a request, or failed
+  bool ended_ = false;  // the last call ended a request, or failed
+  bool is_inline_ = false;
   std::size_t at_ = 0;        // behind what was read
   std::size_t searched_ = 0;  // no end of the present line before this
   std::size_t wanted_ = 0;
   std::size_t left_ = 0;    // arguments that are to come
   std::size_t length_ = 0;  // of the present one
   std::vector<Range> ranges_;
-  std::deque<std::string> unquoted_;  // arguments of an inline command
+  std::string unquoted_;  // the words of an inline command, without anything between them
   std::vector<std::string_view> arguments_;
   std::string error_;
 };

@@ -25,6 +25,8 @@ struct OwnerCall {
 enum class Resolution : std::uint8_t { done, released };
 
 using ClaimCallback = std::function<void(ClaimOutcome&&)>;
+/// Which wait, for cancel_wait(); 0: none.
+using WaitTicket = std::uint64_t;
 
 class ClaimWait;
 
@@ -58,8 +60,13 @@ class Claims {
   /// Progress: blocks.
   [[nodiscard]] ClaimOutcome claim_or_wait(const ClaimRequest& request, Timestamp deadline);
   /// The same; `done` runs once, on the thread that ends the wait (a finishing owner, advance(),
-  /// or this one). It may call the engine.
-  void claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done);
+  /// or this one). It may call the engine. Returns 0 if it has run already, else what
+  /// cancel_wait() takes; by then it may have run, too.
+  WaitTicket claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done);
+  /// Takes a waiter out of the line for `key`; its callback will not run, and the next one is in
+  /// its place. False: its callback has run, or is asked for in this moment and may still run.
+  /// Progress: blocks while others enter or leave lines.
+  bool cancel_wait(Bytes key, WaitTicket ticket);
   /// The same for coroutines: `ClaimOutcome o = co_await ns.claim_or_wait_async(request, when)`.
   /// The request's bytes must live until the awaited expression ends.
   [[nodiscard]] ClaimWait claim_or_wait_async(const ClaimRequest& request, Timestamp deadline);

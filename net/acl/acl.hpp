@@ -72,6 +72,10 @@ class Acl {
     const std::uint64_t now = generation_.load(std::memory_order_acquire);
     return now == session.seen_ ? AclChange::none : renew(session);
   }
+  /// Grows with each change of a user.
+  [[nodiscard]] std::uint64_t generation() const noexcept {
+    return generation_.load(std::memory_order_relaxed);  // mo: relaxed: a figure, not an order
+  }
   /// False: no such user, it is off, or another password; which of them takes the same work but for
   /// the search of the name. The session is then as before.
   [[nodiscard]] bool log_in(AclSession& session, std::string_view name,

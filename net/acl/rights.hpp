@@ -64,6 +64,9 @@ class Rights {
     return commands_.has_all() && all_keys_ && all_channels_;
   }
   [[nodiscard]] Verdict check(const AclRequest& request) const;
+  [[nodiscard]] bool may_hear(const AclChannel& channel) const {
+    return all_channels_ || allows(channel);
+  }
 
   /// As GETUSER has it: "~* %R~x", "&*", "-@all +get".
   [[nodiscard]] std::string keys_text(RuleForm form = RuleForm::list) const;

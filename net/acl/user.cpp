@@ -127,6 +127,12 @@ std::string User::text(RuleForm form) const {
   return text;
 }
 
+bool User::may_hear(const AclChannel& channel) const {
+  return root_.may_hear(channel) ||
+         std::any_of(selectors_.begin(), selectors_.end(),
+                     [&](const Rights& selector) { return selector.may_hear(channel); });
+}
+
 Verdict User::check_all(const AclRequest& request) const {
   Verdict worst = root_.check(request);
   for (auto selector = selectors_.begin(); !worst.ok() && selector != selectors_.end();

@@ -52,6 +52,9 @@ class User {
   [[nodiscard]] Verdict check(const AclRequest& request) const {
     return unlimited_ ? Verdict{} : check_all(request);
   }
+  /// Whether a subscription to it may stay: the rights or any selector allow it, whatever they say
+  /// of commands.
+  [[nodiscard]] bool may_hear(const AclChannel& channel) const;
 
  private:
   enum class Sanitize : std::uint8_t { unsaid, yes, skip };

@@ -1,5 +1,6 @@
 #include "net/config/settings.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -126,9 +127,17 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
 std::optional<std::string> Settings::set(std::span<const NamedView> pairs) {
   std::vector<FoundSetting> found;
   if (auto error = find_changeable(pairs, found)) return error;
+  const Asked asked = appliers_of(found);
+  std::unique_lock applying{applying_, std::defer_lock};
+  if (!asked.empty()) applying.lock();
+  std::vector<Before> before;
   std::vector<Observer> to_tell;
   {
     const std::lock_guard lock{mutex_};
+    for (const FoundSetting& changed : found) {
+      before.push_back(
+          {changed.setting, value_locked(changed.setting), origins_[index_of(changed.setting)]});
+    }
     if (auto error = change_locked(pairs, found)) return error;
     for (const auto& [setting, observer] : observers_) {
       for (const FoundSetting& changed : found) {
@@ -138,8 +147,36 @@ std::optional<std::string> Settings::set(std::span<const NamedView> pairs) {
       }
     }
   }
+  for (const auto& [name, apply] : asked) {
+    const auto problem = apply();
+    if (!problem) continue;
+    put_back(std::move(before));
+    return failed(name, *problem);
+  }
+  if (applying) applying.unlock();  // an observer may set
   for (const Observer& observer : to_tell) observer();
   return std::nullopt;
+}
+
+Settings::Asked Settings::appliers_of(std::span<const FoundSetting> found) const {
+  Asked asked;
+  const std::lock_guard lock{mutex_};
+  for (const Applied& applied : appliers_) {
+    const auto is_its = [&](const FoundSetting& changed) {
+      return std::find(applied.settings.begin(), applied.settings.end(), changed.setting) !=
+             applied.settings.end();
+    };
+    const auto first = std::find_if(found.begin(), found.end(), is_its);
+    if (first != found.end()) asked.emplace_back(first->name, applied.apply);
+  }
+  return asked;
+}
+
+void Settings::put_back(std::vector<Before>&& before) {
+  const std::lock_guard lock{mutex_};
+  for (Before& one : before) {
+    store_locked(one.setting, std::move(one.value), std::move(one.origin));
+  }
 }
 
 std::optional<std::string> Settings::change_locked(std::span<const NamedView> pairs,
@@ -169,6 +206,11 @@ void Settings::store_locked(Setting setting, SettingValue value, Origin origin) 
 void Settings::on_change(Setting setting, Observer observer) {
   const std::lock_guard lock{mutex_};
   observers_.emplace_back(setting, std::move(observer));
+}
+
+void Settings::apply_with(std::span<const Setting> settings, Applier applier) {
+  const std::lock_guard lock{mutex_};
+  appliers_.push_back({{settings.begin(), settings.end()}, std::move(applier)});
 }
 
 std::optional<std::string> Settings::assign(Setting setting, std::string_view text, Origin origin) {

@@ -38,6 +38,8 @@ class Settings {
  public:
   /// Called without arguments after a change: it reads what it needs. See on_change.
   using Observer = std::function<void()>;
+  /// Makes a change take effect, or says why it cannot.
+  using Applier = std::function<std::optional<std::string>()>;
   using NamedText = std::pair<std::string, std::string>;
   using NamedView = std::pair<std::string_view, std::string_view>;
 
@@ -87,6 +89,10 @@ class Settings {
   /// once, and then reads at least as new a value. It may read and set. It is kept for as long as
   /// this lives.
   void on_change(Setting setting, Observer observer);
+  /// `applier` is called once in each set() that has one of `settings`, before any observer, by one
+  /// thread at a time; it reads the new values. If it says what is wrong, set() fails with that and
+  /// all is as before. It may not set. It is kept for as long as this lives.
+  void apply_with(std::span<const Setting> settings, Applier applier);
 
   // --- the start ----------------------------------------------------------------------------
 
@@ -99,6 +105,19 @@ class Settings {
     return static_cast<std::size_t>(setting);
   }
   [[nodiscard]] SettingValue value_locked(Setting setting) const;
+  struct Applied {
+    std::vector<Setting> settings;
+    Applier apply;
+  };
+  struct Before {
+    Setting setting;
+    SettingValue value;
+    Origin origin;
+  };
+  /// Whom to ask about a change, and under which name of it.
+  using Asked = std::vector<std::pair<std::string_view, Applier>>;
+  [[nodiscard]] Asked appliers_of(std::span<const FoundSetting> found) const;
+  void put_back(std::vector<Before>&& before);
   [[nodiscard]] std::optional<std::string> change_locked(std::span<const NamedView> pairs,
                                                          std::span<const FoundSetting> found);
   void store_locked(Setting setting, SettingValue value, Origin origin);
@@ -110,6 +129,8 @@ class Settings {
   std::array<std::string, setting_count> texts_;         // under mutex_
   std::array<Origin, setting_count> origins_;            // under mutex_
   std::vector<std::pair<Setting, Observer>> observers_;  // under mutex_
+  std::vector<Applied> appliers_;                        // under mutex_
+  std::mutex applying_;  // before mutex_; held while an applier is asked
 };
 
 }  // namespace semel::net

@@ -160,6 +160,11 @@ void Link::after_peer() {
   const PeerInput input = peer_->input();
   wanted_ = input.wanted;
   watch_request(input);
+  if (!peer_->is_stranger()) {
+    stranger_since_ = no_end;
+  } else if (stranger_since_ == no_end) {
+    stranger_since_ = shared_.now;
+  }
   if (peer_->closes()) {
     begin_close(Ended::after_reply);
   } else if (input.held > shared_.limits.input_bytes) {
@@ -202,7 +207,12 @@ void Link::check_output() {
   } else if (soft_since_ == no_end) {
     soft_since_ = shared_.now;
   }
-  if (limit.hard_bytes != 0 && bytes > limit.hard_bytes) {
+  if (stranger_since_ != no_end && bytes > shared_.limits.stranger_output_bytes) {
+    note(LogLevel::warning, "has not logged in, and lets " + std::to_string(bytes) +
+                                " bytes wait to be sent; the limit is " +
+                                std::to_string(shared_.limits.stranger_output_bytes));
+    finish(Ended::output_limit);
+  } else if (limit.hard_bytes != 0 && bytes > limit.hard_bytes) {
     note(LogLevel::warning, std::to_string(bytes) + " bytes wait to be sent; the limit is " +
                                 std::to_string(limit.hard_bytes));
     finish(Ended::output_limit);
@@ -226,6 +236,9 @@ void Link::check_deadlines() {
     const bool waits = peer_->waits() || peer_->more();
     if (partial_since_ != no_end && !paused_ && is_over(partial_since_, limits.request)) {
       refuse("the request was not whole within " + std::to_string(limits.request.count()) + " ms",
+             Ended::request_late);
+    } else if (is_over(stranger_since_, limits.request)) {
+      refuse("nobody has logged in within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
     } else if (!waits && peer_->output_class() == OutputClass::normal &&
                is_over(active_, limits.idle)) {

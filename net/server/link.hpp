@@ -107,6 +107,7 @@ class Link {
   Timestamp active_{};          // the last byte, either way
   Timestamp partial_since_ = no_end;
   Timestamp soft_since_ = no_end;
+  Timestamp stranger_since_ = no_end;
   State state_;
   Ended why_ = Ended::after_reply;  // of closing
   const Transport transport_;

@@ -31,6 +31,7 @@ class NodePeer final : public Peer, private ClientHost {
   [[nodiscard]] bool works() const noexcept override { return connection_.works(); }
   [[nodiscard]] PeerInput input() const noexcept override;
   [[nodiscard]] OutputClass output_class() const noexcept override;
+  [[nodiscard]] bool is_stranger() const noexcept override { return connection_.is_stranger(); }
   void end() noexcept override;
 
  private:

@@ -29,13 +29,15 @@ struct PendingLimit {
 
 /// What holds for each connection. Times are looked at once in `deadline_slack` at the latest.
 struct LinkLimits {
-  Millis idle{0};            ///< without a byte either way; 0: for ever. Not while a request waits
-  Millis request{60'000};    ///< from the first byte of a request to its last; 0: for ever
+  Millis idle{0};  ///< without a byte either way; 0: for ever. Not while a request waits
+  /// From the first byte of a request to its last, and for a stranger to log in; 0: for ever.
+  Millis request{60'000};
   Millis handshake{10'000};  ///< of TLS
   Millis linger{5'000};      ///< to take the last replies of a connection that closes
   std::size_t input_bytes = std::size_t{1} << 30;          ///< that a peer may hold
   std::size_t output_pause_bytes = std::size_t{64} << 20;  ///< pending: no more is read
   std::size_t handshake_bytes = std::size_t{64} << 10;
+  std::size_t stranger_output_bytes = std::size_t{64} << 10;  ///< pending
   /// By OutputClass.
   std::array<PendingLimit, output_classes> output{PendingLimit{.hard_bytes = std::size_t{1} << 30,
                                                                .soft_bytes = std::size_t{256} << 20,

@@ -56,6 +56,8 @@ class Peer {
   [[nodiscard]] virtual bool works() const noexcept { return false; }
   [[nodiscard]] virtual PeerInput input() const noexcept = 0;
   [[nodiscard]] virtual OutputClass output_class() const noexcept { return OutputClass::normal; }
+  /// It must log in and has not: it may cost little, and has little time.
+  [[nodiscard]] virtual bool is_stranger() const noexcept { return false; }
   /// The other side is gone, or has been cut off. The last call.
   virtual void end() noexcept = 0;
 };

@@ -2,11 +2,14 @@
 
 #include <openssl/bio.h>
 #include <openssl/buffer.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <climits>
+#include <filesystem>
+#include <system_error>
 
 namespace semel::net {
 
@@ -22,34 +25,81 @@ std::string reason() {
   return words;
 }
 
-/// OpenSSL would ask at the terminal for the pass phrase of a key.
-int no_pass_phrase(char* /*room*/, int /*size*/, int /*writes*/, void* /*mine*/) {
-  return 0;
+/// Without it OpenSSL would ask at the terminal.
+int give_password(char* room, int size, int /*writes*/, void* mine) {
+  const auto& password = *static_cast<const std::string*>(mine);
+  if (password.size() > static_cast<std::size_t>(size)) return 0;
+  password.copy(room, password.size());
+  return static_cast<int>(password.size());
+}
+
+std::string load_identity(SSL_CTX* context, const TlsFiles& files) {
+  if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
+    return "TLS certificate '" + files.certificate + "': " + reason();
+  }
+  std::string password = files.key_password;
+  SSL_CTX_set_default_passwd_cb(context, give_password);
+  SSL_CTX_set_default_passwd_cb_userdata(context, &password);
+  const bool taken = SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) == 1;
+  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+  SSL_CTX_set_default_passwd_cb(context, nullptr);
+  OPENSSL_cleanse(password.data(), password.size());
+  if (!taken) return "TLS key '" + files.key + "' for '" + files.certificate + "': " + reason();
+  return {};
+}
+
+std::string set_ciphers(SSL_CTX* context, const TlsFiles& files) {
+  if (!files.speaks_1_2 && !files.speaks_1_3) return "no version of TLS is to be spoken";
+  SSL_CTX_set_min_proto_version(context, files.speaks_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+  if (!files.speaks_1_3) SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+  if (files.prefers_server_ciphers) {
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  }
+  if (!files.ciphers.empty() && SSL_CTX_set_cipher_list(context, files.ciphers.c_str()) != 1) {
+    return "TLS ciphers '" + files.ciphers + "': " + reason();
+  }
+  if (!files.ciphersuites.empty() &&
+      SSL_CTX_set_ciphersuites(context, files.ciphersuites.c_str()) != 1) {
+    return "TLS ciphersuites '" + files.ciphersuites + "': " + reason();
+  }
+  return {};
+}
+
+std::string load_authorities(SSL_CTX* context, const TlsFiles& files) {
+  const std::string& directory = files.authorities_directory;
+  if (files.authorities.empty() && directory.empty()) {
+    return "client certificates need a file of authorities";
+  }
+  if (!files.authorities.empty()) {
+    if (SSL_CTX_load_verify_file(context, files.authorities.c_str()) != 1) {
+      return "TLS authorities '" + files.authorities + "': " + reason();
+    }
+    SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files.authorities.c_str()));
+  }
+  if (directory.empty()) return {};
+  // OpenSSL itself looks into it only when a client shows a certificate.
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(directory, unknown)) {
+    return "TLS authorities '" + directory + "': not a directory";
+  }
+  if (SSL_CTX_load_verify_dir(context, directory.c_str()) != 1) {
+    return "TLS authorities '" + directory + "': " + reason();
+  }
+  return {};
 }
 
 /// Empty: the context has it all.
 std::string fill(SSL_CTX* context, const TlsFiles& files) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_default_passwd_cb(context, no_pass_phrase);
   // Without a name for its sessions a server that asks for certificates cannot resume any.
   constexpr unsigned char name[] = "semel";
   SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
-  if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return "TLS certificate '" + files.certificate + "': " + reason();
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return "TLS key '" + files.key + "' for '" + files.certificate + "': " + reason();
-  }
+  if (std::string wrong = load_identity(context, files); !wrong.empty()) return wrong;
+  if (std::string wrong = set_ciphers(context, files); !wrong.empty()) return wrong;
   if (files.clients == ClientCertificates::none) return {};
-  if (files.authorities.empty()) return "client certificates need a file of authorities";
-  if (SSL_CTX_load_verify_file(context, files.authorities.c_str()) != 1) {
-    return "TLS authorities '" + files.authorities + "': " + reason();
-  }
-  SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files.authorities.c_str()));
+  if (std::string wrong = load_authorities(context, files); !wrong.empty()) return wrong;
   const int insists =
       files.clients == ClientCertificates::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | insists, nullptr);

@@ -17,12 +17,19 @@ namespace semel::net {
 
 enum class ClientCertificates : std::uint8_t { none, optional, required };
 
-/// Files in PEM.
+/// Files in PEM, and what is agreed upon with a client.
 struct TlsFiles {
-  std::string certificate{};  ///< the server's, and the chain to its authority
-  std::string key{};          ///< without a pass phrase
-  std::string authorities{};  ///< who may have signed a client's certificate
+  std::string certificate{};            ///< the server's, and the chain to its authority
+  std::string key{};                    ///< of the certificate
+  std::string key_password{};           ///< empty: none is needed
+  std::string authorities{};            ///< who may have signed a client's certificate
+  std::string authorities_directory{};  ///< of such, under the names that OpenSSL looks for
   ClientCertificates clients = ClientCertificates::none;
+  bool speaks_1_2 = true;
+  bool speaks_1_3 = true;
+  std::string ciphers{};                ///< of 1.2; empty: OpenSSL's
+  std::string ciphersuites{};           ///< of 1.3; empty: OpenSSL's
+  bool prefers_server_ciphers = false;  ///< our order decides, not the client's
 };
 
 /// Certificate, key and rules of new connections. Those that have begun with one keep it, so that

@@ -113,6 +113,73 @@ TEST_CASE("waiting: all waiters of a key get the one completion, in order of arr
   }
 }
 
+TEST_CASE("waiting: who is taken out of the line is not told, and the next one has its place",
+          "[engine][waiting]") {
+  Fixture f;
+  Claims ns = f.ns();
+  const Epoch epoch = ns.claim({.key = "k"}).epoch;
+  const auto held = std::make_shared<int>(0);
+  int told = 0;
+  const WaitTicket first =
+      ns.claim_or_wait({.key = "k"}, f.in(500ms), [&told, held](ClaimOutcome&&) { ++told; });
+  Waiters waiters{ns};
+  const std::size_t second = waiters.add({.key = "k"});
+  REQUIRE(first != 0);
+  CHECK_FALSE(ns.cancel_wait("k", first + 1000));
+  CHECK_FALSE(ns.cancel_wait("other", first));
+  CHECK(ns.cancel_wait("k", first));
+  CHECK(held.use_count() == 1);  // and what its callback held is let go
+  CHECK_FALSE(ns.cancel_wait("k", first));
+  CHECK(f.engine->stats().waiters == 1);
+  f.pass(600ms);  // its deadline is nobody's any more
+  CHECK(waiters.waits(second));
+  REQUIRE(ns.release({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
+  CHECK(waiters.told(second).answer == ClaimAnswer::granted);
+  CHECK(told == 0);
+
+  SECTION("the only one leaves an empty line, which can be entered again") {
+    const WaitTicket only = ns.claim_or_wait({.key = "k"}, no_end, [](ClaimOutcome&&) {});
+    CHECK(ns.cancel_wait("k", only));
+    CHECK(f.engine->stats().waiters == 0);
+    const std::size_t again = waiters.add({.key = "k"});
+    f.pass(1000ms);
+    CHECK(waiters.told(again).answer == ClaimAnswer::granted);
+  }
+  SECTION("who was answered at once is in no line") {
+    CHECK(ns.claim_or_wait({.key = "free"}, no_end, [](ClaimOutcome&&) {}) == 0);
+  }
+}
+
+TEST_CASE("waiting: waits that are cancelled while owners come and go lose no claim",
+          "[engine][waiting][race]") {
+  Fixture f;
+  Claims ns = f.ns();
+  constexpr int rounds = 2'000;
+  const Epoch first = ns.claim({.key = "k"}).epoch;
+  std::atomic<bool> over{false};
+  // mo: seq_cst throughout: a test, where speed is nothing.
+  const auto give_back = [&](Epoch epoch) {
+    static_cast<void>(ns.release({.key = "k", .epoch = epoch}));
+  };
+  std::thread leaver{[&] {
+    for (int i = 0; i < rounds; ++i) {
+      const WaitTicket ticket = ns.claim_or_wait({.key = "k"}, no_end, [&](ClaimOutcome&& outcome) {
+        if (outcome.answer == ClaimAnswer::granted) give_back(outcome.epoch);
+      });
+      if (ticket != 0) ns.cancel_wait("k", ticket);
+    }
+    over.store(true, std::memory_order_seq_cst);  // mo: seq_cst: see above
+  }};
+  give_back(first);
+  while (!over.load(std::memory_order_seq_cst)) {  // mo: seq_cst: see above
+    const ClaimOutcome outcome = ns.claim({.key = "k"});
+    if (outcome.answer == ClaimAnswer::granted) give_back(outcome.epoch);
+  }
+  leaver.join();
+  CHECK(f.engine->stats().waiters == 0);
+  CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::granted);
+}
+
 TEST_CASE("waiting: all waiters get a kept failure", "[engine][waiting]") {
   Fixture f;
   Claims ns = f.ns();

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "semel/local_redis.hpp"
+#include "tests/net/conversation.hpp"
 
 namespace semel::tests {
 namespace {
@@ -58,6 +59,57 @@ TEST_CASE("rights: pipelined commands are judged like others", "[net][acl]") {
   CHECK(replies[2].text == "v");
   CHECK(is_denied(replies[3]));
   CHECK(is_denied(replies[4]));
+}
+
+TEST_CASE("rights: whose user is deleted is closed at once, also while it waits", "[net][acl]") {
+  Conversation f{4};
+  for (const char* name : {"idle", "waiting"}) {
+    f.call({"ACL", "SETUSER", name, "on", ">p", "+@all", "~*", "&*"});
+  }
+  CHECK(f.call({"AUTH", "idle", "p"}, 1) == "+OK\r\n");
+  CHECK(f.call({"AUTH", "waiting", "p"}, 2) == "+OK\r\n");
+  CHECK(f.call({"SEMEL.CLAIM", "jobs", "k"}).starts_with("*"));
+  CHECK(f.call({"SEMEL.WAIT", "0", "jobs", "k"}, 2).empty());
+  CHECK(f.call({"ACL", "DELUSER", "idle", "waiting"}) == ":2\r\n");
+  for (const std::size_t client : {0, 1, 2, 3}) {
+    f.collect(client);
+    INFO(client);
+    CHECK(f.connections[client]->closes() == (client == 1 || client == 2));
+  }
+}
+
+TEST_CASE("rights: a subscriber that may not hear its channels any more is closed at once",
+          "[net][acl]") {
+  Conversation f{6};
+  const auto change = [&](const Words& rules) {
+    Words words{"ACL", "SETUSER", "u"};
+    words.insert(words.end(), rules.begin(), rules.end());
+    REQUIRE(f.call(words) == "+OK\r\n");
+  };
+  change({"on", ">p", "+@all", "~*", "resetchannels", "&a", "&b*", "(+@all &c)"});
+  for (std::size_t client = 1; client < 6; ++client) f.call({"AUTH", "u", "p"}, client);
+  CHECK(f.call({"SUBSCRIBE", "a"}, 1).starts_with("*3"));
+  CHECK(f.call({"PSUBSCRIBE", "b*"}, 2).starts_with("*3"));
+  CHECK(f.call({"SSUBSCRIBE", "b1"}, 3).starts_with("*3"));
+  CHECK(f.call({"SUBSCRIBE", "c"}, 4).starts_with("*3"));
+  const auto closed = [&] {
+    std::string who;
+    for (std::size_t client = 0; client < 6; ++client) {
+      f.collect(client);
+      if (f.connections[client]->closes()) who += std::to_string(client);
+    }
+    return who;
+  };
+  change({"&d"});
+  CHECK(closed().empty());
+  change({"-@all"});  // what it may call is another matter
+  CHECK(closed().empty());
+  change({"resetchannels", "&b1", "&a"});
+  CHECK(closed() == "2");  // the very pattern must be allowed
+  change({"clearselectors"});
+  CHECK(closed() == "24");
+  change({"resetchannels"});
+  CHECK(closed() == "1234");  // 5 listens to nothing
 }
 
 TEST_CASE("login: before it nothing but logging in is answered", "[net][acl]") {

@@ -44,14 +44,17 @@ Identity::Identity(const std::string& name, const Identity* authority)
   REQUIRE(X509_sign(made, signer, EVP_sha256()) != 0);
 }
 
-void Identity::save(const std::string& path) const {
+void Identity::save(const std::string& path, const std::string& password) const {
   FILE* file = std::fopen((path + ".crt").c_str(), "w");
   REQUIRE(file != nullptr);
   CHECK(PEM_write_X509(file, certificate_.get()) == 1);
   std::fclose(file);
   file = std::fopen((path + ".key").c_str(), "w");
   REQUIRE(file != nullptr);
-  CHECK(PEM_write_PrivateKey(file, key_.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
+  const auto* const text = reinterpret_cast<const unsigned char*>(password.data());
+  const EVP_CIPHER* const cipher = password.empty() ? nullptr : EVP_aes_256_cbc();
+  CHECK(PEM_write_PrivateKey(file, key_.get(), cipher, password.empty() ? nullptr : text,
+                             static_cast<int>(password.size()), nullptr, nullptr) == 1);
   std::fclose(file);
 }
 

@@ -23,8 +23,8 @@ class Identity {
 
   [[nodiscard]] EVP_PKEY* key() const noexcept { return key_.get(); }
   [[nodiscard]] X509* certificate() const noexcept { return certificate_.get(); }
-  /// Writes PATH.crt and PATH.key.
-  void save(const std::string& path) const;
+  /// Writes PATH.crt and PATH.key, that one under a password unless it is empty.
+  void save(const std::string& path, const std::string& password = {}) const;
 
  private:
   std::unique_ptr<EVP_PKEY, FreeKey> key_;

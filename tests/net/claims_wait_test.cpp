@@ -144,6 +144,29 @@ TEST_CASE("SEMEL.WAIT: a claim that is granted to nobody goes to the next", "[ne
   CHECK(next.say("SEMEL.COMPLETE jobs k %") == "outcome ok, late no");
 }
 
+TEST_CASE("SEMEL.WAIT: who leaves while it waits leaves the line", "[net][claims][wait]") {
+  NodeFixture f;
+  Client a{*f.node};
+  Client gone{*f.node};
+  Client next{*f.node};
+  a.say("SEMEL.CLAIM jobs k");
+  CHECK(gone.say("SEMEL.WAIT 0 jobs k OWNER gone") == "(waits)");
+  CHECK(next.say("SEMEL.WAIT 0 jobs k OWNER next") == "(waits)");
+  CHECK(f.engine->stats().waiters == 2);
+  SECTION("its connection ends") {
+    gone.disconnect();
+  }
+  SECTION("CLIENT UNBLOCK") {
+    CHECK(gone.handle().unblock(true));
+  }
+  SECTION("the node ends all waits") {
+    CHECK(gone.handle().end_wait("-ENDS\r\n"));
+  }
+  CHECK(f.engine->stats().waiters == 1);
+  CHECK(a.say("SEMEL.RELEASE jobs k %") == "outcome ok, late no");
+  CHECK(next.hear() == granted);
+}
+
 TEST_CASE("SEMEL.WAIT: what has a claim id is kept for who asks again", "[net][claims][wait]") {
   NodeFixture f;
   Client a{*f.node};

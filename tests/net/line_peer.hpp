@@ -2,7 +2,8 @@
 //
 //   echo TEXT   TEXT            wait       nothing until something is pushed
 //   big N       N times 'x'     subscribe  "subscribed"; counts as pub/sub from then on
-//   quit        "bye", closes   anything else: its length; with a # in front it wants 1 MiB
+//   quit        "bye", closes   leave      "who"; must log in from then on
+//   enter       "in", has       anything else: its length; with a # in front it wants 1 MiB
 #pragma once
 
 #include <algorithm>
@@ -117,6 +118,7 @@ class LinePeer final : public net::Peer {
             .wanted = input_.starts_with('#') ? std::size_t{1} << 20 : 0};
   }
   [[nodiscard]] net::OutputClass output_class() const noexcept override { return class_; }
+  [[nodiscard]] bool is_stranger() const noexcept override { return stranger_; }
   void end() noexcept override {
     stage_.change(id_, [](Seen& seen) { seen.ended = true; });
   }
@@ -154,6 +156,9 @@ class LinePeer final : public net::Peer {
     } else if (line == "subscribe") {
       class_ = net::OutputClass::pubsub;
       out.append("subscribed\n");
+    } else if (line == "leave" || line == "enter") {
+      stranger_ = line == "leave";
+      out.append(stranger_ ? "who\n" : "in\n");
     } else if (line == "quit") {
       closes_ = true;
       out.append("bye\n");
@@ -170,6 +175,7 @@ class LinePeer final : public net::Peer {
   std::uint64_t requests_ = 0;
   net::OutputClass class_ = net::OutputClass::normal;
   bool closes_ = false;
+  bool stranger_ = false;
   bool waits_ = false;
   bool more_ = false;
   bool misused_ = false;  // receive() while waits() or more()

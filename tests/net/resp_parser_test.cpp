@@ -161,6 +161,47 @@ TEST_CASE("requests: each bound, at it and one beyond", "[net][resp][limits]") {
         "Protocol error: unauthenticated bulk length");
 }
 
+TEST_CASE("requests: an inline command that is whole is bound like one that is not",
+          "[net][resp][limits]") {
+  const RequestLimits limits{.line_bytes_max = 100};
+  CHECK(read_whole(std::string(100, 'a') + "\nb\n", limits).commands.size() == 2);
+  CHECK(read_whole(std::string(99, 'a') + "\r\n", limits).commands.size() == 1);
+  CHECK(error_of(std::string(101, 'a') + "\n", limits) == "Protocol error: too big inline request");
+  const Read behind = read_whole("a\n" + std::string(101, 'b') + "\n", limits);
+  CHECK(behind.commands == std::vector<Words>{{"a"}});
+  CHECK(behind.error == "Protocol error: too big inline request");
+}
+
+TEST_CASE("requests: all that a stranger declares is bound, too", "[net][resp][limits]") {
+  // 16 KiB, and what is around them, are taken of a password; not ten times as much.
+  const std::string password = "*2\r\n$4\r\nAUTH\r\n$16384\r\n" + std::string(16'384, 'p') + "\r\n";
+  CHECK(read_whole(password, limits_before_auth).commands.size() == 1);
+  const std::string two = "*3\r\n$4\r\nAUTH\r\n$16384\r\n" + std::string(16'384, 'p') + "\r\n";
+  const std::size_t room = limits_before_auth.request_bytes_max;
+  // "$NNNN\r\n" is 7 bytes long.
+  const std::size_t left = room - two.size() - 7;
+  CHECK(error_of(two + "$" + std::to_string(left) + "\r\n", limits_before_auth).empty());
+  CHECK(error_of(two + "$" + std::to_string(left + 1) + "\r\n", limits_before_auth) ==
+        "Protocol error: unauthenticated request of more than 20480 bytes");
+  CHECK(error_of(std::string(16'385, 'a'), limits_before_auth) ==
+        "Protocol error: too big inline request");
+}
+
+TEST_CASE("requests: words of inline commands are views that stay until the next call",
+          "[net][resp]") {
+  RespParser parser;
+  const std::string many = "'' \"a b\" c" + std::string(3'000, ' ') + "d\n";
+  REQUIRE(parser.parse(many, {}) == RespParser::Step::command);
+  CHECK_FALSE(parser.in_place());
+  const auto words = parser.arguments();
+  CHECK(Words(words.begin(), words.end()) == Words{"", "a b", "c", "d"});
+  REQUIRE(parser.parse("''\n", {}) == RespParser::Step::command);
+  CHECK_FALSE(parser.in_place());  // although there is no byte in it
+  CHECK(parser.arguments().size() == 1);
+  REQUIRE(parser.parse("*1\r\n$1\r\na\r\n", {}) == RespParser::Step::command);
+  CHECK(parser.in_place());
+}
+
 TEST_CASE("requests: a length that was declared is not paid for", "[net][resp][limits]") {
   RespParser parser;
   const std::string bytes = "*1048576\r\n$536870912\r\nabc";

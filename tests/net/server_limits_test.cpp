@@ -121,6 +121,44 @@ TEST_CASE_METHOD(ServerFixture, "a request of more bytes than allowed is refused
   CHECK(ended_by(Ended::input_limit) == 1);
 }
 
+TEST_CASE_METHOD(ServerFixture, "a stranger must log in within the time of a request",
+                 "[net][server][limits]") {
+  options.limits.request = Millis{1000};
+  start();
+  PlainClient stays = connect();
+  REQUIRE(stays.ask("leave\n") == "who\n");
+  PlainClient enters = connect();
+  REQUIRE(enters.ask("leave\n") == "who\n");
+  clock.advance(Millis{1000});
+  REQUIRE(stays.ask("echo x\n") == "x\n");  // whatever else it does does not help
+  tick_round();
+  CHECK(ended_by(Ended::request_late) == 0);
+  REQUIRE(enters.ask("enter\n") == "in\n");
+  clock.advance(Millis{1});
+  tick_round();
+  CHECK(stays.read_to_end() == "-ERR nobody has logged in within 1000 ms\r\n");
+  CHECK(ended_by(Ended::request_late) == 1);
+  clock.advance(Millis{5000});
+  tick_round();
+  CHECK(enters.ask("echo x\n") == "x\n");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a stranger may let little output wait", "[net][server][limits]") {
+  options.limits.stranger_output_bytes = 1000;
+  start();
+  PlainClient known = connect();
+  PlainClient stranger = connect();
+  REQUIRE(stranger.ask("leave\n") == "who\n");
+  const std::string much = "big 33554432\n";  // more than the kernel takes for us
+  known.send(much);
+  stranger.send(much);
+  REQUIRE(stage.wait_ended(2));
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 1);
+  CHECK(stage.log().back().find("the limit is 1000") != std::string::npos);
+  CHECK_FALSE(stage.look(1).ended);
+}
+
 TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the connection",
                  "[net][server][limits]") {
   constexpr std::size_t buffers = std::size_t{32} << 20;  // more than the kernel takes for us

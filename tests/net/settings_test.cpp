@@ -246,6 +246,34 @@ TEST_CASE("settings: observers hear of each success once, and may set in turn", 
   CHECK(files == 2);
 }
 
+TEST_CASE("settings: what cannot be applied is as if it had not been set", "[net][config]") {
+  Settings settings;
+  constexpr std::array both = {Setting::tls_cert_file, Setting::tls_key_file};
+  std::string in_use;
+  int told = 0;
+  settings.apply_with(both, [&]() -> std::optional<std::string> {
+    const std::string file = settings.text(Setting::tls_cert_file);
+    if (file == "bad") return "Cannot be used.";
+    in_use = file + "+" + settings.text(Setting::tls_key_file);
+    return std::nullopt;
+  });
+  settings.on_change(Setting::tls_cert_file, [&] { ++told; });
+  CHECK(set(settings, {"tls-key-file", "k", "tls-cert-file", "c"}) == "OK");
+  CHECK(in_use == "c+k");  // asked once, of both
+  CHECK(told == 1);
+  // The first of those that it is about is named, and nothing is changed, nor is anybody told.
+  CHECK(set(settings, {"timeout", "7", "tls-key-file", "l", "tls-cert-file", "bad"}) ==
+        "ERR CONFIG SET failed (possibly related to argument 'tls-key-file') - Cannot be used.");
+  CHECK(settings.text(Setting::tls_key_file) == "k");
+  CHECK(settings.text(Setting::tls_cert_file) == "c");
+  CHECK(settings.integer(Setting::timeout) == 0);
+  CHECK(in_use == "c+k");
+  CHECK(told == 1);
+  in_use.clear();
+  CHECK(set(settings, {"timeout", "7"}) == "OK");
+  CHECK(in_use.empty());
+}
+
 TEST_CASE("settings: readers beside writers see whole values", "[net][config][race]") {
   Settings settings;
   std::atomic<bool> ends{false};

@@ -4,6 +4,8 @@
 #include <openssl/ssl.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -359,6 +361,106 @@ TEST_CASE_METHOD(TlsFixture, "new connections use the files of a reload, old one
   PlainClient late_socket = connect();
   TlsClient late{{.trusted = &authority}};
   CHECK_FALSE(late.connect(late_socket.native()));
+}
+
+TEST_CASE_METHOD(TlsFixture, "versions and ciphers are those that were chosen", "[net][tls]") {
+  const auto speaks = [&](int version) {
+    PlainClient socket = connect();
+    TlsClient client{{.trusted = &authority, .version_max = version}};
+    return client.connect(socket.native());
+  };
+  const auto cipher = [&](int version) {
+    PlainClient socket = connect();
+    TlsClient client{{.trusted = &authority, .version_max = version}};
+    REQUIRE(client.connect(socket.native()));
+    return std::string{SSL_get_cipher_name(client.native())};
+  };
+  SECTION("1.2 alone") {
+    options.tls.speaks_1_3 = false;
+    start();
+    CHECK(speaks(TLS1_2_VERSION));
+    CHECK_FALSE(speaks(TLS1_3_VERSION));
+  }
+  SECTION("1.3 alone") {
+    options.tls.speaks_1_2 = false;
+    start();
+    CHECK_FALSE(speaks(TLS1_2_VERSION));
+    CHECK(speaks(TLS1_3_VERSION));
+  }
+  SECTION("one cipher of each") {
+    options.tls.ciphers = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+    options.tls.ciphersuites = "TLS_CHACHA20_POLY1305_SHA256";
+    start();
+    CHECK(cipher(TLS1_2_VERSION).find("CHACHA20") != std::string::npos);
+    CHECK(cipher(TLS1_3_VERSION) == "TLS_CHACHA20_POLY1305_SHA256");
+  }
+  SECTION("whose order counts") {
+    options.tls.ciphersuites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384";
+    start();  // the client has them the other way round
+    CHECK(cipher(TLS1_3_VERSION) == "TLS_AES_256_GCM_SHA384");
+    options.tls.prefers_server_ciphers = true;
+    REQUIRE_FALSE(server->reload_tls(options.tls).has_value());
+    CHECK(cipher(TLS1_3_VERSION) == "TLS_AES_128_GCM_SHA256");
+  }
+  SECTION("what OpenSSL does not know is refused") {
+    start();
+    TlsFiles wrong = options.tls;
+    wrong.ciphers = "none-such";
+    CHECK(server->reload_tls(wrong).value() == "TLS ciphers 'none-such': no cipher match");
+    wrong = options.tls;
+    wrong.ciphersuites = "none-such";
+    CHECK(server->reload_tls(wrong).value().starts_with("TLS ciphersuites 'none-such': "));
+    wrong = options.tls;
+    wrong.speaks_1_2 = wrong.speaks_1_3 = false;
+    CHECK(server->reload_tls(wrong).value() == "no version of TLS is to be spoken");
+    CHECK(speaks(TLS1_3_VERSION));
+  }
+}
+
+TEST_CASE_METHOD(TlsFixture, "a key may have a password", "[net][tls]") {
+  served.save(directory.path() + "/locked", "secret");
+  options.tls = files("locked");
+  std::string error;
+  CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
+  CHECK(error.find("TLS key '" + options.tls.key) == 0);
+  options.tls.key_password = "wrong";
+  CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
+  options.tls.key_password = "secret";
+  start();
+  PlainClient socket = connect();
+  TlsClient client{{.trusted = &authority}};
+  REQUIRE(client.connect(socket.native()));
+  CHECK(client.ask("echo x\n", 2) == "x\n");
+}
+
+TEST_CASE_METHOD(TlsFixture, "authorities may lie in a directory", "[net][tls]") {
+  const std::string folder = directory.path() + "/authorities";
+  std::filesystem::create_directory(folder);
+  char name[16];
+  const unsigned long hash =
+      X509_NAME_hash_ex(X509_get_subject_name(authority.certificate()), nullptr, nullptr, nullptr);
+  std::snprintf(name, sizeof name, "%08lx.0", hash);
+  std::filesystem::copy_file(directory.path() + "/ca.crt", folder + "/" + name);
+  options.tls.authorities_directory = folder;
+  options.tls.clients = ClientCertificates::required;
+  start();
+  const auto gets_in = [&](const Identity* shown) {
+    PlainClient socket = connect();
+    TlsClient client{{.trusted = &authority, .shown = shown}};
+    // With 1.3 the refusal comes behind the client's handshake.
+    return client.connect(socket.native()) && SSL_write(client.native(), "echo x\n", 7) == 7 &&
+           client.read(2) == "x\n";
+  };
+  const Identity friendly{"friend", &authority};
+  const Identity elsewhere{"elsewhere"};
+  const Identity foreign{"foreign", &elsewhere};
+  CHECK(gets_in(&friendly));
+  CHECK_FALSE(gets_in(&foreign));
+  CHECK_FALSE(gets_in(nullptr));
+  TlsFiles wrong = options.tls;
+  wrong.authorities_directory = directory.path() + "/ca.crt";
+  CHECK(server->reload_tls(wrong).value() ==
+        "TLS authorities '" + wrong.authorities_directory + "': not a directory");
 }
 
 TEST_CASE_METHOD(TlsFixture, "a server does not start with files that it cannot use",

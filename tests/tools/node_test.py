@@ -543,6 +543,15 @@ class Tls(Case):
         node.signal(signal.SIGHUP)
         until(lambda: "event=tls_not_loaded" in node.log(), "the warning")
         self.assertEqual(self.shown(node), third)
+        self.assertEqual(node.client()("CONFIG", "SET", "tls-cert-file",
+                                       self.folder / "cert.pem"),
+                         "-ERR CONFIG SET failed (possibly related to argument 'tls-cert-file') - "
+                         "Unable to update TLS configuration. Check server logs.")
+        self.assertEqual(node.client()("CONFIG", "SET", "tls-ciphersuites", "none-such"),
+                         "-ERR CONFIG SET failed (possibly related to argument "
+                         "'tls-ciphersuites') - Unable to update TLS configuration. "
+                         "Check server logs.")
+        self.assertEqual(self.shown(node), third)
 
         fourth = self.make_certificate("fourth")
         self.assertEqual(node.client()("CONFIG", "SET", "tls-reload", "yes"), "+OK")

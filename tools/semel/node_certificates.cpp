@@ -14,7 +14,7 @@ NodeCertificates::NodeCertificates(const net::Settings& settings, net::Log& log,
 
 NodeCertificates::Stamps NodeCertificates::look() const {
   constexpr std::array files = {Setting::tls_cert_file, Setting::tls_key_file,
-                                Setting::tls_ca_cert_file};
+                                Setting::tls_ca_cert_file, Setting::tls_ca_cert_dir};
   Stamps stamps;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::filesystem::path path = settings_.text(files[i]);
@@ -22,32 +22,34 @@ NodeCertificates::Stamps NodeCertificates::look() const {
     std::error_code missing;
     const auto changed = std::filesystem::last_write_time(path, missing);
     if (missing) continue;
-    const auto bytes = std::filesystem::file_size(path, missing);
+    const bool is_file = std::filesystem::is_regular_file(path, missing);
+    const auto bytes = is_file ? std::filesystem::file_size(path, missing) : 0;
     if (!missing) stamps[i] = {changed, bytes};
   }
   return stamps;
 }
 
-void NodeCertificates::reload() {
+bool NodeCertificates::reload() {
   const std::lock_guard lock{mutex_};
-  reload_locked();
+  return reload_locked();
 }
 
 void NodeCertificates::tick() {
   if (settings_.integer(Setting::tls_port) < 0 || !settings_.boolean(Setting::tls_reload)) return;
   const std::lock_guard lock{mutex_};
-  if (look() != seen_) reload_locked();
+  if (look() != seen_) static_cast<void>(reload_locked());  // the log is told
 }
 
-void NodeCertificates::reload_locked() {
-  if (settings_.integer(Setting::tls_port) < 0) return;
+bool NodeCertificates::reload_locked() {
+  if (settings_.integer(Setting::tls_port) < 0) return true;
   seen_ = look();  // before they are read: what changes meanwhile is read again
   const net::TlsFiles files = tls_files(settings_);
   if (const auto problem = server_.reload_tls(files)) {
     log_.warning("tls_not_loaded", {{"reason", *problem}, {"in_use", "the one before"}});
-  } else {
-    log_.info("tls_loaded", {{"certificate", files.certificate}});
+    return false;
   }
+  log_.info("tls_loaded", {{"certificate", files.certificate}});
+  return true;
 }
 
 }  // namespace semel::tool

@@ -18,8 +18,8 @@ class NodeCertificates {
   /// All of them must outlive this. `server` has just read the files.
   NodeCertificates(const net::Settings& settings, net::Log& log, net::Server& server);
 
-  /// What cannot be used is told to the log; then those in use stay.
-  void reload();
+  /// False: they cannot be used; the log is told why, and those in use stay.
+  [[nodiscard]] bool reload();
   /// The same if a file has changed and tls-reload says so; to be called about once a second.
   void tick();
 
@@ -29,9 +29,9 @@ class NodeCertificates {
     std::uintmax_t bytes = 0;
     bool operator==(const Stamp&) const = default;
   };
-  using Stamps = std::array<Stamp, 3>;
+  using Stamps = std::array<Stamp, 4>;
   [[nodiscard]] Stamps look() const;
-  void reload_locked();
+  [[nodiscard]] bool reload_locked();
 
   const net::Settings& settings_;
   net::Log& log_;

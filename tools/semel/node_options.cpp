@@ -1,5 +1,6 @@
 #include "tools/semel/node_options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -73,9 +74,22 @@ net::LinkLimits link_limits(const net::Settings& settings) {
 }
 
 net::TlsFiles tls_files(const net::Settings& settings) {
-  net::TlsFiles files{.certificate = settings.text(Setting::tls_cert_file),
-                      .key = settings.text(Setting::tls_key_file),
-                      .authorities = settings.text(Setting::tls_ca_cert_file)};
+  net::TlsFiles files{
+      .certificate = settings.text(Setting::tls_cert_file),
+      .key = settings.text(Setting::tls_key_file),
+      .key_password = settings.value(Setting::tls_key_file_pass).text,
+      .authorities = settings.text(Setting::tls_ca_cert_file),
+      .authorities_directory = settings.text(Setting::tls_ca_cert_dir),
+      .ciphers = settings.text(Setting::tls_ciphers),
+      .ciphersuites = settings.text(Setting::tls_ciphersuites),
+      .prefers_server_ciphers = settings.boolean(Setting::tls_prefer_server_ciphers)};
+  if (const auto versions = settings.list(Setting::tls_protocols); !versions.empty()) {
+    const auto speaks = [&](std::string_view version) {
+      return std::find(versions.begin(), versions.end(), version) != versions.end();
+    };
+    files.speaks_1_2 = speaks("TLSv1.2");
+    files.speaks_1_3 = speaks("TLSv1.3");
+  }
   const std::string clients = settings.text(Setting::tls_auth_clients);
   files.clients = clients == "yes"        ? net::ClientCertificates::required
                   : clients == "optional" ? net::ClientCertificates::optional

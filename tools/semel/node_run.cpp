@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "net/config/rewrite.hpp"
@@ -135,6 +138,7 @@ Failure NodeRun::open_server() {
   std::string problem;
   server_ = net::Server::start(doors_, std::move(hooks), problem);
   if (server_ == nullptr) return {Exit::file, std::move(problem)};
+  if (doors_.port) node_->facts.tcp_port = server_->port();
   certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(), *server_);
   follow_settings();
   ticker_ = std::make_unique<Ticker>(*node_, [this] {
@@ -159,10 +163,15 @@ void NodeRun::follow_settings() {
                           {"in_use", server->maxclients()},
                           {"reason", "the limit of open files has no room"}});
   });
-  for (const Setting setting : {Setting::tls_cert_file, Setting::tls_key_file,
-                                Setting::tls_ca_cert_file, Setting::tls_auth_clients}) {
-    settings_.on_change(setting, [this] { certificates_->reload(); });
-  }
+  constexpr std::array of_tls = {Setting::tls_cert_file,     Setting::tls_key_file,
+                                 Setting::tls_key_file_pass, Setting::tls_ca_cert_file,
+                                 Setting::tls_ca_cert_dir,   Setting::tls_auth_clients,
+                                 Setting::tls_protocols,     Setting::tls_ciphers,
+                                 Setting::tls_ciphersuites,  Setting::tls_prefer_server_ciphers};
+  settings_.apply_with(of_tls, [this]() -> std::optional<std::string> {
+    if (certificates_->reload()) return std::nullopt;
+    return "Unable to update TLS configuration. Check server logs.";
+  });
 }
 
 // --- the run --------------------------------------------------------------------------------
@@ -225,7 +234,7 @@ void NodeRun::greet() const {
 
 void NodeRun::wait_for_end() {
   while (wait_for_wish() == Wish::reload) {
-    certificates_->reload();
+    static_cast<void>(certificates_->reload());  // the log is told
     if (const auto problem = watch_.log().reopen()) {
       watch_.log().warning("log_not_reopened", {{"reason", *problem}});
     } else {
