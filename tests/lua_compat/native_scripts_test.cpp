@@ -207,7 +207,9 @@ std::vector<Text> texts() {
 class Beside {
  public:
   Beside(const std::string& socket_path, std::uint64_t seed)
-      : theirs_(socket_path), random_(seed) {}
+      : theirs_(socket_path), theirs_in_three_(socket_path), random_(seed) {
+    static_cast<void>(theirs_in_three_.call({"HELLO", "3"}));
+  }
 
   void run(const Text& text) {
     prepare();
@@ -259,8 +261,9 @@ class Beside {
     std::vector<std::string_view> views{words.begin(), words.end()};
     const auto key_count = static_cast<std::size_t>(std::stoul(words[2]));
     const std::span<const std::string_view> all{views};
-    const lua::Invocation invocation{.keys = all.subspan(3, key_count),
-                                     .args = all.subspan(3 + key_count)};
+    const net::Resp dialect = random_() % 2 == 0 ? net::Resp::two : net::Resp::three;
+    const lua::Invocation invocation{
+        .keys = all.subspan(3, key_count), .args = all.subspan(3 + key_count), .dialect = dialect};
     const std::vector<std::string> before = view(false);
     std::string reply;
     if (!answer(shape, sha, views, invocation, reply)) {
@@ -270,7 +273,8 @@ class Beside {
       for (std::size_t i = 0; i < before.size(); ++i) CHECK(is_close(after[i], before[i]));
       return;
     }
-    const std::string expected = theirs_.call(words);
+    const std::string expected =
+        (dialect == net::Resp::two ? theirs_ : theirs_in_three_).call(words);
     INFO("theirs " << quoted(expected) << "\n ours  " << quoted(reply));
     REQUIRE(is_close(reply, expected));
     const std::vector<std::string> their_view = view(true);
@@ -284,7 +288,8 @@ class Beside {
   bool answer(const lua::ScriptShape& shape, const std::string& sha,
               std::span<const std::string_view> words, const lua::Invocation& invocation,
               std::string& reply) {
-    net::RespWriter writer{reply, net::Resp::two};
+    net::RespWriter writer{reply, invocation.dialect};
+    ours_.client.dialect = invocation.dialect;
     net::Call call{.node = ours_.node,
                    .engine = *ours_.engine,
                    .client = ours_.client,
@@ -307,6 +312,7 @@ class Beside {
   }
 
   RawClient theirs_;
+  RawClient theirs_in_three_;
   World ours_;
   std::mt19937_64 random_;
 };
