@@ -48,6 +48,12 @@ int next_of_real(lua_State* state) {
   return 1;
 }
 
+/// Calls upvalue 1, which has no upvalues of its own.
+int guarded(lua_State* state) {
+  check_writable(state, 1);
+  return lua_tocfunction(state, lua_upvalueindex(1))(state);
+}
+
 }  // namespace
 
 void protect_table(lua_State* state, int shown) {
@@ -82,6 +88,12 @@ void check_writable(lua_State* state, int index) {
 
 bool push_real_table(lua_State* state, int index) {
   return push_marked(state, index, &front_mark);
+}
+
+void guard_function(lua_State* state, const char* name) {
+  lua_getfield(state, -1, name);
+  lua_pushcclosure(state, guarded, 1);
+  lua_setfield(state, -2, name);
 }
 
 int readonly_pairs(lua_State* state) {

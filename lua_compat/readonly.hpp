@@ -17,6 +17,10 @@ void check_writable(lua_State* state, int index);
 /// If the value at `index` is a front, pushes the real table and returns true.
 bool push_real_table(lua_State* state, int index);
 
+/// Replaces the C function `name` of the table on top by one that refuses a front as its first
+/// argument.
+void guard_function(lua_State* state, const char* name);
+
 // Of the global functions, those that fronts concern.
 int readonly_pairs(lua_State* state);  ///< upvalue 1: next
 int readonly_rawget(lua_State* state);

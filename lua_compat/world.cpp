@@ -107,6 +107,7 @@ void adjust_libraries(lua_State* state) {
   lua_pop(state, 1);
   lua_getglobal(state, "table");
   set_function(state, "setn", setn);
+  guard_function(state, "insert");
   keep_only(state, table_names);
   lua_pop(state, 1);
   lua_getglobal(state, "math");
