@@ -10,6 +10,7 @@ void Budget::begin(const Bounds& bounds) noexcept {
   allocated_max = bounds.allocated_bytes;
   steps = 0;
   steps_max = bounds.steps;
+  calls = 0;
   over = nullptr;
 }
 

@@ -18,6 +18,9 @@ struct Budget {
   std::uint64_t allocated_max = 0;
   std::uint64_t steps = 0;  ///< of the present script
   std::uint64_t steps_max = 0;
+  /// Calls of Lua by C functions, within each other: LuaJIT does not bound them, but each takes its
+  /// part of C's stack.
+  int calls = 0;
   /// Why the present script ends, whatever it catches; null: it may go on.
   const char* over = nullptr;
 
