@@ -14,7 +14,7 @@ void bound_string_library(lua_State* state);
 void bound_table_library(lua_State* state);
 /// Replaces math.random and math.randomseed by redis-server's own generator.
 void bound_math_library(lua_State* state);
-/// Leaves the table of lua-cjson, bounded, on the stack.
+/// Leaves the table of cjson on the stack.
 void open_json_library(lua_State* state);
 void open_msgpack_library(lua_State* state);  ///< the same of cmsgpack
 void open_struct_library(lua_State* state);   ///< of struct
