@@ -1,11 +1,14 @@
 #include "tests/lua_compat/lua_world.hpp"
 
+#include <string_view>
+
 #include "lua_compat/libraries.hpp"
 
 namespace semel::tests {
 namespace {
 
-constexpr const char* between = "\x01|\x01";
+/// Too long to come up by chance.
+constexpr std::string_view between = "\x01|next|\x01";
 
 /// Ends with a function all() that makes a text of values, and run() that keeps one.
 constexpr const char* prelude = R"(
@@ -43,7 +46,7 @@ std::string script_of(const std::vector<std::string>& expressions) {
   for (const std::string& expression : expressions) {
     script += "run(function() return all(" + expression + ") end)\n";
   }
-  return script + "return table.concat(out, '\\1|\\1')";
+  return script + "return table.concat(out, '\\1|next|\\1')";
 }
 
 std::vector<std::string> results_in(const std::string& answer) {
@@ -52,7 +55,7 @@ std::vector<std::string> results_in(const std::string& answer) {
     const std::size_t end = answer.find(between, at);
     results.push_back(answer.substr(at, end - at));
     if (end == std::string::npos) return results;
-    at = end + 3;
+    at = end + between.size();
   }
 }
 
