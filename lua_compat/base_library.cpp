@@ -243,12 +243,17 @@ int coroutine_resume(lua_State* state) {
   return count + 1;
 }
 
-int coroutine_wrap(lua_State* state) {
+int coroutine_create(lua_State* state) {
   luaL_argcheck(state, lua_isfunction(state, 1) && lua_iscfunction(state, 1) == 0, 1,
                 "Lua function expected");
   lua_State* const other = lua_newthread(state);
   lua_pushvalue(state, 1);
   lua_xmove(state, other, 1);
+  return 1;
+}
+
+int coroutine_wrap(lua_State* state) {
+  coroutine_create(state);
   lua_pushcclosure(state, resume_wrapped, 1);
   return 1;
 }

@@ -16,6 +16,7 @@ int base_xpcall(lua_State* state);
 int base_load(lua_State* state);
 int base_loadstring(lua_State* state);
 int base_collectgarbage(lua_State* state);
+int coroutine_create(lua_State* state);
 int coroutine_resume(lua_State* state);
 int coroutine_wrap(lua_State* state);
 int coroutine_yield(lua_State* state);

@@ -3,6 +3,12 @@
 #include <cstdlib>
 
 namespace semel::lua {
+namespace {
+
+// A fibre has 256 KiB; what is called last, a command of the host's, needs some of it.
+constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{96} << 10;
+
+}  // namespace
 
 void Budget::begin(const Bounds& bounds) noexcept {
   memory_max = bounds.memory_bytes;
@@ -48,6 +54,14 @@ void charge(lua_State* state, std::uint64_t steps) {
   own.steps += steps;
   if (own.steps > own.steps_max && own.over == nullptr) own.over = "script ran for too many steps";
   if (own.over != nullptr) luaL_error(state, "%s", own.over);
+}
+
+void check_c_stack(lua_State* state) {
+  const char* const here = static_cast<const char*>(__builtin_frame_address(0));
+  const Budget& own = budget_of(state);
+  if (own.stack_base == nullptr || own.stack_base - here <= c_stack_max) return;
+  lua_pushliteral(state, "C stack overflow");
+  lua_error(state);
 }
 
 }  // namespace semel::lua

@@ -21,6 +21,8 @@ struct Budget {
   /// Calls of Lua by C functions, within each other: LuaJIT does not bound them, but each takes its
   /// part of C's stack.
   int calls = 0;
+  /// Where the C stack was when the script began; null: it is not watched.
+  const char* stack_base = nullptr;
   /// Why the present script ends, whatever it catches; null: it may go on.
   const char* over = nullptr;
 
@@ -37,5 +39,9 @@ void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t byt
 /// Counts `steps` of a library's function. Raises a Lua error if that was too much: nothing on the
 /// C++ stack may need to be destroyed then.
 void charge(lua_State* state, std::uint64_t steps);
+
+/// Raises "C stack overflow" if C functions have called each other too deeply. For each that calls
+/// back into Lua: LuaJIT does not bound them, and a fibre's stack is small.
+void check_c_stack(lua_State* state);
 
 }  // namespace semel::lua

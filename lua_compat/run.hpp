@@ -57,7 +57,6 @@ struct Run : Budget {
   std::size_t reply_depth_max = 0;
   std::uint64_t steps_since_pause = 0;
   std::uint64_t allocated_at_collection = 0;
-  const char* stack_base = nullptr;  ///< where the C stack was when the run began
 
   // The error that ended the run, as it was when it was raised.
   std::string error_text{};
@@ -96,10 +95,6 @@ struct Run : Budget {
 inline void push_word(lua_State* state, const Run& run, Word word) {
   lua_rawgeti(state, LUA_REGISTRYINDEX, run.words_kept[static_cast<std::size_t>(word)]);
 }
-
-/// Raises an error if C functions have called each other too deeply. To be called by each that
-/// calls back into Lua.
-void check_c_stack(lua_State* state);
 
 /// Whether the script must end, whatever it has caught.
 [[nodiscard]] inline bool must_end(lua_State* state) noexcept {

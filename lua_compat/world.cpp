@@ -115,6 +115,7 @@ void adjust_libraries(lua_State* state) {
   keep_only(state, math_names);
   lua_pop(state, 1);
   lua_getglobal(state, "coroutine");
+  set_function(state, "create", coroutine_create);
   set_function(state, "resume", coroutine_resume);
   set_function(state, "wrap", coroutine_wrap);
   set_function(state, "yield", coroutine_yield);

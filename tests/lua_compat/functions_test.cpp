@@ -46,8 +46,6 @@ const std::vector<std::string> codes{
     "redis.register_function('f-x', function() end)",
     "redis.register_function('', function() end)",
     "redis.register_function('f', function() end) redis.register_function('f', function() end)",
-    "redis.register_function('F', function() return 1 end) "
-    "redis.register_function('f', function() return 2 end)",
     "error('x')",
     "syntax error here",
     "redis.call('get', 'x')",
