@@ -5,8 +5,9 @@
 namespace semel::lua {
 namespace {
 
-// A fibre has 256 KiB; what is called last, a command of the host's, needs some of it.
-constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{96} << 10;
+// A fibre has 256 KiB; a command of the host, or the compiler over 190 functions within each other
+// (120 KiB), may be what is called last.
+constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{64} << 10;
 
 }  // namespace
 
