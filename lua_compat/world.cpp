@@ -53,14 +53,10 @@ void set_function(lua_State* state, const char* name, lua_CFunction function) {
   lua_setfield(state, -2, name);
 }
 
-void rename(lua_State* state, const char* name, const char* other) {
-  lua_getfield(state, -1, other);
-  if (lua_isnil(state, -1))
-    lua_getfield(state, -2, name);
-  else
-    lua_pushvalue(state, -1);
-  lua_setfield(state, -3, other);
-  lua_pop(state, 1);
+/// Gives the function `name` of the table on top a second name.
+void set_alias(lua_State* state, const char* name, const char* alias) {
+  lua_getfield(state, -1, name);
+  lua_setfield(state, -2, alias);
 }
 
 int setn(lua_State* state) {
@@ -102,7 +98,7 @@ void open_libraries(lua_State* state) {
 
 void adjust_libraries(lua_State* state) {
   lua_getglobal(state, "string");
-  rename(state, "gmatch", "gfind");
+  set_alias(state, "gmatch", "gfind");
   keep_only(state, string_names);
   lua_pop(state, 1);
   lua_getglobal(state, "table");
@@ -111,7 +107,7 @@ void adjust_libraries(lua_State* state) {
   keep_only(state, table_names);
   lua_pop(state, 1);
   lua_getglobal(state, "math");
-  rename(state, "fmod", "mod");
+  set_alias(state, "fmod", "mod");
   keep_only(state, math_names);
   lua_pop(state, 1);
   lua_getglobal(state, "coroutine");
