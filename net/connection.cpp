@@ -78,6 +78,8 @@ void Connection::collect(std::string& out) {
   const std::size_t before = out.size();
   if (client_.stepped_aside) client_.scripts->run().go_on();
   const ClientHandle::Collected found = client_.handle->collect(out);
+  // Rings before were for this turn.
+  if (client_.stepped_aside) client_.handle->wake_host();
   if (found.killed) client_.closes = true;
   if (found.replied) {
     if (std::exchange(client_.waits_unheard, false)) out.erase(before, found.reply_bytes);

@@ -228,7 +228,6 @@ void ScriptRun::go_on() {
   if (client_->lane != nullptr) static_cast<void>(client_->lane->lap(node_->ticks()));
   if (thread_.fibre().resume()) return end_aside();
   client_->stepped_aside = true;
-  client_->handle->wake_host();
 }
 
 void ScriptRun::abandon() {

@@ -36,7 +36,8 @@ class ScriptRun final : public lua::Host {
   /// Runs `program` with the keys and arguments of `call`, whose numbers have been checked. One
   /// reply is written, or, if it steps aside, comes by the client's handle.
   void start(Call& call, Program program, std::size_t key_count);
-  /// Of a run that has stepped aside: goes on for a while.
+  /// Of a run that has stepped aside: goes on for a while. If it steps aside again, the host is to
+  /// be woken once more.
   void go_on();
   /// The same to its end, because the connection is gone.
   void abandon();

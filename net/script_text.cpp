@@ -80,7 +80,6 @@ std::optional<std::vector<std::string>> words_of(std::string_view line) {
 }
 
 std::optional<std::string> read_flags(std::string_view list, std::uint32_t& flags) {
-  flags = 0;
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(','), list.size());
     const std::string_view word = list.substr(0, end);

@@ -53,27 +53,32 @@ Fibre& ScriptThread::fibre() {
 
 const SharedScript& ScriptThread::find(std::string_view sha) {
   if (sha.size() != sha_digits) return none_;
-  std::string small;
-  if (std::any_of(sha.begin(), sha.end(), [](char c) { return c >= 'A' && c <= 'F'; })) {
-    small = lower_of(sha);
-    sha = small;
-  }
   if (places_.empty()) places_.resize(place_count);
   const std::size_t home = hash_of(sha);
-  Place* free = nullptr;
   for (std::size_t i = 0; i < probes_max; ++i) {
-    Place& place = places_[(home + i) % place_count];
-    if (place.script != nullptr && place.script->sha == sha && !place.script->is_forgotten()) {
-      return place.script;
-    }
-    if (free == nullptr && (place.script == nullptr || place.script->is_forgotten())) free = &place;
+    const SharedScript& script = places_[(home + i) % place_count].script;
+    if (script != nullptr && script->sha == sha && !script->is_forgotten()) [[likely]]
+      return script;
   }
+  const std::string small = lower_of(sha);
+  return small == sha ? look_up(small) : find(small);
+}
+
+const SharedScript& ScriptThread::look_up(const std::string& sha) {
   SharedScript found = scripts_.find(sha);
   if (found == nullptr) return none_;
-  if (free == nullptr) free = &places_[home % place_count];
-  if (free->script != nullptr) retired_.push_back(std::move(free->script));
-  free->script = std::move(found);
-  return free->script;
+  const std::size_t home = hash_of(sha);
+  std::size_t at = home;
+  for (std::size_t i = 0; i < probes_max; ++i) {
+    const SharedScript& script = places_[(home + i) % place_count].script;
+    if (script != nullptr && !script->is_forgotten()) continue;
+    at = home + i;
+    break;
+  }
+  SharedScript& place = places_[at % place_count].script;
+  if (place != nullptr) retired_.push_back(std::move(place));
+  place = std::move(found);
+  return place;
 }
 
 SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns,

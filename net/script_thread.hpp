@@ -56,6 +56,7 @@ class ScriptThread {
   static constexpr std::size_t place_count = 1024;
   static constexpr std::size_t probes_max = 4;
 
+  [[nodiscard]] const SharedScript& look_up(const std::string& sha);
   void forget_old();
 
   Scripts& scripts_;

@@ -7,6 +7,7 @@
 #include "net/script_text.hpp"
 #include "semel/local_redis.hpp"
 #include "tests/net/conversation.hpp"
+#include "tests/net/parties.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {
@@ -22,16 +23,17 @@ std::string shown(const Words& words) {
 
 /// What both say to each of `all`, from a fresh server on.
 void compare(RedisServer& server, const std::vector<Words>& all, const char* dialect) {
-  RawClient theirs{server.socket_path()};
-  static_cast<void>(theirs.call({"FLUSHALL"}));
-  static_cast<void>(theirs.call({"SCRIPT", "FLUSH"}));
-  static_cast<void>(theirs.call({"FUNCTION", "FLUSH"}));
+  RedisParty theirs{server.socket_path()};
+  static_cast<void>(theirs.say({"FLUSHALL"}, false));
+  static_cast<void>(theirs.say({"SCRIPT", "FLUSH"}, false));
+  static_cast<void>(theirs.say({"FUNCTION", "FLUSH"}, false));
   Conversation ours;
-  static_cast<void>(theirs.call({"HELLO", dialect}));
+  static_cast<void>(theirs.say({"HELLO", dialect}, false));
   static_cast<void>(ours.call({"HELLO", dialect}));
   for (const Words& words : all) {
     INFO("RESP" << dialect << ": " << shown(words));
-    CHECK(ours.call(words) == theirs.call(words));
+    const std::string reply = ours.call(words);
+    CHECK(reply == theirs.say(words, ours.connections[0]->client().transaction != nullptr));
   }
 }
 
