@@ -45,13 +45,7 @@ void write_field(RespWriter& reply, std::string_view name, std::int64_t value) {
 
 void write_key_spec(RespWriter& reply, const KeySpec& spec) {
   constexpr std::size_t parts = 3;
-  reply.map(parts + (spec.is_guess ? 1 : 0));
-  if (spec.is_guess) {
-    const bool writes = !spec.flags.empty() && spec.flags.front() == "RW";
-    reply.bulk("notes");
-    reply.bulk("We cannot tell how the keys will be used so we assume the worst, " +
-               std::string{writes ? "RW and UPDATE" : "RO and ACCESS"});
-  }
+  reply.map(parts);
   reply.bulk("flags");
   write_flags(reply, spec);
   reply.bulk("begin_search");

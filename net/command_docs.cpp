@@ -79,10 +79,7 @@ std::vector<KeySpec> key_specs_of(const CommandRow& row) {
       const std::string_view place = parts[i].substr(mark + 1);
       spec.counted = true;
       spec.first = number_of(place);
-      std::string_view step = place.substr(std::min(place.find(':') + 1, place.size()));
-      spec.is_guess = step.ends_with('?');
-      if (spec.is_guess) step.remove_suffix(1);
-      spec.step = number_of(step);
+      spec.step = number_of(place.substr(std::min(place.find(':') + 1, place.size())));
     } else if (parts.size() == 1) {
       spec.first = row.first_key;
       spec.last = row.last_key < 0 ? row.last_key : row.last_key - row.first_key;

@@ -32,8 +32,7 @@ struct KeySpec {
   int first = 0;
   int last = 0;  ///< from the first key on; negative: from the end
   int step = 1;
-  bool counted = false;   ///< at `first` stands how many there are
-  bool is_guess = false;  ///< what is done to them is up to a script
+  bool counted = false;  ///< at `first` stands how many there are
 };
 [[nodiscard]] std::vector<KeySpec> key_specs_of(const CommandRow& row);
 
