@@ -258,6 +258,8 @@ void acl(Call& call) {
   if (call.node.acl.generation() == before) return;
   // Those who are idle or only listen would learn of it with their next command.
   for (const auto& handle : call.node.clients.all()) handle->review();
+  // Who has deleted itself is told so, and no more.
+  if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
 }
 
 void auth(Call& call) {

@@ -78,6 +78,18 @@ TEST_CASE("rights: whose user is deleted is closed at once, also while it waits"
   }
 }
 
+TEST_CASE("rights: who deletes itself is told so, and nothing behind that is carried out",
+          "[net][acl]") {
+  Conversation f;
+  f.call({"ACL", "SETUSER", "me", "on", ">p", "+@all", "~*"});
+  CHECK(f.call({"AUTH", "me", "p"}) == "+OK\r\n");
+  std::string reply;
+  f.connections[0]->receive(request_bytes({"ACL", "DELUSER", "me"}) + request_bytes({"PING"}),
+                            reply);
+  CHECK(reply == ":1\r\n");
+  CHECK(f.connections[0]->closes());
+}
+
 TEST_CASE("rights: a subscriber that may not hear its channels any more is closed at once",
           "[net][acl]") {
   Conversation f{6};
