@@ -7,6 +7,7 @@
 #include "net/claim_session.hpp"
 #include "net/handlers.hpp"
 #include "net/measure.hpp"
+#include "net/room.hpp"
 #include "net/script_host.hpp"
 #include "net/script_thread.hpp"
 #include "net/single.hpp"
@@ -99,7 +100,7 @@ void Connection::collect(std::string& out) {
 void Connection::give_back_room() {
   constexpr std::size_t room_kept = 4096;
   if (input_.empty()) {
-    input_ = std::string{};
+    give_back(input_);
   } else if (input_.capacity() > 2 * input_.size() + room_kept) {
     input_.shrink_to_fit();
   }
@@ -277,7 +278,7 @@ void Connection::answer_batch(std::string& out, std::size_t count) {
     // The thread's, for good: room for small values is kept, not for the largest there ever was.
     constexpr std::size_t room_kept = std::size_t{64} << 10;
     if (batch_.outcomes_[i].value.capacity() > room_kept) [[unlikely]]
-      batch_.outcomes_[i].value = std::string{};
+      give_back(batch_.outcomes_[i].value);
   }
 }
 

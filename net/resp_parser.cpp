@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "net/room.hpp"
 #include "net/text.hpp"
 
 namespace semel::net {
@@ -123,9 +124,9 @@ void RespParser::begin() noexcept {
 void RespParser::forget_many() noexcept {
   constexpr std::size_t words_kept = 128;
   constexpr std::size_t bytes_kept = 512;
-  if (ranges_.capacity() > words_kept) ranges_ = {};
-  if (arguments_.capacity() > words_kept) arguments_ = {};
-  if (unquoted_.capacity() > bytes_kept) unquoted_ = {};
+  if (ranges_.capacity() > words_kept) give_back(ranges_);
+  if (arguments_.capacity() > words_kept) give_back(arguments_);
+  if (unquoted_.capacity() > bytes_kept) give_back(unquoted_);
 }
 
 RespParser::Step RespParser::run(std::string_view input, const RequestLimits& limits) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "net/room.hpp"
 #include "net/server/socket_names.hpp"
 
 namespace semel::net {
@@ -335,7 +336,7 @@ void Link::flush() {
 void Link::forget_sent() {
   constexpr std::size_t worth_moving = std::size_t{64} << 10;
   if (pending() == 0) {
-    pending_ = std::string{};
+    give_back(pending_);
     sent_ = 0;
   } else if (sent_ >= worth_moving && sent_ >= pending_.size() / 2) {
     pending_.erase(0, sent_);

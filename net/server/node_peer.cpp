@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "net/room.hpp"
+
 namespace semel::net {
 namespace {
 
@@ -68,7 +70,7 @@ void NodePeer::collect(std::string& out) {
     } else {
       out += held_;
     }
-    held_.clear();
+    give_back(held_);
   }
   if (level_ < Durability::synced) return connection_.collect(out);
   std::string replies;

@@ -287,6 +287,25 @@ class FewFiles {
   rlimit before_{};
 };
 
+TEST_CASE_METHOD(ServerFixture, "a connection that had a large reply owns no buffer for it",
+                 "[net][server][limits]") {
+  start();
+  constexpr std::size_t bytes = std::size_t{256} << 20;
+  PlainClient client = connect();
+  REQUIRE(client.ask("echo x\n") == "x\n");
+  const std::size_t before = resident();
+  client.send("big " + std::to_string(bytes) + "\n");
+  for (std::size_t left = bytes + 1; left != 0;) {
+    const std::size_t got = client.read(std::min(left, std::size_t{1} << 20)).size();
+    REQUIRE(got != 0);
+    left -= got;
+  }
+  REQUIRE(client.ask("echo x\n") == "x\n");
+  const std::size_t grown = resident() - std::min(before, resident());
+  INFO(grown << " bytes are kept");
+  CHECK((is_sanitized || grown < bytes / 4));
+}
+
 TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, the rest wait",
                  "[net][server][limits]") {
   start();
