@@ -17,7 +17,6 @@ void Budget::begin(const Bounds& bounds) noexcept {
   allocated_max = bounds.allocated_bytes;
   steps = 0;
   steps_max = bounds.steps;
-  calls = 0;
   over = nullptr;
 }
 

@@ -18,9 +18,6 @@ struct Budget {
   std::uint64_t allocated_max = 0;
   std::uint64_t steps = 0;  ///< of the present script
   std::uint64_t steps_max = 0;
-  /// Calls of Lua by C functions, within each other: LuaJIT does not bound them, but each takes its
-  /// part of C's stack.
-  int calls = 0;
   /// Where the C stack was when the script began; null: it is not watched.
   const char* stack_base = nullptr;
   /// Why the present script ends, whatever it catches; null: it may go on.

@@ -66,13 +66,8 @@ std::string_view text_argument(lua_State* state, int index) {
 }
 
 void call(lua_State* state, int arguments, int results) {
-  constexpr int calls_max = 200;
-  Budget& budget = budget_of(state);
-  if (budget.calls >= calls_max) raise(state, "C stack overflow");
-  ++budget.calls;
-  const int status = lua_pcall(state, arguments, results, 0);
-  --budget.calls;
-  if (status != 0) lua_error(state);
+  check_c_stack(state);
+  lua_call(state, arguments, results);
 }
 
 int raise(lua_State* state, const char* message) {

@@ -85,6 +85,7 @@ LuaWorld::~LuaWorld() {
 
 std::string LuaWorld::run(const std::string& text) {
   budget_.begin(bounds_);
+  budget_.stack_base = static_cast<const char*>(__builtin_frame_address(0));
   lua_settop(state_, 0);
   if (luaL_loadbuffer(state_, text.data(), text.size(), "@user_script") == 0) {
     static_cast<void>(lua_pcall(state_, 0, 1, 0));
