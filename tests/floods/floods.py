@@ -10,6 +10,7 @@ its p99 alone, in turns, so that what else the machine does befalls both.
 """
 
 import argparse
+import os
 import random
 import shutil
 import sys
@@ -31,7 +32,7 @@ PARTS = {'files': files.run, 'idle': idle.run, 'slow': slow.run, 'sizes': sizes.
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(PARTS))
-    parser.add_argument('--program', required=True, help='the semel program')
+    parser.add_argument('--program', required=True, type=os.path.abspath, help='the semel program')
     parser.add_argument('--long', action='store_true', help='more clients, for longer')
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()

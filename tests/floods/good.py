@@ -102,6 +102,19 @@ def spin(_, flood):
             pass
 
 
+def often(port, flood, act, rate):
+    """act(port), `rate` times a second; how often it was."""
+    flood.begin()
+    began, count = time.monotonic(), 0
+    while not flood.over():
+        due = (time.monotonic() - began) * rate
+        while count < due and not flood.over():
+            act(port)
+            count += 1
+        time.sleep(0.002)
+    return count
+
+
 def in_turns(measure, flood, rounds=ROUNDS):
     """measure() alone and beside `flood`, in turns: the medians of both, and of the quotients of a
     turn; and what the floods have told. Alone means beside a loop that does nothing: a processor

@@ -44,7 +44,7 @@ def run(judge, program, place, is_long):
         judge.most('R11', f'memory of one of {count:,} before its first command', before, 1536,
                    'bytes')
         judge.most('R11', 'memory of it after that', after, 4096, 'bytes')
-        seconds, rounds = (4, 9) if is_long else (1, 5)
+        seconds, rounds = (2, 15) if is_long else (0.5, 7)
         own_core()
         ratios = []
         for _ in range(rounds):
