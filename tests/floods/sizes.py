@@ -118,7 +118,8 @@ def room_is_given_back(judge, node):
         client.send(data[-1000:])
         client.reply()
     after = node.rss() - before
-    judge.most('R13', 'memory that the allocator keeps after requests and replies of 64 MiB', after / MIB, 64, 'MiB')
+    judge.most('R13', 'memory that the allocator keeps after requests and replies of 64 MiB',
+               after / MIB, 64, 'MiB')
 
 
 def strangers(judge, program, place, count):
