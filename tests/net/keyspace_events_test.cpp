@@ -342,7 +342,7 @@ std::string in_order(const Words& words, const std::string& heard) {
   return all;
 }
 
-std::string shown(const std::vector<Words>& requests) {
+std::string lines_of(const std::vector<Words>& requests) {
   std::string lines;
   for (const Words& words : requests) lines += shown(words) + "\n";
   return lines;
@@ -397,7 +397,7 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
     std::string bytes;
     for (const Words& words : requests) bytes += request_bytes(words);
     INFO("step " << step << ", party " << who << ", flags " << house.node.events.flags() << ": "
-                 << shown(requests));
+                 << lines_of(requests));
     const std::string heard = ours[who]->send(bytes);
     const std::string expected = theirs[who]->send(bytes, ours[who]->in_transaction());
     REQUIRE(in_order(requests[0], heard) == in_order(requests[0], expected));
@@ -408,7 +408,7 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
       REQUIRE(mine == theirs[i]->heard(ours[i]->in_transaction()));
     }
   }
-  CHECK(told > steps_wanted() / 20);
+  CHECK(told > steps_wanted(20'000) / 20);
 }
 
 }  // namespace semel::tests
