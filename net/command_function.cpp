@@ -166,6 +166,9 @@ void function_list(Call& call) {
 }
 
 void function_stats(Call& call) {
+  if (call.node.scripts.is_busy() && call.node.scripts.busy_function() == nullptr) {
+    return call.fail(call.node.scripts.busy_text());
+  }
   call.reply.map(2);
   call.reply.bulk("running_script");
   write_running(call);

@@ -163,18 +163,20 @@ void Scripts::end_busy(const std::shared_ptr<BusyScript>& script) {
 std::optional<std::string> Scripts::kill(ScriptKind kind) {
   const std::lock_guard lock{mutex_};
   if (busy_.empty()) return "NOTBUSY No scripts in execution right now.";
-  bool is_there = false;
   bool is_killed = false;
+  bool is_other = false;
   for (const auto& script : busy_) {
-    if (script->kind != kind) continue;
-    is_there = true;
     // mo: relaxed: it may write its first key while it is being killed, and is then ended as well.
     if (script->wrote.load(std::memory_order_relaxed)) continue;
+    if (script->kind != kind) {
+      is_other = true;
+      continue;
+    }
     script->killed.store(true, std::memory_order_relaxed);
     is_killed = true;
   }
   if (is_killed) return std::nullopt;
-  if (!is_there) {
+  if (is_other) {
     return std::string{"BUSY Redis is busy running a script. You can only call "} +
            (kind == ScriptKind::script ? "FUNCTION" : "SCRIPT") + " KILL or SHUTDOWN NOSAVE.";
   }

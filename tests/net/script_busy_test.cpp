@@ -78,6 +78,7 @@ TEST_CASE("busy: others are told while a script steps aside, and it can be kille
   CHECK(both.b.say({"GET", "k"}) == busy);
   CHECK(both.b.say({"EXEC"}).starts_with("-EXECABORT Transaction discarded because of: BUSY"));
   CHECK(both.b.say({"FUNCTION", "KILL"}) == busy);
+  CHECK(both.b.say({"FUNCTION", "STATS"}) == busy);
   CHECK(both.b.say({"SCRIPT", "KILL"}) == "+OK\r\n");
   const std::string end = both.a.turn();
   CHECK(end.starts_with("-ERR Script killed by user with SCRIPT KILL... script: "));
@@ -98,6 +99,7 @@ TEST_CASE("busy: a script that has written goes on to its end", "[net][script]")
   for (int i = 0; i < 100'000 && end.empty(); ++i) {
     const std::string reply = both.b.say({"SCRIPT", "KILL"});
     was_busy = was_busy || reply.starts_with("-UNKILLABLE Sorry the script already executed write");
+    CHECK(both.b.say({"FUNCTION", "KILL"}) == reply);
     CHECK(both.b.say({"GET", "k"}) == busy);
     CHECK(both.b.say({"WATCH", "k"}) == busy);
     end = both.a.turn();
