@@ -25,12 +25,20 @@ void Storage::Impl::run_drainer() {
     if (stop_.load(std::memory_order_acquire)) return;  // mo: acquire, with the signal
     Status status = prepare_segments();
     // A full disk is no reason not to drain: that is what gives space back.
-    const bool all = drain_all_.exchange(false, std::memory_order_acq_rel);  // mo: with the signal
-    if (Status drained = drain_some(all); !drained) status = drained;
+    if (Status drained = drain_some(takes_drain_request()); !drained) status = drained;
     if (Status forgotten = forget_ended(); !forgotten) status = forgotten;
     note_trouble(status);
     crossed_.wait(seen, status ? look_again : try_again);
   }
+}
+
+/// Whether somebody waits for more than is drained by now. A caller of drain() asks again whenever
+/// it wakes; were the last of these taken at its word, it would drain what was written afterwards.
+bool Storage::Impl::takes_drain_request() {
+  // mo: all three with the signal; acquire: see drain_old() and put_away()
+  if (!is_drain_asked_.exchange(false, std::memory_order_acq_rel)) return false;
+  return old_left_.load(std::memory_order_acquire) ||
+         drained_.load(std::memory_order_acquire) < drain_to_.load(std::memory_order_acquire);
 }
 
 void Storage::Impl::note_trouble(const Status& status) {
@@ -232,6 +240,14 @@ Status Storage::Impl::drain() {
   const Place target = log_->used();
   // This process has appended nothing: there is nothing that could be drained up to there.
   const bool is_unused = target < log_begin_;
+  if (!is_unused) {
+    Place known = drain_to_.load(std::memory_order_relaxed);  // mo: relaxed: the exchange decides
+    // mo: release, with the signal
+    while (known < target &&
+           !drain_to_.compare_exchange_weak(known, target, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+    }
+  }
   for (;;) {
     const std::uint32_t seen = rounds_.seen();
     // mo: acquire: see drain_old() and put_away()
@@ -243,7 +259,7 @@ Status Storage::Impl::drain() {
       const std::lock_guard lock{mutex_};
       if (!trouble_.empty()) return Error{ErrorCode::storage_failed, trouble_};
     }
-    drain_all_.store(true, std::memory_order_release);  // mo: release, with the signal
+    is_drain_asked_.store(true, std::memory_order_release);  // mo: release, with the signal
     crossed_.raise();
     rounds_.wait(seen, Millis{100});
   }

@@ -145,6 +145,7 @@ class Storage::Impl {
 
   // The draining thread (storage_drain.cpp)
   void run_drainer();
+  [[nodiscard]] bool takes_drain_request();
   [[nodiscard]] Status prepare_segments();
   [[nodiscard]] Status drain_some(bool all);
   [[nodiscard]] Status drain_old();
@@ -208,7 +209,8 @@ class Storage::Impl {
   std::atomic<std::uint64_t> rocks_sequence_{0};  // the same
   std::atomic<bool> failed_{false};               // [storage.failed]
   std::atomic<bool> stop_{false};                 // with sync_wanted_ and crossed_
-  std::atomic<bool> drain_all_{false};            // with crossed_
+  std::atomic<bool> is_drain_asked_{false};       // with crossed_
+  std::atomic<storage::Place> drain_to_{0};       // the furthest anybody asked for
   std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
   bool told_failure_ = false;                     // of the syncing thread
   bool mark_unsynced_ = false;                    // of the syncing thread
