@@ -15,14 +15,14 @@ const char* read_view(lua_State*, void* data, std::size_t* bytes) {
   return text;
 }
 
-/// Pushes "NAME:LINE: malformed number near 'TEXT'", NAME as the compiler would write it.
+/// Pushes "NAME:LINE: WHAT near 'TEXT'", NAME as the compiler would write it.
 void push_malformed(lua_State* state, const Run& run, const SourceForm::Malformed& malformed) {
   lua_Debug where{};
   std::string_view nothing;
   if (lua_loadx(state, read_view, &nothing, run.source_name, "t") != 0) return;
   lua_getinfo(state, ">S", &where);
-  lua_pushfstring(state, "%s:%d: malformed number near '", where.short_src, malformed.line);
-  lua_pushlstring(state, malformed.number.data(), malformed.number.size());
+  lua_pushfstring(state, "%s:%d: %s near '", where.short_src, malformed.line, malformed.what);
+  lua_pushlstring(state, malformed.near.data(), malformed.near.size());
   lua_pushliteral(state, "'");
   lua_concat(state, 3);
 }
@@ -114,7 +114,7 @@ int compile_source(lua_State* state, Run& run) {
       run.source_is_script ? SourceForm::Main::first_result : SourceForm::Main::all_results;
   std::string_view form = run.form.of(run.source, main);
   const SourceForm::Malformed malformed = run.form.malformed();
-  if (!malformed.number.empty()) {
+  if (malformed.what != nullptr) {
     push_malformed(state, run, malformed);
     return LUA_ERRSYNTAX;
   }

@@ -118,6 +118,8 @@ bool flags_known(lua_State* state, int flags) {
   return true;
 }
 
+constexpr std::size_t functions_max = 10'000;  // of one library
+
 /// Nothing of this raises an error: strings are pushed again by number, not made.
 void keep(lua_State* state, LibraryDraft& library, const Given& given, int callback) {
   RegisteredFunction function;
@@ -155,9 +157,10 @@ int register_function(lua_State* state) {
         "Library names can only contain letters, numbers, or underscores(_) and must be at "
         "least one character long";
   if (wrong != nullptr) return raise_error(state, wrong);
-  for (const RegisteredFunction& other : *library->functions)
-    if (other.name == given.name)
-      return raise_error(state, "Function already exists in the library");
+  if (library->functions->size() == functions_max)
+    return raise_error(state, "a library has at most 10000 functions");
+  if (!library->names.emplace(given.name).second)
+    return raise_error(state, "Function already exists in the library");
   luaL_checkstack(state, 2, "flags");
   lua_pushvalue(state, given.callback);
   const int callback = luaL_ref(state, LUA_REGISTRYINDEX);

@@ -14,7 +14,6 @@ namespace semel::lua {
 namespace {
 
 constexpr int hook_steps = 1'000;
-constexpr std::uint64_t pause_steps = 20'000;
 // redis-server gives a library half a second; this is some tenths of one.
 constexpr std::uint64_t library_steps_max = 20'000'000;
 
@@ -26,36 +25,30 @@ struct TextHash {
 };
 using Refs = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
 
+/// Collecting may need memory itself, for smaller tables; it must not fail when there is none left.
+void collect_garbage(lua_State* state, Run& run) {
+  const std::size_t memory_max = std::exchange(run.memory_max, ~std::size_t{0});
+  const std::uint64_t allocated_max = std::exchange(run.allocated_max, ~std::uint64_t{0});
+  lua_gc(state, LUA_GCCOLLECT, 0);
+  run.memory_max = memory_max;
+  run.allocated_max = allocated_max;
+}
+
 /// Garbage that nobody has collected yet must not be taken for memory that is in use.
 void collect_if_needed(lua_State* state, Run& run) {
   if (run.memory_used <= run.memory_max / 4 * 3) return;
   if (run.allocated - run.allocated_at_collection <= run.memory_max / 8) return;
   run.steps += run.memory_used / 32;
-  lua_gc(state, LUA_GCCOLLECT, 0);
+  collect_garbage(state, run);
   run.allocated_at_collection = run.allocated;
-}
-
-void ask_host(Run& run) {
-  run.steps_since_pause = 0;
-  switch (run.host->pause()) {
-    case Stop::none:
-      return;
-    case Stop::killed:
-      run.over = "Script killed by user with SCRIPT KILL...";
-      return;
-    case Stop::time:
-      run.over = "script ran for too long";
-  }
 }
 
 /// Each hook_steps instructions.
 void count_steps(lua_State* state, lua_Debug*) {
   Run& run = run_of(state);
   run.steps += hook_steps;
-  run.steps_since_pause += hook_steps;
   if (run.over == nullptr && run.steps > run.steps_max) run.over = "script ran for too many steps";
-  if (run.over == nullptr && run.host != nullptr && run.steps_since_pause >= pause_steps)
-    ask_host(run);
+  pause_if_due(run);
   if (run.over != nullptr) raise_end(state);
   collect_if_needed(state, run);
 }
@@ -99,6 +92,8 @@ int make_world(lua_State* state) {
     write_value(own, mine);
     return 0;
   });
+  // The list of free places begins now: later nothing needs memory to be let go.
+  luaL_unref(state, LUA_REGISTRYINDEX, kept(keep_error));
   run.entry_library = kept([](lua_State* own) {
     Run& mine = run_of(own);
     show_library_globals(own, mine, true);
@@ -141,6 +136,7 @@ class Interpreter::Impl {
     run_.source_name = world == World::scripts ? "@user_script" : "@user_function";
     run_.source_is_script = world == World::scripts;
     const int status = protect(run_.entry_compile);
+    tidy_up();
     if (status != 0) return error_text_of(run_, status);
     if (run_.failure != nullptr) return std::exchange(run_.error_text, {});
     function = run_.function;
@@ -178,15 +174,17 @@ class Interpreter::Impl {
     run_.library = nullptr;
     show_library_globals(state_, run_, false);
     release(function);
+    tidy_up();
     if (status == 0 && run_.over == nullptr) return std::nullopt;
     if (run_.over != nullptr) return "registering functions: ERR FUNCTION LOAD timeout";
     return "registering functions: " + error_text_of(run_, status);
   }
 
   void release(int function) { luaL_unref(state_, LUA_REGISTRYINDEX, function); }
-  void collect() { lua_gc(state_, LUA_GCCOLLECT, 0); }
+  void collect() { collect_garbage(state_, run_); }
 
   [[nodiscard]] bool works() const noexcept { return state_ != nullptr; }
+  [[nodiscard]] bool is_crowded() const noexcept { return is_crowded_; }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return run_.memory_used; }
 
   Refs scripts;
@@ -198,11 +196,12 @@ class Interpreter::Impl {
     run_.world = world;
     run_.dialect = net::Resp::two;
     run_.failure = nullptr;
-    run_.steps_since_pause = 0;
+    run_.steps_at_pause = 0;
     run_.allocated_at_collection = 0;
     run_.reply_bytes_max = bounds_.reply_bytes;
     run_.reply_depth_max = bounds_.reply_depth;
     run_.error_text.clear();
+    run_.has_error_text = false;
     run_.error_source.clear();
     run_.error_line = 0;
   }
@@ -224,10 +223,12 @@ class Interpreter::Impl {
     if (run_.memory_used <= std::max(run_.memory_max / 2, tidy_above_)) return;
     collect();
     tidy_above_ = run_.memory_used + run_.memory_max / 8;
+    is_crowded_ = run_.memory_used > run_.memory_max / 2;
   }
 
   Bounds bounds_;
   std::size_t tidy_above_ = 0;
+  bool is_crowded_ = false;
   Run run_;
   lua_State* state_ = nullptr;
 };
@@ -317,6 +318,10 @@ void Interpreter::run_function(std::string_view library, std::string_view functi
 
 std::size_t Interpreter::memory_bytes() const noexcept {
   return impl_->memory_bytes();
+}
+
+bool Interpreter::is_crowded() const noexcept {
+  return impl_->is_crowded();
 }
 
 void Interpreter::collect() {

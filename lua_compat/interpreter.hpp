@@ -95,6 +95,9 @@ class Interpreter {
 
   /// Bytes in use now.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
+  /// Whether what is kept of scripts and libraries takes more than half of what all may have: a
+  /// new interpreter would do better, in which only those are compiled that are still called.
+  [[nodiscard]] bool is_crowded() const noexcept;
   /// Gives back what nothing refers to any more.
   void collect();
 

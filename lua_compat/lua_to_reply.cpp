@@ -39,6 +39,11 @@ std::int64_t integer_of(double number) noexcept {
 
 /// Without ends of lines, which would end a line of the protocol. It calls nothing of Lua, so it
 /// may return what has a destructor.
+/// redis-server takes the text of a status and of an error for one of C.
+std::string_view until_zero(std::string_view text) {
+  return text.substr(0, text.find('\0'));
+}
+
 std::string one_line(std::string_view text) {
   std::string line{text};
   std::replace_if(
@@ -127,9 +132,9 @@ enum class Special : std::uint8_t { no, written, failed };
 Special write_special(Writer& writer) {
   lua_State* const state = writer.state;
   if (field(writer, Word::err, LUA_TSTRING)) {
-    writer.out.error(text_on_top(state));
+    writer.out.error(until_zero(text_on_top(state)));
   } else if (field(writer, Word::ok, LUA_TSTRING)) {
-    writer.out.simple(one_line(text_on_top(state)));
+    writer.out.simple(one_line(until_zero(text_on_top(state))));
   } else if (field(writer, Word::double_, LUA_TNUMBER)) {
     writer.out.number(lua_tonumber(state, -1));
   } else if (field(writer, Word::map, LUA_TTABLE)) {

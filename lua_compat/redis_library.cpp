@@ -66,10 +66,15 @@ bool call_command(lua_State* state) {
   run.answer.clear();
   charge(state, 10 + run.words.size());
   run.host->call(run.words, run.dialect, run.answer);
+  // A command whose reply is long took its time, of which a hook of instructions knows nothing.
+  constexpr std::size_t answer_bytes_a_step = 16;
+  charge(state, run.answer.size() / answer_bytes_a_step);
   const bool failed = push_reply(state, run.answer);
   // One large reply shall not keep its memory for as long as the interpreter lives.
   constexpr std::size_t kept_max = std::size_t{1} << 20;
   if (run.answer.capacity() > kept_max) run.answer = std::string{};
+  pause_if_due(run);
+  if (run.over != nullptr) raise_end(state);
   return failed;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "lua_compat/budget.hpp"
@@ -39,6 +40,7 @@ enum class Word : std::uint8_t {
 /// Functions of a library that is being loaded, with what the registry keeps them under.
 struct LibraryDraft {
   std::vector<RegisteredFunction>* functions = nullptr;
+  std::unordered_set<std::string> names{};  ///< of these
   std::vector<int> callbacks{};
 };
 
@@ -55,11 +57,12 @@ struct Run : Budget {
 
   std::size_t reply_bytes_max = 0;
   std::size_t reply_depth_max = 0;
-  std::uint64_t steps_since_pause = 0;
+  std::uint64_t steps_at_pause = 0;  ///< when the host was asked last
   std::uint64_t allocated_at_collection = 0;
 
   // The error that ended the run, as it was when it was raised.
   std::string error_text{};
+  bool has_error_text = false;
   std::string error_source{};
   int error_line = 0;
 
@@ -100,6 +103,10 @@ inline void push_word(lua_State* state, const Run& run, Word word) {
 [[nodiscard]] inline bool must_end(lua_State* state) noexcept {
   return budget_of(state).over != nullptr;
 }
+
+/// Asks the host whether the script may go on, if that was long ago in steps; it may do other work
+/// meanwhile. Where not, must_end() holds.
+void pause_if_due(Run& run);
 
 /// Raises the error that ends the script.
 int raise_end(lua_State* state);

@@ -35,15 +35,16 @@ void keep_other(lua_State* state, Run& run) {
   run.error_text += room.data();
 }
 
+/// redis-server takes it for a text of C, which ends at a zero.
 void keep_text(lua_State* state, Run& run) {
   run.error_text.clear();
+  run.has_error_text = true;
   if (lua_istable(state, 1)) {
     push_word(state, run, Word::err);
     lua_rawget(state, 1);
-    std::size_t bytes = 0;
-    const char* const text = lua_tolstring(state, -1, &bytes);
+    const char* const text = lua_tostring(state, -1);
     if (text != nullptr)
-      run.error_text.assign(text, bytes);
+      run.error_text = text;
     else
       run.error_text = "ERR unknown error";
     lua_pop(state, 1);
@@ -51,9 +52,7 @@ void keep_text(lua_State* state, Run& run) {
   }
   run.error_text = "ERR ";
   if (lua_type(state, 1) == LUA_TSTRING) {
-    std::size_t bytes = 0;
-    const char* const text = lua_tolstring(state, 1, &bytes);
-    run.error_text.append(text, bytes);
+    run.error_text += lua_tostring(state, 1);
   } else {
     keep_other(state, run);
   }
@@ -123,7 +122,7 @@ std::string error_text_of(const Run& run, int status) {
   if (run.failure != nullptr) return run.failure;
   if (status == LUA_ERRMEM) return "ERR not enough memory";
   // Only where the stack of Lua was full, keep_error() could not be called.
-  if (status == LUA_ERRERR || run.error_text.empty()) return "ERR stack overflow";
+  if (status == LUA_ERRERR || !run.has_error_text) return "ERR stack overflow";
   return run.error_text.substr(0, run.reply_bytes_max);
 }
 

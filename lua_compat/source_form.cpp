@@ -38,7 +38,7 @@ std::string_view SourceForm::of(std::string_view source, Main main) {
   reset(source, main);
   const char first = at(0);
   if (first == '\x1b' || first == '#' || first == '\xef') edits_.push_back({0, ' '});
-  while (malformed_.number.empty() && step()) {
+  while (malformed_.what == nullptr && step()) {
   }
   end_return(0);
   for (const Return& back : nested_) {
@@ -57,6 +57,9 @@ void SourceForm::reset(std::string_view source, Main main) {
   token_end_ = 0;
   brackets_ = 0;
   functions_ = 0;
+  branches_ = 0;
+  registering_ = Registering::no;
+  registering_table_ = 0;
   after_local_ = false;
   renames_library_ = false;
   malformed_ = {};
@@ -173,7 +176,10 @@ void SourceForm::skip_number() {
   const std::string_view number = source_.substr(begin, here_ - begin);
   constexpr std::string_view foreign = "iIlL";
   const bool binary = number.size() > 1 && number[0] == '0' && (number[1] | 0x20) == 'b';
-  if (binary || foreign.find(number.back()) != std::string_view::npos) malformed_ = {number, line_};
+  if (binary || foreign.find(number.back()) != std::string_view::npos)
+    malformed_ = {"malformed number", number, line_};
+  const bool hexadecimal = number.size() > 1 && number[0] == '0' && (number[1] | 0x20) == 'x';
+  if (hexadecimal && at(here_) == '.') edits_.push_back({here_, ' '});
   token("0", begin);
 }
 
@@ -198,9 +204,13 @@ void SourceForm::word(std::string_view name, std::size_t begin) {
     return;
   }
   if (name == "else" || name == "elseif") end_return(blocks_.size());
+  if ((name == "elseif" || name == "and" || name == "or") && ++branches_ > branches_max)
+    malformed_ = {"more than 20000 of elseif, and, or", name, line_};
+  const Registering before = registering_;
   token(name, begin);
   if (name == "function") {
-    blocks_.push_back(Block::function);
+    const bool is_callback = before == Registering::comma || before == Registering::key;
+    blocks_.push_back(is_callback ? Block::callback : Block::function);
     ++functions_;
   } else if (name == "do" || name == "if" || name == "repeat") {
     blocks_.push_back(Block::other);
@@ -212,8 +222,42 @@ void SourceForm::word(std::string_view name, std::size_t begin) {
 void SourceForm::close_block() {
   end_return(blocks_.size());
   if (blocks_.empty()) return;
-  if (blocks_.back() == Block::function) --functions_;
+  if (blocks_.back() != Block::other) --functions_;
   blocks_.pop_back();
+}
+
+/// redis.register_function('name', function .., or with { .. callback = function ..
+void SourceForm::follow_registering(std::string_view text) {
+  const Registering before = registering_;
+  registering_ = Registering::no;
+  if (text == "redis" || text == "server") {
+    registering_ = Registering::library;
+  } else if (text == "." && before == Registering::library) {
+    registering_ = Registering::dot;
+  } else if (text == "register_function" && before == Registering::dot) {
+    registering_ = Registering::name;
+  } else if (text == "(" && before == Registering::name) {
+    registering_ = Registering::call;
+  } else if (text == "\"" && before == Registering::call) {
+    registering_ = Registering::text;
+  } else if (text == "," && before == Registering::text) {
+    registering_ = Registering::comma;
+  } else if (text == "{" && (before == Registering::name || before == Registering::call)) {
+    registering_table_ = brackets_ + 1;
+  } else if (text == "callback" && registering_table_ != 0 && registering_table_ == brackets_) {
+    registering_ = Registering::table;
+  } else if (text == "=" && before == Registering::table) {
+    registering_ = Registering::key;
+  } else if (text == "}" && brackets_ + 1 == registering_table_) {
+    registering_table_ = 0;
+  }
+}
+
+bool SourceForm::is_in_callback() const {
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    if (*block != Block::other) return *block == Block::callback;
+  }
+  return false;
 }
 
 void SourceForm::token(std::string_view text, std::size_t begin) {
@@ -221,6 +265,7 @@ void SourceForm::token(std::string_view text, std::size_t begin) {
   const bool closes = text == ")" || text == "}" || text == "]";
   if (text == ";") end_return(blocks_.size());
   if (closes && brackets_ > 0) --brackets_;
+  follow_registering(text);
   if (!returns_.empty() && returns_.back().blocks == blocks_.size()) {
     Return& back = returns_.back();
     if (back.is_empty) {
@@ -266,6 +311,9 @@ void SourceForm::end_return(std::size_t blocks) {
       if (main_ == Main::first_result && functions_ == 0) {
         edits_.push_back({back.begin, '('});
         edits_.push_back({token_end_, ')'});
+      } else if (is_in_callback()) {
+        nested_.push_back(back);
+        nested_.back().call_end = token_end_;
       } else if (has_one_result(back)) {
         nested_.push_back(back);
       }

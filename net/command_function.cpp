@@ -142,7 +142,8 @@ void function_load(Call& call) {
   }
   if (!takes_libraries(call)) return;
   std::string error;
-  const SharedLibrary library = call.client.scripts->make_library(call.words[last], error);
+  const SharedLibrary library =
+      call.client.scripts->make_library(call.words[last], !replaces, error);
   if (library == nullptr) return call.fail(error);
   const auto wrong = call.node.scripts.functions.add(library, replaces);
   if (wrong) return call.fail(*wrong);
@@ -217,7 +218,7 @@ void function_restore(Call& call) {
   std::vector<SharedLibrary> libraries;
   for (const std::string& code : *codes) {
     std::string error;
-    libraries.push_back(call.client.scripts->make_library(code, error));
+    libraries.push_back(call.client.scripts->make_library(code, false, error));
     if (libraries.back() == nullptr) return call.fail(error);
   }
   const auto wrong = call.node.scripts.functions.restore(libraries, *policy);

@@ -1,6 +1,7 @@
 #include "net/function_store.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "net/text.hpp"
@@ -19,19 +20,23 @@ std::string sum_of(std::string_view bytes) {
 
 }  // namespace
 
+std::string library_exists(std::string_view name) {
+  return "ERR Library '" + std::string{name} + "' already exists";
+}
+
 std::string FunctionStore::new_id() {
   const std::lock_guard lock{mutex_};
   return std::to_string(++ids_);
 }
 
 std::optional<std::string> FunctionStore::problem(const ByName& libraries, const Library& library) {
+  std::unordered_map<std::string, const LibraryFunction*> ours;
+  for (const LibraryFunction& function : library.functions)
+    ours.emplace(lower_of(function.name), &function);
   for (const auto& [name, other] : libraries) {
     for (const LibraryFunction& theirs : other->functions) {
-      for (const LibraryFunction& ours : library.functions) {
-        if (lower_of(theirs.name) == lower_of(ours.name)) {
-          return "ERR Function " + ours.name + " already exists";
-        }
-      }
+      const auto found = ours.find(lower_of(theirs.name));
+      if (found != ours.end()) return "ERR Function " + found->second->name + " already exists";
     }
   }
   return std::nullopt;
@@ -52,7 +57,7 @@ std::optional<std::string> FunctionStore::add(const SharedLibrary& library, bool
   const std::lock_guard lock{mutex_};
   ByName libraries = libraries_;
   if (libraries.contains(library->name)) {
-    if (!replace) return "ERR Library '" + library->name + "' already exists";
+    if (!replace) return library_exists(library->name);
     libraries.erase(library->name);
   }
   if (auto wrong = problem(libraries, *library)) return wrong;
@@ -113,6 +118,11 @@ std::vector<SharedLibrary> FunctionStore::all() const {
 std::size_t FunctionStore::function_count() const {
   const std::lock_guard lock{mutex_};
   return functions_.size();
+}
+
+bool FunctionStore::has(std::string_view name) const {
+  const std::lock_guard lock{mutex_};
+  return libraries_.contains(name);
 }
 
 bool FunctionStore::has_id(std::string_view name, std::string_view id) const {

@@ -40,6 +40,9 @@ using SharedLibrary = std::shared_ptr<const Library>;
 /// What FUNCTION RESTORE does with libraries that are there.
 enum class RestorePolicy : std::uint8_t { append, flush, replace };
 
+/// The error of a library whose name is taken.
+[[nodiscard]] std::string library_exists(std::string_view name);
+
 class FunctionStore {
  public:
   FunctionStore() = default;
@@ -66,6 +69,7 @@ class FunctionStore {
   [[nodiscard]] std::vector<SharedLibrary> all() const;
   [[nodiscard]] std::size_t function_count() const;
   /// Whether a library with this id is there.
+  [[nodiscard]] bool has(std::string_view name) const;
   [[nodiscard]] bool has_id(std::string_view name, std::string_view id) const;
   /// Changes when a library goes.
   [[nodiscard]] std::uint64_t generation() const noexcept {

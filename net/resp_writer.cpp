@@ -49,6 +49,10 @@ void RespWriter::integer(std::int64_t number) {
 }
 
 void RespWriter::bulk(std::string_view bytes) {
+  if (out_.size() + bytes.size() > bytes_max_) [[unlikely]] {
+    is_cut_ = true;
+    return;
+  }
   head('$', static_cast<std::int64_t>(bytes.size()));
   out_ += bytes;
   out_ += line_end;

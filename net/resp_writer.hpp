@@ -18,6 +18,10 @@ class RespWriter {
   RespWriter(std::string& out, Resp dialect) noexcept : out_(out), dialect_(dialect) {}
 
   void set_dialect(Resp dialect) noexcept { dialect_ = dialect; }
+  /// Texts that would make the buffer larger than `bytes` are left out: what was appended is no
+  /// reply then, and the caller asks is_cut() before anybody reads it.
+  void set_bound(std::size_t bytes) noexcept { bytes_max_ = bytes; }
+  [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
   [[nodiscard]] Resp dialect() const noexcept { return dialect_; }
   /// How much stands in the buffer, and what was appended to it since it was `from`.
   [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
@@ -54,7 +58,9 @@ class RespWriter {
   void head(char mark, std::int64_t number);
 
   std::string& out_;
+  std::size_t bytes_max_ = ~std::size_t{0};
   Resp dialect_;
+  bool is_cut_ = false;
 };
 
 /// The shortest text that reads back as the same double; "inf", "-inf", "nan". Redis has this form

@@ -69,7 +69,14 @@ void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std:
   RespWriter writer{reply, dialect};
   Call call{*node_, node_->engine(), *client_, words, writer};
   const std::size_t before = reply.size();
+  const std::size_t bytes_max = thread_.scripts().bounds().reply_bytes;
+  writer.set_bound(before + bytes_max);
   if (admit(call, reply) != nullptr) execute(call);
+  if (writer.is_cut()) {
+    reply.resize(before);
+    writer.error("ERR the reply is larger than the " + std::to_string(bytes_max) +
+                 " bytes that script-memory-max lets a script have");
+  }
   const std::string_view answer = std::string_view{reply}.substr(before);
   if (answer.starts_with('-')) last_error_ = answer.substr(0, answer.find('\r'));
 }

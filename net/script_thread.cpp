@@ -39,7 +39,8 @@ ScriptThread::~ScriptThread() = default;
 lua::Interpreter& ScriptThread::interpreter() {
   if (interpreter_ == nullptr) {
     interpreter_ = std::make_unique<lua::Interpreter>(scripts_.bounds());
-    scripts_.show(figures_);
+    if (!shows_figures_) scripts_.show(figures_);
+    shows_figures_ = true;
   } else {
     interpreter_->set_bounds(scripts_.bounds());
   }
@@ -83,6 +84,7 @@ const SharedScript& ScriptThread::look_up(const std::string& sha) {
 
 SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns,
                                 std::string& error) {
+  renew_if_crowded();
   std::string sha = sha1_hex(text);
   SharedScript script = find(sha);
   const bool is_new = script == nullptr;
@@ -131,7 +133,9 @@ std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library) {
   return wrong;
 }
 
-SharedLibrary ScriptThread::make_library(std::string_view code, std::string& error) {
+SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new,
+                                         std::string& error) {
+  renew_if_crowded();
   LibraryHead head;
   if (auto wrong = read_library_head(code, head)) {
     error = std::move(*wrong);
@@ -139,6 +143,10 @@ SharedLibrary ScriptThread::make_library(std::string_view code, std::string& err
   }
   if (!is_word(head.engine, "lua")) {
     error = "ERR Engine '" + head.engine + "' not found";
+    return nullptr;
+  }
+  if (must_be_new && scripts_.functions.has(head.name)) {
+    error = library_exists(head.name);
     return nullptr;
   }
   auto library = std::make_shared<Library>();
@@ -193,8 +201,17 @@ void ScriptThread::forget_old() {
   });
 }
 
+/// Nothing may be running. What is still called is compiled again when it is.
+void ScriptThread::renew_if_crowded() {
+  if (interpreter_ == nullptr || !interpreter_->is_crowded()) return;
+  interpreter_.reset();
+  compiled_.clear();
+  loaded_.clear();
+}
+
 void ScriptThread::settle() {
   retired_.clear();
+  renew_if_crowded();
   if (interpreter_ == nullptr) return;
   const bool many = scripts_.generation() - scripts_seen_ >= Scripts::forgotten_many;
   if (many || scripts_.functions.generation() != libraries_seen_) forget_old();

@@ -38,7 +38,8 @@ class ScriptThread {
   /// Has the library's functions in this thread's interpreter.
   [[nodiscard]] std::optional<std::string> prepare(const SharedLibrary& library);
   /// Makes a library of its code. Null: `error` says why not.
-  [[nodiscard]] SharedLibrary make_library(std::string_view code, std::string& error);
+  [[nodiscard]] SharedLibrary make_library(std::string_view code, bool must_be_new,
+                                           std::string& error);
 
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();
@@ -58,6 +59,7 @@ class ScriptThread {
 
   [[nodiscard]] const SharedScript& look_up(const std::string& sha);
   void forget_old();
+  void renew_if_crowded();
 
   Scripts& scripts_;
   std::unique_ptr<lua::Interpreter> interpreter_;
@@ -69,6 +71,7 @@ class ScriptThread {
   SharedScript none_{};
   std::vector<SharedScript> retired_;  // found since settle(), and no longer among places_
   std::shared_ptr<InterpreterFigures> figures_;
+  bool shows_figures_ = false;
   std::unique_ptr<Fibre> fibre_;
   std::unique_ptr<ScriptRun> run_;
 };

@@ -269,4 +269,20 @@ TEST_CASE("hostile: a stop by the host is not caught", "[lua][hostile]") {
   CHECK(run_script(interpreter, host, "return 1") == ":1\r\n");
 }
 
+TEST_CASE("hostile: memory that is full to the brim is collected all the same", "[lua][hostile]") {
+  lua::Bounds bounds = small_bounds();
+  bounds.allocated_bytes = std::uint64_t{512} << 20;
+  lua::Interpreter interpreter{bounds};
+  FakeHost host;
+  // Strings without end: the table that holds them all shrinks when they are gone.
+  for (int round = 0; round < 8; ++round) {
+    const std::string filled = run_script(
+        interpreter, host,
+        "local t = {} for i = 1, 2^53 do t['" + std::to_string(round) + " key ' .. i] = i end");
+    CHECK(filled.find(no_memory) != std::string::npos);
+    CHECK(run_script(interpreter, host, "return #ARGV") == ":0\r\n");
+  }
+  CHECK(!interpreter.is_crowded());
+}
+
 }  // namespace semel::tests
