@@ -22,7 +22,8 @@ from pair import Difference, Pair, Silent  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = 2000
 GENERATED_LONG = 200_000
-SHOWN_MAX = 60
+# A script that ends there and not here shall not take a minute to say so.
+NODE_SETTINGS = ('--script-time-max', '5000')
 FLUSH_EVERY = 500  # scripts that redis-server would otherwise keep
 
 
@@ -38,7 +39,8 @@ class Run:
     def open(self):
         self.close()
         both = [target.open_target('redis'),
-                target.open_target(self.arguments.against, self.arguments.program)]
+                target.open_target(self.arguments.against, self.arguments.program,
+                                   NODE_SETTINGS)]
         for each in both:
             each.__enter__()
             self.targets.append(each)
@@ -47,6 +49,7 @@ class Run:
 
     def close(self):
         if self.pair:
+            self.counts['deviations'] += self.pair.deviations
             self.pair.close()
             self.pair = None
         while self.targets:
@@ -57,14 +60,16 @@ class Run:
             self.lacks[command] = not self.targets[1].knows(command)
         return not self.lacks[command]
 
-    def show(self, case, way, error):
+    def show(self, case, errors):
+        """`errors`: [(way, what was different)]; the first one stands for all."""
         self.counts['different'] += 1
-        if self.counts['different'] <= SHOWN_MAX:
-            print(f'\n== {case.name}, {way[0]} in RESP{way[1]}\n{case.text()}')
+        if self.counts['different'] <= self.arguments.show:
+            ways = ', '.join(f'{name} in RESP{dialect}' for (name, dialect), _ in errors)
+            print(f'\n== {case.name}, {ways}\n{case.text()}')
             for step in case.steps:
                 if isinstance(step, cases.Script) and (step.keys or step.args):
                     print(f'   keys {step.keys} args {step.args}')
-            print(f'   {error}', flush=True)
+            print(f'   {errors[0][1]}', flush=True)
 
     def run_one(self, case, way):
         """Whether both said the same."""
@@ -101,18 +106,17 @@ class Run:
             return
         if case.fresh:
             self.open()
-        different = False
+        errors = []
         for way in case.ways or cases.WAYS:
             error = self.run_one(case, way)
-            if error and not case.differs:
-                self.show(case, way, error)
-            different = different or bool(error)
+            if error:
+                errors.append((way, error))
         if case.differs and self.arguments.against == 'semel':
             self.counts['deviations'] += 1
-            if not different:
-                self.show(case, way, 'listed as a deviation, and there is none')
-        elif case.differs and different:
-            self.show(case, way, 'redis-server differs from itself')
+            if not errors:
+                self.show(case, [(way, 'listed as a deviation, and there is none')])
+        elif errors:
+            self.show(case, errors)
 
     def generated(self, count, seed):
         for number in range(count):
@@ -124,7 +128,7 @@ class Run:
             way = source.choice(cases.WAYS)
             error = self.run_one(case, way)
             if error:
-                self.show(case, way, error)
+                self.show(case, [(way, error)])
 
 
 def main():
@@ -135,6 +139,7 @@ def main():
     parser.add_argument('--generated', type=int, help='how many random scripts')
     parser.add_argument('--seed', type=int, help='of the random scripts')
     parser.add_argument('--number', type=int, help='only this one of the random scripts')
+    parser.add_argument('--show', type=int, default=60, help='how many differences are shown')
     parser.add_argument('areas', nargs='*', metavar='AREA', help='only these files of corpus/')
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.randrange(1 << 32)

@@ -179,6 +179,8 @@ def try_one(server, hostile, before):
         problem = hostile.judge(reply)
     except (OSError, Silent) as error:
         problem = f'no reply: {error}'
+        if not server.is_alive():
+            problem += f'; the node has ended: {server.log_tail()[-600:]}'
     silence = bystander.stop()
     problem = problem or wrong_afterwards(server, process, before)
     if not problem and silence > SILENCE_SECONDS:
