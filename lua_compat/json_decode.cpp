@@ -73,7 +73,7 @@ constexpr const char* token_names[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN"
 class Scanner {
  public:
   Scanner(lua_State* state, std::string_view input, const JsonConfig& config)
-      : text(state), state_(state), begin_(input.data()), at_(input.data()), config_(config) {}
+      : text(state), begin_(input.data()), at_(input.data()), config_(config) {}
 
   [[nodiscard]] Token next() {
     while (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r') ++at_;
@@ -231,7 +231,6 @@ class Scanner {
     return true;
   }
 
-  lua_State* state_;
   const char* begin_;
   const char* at_;
   const JsonConfig& config_;

@@ -56,7 +56,7 @@ class Format {
         size = 8;
         break;
       case 'c':
-        size = number_or(1);
+        size = static_cast<std::size_t>(number_or(1));
         break;
       case 'i':
       case 'I': {

@@ -71,7 +71,7 @@ TEST_CASE("rights: whose user is deleted is closed at once, also while it waits"
   CHECK(f.call({"SEMEL.CLAIM", "jobs", "k"}).starts_with("*"));
   CHECK(f.call({"SEMEL.WAIT", "0", "jobs", "k"}, 2).empty());
   CHECK(f.call({"ACL", "DELUSER", "idle", "waiting"}) == ":2\r\n");
-  for (const std::size_t client : {0, 1, 2, 3}) {
+  for (const std::size_t client : {0U, 1U, 2U, 3U}) {
     f.collect(client);
     INFO(client);
     CHECK(f.connections[client]->closes() == (client == 1 || client == 2));

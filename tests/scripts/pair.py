@@ -12,7 +12,8 @@ FUNCTION_TAIL = '\nend)'
 ADDRESS = re.compile(rb'0x[0-9a-f]{4,16}')
 # Deviations that no single case stands for: (pattern, what both become, why).
 DEVIATIONS = (
-    (re.compile(rb'-?(?=[\d.]{16,})\d+\.\d+(e[-+]?\d+)?|^-?\d{16,}$|^-?\d+e\+\d+$'), lambda found: repr(float(found[0])).encode(),
+    (re.compile(rb'-?(?=[\d.]{16,})\d+\.\d+(e[-+]?\d+)?|^-?\d{16,}$|^-?\d+e\+\d+$'),
+     lambda found: repr(float(found[0])).encode(),
      'the shortest text of a double, as redis-server has it since 7.2'),
     (re.compile(rb'\d\.\d{13}e[-+]\d+'), lambda found: b'%.10e' % float(found[0]),
      'LuaJIT rounds what lies between two texts of 14 digits up, C to the even one'),
