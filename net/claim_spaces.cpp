@@ -1,6 +1,68 @@
 #include "net/claim_spaces.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "net/claim_words.hpp"
+#include "net/text.hpp"
+
 namespace semel::net {
+namespace {
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    if (end != 0) words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+}  // namespace
+
+// A line for each: "NAME DB WORDS..", the words being those of SEMEL.NAMESPACE.
+
+Status ClaimSpaces::store_all() const {
+  if (!store_) return Done{};
+  std::string text;
+  for (const std::string& name : engine_.namespaces()) {
+    const Result<Claims> claims = engine_.claims(name);
+    if (!claims) continue;
+    text += name + " " + std::to_string(claims->policy().db) + " " +
+            policy_words(claims->policy()) + "\n";
+  }
+  if (store_(text)) return Done{};
+  return Error{ErrorCode::storage_failed, "it could not be written down"};
+}
+
+void ClaimSpaces::keep_in(Store store) {
+  const std::lock_guard lock{mutex_};
+  store_ = std::move(store);
+}
+
+std::optional<std::string> ClaimSpaces::load(std::string_view text) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::vector<std::string_view> words = words_of(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty()) continue;
+    const std::string line = "line " + std::to_string(number) + ": ";
+    const auto db = words.size() > 1 ? integer_of(words[1]) : std::nullopt;
+    if (!db || *db < 0 || *db >= limits::db_count) {
+      return line + "expected a name, a database and a policy";
+    }
+    Policy policy;
+    policy.db = static_cast<std::uint8_t>(*db);
+    if (auto fault = read_policy(std::span{words}.subspan(2), policy); !fault.empty()) {
+      return line + fault;
+    }
+    if (const auto claims = declare(words[0], policy); !claims) {
+      return line + claims.error().message();
+    }
+  }
+  return std::nullopt;
+}
 
 void ClaimSpaces::remember(Bytes name, const Claims& claims) {
   if (known(name)) return;
@@ -16,7 +78,10 @@ Result<Claims> ClaimSpaces::open(Bytes name, std::uint8_t db) {
   const std::lock_guard lock{mutex_};
   Result<Claims> claims = engine_.claims(name);
   if (!claims) claims = engine_.claims(name, Policy{.db = db});
-  if (claims) remember(name, *claims);
+  if (!claims) return claims;
+  SEMEL_TRY(stored, store_all());
+  static_cast<void>(stored);
+  remember(name, *claims);
   return claims;
 }
 
@@ -27,7 +92,10 @@ Result<Claims> ClaimSpaces::declare(Bytes name, const Policy& policy) {
     return Error{ErrorCode::bad_namespace, elsewhere(*before, policy.db)};
   }
   Result<Claims> claims = engine_.claims(name, policy);
-  if (claims) remember(name, *claims);
+  if (!claims) return claims;
+  SEMEL_TRY(stored, store_all());
+  static_cast<void>(stored);
+  remember(name, *claims);
   return claims;
 }
 

@@ -3,6 +3,7 @@
 //
 // A namespace lives in the database in which it was declared. A client that has selected another
 // one is refused: it would look for its claims where they are not, and run what was done already.
+// For the same reason a node with a storage writes down where each lives, and its policy.
 #pragma once
 
 #include <array>
@@ -40,11 +41,20 @@ class ClaimSpaces {
       if (space->name == name) return space->claims;
     }
   }
-  /// The namespace, declared with the default policy in `db` if nobody has. Errors: bad_namespace.
+  /// The namespace, declared with the default policy in `db` if nobody has. Errors: bad_namespace,
+  /// storage_failed.
   [[nodiscard]] Result<Claims> open(Bytes name, std::uint8_t db);
   /// Declares it, or gives it another policy. Errors: bad_namespace (also if it lives in another
-  /// database), bad_option.
+  /// database), bad_option; storage_failed: it holds until the node ends, and is not written down.
   [[nodiscard]] Result<Claims> declare(Bytes name, const Policy& policy);
+
+  /// Writes all namespaces down, given as text; false: that failed.
+  using Store = std::function<bool(std::string_view text)>;
+  /// From now on a namespace that is new or has a new policy is written down before anybody hears
+  /// of it; a failure is storage_failed.
+  void keep_in(Store store);
+  /// Declares what a Store was given. Returns what is wrong, with its line.
+  [[nodiscard]] std::optional<std::string> load(std::string_view text);
 
   /// "lives in database 0, not 3".
   [[nodiscard]] static std::string elsewhere(const Claims& claims, std::uint8_t db);
@@ -61,9 +71,12 @@ class ClaimSpaces {
   }
   /// Under mutex_.
   void remember(Bytes name, const Claims& claims);
+  /// Under mutex_.
+  [[nodiscard]] Status store_all() const;
 
   Engine& engine_;
   std::mutex mutex_;
+  Store store_;  // under mutex_
   std::vector<std::unique_ptr<const Space>> spaces_;  // under mutex_
   std::array<std::atomic<const Space*>, slot_count> slots_{};
 };

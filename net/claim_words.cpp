@@ -242,6 +242,22 @@ std::string read_policy(WordSpan rest, Policy& policy) {
   return {};
 }
 
+std::string policy_words(const Policy& policy) {
+  std::string words;
+  for (const PolicyTime& time : policy_times) {
+    words.append(time.name).append(" ").append(std::to_string((policy.*time.field).count()));
+    words += ' ';
+  }
+  words += "ATTEMPTS-MAX " + std::to_string(policy.attempts_max);
+  const bool doubts = policy.on_lease_end == Policy::OnLeaseEnd::in_doubt;
+  words += doubts ? " ON-LEASE-END IN-DOUBT" : " ON-LEASE-END RETRY";
+  const bool keeps = policy.on_failure == Policy::OnFailure::keep;
+  words += keeps ? " ON-FAILURE KEEP" : " ON-FAILURE RELEASE";
+  if (policy.strict) words += " STRICT";
+  if (policy.fail_open) words += " FAIL-OPEN";
+  return words;
+}
+
 std::vector<std::string> claim_keys(const CommandRow& row, WordSpan words) {
   constexpr std::string_view family = "semel.";
   if (!row.name.starts_with(family)) return {};

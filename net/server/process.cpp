@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "net/server/descriptor.hpp"
 
@@ -51,10 +52,12 @@ bool exit_with_parent(pid_t parent) {
   return getppid() == parent;  // it may have ended before the call above
 }
 
-std::optional<std::string> write_ready_file(const std::string& path, std::string_view text) {
+namespace {
+
+std::optional<std::string> replace(const std::string& path, std::string_view text, bool durably) {
   const std::string fresh = path + '.' + std::to_string(getpid());
   const auto refused = [&] {
-    std::string wrong = "ready file '" + path + "': " + std::strerror(errno);
+    std::string wrong = "'" + path + "': " + std::strerror(errno);
     ::unlink(fresh.c_str());
     return wrong;
   };
@@ -66,9 +69,26 @@ std::optional<std::string> write_ready_file(const std::string& path, std::string
     if (written < 0) return refused();
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  if (durably && ::fsync(file.get()) != 0) return refused();
   file.reset();
   if (::rename(fresh.c_str(), path.c_str()) != 0) return refused();
+  if (!durably) return std::nullopt;
+  const std::string folder = std::filesystem::path{path}.parent_path().string();
+  Descriptor directory{
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!directory || ::fsync(directory.get()) != 0) return refused();
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> write_ready_file(const std::string& path, std::string_view text) {
+  auto wrong = replace(path, text, false);
+  return wrong ? "ready file " + *wrong : wrong;
+}
+
+std::optional<std::string> replace_file(const std::string& path, std::string_view text) {
+  return replace(path, text, true);
 }
 
 }  // namespace semel::net

@@ -24,5 +24,8 @@ namespace semel::net {
 /// Writes `text` to `path` so that whoever sees the file sees all of it. None: done.
 [[nodiscard]] std::optional<std::string> write_ready_file(const std::string& path,
                                                           std::string_view text);
+/// The same, and it is on the disk when this returns.
+[[nodiscard]] std::optional<std::string> replace_file(const std::string& path,
+                                                      std::string_view text);
 
 }  // namespace semel::net

@@ -21,8 +21,9 @@ sys.path.insert(0, str(HERE.parent / 'transcripts'))
 import transcript  # noqa: E402
 
 ROOT = HERE.parents[1]
-TARGETS = ('resp', 'commands', 'acl', 'config', 'matcher')
-LENGTH_MAX = {'resp': 4096, 'commands': 4096, 'acl': 1024, 'config': 2048, 'matcher': 2048}
+LENGTH_MAX = {'resp': 4096, 'commands': 4096, 'acl': 1024, 'config': 2048, 'matcher': 2048,
+              'conversion': 512}
+TARGETS = tuple(LENGTH_MAX)
 # A single input may hold on for so long, and take so much memory.
 INPUT_SECONDS = 30
 MEMORY_MIB = 2048

@@ -47,7 +47,7 @@ inline std::string shown(const Words& words) {
   return line;
 }
 
-/// How long a dialogue is to be; `tools/prove dialogues --long` asks for more than `usual`.
+/// How long a dialogue is to be; `tools/prove differential --long` asks for more than `usual`.
 inline int steps_wanted(int usual) {
   const char* const wanted = std::getenv("SEMEL_DIALOGUE_COMMANDS");
   return wanted == nullptr ? usual : std::atoi(wanted);

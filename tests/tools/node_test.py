@@ -416,6 +416,39 @@ class Storage(Case):
         self.assertEqual(client("SET", "sure", "3"), "+OK")
         self.assertEqual(node.stop(), 0)
 
+    def test_namespaces_are_what_they_were(self):
+        node = self.keep()
+        client = node.client()
+        words = ("LEASE", "5000", "RESULT-TTL", "1", "UNIQUE-TTL", "0", "FAILURE-TTL", "7",
+                 "ATTEMPTS-TTL", "8", "WINDOW", "9", "RETRY-AFTER-MAX", "10", "ATTEMPTS-MAX", "3",
+                 "ON-LEASE-END", "IN-DOUBT", "ON-FAILURE", "KEEP", "STRICT", "FAIL-OPEN")
+        self.assertEqual(client("SEMEL.NAMESPACE", "payments", *words), "+OK")
+        self.assertEqual(client("SEMEL.NAMESPACE", "mails", "LEASE", "1"), "+OK")
+        self.assertEqual(client("SEMEL.NAMESPACE", "mails", "LEASE", "2"), "+OK")
+        self.assertEqual(client("SELECT", "3"), "+OK")
+        client("SEMEL.CLAIM", "used-first", "key")
+        names = ("payments", "mails", "used-first")
+        before = [client("SEMEL.NAMESPACE", name) for name in names]
+        node.process.kill()
+        node.ended()
+        node = self.keep()
+        client = node.client()
+        self.assertEqual([client("SEMEL.NAMESPACE", name) for name in names], before)
+        self.assertIn("database 3", client("SEMEL.CLAIM", "used-first", "key"))
+        # One that cannot be written down is not said to be.
+        kept = self.folder / "kept/namespaces"
+        text = kept.read_text()
+        kept.unlink()
+        kept.mkdir()
+        self.assertIn("written down", client("SEMEL.NAMESPACE", "later", "LEASE", "1"))
+        self.assertIn("written down", client("SEMEL.CLAIM", "later-still", "key"))
+        self.assertEqual(node.stop(), 0)
+        kept.rmdir()
+        kept.write_text(text + "broken 99 LEASE 1\n")
+        node = Node(self, "--storage-enabled", "yes", "--dir", self.folder / "kept")
+        self.assertNotEqual(node.ended(), 0)
+        self.assertIn("namespaces, line 4: ", node.log())
+
     def stand_at_recovery(self):
         """A node whose log is a pipe with room for the first lines, but not for the long one that
         tells of the recovery: there it stands until `read` is called."""

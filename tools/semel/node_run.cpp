@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -81,7 +83,7 @@ Failure NodeRun::open_node() {
 void NodeRun::set_hooks() {
   node_->hooks.shutdown = [] { ask_for_end(); };
   node_->hooks.replace_file = [](const std::string& path, std::string_view text) {
-    return !net::write_ready_file(path, text);
+    return !net::replace_file(path, text);
   };
   node_->hooks.rewrite_config = [this] { return net::rewrite_config(settings_, file_); };
   node_->hooks.script_log = [this](lua::LogLevel level, std::string_view text) {
@@ -120,6 +122,21 @@ Failure NodeRun::recover() {
       *engine_, [this](const RecoveryProgress& progress) { watch_.recovering(progress); }, report);
   if (failure.exit != Exit::ok) return failure;
   watch_.recovered(report);
+  return open_namespaces();
+}
+
+/// Beside what the storage keeps, and written anew whenever one is declared.
+Failure NodeRun::open_namespaces() {
+  const std::string path = settings_.text(Setting::dir) + "/namespaces";
+  std::error_code code;
+  if (std::filesystem::exists(path, code)) {
+    std::ifstream file{path, std::ios::binary};
+    if (!file) return {Exit::file, path + " cannot be read"};
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    if (auto wrong = node_->claims.load(text)) return {Exit::file, path + ", " + *wrong};
+  }
+  node_->claims.keep_in(
+      [path](std::string_view text) { return !net::replace_file(path, text); });
   return {};
 }
 

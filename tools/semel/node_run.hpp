@@ -40,6 +40,7 @@ class NodeRun {
   [[nodiscard]] Failure open_node();
   [[nodiscard]] Failure check_doors();
   [[nodiscard]] Failure recover();
+  [[nodiscard]] Failure open_namespaces();
   [[nodiscard]] Failure open_server();
   [[nodiscard]] Failure tell_ready();
   void set_hooks();
