@@ -46,6 +46,24 @@ std::string named_in(const rocksdb::Status& status, const std::string& path) {
   return path + logs;
 }
 
+/// As long as it lives, RocksDB deletes no file: what its compaction replaces meanwhile, as it may
+/// from the moment a database is open, can still be read by name.
+class KeptFiles {
+ public:
+  explicit KeptFiles(rocksdb::DB& database)
+      : database_(database), keeps_(database.DisableFileDeletions().ok()) {}
+  ~KeptFiles() {
+    constexpr bool even_if_others_keep = false;
+    if (keeps_) static_cast<void>(database_.EnableFileDeletions(even_if_others_keep));
+  }
+  KeptFiles(const KeptFiles&) = delete;
+  KeptFiles& operator=(const KeptFiles&) = delete;
+
+ private:
+  rocksdb::DB& database_;
+  const bool keeps_;
+};
+
 }  // namespace
 
 /// Packaged RocksDB 7.8.3; why each is set: docs/decisions/0005-storage-layout.md.
@@ -218,6 +236,7 @@ Status Archive::read_blobs(std::initializer_list<std::string_view> families, Spa
   // File by file: an iterator over the family, in RocksDB 7.8, meets a damaged first block of a
   // file as if it were the end of everything, and says OK. (What its log held is in a file since
   // open.)
+  const KeptFiles kept{*database_};
   std::vector<rocksdb::LiveFileMetaData> files;
   database_->GetLiveFilesMetaData(&files);
   bool more = true;

@@ -13,6 +13,7 @@
 
 #include "net/server/process.hpp"
 #include "tests/net/server_fixture.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace semel::tests {
 namespace {
@@ -230,15 +231,6 @@ TEST_CASE_METHOD(ServerFixture, "limits can be changed while it runs", "[net][se
   tick_round();
   CHECK(client.read_to_end().empty());
 }
-
-// A sanitizer keeps memory of its own beside each piece, and what was freed.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool is_sanitized = false;
-#endif
 
 /// Bytes of memory that this process has in use.
 std::size_t resident() {
