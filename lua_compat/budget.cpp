@@ -5,8 +5,8 @@
 namespace semel::lua {
 namespace {
 
-// A fibre has 1 MiB, others who run scripts may have less; a command of the host, or the compiler over 190 functions within each other
-// (120 KiB), may be what is called last.
+// A fibre has 1 MiB, others who run scripts may have less; a command of the host, or the compiler
+// over 190 functions within each other (120 KiB), may be what is called last.
 constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{64} << 10;
 
 }  // namespace

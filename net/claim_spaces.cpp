@@ -41,7 +41,7 @@ void ClaimSpaces::keep_in(Store store) {
   store_ = std::move(store);
 }
 
-std::optional<std::string> ClaimSpaces::load(std::string_view text) {
+std::optional<std::string> ClaimSpaces::restore(std::string_view text) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::vector<std::string_view> words = words_of(text.substr(0, end));

@@ -54,7 +54,7 @@ class ClaimSpaces {
   /// of it; a failure is storage_failed.
   void keep_in(Store store);
   /// Declares what a Store was given. Returns what is wrong, with its line.
-  [[nodiscard]] std::optional<std::string> load(std::string_view text);
+  [[nodiscard]] std::optional<std::string> restore(std::string_view text);
 
   /// "lives in database 0, not 3".
   [[nodiscard]] static std::string elsewhere(const Claims& claims, std::uint8_t db);
@@ -76,7 +76,7 @@ class ClaimSpaces {
 
   Engine& engine_;
   std::mutex mutex_;
-  Store store_;  // under mutex_
+  Store store_;                                       // under mutex_
   std::vector<std::unique_ptr<const Space>> spaces_;  // under mutex_
   std::array<std::atomic<const Space*>, slot_count> slots_{};
 };

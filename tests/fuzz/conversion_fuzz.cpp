@@ -103,8 +103,9 @@ std::string quoted(std::string_view bytes) {
 
 std::string lua_value(Bytes& bytes, unsigned depth) {
   static constexpr std::array<std::string_view, 12> plain{
-      "nil", "true", "false",    "0/0", "1/0",   "-1/0",
-      "2^63", "-0.0", "1.5", "1e300", "function() end", "coroutine.create(tostring)"};
+      "nil", "true",  "false",          "0/0",
+      "1/0", "-1/0",  "2^63",           "-0.0",
+      "1.5", "1e300", "function() end", "coroutine.create(tostring)"};
   static constexpr std::array<std::string_view, 7> fields{
       "ok", "err", "double", "map", "set", "big_number", "verbatim_string"};
   const unsigned kind = bytes.next() % (depth < depth_max ? 8 : 4);
@@ -164,8 +165,8 @@ void convert(std::string_view input) {
     } else {
       reply = input.substr(std::min<std::size_t>(1, input.size()));
     }
-    const std::string answer = run_script(interpreter(), host, begin + "redis.pcall('raw', ARGV[1])",
-                                          client, {}, {reply});
+    const std::string answer =
+        run_script(interpreter(), host, begin + "redis.pcall('raw', ARGV[1])", client, {}, {reply});
     check(is_whole_replies(answer), "no whole reply: " + answer);
     if (is_same) check(answer == reply, "another reply: " + answer);
   }

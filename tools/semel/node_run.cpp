@@ -133,10 +133,9 @@ Failure NodeRun::open_namespaces() {
     std::ifstream file{path, std::ios::binary};
     if (!file) return {Exit::file, path + " cannot be read"};
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (auto wrong = node_->claims.load(text)) return {Exit::file, path + ", " + *wrong};
+    if (auto wrong = node_->claims.restore(text)) return {Exit::file, path + ", " + *wrong};
   }
-  node_->claims.keep_in(
-      [path](std::string_view text) { return !net::replace_file(path, text); });
+  node_->claims.keep_in([path](std::string_view text) { return !net::replace_file(path, text); });
   return {};
 }
 
