@@ -38,8 +38,9 @@ bool take_value(std::string_view& bytes, std::int64_t& values) {
   switch (kind) {
     case '+':
     case '-':
-    case ',':
     case '(':
+      return true;  // scripts may return an empty one of each
+    case ',':
       return !rest.empty();
     case ':':
       return number_of(rest, number);
