@@ -114,7 +114,7 @@ class Bench(Sides):
         for which in ('semel', 'redis'):
             server = self.start(which)
             if which == 'redis':
-                server.call('CONFIG', 'SET', 'maxclients', '25000')
+                server.call('CONFIG', 'SET', 'maxclients', '19500')
             alone = self.load(server, work='fill', operations=200_000, pipeline=1, connections=1)
             before = server.rss()
             clients = []

@@ -382,7 +382,7 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
 bool Core::wait_for_section(Shard& shard, bool impatient) noexcept {
   // mo: acquire [core.section]: what it did comes before what follows its end.
   const std::uint32_t seen = shard.section.load(std::memory_order_acquire);
-  if (seen == section_free) return true;
+  if (!is_held(seen)) return true;
   if (seen == section_held_long && impatient) return false;
   // mo: acquire [core.section]: sleeps while a section holds the shard.
   shard.section.wait(seen, std::memory_order_acquire);
@@ -391,6 +391,7 @@ bool Core::wait_for_section(Shard& shard, bool impatient) noexcept {
 
 bool Core::begin_section(std::uint64_t mask) {
   ThreadContext& own = threads_.context();
+  bool all_watched = true;
   for (std::size_t i = 0; i < shard_count_; ++i) {
     if ((mask >> i & 1) == 0) continue;
     Shard& shard = shards_[i];
@@ -409,10 +410,14 @@ bool Core::begin_section(std::uint64_t mask) {
         return false;
       }
     }
-    // mo: seq_cst [core.section]: before the barrier in wait_for_others().
-    shard.section.store(section_held_now, std::memory_order_seq_cst);
+    ++shard.recent_sections;
+    // mo: seq_cst [core.section]: before the barrier in wait_for_others(). What was there was
+    //     written under the mutex.
+    const std::uint32_t before =
+        shard.section.exchange(section_held_now, std::memory_order_seq_cst);
+    all_watched = all_watched && before == section_watched;
   }
-  threads_.wait_for_others(own);
+  threads_.wait_for_others(own, all_watched);
   return true;
 }
 
@@ -428,10 +433,25 @@ void Core::prolong_section(std::uint64_t mask) noexcept {
 void Core::end_section(std::uint64_t mask) {
   for (std::size_t i = 0; i < shard_count_; ++i) {
     if ((mask >> i & 1) == 0) continue;
+    Shard& shard = shards_[i];
+    const bool are_many = shard.recent_sections >= recent_sections_many;
     // mo: release [core.section]
-    shards_[i].section.store(section_free, std::memory_order_release);
-    shards_[i].section.notify_all();
-    shards_[i].section_mutex.unlock();
+    shard.section.store(are_many ? section_watched : section_free, std::memory_order_release);
+    shard.section.notify_all();
+    shard.section_mutex.unlock();
+  }
+}
+
+void Core::unwatch_shards() noexcept {
+  for (Shard& shard : shards()) {
+    // Who holds it is a section, and leaves it as it should be.
+    const std::unique_lock lock{shard.section_mutex, std::try_to_lock};
+    if (!lock) continue;
+    const bool are_many = shard.recent_sections >= recent_sections_many;
+    shard.recent_sections = 0;
+    // mo: relaxed, then release [core.section]: written under the mutex alone.
+    if (!are_many && shard.section.load(std::memory_order_relaxed) == section_watched)
+      shard.section.store(section_free, std::memory_order_release);
   }
 }
 

@@ -64,6 +64,8 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
   budget = wheel_->advance(
       now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });
   step_wheel_compaction(budget);
+  constexpr std::uint64_t look_every = 64;  // calls
+  if (++advances_ % look_every == 0) unwatch_shards();
   // Memory is back when this returns, also if this thread does nothing else; but for what a thread
   // inside an operation may be reading, which the next call gives back.
   if (!own.limbo.empty()) threads_.collect_now(own);

@@ -113,9 +113,13 @@ void Threads::heavy_barrier() noexcept {
   if (asymmetric_) {
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   } else {
-    // mo: seq_cst [threads.announce]: pairs with the exchange in enter().
-    barrier_.fetch_add(1, std::memory_order_seq_cst);
+    light_barrier();
   }
+}
+
+void Threads::light_barrier() noexcept {
+  // mo: seq_cst [threads.announce]: pairs with the exchange in enter() and announce_again().
+  barrier_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 bool Threads::try_advance_epoch() noexcept {
@@ -180,8 +184,8 @@ void Threads::collect_abandoned() {
   for (ThreadContext* each : emptied) release(*each);
 }
 
-void Threads::wait_for_others(const ThreadContext& self) noexcept {
-  heavy_barrier();
+void Threads::wait_for_others(const ThreadContext& self, bool have_announced) noexcept {
+  have_announced ? light_barrier() : heavy_barrier();
   for_each([&](ThreadContext& context) {
     if (&context == &self) return;
     // mo: acquire [threads.announce]: what the ended operation did is visible from here on.

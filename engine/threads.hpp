@@ -140,6 +140,13 @@ class Threads {
       context.announce.exchange(word, std::memory_order_seq_cst);
     }
   }
+  /// Inside an operation: what it has announced is in order before what it reads next, also for
+  /// those who call wait_for_others() without a barrier.
+  void announce_again(ThreadContext& context) noexcept {
+    // mo: relaxed, then seq_cst [threads.announce]: one writer, ourselves.
+    context.announce.exchange(context.announce.load(std::memory_order_relaxed),
+                              std::memory_order_seq_cst);
+  }
   void leave(ThreadContext& context) noexcept {
     // mo: release [threads.announce]
     context.announce.store(context.sequence << 33, std::memory_order_release);
@@ -163,9 +170,10 @@ class Threads {
   /// be called inside an operation.
   void collect_all(ThreadContext& context);
 
-  /// Returns when every operation that other threads were inside of has ended.
+  /// Returns when every operation that other threads were inside of has ended; if `have_announced`,
+  /// each of those that matter, which have called announce_again().
   /// Progress: blocks for them.
-  void wait_for_others(const ThreadContext& self) noexcept;
+  void wait_for_others(const ThreadContext& self, bool have_announced = false) noexcept;
 
   /// Visits every context; the plain fields may be used only when no operation can run.
   template <class Visit>
@@ -222,6 +230,7 @@ class Threads {
   void free_old(ThreadContext& context) noexcept;
   void collect_abandoned();
   void heavy_barrier() noexcept;
+  void light_barrier() noexcept;
 
   static constinit thread_local Binding last_binding;
 

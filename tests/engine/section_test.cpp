@@ -238,6 +238,39 @@ TEST_CASE("section: increments inside and outside are all counted", "[engine][se
   CHECK(f.read("m") == "-2000");
 }
 
+TEST_CASE("section: increments are all counted while shards are watched and left again",
+          "[engine][section][race]") {
+  EngineFixture f;
+  constexpr int bursts = 40;
+  constexpr int burst = 50;  // sections; many enough to be watched for
+  std::atomic<bool> done{false};
+  const auto count_inside = [&] {
+    for (int i = 0; i < bursts * burst; ++i) {
+      auto section = f.engine->section(std::array{KeyRef{0, "n"}});
+      StoreOutcome outcome;
+      section->apply({.verb = Verb::get, .key = "n"}, outcome);
+      const std::string text = std::to_string(outcome.found ? std::stoll(outcome.value) + 1 : 1);
+      section->apply({.verb = Verb::set, .key = "n", .value = text}, outcome);
+      // Twice as often as advance() looks: then the shard is one without sections.
+      if (i % burst == 0) {
+        for (int calls = 0; calls < 128; ++calls) static_cast<void>(f.engine->advance(1));
+      }
+    }
+  };
+  std::uint64_t outside = 0;
+  std::thread counter{[&] {
+    // mo: relaxed: only a sign to end.
+    for (; !done.load(std::memory_order_relaxed); ++outside)
+      static_cast<void>(f.store().incr_by("n", 1));
+  }};
+  std::thread other{count_inside};
+  count_inside();
+  other.join();
+  done.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  counter.join();
+  CHECK(f.read("n") == std::to_string(outside + 2 * bursts * burst));
+}
+
 TEST_CASE("section: time inside never lies before an earlier section's",
           "[engine][section][race]") {
   EngineFixture f;
