@@ -252,7 +252,7 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
     queue.attempt = outcome.attempt;
     if (head->cancelled) {
       head->done = [unheard = std::move(head->done)](ClaimOutcome&&) {};
-      end_wait(shard, entry, head, std::move(outcome), out);
+      end_wait(shard, entry, head, ClaimOutcome{}, out);
       continue;
     }
     if (head->call.deadline <= seen.now) {

@@ -24,8 +24,8 @@ TOLERANCE_MS = 20_000
 KEYS = ('a', 'b', 'c')
 # No time that could end meanwhile.
 USUAL = ('owner', 'owner', 'v', '100000', '200000', '90000')
-UNUSUAL = ('', '0', '-1', '-5', 'abc', '1.5', ' 7', '007', '0x10', '1e3', 'k\r\n', 'publish',
-           'PUBLISH', 'get')
+UNUSUAL = ('', '0', '-1', '-5', 'abc', '1.5', ' 70000', '0070000', '0x186A0', '1e5', 'k\r\n',
+           'publish', 'PUBLISH', 'get')
 VALUES = ('owner', 'owner', 'v', '1', '0', '-1', '41', 'abc', '', ' 3', '9007199254740992',
           '9223372036854775807')
 SINGLE = (
