@@ -1,25 +1,12 @@
 #include "net/claim_spaces.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "net/claim_words.hpp"
+#include "net/command_docs.hpp"
 #include "net/text.hpp"
 
 namespace semel::net {
-namespace {
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find(' '), line.size());
-    if (end != 0) words.push_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return words;
-}
-
-}  // namespace
 
 // A line for each: "NAME DB WORDS..", the words being those of SEMEL.NAMESPACE.
 
@@ -42,10 +29,10 @@ void ClaimSpaces::keep_in(Store store) {
 }
 
 std::optional<std::string> ClaimSpaces::restore(std::string_view text) {
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::vector<std::string_view> words = words_of(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  std::size_t number = 0;
+  for (const std::string_view each : split(text, '\n')) {
+    ++number;
+    const std::vector<std::string_view> words = split(each, ' ');
     if (words.empty()) continue;
     const std::string line = "line " + std::to_string(number) + ": ";
     const auto db = words.size() > 1 ? integer_of(words[1]) : std::nullopt;

@@ -269,6 +269,19 @@ TEST_CASE("hostile: a stop by the host is not caught", "[lua][hostile]") {
   CHECK(run_script(interpreter, host, "return 1") == ":1\r\n");
 }
 
+TEST_CASE("hostile: chains of branches are as long as they can be compiled in", "[lua][hostile]") {
+  lua::Interpreter interpreter{lua::Bounds{}};
+  FakeHost host;
+  const auto chain = [&](std::size_t branches) {
+    return run_script(
+        interpreter, host,
+        "local x if x == 0 then " + repeated("elseif x == 1 then ", branches) + "end return 1");
+  };
+  CHECK(chain(1'000) == ":1\r\n");
+  CHECK(chain(20'001).find("more than 20000 of elseif, and, or near 'elseif'") !=
+        std::string::npos);
+}
+
 TEST_CASE("hostile: memory that is full to the brim is collected all the same", "[lua][hostile]") {
   lua::Bounds bounds = small_bounds();
   bounds.allocated_bytes = std::uint64_t{512} << 20;
