@@ -29,6 +29,7 @@ RATCHET = 'tools/tidy_ratchet.json'
 PARTS = {
     'include': {'project': ('semel/',), 'foreign': ()},
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
+    'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h')},
     'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
     'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp_'),
                    'foreign': ('lua.hpp', 'openssl/')},
@@ -40,8 +41,8 @@ PARTS = {
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
                           'xxhash.h')},
-    'tests': {'project': ('semel/', 'engine/', 'storage/', 'net/', 'lua_compat/', 'tools/',
-                          'tests/'),
+    'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'net/', 'lua_compat/',
+                          'tools/', 'tests/'),
               'foreign': ('os', 'catch2/', 'boost/context/', 'lua.hpp', 'CLI/', 'fmt/', 'openssl/',
                           'rocksdb/', 'sanitizer/', 'xxhash.h')},
 }
@@ -64,6 +65,9 @@ PARTS_OF_FILES = {
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/toml_file.cpp': {'project': ('semel/', 'net/'), 'foreign': ('toml++/',)},
+    'patterns/boost_json.cpp': {'project': (), 'foreign': ('boost/json/',)},
+    'patterns/json_tree.cpp': {'project': ('semel/', 'patterns/'), 'foreign': ('boost/json/',)},
+    'patterns/signed_digests.cpp': {'project': ('semel/', 'patterns/'), 'foreign': ('openssl/',)},
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
                        r'(unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'
