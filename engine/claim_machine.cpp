@@ -99,8 +99,33 @@ void reset(ClaimOutcome& outcome) noexcept {
   outcome.remaining = Millis{0};
   outcome.retry_after = Millis{0};
   outcome.window_start_unix_ms.reset();
+  outcome.window_end_unix_ms.reset();
   outcome.owner.clear();
   outcome.result.clear();
+}
+
+/// Nobody has it, and it can be claimed.
+[[nodiscard]] Decision store_vacant(std::uint32_t attempts, Epoch epoch, Timestamp due,
+                                    Scratch& scratch) {
+  ClaimRecord vacant;
+  vacant.state = ClaimState::vacant;
+  vacant.attempts = attempts;
+  vacant.epoch = epoch;
+  return store(vacant, due, scratch);
+}
+
+/// As if `record` had never been granted; what was issued can be claimed again.
+[[nodiscard]] Decision give_back(const ClaimRecord& record, const Policy& policy, Timestamp now,
+                                 Scratch& scratch) {
+  if (!policy.issued) return erase;
+  return store_vacant(record.attempts - 1, record.epoch, now + policy.attempts_ttl, scratch);
+}
+
+/// Nobody goes before those who wait.
+[[nodiscard]] Decision queue_up(const Policy& policy, ClaimOutcome& outcome) noexcept {
+  outcome.answer = ClaimAnswer::in_flight;
+  outcome.retry_after = policy.retry_after_max;
+  return {};
 }
 
 /// Grants after `record.attempts` earlier grants, or ends the matter as poison.
@@ -129,13 +154,20 @@ void reset(ClaimOutcome& outcome) noexcept {
 
 /// The window is half open, (start, now]: work first sent exactly `window` ago may have had its
 /// record end in this very millisecond, so it must not run again.
-[[nodiscard]] bool too_old(const ClaimRequest& request, const Policy& policy,
-                           const ClaimFacts& facts, ClaimOutcome& outcome) noexcept {
-  if (policy.window == Millis{0} || !request.first_sent_unix_ms) return false;
+[[nodiscard]] bool outside_window(const ClaimRequest& request, const Policy& policy,
+                                  const ClaimFacts& facts, ClaimOutcome& outcome) noexcept {
+  if (!request.first_sent_unix_ms) return false;
+  const std::int64_t first_sent = *request.first_sent_unix_ms;
   const std::int64_t start = facts.unix_now - policy.window.count();
-  if (*request.first_sent_unix_ms > start) return false;
-  outcome.answer = ClaimAnswer::too_old;
-  outcome.window_start_unix_ms = start;
+  if (policy.window != Millis{0} && first_sent <= start) {
+    outcome.answer = ClaimAnswer::too_old;
+    outcome.window_start_unix_ms = start;
+    return true;
+  }
+  const std::int64_t end = facts.unix_now + policy.ahead.count();
+  if (policy.ahead == Millis{0} || first_sent <= end) return false;
+  outcome.answer = ClaimAnswer::too_new;
+  outcome.window_end_unix_ms = end;
   return true;
 }
 
@@ -157,6 +189,7 @@ void reset(ClaimOutcome& outcome) noexcept {
     outcome.owner = record.owner;
     return {};
   }
+  if (facts.others_first) return queue_up(policy, outcome);
   const Decision decision = grant(record, request, policy, facts, outcome, scratch);
   outcome.takeover = outcome.answer == ClaimAnswer::granted;
   return decision;
@@ -188,7 +221,12 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
       return {};
     case Found::absent:
       // Only a key that nothing is remembered about can be too old: a record answers for itself.
-      if (too_old(request, policy, facts, outcome)) return {};
+      if (policy.issued && record.state != ClaimState::vacant) {
+        outcome.answer = ClaimAnswer::unknown;
+        return {};
+      }
+      if (outside_window(request, policy, facts, outcome)) return {};
+      if (facts.others_first) return queue_up(policy, outcome);
       return grant(record, request, policy, facts, outcome, scratch);
     case Found::claim:
       break;
@@ -262,13 +300,9 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   if (call.on_failure.value_or(policy.on_failure) == Policy::OnFailure::keep) {
     return store_failed(record, call.payload, false, policy, now, scratch);
   }
-  if (policy.attempts_max == 0) return erase;
+  if (policy.attempts_max == 0 && !policy.issued) return erase;
   // The attempts outlive the release, or a work item that always fails would run for ever.
-  ClaimRecord vacant;
-  vacant.state = ClaimState::vacant;
-  vacant.attempts = record.attempts;
-  vacant.epoch = record.epoch;
-  return store(vacant, now + policy.attempts_ttl, scratch);
+  return store_vacant(record.attempts, record.epoch, now + policy.attempts_ttl, scratch);
 }
 
 }  // namespace
@@ -315,7 +349,17 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     case OwnerVerb::release:
       break;
   }
-  return erase;
+  return give_back(record, policy, facts.now, scratch);
+}
+
+Decision decide_issue(const RecordView* live, Millis ttl, Timestamp now, OperatorOutcome& outcome,
+                      Scratch& scratch) {
+  outcome = {};
+  outcome.found = live != nullptr;
+  ClaimRecord record;
+  if (read(live, record) == Found::wrong_kind) outcome.error = ErrorCode::wrong_kind;
+  if (live != nullptr) return {};
+  return store_vacant(0, 0, now + ttl, scratch);
 }
 
 Decision decide_forget(const RecordView* live, OperatorOutcome& outcome) noexcept {
@@ -339,7 +383,7 @@ Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes res
   if (found == Found::wrong_kind) outcome.error = ErrorCode::wrong_kind;
   if (found != Found::claim || record.state != ClaimState::held) return {};
   outcome.found = true;
-  if (resolution == Resolution::released) return erase;
+  if (resolution == Resolution::released) return give_back(record, policy, now, scratch);
   return store_done(record, result, policy, now, scratch);
 }
 
@@ -355,7 +399,7 @@ Decision trim(const RecordView& view, Timestamp now, Scratch& scratch) {
 
 ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
                     bool owner_dead) noexcept {
-  if (record.state == ClaimState::vacant) return ClaimState::absent;
+  if (record.state == ClaimState::vacant && !policy.issued) return ClaimState::absent;
   const bool in_doubt = record.state == ClaimState::held &&
                         policy.on_lease_end == Policy::OnLeaseEnd::in_doubt &&
                         lease_over(record, {.now = now, .owner_dead = owner_dead});
@@ -368,7 +412,14 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
   ClaimRecord record;
   const Found found = read(live, record);
   if (found == Found::wrong_kind) return ErrorCode::wrong_kind;
-  if (found == Found::absent) return ErrorCode::ok;
+  if (live == nullptr) return ErrorCode::ok;
+  if (found == Found::absent) {
+    view.state = state_of(record, policy, facts.now, false);
+    if (view.state == ClaimState::absent) return ErrorCode::ok;
+    view.attempts = record.attempts;
+    view.unique_remaining = live->due - facts.now;
+    return ErrorCode::ok;
+  }
 
   const auto left = [&](Timestamp until) {
     return until > facts.now ? until - facts.now : Millis{0};

@@ -25,6 +25,7 @@ struct ClaimFacts {
   Version candidate = 0;       ///< version this change will get; becomes the epoch of a grant
   bool owner_dead = false;     ///< the session of the record is closed
   SessionId session = 0;       ///< of the caller; a grant is bound to it
+  bool others_first = false;   ///< others wait for this key, and they go first
   std::int64_t unix_now = 0;   ///< for first_sent only
   Timestamp held_until{};      ///< out: in_flight: end of the lease, or record, in the way
   SessionId held_session = 0;  ///< out: in_flight: its session
@@ -56,6 +57,11 @@ struct OperatorOutcome {
   bool found = false;
 };
 
+/// issue: what nothing is known about becomes vacant until `ttl` from now. `found`: something is
+/// known. Errors: wrong_kind.
+[[nodiscard]] Decision decide_issue(const RecordView* live, Millis ttl, Timestamp now,
+                                    OperatorOutcome& outcome, Scratch& scratch);
+
 /// forget: removes a claim whatever its state. A vacant record goes too, but was not `found`.
 [[nodiscard]] Decision decide_forget(const RecordView* live, OperatorOutcome& outcome) noexcept;
 
@@ -69,7 +75,7 @@ struct OperatorOutcome {
 [[nodiscard]] Decision trim(const RecordView& record, Timestamp now, Scratch& scratch);
 
 /// State as told to people: in_doubt is held, lease over, and a policy that never re-runs; a
-/// vacant record is absent.
+/// vacant record is absent, unless keys are issued.
 [[nodiscard]] ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
                                   bool owner_dead) noexcept;
 

@@ -60,6 +60,10 @@ struct Context {
   Context(Engine& engine, const Claims::Namespace& names)
       : Context(engine, names, engine.impl().now()) {}
 
+  /// Whether a newcomer to `table_key` would go before others who wait for it.
+  [[nodiscard]] bool others_first(Bytes table_key) const {
+    return policy.fair && impl.wait_queue().has_waiters_for(policy.db, table_key);
+  }
   [[nodiscard]] bool owner_dead(const RecordView* live) const {
     return live != nullptr && live->kind == Kind::claim &&
            impl.sessions().is_closed(engine::session_of(live->value));
@@ -108,7 +112,7 @@ void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& 
   const Policy& policy = context.policy;
   facts.now = context.now;
   facts.session = request.session.value_or(context.impl.sessions().own());
-  if (policy.window != Millis{0} && request.first_sent_unix_ms) {
+  if (request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0})) {
     facts.unix_now = context.impl.clock().unix_ms();
   }
   Scratch scratch;
@@ -171,6 +175,7 @@ ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
   const Context context{*call.engine, *call.names};
   ClaimOutcome outcome;
   ClaimFacts facts;
+  if (call.arrives) facts.others_first = context.others_first(call.table_key);
   run_claim(context, call.request, facts, outcome, context.single(call.table_key));
   if (outcome.answer != ClaimAnswer::in_flight) {
     count(context.impl, outcome);
@@ -344,6 +349,7 @@ class ClaimAll {
  private:
   void claim(std::size_t i, bool commit) {
     ClaimFacts facts;
+    facts.others_first = context_.others_first(keys_[i]);
     run_claim(
         context_, requests_[i], facts, outcomes_[i],
         [&](auto&& decide, Version& version) {
@@ -396,6 +402,7 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   const TableKey key{context.prefix, request.key};
   ClaimOutcome outcome;
   ClaimFacts facts;
+  facts.others_first = context.others_first(key.bytes());
   run_claim(context, request, facts, outcome, context.single(key.bytes()));
   count(context.impl, outcome);
   confirm(context, outcome);
@@ -454,6 +461,7 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
         [&](std::size_t i, Core::Operation& operation, const Core::Place& place) {
           // A repeated key meets the record its first request has just left: that is the fold.
           ClaimFacts facts;
+          facts.others_first = context.others_first(keys[i].bytes());
           ClaimOutcome& outcome = outcomes[start + i];
           run_claim(context, requests[start + i], facts, outcome,
                     context.in_group(operation, place, keys[i].bytes()));
@@ -609,6 +617,23 @@ template <class Decide>
 }
 
 }  // namespace
+
+Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
+  const Context context{*engine_, *names_};
+  const Millis lives = ttl.value_or(context.policy.attempts_ttl);
+  if (!context.policy.issued) {
+    return Error{ErrorCode::bad_option, "no keys are issued in namespace " + std::string{name()}};
+  }
+  if (lives < Millis{1} || lives > limits::ttl_max) {
+    return Error{ErrorCode::bad_option, "ttl of " + std::to_string(lives.count()) + " ms"};
+  }
+  Scratch scratch;
+  SEMEL_TRY(found,
+            operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& out) {
+              return engine::decide_issue(live, lives, context.now, out, scratch);
+            }));
+  return !found;
+}
 
 Result<bool> Claims::forget(Bytes key) {
   return operator_call({*engine_, *names_}, key,

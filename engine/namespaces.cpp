@@ -11,10 +11,10 @@ namespace {
 [[nodiscard]] bool same_policy(const Policy& a, const Policy& b) noexcept {
   return a.lease == b.lease && a.result_ttl == b.result_ttl && a.unique_ttl == b.unique_ttl &&
          a.failure_ttl == b.failure_ttl && a.attempts_ttl == b.attempts_ttl &&
-         a.window == b.window && a.retry_after_max == b.retry_after_max &&
-         a.attempts_max == b.attempts_max && a.on_lease_end == b.on_lease_end &&
-         a.on_failure == b.on_failure && a.strict == b.strict && a.fail_open == b.fail_open &&
-         a.db == b.db;
+         a.window == b.window && a.ahead == b.ahead && a.issued == b.issued && a.fair == b.fair &&
+         a.retry_after_max == b.retry_after_max && a.attempts_max == b.attempts_max &&
+         a.on_lease_end == b.on_lease_end && a.on_failure == b.on_failure && a.strict == b.strict &&
+         a.fail_open == b.fail_open && a.db == b.db;
 }
 
 }  // namespace
@@ -73,6 +73,7 @@ Status check_policy(const Policy& policy) {
       {"failure_ttl", policy.failure_ttl, 1},
       {"attempts_ttl", policy.attempts_ttl, 1},
       {"window", policy.window, 0},
+      {"ahead", policy.ahead, 0},
       {"retry_after_max", policy.retry_after_max, 1},
   };
   for (const TimeField& time : times) {

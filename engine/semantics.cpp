@@ -49,6 +49,10 @@ std::optional<std::uint64_t> parse_digest(Bytes text) noexcept {
 }  // namespace
 
 bool comparison_holds(const RecordView* live, const StoreOp& op, StoreOutcome& outcome) noexcept {
+  if (op.condition == Condition::if_version) {
+    if (!is_string(live)) outcome.error = ErrorCode::wrong_type;
+    return is_string(live) && op.expected == (live != nullptr ? live->version : 0);
+  }
   const bool by_digest =
       op.condition == Condition::if_digest_equal || op.condition == Condition::if_digest_not_equal;
   const bool wants_equal =
@@ -354,6 +358,7 @@ Decision decide_delex(const RecordView* live, const StoreOp& op, StoreOutcome& o
     case Condition::if_not_equal:
     case Condition::if_digest_equal:
     case Condition::if_digest_not_equal:
+    case Condition::if_version:
       break;
   }
   if (!comparison_holds(live, op, outcome)) return keep;

@@ -346,6 +346,35 @@ Result<std::optional<std::string>> Store::get(Bytes key) {
       [](const engine::Entry& live, auto& value) { value.emplace(live.value()); });
 }
 
+Result<std::optional<Versioned>> Store::get_versioned(Bytes key) {
+  const StoreOp op{.verb = Verb::get, .db = db_, .key = key};
+  return run(*engine_, op, [](StoreOutcome& out) -> std::optional<Versioned> {
+    if (!out.has_value) return std::nullopt;
+    return Versioned{std::move(out.value), out.version};
+  });
+}
+
+Result<CompareResult> Store::compare_and_set(Bytes key, Version version, Bytes value,
+                                             Expiry expiry) {
+  const StoreOp op{.verb = Verb::set,
+                   .db = db_,
+                   .condition = Condition::if_version,
+                   .get = true,
+                   .expiry = expiry,
+                   .key = key,
+                   .value = value,
+                   .expected = version};
+  return run(*engine_, op, [&](StoreOutcome& out) {
+    CompareResult result{.stored = out.applied, .current = {}};
+    if (out.applied) {
+      result.current.emplace(std::string{value}, out.version);
+    } else if (out.has_value) {
+      result.current.emplace(std::move(out.value), out.version);
+    }
+    return result;
+  });
+}
+
 Result<std::optional<std::string>> Store::getdel(Bytes key) {
   const StoreOp op{.verb = Verb::getdel, .db = db_, .key = key};
   return run(*engine_, op, value_or_none);

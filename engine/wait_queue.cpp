@@ -144,6 +144,7 @@ ErrorCode WaitQueue::enter(const WaitCall& call, const QueueKey& key, Bed* bed, 
   }
   const WaiterAt waiter = queue.waiters.emplace(queue.waiters.end());
   waiter->call = call;
+  waiter->call.arrives = false;
   waiter->owner = call.request.owner;
   waiter->bed = bed;
   waiter->done = std::move(done);
@@ -319,6 +320,15 @@ bool WaitQueue::cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket) {
   }
   publish_next(shard);
   return true;
+}
+
+bool WaitQueue::has_waiters_for(std::uint8_t db, Bytes table_key) {
+  if (!has_waiters()) [[likely]]
+    return false;
+  const QueueKey key = queue_key(db, table_key);
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock{shard.mutex};
+  return shard.queues.contains(key);
 }
 
 void WaitQueue::changed(std::uint8_t db, Bytes table_key) {

@@ -55,6 +55,7 @@ struct WaitCall {
   Bytes table_key;       ///< "name:key", what changed() will be told
   std::uint8_t db = 0;
   Timestamp deadline = no_end;
+  bool arrives = true;  ///< it is not in a line yet
 };
 
 class WaitQueue {
@@ -76,6 +77,8 @@ class WaitQueue {
   [[nodiscard]] bool has_waiters() const noexcept {
     return waiting_.load(std::memory_order_seq_cst) != 0;  // mo: seq_cst [wait_queue.waiting]
   }
+  /// True if anybody waits for this key. Progress: blocks while others enter or leave lines.
+  [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes table_key);
   /// The record of this key changed (or went). Not to be called inside an atomic section.
   void changed(std::uint8_t db, Bytes table_key);
   /// Claims held by `session` are free from now on.

@@ -35,7 +35,8 @@ enum class ClaimState : std::uint8_t {
   done,
   failed,    ///< kept failure
   in_doubt,  ///< lease over, and the namespace never re-runs by itself
-  vacant,    ///< stored only: given back after a failure, attempts remembered; answers as absent
+  vacant,    ///< given back after a failure, attempts remembered: answers as absent. Where keys are
+             ///< issued: this one is, and nobody has it
 };
 
 /// A claim record as stored. Bytes point into the record and live as long as the callee says.
@@ -70,12 +71,15 @@ struct Policy {
   Millis failure_ttl{86'400'000};   ///< how long a kept failure is kept
   Millis attempts_ttl{86'400'000};  ///< how long attempts are remembered after a lease ended
   Millis window{0};                 ///< first_sent older than this is too_old; 0 = no check
+  Millis ahead{0};                  ///< first_sent later than now by more is too_new; 0 = no check
   Millis retry_after_max{1'000};    ///< ceiling of the hint in in_flight
   std::uint32_t attempts_max = 0;   ///< a grant beyond it becomes a poison failure; 0 = no limit
   OnLeaseEnd on_lease_end = OnLeaseEnd::retry;
   OnFailure on_failure = OnFailure::release;
   bool strict = false;     ///< a completion after the lease ended is refused
   bool fail_open = false;  ///< when full: unprotected instead of busy
+  bool issued = false;     ///< only what issue() made known can be claimed; the rest is unknown
+  bool fair = false;       ///< who waits for a key goes before who comes to it
   std::uint8_t db = 0;     ///< the numbered database the records live in
 };
 
@@ -100,6 +104,8 @@ enum class ClaimAnswer : std::uint8_t {
   too_old,
   busy,
   unprotected,  ///< full, and the namespace fails open: run, but nothing is remembered
+  too_new,
+  unknown,  ///< never issued, or ended since
 };
 
 /// Answer to a claim. Which fields are meant is said per answer in docs/semantics.md.
@@ -115,6 +121,7 @@ struct ClaimOutcome {
   Millis retry_after{0};            ///< in_flight: hint
   std::optional<std::size_t> folded_onto;  ///< batch: index of the earlier request of this key
   std::optional<std::int64_t> window_start_unix_ms;  ///< too_old
+  std::optional<std::int64_t> window_end_unix_ms;    ///< too_new
   Version version = 0;                               ///< of the record seen or written
   std::string owner;                                 ///< in_flight, in_doubt: label of the owner
   std::string result;                                ///< replay, kept_failure

@@ -37,6 +37,12 @@ class Claims {
   /// memory_full as busy. Progress: lock-free.
   [[nodiscard]] ClaimOutcome claim(const ClaimRequest& request);
 
+  /// Where keys are issued (Policy::issued): makes `key` one that can be claimed, for `ttl`, by
+  /// default the policy's attempts_ttl. False: it is known already, in whatever state, and stays
+  /// as it is. Errors: key_*, bad_option (ttl; keys are not issued here), wrong_kind, memory_full,
+  /// refused. Progress: lock-free.
+  [[nodiscard]] Result<bool> issue(Bytes key, std::optional<Millis> ttl = {});
+
   /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer.
   [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome fail(const OwnerCall& call);
@@ -78,6 +84,7 @@ class Claims {
   [[nodiscard]] Result<bool> resolve(Bytes key, Resolution resolution, Bytes result = {});
 
   [[nodiscard]] const Policy& policy() const noexcept;
+  [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
   [[nodiscard]] Bytes name() const noexcept;
 
   class Namespace;  // in the engine

@@ -66,6 +66,7 @@ enum class Condition : std::uint8_t {
   if_not_equal,         ///< IFNE: absent passes
   if_digest_equal,      ///< IFDEQ: digest equals operand (16 hex digits, any case); absent fails
   if_digest_not_equal,  ///< IFDNE: absent passes
+  if_version,           ///< the record's version is StoreOp::expected; 0: there is none
 };
 
 /// When a record ends, as said by the caller.
@@ -128,6 +129,7 @@ struct StoreOp {
   Bytes key{};              ///< 1..Options::key_bytes_max bytes
   Bytes value{};            ///< 0..Options::value_bytes_max bytes
   Bytes operand{};          ///< of condition
+  Version expected = 0;     ///< of if_version
   std::int64_t amount = 0;  ///< increment, offset or start, by verb
   std::int64_t end = -1;
   const Arithmetic* arithmetic = nullptr;  ///< incr_by_float and increx; must outlive the call

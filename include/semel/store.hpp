@@ -26,6 +26,16 @@ struct SetResult {
   Version version = 0;
 };
 
+struct Versioned {
+  std::string value;
+  Version version = 0;  ///< of the last change of any kind, that of the ttl included
+};
+
+struct CompareResult {
+  bool stored = false;
+  std::optional<Versioned> current;  ///< what is there now, whether stored or not
+};
+
 struct KeyValue {
   Bytes key{};
   Bytes value{};
@@ -89,6 +99,12 @@ class Store {
   [[nodiscard]] Result<bool> del(Bytes key);
   [[nodiscard]] Result<bool> delex(Bytes key, Condition condition, Bytes operand);
   [[nodiscard]] Result<std::optional<std::string>> digest(Bytes key);
+  /// The value and the version that compare_and_set() takes.
+  [[nodiscard]] Result<std::optional<Versioned>> get_versioned(Bytes key);
+  /// Sets `key` if nothing has changed it since it had `version` (0: there was none). A version is
+  /// never used again, also after deletion and restart, so that no change between is overlooked.
+  [[nodiscard]] Result<CompareResult> compare_and_set(Bytes key, Version version, Bytes value,
+                                                      Expiry expiry = Expiry::keep());
   [[nodiscard]] Result<bool> exists(Bytes key);
   [[nodiscard]] Result<std::optional<Kind>> type(Bytes key);
   /// True if the ttl was set (or the key deleted, when the time has passed already).

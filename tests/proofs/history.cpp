@@ -15,9 +15,10 @@ constexpr std::array verbs{"get",    "exists",   "type",    "strlen",  "getrange
                            "digest", "ttl",      "set",     "getdel",  "getex",
                            "append", "setrange", "incr_by", "decr_by", "incr_by_float",
                            "increx", "del",      "delex",   "expire",  "persist"};
-constexpr std::array conditions{"", " NX", " XX", " IFEQ", " IFNE", " IFDEQ", " IFDNE"};
-constexpr std::array answers{"granted",  "regranted", "in_flight", "replay", "kept_failure",
-                             "mismatch", "in_doubt",  "too_old",   "busy",   "unprotected"};
+constexpr std::array conditions{"", " NX", " XX", " IFEQ", " IFNE", " IFDEQ", " IFDNE", " IFVER"};
+constexpr std::array answers{"granted",      "regranted",   "in_flight", "replay",
+                             "kept_failure", "mismatch",    "in_doubt",  "too_old",
+                             "busy",         "unprotected", "too_new",   "unknown"};
 constexpr std::array owner_verbs{"complete", "fail", "renew", "release"};
 constexpr std::array owner_answers{"ok",        "stale_owner", "conflict",
                                    "not_owner", "unknown",     "refused"};

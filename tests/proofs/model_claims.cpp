@@ -24,8 +24,12 @@ ClaimCall ModelRun::some_claim_call(std::size_t names) {
   }
   if (random_.chance(1, 3)) {
     const Ms window = names_[names].policy.window.count();
+    const Ms ahead = names_[names].policy.ahead.count();
     const Ms age = static_cast<Ms>(random_.below(static_cast<std::uint64_t>(window * 2 + 2)));
     request.first_sent_unix_ms = clock_.unix_ms() - (random_.chance(1, 4) ? window : age);
+    if (random_.chance(1, 4)) {
+      request.first_sent_unix_ms = clock_.unix_ms() + ahead + static_cast<Ms>(random_.below(3)) - 1;
+    }
   }
   if (random_.chance(1, 2)) call.owner = "owner " + std::to_string(random_.below(5));
   call.session = 1;
@@ -191,6 +195,24 @@ void ModelRun::do_claim_view() {
   }
   expect(view.has_value(), "view is refused");
   if (!failed_) judge("view", step_view(here, policy, *view, moment()));
+}
+
+void ModelRun::do_issue() {
+  const std::size_t names = random_.below(namespace_count);
+  const std::string key = keys_[random_.below(std::min<std::size_t>(keys_.size(), 3))];
+  const Policy& policy = names_[names].policy;
+  KeyState& here = state(policy.db, table_key(names, key));
+  const Millis ttl{random_.duration(2'000)};
+  note("issue " + table_key(names, key));
+  const Result<bool> seen = names_[names].claims->issue(key, ttl);
+  if (!policy.issued) {
+    return expect(!seen && seen.error().code == ErrorCode::bad_option, "issue where none are");
+  }
+  if (alive(here, now()) && here.kind == Kind::string) {
+    return expect(!seen && seen.error().code == ErrorCode::wrong_kind, "issue of a string");
+  }
+  expect(seen.has_value(), "issue is refused");
+  if (!failed_) judge("issue", step_issue(here, policy, ttl, *seen, moment()));
 }
 
 void ModelRun::do_operator_call() {

@@ -24,6 +24,11 @@ Policy policy_of(std::size_t index) {
       policy.attempts_max = 3;
       policy.window = Millis{50};
       break;
+    case 3:
+      policy.issued = true;
+      policy.window = Millis{50};
+      policy.ahead = Millis{20};
+      break;
     default:
       policy.strict = true;
       policy.on_failure = Policy::OnFailure::keep;
@@ -106,7 +111,8 @@ void ModelRun::one_operation() {
   if (choice < 690) return do_owner_call();
   if (choice < 790) return do_time();
   if (choice < 840) return do_advance();
-  if (choice < 870) return do_claim_view();
+  if (choice < 855) return do_claim_view();
+  if (choice < 870) return do_issue();
   if (choice < 910) return do_multi_key();
   if (choice < 930) return do_store_batch();
   if (choice < 945) return do_claim_batch();

@@ -45,7 +45,7 @@ class ModelRun {
 
  private:
   static constexpr std::uint8_t db_count = 4;
-  static constexpr std::size_t namespace_count = 4;
+  static constexpr std::size_t namespace_count = 5;
   static constexpr std::size_t remembered_operations = 20;
   static constexpr std::size_t waiters_at_once_max = 40;
 
@@ -72,8 +72,10 @@ class ModelRun {
   [[nodiscard]] std::string some_value();
   [[nodiscard]] Expiry some_expiry();
   [[nodiscard]] StoreCall some_store_call();
+  void add_operand(StoreCall& call);
   void add_write_details(StoreCall& call);
   [[nodiscard]] std::string some_operand(const StoreCall& call);
+  [[nodiscard]] Version some_version(const StoreCall& call);
   [[nodiscard]] ClaimCall some_claim_call(std::size_t names);
   [[nodiscard]] OwnedOwnerCall some_owner_call(std::size_t names);
 
@@ -95,6 +97,7 @@ class ModelRun {
   void do_complete_batch();
   void do_claim_view();
   void do_operator_call();
+  void do_issue();
   void do_wait();
   [[nodiscard]] bool is_held(std::size_t names, const std::string& key);
   void wait_for(std::size_t names, const ClaimCall& call);

@@ -16,7 +16,8 @@ constexpr std::array verbs{
 
 constexpr std::array conditions{Condition::if_absent,       Condition::if_present,
                                 Condition::if_equal,        Condition::if_not_equal,
-                                Condition::if_digest_equal, Condition::if_digest_not_equal};
+                                Condition::if_digest_equal, Condition::if_digest_not_equal,
+                                Condition::if_version};
 
 constexpr std::int64_t counter_edge = std::numeric_limits<std::int64_t>::max();
 
@@ -89,6 +90,27 @@ std::string ModelRun::some_operand(const StoreCall& call) {
   return text;
 }
 
+/// Mostly the record's own; at times that of another, or none.
+Version ModelRun::some_version(const StoreCall& call) {
+  const KeyState& here = state(call.op.db, call.key);
+  if (random_.chance(1, 8)) return here.version + 1;
+  return here.present && random_.chance(7, 8) ? here.version : 0;
+}
+
+/// What the condition compares with.
+void ModelRun::add_operand(StoreCall& call) {
+  StoreOp& op = call.op;
+  if (op.verb == Verb::delex && op.condition == Condition::if_absent) {
+    op.condition = Condition::always;
+  }
+  call.operand = some_operand(call);
+  op.expected = some_version(call);
+  // A version that was not told yet cannot be asked for.
+  if (op.condition == Condition::if_version && op.expected == 0 && state(op.db, call.key).present) {
+    op.condition = Condition::always;
+  }
+}
+
 void ModelRun::add_write_details(StoreCall& call) {
   StoreOp& op = call.op;
   switch (op.verb) {
@@ -99,10 +121,7 @@ void ModelRun::add_write_details(StoreCall& call) {
       [[fallthrough]];
     case Verb::delex:
       if (random_.chance(1, 2)) op.condition = random_.pick(conditions);
-      if (op.verb == Verb::delex && op.condition == Condition::if_absent) {
-        op.condition = Condition::always;
-      }
-      call.operand = some_operand(call);
+      add_operand(call);
       return;
     case Verb::getex:
       op.expiry = some_expiry();

@@ -101,7 +101,7 @@ Expected expect_set(const View& view) {
   expected.value_is_meant = op.get;
   expected.has_value = op.get && view.found;
   if (expected.has_value) expected.value = view.text();
-  if (condition_holds(view.state, op.condition, op.operand, view.moment.now)) {
+  if (condition_holds(view.state, op, view.moment.now)) {
     become(expected, std::string{op.value}, *due, view.moment.now);
   }
   return expected;
@@ -278,8 +278,7 @@ Expected expect_increx(const View& view) {
 Expected expect_delex(const View& view) {
   if (const ErrorCode error = condition_error(view); error != ErrorCode::ok) return refused(error);
   Expected expected;
-  if (view.found &&
-      condition_holds(view.state, view.op.condition, view.op.operand, view.moment.now)) {
+  if (view.found && condition_holds(view.state, view.op, view.moment.now)) {
     expected.applied = true;
     expected.next = Expected::Next::erased;
   }
@@ -437,7 +436,8 @@ void put_string(KeyState& state, std::string value, Ms due) {
   state.due = due;
 }
 
-bool condition_holds(const KeyState& state, Condition condition, Bytes operand, Ms now) {
+bool condition_holds(const KeyState& state, const StoreOp& op, Ms now) {
+  const Bytes operand = op.operand;
   const bool found = answers(state, now);
   const auto digest_is_operand = [&] {
     const std::string digest = digest_text(state.value);
@@ -446,9 +446,11 @@ bool condition_holds(const KeyState& state, Condition condition, Bytes operand, 
                         return mine == (asked >= 'A' && asked <= 'F' ? asked + 32 : asked);
                       });
   };
-  switch (condition) {
+  switch (op.condition) {
     case Condition::always:
       return true;
+    case Condition::if_version:
+      return op.expected == (found ? state.version : 0);
     case Condition::if_absent:
       return !found;
     case Condition::if_present:

@@ -97,6 +97,8 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
 
 [[nodiscard]] Complaint step_view(const KeyState& state, const Policy& policy,
                                   const ClaimView& seen, const Moment& moment);
+[[nodiscard]] Complaint step_issue(KeyState& state, const Policy& policy, Millis ttl, bool seen,
+                                   const Moment& moment);
 [[nodiscard]] Complaint step_forget(KeyState& state, bool seen, const Moment& moment);
 [[nodiscard]] Complaint step_resolve(KeyState& state, const Policy& policy, Resolution resolution,
                                      Bytes result, bool seen, const Moment& moment);
@@ -120,7 +122,6 @@ void put_string(KeyState& state, std::string value, Ms due);
 void remove(KeyState& state);
 /// XXH3-64 of the value, 16 lower-case hex digits.
 [[nodiscard]] std::string digest_text(Bytes value);
-[[nodiscard]] bool condition_holds(const KeyState& state, Condition condition, Bytes operand,
-                                   Ms now);
+[[nodiscard]] bool condition_holds(const KeyState& state, const StoreOp& op, Ms now);
 
 }  // namespace semel::proofs

@@ -105,14 +105,41 @@ Complaint expect_grant(KeyState& state, const Policy& policy, const ClaimRequest
   return take_new_version(state, seen.version);
 }
 
+/// What the request's first_sent is to a window; none: inside, or nobody looks.
+std::optional<ClaimAnswer> outside(const Policy& policy, const ClaimRequest& request, Ms unix_ms) {
+  if (!request.first_sent_unix_ms) return std::nullopt;
+  const Ms age = unix_ms - *request.first_sent_unix_ms;
+  if (policy.window.count() != 0 && age >= policy.window.count()) return ClaimAnswer::too_old;
+  if (policy.ahead.count() != 0 && -age > policy.ahead.count()) return ClaimAnswer::too_new;
+  return std::nullopt;
+}
+
+/// Only what was issued can be claimed, and a vacant record is the only sign of that.
+bool is_unknown(const KeyState& state, const Policy& policy) {
+  return policy.issued && !state.present;
+}
+
+/// Free again after `attempts`, as something that was issued.
+void become_vacant(KeyState& state, const Policy& policy, std::uint32_t attempts, Ms now) {
+  ClaimFacts vacant;
+  vacant.state = ClaimState::vacant;
+  vacant.attempts = attempts;
+  vacant.epoch = state.claim.epoch;
+  state.claim = vacant;
+  state.due = now + policy.attempts_ttl.count();
+}
+
 Complaint expect_on_absent(KeyState& state, const Policy& policy, const ClaimRequest& request,
                            std::uint32_t session, const ClaimOutcome& seen, const Moment& moment) {
-  if (policy.window.count() != 0 && request.first_sent_unix_ms) {
-    const std::int64_t start = moment.unix_ms - policy.window.count();
-    if (*request.first_sent_unix_ms <= start) {
-      if (seen.answer != ClaimAnswer::too_old) return "too_old expected";
-      return seen.window_start_unix_ms == start ? nullptr : "window start";
-    }
+  if (is_unknown(state, policy)) {
+    return seen.answer == ClaimAnswer::unknown ? nullptr : "unknown expected";
+  }
+  if (const auto why = outside(policy, request, moment.unix_ms)) {
+    if (seen.answer != *why) return "too_old or too_new expected";
+    const bool right = *why == ClaimAnswer::too_old
+                           ? seen.window_start_unix_ms == moment.unix_ms - policy.window.count()
+                           : seen.window_end_unix_ms == moment.unix_ms + policy.ahead.count();
+    return right ? nullptr : "end of the window";
   }
   return expect_grant(state, policy, request, session, seen, moment);
 }
@@ -205,7 +232,9 @@ Complaint apply_owner_call(KeyState& state, const Policy& policy, OwnerVerb verb
       state.due = due_of_held(state.claim, policy);
       return take_new_version(state, seen.version);
     case OwnerVerb::release:
-      return take_erase(state, seen.version);
+      if (!policy.issued) return take_erase(state, seen.version);
+      become_vacant(state, policy, state.claim.attempts - 1, moment.now);
+      return take_new_version(state, seen.version);
     case OwnerVerb::fail:
       break;
   }
@@ -213,13 +242,8 @@ Complaint apply_owner_call(KeyState& state, const Policy& policy, OwnerVerb verb
     become_failed(state, policy, call.payload, moment.now);
     return take_new_version(state, seen.version);
   }
-  if (policy.attempts_max == 0) return take_erase(state, seen.version);
-  ClaimFacts vacant;
-  vacant.state = ClaimState::vacant;
-  vacant.attempts = state.claim.attempts;
-  vacant.epoch = state.claim.epoch;
-  state.claim = vacant;
-  state.due = moment.now + policy.attempts_ttl.count();
+  if (policy.attempts_max == 0 && !policy.issued) return take_erase(state, seen.version);
+  become_vacant(state, policy, state.claim.attempts, moment.now);
   return take_new_version(state, seen.version);
 }
 
@@ -243,6 +267,23 @@ bool same_claim(const ClaimFacts& mine, const ClaimRecord& shown, std::uint32_t 
 }
 
 }  // namespace
+
+Complaint step_issue(KeyState& state, const Policy& policy, Millis ttl, bool seen,
+                     const Moment& moment) {
+  pass_time(state, moment.now);
+  if (!policy.issued || is_string(state)) return "issued where it cannot be";
+  if (seen == state.present) return "issue of a key that is known";
+  if (!seen) return nullptr;
+  state.present = true;
+  state.kind = Kind::claim;
+  state.value.clear();
+  state.claim = {};
+  state.claim.state = ClaimState::vacant;
+  state.claim.attempts = 0;
+  state.due = moment.now + ttl.count();
+  state.version = 0;
+  return nullptr;
+}
 
 Complaint take_own_version(KeyState& state, Version seen) {
   if (!state.present || seen == state.version) return nullptr;
@@ -322,9 +363,7 @@ bool is_grantable(const KeyState& before, const Policy& policy, const ClaimReque
   const std::uint32_t attempts = state.present ? state.claim.attempts : 0;
   const bool used_up = policy.attempts_max != 0 && attempts >= policy.attempts_max;
   if (!claim_is_there(state)) {
-    const bool old = policy.window.count() != 0 && request.first_sent_unix_ms &&
-                     *request.first_sent_unix_ms <= moment.unix_ms - policy.window.count();
-    return !old && !used_up;
+    return !is_unknown(state, policy) && !outside(policy, request, moment.unix_ms) && !used_up;
   }
   if (is_regrant(state, request, moment)) return true;
   if (differs(request.fingerprint, state.claim.fingerprint)) return false;
@@ -337,7 +376,11 @@ Complaint step_view(const KeyState& before, const Policy& policy, const ClaimVie
   KeyState state = before;
   pass_time(state, moment.now);
   if (!claim_is_there(state)) {
-    return seen.state == ClaimState::absent ? nullptr : "view of an absent claim";
+    if (!policy.issued || !state.present) {
+      return seen.state == ClaimState::absent ? nullptr : "view of an absent claim";
+    }
+    if (seen.state != ClaimState::vacant) return "view of an issued key";
+    return seen.attempts == state.claim.attempts ? nullptr : "attempts of an issued key";
   }
   const ClaimFacts& claim = state.claim;
   const bool over = claim.state == ClaimState::held && lease_is_over(state, moment);
@@ -372,7 +415,12 @@ Complaint step_resolve(KeyState& state, const Policy& policy, Resolution resolut
   if (seen != held) return "resolve found the wrong thing";
   if (!held) return nullptr;
   if (resolution == Resolution::released) {
-    remove(state);
+    if (!policy.issued) {
+      remove(state);
+      return nullptr;
+    }
+    become_vacant(state, policy, state.claim.attempts - 1, moment.now);
+    state.version = 0;
     return nullptr;
   }
   become_done(state, policy, result, moment.now);
