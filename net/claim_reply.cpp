@@ -203,6 +203,13 @@ void write_claim_fields(RespWriter& reply, const ClaimOutcome& outcome, std::siz
       });
     case ClaimAnswer::unprotected:
       return fields(1, [&](Fields& all) { all.word<"outcome", "unprotected">(); });
+    case ClaimAnswer::too_new:
+      return fields(2, [&](Fields& all) {
+        all.word<"outcome", "too_new">();
+        all.integer<"window_end_ms">(outcome.window_end_unix_ms.value_or(0));
+      });
+    case ClaimAnswer::unknown:
+      return fields(1, [&](Fields& all) { all.word<"outcome", "unknown">(); });
   }
 }
 
@@ -299,9 +306,14 @@ void write_owner_of_many(RespWriter& reply, const OwnerOutcome& outcome) {
 void write_view(RespWriter& reply, const ClaimView& view) {
   switch (view.state) {
     case ClaimState::absent:
-    case ClaimState::vacant:
       Fields{reply, 1}.word<"state", "absent">();
       return;
+    case ClaimState::vacant: {
+      Fields fields{reply, 3};
+      fields.word<"state", "issued">().integer<"attempts">(view.attempts);
+      fields.ms<"remaining_ms">(view.unique_remaining);
+      return;
+    }
     case ClaimState::held:
     case ClaimState::in_doubt: {
       Fields fields{reply, held_pairs + fingerprint_pairs};
@@ -333,7 +345,7 @@ void write_in_flight(RespWriter& reply, std::string_view key, const ClaimView& v
 }
 
 void write_policy(RespWriter& reply, std::string_view name, const Policy& policy) {
-  constexpr std::size_t pairs = 14;
+  constexpr std::size_t pairs = 17;
   reply.map(pairs);
   const auto ms = [&](std::string_view field, Millis time) {
     reply.bulk(field);
@@ -355,6 +367,9 @@ void write_policy(RespWriter& reply, std::string_view name, const Policy& policy
   reply.bulk(policy.on_failure == Policy::OnFailure::release ? "release" : "keep");
   reply.bulk("strict"), reply.boolean(policy.strict);
   reply.bulk("fail_open"), reply.boolean(policy.fail_open);
+  ms("ahead_ms", policy.ahead);
+  reply.bulk("issued"), reply.boolean(policy.issued);
+  reply.bulk("fair"), reply.boolean(policy.fair);
 }
 
 }  // namespace semel::net

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "net/text.hpp"
+#include "semel/policies.hpp"
 
 namespace semel::net {
 namespace {
@@ -11,8 +12,8 @@ constexpr std::size_t shown_bytes_max = 64;
 constexpr std::string_view claim_word_names =
     "LEASE, FINGERPRINT, ALGORITHM, CLAIM-ID, FIRST-SENT, OWNER, BIND";
 constexpr std::string_view policy_word_names =
-    "LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, RETRY-AFTER-MAX, "
-    "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, STRICT, FAIL-OPEN";
+    "AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, "
+    "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, STRICT, FAIL-OPEN, ISSUED, FAIR";
 
 constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -114,8 +115,37 @@ constexpr PolicyTime policy_times[] = {
     {"failure-ttl", "FAILURE-TTL", &Policy::failure_ttl, 1},
     {"attempts-ttl", "ATTEMPTS-TTL", &Policy::attempts_ttl, 1},
     {"window", "WINDOW", &Policy::window, 0},
+    {"ahead", "AHEAD", &Policy::ahead, 0},
     {"retry-after-max", "RETRY-AFTER-MAX", &Policy::retry_after_max, 1},
 };
+
+struct PolicyFlag {
+  std::string_view word;
+  std::string_view name;
+  bool Policy::*field;
+};
+constexpr PolicyFlag policy_flags[] = {
+    {"strict", "STRICT", &Policy::strict},
+    {"fail-open", "FAIL-OPEN", &Policy::fail_open},
+    {"issued", "ISSUED", &Policy::issued},
+    {"fair", "FAIR", &Policy::fair},
+};
+
+/// AS name: the policy of that name, whatever database it is for.
+std::string read_policy_name(std::string_view value, Policy& policy) {
+  for (const NamedPolicy& each : policies::all) {
+    if (value != each.name) continue;
+    const std::uint8_t db = policy.db;
+    policy = each.policy;
+    policy.db = db;
+    return {};
+  }
+  std::string names;
+  for (const NamedPolicy& each : policies::all) {
+    names.append(names.empty() ? "" : ", ").append(each.name);
+  }
+  return fault_of("AS", value, "one of " + names);
+}
 
 std::string read_policy_choice(std::string_view word, std::string_view value, Policy& policy) {
   if (is_word(word, "on-lease-end")) {
@@ -143,12 +173,9 @@ std::string read_policy_choice(std::string_view word, std::string_view value, Po
 
 std::string read_policy_word(WordSpan& rest, Policy& policy) {
   const std::string_view word = take(rest);
-  if (is_word(word, "strict")) {
-    policy.strict = true;
-    return {};
-  }
-  if (is_word(word, "fail-open")) {
-    policy.fail_open = true;
+  for (const PolicyFlag& flag : policy_flags) {
+    if (!is_word(word, flag.word)) continue;
+    policy.*flag.field = true;
     return {};
   }
   for (const PolicyTime& time : policy_times) {
@@ -235,6 +262,12 @@ std::string read_keys(WordSpan& rest) {
 }
 
 std::string read_policy(WordSpan rest, Policy& policy) {
+  if (!rest.empty() && is_word(rest.front(), "as")) {
+    take(rest);
+    if (rest.empty()) return no_value("AS");
+    std::string fault = read_policy_name(take(rest), policy);
+    if (!fault.empty()) return fault;
+  }
   while (!rest.empty()) {
     std::string fault = read_policy_word(rest, policy);
     if (!fault.empty()) return fault;
@@ -253,8 +286,9 @@ std::string policy_words(const Policy& policy) {
   words += doubts ? " ON-LEASE-END IN-DOUBT" : " ON-LEASE-END RETRY";
   const bool keeps = policy.on_failure == Policy::OnFailure::keep;
   words += keeps ? " ON-FAILURE KEEP" : " ON-FAILURE RELEASE";
-  if (policy.strict) words += " STRICT";
-  if (policy.fail_open) words += " FAIL-OPEN";
+  for (const PolicyFlag& flag : policy_flags) {
+    if (policy.*flag.field) words.append(" ").append(flag.name);
+  }
   return words;
 }
 

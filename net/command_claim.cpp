@@ -96,6 +96,21 @@ void semel_claim(Call& call) {
   write_claim(call.reply, outcome);
 }
 
+void semel_issue(Call& call) {
+  std::optional<Millis> ttl;
+  if (call.words.size() != 3) {
+    if (!is_word(call.words[3], "ttl")) return call.fail(unknown_word(call.words[3], "TTL"));
+    if (call.words.size() != 5) return call.fail_arity();
+    if (!accept(call, read_ms("TTL", call.words[4], 1, ttl.emplace()))) return;
+  }
+  std::optional<Claims> claims = claims_of(call, call.words[1]);
+  if (!claims) return;
+  if (!claims->policy().issued) {
+    return fail_namespace(call, call.words[1], "no keys are issued in it: declare it ISSUED");
+  }
+  answer_operator(call, claims->issue(call.words[2], ttl));
+}
+
 void semel_complete(Call& call) {
   if (call.words.size() > 5) return call.fail_arity();
   OwnerCall owner;

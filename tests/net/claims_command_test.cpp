@@ -1,6 +1,7 @@
 // The SEMEL commands, each with each of its outcomes, in both dialects. Words: claims_fixture.hpp.
 #include <set>
 
+#include "semel/policies.hpp"
 #include "tests/net/claims_fixture.hpp"
 
 namespace semel::tests {
@@ -353,21 +354,97 @@ TEST_CASE("SEMEL.NAMESPACE: declares as a whole, shows, lists", "[net][claims]")
     CHECK(a.say("SEMEL.NAMESPACES") == "[]");
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 1 RESULT-TTL 2 UNIQUE-TTL 3 FAILURE-TTL 4 "
                 "ATTEMPTS-TTL 5 WINDOW 6 RETRY-AFTER-MAX 7 ATTEMPTS-MAX 8 ON-LEASE-END in-doubt "
-                "on-failure KEEP strict FAIL-OPEN") == "+OK");
+                "on-failure KEEP strict FAIL-OPEN ahead 9 ISSUED fair") == "+OK");
     CHECK(a.say("SEMEL.NAMESPACE jobs") ==
           "name jobs, db 0, lease_ms 1, result_ttl_ms 2, unique_ttl_ms 3, failure_ttl_ms 4, "
           "attempts_ttl_ms 5, window_ms 6, retry_after_max_ms 7, attempts_max 8, on_lease_end "
-          "in-doubt, on_failure keep, strict yes, fail_open yes");
+          "in-doubt, on_failure keep, strict yes, fail_open yes, ahead_ms 9, issued yes, fair yes");
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 9") == "+OK");  // all else as if never said
     CHECK(a.say("SEMEL.NAMESPACE jobs") ==
           "name jobs, db 0, lease_ms 9, result_ttl_ms 86400000, unique_ttl_ms 0, failure_ttl_ms "
           "86400000, attempts_ttl_ms 86400000, window_ms 0, retry_after_max_ms 1000, attempts_max "
-          "0, on_lease_end retry, on_failure release, strict no, fail_open no");
+          "0, on_lease_end retry, on_failure release, strict no, fail_open no, ahead_ms 0, "
+          "issued no, fair no");
     a.say("SEMEL.CLAIM by-use k");
     REQUIRE(f.engine->claims("in-process", {}).has_value());
     CHECK(a.say("SEMEL.NAMESPACES") == "[by-use | in-process | jobs]");
     CHECK(a.say("SEMEL.NAMESPACE by-use").starts_with("name by-use, db 0, lease_ms 60000"));
   }
+}
+
+TEST_CASE("SEMEL.NAMESPACE: AS takes a policy by its name, and what follows changes it",
+          "[net][claims]") {
+  NodeFixture f;
+  Client a{*f.node};
+  CHECK(a.say("SEMEL.NAMESPACE tokens AS token LEASE 5000") == "+OK");
+  Policy token = policies::token;
+  token.lease = Millis{5'000};
+  const Policy declared = f.engine->claims("tokens")->policy();
+  CHECK(declared.issued);
+  CHECK(declared.lease == token.lease);
+  CHECK(declared.attempts_ttl == token.attempts_ttl);
+  CHECK(declared.attempts_max == token.attempts_max);
+  for (const NamedPolicy& each : policies::all) {
+    INFO(each.name);
+    CHECK(a.say("SEMEL.NAMESPACE as-" + std::string{each.name} + " as " + std::string{each.name}) ==
+          "+OK");
+    CHECK(f.engine->claims("as-" + std::string{each.name})->policy().lease == each.policy.lease);
+    CHECK(policies::named(each.name)->result_ttl == each.policy.result_ttl);
+  }
+  CHECK_FALSE(policies::named("tokens"));
+  CHECK(a.say("SEMEL.NAMESPACE jobs AS wishes") ==
+        "-ERR AS must be one of call, debounce, dedup, fair-lock, lock, message, nonce, payment, "
+        "token, not 'wishes'");
+  CHECK(a.say("SEMEL.NAMESPACE jobs AS") == "-ERR AS needs a value behind it");
+  CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 5 AS lock").starts_with("-ERR unknown word 'AS'"));
+}
+
+TEST_CASE("SEMEL.ISSUE: only what was issued can be claimed, and it is free again after a failure",
+          "[net][claims]") {
+  for (const Resp dialect : dialects) {
+    NodeFixture f;
+    Client a{*f.node, dialect};
+    CHECK(a.say("SEMEL.NAMESPACE tokens AS token") == "+OK");
+    CHECK(a.say("SEMEL.CLAIM tokens t-1") == "outcome unknown");
+    CHECK(a.say("SEMEL.ISSUE tokens t-1 TTL 1000") == "1");
+    CHECK(a.say("SEMEL.ISSUE tokens t-1") == "0");
+    CHECK(a.say("SEMEL.GETCLAIM tokens t-1") == "state issued, attempts 0, remaining_ms 1000");
+    CHECK(a.say("SEMEL.CLAIM tokens t-1") == "outcome granted, epoch E, attempt 1, takeover no");
+    CHECK(a.say("SEMEL.ISSUE tokens t-1") == "0");
+    const std::string epoch = std::to_string(f.engine->claims("tokens")->get("t-1")->epoch);
+    CHECK(a.say("SEMEL.FAIL tokens t-1 " + epoch) == "outcome ok, late no");
+    CHECK(a.say("SEMEL.GETCLAIM tokens t-1") == "state issued, attempts 1, remaining_ms 6000");
+    CHECK(a.say("SEMEL.ISSUE jobs k") ==
+          "-ERR namespace 'jobs': no keys are issued in it: declare it ISSUED");
+    CHECK(a.say("SEMEL.ISSUE tokens t-2 TTL 0") == "-ERR TTL must be 1..3162240000000, not '0'");
+    CHECK(a.say("SEMEL.ISSUE tokens t-2 TIL 9") == "-ERR unknown word 'TIL', allowed are TTL");
+  }
+}
+
+TEST_CASE("SEMEL.CAS: sets what nothing has changed since, and tells what is there",
+          "[net][claims]") {
+  NodeFixture f;
+  Client a{*f.node};
+  CHECK(a.say("SEMEL.GET k") == "nil");
+  const auto version = [&] {
+    return std::to_string(f.engine->store().get_versioned("k").value()->version);
+  };
+  CHECK(a.say("SEMEL.CAS k 0 one PX 1000").starts_with("outcome stored, version "));
+  CHECK(a.say("SEMEL.GET k") == "version " + version() + ", value one");
+  const std::string before = version();
+  CHECK(a.say("SEMEL.CAS k 0 two") == "outcome changed, version " + before + ", value one");
+  const std::string second = a.say("SEMEL.CAS k " + before + " two");
+  CHECK(second == "outcome stored, version " + version());
+  CHECK(a.say("PTTL k") == "1000");
+  const std::string third = a.say("SEMEL.CAS k " + version() + " three PERSIST");
+  CHECK(third == "outcome stored, version " + version());
+  CHECK(a.say("PTTL k") == "-1");
+  CHECK(a.say("SEMEL.CAS gone 17 x") == "outcome changed, version 0");
+  CHECK(a.say("SEMEL.CAS k -1 x") == "-ERR value is not an integer or out of range");
+  CHECK(a.say("SEMEL.CAS k 1 x WHEN 5") == "-ERR syntax error");
+  a.say("HSET h f v");
+  CHECK(a.say("SEMEL.GET h").starts_with("-WRONGTYPE"));
+  CHECK(a.say("SEMEL.CAS h 0 x").starts_with("-WRONGTYPE"));
 }
 
 TEST_CASE("SEMEL.NAMESPACE: lives in the database it was declared in", "[net][claims]") {
@@ -486,9 +563,9 @@ TEST_CASE("SEMEL errors name the number, the words and what is allowed", "[net][
       {"SEMEL.COMPLETES jobs 1 a x r", "-ERR epoch must be 1..9223372036854775807, not 'x'"},
       {"SEMEL.WAIT -1 jobs k", "-ERR timeout-ms must be 0.." + ttl_max + ", not '-1'"},
       {"SEMEL.NAMESPACE jobs SIZE 5",
-       "-ERR unknown word 'SIZE', allowed are LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, "
-       "ATTEMPTS-TTL, WINDOW, RETRY-AFTER-MAX, ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, STRICT, "
-       "FAIL-OPEN"},
+       "-ERR unknown word 'SIZE', allowed are AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, "
+       "ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, "
+       "STRICT, FAIL-OPEN, ISSUED, FAIR"},
       {"SEMEL.NAMESPACE jobs WINDOW", "-ERR WINDOW needs a value behind it"},
       {"SEMEL.NAMESPACE jobs ON-LEASE-END", "-ERR ON-LEASE-END needs a value behind it"},
       {"SEMEL.NAMESPACE jobs ON-LEASE-END forget",

@@ -63,7 +63,8 @@ inline bool is_map(const Said& said) {
 /// One line, the same for both dialects. Epochs are E, the last one goes to `epoch`.
 inline std::string told(const Said& said, std::string& epoch, std::string_view field = {}) {
   const bool is_flag = field == "takeover" || field == "result_expired" || field == "poison" ||
-                       field == "late" || field == "strict" || field == "fail_open";
+                       field == "late" || field == "strict" || field == "fail_open" ||
+                       field == "issued" || field == "fair";
   if (said.type == '#') return said.text == "t" ? "yes" : "no";
   if (said.type == ':' && is_flag) return said.text == "1" ? "yes" : "no";
   if (said.type == '_') return "nil";
