@@ -1,0 +1,114 @@
+// Steps of one piece of work: what each has brought about is remembered as long as the work is not
+// done, so that who takes the work over goes on where the one before stopped.
+//
+//   Steps steps{claims, "order-4711", claim.epoch};
+//   auto charged = steps.run("charge", [&] { return bank.charge(order); });    // once
+//   auto mailed = steps.run("mail", [&] { return mailer.send(order, *charged); });
+//   auto done = steps.complete("shipped");      // and the steps are forgotten
+//
+// A step is run again if its process ends between its effect and its memo. What must not be
+// repeated even then needs an effect that can be asked about, or one that joins the commit
+// (semel/rocksdb.hpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "semel/claims.hpp"
+#include "semel/codec.hpp"
+
+namespace semel {
+
+class Steps {
+ public:
+  /// The key's bytes must live as long as this.
+  Steps(const Claims& claims, Bytes key, Epoch epoch) noexcept
+      : claims_(claims), key_(key), epoch_(epoch) {}
+
+  /// What was remembered under `name`; none: nothing. Errors: those of Hashes::hget.
+  [[nodiscard]] Result<std::optional<std::string>> recall(Bytes name);
+  /// Remembers `bytes` under `name` if the claim is still held with this epoch.
+  /// Errors: not_owner (nothing was changed); those of Hashes::hset.
+  [[nodiscard]] Status remember(Bytes name, Bytes bytes);
+
+  /// The result of `step`, from memory if it is there; else it is run and remembered. The step may
+  /// return Result<T>: an error is passed on and not remembered.
+  /// Errors: as above; bad_encoding (the memo is not a T).
+  template <class Step>
+  auto run(Bytes name, Step&& step);
+
+  /// Claims::complete, and the memos go with it in one step. Without memos it is complete() alone.
+  [[nodiscard]] OwnerOutcome complete(Bytes result = {});
+  /// Whether this has read or written memos.
+  [[nodiscard]] bool used() const noexcept { return used_; }
+
+ private:
+  Claims claims_;
+  Bytes key_;
+  Epoch epoch_;
+  bool used_ = false;
+};
+
+namespace detail {
+
+template <class T>
+struct Returned {  // what a function returns, and whether it can fail
+  using Value = T;
+  static constexpr bool can_fail = false;
+};
+template <>
+struct Returned<void> {
+  using Value = Nothing;
+  static constexpr bool can_fail = false;
+};
+template <class T>
+struct Returned<Result<T>> {
+  using Value = T;
+  static constexpr bool can_fail = true;
+};
+template <>
+struct Returned<Status> {
+  using Value = Nothing;
+  static constexpr bool can_fail = true;
+};
+
+/// Calls `function` and makes a Result of whatever it returns.
+template <class Function, class... Arguments>
+auto call_for_result(Function& function, Arguments&&... arguments) {
+  using Plain = decltype(function(std::forward<Arguments>(arguments)...));
+  using Value = typename Returned<std::remove_cvref_t<Plain>>::Value;
+  if constexpr (std::is_void_v<Plain>) {
+    function(std::forward<Arguments>(arguments)...);
+    return Result<Value>{Value{}};
+  } else if constexpr (std::is_same_v<std::remove_cvref_t<Plain>, Status>) {
+    Status status = function(std::forward<Arguments>(arguments)...);
+    return status ? Result<Value>{Value{}} : Result<Value>{status.error()};
+  } else {
+    return Result<Value>{function(std::forward<Arguments>(arguments)...)};
+  }
+}
+
+}  // namespace detail
+
+template <class Step>
+auto Steps::run(Bytes name, Step&& step) {
+  using Outcome = decltype(detail::call_for_result(step));
+  using Value = std::remove_cvref_t<decltype(*std::declval<Outcome&>())>;
+  static_assert(Encodable<Value>, "give the result's type encode() and decode(), or a Codec");
+  Result<std::optional<std::string>> memo = recall(name);
+  if (!memo) return Outcome{memo.error()};
+  if (*memo) {
+    std::optional<Value> value = Codec<Value>::decode(**memo);
+    if (value) return Outcome{*std::move(value)};
+    return Outcome{Error{ErrorCode::bad_encoding, "memo of step '" + std::string{name} + "'"}};
+  }
+  Outcome outcome = detail::call_for_result(step);
+  if (!outcome) return outcome;
+  if (Status kept = remember(name, Codec<Value>::encode(*outcome)); !kept) {
+    return Outcome{kept.error()};
+  }
+  return outcome;
+}
+
+}  // namespace semel

@@ -1,0 +1,106 @@
+// See semel/debounce.hpp.
+//
+// Who comes while a run is under way leaves a mark, whose version is always a new one, and then
+// finds the claim in flight. Whoever ends a run gives the claim back and then looks whether the
+// mark is still the one that it saw when it began: one of the two sees the other, so nobody who was
+// told "will run again" is forgotten.
+#include "semel/debounce.hpp"
+
+#include <algorithm>
+
+#include "semel/store.hpp"
+
+namespace semel {
+namespace {
+
+/// No namespace can begin with it: it is nobody's claim.
+[[nodiscard]] std::string asked_key_of(const Claims& claims, Bytes key) {
+  std::string name{"asked/"};
+  return name.append(claims.name()).append(":").append(key);
+}
+
+constexpr Millis mark_ttl_min{86'400'000};  // longer than a run takes
+
+}  // namespace
+
+Debounce::Turn::Turn(Debounce& debounce, Bytes key) : debounce_(debounce), key_(key) {
+  if (!debounce.options_.run_once_more_after || announce()) ask();
+}
+
+/// Leaves the mark. False: it cannot be left, and nothing runs.
+bool Debounce::Turn::announce() {
+  asked_key_ = asked_key_of(debounce_.claims_, key_);
+  Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
+  const Millis ttl = std::max(debounce_.options_.interval, mark_ttl_min);
+  const auto marked = store.set(asked_key_, "1", {.expiry = Expiry::in(ttl)});
+  if (marked) return true;
+  const bool later = retry_of(marked.error().code) == Retry::later;
+  answer_ = later ? DebounceAnswer::busy : DebounceAnswer::refused;
+  return false;
+}
+
+Debounce::Turn::~Turn() {
+  if (!runs_) return;  // the function threw
+  if (debounce_.options_.remove_on_error || debounce_.options_.run_once_more_after) {
+    static_cast<void>(debounce_.claims_.release({.key = key_, .epoch = epoch_}));
+  }
+}
+
+/// Takes the mark away if it is still the one that the run began with.
+bool Debounce::Turn::others_asked() {
+  const StoreOp op{.verb = Verb::delex,
+                   .db = debounce_.claims_.policy().db,
+                   .condition = Condition::if_version,
+                   .key = asked_key_,
+                   .expected = seen_};
+  StoreOutcome outcome;
+  debounce_.engine_->apply(op, outcome);
+  return outcome.error == ErrorCode::ok && outcome.found && !outcome.applied;
+}
+
+void Debounce::Turn::ask() {
+  const DebounceOptions& options = debounce_.options_;
+  const ClaimOutcome claim = debounce_.claims_.claim({.key = key_, .lease = options.interval});
+  runs_ = claim.answer == ClaimAnswer::granted;
+  if (runs_) {
+    epoch_ = claim.epoch;
+    if (options.run_once_more_after) {
+      Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
+      const auto mark = store.get_versioned(asked_key_);
+      seen_ = mark && *mark ? (*mark)->version : 0;
+    }
+    if (options.watchdog != nullptr) {
+      kept_ = options.watchdog->keep(debounce_.claims_, key_, epoch_, options.interval);
+    }
+    return;
+  }
+  // Another goes on for us.
+  if (answer_ == DebounceAnswer::ran || answer_ == DebounceAnswer::failed) return;
+  if (claim.answer == ClaimAnswer::in_flight) {
+    answer_ =
+        options.run_once_more_after ? DebounceAnswer::will_run_again : DebounceAnswer::suppressed;
+    return;
+  }
+  const bool later = retry_of(claim.error) == Retry::later;
+  answer_ = later ? DebounceAnswer::busy : DebounceAnswer::refused;
+}
+
+void Debounce::Turn::end(bool ok) {
+  const DebounceOptions& options = debounce_.options_;
+  kept_ = {};
+  runs_ = false;
+  answer_ = ok ? DebounceAnswer::ran : DebounceAnswer::failed;
+  const bool removes =
+      options.run_once_more_after || (ok ? options.remove_on_finish : options.remove_on_error);
+  if (!removes) return;
+  // Not ours any more: the run took longer than its interval, and another has begun.
+  if (debounce_.claims_.release({.key = key_, .epoch = epoch_}).answer != OwnerAnswer::ok) return;
+  if (options.run_once_more_after && others_asked()) ask();
+}
+
+Result<Millis> Debounce::remaining(Bytes key) {
+  SEMEL_TRY(view, claims_.get(key));
+  return view.state == ClaimState::held ? view.lease_remaining : Millis{0};
+}
+
+}  // namespace semel

@@ -1,0 +1,82 @@
+// See semel/guards.hpp.
+#include "semel/guards.hpp"
+
+#include <limits>
+
+#include "semel/engine.hpp"
+#include "semel/keys.hpp"
+
+namespace semel {
+
+Result<DecrementResult> decrement_if_at_least(Store store, Bytes key, std::int64_t amount,
+                                              std::int64_t floor) {
+  if (amount < 1) {
+    return Error{ErrorCode::bad_option,
+                 "amount must be 1..9223372036854775807, not " + std::to_string(amount)};
+  }
+  SEMEL_TRY(outcome, store.increx(key, IncrexOptions{.by = -amount, .lower = floor}));
+  return DecrementResult{.taken = outcome.applied != 0, .left = outcome.value};
+}
+
+Result<TransitionResult> transition(Store store, Bytes key, Bytes from, Bytes to, Expiry expiry) {
+  if (to.empty()) return Error{ErrorCode::bad_option, "the state to move to is empty"};
+  const SetOptions options{.condition = from.empty() ? Condition::if_absent : Condition::if_equal,
+                           .operand = from,
+                           .expiry = expiry,
+                           .get = true};
+  SEMEL_TRY(outcome, store.set(key, to, options));
+  TransitionResult result{.moved = outcome.stored, .state = {}};
+  result.state = outcome.stored ? std::string{to} : std::move(outcome.previous).value_or("");
+  return result;
+}
+
+SeenBefore::SeenBefore(Store store, Bytes name, Millis window)
+    : store_(store), name_(name), window_(window) {}
+
+std::string SeenBefore::key_of(std::span<const Bytes> fields) const {
+  std::vector<Bytes> all{name_};
+  all.insert(all.end(), fields.begin(), fields.end());
+  return composite_key(all);
+}
+
+Result<bool> SeenBefore::is_first(std::span<const Bytes> fields) {
+  if (fields.empty()) return Error{ErrorCode::key_empty, "no field of '" + name_ + "'"};
+  SEMEL_TRY(outcome,
+            store_.set(key_of(fields), "1",
+                       {.condition = Condition::if_absent, .expiry = Expiry::in(window_)}));
+  return outcome.stored;
+}
+
+Result<std::vector<bool>> SeenBefore::are_first(Engine& engine, std::span<const Bytes> ids) {
+  std::vector<std::string> keys;
+  std::vector<StoreOp> ops;
+  keys.reserve(ids.size());
+  ops.reserve(ids.size());
+  for (const Bytes& id : ids) {
+    keys.push_back(key_of({&id, 1}));
+    ops.push_back({.verb = Verb::set,
+                   .db = store_.db(),
+                   .condition = Condition::if_absent,
+                   .expiry = Expiry::in(window_),
+                   .key = keys.back(),
+                   .value = "1"});
+  }
+  std::vector<StoreOutcome> outcomes(ops.size());
+  engine.apply(ops, outcomes);
+  std::vector<bool> first;
+  first.reserve(ids.size());
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i].error != ErrorCode::ok) {
+      return Error{outcomes[i].error,
+                   "id " + std::to_string(i) + " of " + std::to_string(ids.size())};
+    }
+    first.push_back(outcomes[i].applied);
+  }
+  return first;
+}
+
+Result<bool> SeenBefore::forget(std::span<const Bytes> fields) {
+  return store_.del(key_of(fields));
+}
+
+}  // namespace semel

@@ -1,0 +1,147 @@
+// See semel/once.hpp: from a claim's answer to a run, and from a run to what is told.
+#include "semel/once.hpp"
+
+#include "semel/engine.hpp"
+
+namespace semel::detail {
+namespace {
+
+[[nodiscard]] ClaimOutcome ask(Claims& claims, const OnceCall& call) {
+  const ClaimRequest request{.key = call.key,
+                             .lease = call.lease,
+                             .fingerprint = call.fingerprint,
+                             .claim_id = call.claim_id,
+                             .first_sent_unix_ms = call.first_sent_unix_ms,
+                             .owner = call.owner,
+                             .session = call.session};
+  if (call.wait == Millis{0}) [[likely]]
+    return claims.claim(request);
+  return claims.claim_or_wait(request, claims.engine().now() + call.wait);
+}
+
+/// Errors after which the same call may go through.
+[[nodiscard]] bool is_busy(ErrorCode code) noexcept {
+  return retry_of(code) == Retry::later;
+}
+
+}  // namespace
+
+GuardedRun::GuardedRun(Claims& claims, const OnceCall& call) : claims_(claims), call_(call) {
+  if (call.key.empty() && call.without_key) {
+    report_.answer = OnceAnswer::unguarded;
+    runs_ = true;
+  } else {
+    claim_ = ask(claims, call);
+    answer(claim_);
+  }
+  if (!runs_) return;
+  work_.emplace(claims_, call_.key, claim_);
+  if (open_ && call.watchdog != nullptr) {
+    kept_ = call.watchdog->keep(claims_, call.key, claim_.epoch, call.lease);
+  }
+}
+
+void GuardedRun::answer(ClaimOutcome& claim) {
+  report_.attempt = claim.attempt;
+  report_.epoch = claim.epoch;
+  report_.retry_after = claim.retry_after;
+  switch (claim.answer) {
+    case ClaimAnswer::granted:
+    case ClaimAnswer::regranted:
+      report_.takeover = claim.takeover;
+      runs_ = open_ = true;
+      return;
+    case ClaimAnswer::unprotected:
+      report_.answer = OnceAnswer::unguarded;
+      runs_ = true;
+      return;
+    case ClaimAnswer::replay:
+      report_.answer = claim.result_expired ? OnceAnswer::expired : OnceAnswer::replayed;
+      if (!claim.result_expired) stored_ = std::move(claim.result);
+      return;
+    case ClaimAnswer::kept_failure:
+      report_.answer = OnceAnswer::kept_failure;
+      report_.failure = std::move(claim.result);
+      return;
+    case ClaimAnswer::in_flight:
+      report_.answer = OnceAnswer::in_flight;
+      if (claim.error != ErrorCode::ok) report_.error = {claim.error, {}};  // timed_out, closing
+      return;
+    case ClaimAnswer::mismatch:
+      report_.answer = OnceAnswer::mismatch;
+      return;
+    case ClaimAnswer::in_doubt:
+      report_.answer = OnceAnswer::in_doubt;
+      return;
+    case ClaimAnswer::too_old:
+      report_.answer = OnceAnswer::too_old;
+      return;
+    case ClaimAnswer::too_new:
+      report_.answer = OnceAnswer::too_new;
+      return;
+    case ClaimAnswer::unknown:
+      report_.answer = OnceAnswer::unknown;
+      return;
+    case ClaimAnswer::busy:
+      report_.answer = is_busy(claim.error) ? OnceAnswer::busy : OnceAnswer::refused;
+      report_.error = {claim.error, {}};
+      return;
+  }
+}
+
+void GuardedRun::complete(Bytes result) {
+  if (!open_) return;  // unguarded: there is nothing to be written down
+  open_ = false;
+  OwnerOutcome outcome;
+  const unsigned tries = call_.complete_tries == 0 ? 1 : call_.complete_tries;
+  // The same completion again is ok if it was the first that counted; meanwhile the watchdog, if
+  // there is one, keeps the lease.
+  for (unsigned i = 0; i < tries; ++i) {
+    outcome = work_->steps().used()
+                  ? work_->steps().complete(result)
+                  : claims_.complete({.key = call_.key, .epoch = claim_.epoch, .payload = result});
+    if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
+  }
+  report_.late = outcome.late;
+  if (outcome.error != ErrorCode::ok) {
+    report_.answer = OnceAnswer::unrecorded;
+    report_.error = {outcome.error, {}};
+    return;
+  }
+  switch (outcome.answer) {
+    case OwnerAnswer::ok:
+      report_.answer = OnceAnswer::ran;
+      return;
+    case OwnerAnswer::refused:  // strict, and late: nobody else has it, and nothing is written down
+    case OwnerAnswer::unknown:  // it ended, or was taken away by an operator
+      report_.answer = OnceAnswer::unrecorded;
+      return;
+    case OwnerAnswer::stale_owner:
+    case OwnerAnswer::conflict:
+    case OwnerAnswer::not_owner:
+      report_.answer = OnceAnswer::superseded;
+      if (outcome.has_result) stored_ = std::move(outcome.result);
+      return;
+  }
+}
+
+void GuardedRun::fail(Error&& error) {
+  report_.failure = error.message();
+  report_.error = std::move(error);
+  if (!open_) return;
+  open_ = false;
+  const OwnerOutcome outcome =
+      claims_.fail({.key = call_.key, .epoch = claim_.epoch, .payload = report_.failure});
+  const bool ours = outcome.answer == OwnerAnswer::ok || outcome.error != ErrorCode::ok;
+  report_.answer = ours ? OnceAnswer::failed : OnceAnswer::superseded;
+}
+
+void GuardedRun::abandon() noexcept {
+  // If this cannot be written down either, the end of the lease does the same, later.
+  static_cast<void>(claims_.fail({.key = call_.key,
+                                  .epoch = claim_.epoch,
+                                  .payload = "exception",
+                                  .on_failure = Policy::OnFailure::release}));
+}
+
+}  // namespace semel::detail

@@ -1,0 +1,148 @@
+// Debounce: not again so soon (P12).
+#include "semel/debounce.hpp"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/patterns/world.hpp"
+
+using namespace semel;
+using semel::tests::World;
+
+namespace {
+
+Debounce debounce(World& world, const DebounceOptions& options) {
+  return {world.engine(), world.claims("clicks", policies::debounce), options};
+}
+
+}  // namespace
+
+TEST_CASE("debounce: at most once an interval, from the beginning of a run",
+          "[patterns][debounce]") {
+  World world;
+  Debounce clicks = debounce(world, {});
+  int runs = 0;
+  const auto press = [&] {
+    ++runs;
+    world.clock().advance(Millis{5'000});
+  };
+  CHECK(clicks.run("user-1", press) == DebounceAnswer::ran);
+  CHECK(clicks.run("user-1", press) == DebounceAnswer::suppressed);
+  CHECK(clicks.run("user-2", press) == DebounceAnswer::ran);
+  CHECK(clicks.remaining("user-1").value() == Millis{35'000});
+  world.clock().advance(Millis{34'999});
+  CHECK(clicks.run("user-1", press) == DebounceAnswer::suppressed);
+  world.clock().advance(Millis{1});
+  CHECK(clicks.remaining("user-1").value() == Millis{0});
+  CHECK(clicks.run("user-1", press) == DebounceAnswer::ran);
+  CHECK(runs == 3);
+}
+
+TEST_CASE("debounce: what removes it when, in each mode", "[patterns][debounce]") {
+  const auto ok = [] { return true; };
+  const auto fails = []() -> Status { return Error{ErrorCode::timed_out, {}}; };
+  const auto throws = []() -> bool { throw std::runtime_error{"gone"}; };
+  const auto free_after = [&](const DebounceOptions& options, auto function) {
+    World world;
+    Debounce clicks = debounce(world, options);
+    try {
+      static_cast<void>(clicks.run("k", function));
+    } catch (const std::runtime_error&) {
+    }
+    return clicks.run("k", ok) == DebounceAnswer::ran;
+  };
+  CHECK_FALSE(free_after({}, ok));
+  CHECK_FALSE(free_after({}, fails));
+  CHECK_FALSE(free_after({}, throws));
+  CHECK(free_after({.remove_on_finish = true}, ok));
+  CHECK_FALSE(free_after({.remove_on_finish = true}, fails));
+  CHECK_FALSE(free_after({.remove_on_error = true}, ok));
+  CHECK(free_after({.remove_on_error = true}, fails));
+  CHECK(free_after({.remove_on_error = true}, throws));
+  CHECK(free_after({.run_once_more_after = true}, ok));
+  CHECK(free_after({.run_once_more_after = true}, throws));
+}
+
+TEST_CASE("debounce: the end of a run that took too long does not remove another's",
+          "[patterns][debounce]") {
+  World world;
+  Debounce clicks = debounce(world, {.remove_on_finish = true});
+  CHECK(clicks.run("k", [&] {
+    world.clock().advance(Millis{45'000});
+    Claims claims = world.claims("clicks", policies::debounce);
+    REQUIRE(claims.claim({.key = "k"}).answer == ClaimAnswer::granted);
+  }) == DebounceAnswer::ran);
+  CHECK(clicks.run("k", [] {}) == DebounceAnswer::suppressed);
+}
+
+TEST_CASE("debounce: who comes while it runs lets it run once more, however many come",
+          "[patterns][debounce]") {
+  World world;
+  Debounce rebuild = debounce(world, {.run_once_more_after = true});
+  int runs = 0;
+  const DebounceAnswer answer = rebuild.run("k", [&] {
+    if (++runs > 2) return;
+    for (int i = 0; i < 3; ++i) {
+      CHECK(rebuild.run("k", [] { FAIL("it runs already"); }) == DebounceAnswer::will_run_again);
+    }
+  });
+  CHECK(answer == DebounceAnswer::ran);
+  CHECK(runs == 3);  // two were asked for more, the third was not
+  CHECK(world.engine().store().exists("asked/clicks:k").value() == false);
+}
+
+TEST_CASE("debounce: nobody who was told that it will run again is forgotten",
+          "[patterns][debounce][race]") {
+  // Each caller notes what it wants built; whatever was wanted before a caller returned has to be
+  // in a build that began after it.
+  World world;
+  constexpr int callers = 3;
+  constexpr int rounds = 400;
+  std::atomic<int> wanted{0};
+  std::atomic<int> built{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < callers; ++i) {
+    threads.emplace_back([&] {
+      Debounce rebuild = debounce(world, {.run_once_more_after = true});
+      for (int round = 0; round < rounds; ++round) {
+        wanted.fetch_add(1, std::memory_order_seq_cst);  // mo: seq_cst: one order of all of them
+        static_cast<void>(rebuild.run("k", [&] {
+          // mo: seq_cst: as above
+          built.store(wanted.load(std::memory_order_seq_cst), std::memory_order_seq_cst);
+        }));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(built.load(std::memory_order_seq_cst) == callers * rounds);  // mo: seq_cst: as above
+}
+
+TEST_CASE("debounce: after a crash in the middle the next process may run at once",
+          "[patterns][debounce][crash]") {
+  for (const bool once_more : {false, true}) {
+    for (std::uint64_t steps = 0; steps < 4; ++steps) {
+      World world{steps};
+      const auto press = [&] { world.effect("pressed"); };
+      static_cast<void>(debounce(world, {.run_once_more_after = once_more}).run("k", press));
+      const bool crashed = !world.alive();
+      const bool pressed = world.count("pressed") == 1;
+      world.restart();
+      const DebounceAnswer answer =
+          debounce(world, {.run_once_more_after = once_more}).run("k", press);
+      CHECK(answer == DebounceAnswer::ran);
+      CHECK((crashed || pressed));
+    }
+  }
+}
+
+TEST_CASE("debounce: a call that is not valid runs nothing", "[patterns][debounce]") {
+  World world;
+  for (const bool once_more : {false, true}) {
+    Debounce clicks = debounce(world, {.run_once_more_after = once_more});
+    CHECK(clicks.run("", [] { FAIL("no key"); }) == DebounceAnswer::refused);
+    Debounce forever = debounce(world, {.interval = Millis{0}, .run_once_more_after = once_more});
+    CHECK(forever.run("k", [] { FAIL("no interval"); }) == DebounceAnswer::refused);
+  }
+}

@@ -1,0 +1,302 @@
+// Lock, Watchdog and Fence.
+#include "semel/lock.hpp"
+
+#include <catch2/catch.hpp>
+#include <mutex>
+#include <thread>
+
+#include "semel/policies.hpp"
+#include "tests/patterns/world.hpp"
+
+using namespace semel;
+using semel::tests::World;
+
+TEST_CASE("lock: one holder at a time, and a larger token for each", "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Lock first{locks, "l", {.owner = "first"}};
+  Lock second{locks, "l"};
+  CHECK(first.fencing_token() == 0);
+  REQUIRE(first.try_lock());
+  CHECK_FALSE(second.try_lock());
+  CHECK(second.why().answer == ClaimAnswer::in_flight);
+  CHECK(second.why().owner == "first");
+  const Epoch token = first.fencing_token();
+  CHECK(first.unlock());
+  CHECK_FALSE(first.unlock());
+  CHECK(first.fencing_token() == 0);
+  REQUIRE(second.try_lock());
+  CHECK(second.fencing_token() > token);
+}
+
+TEST_CASE("lock: its holder may lock it again, and unlocks as often", "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Lock mine{locks, "l"};
+  Lock other{locks, "l"};
+  REQUIRE(mine.try_lock());
+  const Epoch token = mine.fencing_token();
+  REQUIRE(mine.try_lock());
+  REQUIRE(mine.try_lock_for(Millis{10}));
+  CHECK(mine.fencing_token() == token);
+  CHECK(mine.unlock());
+  CHECK(mine.unlock());
+  CHECK_FALSE(other.try_lock());
+  CHECK(mine.unlock());
+  CHECK(other.try_lock());
+}
+
+TEST_CASE("lock: a lease that is over is told on both sides of its end", "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Lock slow{locks, "l"};
+  Lock next{locks, "l"};
+  REQUIRE(slow.try_lock());
+  world.clock().advance(Millis{29'999});
+  CHECK(slow.is_held());
+  CHECK_FALSE(next.try_lock());
+  world.clock().advance(Millis{1});
+  CHECK_FALSE(slow.is_held());
+  REQUIRE(next.try_lock());
+  CHECK_FALSE(slow.renew());
+  CHECK_FALSE(slow.unlock());  // another's lock is not given back
+  CHECK(next.is_held());
+  // A holder that lost it does not have it "again".
+  CHECK_FALSE(slow.try_lock());
+}
+
+TEST_CASE("lock: what was lost while it was held twice is not locked again by counting",
+          "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Lock mine{locks, "l"};
+  REQUIRE(mine.try_lock());
+  world.clock().advance(Millis{30'000});
+  Lock other{locks, "l"};
+  REQUIRE(other.try_lock());
+  CHECK_FALSE(mine.try_lock());
+  CHECK(other.unlock());
+  REQUIRE(mine.try_lock());
+  CHECK(mine.unlock());
+}
+
+TEST_CASE("lock: it goes back when its owner goes, and when its session ends", "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  {
+    Lock scoped{locks, "l"};
+    REQUIRE(scoped.try_lock());
+    REQUIRE(scoped.try_lock());
+  }
+  Lock next{locks, "l"};
+  REQUIRE(next.try_lock());
+  CHECK(next.unlock());
+
+  const SessionId session = world.engine().open_session();
+  Lock bound{locks, "l", {.session = session}};
+  REQUIRE(bound.try_lock());
+  CHECK_FALSE(next.try_lock());
+  world.engine().close_session(session);
+  CHECK_FALSE(bound.is_held());
+  CHECK(next.try_lock());
+}
+
+TEST_CASE("lock: after a crash of its holder the next process has it at once, with a larger token",
+          "[patterns][lock][crash]") {
+  World world;
+  Epoch token = 0;
+  {
+    Claims locks = world.claims("locks", policies::lock);
+    const ClaimOutcome held = locks.claim({.key = "l"});
+    token = held.epoch;
+    world.restart();
+  }
+  Claims locks = world.claims("locks", policies::lock);
+  Lock next{locks, "l"};
+  REQUIRE(next.try_lock());
+  CHECK(next.fencing_token() > token);
+}
+
+TEST_CASE("lock: a fence refuses a holder that was paused for longer than its lease",
+          "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Fence file;
+  Lock paused{locks, "l"};
+  REQUIRE(paused.try_lock());
+  const Epoch old_token = paused.fencing_token();
+  CHECK(file.admit(old_token));
+  world.clock().advance(Millis{30'000});
+  Lock next{locks, "l"};
+  REQUIRE(next.try_lock());
+  CHECK(file.admit(next.fencing_token()));
+  CHECK_FALSE(file.admit(old_token));
+  CHECK(file.highest() == next.fencing_token());
+}
+
+TEST_CASE("lock: std::unique_lock works, and waiters are served in order (P7)",
+          "[patterns][lock][race]") {
+  World world;
+  Claims locks = world.claims("locks", policies::fair_lock);
+  Engine& engine = world.engine();
+  std::mutex mutex;
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  Lock mine{locks, "l"};
+  REQUIRE(mine.try_lock());
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      Lock theirs{locks, "l"};
+      const std::unique_lock<Lock> held{theirs};
+      const std::lock_guard lock{mutex};
+      order.push_back(i);
+    });
+    while (engine.stats().waiters <= static_cast<std::uint64_t>(i)) std::this_thread::yield();
+  }
+  CHECK(mine.unlock());
+  for (std::thread& thread : threads) thread.join();
+  CHECK(order == std::vector<int>{0, 1, 2, 3});
+}
+
+TEST_CASE("lock: nobody goes before those who wait for a fair one (P7)", "[patterns][lock]") {
+  World world;
+  for (const bool fair : {true, false}) {
+    Claims locks =
+        world.claims(fair ? "fair" : "unfair", fair ? policies::fair_lock : policies::lock);
+    const ClaimOutcome holder = locks.claim({.key = "l"});
+    REQUIRE(holder.answer == ClaimAnswer::granted);
+    // A waiter whose turn comes while its own thread has not been told yet: in its callback another
+    // asks, as a newcomer does that comes in the moment of the release.
+    std::vector<ClaimOutcome> told;
+    ClaimOutcome newcomer;
+    static_cast<void>(
+        locks.claim_or_wait({.key = "l", .owner = "one"}, no_end, [&](ClaimOutcome&& outcome) {
+          static_cast<void>(locks.release({.key = "l", .epoch = outcome.epoch}));
+          newcomer = locks.claim({.key = "l"});
+          told.push_back(std::move(outcome));
+        }));
+    static_cast<void>(
+        locks.claim_or_wait({.key = "l", .owner = "two"}, no_end,
+                            [&](ClaimOutcome&& outcome) { told.push_back(std::move(outcome)); }));
+    REQUIRE(locks.release({.key = "l", .epoch = holder.epoch}).answer == OwnerAnswer::ok);
+    // The callback of the first gives back, which settles the queue behind it: fair or not, the
+    // second waiter has it before the newcomer asks, or the newcomer is told to queue up.
+    CHECK(newcomer.answer == ClaimAnswer::in_flight);
+    REQUIRE(told.size() == 2);
+    CHECK(told[1].answer == ClaimAnswer::granted);
+  }
+}
+
+TEST_CASE("claims: in a fair namespace a newcomer queues up behind a waiter whose key is free",
+          "[patterns][lock][race]") {
+  // The lease ends while the waiter sleeps: the key is free, and the newcomer comes first.
+  for (const bool fair : {true, false}) {
+    World world;
+    Claims locks = world.claims("locks", fair ? policies::fair_lock : policies::lock);
+    REQUIRE(locks.claim({.key = "l"}).answer == ClaimAnswer::granted);
+    std::optional<ClaimOutcome> told;
+    static_cast<void>(locks.claim_or_wait(
+        {.key = "l"}, no_end, [&](ClaimOutcome&& outcome) { told = std::move(outcome); }));
+    world.clock().advance(Millis{30'000});
+    const ClaimOutcome newcomer = locks.claim({.key = "l"});
+    CHECK(newcomer.answer == (fair ? ClaimAnswer::in_flight : ClaimAnswer::granted));
+    if (fair) CHECK(newcomer.retry_after == Millis{1'000});
+    static_cast<void>(world.engine().advance());
+    CHECK(told.has_value() == fair);
+    if (told) CHECK(told->answer == ClaimAnswer::granted);
+  }
+}
+
+TEST_CASE("claims: who holds a fair key is regranted it, whoever waits", "[patterns][lock]") {
+  World world;
+  Claims locks = world.claims("locks", policies::fair_lock);
+  const ClaimId id{7};
+  const ClaimOutcome mine = locks.claim({.key = "l", .claim_id = id});
+  static_cast<void>(locks.claim_or_wait({.key = "l"}, no_end, [](ClaimOutcome&&) {}));
+  const ClaimOutcome again = locks.claim({.key = "l", .claim_id = id});
+  CHECK(again.answer == ClaimAnswer::regranted);
+  CHECK(again.epoch == mine.epoch);
+}
+
+TEST_CASE("watchdog: it renews each third of a lease, and stops with its guard",
+          "[patterns][watchdog]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Watchdog watchdog{world.engine()};
+  const ClaimOutcome held = locks.claim({.key = "l"});
+  {
+    const Watchdog::Guard guard = watchdog.keep(locks, "l", held.epoch);
+    CHECK(watchdog.kept() == 1);
+    world.clock().advance(Millis{9'999});
+    CHECK(watchdog.poll() == 0);
+    world.clock().advance(Millis{1});
+    CHECK(watchdog.poll() == 1);
+    CHECK(watchdog.poll() == 0);
+    CHECK(locks.get("l")->lease_remaining == Millis{30'000});
+    for (int i = 0; i < 12; ++i) {
+      world.clock().advance(Millis{10'000});
+      CHECK(watchdog.poll() == 1);
+    }
+    CHECK_FALSE(guard.lost());
+  }
+  CHECK(watchdog.kept() == 0);
+  world.clock().advance(Millis{10'000});
+  CHECK(watchdog.poll() == 0);
+  CHECK(locks.get("l")->lease_remaining == Millis{20'000});
+}
+
+TEST_CASE("watchdog: a lease that was lost is told, and does not come back",
+          "[patterns][watchdog]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Watchdog watchdog{world.engine()};
+  Lock mine{locks, "l", {.watchdog = &watchdog}};
+  REQUIRE(mine.try_lock());
+  const Watchdog::Guard guard = watchdog.keep(locks, "l", mine.fencing_token());
+  world.clock().advance(Millis{30'000});  // nobody polled for a whole lease
+  Lock other{locks, "l"};
+  REQUIRE(other.try_lock());
+  CHECK(watchdog.poll() == 0);
+  CHECK(guard.lost());
+  CHECK(other.is_held());
+  world.clock().advance(Millis{10'000});
+  CHECK(watchdog.poll() == 0);
+  CHECK(other.why().epoch == other.fencing_token());
+}
+
+TEST_CASE("watchdog: a renewal does not outlive the unlock (P6)", "[patterns][watchdog][race]") {
+  // A watchdog that renews as often as it can, beside an owner that locks and unlocks: after an
+  // unlock the lock is free, each time.
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Watchdog watchdog{world.engine()};
+  std::atomic<bool> ends{false};
+  std::thread dog{[&] {
+    while (!ends.load(std::memory_order_acquire)) {  // mo: acquire: pairs with the store below
+      world.clock().advance(Millis{10'000});
+      static_cast<void>(watchdog.poll());
+    }
+  }};
+  std::size_t revived = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    Lock lock{locks, "l", {.watchdog = &watchdog}};
+    if (!lock.try_lock()) ++revived;
+    static_cast<void>(lock.unlock());
+    if (locks.get("l")->state == ClaimState::held) ++revived;
+  }
+  ends.store(true, std::memory_order_release);  // mo: release: as above
+  dog.join();
+  CHECK(revived == 0);
+  CHECK(watchdog.kept() == 0);
+}
+
+TEST_CASE("watchdog: with a thread of its own it needs no poll", "[patterns][watchdog][race]") {
+  World world;
+  Claims locks = world.claims("locks", policies::lock);
+  Watchdog watchdog{world.engine(), Millis{1}};
+  const ClaimOutcome held = locks.claim({.key = "l"});
+  const Watchdog::Guard guard = watchdog.keep(locks, "l", held.epoch);
+  world.clock().advance(Millis{10'000});
+  while (locks.get("l")->lease_remaining != Millis{30'000}) std::this_thread::yield();
+  CHECK_FALSE(guard.lost());
+}

@@ -1,0 +1,89 @@
+// Steps: what part of some work has brought about is remembered until the work is done.
+#include "semel/steps.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "semel/once.hpp"
+#include "tests/patterns/world.hpp"
+
+using namespace semel;
+using semel::tests::World;
+
+TEST_CASE("steps: who takes over goes on where the one before stopped, from every step",
+          "[patterns][steps][crash]") {
+  const auto ship = [](World& world) {
+    Claims orders = world.claims("orders", policies::call);
+    const auto run = once(orders, "order-1", [&](Work& work) -> Result<std::string> {
+      SEMEL_TRY(charge, work.steps().run("charge", [&] {
+        world.effect("charge");
+        return 42;
+      }));
+      SEMEL_TRY(mail, work.steps().run("mail", [&] {
+        world.effect("mail");
+        return std::string{"sent"};
+      }));
+      return std::to_string(charge) + " " + mail;
+    });
+    return world.alive() && run.value == "42 sent";
+  };
+  std::uint64_t steps = 0;
+  for (;; ++steps) {
+    World world{steps};
+    if (ship(world)) break;
+    const std::size_t charged = world.count("charge");
+    const std::size_t mailed = world.count("mail");
+    world.restart();
+    REQUIRE(ship(world));
+    // A step whose memo was written is not repeated; the one that the crash cut off is.
+    CHECK(world.count("charge") == (charged == 1 && steps == 2 ? 2U : 1U));
+    CHECK(world.count("mail") == (mailed == 1 && steps == 4 ? 2U : 1U));
+    CHECK(world.engine().store().exists("steps/orders:order-1").value() == false);
+  }
+  CHECK(steps == 6);  // claim, effect, memo, effect, memo, done
+}
+
+TEST_CASE("steps: an owner that was taken over remembers nothing", "[patterns][steps]") {
+  World world;
+  Claims orders = world.claims("orders", policies::call);
+  const ClaimOutcome old = orders.claim({.key = "k"});
+  world.clock().advance(Millis{60'000});
+  Steps late{orders, "k", old.epoch};
+  CHECK(late.remember("a", "1").error().code == ErrorCode::not_owner);
+  const ClaimOutcome fresh = orders.claim({.key = "k"});
+  CHECK(late.remember("a", "1").error().code == ErrorCode::not_owner);
+  Steps steps{orders, "k", fresh.epoch};
+  CHECK(steps.remember("a", "1").has_value());
+  CHECK(steps.recall("a").value() == "1");
+  CHECK(steps.recall("b").value() == std::nullopt);
+  REQUIRE(orders.release({.key = "k", .epoch = fresh.epoch}).answer == OwnerAnswer::ok);
+  CHECK(steps.remember("a", "2").error().code == ErrorCode::not_owner);
+}
+
+TEST_CASE("steps: an error of a step is passed on and not remembered", "[patterns][steps]") {
+  World world;
+  Claims orders = world.claims("orders", policies::call);
+  const ClaimOutcome claim = orders.claim({.key = "k"});
+  Steps steps{orders, "k", claim.epoch};
+  const auto fails = []() -> Result<int> { return Error{ErrorCode::timed_out, "bank"}; };
+  CHECK(steps.run("charge", fails).error().code == ErrorCode::timed_out);
+  CHECK(steps.run("charge", [] { return 5; }).value() == 5);
+  CHECK(steps.run("charge", [] { return 6; }).value() == 5);
+  CHECK(steps.run("charge", [] { return Nothing{}; }).has_value());
+  REQUIRE(steps.remember("odd", "x").has_value());
+  CHECK(steps.run("odd", [] { return 1; }).error().code == ErrorCode::bad_encoding);
+}
+
+TEST_CASE("steps: memos end with the time in which the work can be taken over",
+          "[patterns][steps]") {
+  World world;
+  Policy policy = policies::call;
+  policy.attempts_ttl = Millis{1'000};
+  Claims orders = world.claims("orders", policy);
+  const ClaimOutcome claim = orders.claim({.key = "k"});
+  Steps steps{orders, "k", claim.epoch};
+  REQUIRE(steps.remember("a", "1").has_value());
+  world.clock().advance(Millis{60'999});
+  CHECK(steps.recall("a").value() == "1");
+  world.clock().advance(Millis{1});
+  CHECK(steps.recall("a").value() == std::nullopt);
+}

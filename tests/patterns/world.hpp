@@ -1,0 +1,99 @@
+// A process that can end at any step. Each change that reaches the journal and each effect of the
+// work is a step; behind the last one that the test allows the process is dead: what it goes on to
+// do reaches nobody. restart() is the next process, with what the journal has.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "semel/semel.hpp"
+
+namespace semel::tests {
+
+class World {
+ public:
+  static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+
+  explicit World(std::uint64_t steps = never) : steps_left_(steps) { open(); }
+
+  [[nodiscard]] Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] ManualClock& clock() noexcept { return clock_; }
+  [[nodiscard]] Claims claims(Bytes name, const Policy& policy) {
+    return engine_->claims(name, policy).value();
+  }
+
+  /// The process has not ended.
+  [[nodiscard]] bool alive() const noexcept { return alive_; }
+  /// Something that cannot be undone, and everybody sees.
+  void effect(std::string what) {
+    if (step()) effects_.push_back(std::move(what));
+  }
+  [[nodiscard]] const std::vector<std::string>& effects() const noexcept { return effects_; }
+  [[nodiscard]] std::size_t count(const std::string& what) const {
+    return static_cast<std::size_t>(std::count(effects_.begin(), effects_.end(), what));
+  }
+
+  /// The next process begins.
+  void restart(std::uint64_t steps = never) {
+    engine_.reset();
+    steps_left_ = steps;
+    alive_ = true;
+    open();
+  }
+
+ private:
+  /// Counts a step. False: the process has ended before it.
+  bool step() noexcept {
+    if (steps_left_ == 0) alive_ = false;
+    if (alive_ && steps_left_ != never) --steps_left_;
+    return alive_;
+  }
+
+  class CutJournal final : public Journal {
+   public:
+    explicit CutJournal(World& world) : world_(world) {}
+    Ticket append(std::span<const Mutation> group) override {
+      if (!world_.step()) return ++lost_ + world_.kept_.newest();
+      for (const Mutation& mutation : group) {
+        world_.newest_version_ = std::max(world_.newest_version_, mutation.version);
+      }
+      return world_.kept_.append(group);
+    }
+    Status wait(Ticket, Durability) override { return Done{}; }
+    Ticket newest() const override { return world_.kept_.newest() + lost_; }
+
+   private:
+    World& world_;
+    Ticket lost_ = 0;
+  };
+
+  void open() {
+    journal_ = std::make_unique<CutJournal>(*this);
+    engine_ = Engine::open({.clock = &clock_,
+                            .journal = journal_.get(),
+                            .durability = Durability::logged,
+                            .shard_count = 4,
+                            .hash_seed = 7,
+                            .first_version = newest_version_ + 1})
+                  .value();
+    kept_.replay([&](Ticket, const Mutation& mutation) {
+      static_cast<void>(engine_->restore(mutation).value());
+    });
+  }
+
+  ManualClock clock_;
+  MemoryJournal kept_;
+  std::unique_ptr<CutJournal> journal_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::string> effects_;
+  std::uint64_t steps_left_;
+  Version newest_version_ = 0;
+  bool alive_ = true;
+};
+
+}  // namespace semel::tests
