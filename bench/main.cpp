@@ -17,6 +17,7 @@
 #include "bench/report.hpp"
 #include "bench/suite_engine.hpp"
 #ifdef SEMEL_BENCH_STORAGE
+#include "bench/suite_patterns.hpp"
 #include "bench/suite_storage.hpp"
 #include "bench/suite_tiered.hpp"
 #endif
@@ -53,6 +54,7 @@ const std::vector<Suite>& suites() {
        }},
 #ifdef SEMEL_BENCH_STORAGE
       {"storage", 5, storage_groups, run_storage_suite},
+      {"patterns", 5, pattern_groups, run_pattern_suite},
       {"tiered", 1, [] { return std::vector<std::string>{}; },
        [](const SuiteOptions& options, Report& report) {
          run_tiered_suite(options, report);

@@ -69,6 +69,14 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
   return !bytes.empty() && bytes.front() == static_cast<char>(ClaimState::vacant);
 }
 
+/// True for the bytes of a record in state done or failed, which no claim changes.
+[[nodiscard]] inline bool is_finished(Bytes bytes) noexcept {
+  constexpr char state_bits = 7;
+  const char state = static_cast<char>(bytes.empty() ? 0 : bytes.front() & state_bits);
+  return state == static_cast<char>(ClaimState::done) ||
+         state == static_cast<char>(ClaimState::failed);
+}
+
 /// The session of an encoded record alone; 0 if it has none.
 [[nodiscard]] SessionId session_of(Bytes bytes) noexcept;
 

@@ -74,6 +74,20 @@ struct Context {
       return impl.core().update(policy.db, table_key, now, decide, version);
     };
   }
+  /// The same for a claim: a finished record answers from where it lies, as no claim changes it.
+  [[nodiscard]] auto single_claim(Bytes table_key) const {
+    return [this, table_key](auto&& decide, Version& version) {
+      return impl.core().update_unless(
+          policy.db, table_key, now,
+          [&](const engine::Entry& live) {
+            if (live.kind() != Kind::claim || !engine::is_finished(live.value())) return false;
+            const RecordView view{live.kind(), live.value(), live.due(), live.version()};
+            static_cast<void>(decide(&view, [] { return Version{0}; }));
+            return true;
+          },
+          decide, version);
+    };
+  }
   /// The same for a key of a group.
   [[nodiscard]] auto in_group(Core::Operation& operation, const Core::Place& place,
                               Bytes table_key) const {
@@ -118,7 +132,7 @@ void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& 
   Scratch scratch;
   Version version = 0;
   const ErrorCode error = update(
-      [&](const RecordView* live, const Core::NextVersion& next) -> Decision {
+      [&](const RecordView* live, const auto& next) -> Decision {
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
         const Decision decision =
@@ -403,7 +417,7 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   ClaimOutcome outcome;
   ClaimFacts facts;
   facts.others_first = context.others_first(key.bytes());
-  run_claim(context, request, facts, outcome, context.single(key.bytes()));
+  run_claim(context, request, facts, outcome, context.single_claim(key.bytes()));
   count(context.impl, outcome);
   confirm(context, outcome);
   return outcome;

@@ -24,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "engine/arena.hpp"
@@ -109,6 +110,15 @@ class Core final : public SegmentSink {
   /// key_too_long, db_out_of_range, value_too_long, memory_full, refused.
   template <class Decide>
   ErrorCode update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide, Version& version);
+
+  struct NobodyAnswers {
+    bool operator()(const Entry&) const noexcept { return false; }
+  };
+  /// The same, and `answers(const Entry&)` is asked first about a live record that is found at
+  /// once: true ends the call without looking again, and without a version being taken.
+  template <class Answers, class Decide>
+  ErrorCode update_unless(std::uint8_t db, Bytes key, Timestamp now, Answers&& answers,
+                          Decide&& decide, Version& version);
 
   /// The same inside a section that covers the key.
   template <class Decide>
@@ -499,6 +509,12 @@ inline bool Core::admit(Operation& operation, Place& place, KeyRef key) noexcept
 template <class Decide>
 ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
                        Version& version) {
+  return update_unless(db, key, now, NobodyAnswers{}, decide, version);
+}
+
+template <class Answers, class Decide>
+ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp now, Answers&& answers,
+                              Decide&& decide, Version& version) {
   ThreadContext& own = threads_.context();
   ErrorCode result = check_key(db, key);
   if (result != ErrorCode::ok) [[unlikely]]
@@ -508,7 +524,15 @@ ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decid
     Place place = place_of({db, key});
     if (!admit(operation, place, {db, key})) [[unlikely]]
       return ErrorCode::section_held;
-    result = decide_at(operation, place, {db, key}, now, decide, version);
+    const Entry* live = nullptr;
+    if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NobodyAnswers>) {
+      live = hit(place, key, now);
+    }
+    if (live != nullptr && answers(*live)) {
+      version = live->version();
+    } else {
+      result = decide_at(operation, place, {db, key}, now, decide, version);
+    }
   }
   if (own.drain_due) [[unlikely]]
     drain_own_timers(own);

@@ -4,9 +4,8 @@
 #include "semel/engine.hpp"
 
 namespace semel::detail {
-namespace {
 
-[[nodiscard]] ClaimOutcome ask(Claims& claims, const OnceCall& call) {
+ClaimOutcome ask(Claims& claims, const OnceCall& call) {
   const ClaimRequest request{.key = call.key,
                              .lease = call.lease,
                              .fingerprint = call.fingerprint,
@@ -19,6 +18,8 @@ namespace {
   return claims.claim_or_wait(request, claims.engine().now() + call.wait);
 }
 
+namespace {
+
 /// Errors after which the same call may go through.
 [[nodiscard]] bool is_busy(ErrorCode code) noexcept {
   return retry_of(code) == Retry::later;
@@ -26,12 +27,12 @@ namespace {
 
 }  // namespace
 
-GuardedRun::GuardedRun(Claims& claims, const OnceCall& call) : claims_(claims), call_(call) {
+GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim)
+    : claims_(claims), call_(call), claim_(std::move(claim)) {
   if (call.key.empty() && call.without_key) {
     report_.answer = OnceAnswer::unguarded;
     runs_ = true;
   } else {
-    claim_ = ask(claims, call);
     answer(claim_);
   }
   if (!runs_) return;

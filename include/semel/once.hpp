@@ -102,11 +102,13 @@ class Work {
 
 namespace detail {
 
+/// Claims, and waits if the call says so.
+[[nodiscard]] ClaimOutcome ask(Claims& claims, const OnceCall& call);
+
 /// The part of a guarded run that does not depend on types.
 class GuardedRun {
  public:
-  /// Asks, and waits if the call says so.
-  GuardedRun(Claims& claims, const OnceCall& call);
+  GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim);
   /// Gives back what was not finished: the function threw.
   ~GuardedRun() {
     if (open_) abandon();
@@ -139,6 +141,10 @@ class GuardedRun {
   bool open_ = false;
 };
 
+[[nodiscard]] inline Error not_readable(Bytes key) {
+  return {ErrorCode::bad_encoding, "result of '" + std::string{key} + "'"};
+}
+
 template <class Function>
 auto run_guarded(Function& function, Work& work) {
   if constexpr (std::is_invocable_v<Function&, Work&>) {
@@ -160,7 +166,16 @@ auto once(Claims& claims, const OnceCall& call, Function&& function) {
   using Value = std::remove_cvref_t<decltype(*std::declval<Outcome&>())>;
   static_assert(Encodable<Value>, "give the result's type encode() and decode(), or a Codec");
 
-  detail::GuardedRun run{claims, call};
+  OnceOutcome<Value> done;
+  ClaimOutcome claim = detail::ask(claims, call);
+  if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // most of what is asked
+    done.answer = OnceAnswer::replayed;
+    done.attempt = claim.attempt;
+    done.value = Codec<Value>::decode(claim.result);
+    if (!done.value) done.error = detail::not_readable(call.key);
+    return done;
+  }
+  detail::GuardedRun run{claims, call, std::move(claim)};
   std::optional<Value> value;
   if (run.runs()) {
     Outcome outcome = detail::run_guarded(function, run.work());
@@ -173,10 +188,8 @@ auto once(Claims& claims, const OnceCall& call, Function&& function) {
   }
   if (run.stored()) {
     value = Codec<Value>::decode(*run.stored());
-    if (!value)
-      run.report().error = {ErrorCode::bad_encoding, "result of '" + std::string{call.key} + "'"};
+    if (!value) run.report().error = detail::not_readable(call.key);
   }
-  OnceOutcome<Value> done;
   static_cast<OnceReport&>(done) = std::move(run.report());
   done.value = std::move(value);
   return done;
