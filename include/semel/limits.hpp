@@ -38,4 +38,14 @@ inline constexpr std::size_t hash_scan_whole_max = 512;   ///< fields that HSCAN
 inline constexpr std::size_t hash_picks_max = 1'048'576;  ///< of HRANDFIELD, if they may repeat
 inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///< the same, together
 
+inline constexpr std::size_t json_bytes_max = std::size_t{16} << 20;  ///< of one JSON text
+inline constexpr std::size_t json_depth_max = 128;                    ///< objects in arrays in ..
+inline constexpr std::size_t json_values_max = 1'048'576;  ///< of one text, all levels together
+
+inline constexpr std::size_t signed_caller_max = 256;                  ///< bytes
+inline constexpr std::size_t signed_nonce_max = 256;                   ///< bytes
+inline constexpr std::size_t signed_parameters_max = 1'024;            ///< of one request
+inline constexpr std::size_t signed_bytes_max = std::size_t{1} << 20;  ///< of them, together
+inline constexpr std::size_t signed_token_max = 128;                   ///< bytes of a token's text
+
 }  // namespace semel::limits

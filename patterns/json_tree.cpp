@@ -1,0 +1,210 @@
+#include "patterns/json_tree.hpp"
+
+#include <algorithm>
+#include <boost/json/basic_parser_impl.hpp>
+
+#include "patterns/json_number.hpp"
+#include "semel/limits.hpp"
+
+namespace semel::patterns {
+
+namespace json = boost::json;
+
+namespace {
+
+/// UTF-16 puts what it writes as surrogates (UTF-8 with a first byte of F0..F4) before U+E000 to
+/// U+FFFF (EE, EF); everything else is in the order of its UTF-8. Two valid texts first differ in
+/// bytes of the same rank, so it is enough to know where a first byte goes.
+unsigned utf16_rank(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte == 0xee || byte == 0xef ? byte + 0x10U : byte;
+}
+
+bool is_before_in_utf16(Bytes one, Bytes other) noexcept {
+  return std::lexicographical_compare(one.begin(), one.end(), other.begin(), other.end(),
+                                      [](char a, char b) { return utf16_rank(a) < utf16_rank(b); });
+}
+
+Error too_many(const char* what, std::size_t limit) {
+  return {ErrorCode::value_too_long,
+          std::string{"more than "}.append(std::to_string(limit)).append(what)};
+}
+
+}  // namespace
+
+/// Takes what the parser tells, in its form.
+class JsonTreeBuilder {
+ public:
+  // The parser's own limits; ours are smaller and reached first.
+  static constexpr std::size_t max_object_size = limits::json_bytes_max;
+  static constexpr std::size_t max_array_size = limits::json_bytes_max;
+  static constexpr std::size_t max_key_size = limits::json_bytes_max;
+  static constexpr std::size_t max_string_size = limits::json_bytes_max;
+
+  bool on_document_begin(json::error_code&) { return true; }
+  bool on_document_end(json::error_code&) { return true; }
+  bool on_object_begin(json::error_code& ec) { return open(JsonKind::object, ec); }
+  bool on_array_begin(json::error_code& ec) { return open(JsonKind::array, ec); }
+  bool on_array_end(std::size_t, json::error_code&) {
+    open_.pop_back();
+    return true;
+  }
+  bool on_object_end(std::size_t, json::error_code& ec) {
+    const JsonTree::Index object = open_.back().node;
+    open_.pop_back();
+    return sort_members(object, ec);
+  }
+
+  bool on_key_part(json::string_view part, std::size_t, json::error_code&) {
+    text_.append(part.data(), part.size());
+    return true;
+  }
+  bool on_key(json::string_view part, std::size_t, json::error_code&) {
+    text_.append(part.data(), part.size());
+    name_at_ = keep(text_);
+    name_size_ = static_cast<JsonTree::Index>(text_.size());
+    text_.clear();
+    return true;
+  }
+  bool on_string_part(json::string_view part, std::size_t, json::error_code&) {
+    text_.append(part.data(), part.size());
+    return true;
+  }
+  bool on_string(json::string_view part, std::size_t, json::error_code& ec) {
+    text_.append(part.data(), part.size());
+    return add_text(JsonKind::string, ec);
+  }
+  bool on_number_part(json::string_view part, json::error_code&) {
+    text_.append(part.data(), part.size());
+    return true;
+  }
+  bool on_int64(std::int64_t, json::string_view part, json::error_code& ec) {
+    return number(part, ec);
+  }
+  bool on_uint64(std::uint64_t, json::string_view part, json::error_code& ec) {
+    return number(part, ec);
+  }
+  bool on_double(double, json::string_view part, json::error_code& ec) { return number(part, ec); }
+  bool on_bool(bool value, json::error_code& ec) {
+    return add(value ? JsonKind::yes : JsonKind::no, ec);
+  }
+  bool on_null(json::error_code& ec) { return add(JsonKind::null, ec); }
+  bool on_comment_part(json::string_view, json::error_code&) { return true; }
+  bool on_comment(json::string_view, json::error_code&) { return true; }
+
+  [[nodiscard]] const Error& error() const noexcept { return error_; }
+  [[nodiscard]] JsonTree take() { return std::move(tree_); }
+
+ private:
+  struct Open {
+    JsonTree::Index node;
+    JsonTree::Index last;  // child
+  };
+
+  bool fail(Error error, json::error_code& ec) {
+    error_ = std::move(error);
+    ec = json::error::input_error;
+    return false;
+  }
+
+  JsonTree::Index keep(Bytes text) {
+    const auto at = static_cast<JsonTree::Index>(tree_.texts_.size());
+    tree_.texts_.append(text);
+    return at;
+  }
+
+  bool add(JsonKind kind, json::error_code& ec) {
+    if (tree_.nodes_.size() == limits::json_values_max) {
+      return fail(too_many(" values", limits::json_values_max), ec);
+    }
+    const JsonTree::Index index = tree_.size();
+    JsonTree::Node& node = tree_.nodes_.emplace_back();
+    node.kind = kind;
+    if (open_.empty()) return true;
+    Open& parent = open_.back();
+    if (tree_.node(parent.node).kind == JsonKind::object) {
+      node.name_at = name_at_;
+      node.name_size = name_size_;
+    }
+    JsonTree::Index& before = parent.last == JsonTree::none ? tree_.nodes_[parent.node].first
+                                                            : tree_.nodes_[parent.last].next;
+    before = index;
+    parent.last = index;
+    return true;
+  }
+
+  bool add_text(JsonKind kind, json::error_code& ec) {
+    if (!add(kind, ec)) return false;
+    tree_.nodes_.back().text_at = keep(text_);
+    tree_.nodes_.back().text_size = static_cast<JsonTree::Index>(text_.size());
+    text_.clear();
+    return true;
+  }
+
+  bool number(json::string_view part, json::error_code& ec) {
+    text_.append(part.data(), part.size());
+    const std::optional<double> value = read_json_number(text_);
+    if (!value) {
+      return fail({ErrorCode::syntax, "the number " + text_.substr(0, 40) + " is no double"}, ec);
+    }
+    text_.clear();
+    append_json_number(*value, text_);
+    return add_text(JsonKind::number, ec);
+  }
+
+  bool open(JsonKind kind, json::error_code& ec) {
+    if (!add(kind, ec)) return false;
+    open_.push_back({tree_.size() - 1, JsonTree::none});
+    return true;
+  }
+
+  bool sort_members(JsonTree::Index object, json::error_code& ec) {
+    members_.clear();
+    for (auto i = tree_.node(object).first; i != JsonTree::none; i = tree_.node(i).next) {
+      members_.push_back(i);
+    }
+    const auto name = [this](JsonTree::Index i) { return tree_.name_of(tree_.node(i)); };
+    std::sort(members_.begin(), members_.end(), [&](JsonTree::Index one, JsonTree::Index other) {
+      return is_before_in_utf16(name(one), name(other));
+    });
+    JsonTree::Index* before = &tree_.nodes_[object].first;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (i > 0 && name(members_[i - 1]) == name(members_[i])) {
+        const std::string twice{name(members_[i]).substr(0, 64)};
+        return fail({ErrorCode::syntax, "the name '" + twice + "' is there twice"}, ec);
+      }
+      *before = members_[i];
+      before = &tree_.nodes_[members_[i]].next;
+    }
+    *before = JsonTree::none;
+    return true;
+  }
+
+  JsonTree tree_;
+  std::vector<Open> open_;
+  std::vector<JsonTree::Index> members_;  // of the object that ends
+  std::string text_;                      // of what is being told in parts
+  JsonTree::Index name_at_ = 0;           // of the member that comes
+  JsonTree::Index name_size_ = 0;
+  Error error_;
+};
+
+Result<JsonTree> JsonTree::parse(Bytes json_text) {
+  if (json_text.size() > limits::json_bytes_max) {
+    return too_many(" bytes of JSON", limits::json_bytes_max);
+  }
+  json::parse_options options;
+  options.max_depth = limits::json_depth_max;
+  json::basic_parser<JsonTreeBuilder> parser{options};
+  json::error_code ec;
+  const std::size_t read = parser.write_some(false, json_text.data(), json_text.size(), ec);
+  if (parser.handler().error().code != ErrorCode::ok) return parser.handler().error();
+  if (!ec && read < json_text.size()) ec = json::error::extra_data;
+  if (ec == json::error::too_deep) return too_many(" levels of JSON", limits::json_depth_max);
+  if (ec) {
+    return Error{ErrorCode::syntax, ec.message() + " at position " + std::to_string(read)};
+  }
+  return parser.handler().take();
+}
+
+}  // namespace semel::patterns

@@ -1,0 +1,49 @@
+// A JSON text as a tree: what Boost.JSON's own one cannot say for certain (a name that is there
+// twice, the exact double of a number), in a form that costs a fixed number of bytes a value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+namespace semel::patterns {
+
+enum class JsonKind : std::uint8_t { null, yes, no, number, string, array, object };
+
+class JsonTree {
+ public:
+  using Index = std::uint32_t;
+  static constexpr Index none = ~Index{0};
+
+  struct Node {
+    JsonKind kind = JsonKind::null;
+    Index name_at = 0;  ///< of a member: its name in the texts
+    Index name_size = 0;
+    Index text_at = 0;  ///< of a string its characters, of a number what it is printed as
+    Index text_size = 0;
+    Index first = none;  ///< child; members are in the order of their names' UTF-16 code units
+    Index next = none;   ///< sibling
+  };
+
+  /// Errors: as canonical_json() has them.
+  [[nodiscard]] static Result<JsonTree> parse(Bytes json);
+
+  [[nodiscard]] const Node& node(Index index) const { return nodes_[index]; }
+  [[nodiscard]] Index size() const noexcept { return static_cast<Index>(nodes_.size()); }
+  [[nodiscard]] Bytes name_of(const Node& node) const {
+    return Bytes{texts_}.substr(node.name_at, node.name_size);
+  }
+  [[nodiscard]] Bytes text_of(const Node& node) const {
+    return Bytes{texts_}.substr(node.text_at, node.text_size);
+  }
+
+ private:
+  friend class JsonTreeBuilder;
+  std::vector<Node> nodes_;  // the first is the root
+  std::string texts_;
+};
+
+}  // namespace semel::patterns
