@@ -1,0 +1,136 @@
+#include "semel/replay_guard.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "patterns/forward_time.hpp"
+#include "semel/limits.hpp"
+#include "semel/store.hpp"
+
+namespace semel {
+
+namespace {
+
+/// Two threads may read SystemClock 0.3 ms apart (clock.hpp), so by one of its milliseconds: a
+/// nonce that one has seen end is not yet over for another without it.
+constexpr Millis clocks_apart{1};
+
+constexpr std::int64_t last_unix_ms = 253'402'300'799'999;
+
+bool is_reserved(const KeyField& field) noexcept {
+  return field.name == "caller" || field.name == "nonce" || field.name == "timestamp";
+}
+
+bool is_well_formed(const SignedRequest& request, SignatureScheme scheme) noexcept {
+  if (request.caller.size() > limits::signed_caller_max || request.nonce.empty() ||
+      request.nonce.size() > limits::signed_nonce_max || request.timestamp_unix_ms < 0 ||
+      request.timestamp_unix_ms > last_unix_ms ||
+      request.parameters.size() > limits::signed_parameters_max) {
+    return false;
+  }
+  std::size_t bytes = 0;
+  for (const KeyField& field : request.parameters) {
+    bytes += field.name.size() + field.value.size();
+    if (scheme == SignatureScheme::md5_sorted_parameters && is_reserved(field)) return false;
+  }
+  return bytes <= limits::signed_bytes_max;
+}
+
+Error bad_option(const char* what) {
+  return {ErrorCode::bad_option, what};
+}
+
+std::optional<Error> wrong_in(const ReplayGuardOptions& options) {
+  const bool in_range = options.window >= Millis{1} && options.ahead >= Millis{0} &&
+                        options.window <= limits::ttl_max && options.ahead <= limits::ttl_max &&
+                        options.window + options.ahead + clocks_apart <= limits::ttl_max;
+  if (!in_range) return bad_option("window and ahead, allowed 1.. and 0.. up to ttl_max together");
+  if (options.db >= limits::db_count) return bad_option("db");
+  if (options.name.empty() || options.name.size() > limits::namespace_name_max) {
+    return bad_option("name, allowed 1..64 bytes");
+  }
+  if (options.secrets.empty() == !options.secrets_of) {
+    return bad_option("secrets, give either those of all callers or those of each");
+  }
+  for (const std::string& secret : options.secrets) {
+    if (secret.empty()) return bad_option("secrets, one is empty");
+  }
+  const bool can_sign = !signature_of({}, "secret", options.scheme).empty();
+  if (!can_sign) return bad_option("scheme, libcrypto does not compute it");
+  return std::nullopt;
+}
+
+}  // namespace
+
+class ReplayGuard::Impl {
+ public:
+  Impl(Engine& engine, ReplayGuardOptions options)
+      : engine_(engine), options_(std::move(options)), time_(engine.clock()) {}
+
+  ReplayOutcome check(const SignedRequest& request) {
+    if (!is_well_formed(request, options_.scheme)) return {ReplayAnswer::malformed};
+    if (!is_signed(request)) return {ReplayAnswer::bad_signature};
+    const ReplayAnswer before = in_time(request.timestamp_unix_ms);
+    if (before != ReplayAnswer::accepted) return {before};
+    const auto taken =
+        engine_.store(options_.db)
+            .set(composite_key({options_.name, request.caller, request.nonce}), {},
+                 {.condition = Condition::if_absent,
+                  .expiry = Expiry::in(options_.window + options_.ahead + clocks_apart)});
+    if (!taken) return {ReplayAnswer::busy, taken.error().code};
+    if (!taken->stored) return {ReplayAnswer::replayed};
+    // This thread may have paused for so long that the record of the same nonce has ended before it
+    // came to ask; then it is too late for the request as well.
+    return {in_time(request.timestamp_unix_ms)};
+  }
+
+ private:
+  ReplayAnswer in_time(std::int64_t timestamp) noexcept {
+    const std::int64_t age = time_.unix_ms() - timestamp;
+    if (age >= options_.window.count()) return ReplayAnswer::too_old;
+    return age < -options_.ahead.count() ? ReplayAnswer::too_new : ReplayAnswer::accepted;
+  }
+
+  [[nodiscard]] bool is_signed(const SignedRequest& request) const {
+    if (!options_.secrets_of) return is_signed_by(options_.secrets, request);
+    return is_signed_by(options_.secrets_of(request.caller), request);
+  }
+
+  /// All secrets are tried, so that the time does not tell which of them it was.
+  [[nodiscard]] bool is_signed_by(const std::vector<std::string>& secrets,
+                                  const SignedRequest& request) const {
+    std::string given{request.signature.substr(0, 2 * 32 + 1)};
+    std::transform(given.begin(), given.end(), given.begin(), [](char c) {
+      return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    bool is_one = false;
+    for (const std::string& secret : secrets) {
+      const std::string expected = signature_of(request, secret, options_.scheme);
+      const bool is_this =
+          !secret.empty() && !expected.empty() && equal_in_constant_time(expected, given);
+      is_one = is_one || is_this;
+    }
+    return is_one;
+  }
+
+  Engine& engine_;
+  const ReplayGuardOptions options_;
+  patterns::ForwardTime time_;
+};
+
+ReplayGuard::ReplayGuard(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+ReplayGuard::~ReplayGuard() = default;
+ReplayGuard::ReplayGuard(ReplayGuard&&) noexcept = default;
+ReplayGuard& ReplayGuard::operator=(ReplayGuard&&) noexcept = default;
+
+Result<ReplayGuard> ReplayGuard::open(Engine& engine, ReplayGuardOptions options) {
+  if (auto wrong = wrong_in(options)) return *std::move(wrong);
+  return ReplayGuard{std::make_unique<Impl>(engine, std::move(options))};
+}
+
+ReplayOutcome ReplayGuard::check(const SignedRequest& request) {
+  return impl_->check(request);
+}
+
+}  // namespace semel
