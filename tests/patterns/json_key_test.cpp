@@ -362,6 +362,44 @@ TEST_CASE("json_key: no spelling changes the canonical text, and it is its own",
   CHECK(spellings > 1'000);
 }
 
+TEST_CASE("json_key: of damaged texts each is refused with a reason, or has a canonical one",
+          "[patterns][json]") {
+  std::mt19937_64 random{Catch::rngSeed()};
+  int taken = 0;
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = RandomJson{random}.write();
+    for (auto left = 1 + random() % 3; left > 0 && !text.empty(); --left) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text[at] = "{}[],:\"\\eE+-.0u"[random() % 15];
+          break;
+        case 2:
+          text.erase(at, 1 + random() % 3);
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    const auto canonical = canonical_json(text);
+    INFO(text);
+    if (canonical) {
+      REQUIRE(*canonical_json(*canonical) == *canonical);
+      ++taken;
+    } else {
+      REQUIRE(canonical.error().code == ErrorCode::syntax);
+      REQUIRE_FALSE(canonical.error().detail.empty());
+      ++refused;
+    }
+  }
+  CHECK(taken > 100);
+  CHECK(refused > 1'000);
+}
+
 TEST_CASE("json_key: only and except choose members by their pointers", "[patterns][json]") {
   constexpr Bytes order = R"({"id":7,"sent":"now","lines":[{"sku":"a","n":1},{"sku":"b","n":2}],
                               "to":{"city":"Rome","zip":null},"a/b":1,"m~n":2,"":3})";

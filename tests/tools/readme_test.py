@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What README.md shows is what the tests compile and run: its first C++ is the program
 examples/once.cpp, all further C++, there and in docs/local-redis.md, is a piece of
-examples/local_redis.cpp. The packages it names are those of tools/setup."""
+examples/local_redis.cpp, and that in docs/keys.md one of tests/patterns/keys_page_test.cpp. The
+packages it names are those of tools/setup."""
 import pathlib
 import re
 import sys
@@ -29,16 +30,18 @@ if not first_line.startswith("//"):
 if once != program:
     sys.exit("README.md and examples/once.cpp differ")
 
-bodies = pieces((root / "examples/local_redis.cpp").read_text())
-further = {"README.md": others, "docs/local-redis.md": shown("docs/local-redis.md", "cpp")}
-for page, blocks in further.items():
+further = [("README.md", others, "examples/local_redis.cpp"),
+           ("docs/local-redis.md", shown("docs/local-redis.md", "cpp"), "examples/local_redis.cpp"),
+           ("docs/keys.md", shown("docs/keys.md", "cpp"), "tests/patterns/keys_page_test.cpp")]
+for page, blocks, program in further:
+    bodies = pieces((root / program).read_text())
     for block in blocks:
         if not any(block in body for body in bodies):
-            sys.exit(f"{page} shows what is not in examples/local_redis.cpp:\n{block}")
+            sys.exit(f"{page} shows what is not in {program}:\n{block}")
 
 setup = (root / "tools/setup").read_text()
 needed = re.search(r"packages_build=\((.*?)\)", setup, re.S).group(1).split()
 told = re.search(r"apt-get install (.*?)\n```", (root / "README.md").read_text(), re.S)
 if told is None or told.group(1).replace("\\\n", " ").split() != needed:
     sys.exit("README.md does not name the packages_build of tools/setup: " + " ".join(needed))
-print("README.md and docs/local-redis.md show what the examples run")
+print("README.md, docs/local-redis.md and docs/keys.md show what the examples and tests run")
