@@ -93,6 +93,7 @@ std::optional<Error> wrong_in(const SignedTokensOptions& options, const Policy& 
     if (secret.size() < secret_bytes_min) return bad_option("secrets, allowed from 16 bytes on");
   }
   if (policy.fail_open) return bad_option("the policy's fail_open, tokens would be used twice");
+  if (policy.issued) return bad_option("the policy's issued, tokens are not made known to it");
   if (remembered(policy) < options.ttl) {
     return bad_option("the policy's unique_ttl, allowed from ttl on");
   }
@@ -123,6 +124,8 @@ TokenAnswer answer_of(ClaimAnswer answer) noexcept {
     // These need a fingerprint, a time of sending or a policy that open() refuses.
     case ClaimAnswer::mismatch:
     case ClaimAnswer::too_old:
+    case ClaimAnswer::too_new:
+    case ClaimAnswer::unknown:
     case ClaimAnswer::unprotected:
     case ClaimAnswer::busy:
       break;
@@ -145,11 +148,11 @@ TokenOutcome token_outcome(ClaimOutcome&& claim) {
 
 class SignedTokens::Impl {
  public:
-  Impl(Engine& engine, Claims claims, SignedTokensOptions options)
+  Impl(Claims claims, SignedTokensOptions options)
       : claims_(claims),
         life_(std::min(options.ttl, remembered(claims.policy()) - clocks_apart)),
         secrets_(std::move(options.secrets)),
-        time_(engine.clock()) {}
+        time_(claims.engine().clock()) {}
 
   Result<std::string> issue(Bytes subject) {
     std::array<std::uint8_t, 16> id;
@@ -221,10 +224,9 @@ SignedTokens::~SignedTokens() = default;
 SignedTokens::SignedTokens(SignedTokens&&) noexcept = default;
 SignedTokens& SignedTokens::operator=(SignedTokens&&) noexcept = default;
 
-Result<SignedTokens> SignedTokens::open(Engine& engine, Claims claims,
-                                        SignedTokensOptions options) {
+Result<SignedTokens> SignedTokens::open(Claims claims, SignedTokensOptions options) {
   if (auto wrong = wrong_in(options, claims.policy())) return *std::move(wrong);
-  return SignedTokens{std::make_unique<Impl>(engine, claims, std::move(options))};
+  return SignedTokens{std::make_unique<Impl>(claims, std::move(options))};
 }
 
 Result<std::string> SignedTokens::issue(Bytes subject) {

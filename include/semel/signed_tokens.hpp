@@ -32,12 +32,12 @@ struct TokenReservation {
 /// the claims were not durable.
 class SignedTokens {
  public:
-  /// `claims` are of `engine`. Their policy, which should not be changed to less afterwards, must
-  /// remember each token until it is over. Errors: bad_option (names the option: ttl or secrets out
-  /// of range; the policy fails open; its unique_ttl and result_ttl, or failure_ttl where failures
-  /// are kept or attempts limited, or attempts_ttl where they are limited, are less than ttl).
-  [[nodiscard]] static Result<SignedTokens> open(Engine& engine, Claims claims,
-                                                 SignedTokensOptions options);
+  /// The policy of `claims`, which should not be changed to less afterwards, must remember each
+  /// token until it is over. Errors: bad_option (names the option: ttl or secrets out of range; the
+  /// policy fails open, or takes only keys that are issued; its unique_ttl and result_ttl, or
+  /// failure_ttl where failures are kept or attempts limited, or attempts_ttl where they are
+  /// limited, are less than ttl).
+  [[nodiscard]] static Result<SignedTokens> open(Claims claims, SignedTokensOptions options);
   ~SignedTokens();
   SignedTokens(SignedTokens&&) noexcept;
   SignedTokens& operator=(SignedTokens&&) noexcept;

@@ -102,7 +102,7 @@ TEST_CASE("keys_page: signed tokens", "[patterns][docs]") {
   const auto engine = semel::Engine::open().value();
   semel::Policy policy;
   policy.unique_ttl = semel::Millis{600'000};
-  auto tokens = semel::SignedTokens::open(*engine, engine->claims("reset-password", policy).value(),
+  auto tokens = semel::SignedTokens::open(engine->claims("reset-password", policy).value(),
                                           {.ttl = semel::Millis{300'000},
                                            .secrets = {"32 bytes out of /dev/urandom...."}})
                     .value();

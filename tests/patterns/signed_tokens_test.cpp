@@ -35,7 +35,7 @@ struct World {
   explicit World(Policy policy = policy_for_tokens(), Millis ttl = 1000ms)
       : tokens(open(policy, {.ttl = ttl, .secrets = {secret}})) {}
   SignedTokens open(const Policy& policy, SignedTokensOptions options, Bytes name = "tokens") {
-    auto opened = SignedTokens::open(*engine, *engine->claims(name, policy), std::move(options));
+    auto opened = SignedTokens::open(*engine->claims(name, policy), std::move(options));
     REQUIRE(opened.has_value());
     return *std::move(opened);
   }
@@ -279,7 +279,7 @@ TEST_CASE("signed_tokens: options and policies that could not hold are refused b
     change(policy, options);
     const auto claims = world.engine->claims("refused", policy);
     REQUIRE(claims.has_value());
-    const auto opened = SignedTokens::open(*world.engine, *claims, options);
+    const auto opened = SignedTokens::open(*claims, options);
     REQUIRE_FALSE(opened.has_value());
     CHECK(opened.error().code == ErrorCode::bad_option);
     CHECK_THAT(opened.error().detail, Catch::Contains(named));
@@ -289,6 +289,7 @@ TEST_CASE("signed_tokens: options and policies that could not hold are refused b
   refuse([](Policy&, auto& o) { o.secrets.clear(); }, "secrets");
   refuse([](Policy&, auto& o) { o.secrets.emplace_back(15, 's'); }, "secrets");
   refuse([](Policy& p, auto&) { p.fail_open = true; }, "fail_open");
+  refuse([](Policy& p, auto&) { p.issued = true; }, "issued");
   refuse([](Policy& p, auto&) { p.result_ttl = 999ms; }, "unique_ttl");
   refuse([](Policy& p, auto&) { p.result_ttl = 1ms, p.unique_ttl = 999ms; }, "unique_ttl");
   refuse([](Policy& p, auto&) { p.failure_ttl = 999ms, p.attempts_max = 1; }, "failure_ttl");
