@@ -8,8 +8,10 @@
 #include <span>
 #include <utility>
 
+#include "patterns/base64url.hpp"
 #include "patterns/forward_time.hpp"
 #include "patterns/signed_digests.hpp"
+#include "patterns/token_outcome.hpp"
 #include "semel/limits.hpp"
 #include "semel/signed_request.hpp"
 
@@ -30,21 +32,6 @@ constexpr Millis issue_apart{2};
 constexpr Bytes version = "v1";
 constexpr std::size_t id_digits = 22;   // of 16 bytes
 constexpr std::size_t mac_digits = 43;  // of 32 bytes
-constexpr Bytes base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// RFC 4648's base64url, without padding.
-std::string base64url(std::span<const std::uint8_t> bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) group = group << 8U | (j < count ? bytes[i + j] : 0U);
-    for (std::size_t j = 0; j <= count; ++j) {
-      text += base64_digits[group >> (18 - 6 * j) & 63U];
-    }
-  }
-  return text;
-}
 
 /// The parts of a token. Bytes point into its text.
 struct Parts {
@@ -71,7 +58,7 @@ std::optional<Parts> parts_of(Bytes token) noexcept {
   const bool is_sound = words[0] == version && !end.empty() && error == std::errc{} &&
                         stop == end.data() + end.size() && parts.end_unix_ms >= 0 &&
                         parts.id.size() == id_digits && parts.mac.size() == mac_digits &&
-                        parts.id.find_first_not_of(base64_digits) == Bytes::npos;
+                        parts.id.find_first_not_of(patterns::base64url_digits) == Bytes::npos;
   if (!is_sound) return std::nullopt;
   return parts;
 }
@@ -108,42 +95,6 @@ std::optional<Error> wrong_in(const SignedTokensOptions& options, const Policy& 
   return std::nullopt;
 }
 
-TokenAnswer answer_of(ClaimAnswer answer) noexcept {
-  switch (answer) {
-    case ClaimAnswer::granted:
-      return TokenAnswer::reserved;
-    case ClaimAnswer::regranted:
-      return TokenAnswer::regranted;
-    case ClaimAnswer::in_flight:
-    case ClaimAnswer::in_doubt:
-      return TokenAnswer::in_flight;
-    case ClaimAnswer::replay:
-      return TokenAnswer::spent;
-    case ClaimAnswer::kept_failure:
-      return TokenAnswer::exhausted;
-    // These need a fingerprint, a time of sending or a policy that open() refuses.
-    case ClaimAnswer::mismatch:
-    case ClaimAnswer::too_old:
-    case ClaimAnswer::too_new:
-    case ClaimAnswer::unknown:
-    case ClaimAnswer::unprotected:
-    case ClaimAnswer::busy:
-      break;
-  }
-  return TokenAnswer::busy;
-}
-
-TokenOutcome token_outcome(ClaimOutcome&& claim) {
-  TokenOutcome outcome;
-  outcome.answer = answer_of(claim.answer);
-  outcome.epoch = claim.epoch;
-  outcome.attempt = claim.attempt;
-  outcome.result = std::move(claim.result);
-  outcome.retry_after = claim.retry_after;
-  outcome.error = claim.error;
-  return outcome;
-}
-
 }  // namespace
 
 class SignedTokens::Impl {
@@ -159,7 +110,7 @@ class SignedTokens::Impl {
     if (getentropy(id.data(), id.size()) != 0) return bad_option("the system gives no randomness");
     std::string token{version};
     token.append(".").append(std::to_string(time_.unix_ms() + life_.count()));
-    token.append(".").append(base64url(id));
+    token.append(".").append(patterns::base64url(id));
     const std::string mac = mac_of(token, subject, secrets_.front());
     if (mac.empty()) return bad_option("libcrypto gives no signature");
     return token.append(".").append(mac);
@@ -174,10 +125,10 @@ class SignedTokens::Impl {
       // What remembers its use would end before it does.
       return {.answer = TokenAnswer::busy, .retry_after = more, .error = ErrorCode::invalid_expire};
     }
-    TokenOutcome outcome = token_outcome(claims_.claim({.key = parts->id,
-                                                        .lease = reservation.lease,
-                                                        .claim_id = reservation.claim_id,
-                                                        .owner = reservation.owner}));
+    TokenOutcome outcome = patterns::token_outcome(claims_.claim({.key = parts->id,
+                                                                  .lease = reservation.lease,
+                                                                  .claim_id = reservation.claim_id,
+                                                                  .owner = reservation.owner}));
     if (outcome.answer == TokenAnswer::reserved && time_.unix_ms() >= parts->end_unix_ms) {
       // This thread may have paused for so long that the use of the token is forgotten.
       static_cast<void>(claims_.release({.key = parts->id, .epoch = outcome.epoch}));
@@ -200,7 +151,7 @@ class SignedTokens::Impl {
     std::string text{"semel-token-v1\n"};
     text.append(claims_.name()).append("\n").append(signed_part).append("\n").append(subject);
     const auto mac = patterns::hmac_sha256(secret, text);
-    return mac ? base64url(*mac) : std::string{};
+    return mac ? patterns::base64url(*mac) : std::string{};
   }
 
   [[nodiscard]] bool is_signed(const Parts& parts, Bytes subject) const {

@@ -20,12 +20,6 @@ struct SignedTokensOptions {
   std::vector<std::string> secrets;  ///< the first signs, any verifies; each 16 bytes at least
 };
 
-struct TokenReservation {
-  std::optional<Millis> lease{};      ///< none: the policy's
-  std::optional<ClaimId> claim_id{};  ///< to ask again after a lost answer
-  Bytes owner{};                      ///< label for people
-};
-
 /// Thread-safe; movable while nobody calls it. Must not outlive the engine. Time is told as
 /// ReplayGuard does, with the same price. Another wall clock after a restart may let a spent token
 /// be used again only if it is behind by more than the policy's unique_ttl exceeds `ttl`, or if

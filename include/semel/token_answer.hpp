@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "semel/claim.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -27,6 +29,12 @@ struct TokenOutcome {
   std::string result{};             ///< spent, exhausted
   Millis retry_after{0};            ///< in_flight, busy: hint
   ErrorCode error = ErrorCode::ok;  ///< busy: why
+};
+
+struct TokenReservation {
+  std::optional<Millis> lease{};      ///< none: the policy's
+  std::optional<ClaimId> claim_id{};  ///< to ask again after a lost answer
+  Bytes owner{};                      ///< label for people
 };
 
 }  // namespace semel
