@@ -22,7 +22,7 @@ import claim_rows  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parent.parent / "build" / "claim-machine"
-JOBS = min(2, os.cpu_count() or 1)
+JOBS = int(os.environ.get("SEMEL_JOBS") or min(2, os.cpu_count() or 1))
 DEPTH_MAX = 200_000
 TIME_LIMIT_S = 1500
 PLAIN = {"OWN": 1, "LAPSE": "lapse_retry", "STRICT": "strict_no", "LIMIT": 0}
@@ -35,10 +35,10 @@ STRICT = {"STRICT": "strict_yes"}
 
 def configurations(is_long):
     """Name -> what differs from SAFETY or LIVE. OWN: bits of owners that live in the engine."""
-    world = {"N": 3, "GRANTS": 7 if is_long else 5}
+    world = {"N": 3, "GRANTS": 10 if is_long else 5}
     live = {"N": 3, "CRASHES": 2, "LOST": 1, "FAILURES": 1, "LAPSES": 1}
     if is_long:
-        live = {"N": 3, "CRASHES": 3, "LOST": 2, "FAILURES": 2, "LAPSES": 2}
+        live = {"N": 3, "CRASHES": 4, "LOST": 3, "FAILURES": 2, "LAPSES": 3}
     return {
         "retry": {**SAFETY, **world},
         "retry, two in the engine": {**SAFETY, **world, "OWN": 6},
@@ -218,7 +218,8 @@ def search_all(text, is_long):
             used |= verdict.used
             states += verdict.states
             print(f"{name:31} {verdict.states:9} {verdict.depth:7} {verdict.seconds:7.2f} "
-                  f"{verdict.megabytes:6.0f}{'  FAILED ' + verdict.found if bad else ''}", flush=True)
+                  f"{verdict.megabytes:6.0f}{'  FAILED ' + verdict.found if bad else ''}",
+                  flush=True)
             if bad:
                 print(verdict.output[-3000:], f"files: {WORK}", sep="\n")
     return used, states, len(wanted), wrong

@@ -58,7 +58,7 @@ TEST_CASE("claim with the lease given overrides the policy", "[engine][claim]") 
   CHECK(b.claim().answer == ClaimAnswer::granted);
 }
 
-TEST_CASE("claim after the lease is a takeover with a new epoch and one attempt more (case A)",
+TEST_CASE("claim after the lease is a takeover with a new epoch and one attempt more",
           "[engine][claim]") {
   Bench b;
   const Epoch first = b.overdue();
@@ -113,8 +113,7 @@ TEST_CASE("claim beyond the attempt limit becomes a poison failure instead of a 
   CHECK_FALSE(b.changed());
 }
 
-TEST_CASE("claim with the claim_id of the holder is regranted the same epoch (case C)",
-          "[engine][claim]") {
+TEST_CASE("claim with the claim_id of the holder is regranted the same epoch", "[engine][claim]") {
   Bench b;
   const ClaimOutcome first = b.claim({.claim_id = id_of(1)});
   ClaimOutcome again = b.claim({.claim_id = id_of(1)});
@@ -145,7 +144,7 @@ TEST_CASE("claim compares claim_id before fingerprint, and fingerprint before st
         ClaimAnswer::in_flight);
 }
 
-TEST_CASE("claim with another payload is a mismatch in every state and reveals nothing (case F)",
+TEST_CASE("claim with another payload is a mismatch in every state and reveals nothing",
           "[engine][claim]") {
   Bench b;
   const Epoch epoch = b.claim({.fingerprint = print(1, 1), .owner = "secret"}).epoch;
@@ -274,8 +273,7 @@ TEST_CASE("claim of a dead owner's work under doubt is in_doubt at once", "[engi
   CHECK(b.claim().answer == ClaimAnswer::in_doubt);
 }
 
-TEST_CASE("claim first sent before the window is too_old instead of granted (case G)",
-          "[engine][claim]") {
+TEST_CASE("claim first sent before the window is too_old instead of granted", "[engine][claim]") {
   Bench b;
   b.policy.window = 60'000ms;
   ClaimOutcome outcome = b.claim({.first_sent_unix_ms = unix_zero - 60'000});

@@ -12,7 +12,8 @@ using Bench = ClaimBench;
 
 // --- complete ------------------------------------------------------------------------------------
 
-TEST_CASE("complete by the holder makes the claim done and starts both clocks", "[engine][owner]") {
+TEST_CASE("complete on a held claim of the same epoch: done, and both clocks start",
+          "[engine][owner]") {
   Bench b;
   b.policy.unique_ttl = 1000ms;  // shorter than result_ttl: as long as the result
   const Epoch epoch = b.claim({.fingerprint = print(1, 1), .claim_id = id_of(1)}).epoch;
@@ -30,7 +31,7 @@ TEST_CASE("complete by the holder makes the claim done and starts both clocks", 
   CHECK(b.wake() == b.due);
 }
 
-TEST_CASE("complete after the lease is ok and late when nobody took it", "[engine][owner]") {
+TEST_CASE("complete on a lease that is over: done, late", "[engine][owner]") {
   Bench b;
   const Epoch epoch = b.claim().epoch;
   b.now += 999ms;
@@ -43,7 +44,7 @@ TEST_CASE("complete after the lease is ok and late when nobody took it", "[engin
   CHECK(b.record().state == ClaimState::done);
 }
 
-TEST_CASE("complete after the lease is refused in a strict namespace", "[engine][owner]") {
+TEST_CASE("complete on a lease that is over, strict: refused", "[engine][owner]") {
   Bench b;
   b.policy.strict = true;
   const Epoch epoch = b.overdue();
@@ -61,7 +62,7 @@ TEST_CASE("complete by an owner whose session is closed is late", "[engine][owne
   CHECK(b.complete(epoch).late);
 }
 
-TEST_CASE("complete by a stale owner leaves the record untouched (case B)", "[engine][owner]") {
+TEST_CASE("complete on a newer epoch: stale_owner, record untouched", "[engine][owner]") {
   Bench b;
   const Epoch stale = b.overdue();
   const Epoch newer = b.claim().epoch;
@@ -77,7 +78,7 @@ TEST_CASE("complete by a stale owner leaves the record untouched (case B)", "[en
   CHECK(b.record().result == "newer");
 }
 
-TEST_CASE("complete twice with the same result is ok, with another a conflict (case D)",
+TEST_CASE("complete on a done claim of the same epoch: same result ok, another conflict",
           "[engine][owner]") {
   Bench b;
   b.policy.unique_ttl = 9000ms;
@@ -106,15 +107,6 @@ TEST_CASE("complete on a kept failure of the same epoch is a conflict", "[engine
   CHECK(b.complete(epoch).answer == OwnerAnswer::conflict);
 }
 
-TEST_CASE("owner calls on an absent key are unknown and never re-create it", "[engine][owner]") {
-  Bench b;
-  for (const OwnerVerb verb :
-       {OwnerVerb::complete, OwnerVerb::fail, OwnerVerb::renew, OwnerVerb::release}) {
-    CHECK(b.call(verb, {.epoch = 1}).answer == OwnerAnswer::unknown);
-    CHECK_FALSE(b.present);
-  }
-}
-
 TEST_CASE("owner calls with an epoch newer than the record are unknown", "[engine][owner]") {
   Bench b;
   const Epoch epoch = b.claim().epoch;
@@ -127,7 +119,8 @@ TEST_CASE("owner calls with an epoch newer than the record are unknown", "[engin
 
 // --- fail ----------------------------------------------------------------------------------------
 
-TEST_CASE("fail keeps the failure or releases the key, as policy or call say", "[engine][owner]") {
+TEST_CASE("fail on a held claim of the same epoch: failed or given back, as policy or call say",
+          "[engine][owner]") {
   Bench b;
   Epoch epoch = b.claim().epoch;
   CHECK(b.fail(epoch).answer == OwnerAnswer::ok);  // the default: release
@@ -144,24 +137,16 @@ TEST_CASE("fail keeps the failure or releases the key, as policy or call say", "
   CHECK_FALSE(b.present);
 }
 
-TEST_CASE("fail after the lease does the same when nobody took it", "[engine][owner]") {
+TEST_CASE("fail on a lease that is over: failed or given back, late", "[engine][owner]") {
   Bench b;
   const Epoch epoch = b.overdue();
   const OwnerOutcome outcome = b.fail(epoch, Policy::OnFailure::keep);
   CHECK(outcome.answer == OwnerAnswer::ok);
   CHECK(outcome.late);
   CHECK(b.record().state == ClaimState::failed);
-}
-
-TEST_CASE("fail by a stale owner is stale_owner, on a done claim a conflict", "[engine][owner]") {
-  Bench b;
-  const Epoch stale = b.overdue();
-  const Epoch newer = b.claim().epoch;
-  CHECK(b.fail(stale).answer == OwnerAnswer::stale_owner);
-  b.complete(newer);
-  CHECK(b.fail(newer).answer == OwnerAnswer::conflict);
-  CHECK(b.fail(stale).answer == OwnerAnswer::stale_owner);
-  CHECK_FALSE(b.changed());
+  Bench given_back;
+  CHECK(given_back.fail(given_back.overdue(), Policy::OnFailure::release).late);
+  CHECK_FALSE(given_back.present);
 }
 
 TEST_CASE("fail twice with the same failure is ok, with another a conflict", "[engine][owner]") {
@@ -225,7 +210,9 @@ TEST_CASE("claim on a vacant record may be too_old, as on an absent key", "[engi
 
 // --- renew and release ---------------------------------------------------------------------------
 
-TEST_CASE("renew moves the lease by the policy's or the given time", "[engine][owner]") {
+TEST_CASE(
+    "renew on a held claim of the same epoch: the lease moves by the policy's or the given time",
+    "[engine][owner]") {
   Bench b;
   const Epoch epoch = b.claim({.claim_id = id_of(1), .owner = "o"}).epoch;
   b.now += 999ms;
@@ -242,50 +229,11 @@ TEST_CASE("renew moves the lease by the policy's or the given time", "[engine][o
   CHECK(b.due == no_end);
 }
 
-TEST_CASE("renew after the lease is refused: a lost lease is not revived", "[engine][owner]") {
+TEST_CASE("renew on a lease that is over: refused, and not revived", "[engine][owner]") {
   Bench b;
   const Epoch epoch = b.overdue();
   CHECK(b.renew(epoch).answer == OwnerAnswer::refused);
   CHECK_FALSE(b.changed());
-}
-
-TEST_CASE("renew by a stale owner is stale_owner, on a done claim a conflict", "[engine][owner]") {
-  Bench b;
-  const Epoch stale = b.overdue();
-  const Epoch newer = b.claim().epoch;
-  CHECK(b.renew(stale).answer == OwnerAnswer::stale_owner);
-  b.complete(newer);
-  CHECK(b.renew(newer).answer == OwnerAnswer::conflict);
-}
-
-TEST_CASE("release by the holder frees the key, also after the lease", "[engine][owner]") {
-  Bench b;
-  const Epoch first = b.claim().epoch;
-  CHECK(b.release(first).answer == OwnerAnswer::ok);
-  CHECK_FALSE(b.present);
-  CHECK(b.release(first).answer == OwnerAnswer::unknown);
-  const Epoch second = b.overdue();
-  CHECK(second > first);
-  CHECK(b.release(second).answer == OwnerAnswer::ok);
-  CHECK_FALSE(b.present);
-  const ClaimOutcome third = b.claim();
-  CHECK(third.attempt == 1);
-  CHECK(third.epoch > second);
-}
-
-TEST_CASE("release by a stale owner, or of finished work, is not_owner", "[engine][owner]") {
-  Bench b;
-  const Epoch stale = b.overdue();
-  const Epoch newer = b.claim().epoch;
-  CHECK(b.release(stale).answer == OwnerAnswer::not_owner);
-  b.complete(newer);
-  CHECK(b.release(newer).answer == OwnerAnswer::not_owner);
-  CHECK(b.release(stale).answer == OwnerAnswer::not_owner);
-  CHECK(b.record().state == ClaimState::done);
-  Bench failed;
-  const Epoch epoch = failed.claim().epoch;
-  failed.fail(epoch, Policy::OnFailure::keep);
-  CHECK(failed.release(epoch).answer == OwnerAnswer::not_owner);
 }
 
 // --- operators, trimming, views ------------------------------------------------------------------

@@ -314,7 +314,7 @@ TEST_CASE("claims: closing a session frees its claims at once, and no others", "
   CHECK(ns.claim({.key = "remote"}).answer == ClaimAnswer::in_flight);
 }
 
-TEST_CASE("claims: restored records give the same answers (case I)", "[engine][claims]") {
+TEST_CASE("case I: restored records give the same answers", "[engine][claims]") {
   Fixture f;
   Policy policy = short_policy();
   Claims ns = f.ns(policy);
@@ -339,7 +339,7 @@ TEST_CASE("claims: restored records give the same answers (case I)", "[engine][c
   CHECK(again.complete({.key = "remote", .epoch = remote.epoch}).answer == OwnerAnswer::ok);
 }
 
-TEST_CASE("claims: a full engine answers busy, or unprotected where the namespace fails open",
+TEST_CASE("case H: a full engine answers busy, or unprotected where the namespace fails open",
           "[engine][claims][limits]") {
   Fixture f{{.memory_bytes = limits::memory_bytes_min, .shard_count = 1}};
   Policy open = short_policy();
@@ -416,7 +416,7 @@ TEST_CASE("claims: what happened is counted", "[engine][claims][stats]") {
   CHECK(stats.stale_owners == 1);
 }
 
-TEST_CASE("claims: of many threads that race for a key exactly one is granted (case E)",
+TEST_CASE("claims: of many threads that race for an absent key exactly one is granted",
           "[engine][claims][race]") {
   Fixture f;
   Claims ns = f.ns();

@@ -1,0 +1,215 @@
+// The cases of claims that need a disk: a restart (I), a full machine with room on disk (H).
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/semel.hpp"
+#include "semel/storage.hpp"
+#include "tests/claim_machine/claim_table.hpp"
+#include "tests/storage/cold_fixture.hpp"
+#include "tests/storage/directory.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+Policy case_policy(bool in_doubt) {
+  Policy policy;
+  policy.lease = 1000ms;
+  policy.result_ttl = 5000ms;
+  policy.unique_ttl = 60'000ms;
+  policy.attempts_max = 3;
+  if (in_doubt) policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
+  return policy;
+}
+
+/// An engine on a storage: one life of a process, which ends without a word.
+struct Life {
+  Life(const Directory& directory, ManualClock& clock, bool in_doubt) {
+    auto opened = Storage::open({.directory = directory.path()}, clock);
+    if (!opened) FAIL(opened.error().message());
+    storage = *std::move(opened);
+    auto made = Engine::open({.clock = &clock,
+                              .journal = storage.get(),
+                              .durability = Durability::logged,
+                              .memory_bytes = std::size_t{64} << 20,
+                              .first_version = storage->first_version()});
+    if (!made) FAIL(made.error().message());
+    engine = *std::move(made);
+    const auto report = storage->recover(*engine);
+    if (!report) FAIL(report.error().message());
+    claims.emplace(engine->claims("ns", case_policy(in_doubt)).value());
+  }
+  std::unique_ptr<Storage> storage;
+  std::unique_ptr<Engine> engine;
+  std::optional<Claims> claims;
+};
+
+/// Puts a record of this state (a word of the claim table) under `key`; its owner's epoch.
+Epoch put_record(Life& life, ManualClock& clock, Bytes key, const std::string& record,
+                 SessionId session) {
+  Claims& claims = *life.claims;
+  const Epoch epoch = claims.claim({.key = key, .owner = "owner", .session = session}).epoch;
+  if (record == "absent") REQUIRE(*claims.forget(key));
+  if (record == "over") clock.advance(1000ms);
+  if (record == "closed") life.engine->close_session(session);
+  if (record == "vacant" || record == "failed") {
+    const auto how = record == "failed" ? Policy::OnFailure::keep : Policy::OnFailure::release;
+    REQUIRE(claims.fail({.key = key, .epoch = epoch, .payload = "why", .on_failure = how}).answer ==
+            OwnerAnswer::ok);
+  }
+  if (record == "poison") {
+    Epoch last = epoch;
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(claims.fail({.key = key, .epoch = last}));
+      last = claims.claim({.key = key}).epoch;
+    }
+    REQUIRE(claims.claim({.key = key}).poison);
+    return epoch;
+  }
+  if (record != "done" && record != "spent" && record != "digest") return epoch;
+  REQUIRE(claims.complete({.key = key, .epoch = epoch, .payload = "42"}).answer == OwnerAnswer::ok);
+  if (record != "done") clock.advance(5000ms);
+  if (record == "digest") life.engine->advance();
+  return epoch;
+}
+
+/// What is under `key`, in the table's words; what has no lease running is only "over".
+std::string record_of(Claims& claims, Bytes key) {
+  const ClaimView view = *claims.get(key);
+  if (view.state == ClaimState::absent) {
+    return claims.claim({.key = key}).attempt > 1 ? "vacant" : "absent";
+  }
+  if (view.state == ClaimState::done) return view.result_expired ? "spent" : "done";
+  if (view.state == ClaimState::failed) return view.poison ? "poison" : "failed";
+  return view.lease_remaining > 0ms ? "held" : "over";
+}
+
+std::string as_seen(const std::string& record) {
+  if (record == "digest") return "spent";
+  return record == "closed" ? "over" : record;
+}
+
+}  // namespace
+
+TEST_CASE("case I: a restart does to every state what its row of the claim table says",
+          "[storage][claims][case]") {
+  const ClaimTable table{ClaimTable::text()};
+  const TableCall* call = table.call("restart");
+  REQUIRE(call != nullptr);
+  std::size_t lives = 0;
+  table.each(*call, [&](const Combination& at) {
+    // The rest of the policy says nothing about restarts, and each of these is two lives.
+    if (table.value(at, "strict") != "no" || table.value(at, "attempts") != "below") return;
+    const TableRow* row = ClaimTable::row(*call, at);
+    REQUIRE(row != nullptr);
+    INFO("line " << row->line << ": " << table.describe(*call, at));
+    const Directory directory{Directory::Place::memory};
+    ManualClock clock;
+    const std::string record = table.value(at, "record");
+    const bool in_doubt = table.value(at, "lapse") == "in_doubt";
+    const bool remote = table.value(at, "owner") == "remote";
+    Epoch epoch = 0;
+    Epoch newest = 0;
+    {
+      Life life{directory, clock, in_doubt};
+      epoch = put_record(life, clock, "k", record, remote ? 0 : life.engine->open_session());
+      newest = life.claims->claim({.key = "newest"}).epoch;
+    }
+    Life life{directory, clock, in_doubt};
+    const std::string wanted = row->next == "=" ? record : row->next;
+    if (wanted == "held") CHECK(life.claims->get("k")->lease_remaining == 1000ms);
+    CHECK(record_of(*life.claims, "k") == as_seen(wanted));
+    if (as_seen(wanted) == "done") CHECK(life.claims->claim({.key = "k"}).result == "42");
+    if (wanted == "held" || wanted == "closed") {
+      CHECK(life.claims->get("k")->epoch == epoch);
+      CHECK(life.claims->complete({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
+    }
+    CHECK(row->carries == std::vector<std::string>{"above"});
+    CHECK(life.claims->claim({.key = "another"}).epoch > std::max(epoch, newest));
+    ++lives;
+  });
+  CHECK(lives == 10 * 2 * 2 - 2);  // a remote owner has no session to close
+}
+
+TEST_CASE("case I: after a restart the same questions get the same answers",
+          "[storage][claims][case]") {
+  const Directory directory;
+  ManualClock clock;
+  const auto ask = [](Claims& claims) {
+    std::vector<std::string> answers;
+    const auto note = [&](const ClaimOutcome& o) {
+      answers.push_back(std::to_string(static_cast<int>(o.answer)) + " " + o.result + " " +
+                        o.owner + " " + std::to_string(o.attempt) + (o.poison ? " poison" : "") +
+                        (o.result_expired ? " expired" : ""));
+    };
+    Fingerprint other{.algorithm = 1, .digest = {}};
+    other.digest.fill(9);
+    for (const Bytes key : {"done", "failed", "remote", "poison", "spent"}) {
+      note(claims.claim({.key = key}));
+      note(claims.claim({.key = key, .fingerprint = other}));
+    }
+    return answers;
+  };
+  std::vector<std::string> before;
+  Epoch done = 0;
+  {
+    Life life{directory, clock, false};
+    static_cast<void>(put_record(life, clock, "spent", "spent", 0));
+    done = put_record(life, clock, "done", "done", 0);
+    static_cast<void>(put_record(life, clock, "failed", "failed", 0));
+    static_cast<void>(put_record(life, clock, "poison", "poison", 0));
+    Fingerprint given{.algorithm = 1, .digest = {}};
+    given.digest.fill(1);
+    REQUIRE(
+        life.claims->claim({.key = "remote", .fingerprint = given, .owner = "far", .session = 0})
+            .answer == ClaimAnswer::granted);
+    before = ask(*life.claims);
+    REQUIRE(before.size() == 10);
+  }
+  Life life{directory, clock, false};
+  CHECK(ask(*life.claims) == before);
+  CHECK(life.claims->complete({.key = "done", .epoch = done, .payload = "42"}).answer ==
+        OwnerAnswer::ok);
+  CHECK(life.claims->complete({.key = "done", .epoch = done, .payload = "43"}).answer ==
+        OwnerAnswer::conflict);
+}
+
+TEST_CASE("case H: where there is a disk, finished work makes room and is answered from there",
+          "[storage][cold][claims][case]") {
+  const Directory directory{cold_place};
+  ManualClock clock;
+  ColdLife life{directory, clock};
+  Claims claims = life.engine->claims("ns", Policy{}).value();
+  const std::string result(2000, 'r');
+  ClaimOutcome last;
+  int done = 0;
+  for (;; ++done) {
+    const std::string key = "k" + std::to_string(done);
+    last = claims.claim({.key = key});
+    if (last.answer != ClaimAnswer::granted) break;
+    if (claims.complete({.key = key, .epoch = last.epoch, .payload = result}).answer !=
+        OwnerAnswer::ok) {
+      break;
+    }
+    REQUIRE(done < 100'000);
+  }
+  CHECK(done > 1000);
+  CHECK(life.engine->spill_due());
+  CHECK(life.spill().records >= static_cast<std::uint64_t>(done));
+  const ClaimOutcome more = claims.claim({.key = "more"});
+  CHECK(more.answer == ClaimAnswer::granted);
+  int replayed = 0;
+  for (int i = 0; i < done; ++i) {
+    const ClaimOutcome again = claims.claim({.key = "k" + std::to_string(i)});
+    replayed += again.answer == ClaimAnswer::replay && again.result == result ? 1 : 0;
+  }
+  CHECK(replayed == done);
+}
+
+}  // namespace semel::tests
