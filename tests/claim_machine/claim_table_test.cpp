@@ -70,7 +70,8 @@ class Trial {
 
   [[nodiscard]] Seen run() {
     Seen seen;
-    before_ = b_.record_or_none();
+    bytes_before_ = b_.value;
+    if (!b_.present || !decode(bytes_before_, before_)) before_ = {};
     b_.last = {};
     if (!is_sound_) {
       seen.answer = "(a value of the table that this test cannot set up)";
@@ -313,7 +314,8 @@ class Trial {
   Epoch same_ = 0;
   std::string stored_;   ///< result or failure of the record
   std::string payload_;  ///< of the call
-  ClaimRecord before_;   ///< its bytes may be gone
+  std::string bytes_before_;
+  ClaimRecord before_;  ///< points into these bytes
   ClaimRequest asked_;
   Version candidate_ = 0;
 };
