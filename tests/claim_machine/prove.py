@@ -5,7 +5,7 @@ For each configuration the whole state space is searched, for broken assertions 
 or for a run in which the work never becomes done (claim_live.pml). Then rows of the table are
 changed, one mutant at a time, and each mutant must be caught. Last line: the figure.
 
-prove.py [--long] [--keep] [--seed N]   --keep: leaves the generated files in build/claim-machine.
+prove.py [--long] [--keep] [--seed N]   --keep: leaves the generated files, says where.
 The search is exhaustive, so a seed changes nothing."""
 import argparse
 import concurrent.futures
@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ sys.dont_write_bytecode = True
 import claim_rows  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-WORK = HERE.parent.parent / "build" / "claim-machine"
+BUILD = HERE.parent.parent / "build"
 JOBS = int(os.environ.get("SEMEL_JOBS") or min(2, os.cpu_count() or 1))
 DEPTH_MAX = 200_000
 TIME_LIMIT_S = 1500
@@ -35,10 +36,10 @@ STRICT = {"STRICT": "strict_yes"}
 
 def configurations(is_long):
     """Name -> what differs from SAFETY or LIVE. OWN: bits of owners that live in the engine."""
-    world = {"N": 3, "GRANTS": 10 if is_long else 5}
+    world = {"N": 3, "GRANTS": 8 if is_long else 4}
     live = {"N": 3, "CRASHES": 2, "LOST": 1, "FAILURES": 1, "LAPSES": 1}
     if is_long:
-        live = {"N": 3, "CRASHES": 4, "LOST": 3, "FAILURES": 2, "LAPSES": 3}
+        live = {"N": 3, "CRASHES": 3, "LOST": 2, "FAILURES": 2, "LAPSES": 2}
     return {
         "retry": {**SAFETY, **world},
         "retry, two in the engine": {**SAFETY, **world, "OWN": 6},
@@ -178,9 +179,10 @@ def command(arguments, where):
         raise RuntimeError(f"{' '.join(arguments)} in {where}:\n{done.stdout}{done.stderr}")
 
 
-def verify(name, settings, text, count):
-    """Searches the whole state space of one configuration, with the transitions of `text`."""
-    where = WORK / re.sub(r"\W+", "_", name)
+def verify(work, name, settings, text, count, level="-O0"):
+    """Searches the whole state space of one configuration, with the transitions of `text`. Most of
+    the time of a short search goes into the compiler, hence its level."""
+    where = work / re.sub(r"\W+", "_", name)
     where.mkdir(parents=True, exist_ok=True)
     model = settings["model"]
     for file in ("claim_record.pml", f"{model}.pml"):
@@ -192,8 +194,7 @@ def verify(name, settings, text, count):
     # NOREDUCE: every order is looked at. COLLAPSE costs time and no states.
     is_live = model == "claim_live"
     kind = ["-DNFAIR=4"] if is_live else ["-DSAFETY"]
-    command(["gcc", "-O2" if count else "-O0", "-w", *kind, "-DCOLLAPSE", "-DNOREDUCE", "-o",
-             "pan", "pan.c"], where)
+    command(["gcc", level, "-w", *kind, "-DCOLLAPSE", "-DNOREDUCE", "-o", "pan", "pan.c"], where)
     arguments = ["./pan", f"-m{DEPTH_MAX}", "-w20", *(["-a", "-f"] if is_live else [])]
     try:
         done = subprocess.run(arguments, cwd=where, capture_output=True, text=True,
@@ -203,13 +204,14 @@ def verify(name, settings, text, count):
         return Verdict(str(late.stdout), False)
 
 
-def search_all(text, is_long):
+def search_all(work, text, is_long):
     """False: an error, or a search that did not end."""
     wanted = configurations(is_long)
     used, states, wrong = set(), 0, 0
     print(f"{'configuration':31} {'states':>9} {'depth':>7} {'s':>7} {'MB':>6}")
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        runs = {name: pool.submit(verify, name, settings, text, True)
+        level = "-O2" if is_long else "-O0"
+        runs = {name: pool.submit(verify, work, name, settings, text, True, level)
                 for name, settings in wanted.items()}
         for name, run in runs.items():
             verdict = run.result()
@@ -221,7 +223,7 @@ def search_all(text, is_long):
                   f"{verdict.megabytes:6.0f}{'  FAILED ' + verdict.found if bad else ''}",
                   flush=True)
             if bad:
-                print(verdict.output[-3000:], f"files: {WORK}", sep="\n")
+                print(verdict.output[-3000:], f"with {settings}", sep="\n")
     return used, states, len(wanted), wrong
 
 
@@ -237,11 +239,11 @@ def rows_not_used(table, used):
     return left
 
 
-def catch_all(text):
+def catch_all(work, text):
     survivors = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        runs = [(m, pool.submit(verify, "mutant " + m.name, m.settings, m.change(text), False))
-                for m in MUTANTS]
+        runs = [(m, pool.submit(verify, work, "mutant " + m.name, m.settings, m.change(text),
+                                False)) for m in MUTANTS]
         for mutant, run in runs:
             verdict = run.result()
             caught = verdict.errors not in (0, None)
@@ -261,13 +263,17 @@ def main():
     began = time.monotonic()
     text = claim_rows.TABLE.read_text(encoding="utf-8")
     table = claim_rows.Table(text)
-    used, states, count, wrong = search_all(text, options.long)
+    BUILD.mkdir(exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="claim-machine-", dir=BUILD))
+    used, states, count, wrong = search_all(work, text, options.long)
     unused = rows_not_used(table, used)
     for row in unused:
         print(f"no configuration comes to {row}")
-    survivors = catch_all(text)
-    if not options.keep and wrong == 0:
-        shutil.rmtree(WORK, ignore_errors=True)
+    survivors = catch_all(work, text)
+    if options.keep or wrong:
+        print(f"files: {work}")
+    else:
+        shutil.rmtree(work, ignore_errors=True)
     print(f"claim-machine: {count} configurations searched to their ends, {states} states, "
           f"{wrong} wrong; "
           f"{len(used)} rows used, {len(unused)} not; "
