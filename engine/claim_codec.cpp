@@ -218,6 +218,23 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
   return true;
 }
 
+bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
+  Header header;
+  Details details;
+  if (!read_fixed(bytes, header, details)) return false;
+  const unsigned head = header.head;
+  constexpr unsigned asked = state_bits | flag_result_expired;
+  if ((head & asked) != static_cast<unsigned>(ClaimState::done)) return false;
+  // The end of the result stands behind that of the lease, or is that of the key.
+  const unsigned before = head & flag_one_end ? flag_details | flag_lease_until | flag_result_until
+                                              : flag_details | flag_lease_until;
+  const Timestamp until = Reader{bytes.data() + header_bytes + bytes_for(head & before)}.time();
+  if ((head & (flag_one_end | flag_result_until)) == 0 || now >= until) return false;
+  const std::size_t at = fixed_bytes(head, details);
+  replay = {.attempts = details.attempts, .result = bytes.substr(at)};
+  return true;
+}
+
 SessionId session_of(Bytes bytes) noexcept {
   const unsigned head = head_of(bytes);
   if ((head & flag_session) == 0) return 0;

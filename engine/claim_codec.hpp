@@ -77,6 +77,14 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
          state == static_cast<char>(ClaimState::failed);
 }
 
+/// What a repeat of finished work is told, read without the rest of its record.
+struct Replay {
+  std::uint32_t attempts = 0;
+  Bytes result;  ///< points into the record
+};
+/// False: not done, or the result's time is over, or the bytes are no claim's: decode() tells.
+[[nodiscard]] bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept;
+
 /// The session of an encoded record alone; 0 if it has none.
 [[nodiscard]] SessionId session_of(Bytes bytes) noexcept;
 

@@ -367,9 +367,9 @@ Result<CompareResult> Store::compare_and_set(Bytes key, Version version, Bytes v
   return run(*engine_, op, [&](StoreOutcome& out) {
     CompareResult result{.stored = out.applied, .current = {}};
     if (out.applied) {
-      result.current.emplace(std::string{value}, out.version);
+      result.current = Versioned{std::string{value}, out.version};
     } else if (out.has_value) {
-      result.current.emplace(std::move(out.value), out.version);
+      result.current = Versioned{std::move(out.value), out.version};
     }
     return result;
   });
