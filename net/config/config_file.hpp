@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/config/namespaces.hpp"
 #include "net/config/settings.hpp"
 
 namespace semel::net {
@@ -18,10 +19,12 @@ struct Assignment {
   Origin origin{};
 };
 
-/// What there is to say to the person who started the node, one line each.
+/// What there is to say to the person who started the node, one line each; and what the file says
+/// that is no setting.
 struct Findings {
   std::vector<std::string> errors{};
   std::vector<std::string> warnings{};
+  std::vector<DeclaredNamespace> namespaces{};
 };
 
 /// A configuration file may have so many bytes.

@@ -36,7 +36,9 @@ class TomlReader {
     for (const auto& [key, node] : file) {
       const bool is_section =
           std::find(sections.begin(), sections.end(), key.str()) != sections.end();
-      if (is_section && node.is_table()) {
+      if (key.str() == namespaces_section) {
+        read_namespaces(key, node);
+      } else if (is_section && node.is_table()) {
         read_section(key.str(), *node.as_table());
       } else if (is_section) {
         fail(key, quoted(key) + " is a section: write [" + std::string{key.str()} + "]");
@@ -52,6 +54,8 @@ class TomlReader {
   }
 
  private:
+  static constexpr std::string_view namespaces_section = "namespaces";
+
   static std::string quoted(const toml::key& key) {
     constexpr std::size_t shown_max = 64;
     return "'" + std::string{key.str().substr(0, shown_max)} + "'";
@@ -94,6 +98,45 @@ class TomlReader {
       }
       take(found->setting, *text, node);
     }
+  }
+
+  void read_namespaces(const toml::key& section, const toml::node& node) {
+    const toml::table* const spaces = node.as_table();
+    if (spaces == nullptr) return fail(section, "'namespaces' is a section of sections");
+    for (const auto& [name, options] : *spaces) {
+      if (options.is_table()) {
+        read_namespace(name, *options.as_table());
+      } else {
+        fail(name,
+             quoted(name) + " is a namespace: write [namespaces." + std::string{name.str()} + "]");
+      }
+    }
+  }
+
+  void read_namespace(const toml::key& name, const toml::table& table) {
+    NamespaceOptions options;
+    bool right = true;
+    for (const auto& [key, node] : table) {
+      const auto text = text_of_option(node);
+      const std::string fault =
+          text ? options.take(key.str(), *text)
+               : std::string{key.str()} + " cannot be of type " + kind_of(node);
+      if (fault.empty()) continue;
+      right = false;
+      fail(key, fault);
+    }
+    if (!right) return;
+    DeclaredNamespace space{.name = std::string{name.str()}, .place = place(name.source())};
+    const std::string fault = options.finish(space.name, space.policy);
+    if (!fault.empty()) return fail(name, fault);
+    findings_.namespaces.push_back(std::move(space));
+  }
+
+  static std::optional<std::string> text_of_option(const toml::node& node) {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* yes = node.as_boolean()) return yes->get() ? "yes" : "no";
+    if (const auto* number = node.as_integer()) return std::to_string(number->get());
+    return std::nullopt;
   }
 
   void take(Setting setting, const std::string& text, const toml::node& node) {

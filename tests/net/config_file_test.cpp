@@ -13,6 +13,7 @@
 #include "net/config/flags.hpp"
 #include "net/config/rewrite.hpp"
 #include "net/config/toml_edit.hpp"
+#include "semel/policies.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {
@@ -524,3 +525,52 @@ TEST_CASE("config: write the table of settings into docs/operations.md", "[.][wr
 }
 
 }  // namespace semel::tests
+
+TEST_CASE("configuration: namespaces are declared with a policy by its name and what differs",
+          "[net][config]") {
+  Settings settings;
+  const Findings findings = load_toml(
+      "[namespaces.orders]\n"
+      "as = \"message\"\n"
+      "lease = \"5m\"\n"
+      "attempts-max = 3\n"
+      "[namespaces]\n"
+      "payments = { on-lease-end = \"in-doubt\", window = 1000, strict = true, fair = false, db = "
+      "3 }\n",
+      settings);
+  REQUIRE(findings.errors == Lines{});
+  REQUIRE(findings.namespaces.size() == 2);
+  const net::DeclaredNamespace& orders = findings.namespaces[0];
+  CHECK(orders.name == "orders");
+  CHECK(orders.policy.lease == Millis{300'000});
+  CHECK(orders.policy.attempts_max == 3);
+  CHECK(orders.policy.result_ttl == policies::message.result_ttl);
+  CHECK(orders.policy.db == 0);
+  const Policy& payments = findings.namespaces[1].policy;
+  CHECK(payments.on_lease_end == Policy::OnLeaseEnd::in_doubt);
+  CHECK(payments.window == Millis{1'000});
+  CHECK(payments.strict);
+  CHECK_FALSE(payments.fair);
+  CHECK(payments.db == 3);
+}
+
+TEST_CASE("configuration: what is wrong with a namespace is told with its place", "[net][config]") {
+  const auto error = [](const std::string& toml) {
+    const Lines lines = errors_in(toml);
+    return lines.size() == 1 ? lines[0] : std::to_string(lines.size()) + " errors";
+  };
+  CHECK(error("namespaces = 1") == "f:1:1: 'namespaces' is a section of sections");
+  CHECK(error("[namespaces]\norders = \"message\"") ==
+        "f:2:1: 'orders' is a namespace: write [namespaces.orders]");
+  CHECK(error("[namespaces.orders]\nleese = 5") ==
+        "f:2:1: unknown option 'leese' of a namespace, did you mean 'lease'?");
+  CHECK(error("[namespaces.orders]\nlease = \"soon\"") ==
+        "f:2:1: lease must be milliseconds or a text as \"30s\", not 'soon'");
+  CHECK(error("[namespaces.orders]\nlease = 0") ==
+        "f:1:13: namespace 'orders': LEASE must be 1..3162240000000, not '0'");
+  CHECK(error("[namespaces.orders]\nas = \"wish\"")
+            .starts_with("f:1:13: namespace 'orders': AS must be one of call, "));
+  CHECK(error("[namespaces.orders]\nstrict = 1") == "f:2:1: strict must be true or false, not '1'");
+  CHECK(error("[namespaces.orders]\nlease = [1]") == "f:2:1: lease cannot be of type array");
+  CHECK(error("[namespaces.orders]\ndb = 16") == "f:2:1: db must be 0..15, not '16'");
+}

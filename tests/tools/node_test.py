@@ -449,6 +449,25 @@ class Storage(Case):
         self.assertNotEqual(node.ended(), 0)
         self.assertIn("namespaces, line 4: ", node.log())
 
+    def test_namespaces_of_the_configuration_are_there_and_hold_from_start_to_start(self):
+        file = self.folder / "semel.toml"
+        file.write_text('[namespaces.tokens]\nas = "token"\nlease = "5s"\n'
+                        '[namespaces.payments]\nas = "payment"\ndb = 3\n')
+        node = self.keep("--config", file)
+        client = node.client()
+        tokens = claim(client, "SEMEL.NAMESPACE", "tokens")
+        self.assertEqual((tokens[b"lease_ms"], tokens[b"issued"]), (5000, 1))
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], 3)
+        self.assertEqual(client("SEMEL.NAMESPACE", "tokens", "LEASE", "9"), "+OK")
+        self.assertEqual(node.stop(), 0)
+        # The file says what holds now; what it does not name stays as it was declared.
+        client = self.keep("--config", file).client()
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "tokens")[b"lease_ms"], 5000)
+        file.write_text('[namespaces.tokens]\nleese = 5\n')
+        self.assertIn("did you mean 'lease'", self.refusal("--config", file, code=1))
+        file.write_text('[namespaces."no blanks"]\n')
+        self.assertIn("no blanks", self.refusal("--config", file, code=1))
+
     def stand_at_recovery(self):
         """A node whose log is a pipe with room for the first lines, but not for the long one that
         tells of the recovery: there it stands until `read` is called."""

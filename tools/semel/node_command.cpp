@@ -37,7 +37,7 @@ Exit NodeCommand::run() {
     fmt::print("semel node: the configuration is right\n");
     return Exit::ok;
   }
-  return NodeRun{settings, sources_.file}.run();
+  return NodeRun{settings, sources_.file, findings.namespaces}.run();
 }
 
 }  // namespace semel::tool

@@ -29,8 +29,12 @@ constexpr Millis drain_within{10'000};  // for requests under way, when the node
 
 }  // namespace
 
-NodeRun::NodeRun(net::Settings& settings, std::string file)
-    : settings_(settings), file_(std::move(file)), watch_(settings, system_clock_) {}
+NodeRun::NodeRun(net::Settings& settings, std::string file,
+                 std::vector<net::DeclaredNamespace> declared)
+    : settings_(settings),
+      file_(std::move(file)),
+      declared_(std::move(declared)),
+      watch_(settings, system_clock_) {}
 
 NodeRun::~NodeRun() {
   watch_.forget();
@@ -136,6 +140,17 @@ Failure NodeRun::open_namespaces() {
     if (auto wrong = node_->claims.restore(text)) return {Exit::file, path + ", " + *wrong};
   }
   node_->claims.keep_in([path](std::string_view text) { return !net::replace_file(path, text); });
+  return {};
+}
+
+/// Those of the configuration, which says what holds now, whatever was declared in an earlier life.
+Failure NodeRun::declare_namespaces() {
+  for (const net::DeclaredNamespace& space : declared_) {
+    const Result<Claims> claims = node_->claims.declare(space.name, space.policy);
+    if (claims) continue;
+    return {Exit::usage,
+            space.place + ": namespace '" + space.name + "': " + claims.error().detail};
+  }
   return {};
 }
 
@@ -281,7 +296,7 @@ Exit NodeRun::end() {
 Failure NodeRun::prepare() {
   const EndAtOnce while_nobody_is_served;
   for (const auto step : {&NodeRun::open_watch, &NodeRun::open_engine, &NodeRun::open_node,
-                          &NodeRun::check_doors, &NodeRun::recover}) {
+                          &NodeRun::check_doors, &NodeRun::recover, &NodeRun::declare_namespaces}) {
     if (Failure failure = (this->*step)(); failure.exit != Exit::ok) return failure;
   }
   return {};

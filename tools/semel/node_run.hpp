@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "net/config/namespaces.hpp"
 #include "net/config/settings.hpp"
 #include "net/connection.hpp"
 #include "net/node.hpp"
@@ -21,8 +22,9 @@ namespace semel::tool {
 
 class NodeRun {
  public:
-  /// `file`: of the settings, for CONFIG REWRITE; empty: there is none.
-  NodeRun(net::Settings& settings, std::string file);
+  /// `file`: of the settings, for CONFIG REWRITE; empty: there is none. `declared`: namespaces of
+  /// it.
+  NodeRun(net::Settings& settings, std::string file, std::vector<net::DeclaredNamespace> declared);
   ~NodeRun();
   NodeRun(const NodeRun&) = delete;
   NodeRun& operator=(const NodeRun&) = delete;
@@ -41,6 +43,7 @@ class NodeRun {
   [[nodiscard]] Failure check_doors();
   [[nodiscard]] Failure recover();
   [[nodiscard]] Failure open_namespaces();
+  [[nodiscard]] Failure declare_namespaces();
   [[nodiscard]] Failure open_server();
   [[nodiscard]] Failure tell_ready();
   void set_hooks();
@@ -53,6 +56,7 @@ class NodeRun {
 
   net::Settings& settings_;
   const std::string file_;
+  const std::vector<net::DeclaredNamespace> declared_;
   // In the order in which they need each other.
   SystemClock system_clock_;
   NodeWatch watch_;
