@@ -41,6 +41,7 @@ PARTS = {
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
                           'xxhash.h')},
+    'tests/consumer': {'project': (), 'foreign': ('semel/',)},
     'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'net/', 'lua_compat/',
                           'tools/', 'tests/'),
               'foreign': ('os', 'catch2/', 'boost/context/', 'lua.hpp', 'CLI/', 'fmt/', 'openssl/',

@@ -145,6 +145,9 @@ class TidyTest(unittest.TestCase):
     def test_an_example_sees_only_the_public_face(self):
         self.sound('examples/a.cpp', '#include "semel/semel.hpp"\n')
         self.broken('examples/a.cpp', '#include "engine/core.hpp"\n', 'includes only', 1)
+        self.sound('tests/consumer/a/main.cpp', '#include <semel/semel.hpp>\n')
+        self.broken('tests/consumer/a/main.cpp', '#include "semel/semel.hpp"\n', 'includes only',
+                    1)
 
     def test_catch_is_for_tests_alone(self):
         self.sound('tests/a_test.cpp', '#include <catch2/catch.hpp>\n')

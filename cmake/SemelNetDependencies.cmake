@@ -1,0 +1,27 @@
+# Semel::luajit and Semel::boost_context, imported, for the build and for an installed package.
+# SemelNetDependencies_MISSING names what was not found. The archives are preferred: they take a
+# program nothing to load, and one that is moved finds them.
+set(SemelNetDependencies_MISSING "")
+foreach(semel_part IN ITEMS luajit boost_context)
+  if(TARGET Semel::${semel_part})
+    continue()
+  endif()
+  if(semel_part STREQUAL "luajit")
+    set(semel_part_names libluajit-5.1.a luajit-5.1)
+  else()
+    set(semel_part_names libboost_context.a boost_context)
+  endif()
+  string(TOUPPER "SEMEL_${semel_part}" semel_part_variable)
+  find_library(${semel_part_variable} NAMES ${semel_part_names})
+  mark_as_advanced(${semel_part_variable})
+  if(${semel_part_variable})
+    add_library(Semel::${semel_part} UNKNOWN IMPORTED)
+    set_target_properties(Semel::${semel_part} PROPERTIES
+      IMPORTED_LOCATION "${${semel_part_variable}}")
+  else()
+    list(APPEND SemelNetDependencies_MISSING ${semel_part})
+  endif()
+endforeach()
+unset(semel_part)
+unset(semel_part_names)
+unset(semel_part_variable)

@@ -1,0 +1,13 @@
+# What all our targets are made with, so that the libraries can become part of a shared one which
+# shows only what it means to. These variables are of our folders alone: whoever embeds Semel keeps
+# their own.
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# semel_own_threads(TARGET): it has thread_local variables. Position independent code would ask for
+# their address by a call; so it is one load, and less in a program. A library that is loaded later
+# (dlopen) takes their few bytes from the room that the C library keeps for that.
+function(semel_own_threads target)
+  target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
+endfunction()

@@ -1,0 +1,23 @@
+// A program on the core alone: work is done once, and whoever comes again gets its answer.
+#include <semel/semel.hpp>
+
+#include <cstdio>
+
+int main() {
+  auto engine = semel::Engine::open();
+  if (!engine) return std::puts(engine.error().message().c_str()), 1;
+  auto mails = (*engine)->claims("mails", semel::Policy{});
+  if (!mails) return std::puts(mails.error().message().c_str()), 1;
+
+  const semel::ClaimOutcome first = mails->claim({.key = "mail:7"});
+  if (first.answer != semel::ClaimAnswer::granted) return std::puts("not granted"), 1;
+  const semel::ClaimOutcome meanwhile = mails->claim({.key = "mail:7"});
+  if (meanwhile.answer != semel::ClaimAnswer::in_flight) return std::puts("granted twice"), 1;
+  const auto done = mails->complete({.key = "mail:7", .epoch = first.epoch, .payload = "sent"});
+  if (done.answer != semel::OwnerAnswer::ok) return std::puts("not completed"), 1;
+  const semel::ClaimOutcome again = mails->claim({.key = "mail:7"});
+  if (again.answer != semel::ClaimAnswer::replay || again.result != "sent") {
+    return std::puts("not replayed"), 1;
+  }
+  std::printf("semel %s: sent once, replayed once\n", semel::version);
+}
