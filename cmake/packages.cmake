@@ -1,0 +1,120 @@
+# cpack's Debian packages, as tools/package makes them: libsemel0 (if there is a library for C),
+# libsemel-dev, semel-tools, semel-node. What goes where is said by cmake/install.cmake; here is
+# what only packages have. Needs CMAKE_INSTALL_PREFIX /usr; the preset `package` says so.
+if(NOT SEMEL_PACKAGES)
+  return()
+endif()
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr" OR NOT TARGET semel OR NOT SEMEL_INSTALL)
+  message(FATAL_ERROR "SEMEL_PACKAGES is for the preset `package`")
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(SEMEL_PACKAGE_RELEASE 1)
+set(CPACK_PACKAGE_CONTACT "Semel maintainers <maintainers@semel.example>")
+set(packaging "${PROJECT_SOURCE_DIR}/packaging")
+set(packaged "${PROJECT_BINARY_DIR}/packaging")
+
+# Manuals: what the program says of itself.
+add_custom_command(
+  OUTPUT "${packaged}/manuals.stamp"
+  COMMAND "${Python3_EXECUTABLE}" "${packaging}/manual.py" "$<TARGET_FILE:semel>" "${packaged}/man"
+  COMMAND "${CMAKE_COMMAND}" -E touch "${packaged}/manuals.stamp"
+  DEPENDS semel "${packaging}/manual.py" VERBATIM)
+add_custom_target(semel_manuals ALL DEPENDS "${packaged}/manuals.stamp")
+install(CODE "
+  file(GLOB pages \"${packaged}/man/*.1\")
+  foreach(page IN LISTS pages)
+    cmake_path(GET page FILENAME name)
+    set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")
+    file(MAKE_DIRECTORY \"\${folder}\")
+    execute_process(COMMAND gzip -9nc \"\${page}\" OUTPUT_FILE \"\${folder}/\${name}.gz\"
+                    COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()" COMPONENT tools)
+
+# Archives without the line numbers, which name the place they were built at.
+install(CODE "
+  file(GLOB archives \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/*.a\")
+  foreach(archive IN LISTS archives)
+    execute_process(COMMAND strip --strip-debug --enable-deterministic-archives \"\${archive}\"
+                    COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()" COMPONENT development)
+
+string(TIMESTAMP semel_package_date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+configure_file("${packaging}/changelog.in" "${packaged}/changelog.Debian" @ONLY)
+file(COPY "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${packaged}")
+file(RENAME "${packaged}/CHANGELOG.md" "${packaged}/changelog")
+foreach(log IN ITEMS changelog changelog.Debian)
+  execute_process(COMMAND gzip -9nc "${packaged}/${log}" OUTPUT_FILE "${packaged}/${log}.gz"
+                  COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+
+# semel_package(COMPONENT NAME SECTION SUMMARY TEXT)
+macro(semel_package component name section summary text)
+  string(TOUPPER ${component} upper)
+  list(APPEND CPACK_COMPONENTS_ALL ${component})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
+  set(CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}\n${text}")
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION "${summary}\n${text}")
+  install(FILES "${packaging}/copyright" "${packaged}/changelog.gz"
+                "${packaged}/changelog.Debian.gz"
+          DESTINATION "share/doc/${name}" COMPONENT ${component} EXCLUDE_FROM_ALL)
+endmacro()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME semel)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
+set(CPACK_PACKAGE_VENDOR "Semel maintainers")
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
+set(CPACK_SET_DESTDIR ON)  # for what goes to /etc and /lib
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_COMPONENTS_ALL "")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${SEMEL_PACKAGE_RELEASE})
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(semel_debian_version "${PROJECT_VERSION}-${SEMEL_PACKAGE_RELEASE}")
+
+set(semel_about "Semel remembers what has been done, so that the same work is done once:
+a table of records with a time to live, and on top of it claims, records of
+one piece of work that are fenced by their owner.
+
+This package")
+set(semel_dev_depends "libc6-dev, libstdc++-12-dev | libstdc++-dev")
+if(TARGET semel_c)
+  semel_package(runtime libsemel0 libs "dedup and idempotency in process (library for C)"
+    "${semel_about} has the shared library with an interface for C.")
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+  string(PREPEND semel_dev_depends "libsemel0 (= ${semel_debian_version}), ")
+endif()
+semel_package(development libsemel-dev libdevel "dedup and idempotency in process (to build with)"
+  "${semel_about} has headers, archives and what cmake and pkg-config
+ask for. What only the storage and the commands of Redis need is recommended.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${semel_dev_depends}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS
+  "librocksdb-dev (>= 7.8), libssl-dev, libluajit-5.1-dev, libboost-context1.81-dev")
+
+semel_package(tools semel-tools utils "removes duplicates from streams; a dedup node"
+  "${semel_about} has the program: it writes the first occurrence of each
+line of a stream, serves Redis' protocol, and looks after storages.")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
+
+semel_package(node semel-node database "dedup and idempotency node (service)"
+  "${semel_about} runs a node that speaks Redis' protocol, as a service.")
+set(CPACK_DEBIAN_NODE_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_NODE_PACKAGE_DEPENDS "semel-tools (>= ${semel_debian_version}), adduser")
+set(CPACK_DEBIAN_NODE_PACKAGE_CONTROL_EXTRA conffiles postinst prerm postrm)
+list(TRANSFORM CPACK_DEBIAN_NODE_PACKAGE_CONTROL_EXTRA PREPEND "${packaging}/node/")
+install(FILES tools/systemd/semel.service DESTINATION /lib/systemd/system
+  COMPONENT node EXCLUDE_FROM_ALL)
+install(FILES packaging/node/semel.toml DESTINATION /etc/semel COMPONENT node EXCLUDE_FROM_ALL)
+install(FILES docs/operations.md DESTINATION share/doc/semel COMPONENT node EXCLUDE_FROM_ALL)
+
+include(CPack)

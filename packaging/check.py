@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Checks Debian packages of Semel without installing them: check.py DIR, with the .deb in it.
+
+Unpacks each, runs the program that is in them, plays installation, upgrade, removal and purge of
+the node in a root of its own where that is possible, and asks lintian. Prints what lintian finds;
+an error of its fails. The last line is the figure.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+EXPECTED = ('libsemel-dev', 'semel-node', 'semel-tools')
+failures = []
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=600, check=False, **options)
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+        print(f'package: {what}')
+
+
+def unpack(packages, where):
+    """All packages in one tree, as they would be on a machine; control files beside it."""
+    names = {}
+    for package in packages:
+        name = run('dpkg-deb', '-f', package, 'Package').stdout.strip()
+        names[name] = package
+        expect(run('dpkg-deb', '-x', package, where / 'root').returncode == 0,
+               f'{package.name} cannot be unpacked')
+        run('dpkg-deb', '-e', package, where / name)
+    return names
+
+
+def check_scripts(where, names):
+    for name in names:
+        for script in ('preinst', 'postinst', 'prerm', 'postrm', 'config'):
+            path = where / name / script
+            if path.exists() and path.read_bytes().startswith(b'#!/bin/sh'):
+                done = run('sh', '-n', path)
+                expect(done.returncode == 0, f'{name}: {script}: {done.stderr}')
+
+
+def check_program(where, version):
+    root = where / 'root'
+    program = root / 'usr/bin/semel'
+    done = run(program, '--version')
+    expect(done.stdout == f'semel {version}\n', f'semel --version says {done.stdout!r}')
+    done = run(program, 'dedup', input='a\nb\na\n')
+    expect(done.stdout == 'a\nb\n', f'semel dedup writes {done.stdout!r}')
+    # The service's own settings are good ones; their places are not on this machine.
+    done = run(program, 'node', '--config', root / 'etc/semel/semel.toml', '--check-config')
+    expect(done.returncode == 0, f'semel.toml: {done.stdout}{done.stderr}')
+    unit = (root / 'lib/systemd/system/semel.service').read_text(encoding='utf-8')
+    for place in re.findall(r'^ExecStart=(\S+) node --config (\S+)$', unit, re.MULTILINE)[0]:
+        expect((root / place[1:]).exists(), f'the unit names {place}, which no package has')
+    for place in re.findall(r'^Documentation=file://(\S+)$', unit, re.MULTILINE):
+        expect((root / place[1:]).exists(), f'the unit names {place}, which no package has')
+    if shutil.which('man'):
+        for page in sorted((root / 'usr/share/man/man1').glob('*.gz')):
+            done = run('man', '--warnings', '-E', 'UTF-8', '-l', '-Tutf8', page)
+            expect(done.returncode == 0 and not done.stderr, f'{page.name}: {done.stderr[:500]}')
+
+
+def check_paths(where, root_of_sources):
+    mark = str(root_of_sources).encode()
+    for path in sorted((where / 'root').rglob('*')):
+        if path.is_file() and not path.is_symlink() and mark in path.read_bytes():
+            expect(False, f'{path.relative_to(where / "root")} names the place it was built at')
+
+
+# A root of its own, with users of its own, whose programs are the machine's; what would touch
+# services is played by scripts that note how they were called.
+REHEARSAL = r'''
+set -e
+cd "$1"
+mkdir -p usr lib lib64 bin sbin etc dev tmp run mock var/lib/dpkg var/lib/semel
+mount --rbind /usr usr
+for name in bin sbin lib lib64; do
+  [ ! -L /$name ] || { rmdir $name; ln -s usr/$name $name; }
+  [ -L /$name ] || mount --rbind /$name $name
+done
+mount --bind /dev dev
+cp -r /etc/adduser.conf /etc/login.defs /etc/nsswitch.conf /etc/pam.d /etc/security etc
+printf 'root:x:0:0:root:/root:/bin/sh\n' > etc/passwd
+printf 'root:*:19000:0:99999:7:::\n' > etc/shadow
+printf 'root:x:0:\nnogroup:x:65534:\n' > etc/group
+echo kept > var/lib/semel/log
+for name in deb-systemd-helper deb-systemd-invoke systemctl; do
+  printf '#!/bin/sh\necho "%s $*" >> /calls\n' $name > mock/$name
+  chmod 755 mock/$name
+done
+: > calls
+'''
+
+
+def rehearse(where, names):
+    """The node's scripts in a root of their own, as dpkg calls them. False: not possible here."""
+    if os.geteuid() != 0 or 'semel-node' not in names:
+        return False
+    stage = where / 'stage'
+    stage.mkdir()
+    scripts = where / 'semel-node'
+    shutil.copytree(scripts, stage / 'DEBIAN')
+    shutil.copytree(where / 'root/etc', stage / 'etc')
+    calls = (('postinst', 'configure', ''), ('postinst', 'configure', '0.0.9-1'),
+             ('prerm', 'remove'), ('postrm', 'remove'), ('postrm', 'purge'))
+    lines = [f'PATH=/mock:$PATH /DEBIAN/{words[0]} '
+             + ' '.join(f"'{word}'" for word in words[1:]) for words in calls]
+    lines.insert(1, "stat -c '%U:%G %a' /etc/semel/semel.toml >> /calls")
+    (stage / 'play').write_text('set -e\n' + '\n'.join(lines) + '\n', encoding='utf-8')
+    (stage / 'setup').write_text(REHEARSAL, encoding='utf-8')
+    done = run('unshare', '--mount', '--pid', '--fork', '--propagation', 'private', 'sh', '-c',
+               f'sh {stage}/setup {stage} && chroot {stage} /bin/sh /play')
+    if done.returncode != 0 and not (stage / 'calls').exists():
+        print(f'package: the scripts were not rehearsed here: {done.stderr.strip()[:200]}')
+        return False
+    said = (stage / 'calls').read_text(encoding='utf-8')
+    expect(done.returncode == 0, f'the scripts of semel-node: {done.stderr}')
+    for wanted in ('root:semel 640', 'deb-systemd-helper unmask', 'deb-systemd-helper mask',
+                   'deb-systemd-helper purge'):
+        expect(wanted in said, f'the scripts of semel-node do not do: {wanted}\n{said}')
+    users = (stage / 'etc/passwd').read_text(encoding='utf-8')
+    expect(re.search(r'^semel:.*:/var/lib/semel:/usr/sbin/nologin$', users, re.MULTILINE),
+           f'there is no user semel: {users}')
+    expect((stage / 'var/lib/semel/log').exists() and 'records are left' in done.stderr,
+           'a purge takes the records away, or does not say that it left them')
+    return True
+
+
+def lint(packages):
+    done = run('lintian', '--allow-root', '--tag-display-limit', '0', '--fail-on', 'error',
+               *packages)
+    found = [line for line in done.stdout.split('\n') if re.match(r'[EW]: ', line)]
+    for line in found:
+        print(line)
+    errors = sum(line.startswith('E: ') for line in found)
+    expect(done.returncode == 0 and errors == 0, f'lintian: {errors} errors {done.stderr[:500]}')
+    return errors, len(found) - errors
+
+
+def main():
+    folder = Path(sys.argv[1])
+    sources = Path(__file__).resolve().parents[1]
+    version = re.search(r'#define SEMEL_VERSION "(.*)"',
+                        (sources / 'include/semel/version.hpp').read_text()).group(1)
+    packages = sorted(folder.glob('*.deb'))
+    with tempfile.TemporaryDirectory() as name:
+        where = Path(name)
+        names = unpack(packages, where)
+        for expected in EXPECTED:
+            expect(expected in names, f'there is no package {expected}')
+        check_scripts(where, names)
+        check_program(where, version)
+        check_paths(where, sources)
+        rehearsed = rehearse(where, names)
+    errors, warnings = lint(packages)
+    for name, package in sorted(names.items()):
+        print(f'{package.stat().st_size // 1024:7} KiB  {package}')
+    print(f'package: {len(packages)} packages, lintian {errors} errors {warnings} warnings, '
+          f'scripts {"rehearsed" if rehearsed else "not rehearsed"}, {len(failures)} failures')
+    return 1 if failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
