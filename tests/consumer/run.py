@@ -83,9 +83,10 @@ class Consumers:
         where = self.work / 'find_package'
         configure(HERE / 'find_package', where, f'-DCMAKE_PREFIX_PATH={self.prefix}')
         self.check_refusals()
-        for name in ('links_core', 'links_semel'):
+        for name in ('links_core', 'links_engine'):
             self.launch(where / name)
         with self.storage() as folder:
+            self.launch(where / 'links_semel', Path(folder) / 'others')
             return self.launch(where / 'consumer', Path(folder) / 'orders')
 
     def check_refusals(self):

@@ -1,7 +1,9 @@
 // A program on the core alone: work is done once, and whoever comes again gets its answer.
+#include <semel/keys.hpp>
 #include <semel/semel.hpp>
 
 #include <cstdio>
+#include <string>
 
 int main() {
   auto engine = semel::Engine::open();
@@ -9,13 +11,15 @@ int main() {
   auto mails = (*engine)->claims("mails", semel::Policy{});
   if (!mails) return std::puts(mails.error().message().c_str()), 1;
 
-  const semel::ClaimOutcome first = mails->claim({.key = "mail:7"});
+  const std::string key = semel::composite_key({"mail", "7|8"});
+  if (key != "mail|7\\|8") return std::puts("another key"), 1;
+  const semel::ClaimOutcome first = mails->claim({.key = key});
   if (first.answer != semel::ClaimAnswer::granted) return std::puts("not granted"), 1;
-  const semel::ClaimOutcome meanwhile = mails->claim({.key = "mail:7"});
+  const semel::ClaimOutcome meanwhile = mails->claim({.key = key});
   if (meanwhile.answer != semel::ClaimAnswer::in_flight) return std::puts("granted twice"), 1;
-  const auto done = mails->complete({.key = "mail:7", .epoch = first.epoch, .payload = "sent"});
+  const auto done = mails->complete({.key = key, .epoch = first.epoch, .payload = "sent"});
   if (done.answer != semel::OwnerAnswer::ok) return std::puts("not completed"), 1;
-  const semel::ClaimOutcome again = mails->claim({.key = "mail:7"});
+  const semel::ClaimOutcome again = mails->claim({.key = key});
   if (again.answer != semel::ClaimAnswer::replay || again.result != "sent") {
     return std::puts("not replayed"), 1;
   }

@@ -1,5 +1,6 @@
 // A program that is built by hand with what pkg-config says. With SEMEL_CONSUMER_STORAGE it lives
 // twice on a storage, else once on the core.
+#include <semel/keys.hpp>
 #include <semel/semel.hpp>
 #ifdef SEMEL_CONSUMER_STORAGE
 #include <semel/storage.hpp>
@@ -16,10 +17,11 @@ namespace {
 /// Grants once and replays ever after; the answer in a word.
 std::string ask(semel::Engine& engine) {
   auto jobs = engine.claims("jobs", semel::Policy{}).value();
-  const semel::ClaimOutcome claim = jobs.claim({.key = "job:7"});
+  const std::string key = semel::composite_key({"job", "7"});
+  const semel::ClaimOutcome claim = jobs.claim({.key = key});
   if (claim.answer == semel::ClaimAnswer::replay) return claim.result;
   if (claim.answer != semel::ClaimAnswer::granted) return "refused";
-  const auto done = jobs.complete({.key = "job:7", .epoch = claim.epoch, .payload = "result"});
+  const auto done = jobs.complete({.key = key, .epoch = claim.epoch, .payload = "result"});
   return done.answer == semel::OwnerAnswer::ok ? "granted" : "lost";
 }
 
