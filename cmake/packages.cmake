@@ -90,8 +90,10 @@ if(TARGET semel_c)
   semel_package(runtime libsemel0 libs "dedup and idempotency in process (library for C)"
     "${semel_about} has the shared library with an interface for C.")
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
-  set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+  # Whoever links it needs at least this version: functions are added within libsemel.so.0.
+  file(WRITE "${packaged}/shlibs" "libsemel 0 libsemel0 (>= ${PROJECT_VERSION})\n")
+  file(WRITE "${packaged}/triggers" "activate-noawait ldconfig\n")
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${packaged}/shlibs;${packaged}/triggers")
   string(PREPEND semel_dev_depends "libsemel0 (= ${semel_debian_version}), ")
 endif()
 semel_package(development libsemel-dev libdevel "dedup and idempotency in process (to build with)"
