@@ -22,6 +22,7 @@ function(semel_install_part part)
   if(NOT targets)
     return()
   endif()
+  set_target_properties(${targets} PROPERTIES EXCLUDE_FROM_ALL FALSE)
   install(TARGETS ${targets} EXPORT semel_${part}
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime

@@ -137,14 +137,16 @@ class Consumers:
         core = where / 'core'
         run(*compiler, '-o', core, *self.pkg_config('--cflags', '--libs', 'semel-core'))
         said = self.launch(core)
-        both = where / 'both'
-        run(*compiler, '-DSEMEL_CONSUMER_STORAGE', '-DSEMEL_CONSUMER_NET', '-o', both,
-            *self.pkg_config('--cflags', '--libs', 'semel-storage', 'semel-net'))
+        # The program of find_package, with all there is.
+        every = where / 'every'
+        run(*compiler[:-1], HERE / 'find_package/main.cpp', '-o', every,
+            *self.pkg_config('--cflags', '--libs', 'semel-storage', 'semel-net', 'semel-signed',
+                             'semel-json'))
         # What needs nothing of the machine it runs on.
         static = where / 'static'
         run(*compiler, '-DSEMEL_CONSUMER_STORAGE', '-static', '-o', static,
             *self.pkg_config('--static', '--cflags', '--libs', 'semel-storage'))
-        for program in (both, static):
+        for program in (every, static):
             with self.storage() as folder:
                 self.launch(program, Path(folder) / 'jobs')
         return said

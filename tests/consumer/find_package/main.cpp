@@ -1,7 +1,9 @@
 // A program on the installed package: an order is paid, the process ends, and the next one replays
-// what was paid. Beside it, Redis' commands without a server.
+// what was paid. Beside it, Redis' commands without a server, JSON and signatures.
+#include <semel/json_key.hpp>
 #include <semel/local_redis.hpp>
 #include <semel/semel.hpp>
+#include <semel/signed_request.hpp>
 #include <semel/storage.hpp>
 
 #include <cstdio>
@@ -41,6 +43,16 @@ bool redis_answers() {
   return mine && !yours && ended && twice.integer == 42 && sha.text.size() == 40;
 }
 
+bool fingerprints_agree() {
+  const auto one = semel::fingerprint_json(R"({"order":7,"cents":1999})").value();
+  const auto other = semel::fingerprint_json(R"({ "cents": 1999.0, "order": 7 })").value();
+  // RFC 4231, test case 2.
+  const std::string mac = semel::hmac_sha256_hex("Jefe", "what do ya want for nothing?");
+  return one == other && mac ==
+                             "5bdcc146bf60754e6a042426089575c7"
+                             "5a003f089d2739839dec58b964ec3843";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,5 +61,6 @@ int main(int argc, char** argv) {
   const std::string second = live(argv[1]);
   std::printf("semel %s: %s, then %s\n", semel::version, first.c_str(), second.c_str());
   if (first != "worked" || second != "replayed paid") return 1;
+  if (!fingerprints_agree()) return std::puts("other fingerprints"), 1;
   if (!redis_answers()) return std::puts("LocalRedis answers otherwise"), 1;
 }

@@ -5,9 +5,6 @@
 #ifdef SEMEL_CONSUMER_STORAGE
 #include <semel/storage.hpp>
 #endif
-#ifdef SEMEL_CONSUMER_NET
-#include <semel/local_redis.hpp>
-#endif
 
 #include <cstdio>
 #include <string>
@@ -49,10 +46,6 @@ int main(int argc, char** argv) {
   auto engine = semel::Engine::open().value();
   first = ask(*engine);
   second = ask(*engine);
-#endif
-#ifdef SEMEL_CONSUMER_NET
-  auto redis = semel::LocalRedis::open().value();
-  if (redis->call({"EVAL", "return 6 * 7", "0"}).integer != 42) return std::puts("no Lua"), 1;
 #endif
   std::printf("semel %s: %s, then %s\n", semel::version, first.c_str(), second.c_str());
   return first == "granted" && second == "result" ? 0 : 1;
