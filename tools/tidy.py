@@ -31,6 +31,7 @@ PARTS = {
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
     'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h')},
     'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
+    'bindings': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('cxxabi.h',)},
     'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp_'),
                    'foreign': ('lua.hpp', 'openssl/')},
     'net': {'project': ('semel/', 'net/', 'lua_compat/'), 'foreign': ()},

@@ -1,0 +1,64 @@
+// Bytes that go to the caller, and keys.
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "bindings/c/sized.hpp"
+#include "semel/keys.hpp"
+
+namespace semel::c {
+
+bool put(semel_buffer& buffer, Bytes bytes) noexcept {
+  semel_buffer_free(&buffer);
+  char* const data = static_cast<char*>(std::malloc(bytes.size() + 1));
+  if (data == nullptr) return false;
+  if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
+  data[bytes.size()] = '\0';
+  buffer = {data, bytes.size()};
+  return true;
+}
+
+}  // namespace semel::c
+
+using namespace semel;
+
+void semel_buffer_free(semel_buffer* buffer) {
+  if (buffer == nullptr) return;
+  std::free(buffer->data);
+  *buffer = {nullptr, 0};
+}
+
+int semel_out_write(semel_out* out, const void* data, size_t length) {
+  if (out == nullptr) return c::say_null("out");
+  if (!c::is_sound(data, length)) return c::say_null("data");
+  try {
+    out->bytes.append(c::bytes_of(data, length));
+    return SEMEL_OK;
+  } catch (const std::exception&) {  // nothing was appended
+    return c::say(ErrorCode::memory_full);
+  }
+}
+
+int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key) {
+  if (key == nullptr) return c::say_null("key");
+  if (!c::is_sound(fields, count)) return c::say_null("fields");
+  return c::guarded([&] {
+    std::vector<Bytes> list;
+    list.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!c::is_sound(fields[i].data, fields[i].length)) return c::say_null("a field");
+      list.push_back(c::bytes_of(fields[i].data, fields[i].length));
+    }
+    if (!c::put(*key, composite_key(list))) return c::say_untold("no memory");
+    return int{SEMEL_OK};
+  });
+}
+
+int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print) {
+  if (print == nullptr) return c::say_null("print");
+  if (!c::is_sound(payload, length)) return c::say_null("payload");
+  const Fingerprint made = fingerprint_of(c::bytes_of(payload, length));
+  print->algorithm = made.algorithm;
+  std::memcpy(print->digest, made.digest.data(), made.digest.size());
+  return SEMEL_OK;
+}

@@ -1,0 +1,94 @@
+// What stands behind the handles of semel.h, and how every function of it begins and ends.
+#pragma once
+
+#include <cxxabi.h>
+
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "semel.h"
+#include "semel/claims.hpp"
+#include "semel/engine.hpp"
+#include "semel/lock.hpp"
+#include "semel/store.hpp"
+#include "semel/watchdog.hpp"
+
+struct semel_claims {
+  semel::Claims claims;
+  semel_engine* engine;
+};
+
+struct semel_engine {
+  // In the order in which they may go, the last first.
+  std::unique_ptr<semel::Clock> clock;
+  semel::ManualClock* manual = nullptr;  // the same, if it is one
+  std::unique_ptr<semel::Journal> storage;
+  std::unique_ptr<semel::Engine> engine;
+  std::mutex mutex;  // of what follows
+  std::unique_ptr<semel::Watchdog> watchdog;
+  std::map<std::string, std::unique_ptr<semel_claims>, std::less<>> claims;
+
+  /// Keeps leases by a thread of its own, which begins with the first that asks for it.
+  [[nodiscard]] semel::Watchdog& keeper();
+  [[nodiscard]] semel::Store store() noexcept { return engine->store(); }
+};
+
+struct semel_lock {
+  semel::Lock lock;
+};
+
+struct semel_out {
+  std::string bytes;
+};
+
+namespace semel::c {
+
+/// How often a keeper looks: leases of a second are still renewed three times before they end.
+inline constexpr Millis keeper_every{100};
+
+[[nodiscard]] constexpr int number_of(ErrorCode code) noexcept {
+  return static_cast<int>(code);
+}
+
+/// Remembers the detail for this thread, and returns the number.
+int say(ErrorCode code, const std::string& detail = {}) noexcept;
+inline int say(const Error& error) noexcept {
+  return say(error.code, error.detail);
+}
+inline int say(const Status& status) noexcept {
+  return status ? SEMEL_OK : say(status.error());
+}
+/// The last outcome of a call that may have had an effect, but could not be told.
+int say_untold(const char* why) noexcept;
+
+/// Runs `function`, which returns an error's number; whatever it throws becomes one. The end of a
+/// thread that is cancelled inside goes on: it is no error, and cannot be held up.
+template <class Function>
+int guarded(Function&& function) {
+  try {
+    return function();
+  } catch (abi::__forced_unwind&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return say_untold("no memory");
+  } catch (const std::exception& thrown) {
+    return say_untold(thrown.what());
+  } catch (...) {
+    return say_untold("an exception");
+  }
+}
+
+[[nodiscard]] inline Bytes bytes_of(const void* data, std::size_t length) noexcept {
+  return data == nullptr ? Bytes{} : Bytes{static_cast<const char*>(data), length};
+}
+/// False: a length without bytes.
+[[nodiscard]] constexpr bool is_sound(const void* data, std::size_t length) noexcept {
+  return data != nullptr || length == 0;
+}
+int say_null(const char* what) noexcept;
+
+}  // namespace semel::c

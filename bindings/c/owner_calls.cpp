@@ -1,0 +1,112 @@
+// What an owner says of its work.
+#include <vector>
+
+#include "bindings/c/requests.hpp"
+
+using namespace semel;
+
+static_assert(SEMEL_OWNER_OK == static_cast<int>(OwnerAnswer::ok));
+static_assert(SEMEL_OWNER_STALE == static_cast<int>(OwnerAnswer::stale_owner));
+static_assert(SEMEL_OWNER_CONFLICT == static_cast<int>(OwnerAnswer::conflict));
+static_assert(SEMEL_OWNER_NOT_OWNER == static_cast<int>(OwnerAnswer::not_owner));
+static_assert(SEMEL_OWNER_UNKNOWN == static_cast<int>(OwnerAnswer::unknown));
+static_assert(SEMEL_OWNER_REFUSED == static_cast<int>(OwnerAnswer::refused));
+
+namespace {
+
+using Verb = OwnerOutcome (Claims::*)(const OwnerCall&);
+
+/// Reads and checks; SEMEL_OK: `made` is what is meant, and points to the caller's bytes.
+[[nodiscard]] int read(const semel_owner_call* call, OwnerCall& made) noexcept {
+  semel_owner_call given;
+  if (const int error = c::read_sized(call, given); error != SEMEL_OK) return error;
+  if (!c::is_sound(given.key, given.key_length)) return c::say_null("key");
+  if (!c::is_sound(given.payload, given.payload_length)) return c::say_null("payload");
+  if (given.on_failure < 0 || given.on_failure > 2) {
+    return c::guarded([&] {
+      return c::say(ErrorCode::bad_option,
+                    "on_failure = " + std::to_string(given.on_failure) + ", allowed 0..2");
+    });
+  }
+  made = {.key = c::bytes_of(given.key, given.key_length),
+          .epoch = given.epoch,
+          .payload = c::bytes_of(given.payload, given.payload_length),
+          .lease = c::lease_of(given.lease_ms)};
+  if (given.on_failure == 1) made.on_failure = Policy::OnFailure::release;
+  if (given.on_failure == 2) made.on_failure = Policy::OnFailure::keep;
+  return SEMEL_OK;
+}
+
+void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept {
+  to->answer = static_cast<int>(from.answer);
+  to->error = c::number_of(from.error);
+  to->late = from.late ? 1 : 0;
+  to->version = from.version;
+  if (from.has_result) to.set(to->result, from.result);
+}
+
+[[nodiscard]] int call_owner(semel_claims* claims, const semel_owner_call* call,
+                             semel_owner_outcome* outcome, Verb verb) {
+  if (claims == nullptr || call == nullptr) return c::say_null("claims or call");
+  OwnerCall made;
+  if (const int error = read(call, made); error != SEMEL_OK) return error;
+  c::Answer answer{outcome};
+  if (answer.error() != SEMEL_OK) return answer.error();
+  return c::guarded([&] {
+    Claims space = claims->claims;
+    const OwnerOutcome told = (space.*verb)(made);
+    fill(answer, told);
+    return answer.deliver(c::say(told.error));
+  });
+}
+
+}  // namespace
+
+int semel_complete(semel_claims* claims, const semel_owner_call* call,
+                   semel_owner_outcome* outcome) {
+  return call_owner(claims, call, outcome, &Claims::complete);
+}
+
+int semel_fail(semel_claims* claims, const semel_owner_call* call, semel_owner_outcome* outcome) {
+  return call_owner(claims, call, outcome, &Claims::fail);
+}
+
+int semel_renew(semel_claims* claims, const semel_owner_call* call, semel_owner_outcome* outcome) {
+  return call_owner(claims, call, outcome, &Claims::renew);
+}
+
+int semel_release(semel_claims* claims, const semel_owner_call* call,
+                  semel_owner_outcome* outcome) {
+  return call_owner(claims, call, outcome, &Claims::release);
+}
+
+int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
+                         semel_owner_outcome* outcomes, size_t count) {
+  if (claims == nullptr) return c::say_null("claims");
+  if (count == 0) return SEMEL_OK;
+  if (calls == nullptr || outcomes == nullptr) return c::say_null("calls or outcomes");
+  return c::guarded([&] {
+    if (count > limits::batch_max) return c::say(ErrorCode::too_many_keys);
+    const std::size_t size = outcomes->size;
+    std::vector<OwnerCall> made(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const semel_owner_call* const one = c::item(calls, calls->size, i);
+      if (one->size != calls->size) return c::say_size(one->size, calls->size);
+      if (const int error = read(one, made[i]); error != SEMEL_OK) return error;
+      if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
+    }
+    if (size < c::Answer<semel_owner_outcome>::least) {
+      return c::say_size(size, c::Answer<semel_owner_outcome>::least);
+    }
+    std::vector<OwnerOutcome> told(count);
+    Claims space = claims->claims;
+    space.complete(made, told);
+    int error = SEMEL_OK;
+    for (std::size_t i = 0; i < count; ++i) {
+      c::Answer answer{c::item(outcomes, size, i)};
+      fill(answer, told[i]);
+      if (const int untold = answer.deliver(SEMEL_OK); untold != SEMEL_OK) error = untold;
+    }
+    return error;
+  });
+}

@@ -1,0 +1,183 @@
+// Functions that run once, and messages that are handled once. What decides is the same as behind
+// once() and consume_once(); here is only how a function of C says how it went.
+#include "bindings/c/requests.hpp"
+#include "semel/consume.hpp"
+#include "semel/once.hpp"
+
+using namespace semel;
+
+#define SEMEL_SAME(number, value) static_assert((number) == static_cast<int>(value))
+SEMEL_SAME(SEMEL_ONCE_RAN, OnceAnswer::ran);
+SEMEL_SAME(SEMEL_ONCE_REPLAYED, OnceAnswer::replayed);
+SEMEL_SAME(SEMEL_ONCE_EXPIRED, OnceAnswer::expired);
+SEMEL_SAME(SEMEL_ONCE_IN_FLIGHT, OnceAnswer::in_flight);
+SEMEL_SAME(SEMEL_ONCE_FAILED, OnceAnswer::failed);
+SEMEL_SAME(SEMEL_ONCE_KEPT_FAILURE, OnceAnswer::kept_failure);
+SEMEL_SAME(SEMEL_ONCE_MISMATCH, OnceAnswer::mismatch);
+SEMEL_SAME(SEMEL_ONCE_IN_DOUBT, OnceAnswer::in_doubt);
+SEMEL_SAME(SEMEL_ONCE_TOO_OLD, OnceAnswer::too_old);
+SEMEL_SAME(SEMEL_ONCE_TOO_NEW, OnceAnswer::too_new);
+SEMEL_SAME(SEMEL_ONCE_UNKNOWN, OnceAnswer::unknown);
+SEMEL_SAME(SEMEL_ONCE_BUSY, OnceAnswer::busy);
+SEMEL_SAME(SEMEL_ONCE_REFUSED, OnceAnswer::refused);
+SEMEL_SAME(SEMEL_ONCE_SUPERSEDED, OnceAnswer::superseded);
+SEMEL_SAME(SEMEL_ONCE_UNRECORDED, OnceAnswer::unrecorded);
+SEMEL_SAME(SEMEL_ONCE_UNGUARDED, OnceAnswer::unguarded);
+SEMEL_SAME(SEMEL_ACK, Verdict::ack);
+SEMEL_SAME(SEMEL_RETRY_LATER, Verdict::retry_later);
+SEMEL_SAME(SEMEL_ACK_DUPLICATE, Verdict::ack_duplicate);
+SEMEL_SAME(SEMEL_DEAD_LETTER, Verdict::dead_letter);
+
+namespace {
+
+/// Calls the function of C. Whatever else it returns has failed.
+[[nodiscard]] int call(semel_function function, void* context, const Work& work, semel_out& out) {
+  const Bytes key = work.key();
+  const semel_work told{.size = sizeof told,
+                        .key = key.data(),
+                        .key_length = key.size(),
+                        .epoch = work.epoch(),
+                        .attempt = work.attempt(),
+                        .takeover = work.takeover() ? 1 : 0};
+  const int how = function(context, &told, &out);
+  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_ABANDONED ? how : SEMEL_WORK_FAILED;
+}
+
+/// A function that has said why it failed. GuardedRun::fail() would put the sentence of an error's
+/// number before it; as the claim is failed here, the run finds nothing to give back.
+void fail(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::string&& why) {
+  OnceReport& report = run.report();
+  const bool guarded = run.work().epoch() != 0;
+  report.answer = OnceAnswer::failed;
+  report.failure = std::move(why);
+  if (!guarded || how == SEMEL_WORK_ABANDONED) return;  // the run gives it back when it goes
+  OwnerCall failed{.key = key, .epoch = run.work().epoch(), .payload = report.failure};
+  if (how == SEMEL_WORK_REJECTED) failed.on_failure = Policy::OnFailure::keep;
+  const OwnerOutcome outcome = claims.fail(failed);
+  if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
+    report.answer = OnceAnswer::superseded;
+  }
+}
+
+[[nodiscard]] OnceCall call_of(const semel_request& given, semel_engine& engine) {
+  const ClaimRequest request = c::request_of(given);
+  return {.key = request.key,
+          .fingerprint = request.fingerprint,
+          .claim_id = request.claim_id,
+          .first_sent_unix_ms = request.first_sent_unix_ms,
+          .owner = request.owner,
+          .lease = request.lease,
+          .session = request.session,
+          .wait = Millis{given.wait_ms},
+          .watchdog = given.keep_lease != 0 ? &engine.keeper() : nullptr,
+          .without_key = given.without_key != 0};
+}
+
+void fill(c::Answer<semel_once_outcome>& to, const OnceReport& from) noexcept {
+  to->answer = static_cast<int>(from.answer);
+  to->takeover = from.takeover ? 1 : 0;
+  to->late = from.late ? 1 : 0;
+  to->attempt = from.attempt;
+  to->epoch = from.epoch;
+  to->retry_after_ms = from.retry_after.count();
+  const bool failed = from.answer == OnceAnswer::failed || from.answer == OnceAnswer::kept_failure;
+  if (failed) to.set(to->failure, from.failure);
+}
+
+void fill(c::Answer<semel_consumed>& to, const Consumed& from) noexcept {
+  to->verdict = static_cast<int>(from.verdict);
+  to->answer = static_cast<int>(from.answer);
+  to->unguarded = from.unguarded ? 1 : 0;
+  to->attempts = from.attempts;
+  to->epoch = from.epoch;
+  to->retry_after_ms = from.retry_after.count();
+  const bool failed = from.answer == OnceAnswer::failed || from.answer == OnceAnswer::kept_failure;
+  if (failed) to.set(to->failure, from.failure);
+}
+
+[[nodiscard]] detail::Handling handling_of(int how, std::string&& why) {
+  if (how == SEMEL_WORK_REJECTED) return {detail::Handled::rejected, std::move(why)};
+  return {how == SEMEL_WORK_DONE ? detail::Handled::ok : detail::Handled::failed, std::move(why)};
+}
+
+}  // namespace
+
+int semel_once(semel_claims* claims, const semel_request* request, semel_function function,
+               void* context, semel_once_outcome* outcome) {
+  if (claims == nullptr || function == nullptr) return c::say_null("claims or function");
+  semel_request given;
+  if (const int error = c::read_sized(request, given); error != SEMEL_OK) return error;
+  if (const int error = c::check(given); error != SEMEL_OK) return error;
+  c::Answer answer{outcome};
+  if (answer.error() != SEMEL_OK) return answer.error();
+  return c::guarded([&] {
+    Claims space = claims->claims;
+    const OnceCall asked = call_of(given, *claims->engine);
+    OnceReport report;
+    {
+      detail::GuardedRun run{space, asked};
+      semel_out out;
+      bool has_value = false;
+      if (run.runs()) {
+        const int how = call(function, context, run.work(), out);
+        if (how == SEMEL_WORK_DONE) {
+          run.complete(out.bytes);
+          has_value = run.report().answer != OnceAnswer::superseded;
+        } else {
+          fail(space, asked.key, run, how, std::move(out.bytes));
+        }
+      }
+      if (has_value) answer.set(answer->value, out.bytes);
+      if (run.stored()) answer.set(answer->value, *run.stored());
+      report = std::move(run.report());
+    }
+    fill(answer, report);
+    return answer.deliver(c::say(report.error));
+  });
+}
+
+int semel_consume_once(semel_claims* claims, const semel_request* request, semel_function handler,
+                       void* context, semel_consumed* consumed) {
+  if (claims == nullptr || handler == nullptr || consumed == nullptr) {
+    return c::say_null("claims, handler or consumed");
+  }
+  semel_request given;
+  if (const int error = c::read_sized(request, given); error != SEMEL_OK) return error;
+  if (const int error = c::check(given); error != SEMEL_OK) return error;
+  c::Answer answer{consumed};
+  if (answer.error() != SEMEL_OK) return answer.error();
+  return c::guarded([&] {
+    if (given.wait_ms != 0 || given.claim_id != nullptr) {
+      return c::say(ErrorCode::bad_option, "wait_ms and claim_id are not for messages");
+    }
+    Claims space = claims->claims;
+    const ClaimRequest asked = c::request_of(given);
+    const Message message{.id = asked.key,
+                          .fingerprint = asked.fingerprint,
+                          .first_sent_unix_ms = asked.first_sent_unix_ms,
+                          .owner = asked.owner};
+    const ConsumeOptions options{
+        .lease = asked.lease,
+        .session = asked.session,
+        .watchdog = given.keep_lease != 0 ? &claims->engine->keeper() : nullptr,
+        .refuse_without_id = given.without_key == 0};
+    Consumed told;
+    {
+      detail::Consumption run{space, message, options};
+      if (run.runs()) {
+        semel_out out;
+        const int how = call(handler, context, run.work(), out);
+        if (how == SEMEL_WORK_ABANDONED) {  // given back when the run goes
+          run.consumed().answer = OnceAnswer::failed;
+          run.consumed().failure = std::move(out.bytes);
+          run.consumed().retry_after = space.policy().retry_after_max;
+        } else if (run.finish(handling_of(how, std::move(out.bytes)))) {
+          run.complete();
+        }
+      }
+      told = std::move(run.consumed());
+    }
+    fill(answer, told);
+    return answer.deliver(c::say(told.error));
+  });
+}

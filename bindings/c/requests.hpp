@@ -1,0 +1,44 @@
+// From the structs of semel.h to the values of the C++ headers.
+#pragma once
+
+#include <cstring>
+#include <optional>
+
+#include "bindings/c/sized.hpp"
+#include "semel/claims.hpp"
+
+namespace semel::c {
+
+/// What is wrong with a request whatever it is for; SEMEL_OK: nothing.
+int check(const semel_request& given) noexcept;
+
+[[nodiscard]] inline std::optional<Millis> lease_of(semel_int64 lease_ms) noexcept {
+  return lease_ms == 0 ? std::nullopt : std::optional{Millis{lease_ms}};
+}
+
+[[nodiscard]] inline Fingerprint fingerprint_from(const semel_fingerprint& given) noexcept {
+  Fingerprint fingerprint{.algorithm = given.algorithm, .digest = {}};
+  std::memcpy(fingerprint.digest.data(), given.digest, fingerprint.digest.size());
+  return fingerprint;
+}
+
+[[nodiscard]] inline std::optional<ClaimId> claim_id_of(const semel_request& given) noexcept {
+  if (given.claim_id == nullptr) return std::nullopt;
+  ClaimId id;
+  std::memcpy(id.data(), given.claim_id, id.size());
+  return id;
+}
+
+[[nodiscard]] inline std::optional<std::int64_t> first_sent_of_request(
+    const semel_request& given) noexcept {
+  if (given.first_sent_unix_ms == 0) return std::nullopt;
+  return given.first_sent_unix_ms;
+}
+
+[[nodiscard]] inline std::optional<SessionId> session_of(int remote_owner) noexcept {
+  return remote_owner == 0 ? std::nullopt : std::optional<SessionId>{0};
+}
+
+[[nodiscard]] ClaimRequest request_of(const semel_request& given) noexcept;
+
+}  // namespace semel::c

@@ -1,0 +1,130 @@
+// Structs whose first member is their size, so that callers and library of different releases
+// understand each other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "bindings/c/handles.hpp"
+
+namespace semel::c {
+
+int say_size(std::size_t size, std::size_t least) noexcept;
+int say_tail(std::size_t offset) noexcept;
+/// Bytes of the caller's own; false: no memory.
+[[nodiscard]] bool put(semel_buffer& buffer, Bytes bytes) noexcept;
+
+/// Reads what the caller has, the rest is zero. What it has beyond what is known must be zero.
+template <class T>
+int read_sized(const T* given, T& known) noexcept {
+  std::memset(static_cast<void*>(&known), 0, sizeof known);
+  known.size = sizeof known;
+  if (given == nullptr) return SEMEL_OK;
+  const std::size_t size = given->size;
+  if (size < sizeof size) return say_size(size, sizeof size);
+  const char* const bytes = reinterpret_cast<const char*>(given);
+  for (std::size_t i = sizeof known; i < size; ++i) {
+    if (bytes[i] != 0) return say_tail(i);
+  }
+  std::memcpy(static_cast<void*>(&known), bytes, std::min(size, sizeof known));
+  known.size = sizeof known;
+  return SEMEL_OK;
+}
+
+/// The buffers of an outcome, which stand right behind its size: whoever has an outcome has them.
+template <class T>
+struct BuffersOf {
+  static constexpr std::size_t count = 0;
+};
+template <>
+struct BuffersOf<semel_set_result> {
+  static constexpr std::size_t count = 1;
+};
+template <>
+struct BuffersOf<semel_value> {
+  static constexpr std::size_t count = 1;
+};
+template <>
+struct BuffersOf<semel_claim_outcome> {
+  static constexpr std::size_t count = 2;
+};
+template <>
+struct BuffersOf<semel_owner_outcome> {
+  static constexpr std::size_t count = 1;
+};
+template <>
+struct BuffersOf<semel_claim_view> {
+  static constexpr std::size_t count = 2;
+};
+template <>
+struct BuffersOf<semel_once_outcome> {
+  static constexpr std::size_t count = 2;
+};
+template <>
+struct BuffersOf<semel_consumed> {
+  static constexpr std::size_t count = 1;
+};
+
+/// An outcome on its way to the caller: made in full here, and handed over as far as the caller's
+/// struct goes. NULL: the caller does not want to know.
+template <class T>
+class Answer {
+ public:
+  static constexpr std::size_t buffers = BuffersOf<T>::count;
+  static constexpr std::size_t least = sizeof(std::size_t) + buffers * sizeof(semel_buffer);
+
+  explicit Answer(T* to) noexcept : to_(to) {
+    std::memset(static_cast<void*>(&mine_), 0, sizeof mine_);
+    if (to_ == nullptr) return;
+    size_ = to_->size;
+    if (size_ < least) error_ = say_size(size_, least);
+    if (error_ == SEMEL_OK) release(*to_);
+  }
+  ~Answer() { release(mine_); }
+  Answer(const Answer&) = delete;
+  Answer& operator=(const Answer&) = delete;
+
+  /// Not SEMEL_OK: the caller's struct cannot be filled, so nothing is to be done.
+  [[nodiscard]] int error() const noexcept { return error_; }
+  T* operator->() noexcept { return &mine_; }
+
+  /// `error` is what the call has to say; it is said unless something worse has happened.
+  int deliver(int error) noexcept {
+    if (untold_) error = say_untold("no memory for the answer");
+    if (to_ == nullptr) return error;
+    char* const bytes = reinterpret_cast<char*>(to_);
+    if (size_ > sizeof mine_) std::memset(bytes + sizeof mine_, 0, size_ - sizeof mine_);
+    mine_.size = size_;
+    std::memcpy(bytes, &mine_, std::min(size_, sizeof mine_));
+    std::memset(static_cast<void*>(&mine_), 0, sizeof mine_);
+    return error;
+  }
+  void set(semel_buffer& buffer, Bytes bytes) noexcept {
+    if (to_ != nullptr && !put(buffer, bytes)) untold_ = true;
+  }
+
+ private:
+  static void release(T& outcome) noexcept {
+    char* const first = reinterpret_cast<char*>(&outcome) + sizeof(std::size_t);
+    for (std::size_t i = 0; i < buffers; ++i) {
+      semel_buffer_free(reinterpret_cast<semel_buffer*>(first + i * sizeof(semel_buffer)));
+    }
+  }
+
+  T* to_;
+  T mine_;
+  std::size_t size_ = 0;
+  int error_ = SEMEL_OK;
+  bool untold_ = false;
+};
+
+/// Item i of an array whose items have the caller's size.
+template <class T>
+T* item(T* items, std::size_t size, std::size_t i) noexcept {
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(items) + i * size);
+}
+
+}  // namespace semel::c

@@ -1,0 +1,608 @@
+/* Semel for C, and for whatever calls C: claims, the patterns on top of them, and the store.
+ *
+ *   semel_engine* engine;
+ *   semel_claims* orders;
+ *   semel_policy policy;
+ *   SEMEL_INIT(policy);
+ *   if (semel_engine_open(NULL, &engine) != SEMEL_OK) ..
+ *   if (semel_policy_named("call", &policy) != SEMEL_OK) ..
+ *   if (semel_claims_open(engine, "orders", &policy, &orders) != SEMEL_OK) ..
+ *   .. semel_once(orders, &request, charge, &order, &outcome) ..
+ *   semel_engine_close(engine);
+ *
+ * What each call means is said by the C++ header of the same part (semel/claims.hpp, once.hpp, ..);
+ * here is what C adds. Source: docs/c-abi.md
+ *
+ * Errors     A function that returns int returns SEMEL_OK or an error of the list below. Unless it
+ *            says otherwise nothing was changed then. semel_error_detail() tells more.
+ *            No C++ exception leaves a function. SEMEL_OUTCOME_UNKNOWN: it was applied in memory,
+ *            but its durability is not confirmed, or there was no memory for the answer.
+ * Outcomes   An expected answer is no error: it stands in the outcome's fields. Where a call has
+ *            both, the outcome is filled also if an error is returned.
+ * Bytes      are a pointer and a length, any content. They are copied before a call returns. NULL
+ *            with length 0 is empty. A const char* is a text that ends with a zero byte.
+ * Structs    SEMEL_INIT(s) makes all of it zero but its first member, which is its size. In a
+ *            struct that is handed in, zero is the usual value of every field. Later releases add
+ *            fields at the end only; a struct of an earlier release works as before, and one of a
+ *            later release as long as what is unknown in it is zero (else SEMEL_BAD_OPTION).
+ * Buffers    A semel_buffer in an outcome is owned by the caller: semel_buffer_free() each. A call
+ *            frees what an earlier one has left in it, so an outcome can be used again.
+ * Threads    An engine and its claims may be used by all threads at once, a lock by one at a time.
+ *            No handle is to be used after a fork().
+ * Times      in milliseconds; of the engine's clock, which no change of the wall clock moves.
+ */
+#ifndef SEMEL_H
+#define SEMEL_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <string.h> /* for SEMEL_INIT */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SEMEL_API __attribute__((visibility("default")))
+#else
+#define SEMEL_API
+#endif
+
+/* C89 has neither <stdint.h> nor long long. Where long has 64 bits it is the standard's own way to
+ * say so, and "%ld" prints it; elsewhere the compiler's word for it is taken. */
+#if LONG_MAX > 2147483647L
+typedef long semel_int64;
+typedef unsigned long semel_uint64;
+#elif defined(__GNUC__)
+__extension__ typedef long long semel_int64;
+__extension__ typedef unsigned long long semel_uint64;
+#else
+typedef long long semel_int64;
+typedef unsigned long long semel_uint64;
+#endif
+
+#define SEMEL_INIT(s) ((void)memset(&(s), 0, sizeof(s)), (void)((s).size = sizeof(s)))
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+/* The numbers of semel/error_codes.def; none is ever used for anything else. */
+enum {
+  SEMEL_OK = 0,
+  SEMEL_KEY_EMPTY = 100,
+  SEMEL_KEY_TOO_LONG = 101,
+  SEMEL_VALUE_TOO_LONG = 102,
+  SEMEL_INVALID_EXPIRE = 103,
+  SEMEL_DB_OUT_OF_RANGE = 104,
+  SEMEL_NOT_AN_INTEGER = 105,
+  SEMEL_INCREMENT_OVERFLOW = 106,
+  SEMEL_DECREMENT_OVERFLOW = 107,
+  SEMEL_NOT_A_FLOAT = 108,
+  SEMEL_NAN_OR_INFINITY = 109,
+  SEMEL_OFFSET_OUT_OF_RANGE = 110,
+  SEMEL_WRONG_TYPE = 111,
+  SEMEL_WRONG_KIND = 112,
+  SEMEL_NO_SUCH_KEY = 113,
+  SEMEL_SAME_KEY = 114,
+  SEMEL_BAD_DIGEST = 115,
+  SEMEL_SYNTAX = 116,
+  SEMEL_BAD_OPTION = 117,
+  SEMEL_BAD_NAMESPACE = 118,
+  SEMEL_TOO_MANY_KEYS = 119,
+  SEMEL_BAD_CURSOR = 120,
+  SEMEL_BAD_ENCODING = 121,
+  SEMEL_NOT_OWNER = 122,
+  SEMEL_MEMORY_FULL = 201,
+  SEMEL_WAITERS_FULL = 202,
+  SEMEL_SNAPSHOT_RUNNING = 203,
+  SEMEL_TIMED_OUT = 204,
+  SEMEL_CLOSING = 205,
+  SEMEL_SECTION_HELD = 206,
+  SEMEL_OUT_OF_ADDRESS_SPACE = 301,
+  SEMEL_OUTCOME_UNKNOWN = 302,
+  SEMEL_REFUSED = 303,
+  SEMEL_STORAGE_FAILED = 304,
+  SEMEL_STORAGE_DAMAGED = 305,
+  SEMEL_STORAGE_IN_USE = 306,
+  SEMEL_STORAGE_NEWER = 307
+};
+
+/* The library's version, as "0.1.0". */
+SEMEL_API const char* semel_version(void);
+/* One sentence for people; of a number that is no error, "unknown error". Never NULL. */
+SEMEL_API const char* semel_error_text(int error);
+/* What the last call of this thread that returned an error had to say beyond that: which value,
+ * which limit; often "". Valid until this thread's next call. Never NULL. */
+SEMEL_API const char* semel_error_detail(void);
+
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+typedef struct semel_bytes {
+  const void* data;
+  size_t length;
+} semel_bytes;
+
+/* Bytes that belong to the caller. A zero byte that `length` does not count stands behind them.
+ * data == NULL: there are none, which is not the same as no bytes of length 0. */
+typedef struct semel_buffer {
+  char* data;
+  size_t length;
+} semel_buffer;
+
+/* Frees the bytes and makes the buffer empty. NULL, and one that is empty, are fine. */
+SEMEL_API void semel_buffer_free(semel_buffer* buffer);
+
+/* --- engine ---------------------------------------------------------------------------------- */
+
+typedef struct semel_engine semel_engine;
+
+/* What an answer rests on (docs/guarantees.md). */
+enum {
+  SEMEL_DURABILITY_USUAL = 0, /* logged with a storage, memory without */
+  SEMEL_DURABILITY_MEMORY = 1,
+  SEMEL_DURABILITY_LOGGED = 2, /* survives the end of the process */
+  SEMEL_DURABILITY_SYNCED = 3  /* survives a power cut */
+};
+
+typedef struct semel_options {
+  size_t size;
+  size_t memory_bytes;           /* hard limit of everything held; 0: 1 GiB */
+  size_t key_bytes_max;          /* 0: 64 KiB */
+  size_t value_bytes_max;        /* 0: 1 MiB */
+  const char* storage_directory; /* made if it is not there, one engine at a time; NULL: none */
+  size_t log_bytes;              /* of the storage, an eighth is taken at once; 0: 256 MiB */
+  semel_int64 sync_every_ms;     /* of the storage: a power cut takes so much; 0: 1000 */
+  int durability;                /* SEMEL_DURABILITY_.. */
+  int background_ms;             /* a thread removes what has ended, this often, 1..1000; 0: 100, or
+                                    none with a manual clock; -1: none, call semel_engine_advance */
+  int manual_clock;              /* for tests: time stands still until semel_engine_advance */
+} semel_options;
+
+/* Opens an engine, and its storage if there is one: what an earlier engine has left there is back
+ * when this returns, in so far as its time is not over. `options` may be NULL. `*engine` is to be
+ * closed with semel_engine_close(); it is NULL on an error.
+ * Errors: SEMEL_BAD_OPTION, SEMEL_OUT_OF_ADDRESS_SPACE, SEMEL_MEMORY_FULL, SEMEL_STORAGE_FAILED
+ * (also: the library was built without a storage), SEMEL_STORAGE_DAMAGED, SEMEL_STORAGE_IN_USE,
+ * SEMEL_STORAGE_NEWER. */
+SEMEL_API int semel_engine_open(const semel_options* options, semel_engine** engine);
+/* Ends the engine and all its claims; its locks must have ended before, and no call may be under
+ * way. Waits until everything is on the disk, if there is a storage. NULL is fine. It is closed
+ * also after an error, which tells that something may not be there after a power cut:
+ * SEMEL_OUTCOME_UNKNOWN, SEMEL_REFUSED. */
+SEMEL_API int semel_engine_close(semel_engine* engine);
+/* Moves a manual clock by `ms` (0: not), then removes what has ended and tells who waits for it.
+ * Only for tests, and for engines without a background thread.
+ * Errors: SEMEL_BAD_OPTION (ms < 0, or the clock is not a manual one). */
+SEMEL_API int semel_engine_advance(semel_engine* engine, semel_int64 ms);
+
+typedef struct semel_stats {
+  size_t size;
+  semel_uint64 records; /* those that have ended but are not removed yet included */
+  semel_uint64 operations;
+  semel_uint64 hits;
+  semel_uint64 misses;
+  semel_uint64 expired;
+  semel_uint64 refused; /* for memory */
+  semel_uint64 claims_granted;
+  semel_uint64 claims_duplicate;
+  semel_uint64 takeovers;
+  semel_uint64 stale_owners;
+  semel_uint64 waiters;
+  semel_uint64 bytes_used;
+  semel_uint64 bytes_limit;
+  int accepting; /* 0: the storage takes no writes now */
+} semel_stats;
+
+/* Errors: SEMEL_BAD_OPTION. */
+SEMEL_API int semel_engine_stats(semel_engine* engine, semel_stats* stats);
+
+/* --- store: values under keys, database 0 ---------------------------------------------------- */
+/* Errors of all: SEMEL_KEY_EMPTY, SEMEL_KEY_TOO_LONG, SEMEL_WRONG_TYPE, SEMEL_BAD_OPTION; of those
+ * that write also SEMEL_VALUE_TOO_LONG, SEMEL_MEMORY_FULL, SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. An
+ * answer's pointer may be NULL if it is not of interest. */
+
+/* Times to live that are none: of functions that take a `ttl_ms`. 1.. is so long from now on. */
+enum {
+  SEMEL_TTL_NONE = 0, /* it does not end */
+  SEMEL_TTL_KEEP = -1 /* as it was */
+};
+
+enum {
+  SEMEL_ALWAYS = 0,
+  SEMEL_IF_ABSENT = 1,
+  SEMEL_IF_PRESENT = 2,
+  SEMEL_IF_EQUAL = 3,  /* the value is `expected` */
+  SEMEL_IF_VERSION = 4 /* the version is `version`; 0: there is none */
+};
+
+typedef struct semel_set_options {
+  size_t size;
+  int condition;
+  int get; /* not 0: the value before is told */
+  semel_int64 ttl_ms;
+  const void* expected;
+  size_t expected_length;
+  semel_uint64 version;
+} semel_set_options;
+
+typedef struct semel_set_result {
+  size_t size;
+  semel_buffer previous; /* with `get`; none: there was nothing */
+  semel_uint64 version;  /* of what is there now; 0: nothing */
+  int stored;            /* 0: the condition refused it */
+} semel_set_result;
+
+/* Sets `key` under a condition. `options` NULL: always, without an end. */
+SEMEL_API int semel_set(semel_engine* engine, const void* key, size_t key_length, const void* value,
+                        size_t value_length, const semel_set_options* options,
+                        semel_set_result* result);
+
+typedef struct semel_value {
+  size_t size;
+  semel_buffer value;   /* none: there is nothing */
+  semel_uint64 version; /* for semel_compare_and_set; 0: there is nothing */
+} semel_value;
+
+SEMEL_API int semel_get(semel_engine* engine, const void* key, size_t key_length,
+                        semel_value* value);
+SEMEL_API int semel_del(semel_engine* engine, const void* key, size_t key_length, int* existed);
+/* Adds `by` to the number at `key`; none is 0, the ttl stays. Errors: SEMEL_NOT_AN_INTEGER,
+ * SEMEL_INCREMENT_OVERFLOW. */
+SEMEL_API int semel_incr_by(semel_engine* engine, const void* key, size_t key_length,
+                            semel_int64 by, semel_int64* value);
+/* *existed 0: there is no such key. Errors: SEMEL_INVALID_EXPIRE. */
+SEMEL_API int semel_expire(semel_engine* engine, const void* key, size_t key_length,
+                           semel_int64 ttl_ms, int* existed);
+/* *remaining_ms: -1 it does not end, -2 there is no such key. */
+SEMEL_API int semel_ttl(semel_engine* engine, const void* key, size_t key_length,
+                        semel_int64* remaining_ms);
+
+/* Sets `key` if nothing has changed it since it had `version` (0: there was none). `current` is
+ * what is there now, whether stored or not. */
+SEMEL_API int semel_compare_and_set(semel_engine* engine, const void* key, size_t key_length,
+                                    semel_uint64 version, const void* value, size_t value_length,
+                                    semel_int64 ttl_ms, int* stored, semel_value* current);
+/* Takes `amount` (1..) from the number at `key` if at least that much is left above `floor`.
+ * `left`: what is there now. Errors: SEMEL_NOT_AN_INTEGER. */
+SEMEL_API int semel_decrement_if_at_least(semel_engine* engine, const void* key, size_t key_length,
+                                          semel_int64 amount, semel_int64 floor, int* taken,
+                                          semel_int64* left);
+/* Moves the state at `key` from `from` (empty: there must be none yet) to `to`. `state`: what it is
+ * now, no bytes of length 0 if there is none. */
+SEMEL_API int semel_transition(semel_engine* engine, const void* key, size_t key_length,
+                               const void* from, size_t from_length, const void* to,
+                               size_t to_length, semel_int64 ttl_ms, int* moved,
+                               semel_buffer* state);
+/* *first 1 for the first of any number of callers with these fields within `window_ms` (1..). */
+SEMEL_API int semel_first_seen(semel_engine* engine, const char* name, const semel_bytes* fields,
+                               size_t count, semel_int64 window_ms, int* first);
+
+/* --- claims ---------------------------------------------------------------------------------- */
+
+/* A namespace. Lives as long as its engine; there is nothing to be freed. */
+typedef struct semel_claims semel_claims;
+
+enum { SEMEL_ON_LEASE_END_RETRY = 0, SEMEL_ON_LEASE_END_IN_DOUBT = 1 };
+enum { SEMEL_ON_FAILURE_RELEASE = 0, SEMEL_ON_FAILURE_KEEP = 1 };
+
+typedef struct semel_policy {
+  size_t size;
+  semel_int64 lease_ms;           /* 0: 60000 */
+  semel_int64 result_ttl_ms;      /* 0: a day */
+  semel_int64 unique_ttl_ms;      /* 0: as result_ttl_ms */
+  semel_int64 failure_ttl_ms;     /* 0: a day */
+  semel_int64 attempts_ttl_ms;    /* 0: a day */
+  semel_int64 window_ms;          /* 0: no check */
+  semel_int64 ahead_ms;           /* 0: no check */
+  semel_int64 retry_after_max_ms; /* 0: 1000 */
+  unsigned attempts_max;          /* 0: no limit */
+  int on_lease_end;
+  int on_failure;
+  int strict;
+  int fail_open;
+  int issued;
+  int fair;
+  int db;
+} semel_policy;
+
+/* The usual figures for "call", "message", "payment", "token", "lock", "fair-lock", "debounce",
+ * "nonce" or "dedup" (semel/policies.hpp). Errors: SEMEL_BAD_OPTION. */
+SEMEL_API int semel_policy_named(const char* name, semel_policy* policy);
+
+/* Makes `name` a namespace or gives it a new policy; with NULL the one that was declared before.
+ * The same name gives the same handle. Errors: SEMEL_BAD_NAMESPACE, SEMEL_BAD_OPTION. */
+SEMEL_API int semel_claims_open(semel_engine* engine, const char* name, const semel_policy* policy,
+                                semel_claims** claims);
+
+/* Digest of a payload. Its layout never changes. Algorithm 0: none. */
+typedef struct semel_fingerprint {
+  unsigned char algorithm;
+  unsigned char digest[16];
+} semel_fingerprint;
+
+/* A piece of work that is asked for: of a claim, of a function that runs once, or of a message. */
+typedef struct semel_request {
+  size_t size;
+  const void* key; /* of a message: its id */
+  size_t key_length;
+  const void* owner; /* a label for people, up to 64 bytes */
+  size_t owner_length;
+  const unsigned char* claim_id; /* 16 bytes that are chosen once an attempt; NULL: none */
+  semel_fingerprint fingerprint;
+  semel_int64 lease_ms;           /* 0: the policy's */
+  semel_int64 first_sent_unix_ms; /* 0: not said */
+  semel_int64 wait_ms;            /* for another that has it, up to a hundred years; 0: not */
+  int remote_owner;               /* its lease alone says whether the owner is alive, not also the
+                                     end of this process */
+  int keep_lease;                 /* renewed while the function runs, by a thread of the engine */
+  int without_key;                /* an empty key: run unguarded, not refused */
+} semel_request;
+
+/* Answers to a claim. */
+enum {
+  SEMEL_GRANTED = 0,
+  SEMEL_REGRANTED = 1,
+  SEMEL_IN_FLIGHT = 2,
+  SEMEL_REPLAY = 3,
+  SEMEL_KEPT_FAILURE = 4,
+  SEMEL_MISMATCH = 5,
+  SEMEL_IN_DOUBT = 6,
+  SEMEL_TOO_OLD = 7,
+  SEMEL_BUSY = 8,
+  SEMEL_UNPROTECTED = 9,
+  SEMEL_TOO_NEW = 10,
+  SEMEL_UNKNOWN = 11
+};
+
+typedef struct semel_claim_outcome {
+  size_t size;
+  semel_buffer result; /* SEMEL_REPLAY (none: expired), SEMEL_KEPT_FAILURE */
+  semel_buffer owner;  /* SEMEL_IN_FLIGHT, SEMEL_IN_DOUBT: the label, none if it has none */
+  int answer;
+  int takeover; /* granted over a lease that ended or an owner that died */
+  int result_expired;
+  int poison; /* a kept failure by the limit of attempts */
+  unsigned attempt;
+  semel_uint64 epoch; /* granted: the fencing token */
+  semel_int64 remaining_ms;
+  semel_int64 retry_after_ms;
+  semel_int64 window_start_unix_ms; /* SEMEL_TOO_OLD */
+  semel_int64 window_end_unix_ms;   /* SEMEL_TOO_NEW */
+  semel_int64 folded_onto;          /* batch: index of the first request of this key, else -1 */
+  semel_uint64 version;
+  int error; /* what the call returns, or would return alone */
+} semel_claim_outcome;
+
+/* Asks to be the one who does the work; waits for another up to request->wait_ms. Progress: blocks
+ * then. Errors: those of the key, SEMEL_BAD_OPTION (also: keep_lease or without_key is set),
+ * SEMEL_WRONG_KIND; with SEMEL_BUSY SEMEL_MEMORY_FULL, SEMEL_WAITERS_FULL, SEMEL_REFUSED; with
+ * SEMEL_IN_FLIGHT SEMEL_TIMED_OUT, SEMEL_CLOSING; SEMEL_OUTCOME_UNKNOWN. */
+SEMEL_API int semel_claim(semel_claims* claims, const semel_request* request,
+                          semel_claim_outcome* outcome);
+
+/* Names the work, and the owner's right to it. */
+typedef struct semel_owner_call {
+  size_t size;
+  const void* key;
+  size_t key_length;
+  semel_uint64 epoch;  /* of the grant */
+  const void* payload; /* complete: the result; fail: the failure */
+  size_t payload_length;
+  semel_int64 lease_ms; /* renew; 0: the policy's */
+  int on_failure;       /* fail; 0: the policy's, 1: given back, 2: kept */
+} semel_owner_call;
+
+/* Answers to an owner. */
+enum {
+  SEMEL_OWNER_OK = 0,
+  SEMEL_OWNER_STALE = 1,
+  SEMEL_OWNER_CONFLICT = 2,
+  SEMEL_OWNER_NOT_OWNER = 3,
+  SEMEL_OWNER_UNKNOWN = 4,
+  SEMEL_OWNER_REFUSED = 5
+};
+
+typedef struct semel_owner_outcome {
+  size_t size;
+  semel_buffer result; /* SEMEL_OWNER_STALE: the newer owner's, if there is one */
+  int answer;
+  int late; /* ok, but the lease had ended */
+  semel_uint64 version;
+  int error; /* what the call returns, or would return alone */
+} semel_owner_outcome;
+
+/* The owner's calls: each changes something only if the claim is held with this epoch, and may be
+ * repeated after a lost answer. Errors: those of the key, SEMEL_BAD_OPTION, SEMEL_VALUE_TOO_LONG,
+ * SEMEL_WRONG_KIND, SEMEL_MEMORY_FULL, SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
+SEMEL_API int semel_complete(semel_claims* claims, const semel_owner_call* call,
+                             semel_owner_outcome* outcome);
+SEMEL_API int semel_fail(semel_claims* claims, const semel_owner_call* call,
+                         semel_owner_outcome* outcome);
+SEMEL_API int semel_renew(semel_claims* claims, const semel_owner_call* call,
+                          semel_owner_outcome* outcome);
+SEMEL_API int semel_release(semel_claims* claims, const semel_owner_call* call,
+                            semel_owner_outcome* outcome);
+
+/* Many at once, an outcome each, in order; cheaper than one after another. A request whose key came
+ * before in the batch folds onto that one. All requests (calls, outcomes) of an array have one
+ * size. Returns an error only if nothing was done: SEMEL_BAD_OPTION (also: wait_ms is set),
+ * SEMEL_TOO_MANY_KEYS (65536); the others stand in the outcomes. */
+SEMEL_API int semel_claim_batch(semel_claims* claims, const semel_request* requests,
+                                semel_claim_outcome* outcomes, size_t count);
+SEMEL_API int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
+                                   semel_owner_outcome* outcomes, size_t count);
+
+/* Where keys are issued (semel_policy::issued): makes `key` one that can be claimed, for `ttl_ms`
+ * (0: the policy's attempts_ttl_ms). *issued 0: it is known already. */
+SEMEL_API int semel_issue(semel_claims* claims, const void* key, size_t key_length,
+                          semel_int64 ttl_ms, int* issued);
+
+/* States of a claim. */
+enum {
+  SEMEL_STATE_ABSENT = 0,
+  SEMEL_STATE_HELD = 1,
+  SEMEL_STATE_DONE = 2,
+  SEMEL_STATE_FAILED = 3,
+  SEMEL_STATE_IN_DOUBT = 4,
+  SEMEL_STATE_VACANT = 5 /* given back; where keys are issued: nobody has it */
+};
+
+typedef struct semel_claim_view {
+  size_t size;
+  semel_buffer result; /* SEMEL_STATE_DONE (none: expired), SEMEL_STATE_FAILED */
+  semel_buffer owner;  /* none if it has no label */
+  int state;
+  int result_expired;
+  int poison;
+  unsigned attempts;
+  semel_uint64 epoch;
+  semel_int64 lease_remaining_ms;
+  semel_int64 result_remaining_ms;
+  semel_int64 unique_remaining_ms;
+  semel_fingerprint fingerprint;
+} semel_claim_view;
+
+/* The claim as it is. Errors: those of the key, SEMEL_WRONG_KIND. */
+SEMEL_API int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
+                              semel_claim_view* view);
+
+enum {
+  SEMEL_RESOLVE_DONE = 0,     /* with `result` */
+  SEMEL_RESOLVE_RELEASED = 1, /* may be claimed again */
+  SEMEL_RESOLVE_FORGOTTEN = 2 /* the record is removed, whatever its state */
+};
+
+/* For operators, not for owners: ends a doubt, or any held claim; or forgets a claim. *changed 0:
+ * there was nothing to be resolved or forgotten. */
+SEMEL_API int semel_resolve(semel_claims* claims, const void* key, size_t key_length, int how,
+                            const void* result, size_t result_length, int* changed);
+
+/* --- patterns -------------------------------------------------------------------------------- */
+
+/* What a function that runs may want to know. Valid while it runs. */
+typedef struct semel_work {
+  size_t size;
+  const void* key;
+  size_t key_length;
+  semel_uint64 epoch; /* the fencing token; 0: the run is not guarded */
+  unsigned attempt;   /* 1 for the first */
+  int takeover;       /* an owner before went silent: its effect may be there already */
+} semel_work;
+
+/* Where a function writes what it has to say. Valid while it runs. */
+typedef struct semel_out semel_out;
+/* Appends bytes. Errors: SEMEL_MEMORY_FULL; SEMEL_BAD_OPTION (out is NULL). */
+SEMEL_API int semel_out_write(semel_out* out, const void* data, size_t length);
+
+/* What a function returns. */
+enum {
+  SEMEL_WORK_DONE = 0,     /* semel_once: what it has written is the result */
+  SEMEL_WORK_FAILED = 1,   /* given back or kept, as the policy says; it has written why */
+  SEMEL_WORK_REJECTED = 2, /* no other try will help: kept whatever the policy says */
+  SEMEL_WORK_ABANDONED = 3 /* given back, as when a C++ function throws: nothing is known */
+};
+/* Other numbers are SEMEL_WORK_FAILED. It runs on the thread of the call and may use the engine. */
+typedef int (*semel_function)(void* context, const semel_work* work, semel_out* out);
+
+/* Answers of semel_once, and reasons of semel_consume_once. */
+enum {
+  SEMEL_ONCE_RAN = 0,
+  SEMEL_ONCE_REPLAYED = 1,
+  SEMEL_ONCE_EXPIRED = 2,
+  SEMEL_ONCE_IN_FLIGHT = 3,
+  SEMEL_ONCE_FAILED = 4, /* also: abandoned */
+  SEMEL_ONCE_KEPT_FAILURE = 5,
+  SEMEL_ONCE_MISMATCH = 6,
+  SEMEL_ONCE_IN_DOUBT = 7,
+  SEMEL_ONCE_TOO_OLD = 8,
+  SEMEL_ONCE_TOO_NEW = 9,
+  SEMEL_ONCE_UNKNOWN = 10,
+  SEMEL_ONCE_BUSY = 11,
+  SEMEL_ONCE_REFUSED = 12,
+  SEMEL_ONCE_SUPERSEDED = 13,
+  SEMEL_ONCE_UNRECORDED = 14,
+  SEMEL_ONCE_UNGUARDED = 15
+};
+
+typedef struct semel_once_outcome {
+  size_t size;
+  semel_buffer value;   /* ran, replayed, unguarded, unrecorded; superseded: the other's, if done */
+  semel_buffer failure; /* failed, kept failure */
+  int answer;
+  int takeover;
+  int late;
+  unsigned attempt;
+  semel_uint64 epoch;
+  semel_int64 retry_after_ms;
+} semel_once_outcome;
+
+/* Runs `function` if nobody has, and nobody does, under request->key (semel/once.hpp). `context` is
+ * handed to it. Errors: with SEMEL_ONCE_BUSY and SEMEL_ONCE_REFUSED, where it did not run, and with
+ * SEMEL_ONCE_UNRECORDED, where it did; SEMEL_TIMED_OUT with SEMEL_ONCE_IN_FLIGHT. */
+SEMEL_API int semel_once(semel_claims* claims, const semel_request* request,
+                         semel_function function, void* context, semel_once_outcome* outcome);
+
+/* What is to be said to the broker. */
+enum {
+  SEMEL_ACK = 0,
+  SEMEL_RETRY_LATER = 1,
+  SEMEL_ACK_DUPLICATE = 2,
+  SEMEL_DEAD_LETTER = 3
+};
+
+typedef struct semel_consumed {
+  size_t size;
+  semel_buffer failure;
+  int verdict;
+  int answer; /* SEMEL_ONCE_..: why */
+  int unguarded;
+  unsigned attempts;
+  semel_uint64 epoch;
+  semel_int64 retry_after_ms; /* SEMEL_RETRY_LATER */
+} semel_consumed;
+
+/* Runs `handler` if the message request->key was not handled yet, and says what the broker is to be
+ * told (semel/consume.hpp). The message is to be told so also after an error, which says why it is
+ * SEMEL_ONCE_BUSY, SEMEL_ONCE_REFUSED or SEMEL_ONCE_UNRECORDED. If the call itself is not valid
+ * (SEMEL_BAD_OPTION; also: wait_ms or claim_id is set) the outcome is not filled.
+ * Without a key it is SEMEL_DEAD_LETTER, or with request->without_key run unguarded. */
+SEMEL_API int semel_consume_once(semel_claims* claims, const semel_request* request,
+                                 semel_function handler, void* context, semel_consumed* consumed);
+
+/* One owner of a lock with a lease. For one thread at a time. */
+typedef struct semel_lock semel_lock;
+
+typedef struct semel_lock_options {
+  size_t size;
+  const void* owner;
+  size_t owner_length;
+  semel_int64 lease_ms; /* 0: the policy's */
+  int keep_lease;       /* renewed while it is held, by a thread of the engine */
+  int remote_owner;     /* as in semel_request */
+} semel_lock_options;
+
+/* An owner that has the lock not yet. `options` may be NULL. To be ended by semel_lock_close(). */
+SEMEL_API int semel_lock_open(semel_claims* claims, const void* key, size_t key_length,
+                              const semel_lock_options* options, semel_lock** lock);
+/* Takes the lock, or takes it once more; waits up to `wait_ms` (0: not). *token: the fencing token;
+ * 0: another has it. Between, semel_renew() with the token as epoch renews the lease. Progress:
+ * blocks up to wait_ms. Errors: those of semel_claim but SEMEL_TIMED_OUT. */
+SEMEL_API int semel_lock_take(semel_lock* lock, semel_int64 wait_ms, semel_uint64* token);
+/* Gives it back, after as many calls as it was taken. *held 0: it was lost before. */
+SEMEL_API int semel_lock_give(semel_lock* lock, int* held);
+/* The fencing token while this owner has the lock and its lease runs, else 0. Asks the engine. */
+SEMEL_API semel_uint64 semel_lock_token(const semel_lock* lock);
+/* Gives the lock back if it is held, and ends the owner. NULL is fine. */
+SEMEL_API void semel_lock_close(semel_lock* lock);
+
+/* --- keys ------------------------------------------------------------------------------------ */
+
+/* The fields as one key that no other list of fields gives (semel/keys.hpp). */
+SEMEL_API int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key);
+/* XXH3-128 of the payload: finds mistakes, does not withstand an enemy. */
+SEMEL_API int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
