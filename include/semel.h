@@ -542,12 +542,7 @@ SEMEL_API int semel_once(semel_claims* claims, const semel_request* request,
                          semel_function function, void* context, semel_once_outcome* outcome);
 
 /* What is to be said to the broker. */
-enum {
-  SEMEL_ACK = 0,
-  SEMEL_RETRY_LATER = 1,
-  SEMEL_ACK_DUPLICATE = 2,
-  SEMEL_DEAD_LETTER = 3
-};
+enum { SEMEL_ACK = 0, SEMEL_RETRY_LATER = 1, SEMEL_ACK_DUPLICATE = 2, SEMEL_DEAD_LETTER = 3 };
 
 typedef struct semel_consumed {
   size_t size;
