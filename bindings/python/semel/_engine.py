@@ -1,0 +1,201 @@
+"""An engine and its store."""
+
+import os
+import threading
+from ctypes import byref, c_int, c_int64, c_void_p
+from typing import Any, Dict, Optional, Set, Union
+
+from . import _library as c
+from ._library import Text, library, list_of, raw, take
+from ._types import (Code, CompareResult, DecrementResult, SemelError, SetResult,
+                     TransitionResult, Versioned, last_error)
+
+_DURABILITY = {'usual': 0, 'memory': 1, 'logged': 2, 'synced': 3}
+KEEP_TTL = -1
+
+
+class Engine:
+    """One table with its claims. All threads may use it at once; calls run without the
+    interpreter's lock. With `storage` what was done is there again after a restart.
+
+    `ttl_ms` everywhere: 0 does not end, KEEP_TTL as it was, else so long from now on.
+    """
+
+    def __init__(self, storage: 'Optional[Union[str, os.PathLike[str]]]' = None, *,
+                 memory_bytes: int = 0, durability: str = 'usual', sync_every_ms: int = 0,
+                 log_bytes: int = 0, key_bytes_max: int = 0, value_bytes_max: int = 0,
+                 background_ms: int = 0, manual_clock: bool = False) -> None:
+        self._ended = threading.Condition()
+        self._handle: Optional[int] = None
+        self._under_way = 0
+        self._here = threading.local()
+        self._locks: Set[int] = set()
+        options = c.Options(
+            memory_bytes=memory_bytes, durability=_DURABILITY[durability], log_bytes=log_bytes,
+            sync_every_ms=sync_every_ms, key_bytes_max=key_bytes_max,
+            value_bytes_max=value_bytes_max, background_ms=background_ms,
+            manual_clock=int(manual_clock),
+            storage_directory=None if storage is None else os.fsencode(storage))
+        handle = c_void_p()
+        code = library.engine_open(byref(options), byref(handle))
+        if code != Code.OK:
+            raise last_error(code)
+        self._handle = handle.value
+
+    def close(self) -> None:
+        """Waits for calls under way and until everything is on the disk. Locks are given back."""
+        if getattr(self._here, 'depth', 0):
+            raise RuntimeError('an engine cannot be closed by a function that runs in it')
+        with self._ended:
+            handle, self._handle = self._handle, None
+            if handle is None:
+                return
+            self._ended.wait_for(lambda: self._under_way == 0)
+        for lock in self._locks:
+            library.lock_close(lock)
+        self._locks.clear()
+        code = library.engine_close(handle)
+        if code != Code.OK:
+            raise last_error(code)
+
+    def __enter__(self) -> 'Engine':
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            try:
+                self.close()
+            except SemelError:
+                pass  # nobody is there to be told
+
+    def _call(self, function: Any, *arguments: Any) -> int:
+        """Calls what is not to run while the engine ends; returns the error's number."""
+        with self._ended:
+            if self._handle is None:
+                raise SemelError(Code.CLOSING, 'the engine is closed')
+            self._under_way += 1
+        self._here.depth = getattr(self._here, 'depth', 0) + 1
+        try:
+            return function(*arguments)
+        finally:
+            self._here.depth -= 1
+            with self._ended:
+                self._under_way -= 1
+                self._ended.notify_all()
+
+    def _do(self, function: Any, *arguments: Any) -> None:
+        code = self._call(function, *arguments)
+        if code != Code.OK:
+            raise last_error(code)
+
+    def _keyed(self, function: Any, key: Text, *arguments: Any) -> None:
+        name = raw(key)
+        self._do(function, self._handle, name, len(name), *arguments)
+
+    def claims(self, name: str, policy: Optional[str] = None, **figures: int) -> 'Any':
+        """A namespace of claims: with a policy's name and what is different from its figures
+        (as in semel_policy: lease_ms=.., attempts_max=..), or as it was declared before."""
+        from ._claims import Claims
+        return Claims(self, name, policy, **figures)
+
+    def advance(self, ms: int = 0) -> None:
+        """Moves a manual clock, and removes what has ended."""
+        self._do(library.engine_advance, self._handle, ms)
+
+    def stats(self) -> Dict[str, int]:
+        stats = c.Stats()
+        self._do(library.engine_stats, self._handle, byref(stats))
+        return {name: getattr(stats, name) for name, _ in c.Stats._fields_[1:]}
+
+    # --- store ------------------------------------------------------------------------------
+
+    def set(self, key: Text, value: Text, *, ttl_ms: int = 0, if_absent: bool = False,
+            if_present: bool = False, if_equal: Optional[Text] = None,
+            if_version: Optional[int] = None, get: bool = False) -> SetResult:
+        said = [if_absent, if_present, if_equal is not None, if_version is not None]
+        if sum(said) > 1:
+            raise SemelError(Code.BAD_OPTION, 'one condition at most')
+        expected = None if if_equal is None else raw(if_equal)
+        options = c.SetOptions(
+            condition=said.index(True) + 1 if any(said) else 0, get=int(get), ttl_ms=ttl_ms,
+            expected=expected, expected_length=len(expected or b''), version=if_version or 0)
+        result, data = c.SetResult(), raw(value)
+        self._keyed(library.set, key, data, len(data), byref(options), byref(result))
+        return SetResult(bool(result.stored), take(result.previous), result.version)
+
+    def get_versioned(self, key: Text) -> Optional[Versioned]:
+        value = c.Value()
+        self._keyed(library.get, key, byref(value))
+        return _versioned(value)
+
+    def get(self, key: Text) -> Optional[bytes]:
+        found = self.get_versioned(key)
+        return None if found is None else found.value
+
+    def delete(self, key: Text) -> bool:
+        return self._flag(library.delete, key)
+
+    def incr_by(self, key: Text, by: int = 1) -> int:
+        number = c_int64()
+        self._keyed(library.incr_by, key, by, byref(number))
+        return number.value
+
+    def expire(self, key: Text, ttl_ms: int) -> bool:
+        return self._flag(library.expire, key, ttl_ms)
+
+    def ttl(self, key: Text) -> int:
+        """In milliseconds; -1 it does not end, -2 there is no such key."""
+        number = c_int64()
+        self._keyed(library.ttl, key, byref(number))
+        return number.value
+
+    def compare_and_set(self, key: Text, version: int, value: Text, *,
+                        ttl_ms: int = KEEP_TTL) -> CompareResult:
+        """Sets `key` if nothing has changed it since it had `version` (0: there was none)."""
+        stored, current, data = c_int(), c.Value(), raw(value)
+        self._keyed(library.compare_and_set, key, version, data, len(data), ttl_ms,
+                    byref(stored), byref(current))
+        return CompareResult(bool(stored), _versioned(current))
+
+    def decrement_if_at_least(self, key: Text, amount: int, floor: int = 0) -> DecrementResult:
+        taken, left = c_int(), c_int64()
+        self._keyed(library.decrement_if_at_least, key, amount, floor, byref(taken), byref(left))
+        return DecrementResult(bool(taken), left.value)
+
+    def transition(self, key: Text, source: Text, target: Text, *,
+                   ttl_ms: int = KEEP_TTL) -> TransitionResult:
+        """Moves a state; an empty `source`: there must be none yet."""
+        moved, state = c_int(), c.Buffer()
+        before, after = raw(source), raw(target)
+        self._keyed(library.transition, key, before, len(before), after, len(after), ttl_ms,
+                    byref(moved), byref(state))
+        return TransitionResult(bool(moved), take(state) or b'')
+
+    def first_seen(self, name: str, *fields: Text, window_ms: int) -> bool:
+        """True for the first of any number of callers with these fields within the window."""
+        first = c_int()
+        self._do(library.first_seen, self._handle, name.encode(), list_of(fields), len(fields),
+                 window_ms, byref(first))
+        return bool(first)
+
+    def _flag(self, function: Any, key: Text, *arguments: Any) -> bool:
+        flag = c_int()
+        self._keyed(function, key, *arguments, byref(flag))
+        return bool(flag)
+
+
+def _versioned(value: c.Value) -> Optional[Versioned]:
+    held = take(value.value)
+    return None if held is None else Versioned(held, value.version)
+
+
+def composite_key(*fields: Text) -> bytes:
+    """The fields as one key that no other list of fields gives."""
+    key = c.Buffer()
+    code = library.composite_key(list_of(fields), len(fields), byref(key))
+    if code != Code.OK:
+        raise last_error(code)
+    return take(key) or b''

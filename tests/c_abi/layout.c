@@ -1,0 +1,31 @@
+/* Where the last member of each struct lies, for those who describe the structs in other words. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "semel.h"
+
+#define LAYOUT(type, last)                                             \
+  printf("%s %lu %s %lu\n", #type, (unsigned long)sizeof(type), #last, \
+         (unsigned long)offsetof(type, last))
+
+int main(void) {
+  LAYOUT(semel_buffer, length);
+  LAYOUT(semel_bytes, length);
+  LAYOUT(semel_fingerprint, digest);
+  LAYOUT(semel_options, manual_clock);
+  LAYOUT(semel_stats, accepting);
+  LAYOUT(semel_set_options, version);
+  LAYOUT(semel_set_result, stored);
+  LAYOUT(semel_value, version);
+  LAYOUT(semel_policy, db);
+  LAYOUT(semel_request, without_key);
+  LAYOUT(semel_claim_outcome, error);
+  LAYOUT(semel_owner_call, on_failure);
+  LAYOUT(semel_owner_outcome, error);
+  LAYOUT(semel_claim_view, fingerprint);
+  LAYOUT(semel_work, takeover);
+  LAYOUT(semel_once_outcome, retry_after_ms);
+  LAYOUT(semel_consumed, retry_after_ms);
+  LAYOUT(semel_lock_options, remote_owner);
+  return 0;
+}
