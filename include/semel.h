@@ -498,9 +498,11 @@ enum {
   SEMEL_WORK_DONE = 0,     /* semel_once: what it has written is the result */
   SEMEL_WORK_FAILED = 1,   /* given back or kept, as the policy says; it has written why */
   SEMEL_WORK_REJECTED = 2, /* no other try will help: kept whatever the policy says */
-  SEMEL_WORK_ABANDONED = 3 /* given back, as when a C++ function throws: nothing is known */
+  SEMEL_WORK_ABANDONED = 3 /* nothing is known, as when a function of C++ throws */
 };
-/* Other numbers are SEMEL_WORK_FAILED. It runs on the thread of the call and may use the engine. */
+/* What is abandoned semel_once gives back, whatever the policy says; semel_consume_once does what
+ * the policy says, and it is to be retried. Other numbers are SEMEL_WORK_FAILED. The function runs
+ * on the thread of the call and may use the engine. */
 typedef int (*semel_function)(void* context, const semel_work* work, semel_out* out);
 
 /* Answers of semel_once, and reasons of semel_consume_once. */

@@ -12,8 +12,8 @@ namespace {
 
 constexpr Millis background_usual{100};
 
-[[nodiscard]] Status open_storage(const semel_options& given, semel_engine& made,
-                                  Options& options) {
+[[nodiscard]] Status open_storage(const semel_options& given, [[maybe_unused]] semel_engine& made,
+                                  [[maybe_unused]] Options& options) {
   if (given.storage_directory == nullptr) return Done{};
 #if SEMEL_WITH_STORAGE
   StorageOptions with{.directory = given.storage_directory};
@@ -29,13 +29,12 @@ constexpr Millis background_usual{100};
 #endif
 }
 
-[[nodiscard]] Status recover(semel_engine& made) {
+[[nodiscard]] Status recover([[maybe_unused]] semel_engine& made) {
 #if SEMEL_WITH_STORAGE
   if (made.storage == nullptr) return Done{};
   SEMEL_TRY(report, static_cast<Storage&>(*made.storage).recover(*made.engine));
   static_cast<void>(report);
 #endif
-  static_cast<void>(made);
   return Done{};
 }
 
