@@ -72,6 +72,18 @@ class OnceTest(Case):
         keeping.once('k', fail)
         self.assertEqual(keeping.once('k', self.never).failure, 'the bank is slow')
 
+    def test_a_failure_counts_as_one_attempt(self):
+        def fail():
+            self.runs += 1
+            raise semel.Failed(f'run {self.runs}')
+
+        calls = self.space('message', attempts_max=3)
+        told = [calls.once('k', fail) for _ in range(4)]
+        self.assertEqual([one.attempt for one in told], [1, 2, 3, 3])
+        self.assertEqual([one.failure for one in told[:3]], ['run 1', 'run 2', 'run 3'])
+        self.assertEqual((told[3].answer, self.runs), (OnceAnswer.KEPT_FAILURE, 3))
+        self.assertEqual(self.engine.stats()['stale_owners'], 0)
+
     def test_another_payload_is_a_mismatch(self):
         calls = self.space()
         self.assertEqual(calls.once('k', self.pay, payload='1').answer, OnceAnswer.RAN)
