@@ -1,16 +1,13 @@
 // The example of README.md.
-#include <semel/semel.hpp>
+#include <semel/once.hpp>
 
 int main() {
   auto engine = semel::Engine::open().value();
-  auto orders = engine->claims("orders", semel::Policy{}).value();
+  auto orders = engine->claims("orders", semel::policies::call).value();
+  int charges = 0;
+  auto charge = [&] { return "receipt " + std::to_string(++charges); };
 
-  auto claim = orders.claim({.key = "order-4711"});  // exactly one caller is granted
-  if (claim.answer == semel::ClaimAnswer::granted) {
-    // .. charge the card, passing claim.epoch on as a fencing token ..
-    static_cast<void>(
-        orders.complete({.key = "order-4711", .epoch = claim.epoch, .payload = "paid"}));
-  }
-  auto again = orders.claim({.key = "order-4711"});  // a duplicate gets the answer
-  return again.answer == semel::ClaimAnswer::replay && again.result == "paid" ? 0 : 1;
+  auto first = once(orders, "order-4711", charge);  // runs: exactly one caller does
+  auto again = once(orders, "order-4711", charge);  // a duplicate gets the receipt of the first
+  return charges == 1 && again.value == first.value && first.value == "receipt 1" ? 0 : 1;
 }
