@@ -5,6 +5,7 @@
 #include <semel/once.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <future>
@@ -17,29 +18,13 @@
 namespace {
 
 namespace http = loopback::http;
+using loopback::answer;
+using loopback::problem;
 using loopback::Request;
 using loopback::Response;
+using loopback::text;
 
 // --- the endpoint -------------------------------------------------------------------------------
-
-std::string text(loopback::beast::string_view view) {
-  return {view.data(), view.size()};
-}
-
-Response answer(int status, std::string body, const char* type = "application/json") {
-  Response response{static_cast<http::status>(status), 11};
-  response.set(http::field::content_type, type);
-  response.body() = std::move(body);
-  return response;
-}
-
-/// RFC 9457.
-Response problem(int status, const std::string& title) {
-  return answer(status,
-                R"({"type":"about:blank","status":)" + std::to_string(status) + R"(,"title":")" +
-                    title + R"("})",
-                "application/problem+json");
-}
 
 /// The string of a structured field (RFC 8941, 3.3.3): printable ASCII in quotes, with \" and \\.
 std::optional<std::string> structured_string(std::string_view field) {
@@ -123,7 +108,7 @@ class Payments {
     }
     Response response = answer(outcome.value->status, outcome.value->body);
     if (outcome.answer == semel::OnceAnswer::replayed) {
-      response.set("Idempotency-Replayed", "true");
+      response.set("Idempotency-Replayed", "true");  // our name: the draft has none
     }
     return response;
   }
@@ -168,6 +153,7 @@ bool is(const std::string& told, const std::string& expected) {
 }  // namespace
 
 int main() {
+  constexpr std::chrono::seconds patience{20};
   int charges = 0;
   bool provider_is_up = false;
   std::promise<void> begun;
@@ -178,7 +164,7 @@ int main() {
                       if (body == "50" && !provider_is_up) return Kept{503, "down"};
                       if (body == "slow") {
                         begun.set_value();
-                        go_on.get_future().wait();
+                        go_on.get_future().wait_for(patience);
                       }
                       return Kept{201, "charge " + std::to_string(++charges)};
                     }};
@@ -207,7 +193,7 @@ int main() {
   // Two at once: the second is told to come again, and then gets the answer of the first.
   const Sent slow{.key = "\"k4\"", .body = "slow"};
   auto first = std::async(std::launch::async, [&] { return post(server, slow); });
-  begun.get_future().wait();
+  begun.get_future().wait_for(patience);
   check(slow, "409 problem later");
   go_on.set_value();
   right &= is(first.get(), "201 charge 4");

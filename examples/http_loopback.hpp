@@ -6,6 +6,7 @@
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
 #include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +19,25 @@ namespace net = boost::asio;
 using net::ip::tcp;
 using Request = http::request<http::string_body>;
 using Response = http::response<http::string_body>;
+
+inline std::string text(beast::string_view view) {
+  return {view.data(), view.size()};
+}
+
+inline Response answer(int status, std::string body, const char* type = "application/json") {
+  Response response{static_cast<http::status>(status), 11};
+  response.set(http::field::content_type, type);
+  response.body() = std::move(body);
+  return response;
+}
+
+/// RFC 9457.
+inline Response problem(int status, const std::string& title) {
+  return answer(status,
+                R"({"type":"about:blank","status":)" + std::to_string(status) + R"(,"title":")" +
+                    title + R"("})",
+                "application/problem+json");
+}
 
 /// On a free port; answers until it ends.
 class Server {

@@ -38,6 +38,7 @@ QUEUES = 2
 BACKLOG = 250  # messages in a queue before a kill
 READY_SECONDS = 60
 DRAIN_SECONDS = 300
+DEAD_SECONDS = 10  # for a rejected message to reach the dead-letter queue
 THREADS = 2  # of a consumer
 
 
@@ -231,17 +232,25 @@ class Run:
         wrong = [row for row in rows if self.good.get(row[0]) != row[1]]
         lost = [name for name in self.good if name not in booked]
         doubled = [name for name, times in booked.items() if times > 1]
-        dead = collections.Counter()
-        while True:
-            method, properties, _ = self.channel.basic_get(self.dead, auto_ack=True)
-            if method is None:
-                break
-            dead[properties.message_id] += 1
         expected = {name: times for name, times in self.copies.items() if name not in self.good}
+        dead = self.dead_letters(sum(expected.values()))
         return {'lost': lost, 'doubled': doubled, 'wrong': wrong,
                 'dead': sum(dead.values()), 'misplaced': sorted(
                     name for name in dead.keys() | expected.keys()
                     if dead[name] != expected.get(name, 0))}
+
+    def dead_letters(self, expected):
+        """All that are there, once those that are expected have had time to come."""
+        dead = collections.Counter()
+        until = time.monotonic() + DEAD_SECONDS
+        while True:
+            method, properties, _ = self.channel.basic_get(self.dead, auto_ack=True)
+            if method is not None:
+                dead[properties.message_id] += 1
+            elif sum(dead.values()) >= expected or time.monotonic() > until:
+                return dead
+            else:
+                self.pause(0.1)
 
     def tally(self):
         """What the consumers said: redeliveries that only a kill explains, repeats that a claim
