@@ -3,66 +3,56 @@
 // token that was never given out, or that is too old, does nothing.
 #include <semel/policies.hpp>
 #include <semel/semel.hpp>
+#include <semel/token_service.hpp>
 
 #include <cstdio>
-#include <random>
 #include <string>
 #include <vector>
 
 namespace {
 
-/// 128 bits that nobody can guess, as hexadecimal digits.
-std::string random_token() {
-  std::random_device device;
-  char digits[33];
-  std::snprintf(digits, sizeof digits, "%08x%08x%08x%08x", device(), device(), device(), device());
-  return digits;
-}
-
 class OrderForm {
  public:
   explicit OrderForm(semel::Engine& engine)
-      : tokens_(engine.claims("order-form", semel::policies::token).value()) {}
+      : tokens_(
+            semel::TokenService::open(engine.claims("order-form", semel::policies::token).value())
+                .value()) {}
 
   /// The page is shown: a token for its hidden field. Empty: there is no room for one.
   std::string show() {
-    std::string token = random_token();
-    const auto issued = tokens_.issue(token);
-    return issued && *issued ? token : std::string{};
+    auto token = tokens_.issue();
+    return token ? *std::move(token) : std::string{};
   }
 
   /// The page comes back.
   std::string submit(const std::string& token, int count) {
-    const semel::ClaimOutcome claim = tokens_.claim({.key = token});
-    switch (claim.answer) {
-      case semel::ClaimAnswer::granted:
-        break;
-      case semel::ClaimAnswer::replay:  // the second click
-        return claim.result;
-      case semel::ClaimAnswer::in_flight:
+    const auto page = tokens_.redeem(token, [&] { return order(count); });
+    if (page.has_value()) return *page.value;  // of this click, or of the first
+    switch (page.answer) {
+      case semel::OnceAnswer::failed:
+        return page.error.detail;
+      case semel::OnceAnswer::in_flight:
         return "being worked on";
-      case semel::ClaimAnswer::kept_failure:
+      case semel::OnceAnswer::kept_failure:
         return "too many tries";
-      case semel::ClaimAnswer::unknown:  // never given out, or too old: both look the same
+      case semel::OnceAnswer::unknown:  // never given out, or too old: both look the same
         return "show the form again";
       default:
         return "later";
     }
-    if (count <= 0) {  // a mistake: the token is good again, for as long as at first
-      const auto given_back =
-          tokens_.fail({.key = token, .epoch = claim.epoch, .payload = "how many?"});
-      return given_back.answer == semel::OwnerAnswer::ok ? "how many?" : "later";
-    }
-    orders_.push_back(count);
-    const std::string page = "order " + std::to_string(orders_.size());
-    const auto done = tokens_.complete({.key = token, .epoch = claim.epoch, .payload = page});
-    return done.answer == semel::OwnerAnswer::ok ? page : "later";
   }
 
   [[nodiscard]] const std::vector<int>& orders() const noexcept { return orders_; }
 
  private:
-  semel::Claims tokens_;
+  /// An error gives the token back: it is good again, for as long as at first.
+  semel::Result<std::string> order(int count) {
+    if (count <= 0) return semel::Error{semel::ErrorCode::refused, "how many?"};
+    orders_.push_back(count);
+    return "order " + std::to_string(orders_.size());
+  }
+
+  semel::TokenService tokens_;
   std::vector<int> orders_;
 };
 
@@ -82,7 +72,7 @@ int main() {
   const std::string first = form.show();
   right &= is("submitted", form.submit(first, 3), "order 1");
   right &= is("clicked twice", form.submit(first, 3), "order 1");
-  right &= is("made up", form.submit(random_token(), 3), "show the form again");
+  right &= is("made up", form.submit("0123456789abcdefghijkl", 3), "show the form again");
 
   const std::string second = form.show();
   right &= is("a mistake", form.submit(second, 0), "how many?");
