@@ -319,6 +319,7 @@ def main():
     if not rabbit.SERVER.exists():
         print('broker: skipped, rabbitmq-server is not installed')
         return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('broker: ended from outside'))
     print(f'broker: seed {options.seed}', flush=True)
     folder = Path(tempfile.mkdtemp(prefix='semel_broker_'))
     try:
