@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What README.md shows is what the tests compile and run: its first C++ is the program
 examples/once.cpp, all further C++, there and in docs/local-redis.md, is a piece of
-examples/local_redis.cpp, and that in docs/keys.md one of tests/patterns/keys_page_test.cpp. The
-packages it names are those of tools/setup."""
+examples/local_redis.cpp, that in docs/keys.md one of tests/patterns/keys_page_test.cpp, and that in
+docs/patterns.md one of tests/patterns/patterns_page_test.cpp. The packages it names are those of
+tools/setup."""
 import pathlib
 import re
 import sys
-import textwrap
 
 root = pathlib.Path(__file__).resolve().parents[2]
 
@@ -17,10 +17,14 @@ def shown(page, language):
     return found or sys.exit(f"{page} shows no {language}")
 
 
+def unindented(code):
+    """What stands deeper in a program than on its page is the same."""
+    return re.sub(r"^ +", "", code, flags=re.M)
+
+
 def pieces(program):
     """The bodies of the functions of `program`, without their indentation."""
-    bodies = re.findall(r"\{\n(.*?)^\}", program, re.S | re.M)
-    return [textwrap.dedent(body) for body in bodies]
+    return [unindented(body) for body in re.findall(r"\{\n(.*?)^\}", program, re.S | re.M)]
 
 
 once, *others = shown("README.md", "cpp")
@@ -32,11 +36,13 @@ if once != program:
 
 further = [("README.md", others, "examples/local_redis.cpp"),
            ("docs/local-redis.md", shown("docs/local-redis.md", "cpp"), "examples/local_redis.cpp"),
-           ("docs/keys.md", shown("docs/keys.md", "cpp"), "tests/patterns/keys_page_test.cpp")]
+           ("docs/keys.md", shown("docs/keys.md", "cpp"), "tests/patterns/keys_page_test.cpp"),
+           ("docs/patterns.md", shown("docs/patterns.md", "cpp"),
+            "tests/patterns/patterns_page_test.cpp")]
 for page, blocks, program in further:
     bodies = pieces((root / program).read_text())
     for block in blocks:
-        if not any(block in body for body in bodies):
+        if not any(unindented(block) in body for body in bodies):
             sys.exit(f"{page} shows what is not in {program}:\n{block}")
 
 setup = (root / "tools/setup").read_text()
@@ -44,4 +50,4 @@ needed = re.search(r"packages_build=\((.*?)\)", setup, re.S).group(1).split()
 told = re.search(r"apt-get install (.*?)\n```", (root / "README.md").read_text(), re.S)
 if told is None or told.group(1).replace("\\\n", " ").split() != needed:
     sys.exit("README.md does not name the packages_build of tools/setup: " + " ".join(needed))
-print("README.md, docs/local-redis.md and docs/keys.md show what the examples and tests run")
+print("README.md and the pages local-redis, keys and patterns show what the examples and tests run")
