@@ -115,7 +115,7 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
     const OnceCall asked = call_of(given, *claims->engine);
     OnceReport report;
     {
-      detail::GuardedRun run{space, asked};
+      detail::GuardedRun run{space, asked, detail::ask(space, asked)};
       semel_out out;
       bool has_value = false;
       if (run.runs()) {
