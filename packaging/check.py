@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-EXPECTED = ('libsemel-dev', 'semel-node', 'semel-tools')
+EXPECTED = ('libsemel-dev', 'libsemel0', 'semel-node', 'semel-tools')
 failures = []
 
 

@@ -41,21 +41,21 @@ CASES = (
 )
 
 
-def build(folder, name, change):
+def build(folder, name, change, types='-g'):
     source = folder / 'library.c'
     source.write_text(change(FIRST), encoding='utf-8')
     (folder / 'include').mkdir(exist_ok=True)
     (folder / 'include/semel.h').write_text(change(HEADER), encoding='utf-8')
     library = folder / f'{name}.so'
-    subprocess.run(['cc', '-g', '-shared', '-fPIC', '-Wl,-soname,libsemel.so.0', source, '-o',
+    subprocess.run(['cc', types, '-shared', '-fPIC', '-Wl,-soname,libsemel.so.0', source, '-o',
                     library], check=True, timeout=60)
     return library
 
 
 def check(library, baseline, *words):
-    done = subprocess.run([sys.executable, CHECK, library, '--baseline', baseline, '--headers',
-                           library.parent / 'include', *words], capture_output=True, text=True,
-                          timeout=60, check=False)
+    done = subprocess.run([sys.executable, CHECK, library, '--baseline', baseline, '--header',
+                           library.parent / 'include/semel.h', *words],
+                          capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -75,6 +75,8 @@ def main():
         if str(folder) in baseline.read_text(encoding='utf-8'):
             print('the baseline names the folder it was made in')
             failures += 1
+        code, said = check(build(folder, 'bare', str, '-g1'), baseline)
+        failures += code != 77 or 'without types' not in said
         for title, change, wanted, word in CASES:
             library = build(folder, 'changed', change)
             code, said = check(library, baseline)
