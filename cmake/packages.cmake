@@ -1,6 +1,6 @@
 # cpack's Debian packages, as tools/package makes them: libsemel0, libsemel-dev, semel-tools,
-# semel-node. What goes where is said by cmake/install.cmake; here is
-# what only packages have. Needs CMAKE_INSTALL_PREFIX /usr; the preset `package` says so.
+# semel-node. What goes where is said by cmake/install.cmake; here is what only packages have. Needs
+# CMAKE_INSTALL_PREFIX /usr; the preset `package` says so.
 if(NOT SEMEL_PACKAGES)
   return()
 endif()
