@@ -524,8 +524,6 @@ TEST_CASE("config: write the table of settings into docs/operations.md", "[.][wr
   CHECK(content_of(SEMEL_OPERATIONS) == page);
 }
 
-}  // namespace semel::tests
-
 TEST_CASE("configuration: namespaces are declared with a policy by its name and what differs",
           "[net][config]") {
   Settings settings;
@@ -574,3 +572,5 @@ TEST_CASE("configuration: what is wrong with a namespace is told with its place"
   CHECK(error("[namespaces.orders]\nlease = [1]") == "f:2:1: lease cannot be of type array");
   CHECK(error("[namespaces.orders]\ndb = 16") == "f:2:1: db must be 0..15, not '16'");
 }
+
+}  // namespace semel::tests
