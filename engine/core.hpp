@@ -165,6 +165,20 @@ class Core final : public SegmentSink {
     settle(*found);
     return found;
   }
+  /// The same for a record of which more than the first line will be read: the misses of both are
+  /// waited for together.
+  [[nodiscard, gnu::always_inline]] const Entry* hit_far(const Place& place, Bytes key,
+                                                         Timestamp now) const noexcept {
+    const Handle handle = place.shard->table.hit(place.hash, [&](Handle candidate) {
+      __builtin_prefetch(static_cast<const char*>(region_.at(candidate)) + 64);
+      return Match{region_, place.stored_db, key}(candidate);
+    });
+    if (handle == 0) return nullptr;
+    const auto* const found = static_cast<const Entry*>(region_.at(handle));
+    if (!found->lives_at(now)) return nullptr;
+    settle(*found);
+    return found;
+  }
   template <class Decide>
   [[nodiscard]] ErrorCode decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
                                     Decide& decide, Version& version, MutationSink* sink = nullptr);
@@ -526,7 +540,7 @@ ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp now, Answers
       return ErrorCode::section_held;
     const Entry* live = nullptr;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NobodyAnswers>) {
-      live = hit(place, key, now);
+      live = hit_far(place, key, now);
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();

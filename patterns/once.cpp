@@ -4,20 +4,6 @@
 #include "semel/engine.hpp"
 
 namespace semel::detail {
-
-ClaimOutcome ask(Claims& claims, const OnceCall& call) {
-  const ClaimRequest request{.key = call.key,
-                             .lease = call.lease,
-                             .fingerprint = call.fingerprint,
-                             .claim_id = call.claim_id,
-                             .first_sent_unix_ms = call.first_sent_unix_ms,
-                             .owner = call.owner,
-                             .session = call.session};
-  if (call.wait == Millis{0}) [[likely]]
-    return claims.claim(request);
-  return claims.claim_or_wait(request, claims.engine().now() + call.wait);
-}
-
 namespace {
 
 /// Errors after which the same call may go through.

@@ -103,7 +103,18 @@ class Work {
 namespace detail {
 
 /// Claims, and waits if the call says so.
-[[nodiscard]] ClaimOutcome ask(Claims& claims, const OnceCall& call);
+[[nodiscard]] inline ClaimOutcome ask(Claims& claims, const OnceCall& call) {
+  const ClaimRequest request{.key = call.key,
+                             .lease = call.lease,
+                             .fingerprint = call.fingerprint,
+                             .claim_id = call.claim_id,
+                             .first_sent_unix_ms = call.first_sent_unix_ms,
+                             .owner = call.owner,
+                             .session = call.session};
+  if (call.wait == Millis{0}) [[likely]]
+    return claims.claim(request);
+  return claims.claim_or_wait(request, claims.engine().now() + call.wait);
+}
 
 /// The part of a guarded run that does not depend on types.
 class GuardedRun {
@@ -171,7 +182,11 @@ auto once(Claims& claims, const OnceCall& call, Function&& function) {
   if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // most of what is asked
     done.answer = OnceAnswer::replayed;
     done.attempt = claim.attempt;
-    done.value = Codec<Value>::decode(claim.result);
+    if constexpr (std::is_same_v<Value, std::string>) {
+      done.value.emplace(std::move(claim.result));
+    } else {
+      done.value = Codec<Value>::decode(claim.result);
+    }
     if (!done.value) done.error = detail::not_readable(call.key);
     return done;
   }
