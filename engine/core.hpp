@@ -158,21 +158,23 @@ class Core final : public SegmentSink {
   /// The live record of a key, or null, which says nothing: then look.
   [[nodiscard, gnu::always_inline]] const Entry* hit(const Place& place, Bytes key,
                                                      Timestamp now) const noexcept {
-    const Handle handle = place.shard->table.hit(place.hash, Match{region_, place.stored_db, key});
-    if (handle == 0) return nullptr;
-    const auto* const found = static_cast<const Entry*>(region_.at(handle));
-    if (!found->lives_at(now)) return nullptr;
-    settle(*found);
-    return found;
+    return hit_of(place, now, Match{region_, place.stored_db, key});
   }
   /// The same for a record of which more than the first line will be read: the misses of both are
   /// waited for together.
   [[nodiscard, gnu::always_inline]] const Entry* hit_far(const Place& place, Bytes key,
                                                          Timestamp now) const noexcept {
-    const Handle handle = place.shard->table.hit(place.hash, [&](Handle candidate) {
-      __builtin_prefetch(static_cast<const char*>(region_.at(candidate)) + 64);
-      return Match{region_, place.stored_db, key}(candidate);
+    const Match match{region_, place.stored_db, key};
+    return hit_of(place, now, [&](Handle handle) {
+      constexpr std::size_t line_bytes = 64;
+      __builtin_prefetch(static_cast<const char*>(region_.at(handle)) + line_bytes);
+      return match(handle);
     });
+  }
+  template <class Matches>
+  [[nodiscard, gnu::always_inline]] const Entry* hit_of(const Place& place, Timestamp now,
+                                                        Matches&& matches) const noexcept {
+    const Handle handle = place.shard->table.hit(place.hash, matches);
     if (handle == 0) return nullptr;
     const auto* const found = static_cast<const Entry*>(region_.at(handle));
     if (!found->lives_at(now)) return nullptr;
