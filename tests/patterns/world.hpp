@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ class World {
   [[nodiscard]] bool alive() const noexcept { return alive_; }
   /// Something that cannot be undone, and everybody sees.
   void effect(std::string what) {
+    const std::lock_guard lock{mutex_};
     if (step()) effects_.push_back(std::move(what));
   }
   [[nodiscard]] const std::vector<std::string>& effects() const noexcept { return effects_; }
@@ -47,7 +49,7 @@ class World {
   }
 
  private:
-  /// Counts a step. False: the process has ended before it.
+  /// Counts a step, under mutex_. False: the process has ended before it.
   bool step() noexcept {
     if (steps_left_ == 0) alive_ = false;
     if (alive_ && steps_left_ != never) --steps_left_;
@@ -58,6 +60,7 @@ class World {
    public:
     explicit CutJournal(World& world) : world_(world) {}
     Ticket append(std::span<const Mutation> group) override {
+      const std::lock_guard lock{world_.mutex_};  // an engine's threads append side by side
       if (!world_.step()) return ++lost_ + world_.kept_.newest();
       for (const Mutation& mutation : group) {
         world_.newest_version_ = std::max(world_.newest_version_, mutation.version);
@@ -65,7 +68,10 @@ class World {
       return world_.kept_.append(group);
     }
     Status wait(Ticket, Durability) override { return Done{}; }
-    Ticket newest() const override { return world_.kept_.newest() + lost_; }
+    Ticket newest() const override {
+      const std::lock_guard lock{world_.mutex_};
+      return world_.kept_.newest() + lost_;
+    }
 
    private:
     World& world_;
@@ -86,6 +92,7 @@ class World {
     });
   }
 
+  mutable std::mutex mutex_;
   ManualClock clock_;
   MemoryJournal kept_;
   std::unique_ptr<CutJournal> journal_;
