@@ -16,12 +16,12 @@ TEST_CASE("compare_and_set: only what nothing has changed since is changed (P9)"
   const CompareResult created = store.compare_and_set("k", 0, "one").value();
   CHECK(created.stored);
   REQUIRE(created.current);
-  const Version version = created.current->version;
-  CHECK(store.get_versioned("k").value()->version == version);
+  const Version seen = created.current->version;
+  CHECK(store.get_versioned("k").value()->version == seen);
   CHECK_FALSE(store.compare_and_set("k", 0, "two").value().stored);
-  const CompareResult changed = store.compare_and_set("k", version, "two").value();
+  const CompareResult changed = store.compare_and_set("k", seen, "two").value();
   CHECK(changed.stored);
-  const CompareResult stale = store.compare_and_set("k", version, "three").value();
+  const CompareResult stale = store.compare_and_set("k", seen, "three").value();
   CHECK_FALSE(stale.stored);
   CHECK(stale.current->value == "two");
   CHECK(stale.current->version == changed.current->version);
@@ -31,14 +31,14 @@ TEST_CASE("compare_and_set: a value that went and came back is not the same (P9)
           "[patterns][guards]") {
   World world;
   Store store = world.engine().store();
-  const Version version = store.compare_and_set("k", 0, "a").value().current->version;
+  const Version seen = store.compare_and_set("k", 0, "a").value().current->version;
   REQUIRE(store.del("k").value());
-  CHECK_FALSE(store.compare_and_set("k", version, "b").value().stored);
+  CHECK_FALSE(store.compare_and_set("k", seen, "b").value().stored);
   REQUIRE(store.set("k", "a").has_value());
-  CHECK_FALSE(store.compare_and_set("k", version, "b").value().stored);
+  CHECK_FALSE(store.compare_and_set("k", seen, "b").value().stored);
   world.restart();
   Store again = world.engine().store();
-  CHECK_FALSE(again.compare_and_set("k", version, "b").value().stored);
+  CHECK_FALSE(again.compare_and_set("k", seen, "b").value().stored);
   const Version now = again.get_versioned("k").value()->version;
   CHECK(again.compare_and_set("k", now, "b").value().stored);
 }
@@ -47,9 +47,9 @@ TEST_CASE("compare_and_set: the ttl stays unless it is said, and its change coun
           "[patterns][guards]") {
   World world;
   Store store = world.engine().store();
-  const Version version =
+  const Version seen =
       store.compare_and_set("k", 0, "a", Expiry::in(Millis{100})).value().current->version;
-  const Version next = store.compare_and_set("k", version, "b").value().current->version;
+  const Version next = store.compare_and_set("k", seen, "b").value().current->version;
   CHECK(store.ttl("k")->remaining == Millis{100});
   REQUIRE(store.expire("k", Expiry::in(Millis{200})).value());
   CHECK_FALSE(store.compare_and_set("k", next, "c").value().stored);
