@@ -191,10 +191,10 @@ TEST_CASE("claims: in a fair namespace a newcomer queues up behind a waiter whos
           "[patterns][lock][race]") {
   // The lease ends while the waiter sleeps: the key is free, and the newcomer comes first.
   for (const bool fair : {true, false}) {
+    std::optional<ClaimOutcome> told;  // outlives the engine, whose end answers who still waits
     World world;
     Claims locks = world.claims("locks", fair ? policies::fair_lock : policies::lock);
     REQUIRE(locks.claim({.key = "l"}).answer == ClaimAnswer::granted);
-    std::optional<ClaimOutcome> told;
     static_cast<void>(locks.claim_or_wait(
         {.key = "l"}, no_end, [&](ClaimOutcome&& outcome) { told = std::move(outcome); }));
     world.clock().advance(Millis{30'000});
