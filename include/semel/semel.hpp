@@ -1,4 +1,4 @@
-// Everything of the core library.
+// The engine and its faces. Each pattern has a header of its own: semel/once.hpp and others.
 #pragma once
 
 #include "semel/claims.hpp"

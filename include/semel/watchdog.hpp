@@ -1,4 +1,4 @@
-// Keeps leases while their owners work: renews each a third of its length before that is half over.
+// Keeps leases while their owners work: renews each when a third of its length has passed.
 //
 //   Watchdog watchdog{*engine, Millis{1'000}};   // looks each second, on a thread of its own
 //   const Watchdog::Guard kept = watchdog.keep(claims, "order-4711", claim.epoch);
