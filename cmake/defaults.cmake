@@ -11,5 +11,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 find_program(SEMEL_CCACHE ccache)
 if(SEMEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${SEMEL_CCACHE}")
+  # Paths below the source tree are hashed as relative ones, so that two checkouts share a cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      "CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${SEMEL_CCACHE}")
 endif()
