@@ -1,0 +1,222 @@
+"""Starts nodes for the tests in this folder, and speaks to them.
+
+A test is a program `fault_NN_name.py --program PATH_OF_SEMEL`: exit code 0 passed, 1 failed, 77
+skipped with a line that says why. Its last line is `fault N: <sentence>: passed`. It takes at most
+20 s. The environment variable SEMEL_BUILD_DIR, if set, names the build the program came from.
+
+    from node import Node, prove
+
+    def test(program):
+        with Node(program, "--io-threads", "2") as node:
+            client = node.client()
+            assert client("PING") == "PONG"
+
+    prove(6, "a stuck thread is seen", test)
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+PATIENCE = 15  # seconds until something that must happen counts as missing
+SKIPPED = 77
+
+
+class ErrorReply(str):
+    """The text of an error reply, without its minus."""
+
+
+class Skip(Exception):
+    """This machine cannot run the test; the text says why."""
+
+
+def until(condition, what, patience=PATIENCE):
+    """What `condition` gives as soon as that is true."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)  # between two looks
+    raise AssertionError(f"not within {patience} s: {what}")
+
+
+def encode(*words):
+    """A request as the bytes of an array of bulk strings."""
+    parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
+
+
+class Client:
+    """One connection. Calling it sends a request and returns its reply, RESP2 or RESP3."""
+
+    def __init__(self, plug):
+        plug.settimeout(PATIENCE)
+        self.plug = plug
+        self.lines = plug.makefile("rb")
+
+    def __call__(self, *words):
+        self.send(*words)
+        return self.reply()
+
+    def send(self, *words):
+        self.plug.sendall(encode(*words))
+
+    def raw(self, data):
+        self.plug.sendall(data)
+
+    def reply(self):
+        line = self.lines.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("closed")
+        kind, text = line[:1], line[1:-2]
+        if kind == b"+":
+            return text.decode("latin1")
+        if kind == b"-":
+            return ErrorReply(text.decode("latin1"))
+        if kind in b":(":
+            return int(text)
+        if kind == b",":
+            return float(text)
+        if kind == b"#":
+            return text == b"t"
+        if kind == b"_":
+            return None
+        count = int(text)
+        if kind in b"$=!":
+            return None if count < 0 else self.lines.read(count + 2)[:-2]
+        if kind in b"%|":
+            return {self._key(self.reply()): self.reply() for _ in range(count)}
+        if kind in b"*~>":
+            return None if count < 0 else [self.reply() for _ in range(count)]
+        raise ValueError(f"no reply begins like {line!r}")
+
+    @staticmethod
+    def _key(value):
+        return tuple(value) if isinstance(value, list) else value
+
+    def rest(self):
+        """Everything up to the end of the connection."""
+        try:
+            return self.lines.read()
+        except ConnectionError:
+            return b""
+
+    def close(self):
+        self.lines.close()
+        self.plug.close()
+
+
+class Node:
+    """A node on a port of 127.0.0.1 that the system chooses, and in a folder of its own.
+
+    `flags` follow `semel node`; "{dir}" in them is the folder. `under`: words in front of the
+    program, as of a tool that runs it. `ready`: False starts it without waiting.
+    """
+
+    def __init__(self, program, *flags, under=(), environment=None, ready=True, port="0"):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel_attack_"))
+        self.ready_file = self.folder / "ready"
+        self.facts = {}
+        words = [str(flag).replace("{dir}", str(self.folder)) for flag in flags]
+        if port is not None:
+            words = ["--port", str(port), *words]
+        self.out = self.folder / "stdout"
+        self.errors = self.folder / "stderr"
+        with self.out.open("wb") as out, self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [*under, program, "node", "--ready-file", str(self.ready_file), *words],
+                stdout=out, stderr=errors, cwd=self.folder,
+                env={**os.environ, **(environment or {})})
+        if ready:
+            try:
+                self.wait_ready()
+            except BaseException:
+                self.__exit__()
+                raise
+
+    def wait_ready(self):
+        def is_ready():
+            if self.process.poll() is not None:
+                raise AssertionError(f"ended with {self.process.returncode}: {self.log()}")
+            return self.ready_file.exists()
+
+        until(is_ready, "the ready file")
+        pairs = [line.split("=", 1) for line in self.ready_file.read_text().splitlines()]
+        self.facts = dict(pairs)
+        return self
+
+    @property
+    def port(self):
+        return int(self.facts["port"])
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def client(self, host="127.0.0.1", port=None):
+        return Client(socket.create_connection((host, port or self.port), timeout=PATIENCE))
+
+    def unix_client(self):
+        plug = socket.socket(socket.AF_UNIX)
+        plug.settimeout(PATIENCE)
+        plug.connect(self.facts["unix"])
+        return Client(plug)
+
+    def log(self):
+        return self.errors.read_text(errors="replace")
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def resident_bytes(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, patience=PATIENCE):
+        """Its exit code; negative: the signal that ended it."""
+        return self.process.wait(patience)
+
+    def stop(self, patience=PATIENCE):
+        """Ends it as an operator does. Returns the exit code."""
+        if self.is_alive():
+            self.signal(signal.SIGTERM)
+        return self.wait(patience)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        if self.is_alive():
+            self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def prove(number, sentence, test):
+    """Runs `test(program)` with the program of the command line, prints the line and ends."""
+    parser = argparse.ArgumentParser(description=f"fault {number}: {sentence}")
+    parser.add_argument("--program", required=True, help="the program semel")
+    program = os.path.abspath(parser.parse_args().program)
+    try:
+        test(program)
+    except Skip as why:
+        print(f"fault {number}: {sentence}: skipped, {why}")
+        sys.exit(SKIPPED)
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+        print(f"fault {number}: {sentence}: failed")
+        sys.exit(1)
+    print(f"fault {number}: {sentence}: passed")
+    sys.exit(0)

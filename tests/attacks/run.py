@@ -1,0 +1,132 @@
+"""Runs every test of a fault that an attack from outside once found: run.py --build DIR.
+
+These are the Catch2 tests tagged [attack][fault-N] in all suites of the build, and the programs
+fault_NN_name.py beside this file. Prints a table of the faults; the last line is the figure. Fails
+if a test fails, or if one of the faults 1..23 has no test that ran.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as tree
+
+HERE = pathlib.Path(__file__).resolve().parent
+FAULTS = range(1, 24)
+SKIPPED = 77
+SUITE_SECONDS = 900
+PROGRAM_SECONDS = 120
+
+Result = collections.namedtuple("Result", "fault name verdict detail")
+
+
+def suites(build):
+    found = sorted(path for path in (build / "tests").rglob("*_tests")
+                   if path.is_file() and os.access(path, os.X_OK))
+    return [path for path in found if "CMakeFiles" not in path.parts]
+
+
+def faults_of(tags):
+    return [int(number) for number in re.findall(r"\[fault-(\d+)\]", tags)]
+
+
+def run_catch(suite, selection):
+    done = subprocess.run([str(suite), selection, "--reporter", "xml"], capture_output=True,
+                          timeout=SUITE_SECONDS, check=False)
+    out, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    return done.returncode, out, errors
+
+
+def cases_of(suite):
+    """Names and tags of the suite's attacks."""
+    done = subprocess.run([str(suite), "[attack]~[.]", "--list-tests"],
+                          capture_output=True, timeout=60, check=False)
+    text = done.stdout.decode(errors="replace")
+    cases = []
+    name = None
+    for line in text.splitlines():
+        if line.startswith("  ") and not line.startswith("    "):
+            name = line.strip()
+        elif line.startswith("    ") and not line.startswith("      "):
+            name = f"{name} {line.strip()}"
+        elif line.startswith("      [") and name is not None:
+            cases.append([name, line.strip()])
+            name = None
+        elif line.startswith("       ") and name is None and cases:
+            cases[-1][1] += line.strip()
+    return cases
+
+
+def results_of(suite):
+    expected = cases_of(suite)
+    if not expected:
+        return
+    code, out, errors = run_catch(suite, "[attack]~[.]")
+    try:
+        root = tree.fromstring(out)
+    except tree.ParseError:
+        for name, tags in expected:
+            for fault in faults_of(tags) or [0]:
+                yield Result(fault, f"{suite.name}: {name}", "failed",
+                             f"the suite ended with {code}: {errors[-2000:]}{out[-2000:]}")
+        return
+    for case in root.iter("TestCase"):
+        passed = case.find("OverallResult").get("success") == "true"
+        detail = "" if passed else tree.tostring(case, encoding="unicode")[:4000]
+        for fault in faults_of(case.get("tags", "")) or [0]:
+            yield Result(fault, f"{suite.name}: {case.get('name')}",
+                         "passed" if passed else "failed", detail)
+
+
+def result_of(script, program, build):
+    fault = int(re.match(r"fault_(\d+)_", script.name).group(1))
+    try:
+        done = subprocess.run([sys.executable, str(script), "--program", str(program)],
+                              capture_output=True, timeout=PROGRAM_SECONDS, check=False,
+                              env={**os.environ, "SEMEL_BUILD_DIR": str(build)})
+        code, text = done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+    except subprocess.TimeoutExpired as late:
+        code, text = None, f"not within {PROGRAM_SECONDS} s: {late.stdout}"
+    verdict = {0: "passed", SKIPPED: "skipped"}.get(code, "failed")
+    return Result(fault, script.name, verdict, "" if verdict == "passed" else text[-4000:])
+
+
+def table(results):
+    print("fault  tests  passed  failed  skipped")
+    for fault in sorted({*FAULTS, *(each.fault for each in results)}):
+        own = [each.verdict for each in results if each.fault == fault]
+        print(f"{fault:5}  {len(own):5}  {own.count('passed'):6}  {own.count('failed'):6}"
+              f"  {own.count('skipped'):7}{'' if 'passed' in own else '   no test passed'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True,
+                        help="a whole build, as build/dev")
+    build = parser.parse_args().build.resolve()
+    results = []
+    for suite in suites(build):
+        results.extend(results_of(suite))
+    for script in sorted(HERE.glob("fault_*.py")):
+        results.append(result_of(script, build / "tools" / "semel" / "semel", build))
+    for each in results:
+        if each.verdict != "passed":
+            print(f"--- fault {each.fault}: {each.name}: {each.verdict}\n{each.detail}")
+    table(results)
+    failed = sum(each.verdict == "failed" for each in results)
+    skipped = sum(each.verdict == "skipped" for each in results)
+    untested = [fault for fault in FAULTS
+                if not any(each.fault == fault and each.verdict == "passed" for each in results)]
+    if untested:
+        print("without a test that passed:", *untested)
+    tests = len({each.name for each in results})
+    print(f"attacks: {len(FAULTS) - len(untested)} of {len(FAULTS)} faults, {tests} tests, "
+          f"{failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or untested else 0)
+
+
+if __name__ == "__main__":
+    main()
