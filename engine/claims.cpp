@@ -56,9 +56,9 @@ class TableKey {
 /// follows one policy.
 struct Context {
   Context(Engine& engine, const Claims::Namespace& names, Timestamp when)
-      : impl(engine.impl()), policy(names.policy()), prefix(names.prefix()), now(when) {}
+      : impl(engine::impl_of(engine)), policy(names.policy()), prefix(names.prefix()), now(when) {}
   Context(Engine& engine, const Claims::Namespace& names)
-      : Context(engine, names, engine.impl().now()) {}
+      : Context(engine, names, engine::impl_of(engine).now()) {}
 
   /// Whether a newcomer to `table_key` would go before others who wait for it.
   [[nodiscard]] bool others_first(Bytes table_key) const {
@@ -336,7 +336,7 @@ class ClaimAll {
   ClaimAll(const Context& context, Section& section, std::span<const ClaimRequest> requests,
            const std::vector<std::string>& keys, std::span<ClaimOutcome> outcomes)
       : context_(context),
-        section_(section.impl()),
+        section_(engine::impl_of(section)),
         requests_(requests),
         keys_(keys),
         outcomes_(outcomes) {}
@@ -569,7 +569,7 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
     if (const Status ended = section->commit(); !ended) unknown = ended.error().code;
   }
   for (const ClaimOutcome& outcome : outcomes) {
-    if (all || outcome.answer != ClaimAnswer::granted) count(engine_->impl(), outcome);
+    if (all || outcome.answer != ClaimAnswer::granted) count(engine::impl_of(*engine_), outcome);
   }
   if (unknown == ErrorCode::ok) [[likely]]
     return all;
@@ -599,7 +599,7 @@ namespace {
 
 ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline) {
   const TableKey key{names_->prefix(), request.key};
-  Engine::Impl& impl = engine_->impl();
+  Engine::Impl& impl = engine::impl_of(*engine_);
   return impl.wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key), impl.clock());
 }
 
@@ -607,13 +607,14 @@ WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline
                                  ClaimCallback done) {
   // `this` may lie in a coroutine that `done` ends, so it is not touched after that.
   const TableKey key{names_->prefix(), request.key};
-  return engine_->impl().wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key),
-                                           std::move(done));
+  return engine::impl_of(*engine_).wait_queue().wait(
+      wait_call(*engine_, *names_, request, deadline, key), std::move(done));
 }
 
 bool Claims::cancel_wait(Bytes key, WaitTicket ticket) {
   const TableKey table_key{names_->prefix(), key};
-  return engine_->impl().wait_queue().cancel(names_->policy().db, table_key.bytes(), ticket);
+  return engine::impl_of(*engine_).wait_queue().cancel(names_->policy().db, table_key.bytes(),
+                                                       ticket);
 }
 
 ClaimWait Claims::claim_or_wait_async(const ClaimRequest& request, Timestamp deadline) {

@@ -69,8 +69,8 @@ ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLo
   look.stamp = cold.stamp();
   operation.outside([&] {
     const Result<bool> found = cold.find(look.rank, look.stored_db, key.key, look.copy().record);
-    look.error = found ? ErrorCode::ok : found.error().code;
-    look.found = found && *found;
+    look.error = found.ok() ? ErrorCode::ok : found.error().code;
+    look.found = found.ok() && *found;
     const Mutation& copy = look.copy().record.record;
     if (look.found && copy.kind == Kind::hash && !is_sound(copy.value)) {
       look.error = ErrorCode::storage_damaged;

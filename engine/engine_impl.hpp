@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core.hpp"
+#include "engine/impl_access.hpp"
 #include "engine/namespaces.hpp"
 #include "engine/section.hpp"
 #include "engine/sessions.hpp"

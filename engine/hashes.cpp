@@ -47,7 +47,7 @@ Error explain(const Options& options, Bytes key, std::uint8_t db, const HashOp& 
 template <class Read>
 auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
     -> Result<decltype(read(std::declval<HashOutcome&>()))> {
-  Engine::Impl& impl = engine.impl();
+  Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
   engine::ThreadContext& own = core.context();
   own.bump(engine::Count::operations);

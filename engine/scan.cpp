@@ -259,7 +259,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
     std::vector<Copied> found;
     const Result<std::uint64_t> next = scan.step_beyond(rank, found);
     if (!found.empty()) return found[(state >> 8) % found.size()].key;
-    if (!next || (*next == 0 && wrapped)) return std::nullopt;
+    if (!next.ok() || (*next == 0 && wrapped)) return std::nullopt;
     wrapped = wrapped || *next == 0;
     rank = *next;
   }

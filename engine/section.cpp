@@ -206,19 +206,19 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
   }
   {
     Section section{std::make_unique<Section::Impl>(*impl_, mask)};
-    if (!section.impl().has_begun()) return Error{ErrorCode::section_held, {}};
+    if (!engine::impl_of(section).has_begun()) return Error{ErrorCode::section_held, {}};
     bool all_covered = true;
     for (const KeyRef& key : keys) all_covered = all_covered && section.covers(key);
     if (all_covered) {
-      const ErrorCode unread = section.impl().read_ahead(keys);
+      const ErrorCode unread = engine::impl_of(section).read_ahead(keys);
       if (unread != ErrorCode::ok) return Error{unread, {}};
       return section;
     }
   }
   // The databases were swapped while we waited: take everything.
   Section section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
-  if (!section.impl().has_begun()) return Error{ErrorCode::section_held, {}};
-  const ErrorCode unread = section.impl().read_ahead(keys);
+  if (!engine::impl_of(section).has_begun()) return Error{ErrorCode::section_held, {}};
+  const ErrorCode unread = engine::impl_of(section).read_ahead(keys);
   if (unread != ErrorCode::ok) return Error{unread, {}};
   return section;
 }

@@ -264,7 +264,7 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
   if (db && *db >= limits::db_count) return 0;
   Core& core = impl_->core();
   auto all = section({});
-  if (!all->impl().accepts()) return 0;
+  if (!engine::impl_of(*all).accepts()) return 0;
   const Version version = core.fence_versions();
   std::uint64_t erased = 0;
   for (std::uint8_t each = 0; each < limits::db_count; ++each) {
@@ -274,12 +274,12 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
       erased += core.cold()->size(stored, all->now());
       core.cold()->flush(stored, version);
     }
-    erased += impl_->erase_database(stored, version, all->impl());
+    erased += impl_->erase_database(stored, version, engine::impl_of(*all));
     Mutation mutation;
     mutation.type = Mutation::Type::flush;
     mutation.db = stored;
     mutation.version = version;
-    if (core.journal() != nullptr) all->impl().add(mutation);
+    if (core.journal() != nullptr) engine::impl_of(*all).add(mutation);
   }
   // If this fails, the journal has it, and the next spill tries again before it writes.
   if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
@@ -294,15 +294,16 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   Core& core = impl_->core();
   {
     auto all = section({});
-    if (!all->impl().accepts()) return Error{ErrorCode::refused, {}};
-    all->impl().note_all_changed();
+    if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
+    engine::impl_of(*all).note_all_changed();
     const std::uint64_t map = core.db_map();
     const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
     core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
     const Version version = core.fence_versions();
     impl_->db_map_version = version;
     if (core.journal() != nullptr) {
-      add_db_map(core, version, [&](const Mutation& mutation) { all->impl().add(mutation); });
+      add_db_map(core, version,
+                 [&](const Mutation& mutation) { engine::impl_of(*all).add(mutation); });
     }
   }
   const ErrorCode unknown = impl_->confirm();

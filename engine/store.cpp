@@ -20,7 +20,7 @@ using engine::Core;
 
 /// Tells value and limit. On the cold path: nobody pays for it unless something is wrong.
 Error explain(Engine& engine, const StoreOp& op, ErrorCode code) {
-  const Options& options = engine.impl().core().options();
+  const Options& options = engine::impl_of(engine).core().options();
   const auto limit = [](auto value, auto bound) {
     return std::to_string(value) + ", limit " + std::to_string(bound);
   };
@@ -60,10 +60,11 @@ auto run(Engine& engine, const StoreOp& op, Read&& read)
 }
 
 bool fits(Engine& engine, std::uint8_t db, Bytes key) noexcept {
-  return engine.impl().core().check_key(db, key) == ErrorCode::ok;
+  return engine::impl_of(engine).core().check_key(db, key) == ErrorCode::ok;
 }
 bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
-  return value.size() <= engine.impl().core().options().value_bytes_max && engine::in_range(expiry);
+  return value.size() <= engine::impl_of(engine).core().options().value_bytes_max &&
+         engine::in_range(expiry);
 }
 
 /// The rest of look(): applies the operation. True: it changed the record.
@@ -71,7 +72,7 @@ template <class T, class Read>
 [[gnu::noinline]] bool look_on(Engine& engine, Core::Operation& operation, Core::Place place,
                                const StoreOp& op, Timestamp now, Read&& read, Result<T>& result) {
   StoreOutcome out;
-  engine::decide_store(engine.impl().core(), operation, place, op, now, out);
+  engine::decide_store(engine::impl_of(engine).core(), operation, place, op, now, out);
   operation.context().bump(out.found ? engine::Count::hits : engine::Count::misses);
   if (out.error == ErrorCode::ok) [[likely]] {
     result = read(out);
@@ -86,7 +87,7 @@ template <class T, class Read>
 /// fewer instructions a repeat takes, the more of the next one's cache misses overlap with its own.
 template <class T, class MakeOp, class Read, class Answer>
 Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer&& answer) {
-  Engine::Impl& impl = engine.impl();
+  Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
   engine::ThreadContext& own = core.context();
   const Timestamp now = core.now(own);
@@ -108,7 +109,7 @@ Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer
     }
   }
   impl.after_operation(own, key, changed);
-  if (result) {
+  if (result.ok()) {
     const ErrorCode unknown = impl.confirm(own);
     if (unknown != ErrorCode::ok) [[unlikely]]
       result = explain(engine, make_op(), unknown);
@@ -150,12 +151,12 @@ class Group {
     return apply({.verb = Verb::exists, .db = key.db, .key = key.key}).found;
   }
   void reserve(std::size_t bytes, std::size_t records) {
-    fail_if(section_.impl().reserve(bytes, records));
+    fail_if(engine::impl_of(section_).reserve(bytes, records));
   }
   /// Copies the record of any kind with its ttl. False: there is none, or an error.
   [[nodiscard]] bool copy(KeyRef from, KeyRef to) {
     bool copied = false;
-    fail_if(section_.impl().copy_record(from, to, copied));
+    fail_if(engine::impl_of(section_).copy_record(from, to, copied));
     return copied;
   }
   void erase(KeyRef key) { apply({.verb = Verb::del, .db = key.db, .key = key.key}); }
@@ -182,7 +183,7 @@ class Group {
 };
 
 Status check(Engine& engine, const StoreOp& op) {
-  const Options& options = engine.impl().core().options();
+  const Options& options = engine::impl_of(engine).core().options();
   const ErrorCode code = engine::validate(op, options.key_bytes_max, options.value_bytes_max);
   if (code != ErrorCode::ok) return explain(engine, op, code);
   return Done{};
@@ -522,7 +523,7 @@ Result<TtlResult> Store::ttl(Bytes key) {
     result.due = out.due;
     if (result.has_ttl) {
       // Found means that something was left of it, even if the clock has gone on since.
-      result.remaining = std::max(out.due - engine_->impl().now(), Millis{1});
+      result.remaining = std::max(out.due - engine::impl_of(*engine_).now(), Millis{1});
     }
     return result;
   });
@@ -654,7 +655,7 @@ Result<std::optional<std::string>> Store::randomkey() {
   if (db_ >= limits::db_count) {
     return explain(*engine_, StoreOp{.db = db_}, ErrorCode::db_out_of_range);
   }
-  return engine_->impl().random_key(db_);
+  return engine::impl_of(*engine_).random_key(db_);
 }
 
 Result<std::vector<std::string>> Store::keys(Bytes pattern) {

@@ -254,4 +254,9 @@ class Storage::Impl {
   std::thread drainer_;
 };
 
+/// The way of the storage's own parts to what a Storage hides.
+struct StorageAccess {
+  [[nodiscard]] static Storage::Impl& impl(Storage& storage) noexcept { return *storage.impl_; }
+};
+
 }  // namespace semel

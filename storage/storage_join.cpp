@@ -265,16 +265,16 @@ Result<std::unique_ptr<Storage>> open_storage(
 }
 
 rocksdb::DB& database(Storage& storage) noexcept {
-  return storage.impl().archive().database();
+  return StorageAccess::impl(storage).archive().database();
 }
 
 rocksdb::ColumnFamilyHandle* family(Storage& storage, const std::string& name) noexcept {
-  return is_own(name) ? nullptr : storage.impl().archive().family(name);
+  return is_own(name) ? nullptr : StorageAccess::impl(storage).archive().family(name);
 }
 
 Result<JoinedOutcome> complete_joined(Storage& storage, Claims& claims, const OwnerCall& call,
                                       const rocksdb::WriteBatch& effects, Durability level) {
-  return storage.impl().complete_joined(claims, call, effects, level);
+  return StorageAccess::impl(storage).complete_joined(claims, call, effects, level);
 }
 
 }  // namespace semel

@@ -58,11 +58,11 @@ const char* semel_version(void) {
 
 const char* semel_error_text(int error) {
   switch (error) {
-#define X(name, number, retry, prefix, sentence) \
-  case number:                                   \
+#define SEMEL_X(name, number, retry, prefix, sentence) \
+  case number:                                         \
     return sentence;
 #include "semel/error_codes.def"
-#undef X
+#undef SEMEL_X
     default:
       return "unknown error";
   }

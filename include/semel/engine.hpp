@@ -273,9 +273,9 @@ class Engine {
   [[nodiscard]] std::vector<std::string> check_invariants();
 
   class Impl;
-  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
  private:
+  friend struct ImplAccess;  // in the engine
   explicit Engine(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
@@ -308,10 +308,10 @@ class Section {
   void step_back() noexcept;
 
   class Impl;
-  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
  private:
   friend class Engine;
+  friend struct ImplAccess;
   explicit Section(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };

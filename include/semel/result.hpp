@@ -12,19 +12,19 @@ namespace semel {
 enum class Retry : std::uint8_t { never, later, read_first };
 
 enum class ErrorCode : std::uint16_t {
-#define X(name, number, retry, prefix, sentence) name = (number),
+#define SEMEL_X(name, number, retry, prefix, sentence) name = (number),
 #include "semel/error_codes.def"
-#undef X
+#undef SEMEL_X
 };
 
 /// Whether repeating the call can help.
 [[nodiscard]] constexpr Retry retry_of(ErrorCode code) noexcept {
   switch (code) {
-#define X(name, number, retry, prefix, sentence) \
-  case ErrorCode::name:                          \
+#define SEMEL_X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                                \
     return Retry::retry;
 #include "semel/error_codes.def"
-#undef X
+#undef SEMEL_X
   }
   return Retry::never;
 }
@@ -32,11 +32,11 @@ enum class ErrorCode : std::uint16_t {
 /// One sentence for people. Never changes the meaning of a code between releases.
 [[nodiscard]] constexpr std::string_view sentence_of(ErrorCode code) noexcept {
   switch (code) {
-#define X(name, number, retry, prefix, sentence) \
-  case ErrorCode::name:                          \
+#define SEMEL_X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                                \
     return sentence;
 #include "semel/error_codes.def"
-#undef X
+#undef SEMEL_X
   }
   return "unknown error";
 }
@@ -44,11 +44,11 @@ enum class ErrorCode : std::uint16_t {
 /// The first word of a node's error reply.
 [[nodiscard]] constexpr std::string_view resp_prefix_of(ErrorCode code) noexcept {
   switch (code) {
-#define X(name, number, retry, prefix, sentence) \
-  case ErrorCode::name:                          \
+#define SEMEL_X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                                \
     return prefix;
 #include "semel/error_codes.def"
-#undef X
+#undef SEMEL_X
   }
   return "ERR";
 }
@@ -56,11 +56,11 @@ enum class ErrorCode : std::uint16_t {
 /// The name of a code as written in error_codes.def.
 [[nodiscard]] constexpr std::string_view name_of(ErrorCode code) noexcept {
   switch (code) {
-#define X(name, number, retry, prefix, sentence) \
-  case ErrorCode::name:                          \
+#define SEMEL_X(name, number, retry, prefix, sentence) \
+  case ErrorCode::name:                                \
     return #name;
 #include "semel/error_codes.def"
-#undef X
+#undef SEMEL_X
   }
   return "unknown";
 }
@@ -87,6 +87,7 @@ class [[nodiscard]] Result {
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // `return Error{..};`
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  [[nodiscard]] bool ok() const noexcept { return has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
 
   [[nodiscard]] T& value() & { return std::get<0>(state_); }

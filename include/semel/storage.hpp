@@ -123,9 +123,9 @@ class Storage final : public Journal {
   [[nodiscard]] StorageStats stats() const;
 
   class Impl;
-  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
  private:
+  friend struct StorageAccess;  // in the storage
   explicit Storage(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };

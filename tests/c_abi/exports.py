@@ -32,7 +32,7 @@ def main():
     if not 0 < len(shown) <= FUNCTIONS_MAX:
         wrong.append(f'{len(shown)} functions; the limit is {FUNCTIONS_MAX}')
     known = {name.upper(): int(number) for name, number in
-             re.findall(r'^X\((\w+), *(\d+),', Path(codes).read_text(encoding='utf-8'),
+             re.findall(r'^SEMEL_X\((\w+), *(\d+),', Path(codes).read_text(encoding='utf-8'),
                         re.MULTILINE)}
     first = text[text.index('SEMEL_OK = 0'):]
     said = {name: int(number) for name, number in

@@ -116,7 +116,7 @@ TEST_CASE("claims: get tells the record, absent if there is none", "[engine][cla
 TEST_CASE("claims: a string under the key is wrong_kind for every call", "[engine][claims]") {
   Fixture f;
   Claims ns = f.ns();
-  REQUIRE(f.engine->store().set("ns:k", "a string"));
+  REQUIRE(f.engine->store().set("ns:k", "a string").ok());
   CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::busy);
   CHECK(ns.claim({.key = "k"}).error == ErrorCode::wrong_kind);
   CHECK(ns.complete({.key = "k", .epoch = 1}).error == ErrorCode::wrong_kind);
@@ -239,7 +239,7 @@ TEST_CASE("claims: namespaces and databases keep their records apart", "[engine]
   CHECK(b.claim({.key = "k"}).answer == ClaimAnswer::granted);
   CHECK(f.engine->size(0) == 1);
   CHECK(f.engine->size(3) == 1);
-  auto& names = f.engine->impl().namespaces();
+  auto& names = semel::engine::impl_of(*f.engine).namespaces();
   REQUIRE(names.find_by_key("b:k") != nullptr);
   CHECK(names.find_by_key("b:k:x")->name() == "b");
   CHECK(names.find_by_key("c:k") == nullptr);

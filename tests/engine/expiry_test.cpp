@@ -251,7 +251,7 @@ TEST_CASE("expiry: the background thread removes what has ended", "[engine][expi
 TEST_CASE("expiry: a thread whose time lags behind the wheel's loses no timer",
           "[engine][expiry]") {
   EngineFixture f;
-  engine::Core& core = f.engine->impl().core();
+  engine::Core& core = semel::engine::impl_of(*f.engine).core();
   const Timestamp now = f.clock.now();
   // One thread has read a later time than another, which read its own before it waited.
   static_cast<void>(core.advance(now + 10ms, 1000, true));
@@ -295,8 +295,8 @@ TEST_CASE("expiry: a key that is replaced, deleted and expired at once ends in o
           const auto set = f.store().set(
               key, "v",
               {.condition = Condition::if_absent, .expiry = Expiry::in(Millis{1 + random() % 8})});
-          if (set && set->stored) created.fetch_add(1, std::memory_order_relaxed);
-        } else if (const auto del = f.store().del(key); del && *del) {
+          if (set.ok() && set->stored) created.fetch_add(1, std::memory_order_relaxed);
+        } else if (const auto del = f.store().del(key); del.ok() && *del) {
           deleted.fetch_add(1, std::memory_order_relaxed);
         }
       }

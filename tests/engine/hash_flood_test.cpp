@@ -17,7 +17,7 @@ using engine::Core;
 using engine::HashBits;
 
 Core& core_of(EngineFixture& f) {
-  return f.engine->impl().core();
+  return semel::engine::impl_of(*f.engine).core();
 }
 
 std::uint32_t line_count_of(EngineFixture& f) {

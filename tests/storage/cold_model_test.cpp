@@ -75,7 +75,7 @@ class Twins {
     Version first_version = 1;
     if (life_) {
       found_ = found();
-      first_version = life_->engine->impl().core().next_version();
+      first_version = semel::engine::impl_of(*life_->engine).core().next_version();
     }
     life_.reset();
     life_ = std::make_unique<ColdLife>(directory_, clock_, &journal_,
@@ -174,7 +174,7 @@ class Twins {
           return std::string{name_of(code_of(store.rename(one, other)))};
         case 1: {
           const auto copied = store.copy(one, other, {}, true);
-          return copied ? std::to_string(*copied) : std::string{name_of(copied.error().code)};
+          return copied.ok() ? std::to_string(*copied) : std::string{name_of(copied.error().code)};
         }
         case 2: {
           const std::vector<KeyValue> pairs{{one, "a"}, {other, "b"}};

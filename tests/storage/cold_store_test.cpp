@@ -217,7 +217,7 @@ TEST_CASE("cold: with a background thread memory is made room in, and what ended
   int refused = 0;
   for (int i = 0; i < count; ++i) {
     const std::string key = "key" + std::to_string(i);
-    while (!life.engine->store().set(key, value, {.expiry = Expiry::in(1h)})) {
+    while (!life.engine->store().set(key, value, {.expiry = Expiry::in(1h)}).ok()) {
       REQUIRE(++refused < 100'000'000);
       std::this_thread::yield();
     }
@@ -277,7 +277,7 @@ TEST_CASE("cold: a disk that does not answer is an error and changes nothing",
   for (int i = 0; i < 2'000; ++i) {
     const std::string key = "key" + std::to_string(i);
     const auto stored = life.engine->store().set(key, "x", {.condition = Condition::if_absent});
-    if (!stored) {
+    if (!stored.ok()) {
       ++errors;
       CHECK(stored.error().code == ErrorCode::storage_failed);
     } else {
@@ -326,7 +326,7 @@ TEST_CASE("cold: a damaged bucket is an error, never an absent key", "[storage][
   for (int i = 0; i < 4'000; ++i) {
     const std::string key = "key" + std::to_string(i);
     const auto value = life.engine->store().get(key);
-    if (!value) {
+    if (!value.ok()) {
       CHECK(value.error().code == ErrorCode::storage_damaged);
       ++damaged;
     } else {
@@ -353,7 +353,7 @@ TEST_CASE("cold: where the disk takes no spill, nothing is forgotten and memory 
   int stored = 0;
   for (;; ++stored) {
     const auto set = life.engine->store().set("more" + std::to_string(stored), "1");
-    if (set) continue;
+    if (set.ok()) continue;
     CHECK(set.error().code == ErrorCode::memory_full);
     break;
   }
@@ -371,14 +371,14 @@ TEST_CASE(
   ColdLife life{on.directory, on.clock, nullptr, {}, on.env.get()};
   Store store = life.engine->store();
   int stored = 0;
-  while (store.set(std::to_string(stored), "1")) ++stored;
+  while (store.set(std::to_string(stored), "1").ok()) ++stored;
   for (int i = 0; i < stored; ++i) {
     if (i % 500 != 0) REQUIRE(store.del(std::to_string(i)).value());
   }
   const std::string large(3'000, 'v');  // of another size: what was freed does not serve it
   const auto be_refused = [&] {
     for (int i = 0; i < 100; ++i) {
-      if (!store.set("large" + std::to_string(i), large)) return true;
+      if (!store.set("large" + std::to_string(i), large).ok()) return true;
     }
     return false;
   };
@@ -405,7 +405,8 @@ TEST_CASE("cold: a crash between writing a part and removing its records loses a
     ColdStore& cold = *life.cold.store;
     REQUIRE(cold.begin_generation().has_value());
     journal.replay([&](Ticket, const Mutation& mutation) {
-      cold.collect(life.engine->impl().core().rank_of(mutation.db, mutation.key), mutation);
+      cold.collect(semel::engine::impl_of(*life.engine).core().rank_of(mutation.db, mutation.key),
+                   mutation);
     });
     // Meanwhile one is replaced and one erased.
     REQUIRE(life.engine->store().set("key1", "newer").has_value());
