@@ -175,7 +175,7 @@ void require_made(Engine& engine, const Load& load, const MadeByAll& all, const 
         require(again.answer == ClaimAnswer::replay && number_of(again.result) == value, wrong);
       } else {
         const auto found = store.get(bytes_of(key));
-        require(found && *found && number_of(**found) == value, wrong);
+        require(found.ok() && *found && number_of(**found) == value, wrong);
       }
     }
   }

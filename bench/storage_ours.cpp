@@ -126,7 +126,7 @@ void check_synced(const SyncedSetup& setup, const std::vector<std::uint64_t>& an
   for (unsigned caller = 0; caller < setup.callers; ++caller) {
     const std::uint64_t last = index_of(caller, answers[caller] - 1);
     const auto found = store.get(bytes_of(key_of(last)));
-    require(found && *found && number_of(**found) == value_of(last),
+    require(found.ok() && *found && number_of(**found) == value_of(last),
             "the last acknowledged record of a caller did not come back");
   }
 }
@@ -200,7 +200,7 @@ double measure_recovery(const std::string& directory, std::uint64_t records) {
   Store store = ground.engine().store();
   for (std::uint64_t i = 0; i < records; i += 997) {
     const auto found = store.get(bytes_of(key_of(i)));
-    require(found && *found && number_of(**found) == value_of(i),
+    require(found.ok() && *found && number_of(**found) == value_of(i),
             "recovery brought back another value");
   }
   return static_cast<double>(records) / seconds;

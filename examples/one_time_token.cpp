@@ -21,7 +21,7 @@ class OrderForm {
   /// The page is shown: a token for its hidden field. Empty: there is no room for one.
   std::string show() {
     auto token = tokens_.issue();
-    return token ? *std::move(token) : std::string{};
+    return token.ok() ? *std::move(token) : std::string{};
   }
 
   /// The page comes back.

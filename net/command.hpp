@@ -153,7 +153,7 @@ struct Call {
   /// `result` or its error; what is right goes to `write`.
   template <class T, class Write>
   void answer(const Result<T>& result, Write&& write) {
-    result ? write(*result) : fail(result.error());
+    result.ok() ? write(*result) : fail(result.error());
   }
   void answer(const Status& status) { status ? reply.ok() : fail(status.error()); }
   void answer(const Result<std::int64_t>& number) {

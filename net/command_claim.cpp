@@ -74,7 +74,8 @@ std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
 
 /// 1 if something was there; else 0.
 void answer_operator(Call& call, const Result<bool>& found) {
-  found ? call.reply.integer(*found ? 1 : 0) : fail_about(call, found.error().code, call.words[2]);
+  found.ok() ? call.reply.integer(*found ? 1 : 0)
+             : fail_about(call, found.error().code, call.words[2]);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ void semel_inflight(Call& call) {
       if (item.claim->state != ClaimState::held) return;
       earliest.add(item.claim->lease_until, item.key.substr(prefix.size()));
     });
-    if (!next) return call.fail(next.error());
+    if (!next.ok()) return call.fail(next.error());
     cursor = *next;
   } while (cursor != 0);
 

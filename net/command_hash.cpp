@@ -104,7 +104,7 @@ void change_hash(Call& call, std::string_view event, Change&& change, Write&& wr
   const Bytes keys[] = {call.key()};
   Presence before{call, 'n', keys};
   const auto result = before.around(change);
-  if (!result) return fail_change(call, result.error());
+  if (!result.ok()) return fail_change(call, result.error());
   if (before.was_absent(0)) call.notify('n', "new", call.key());
   if (write(*result)) call.notify('h', event, call.key());
 }
@@ -113,7 +113,7 @@ void change_hash(Call& call, std::string_view event, Change&& change, Write&& wr
 void tell_miss(Call& call) {
   if (!call.tells('m')) return;
   const auto there = call.store().exists(call.key());
-  if (there && !*there) call.notify('m', "keymiss", call.key());
+  if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
 }
 
 }  // namespace
@@ -164,10 +164,10 @@ void hmget(Call& call) {
 
 void hdel(Call& call) {
   const Result<std::int64_t> removed = hashes(call).hdel(call.key(), fields_of(call));
-  if (removed && *removed != 0) {
+  if (removed.ok() && *removed != 0) {
     call.notify('h', "hdel", call.key());
     const auto there = call.store().exists(call.key());
-    if (there && !*there) call.notify('g', "del", call.key());
+    if (there.ok() && !*there) call.notify('g', "del", call.key());
   }
   call.answer(removed);
 }
@@ -245,7 +245,7 @@ void hrandfield(Call& call) {
     return call.fail("ERR value is out of range");
   }
   const auto picked = hashes(call).hrandfield(call.key(), *count);
-  if (!picked && picked.error().code == ErrorCode::bad_option) {
+  if (!picked.ok() && picked.error().code == ErrorCode::bad_option) {
     return call.fail("ERR value is out of range");  // of our own limits
   }
   call.answer(picked, [&](const FieldValues& some) {
@@ -265,7 +265,7 @@ void hscan(Call& call) {
   if (!cursor) return call.fail("ERR invalid cursor");
   // What the key holds is told before words that are wrong.
   const auto there = hashes(call).hlen(call.key());
-  if (!there) return call.fail(there.error());
+  if (!there.ok()) return call.fail(there.error());
   ScanWords words;
   if (*there != 0) {
     const auto read = scan_words_of(call);

@@ -173,7 +173,7 @@ void del(Call& call) {
   if (keys.size() == 1) return run(call, singles::del_single);
   Presence before{call, 'g', keys};
   const auto count = before.around([&] { return call.store().del(keys); });
-  for (std::size_t i = 0; count && i < keys.size(); ++i) {
+  for (std::size_t i = 0; count.ok() && i < keys.size(); ++i) {
     if (before.goes(i)) call.notify('g', "del", keys[i]);
   }
   call.answer(count);
@@ -184,7 +184,7 @@ void exists(Call& call) {
   if (keys.size() == 1) return run(call, singles::exists_single);
   Presence before{call, 'm', keys};
   const auto count = before.around([&] { return call.store().exists(keys); });
-  for (std::size_t i = 0; count && i < keys.size(); ++i) {
+  for (std::size_t i = 0; count.ok() && i < keys.size(); ++i) {
     if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
   }
   call.answer(count);
@@ -228,7 +228,7 @@ void rename(Call& call) {
 }
 void renamenx(Call& call) {
   const Result<bool> done = call.store().renamenx(call.key(), call.words[2]);
-  if (done && *done) tell_renamed(call);
+  if (done.ok() && *done) tell_renamed(call);
   call.answer(done);
 }
 
@@ -246,13 +246,13 @@ void copy(Call& call) {
     }
   }
   const Result<bool> done = call.store().copy(call.key(), call.words[2], to_db, replaces);
-  if (done && *done) {
+  if (done.ok() && *done) {
     const std::uint8_t db = to_db.value_or(call.client.db);
     call.notify('n', "new", call.words[2], db);
     call.notify('g', "copy_to", call.words[2], db);
-  } else if (done && call.tells('m')) {
+  } else if (done.ok() && call.tells('m')) {
     const Result<bool> there = call.store().exists(call.key());
-    if (there && !*there) call.notify('m', "keymiss", call.key());
+    if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
   }
   call.answer(done);
 }
@@ -261,7 +261,7 @@ void move(Call& call) {
   const auto to_db = db_of(call, call.words[2]);
   if (!to_db) return;
   const Result<bool> done = call.store().move(call.key(), *to_db);
-  if (done && *done) {
+  if (done.ok() && *done) {
     call.notify('n', "new", call.key(), *to_db);
     call.notify('g', "move_from", call.key());
     call.notify('g', "move_to", call.key(), *to_db);

@@ -83,7 +83,7 @@ std::string_view encoding_of(const FieldValues& fields) {
 /// The kind of the record of words[2]. None: the reply has been written.
 std::optional<Kind> kind_there(Call& call) {
   const auto kind = call.store().type(call.words[2]);
-  if (!kind) {
+  if (!kind.ok()) {
     call.fail(kind.error());
     return std::nullopt;
   }
@@ -123,7 +123,7 @@ void scan(Call& call) {
     if (!is_kind || (words.pattern && !glob_match(*words.pattern, item.key))) return;
     keys.emplace_back(item.key);
   });
-  if (!next) return call.fail(next.error());
+  if (!next.ok()) return call.fail(next.error());
   call.reply.array(2);
   call.reply.bulk(std::to_string(*next));
   call.reply.array(keys.size());
@@ -170,7 +170,7 @@ void memory_usage(Call& call) {
   const auto kind = kind_there(call);
   if (!kind) return;
   const auto ttl = call.store().ttl(call.words[2]);
-  const bool has_ttl = ttl && ttl->has_ttl;
+  const bool has_ttl = ttl.ok() && ttl->has_ttl;
   constexpr std::size_t claim_bytes = 96;  // what it knows of its owner, without a result
   if (*kind == Kind::hash) {
     const auto fields = call.engine.hashes(call.client.db).hgetall(call.words[2]);

@@ -321,8 +321,8 @@ void getex(Call& call) {
   if (run_single(call, singles::getex_single, fault)) return;
   if (fault != Fault::special) return call.fail(fault);
   const auto there = call.store().get(call.key());
-  if (there && !*there) call.notify('m', "keymiss", call.key());
-  if (!there || !*there) return call.answer(there);
+  if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
+  if (!there.ok() || !*there) return call.answer(there);
   Words words;
   Expiry expiry;
   static_cast<void>(read_words(call.words.subspan(2), false, words));  // the plan has read them
@@ -334,7 +334,7 @@ void incrbyfloat(Call& call) {
   if (!by) {
     // What the key holds is told before a number that is wrong.
     const auto there = call.store().strlen(call.key());
-    return there ? call.fail("ERR value is not a valid float") : call.fail(there.error());
+    return there.ok() ? call.fail("ERR value is not a valid float") : call.fail(there.error());
   }
   Arithmetic arithmetic;
   arithmetic.by_float = *by;
@@ -374,7 +374,7 @@ void msetnx(Call& call) {
   if (!pairs) return;
   Presence before{call, 'n', keys_of(*pairs)};
   const Result<bool> done = before.around([&] { return call.store().msetnx(*pairs); });
-  if (done && *done) tell_set(call, before, *pairs);
+  if (done.ok() && *done) tell_set(call, before, *pairs);
   call.answer(done);
 }
 

@@ -57,7 +57,7 @@ class Presence {
     if (!section_) return result;
     const Status done = section_->commit();
     section_.reset();
-    if (result && !done) return done.error();
+    if (result.ok() && !done) return done.error();
     return result;
   }
 

@@ -33,7 +33,7 @@ bool Debounce::Turn::announce() {
   Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
   const Millis ttl = std::max(debounce_.options_.interval, mark_ttl_min);
   const auto marked = store.set(asked_key_, "1", {.expiry = Expiry::in(ttl)});
-  if (marked) return true;
+  if (marked.ok()) return true;
   const bool later = retry_of(marked.error().code) == Retry::later;
   answer_ = later ? DebounceAnswer::busy : DebounceAnswer::refused;
   return false;
@@ -67,7 +67,7 @@ void Debounce::Turn::ask() {
     if (options.run_once_more_after) {
       Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
       const auto mark = store.get_versioned(asked_key_);
-      seen_ = mark && *mark ? (*mark)->version : 0;
+      seen_ = mark.ok() && *mark ? (*mark)->version : 0;
     }
     if (options.watchdog != nullptr) {
       kept_ = options.watchdog->keep(debounce_.claims_, key_, epoch_, options.interval);

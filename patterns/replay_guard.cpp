@@ -78,7 +78,7 @@ class ReplayGuard::Impl {
             .set(composite_key({options_.name, request.caller, request.nonce}), {},
                  {.condition = Condition::if_absent,
                   .expiry = Expiry::in(options_.window + options_.ahead + clocks_apart)});
-    if (!taken) return {ReplayAnswer::busy, taken.error().code};
+    if (!taken.ok()) return {ReplayAnswer::busy, taken.error().code};
     if (!taken->stored) return {ReplayAnswer::replayed};
     // This thread may have paused for so long that the record of the same nonce has ended before it
     // came to ask; then it is too late for the request as well.

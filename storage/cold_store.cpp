@@ -83,7 +83,7 @@ Result<bool> RocksColdStore::find(std::uint64_t rank, std::uint8_t db, Bytes key
     if (part == nullptr || !part->revealed.load(std::memory_order_acquire)) continue;
     if (!part->filter.may_hold(rank)) continue;
     Result<bool> there = find_in(*part, rank, db, key, found);
-    if (!there) {
+    if (!there.ok()) {
       read_errors_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
       return there;
     }

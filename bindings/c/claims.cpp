@@ -177,7 +177,7 @@ int semel_claims_open(semel_engine* engine, const char* name, const semel_policy
     if (!wanted) return c::say(wanted.error());
     const auto made = policy == nullptr ? engine->engine->claims(Bytes{name})
                                         : engine->engine->claims(name, *wanted);
-    if (!made) return c::say(made.error());
+    if (!made.ok()) return c::say(made.error());
     const std::lock_guard lock{engine->mutex};
     auto& kept = engine->claims[name];
     if (kept == nullptr) kept.reset(new semel_claims{*made, engine});
@@ -247,7 +247,7 @@ int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_
     Claims space = claims->claims;
     const auto ttl = ttl_ms == 0 ? std::nullopt : std::optional{Millis{ttl_ms}};
     const Result<bool> made = space.issue(c::bytes_of(key, key_length), ttl);
-    if (!made) return c::say(made.error());
+    if (!made.ok()) return c::say(made.error());
     if (issued != nullptr) *issued = *made ? 1 : 0;
     return int{SEMEL_OK};
   });
@@ -298,7 +298,7 @@ int semel_resolve(semel_claims* claims, const void* key, size_t key_length, int 
         how == SEMEL_RESOLVE_FORGOTTEN
             ? space.forget(name)
             : space.resolve(name, resolution, c::bytes_of(result, result_length));
-    if (!done) return c::say(done.error());
+    if (!done.ok()) return c::say(done.error());
     if (changed != nullptr) *changed = *done ? 1 : 0;
     return int{SEMEL_OK};
   });

@@ -87,7 +87,7 @@ int semel_get(semel_engine* engine, const void* key, size_t key_length, semel_va
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
     const auto found = engine->store().get_versioned(c::bytes_of(key, key_length));
-    if (!found) return c::say(found.error());
+    if (!found.ok()) return c::say(found.error());
     if (*found) {
       answer.set(answer->value, (*found)->value);
       answer->version = (*found)->version;
@@ -100,7 +100,7 @@ int semel_del(semel_engine* engine, const void* key, size_t key_length, int* exi
   if (const int error = check(engine, key, key_length)) return error;
   return c::guarded([&] {
     const Result<bool> gone = engine->store().del(c::bytes_of(key, key_length));
-    if (!gone) return c::say(gone.error());
+    if (!gone.ok()) return c::say(gone.error());
     tell(existed, *gone ? 1 : 0);
     return int{SEMEL_OK};
   });
@@ -111,7 +111,7 @@ int semel_incr_by(semel_engine* engine, const void* key, size_t key_length, seme
   if (const int error = check(engine, key, key_length)) return error;
   return c::guarded([&] {
     const auto number = engine->store().incr_by(c::bytes_of(key, key_length), by);
-    if (!number) return c::say(number.error());
+    if (!number.ok()) return c::say(number.error());
     tell(value, semel_int64{*number});
     return int{SEMEL_OK};
   });
@@ -126,15 +126,15 @@ int semel_expire(semel_engine* engine, const void* key, size_t key_length, semel
     if (ttl_ms == SEMEL_TTL_NONE || ttl_ms == SEMEL_TTL_KEEP) {
       if (ttl_ms == SEMEL_TTL_NONE) {
         const Result<bool> done = store.persist(name);
-        if (!done) return c::say(done.error());
+        if (!done.ok()) return c::say(done.error());
       }
       const Result<bool> there = store.exists(name);
-      if (!there) return c::say(there.error());
+      if (!there.ok()) return c::say(there.error());
       tell(existed, *there ? 1 : 0);
       return int{SEMEL_OK};
     }
     const Result<bool> set = store.expire(name, Expiry::in(Millis{ttl_ms}));
-    if (!set) return c::say(set.error());
+    if (!set.ok()) return c::say(set.error());
     tell(existed, *set ? 1 : 0);
     return int{SEMEL_OK};
   });
@@ -160,7 +160,7 @@ int semel_compare_and_set(semel_engine* engine, const void* key, size_t key_leng
   return c::guarded([&] {
     const auto compared = engine->store().compare_and_set(
         c::bytes_of(key, key_length), version, c::bytes_of(value, value_length), expiry_of(ttl_ms));
-    if (!compared) return c::say(compared.error());
+    if (!compared.ok()) return c::say(compared.error());
     tell(stored, compared->stored ? 1 : 0);
     if (compared->current) {
       answer.set(answer->value, compared->current->value);
@@ -177,7 +177,7 @@ int semel_decrement_if_at_least(semel_engine* engine, const void* key, size_t ke
   return c::guarded([&] {
     const auto done =
         decrement_if_at_least(engine->store(), c::bytes_of(key, key_length), amount, floor);
-    if (!done) return c::say(done.error());
+    if (!done.ok()) return c::say(done.error());
     tell(taken, done->taken ? 1 : 0);
     tell(left, semel_int64{done->left});
     return int{SEMEL_OK};
@@ -193,7 +193,7 @@ int semel_transition(semel_engine* engine, const void* key, size_t key_length, c
     const auto done =
         transition(engine->store(), c::bytes_of(key, key_length), c::bytes_of(from, from_length),
                    c::bytes_of(to, to_length), expiry_of(ttl_ms));
-    if (!done) return c::say(done.error());
+    if (!done.ok()) return c::say(done.error());
     tell(moved, done->moved ? 1 : 0);
     if (state != nullptr && !c::put(*state, done->state)) {
       return c::say_untold("no memory for the answer");
@@ -215,7 +215,7 @@ int semel_first_seen(semel_engine* engine, const char* name, const semel_bytes* 
     }
     SeenBefore seen{engine->store(), name, Millis{window_ms}};
     const Result<bool> is_first = seen.is_first(list);
-    if (!is_first) return c::say(is_first.error());
+    if (!is_first.ok()) return c::say(is_first.error());
     tell(first, *is_first ? 1 : 0);
     return int{SEMEL_OK};
   });

@@ -18,6 +18,7 @@
 namespace semel {
 
 struct DecrementResult {
+  using is_answer = void;  // `if (decrement_if_at_least(..))` does not compile: ask taken
   bool taken = false;
   std::int64_t left = 0;  ///< what is there now
 };
@@ -30,6 +31,7 @@ struct DecrementResult {
                                                             std::int64_t floor = 0);
 
 struct TransitionResult {
+  using is_answer = void;  // ask moved
   bool moved = false;
   std::string state;  ///< what it is now; empty: there is none
 };

@@ -194,7 +194,7 @@ auto once(Claims& claims, const OnceCall& call, Function&& function) {
   std::optional<Value> value;
   if (run.runs()) {
     Outcome outcome = detail::run_guarded(function, run.work());
-    if (outcome) {
+    if (outcome.ok()) {
       run.complete(Codec<Value>::encode(*outcome));
       if (run.report().answer != OnceAnswer::superseded) value.emplace(*std::move(outcome));
     } else {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -77,7 +78,23 @@ struct Error {
   }
 };
 
+namespace detail {
+
+/// Whether a value of T is itself an answer that somebody would ask for in an `if`: yes or no, a
+/// number, an enum, something or nothing. An owner (std::unique_ptr) is none: it is never null.
+/// A struct says so with `using is_answer = void`.
+template <class T>
+concept Answer = std::is_enum_v<T> || requires {
+  typename T::is_answer;
+} ||(std::is_constructible_v<bool, const T&> && !requires { typename T::element_type; });
+
+}  // namespace detail
+
 /// Value or Error. A wrong access throws std::bad_variant_access: a bug, not a control path.
+///
+/// `if (result)` asks whether there is a value. Where the value is an answer in its own right, as
+/// in `if (store.setnx(key, value))`, that is not what its reader means, so it does not compile:
+/// ask ok() for success, and `*result` for the answer.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -88,7 +105,10 @@ class [[nodiscard]] Result {
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
   [[nodiscard]] bool ok() const noexcept { return has_value(); }
-  explicit operator bool() const noexcept { return has_value(); }
+  explicit operator bool() const noexcept requires(!detail::Answer<T>) { return has_value(); }
+  // An `if` would take the success of the call for its answer. Write `*result` or `result.ok()`.
+  explicit operator bool() const noexcept requires detail::Answer<T>
+  = delete;
 
   [[nodiscard]] T& value() & { return std::get<0>(state_); }
   [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
@@ -112,9 +132,9 @@ using Status = Result<Done>;
 #define SEMEL_TRY_JOIN2(a, b) a##b
 #define SEMEL_TRY_JOIN(a, b) SEMEL_TRY_JOIN2(a, b)
 /// `SEMEL_TRY(name, expression)`: declares `name` with the value, or returns the error.
-#define SEMEL_TRY(name, ...)                                                        \
-  auto SEMEL_TRY_JOIN(name, _result) = (__VA_ARGS__);                               \
-  if (!SEMEL_TRY_JOIN(name, _result)) return SEMEL_TRY_JOIN(name, _result).error(); \
+#define SEMEL_TRY(name, ...)                                                             \
+  auto SEMEL_TRY_JOIN(name, _result) = (__VA_ARGS__);                                    \
+  if (!SEMEL_TRY_JOIN(name, _result).ok()) return SEMEL_TRY_JOIN(name, _result).error(); \
   auto name = *std::move(SEMEL_TRY_JOIN(name, _result))
 
 }  // namespace semel

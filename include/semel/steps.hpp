@@ -97,14 +97,14 @@ auto Steps::run(Bytes name, Step&& step) {
   using Value = std::remove_cvref_t<decltype(*std::declval<Outcome&>())>;
   static_assert(Encodable<Value>, "give the result's type encode() and decode(), or a Codec");
   Result<std::optional<std::string>> memo = recall(name);
-  if (!memo) return Outcome{memo.error()};
+  if (!memo.ok()) return Outcome{memo.error()};
   if (*memo) {
     std::optional<Value> value = Codec<Value>::decode(**memo);
     if (value) return Outcome{*std::move(value)};
     return Outcome{Error{ErrorCode::bad_encoding, "memo of step '" + std::string{name} + "'"}};
   }
   Outcome outcome = detail::call_for_result(step);
-  if (!outcome) return outcome;
+  if (!outcome.ok()) return outcome;
   if (Status kept = remember(name, Codec<Value>::encode(*outcome)); !kept) {
     return Outcome{kept.error()};
   }

@@ -21,6 +21,7 @@ struct SetOptions {
 };
 
 struct SetResult {
+  using is_answer = void;               // ask stored
   bool stored = false;                  ///< false: the condition refused the write
   std::optional<std::string> previous;  ///< with get: live value just before this call
   Version version = 0;
@@ -32,6 +33,7 @@ struct Versioned {
 };
 
 struct CompareResult {
+  using is_answer = void;  // `if (store.compare_and_set(..))` does not compile: ask stored
   bool stored = false;
   std::optional<Versioned> current;  ///< what is there now, whether stored or not
 };

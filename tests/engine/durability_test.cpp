@@ -157,11 +157,11 @@ TEST_CASE("durability: each kind of call waits at the engine's level", "[engine]
     seen = waits.size();
     return more;
   };
-  REQUIRE(store.set("a", "1"));
+  REQUIRE(store.set("a", "1").ok());
   CHECK(waited());
-  REQUIRE(store.get("a"));
+  REQUIRE(store.get("a").ok());
   CHECK(waited());
-  REQUIRE(store.incr_by("n", 1));
+  REQUIRE(store.incr_by("n", 1).ok());
   CHECK(waited());
   const KeyValue pairs[] = {{"x", "1"}, {"y", "2"}};
   REQUIRE(store.mset(pairs));
@@ -184,7 +184,7 @@ TEST_CASE("durability: each kind of call waits at the engine's level", "[engine]
   const ClaimRequest others[] = {{.key = "f"}, {.key = "g"}};
   CHECK(claims.claim_all(others, outcomes));
   CHECK(waited());
-  REQUIRE(claims.forget("f"));
+  REQUIRE(claims.forget("f").ok());
   CHECK(waited());
   REQUIRE(f.engine->swap_db(0, 1));
   CHECK(waited());
@@ -196,8 +196,8 @@ TEST_CASE("durability: each kind of call waits at the engine's level", "[engine]
 
 TEST_CASE("durability: at level memory nobody waits", "[engine][durability]") {
   Fixture f{Durability::memory};
-  REQUIRE(f.engine->store().set("a", "1"));
-  REQUIRE(f.engine->store().get("a"));
+  REQUIRE(f.engine->store().set("a", "1").ok());
+  REQUIRE(f.engine->store().get("a").ok());
   CHECK(f.journal.waits().empty());
 }
 
@@ -214,19 +214,19 @@ TEST_CASE("durability: who has appended paces, once, before it waits; who only l
   Store store = engine->store();
   Claims claims = engine->claims("n", Policy{}).value();
 
-  REQUIRE(store.set("a", "1"));
+  REQUIRE(store.set("a", "1").ok());
   CHECK(journal.trace() == "apw");
-  REQUIRE(store.get("a"));
+  REQUIRE(store.get("a").ok());
   CHECK(journal.trace() == "w");  // what was appended before is not its own
-  REQUIRE(store.exists("a"));
+  REQUIRE(store.exists("a").ok());
   REQUIRE(store.ttl("none"));
   REQUIRE(claims.get("none"));
   CHECK(journal.trace() == "www");
-  REQUIRE(store.set("a", "2", {.condition = Condition::if_absent}));
-  REQUIRE(store.del("none"));
+  REQUIRE(store.set("a", "2", {.condition = Condition::if_absent}).ok());
+  REQUIRE(store.del("none").ok());
   CHECK(journal.trace() == "ww");  // they would have written
-  REQUIRE(store.incr_by("n", 1));
-  REQUIRE(store.del("n"));
+  REQUIRE(store.incr_by("n", 1).ok());
+  REQUIRE(store.del("n").ok());
   CHECK(journal.trace() == "apwapw");
 
   const ClaimOutcome claim = claims.claim({.key = "c"});
@@ -267,7 +267,7 @@ TEST_CASE("durability: at level memory who writes and does not wait is not paced
   TracingJournal journal;
   const auto engine =
       Engine::open({.journal = &journal, .memory_bytes = std::size_t{16} << 20}).value();
-  REQUIRE(engine->store().set("a", "1"));
+  REQUIRE(engine->store().set("a", "1").ok());
   const KeyValue pairs[] = {{"x", "1"}, {"y", "2"}};
   REQUIRE(engine->store().mset(pairs));
   const ClaimRequest requests[] = {{.key = "d"}, {.key = "e"}};
@@ -276,7 +276,7 @@ TEST_CASE("durability: at level memory who writes and does not wait is not paced
   const StoreOp ops[] = {{.verb = Verb::set, .key = "b", .value = "2"}};
   StoreOutcome answers[1];
   engine->apply(ops, answers);
-  REQUIRE(engine->store().get("a"));
+  REQUIRE(engine->store().get("a").ok());
   CHECK(journal.trace() == "aaaaa");
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("durability: after a section that nobody committed, a lookup waits for
       },
       [](Engine& left) { left.flush(0); }, [](Engine& left) { REQUIRE(left.swap_db(0, 1)); });
   leave(*engine);
-  std::thread{[&] { REQUIRE(engine->store().set("k", "1")); }}.join();
+  std::thread{[&] { REQUIRE(engine->store().set("k", "1").ok()); }}.join();
   const Ticket of_another = journal.newest();
   static_cast<void>(journal.trace());
   REQUIRE(engine->store().get("k").value() == "1");
@@ -310,7 +310,7 @@ TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stay
   f.journal.fail();
   Claims claims = f.engine->claims("n", Policy{}).value();
   const auto set = f.engine->store().set("a", "1");
-  REQUIRE_FALSE(set);
+  REQUIRE_FALSE(set.ok());
   CHECK(set.error().code == ErrorCode::outcome_unknown);
   CHECK(claims.claim({.key = "k"}).error == ErrorCode::outcome_unknown);
   CHECK(f.engine->size(0) == 2);
@@ -324,7 +324,7 @@ TEST_CASE("durability: what is refused says so, however the journal fares",
           "[engine][durability]") {
   Fixture f;
   f.journal.confirm(~Ticket{0});
-  REQUIRE(f.engine->store().set("text", "x"));
+  REQUIRE(f.engine->store().set("text", "x").ok());
   f.journal.refuse();
   f.journal.confirm(0);
   f.journal.fail();
@@ -350,12 +350,13 @@ TEST_CASE("durability: a mutation says how long it must be kept", "[engine][dura
           .value();
   Store store = engine->store();
   const Timestamp now = clock.now();
-  REQUIRE(store.set("k", "1", {.expiry = Expiry::in(Millis{1000})}));
-  REQUIRE(store.set("k", "2", {.expiry = Expiry::in(Millis{10})}));  // the first could come back
-  REQUIRE(store.set("k", "3", {.expiry = Expiry::in(Millis{5000})}));
+  REQUIRE(store.set("k", "1", {.expiry = Expiry::in(Millis{1000})}).ok());
+  REQUIRE(
+      store.set("k", "2", {.expiry = Expiry::in(Millis{10})}).ok());  // the first could come back
+  REQUIRE(store.set("k", "3", {.expiry = Expiry::in(Millis{5000})}).ok());
   REQUIRE(store.del("k").value());
-  REQUIRE(store.set("k", "4"));
-  REQUIRE(store.set("k", "5", {.expiry = Expiry::in(Millis{10})}));
+  REQUIRE(store.set("k", "4").ok());
+  REQUIRE(store.set("k", "5", {.expiry = Expiry::in(Millis{10})}).ok());
   std::vector<Timestamp> kept;
   journal.replay([&](Ticket, const Mutation& mutation) { kept.push_back(mutation.keep_until); });
   CHECK(kept == std::vector<Timestamp>{now + Millis{1000}, now + Millis{1000}, now + Millis{5000},

@@ -81,7 +81,7 @@ TEST_CASE("memory: the limit holds while records come and go at it", "[engine][m
       const std::size_t size = random() % 100 == 0 ? random() % 100'000 : random() % 300;
       const std::string value(size, static_cast<char>('a' + random() % 26));
       const auto result = f.store().set(key, value);
-      if (result) {
+      if (result.ok()) {
         model[key] = value;
       } else {
         ++refused;
@@ -253,7 +253,7 @@ TEST_CASE("memory: refused at any point, an operation changes nothing and nothin
       const Expiry expiry =
           i % 2 == 0 ? Expiry::in(Millis{random() % 100'000'000 + 1000}) : Expiry::clear();
       const auto result = f.store().set(key, value, {.expiry = expiry});
-      if (result) {
+      if (result.ok()) {
         model[key] = value;
         continue;
       }
@@ -344,7 +344,7 @@ TEST_CASE("memory: threads at the limit lose nothing and stay within it",
         } else {
           const std::string value(random() % 900, static_cast<char>('a' + random() % 26));
           const auto result = f.store().set(key, value, {.expiry = Expiry::in(60'000ms)});
-          if (result) {
+          if (result.ok()) {
             models[t][key] = value;
           } else {
             ++refused[t];

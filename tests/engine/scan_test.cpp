@@ -68,23 +68,26 @@ TEST_CASE("scan: an item carries all of its record", "[engine][scan]") {
   const ClaimOutcome granted = ns.claim({.key = "job", .owner = "worker"});
   const SetResult set = *f.store(2).set("text", "value", {.expiry = Expiry::in(50ms)});
   int seen = 0;
-  REQUIRE(f.engine->scan(0, {.count = 1000}, [&](const ScanItem& item) {
-    ++seen;
-    if (item.kind == Kind::string) {
-      CHECK(item.db == 2);
-      CHECK(item.key == "text");
-      CHECK(item.value == "value");
-      CHECK(item.due == f.clock.now() + 50ms);
-      CHECK(item.version == set.version);
-      CHECK(item.claim == nullptr);
-    } else {
-      CHECK(item.db == 4);
-      CHECK(item.key == "ns:job");
-      REQUIRE(item.claim != nullptr);
-      CHECK(item.claim->owner == "worker");
-      CHECK(item.claim->epoch == granted.epoch);
-    }
-  }));
+  REQUIRE(f.engine
+              ->scan(0, {.count = 1000},
+                     [&](const ScanItem& item) {
+                       ++seen;
+                       if (item.kind == Kind::string) {
+                         CHECK(item.db == 2);
+                         CHECK(item.key == "text");
+                         CHECK(item.value == "value");
+                         CHECK(item.due == f.clock.now() + 50ms);
+                         CHECK(item.version == set.version);
+                         CHECK(item.claim == nullptr);
+                       } else {
+                         CHECK(item.db == 4);
+                         CHECK(item.key == "ns:job");
+                         REQUIRE(item.claim != nullptr);
+                         CHECK(item.claim->owner == "worker");
+                         CHECK(item.claim->epoch == granted.epoch);
+                       }
+                     })
+              .ok());
   CHECK(seen == 2);
 }
 
@@ -158,8 +161,8 @@ TEST_CASE("scan: count 1..scan_count_max is taken, and a bad cursor or database 
     std::uint64_t cursor = random() >> (random() % 64);
     for (int steps = 0; steps < 3 && cursor != 0; ++steps) {
       const auto next = f.engine->scan(cursor, {.count = 1 + random() % 20}, nothing);
-      if (!next) REQUIRE(next.error().code == ErrorCode::bad_cursor);
-      cursor = next ? *next : 0;
+      if (!next.ok()) REQUIRE(next.error().code == ErrorCode::bad_cursor);
+      cursor = next.ok() ? *next : 0;
     }
   }
 }

@@ -24,12 +24,12 @@ TEST_CASE("section: calls of store and claims on its thread happen inside", "[en
   auto engine = Engine::open({.clock = &clock, .journal = &journal}).value();
   Store store = engine->store();
   Claims jobs = engine->claims("jobs", plain_policy()).value();
-  REQUIRE(store.set("old", "1"));
+  REQUIRE(store.set("old", "1").ok());
   const Ticket before = journal.newest();
   {
     auto section = engine->section({});
     REQUIRE(section);
-    CHECK(store.set("a", "1"));
+    CHECK(store.set("a", "1").ok());
     CHECK(store.mset(std::vector<KeyValue>{{"b", "2"}, {"c", "3"}}));
     CHECK(store.rename("old", "new"));
     CHECK(*store.incr_by("new", 1) == 2);
@@ -48,7 +48,7 @@ TEST_CASE("section: time stands still for the calls inside", "[engine][section]"
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock}).value();
   Store store = engine->store();
-  REQUIRE(store.set("k", "v", {.expiry = Expiry::in(10ms)}));
+  REQUIRE(store.set("k", "v", {.expiry = Expiry::in(10ms)}).ok());
   {
     auto section = engine->section({});
     clock.advance(10ms);
@@ -77,13 +77,13 @@ TEST_CASE("section: flush and exchange of databases inside it", "[engine][sectio
   auto engine = Engine::open({.clock = &clock}).value();
   Store zero = engine->store(0);
   Store one = engine->store(1);
-  REQUIRE(zero.set("k", "zero"));
+  REQUIRE(zero.set("k", "zero").ok());
   {
     auto section = engine->section({});
     CHECK(engine->swap_db(0, 1));
     CHECK(**one.get("k") == "zero");
     CHECK(engine->flush(std::nullopt) == 1);
-    CHECK(zero.set("k", "fresh"));
+    CHECK(zero.set("k", "fresh").ok());
   }
   CHECK(**zero.get("k") == "fresh");
   CHECK_FALSE(*one.exists("k"));
@@ -117,10 +117,10 @@ TEST_CASE("section: who is impatient does not wait for one that takes long",
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock}).value();
   Store store = engine->store();
-  REQUIRE(store.set("k", "1", {.expiry = Expiry::in(10ms)}));
+  REQUIRE(store.set("k", "1", {.expiry = Expiry::in(10ms)}).ok());
   std::atomic<bool> has_ended{false};
   std::optional<Section> section{engine->section({}).value()};
-  REQUIRE(store.set("inside", "1"));
+  REQUIRE(store.set("inside", "1").ok());
   std::thread patient{[&] {
     CHECK(**engine->store().get("inside") == "1");
     CHECK(has_ended.load(std::memory_order_acquire));
@@ -158,8 +158,8 @@ TEST_CASE("section: who is impatient does not wait for one that takes long",
 TEST_CASE("section: several threads read and write in sections over everything",
           "[engine][section][race]") {
   auto engine = Engine::open({}).value();
-  REQUIRE(engine->store().set("from", "1000"));
-  REQUIRE(engine->store().set("to", "0"));
+  REQUIRE(engine->store().set("from", "1000").ok());
+  REQUIRE(engine->store().set("to", "0").ok());
   std::atomic<bool> torn{false};
   const auto work = [&] {
     Store store = engine->store();

@@ -88,7 +88,7 @@ TEST_CASE("store: one-key calls on strings", "[engine][store]") {
   CHECK(*store.delex("k", Condition::if_digest_equal, digest));
   CHECK_FALSE(*store.exists("k"));
   CHECK(*store.type("k") == std::nullopt);
-  CHECK(store.set("k", "v"));
+  CHECK(store.set("k", "v").ok());
   CHECK(*store.type("k") == Kind::string);
   CHECK(*store.getdel("k") == "v");
   CHECK(*store.getdel("k") == std::nullopt);
@@ -115,7 +115,7 @@ TEST_CASE("store: counters", "[engine][store][counter]") {
   CHECK(store.increx("hits", limiter)->value == 1);
 
   const IncrexFloatOptions half{.by = -0.5L, .lower = 0.0L, .saturate = true};
-  CHECK(store.set("f", "0.75"));
+  CHECK(store.set("f", "0.75").ok());
   const auto down = *store.increx("f", half);
   CHECK((down.value == 0.25L && down.applied == -0.5L));
   const auto floor = *store.increx("f", half);
@@ -126,7 +126,7 @@ TEST_CASE("store: ttl calls, both sides of the end", "[engine][store][ttl]") {
   Fixture f;
   Store store = f.database();
   CHECK_FALSE(store.ttl("k")->found);
-  CHECK(store.set("k", "v"));
+  CHECK(store.set("k", "v").ok());
   CHECK((store.ttl("k")->found && !store.ttl("k")->has_ttl));
   CHECK(*store.expire("k", Expiry::in(20ms)));
   CHECK(store.ttl("k")->remaining == 20ms);
@@ -139,7 +139,7 @@ TEST_CASE("store: ttl calls, both sides of the end", "[engine][store][ttl]") {
   CHECK(*store.exists("k"));
   f.clock.advance(1ms);
   CHECK_FALSE(*store.exists("k"));
-  CHECK(store.set("k", "v"));
+  CHECK(store.set("k", "v").ok());
   CHECK(*store.expire("k", Expiry::at(f.clock.now())));
   CHECK_FALSE(*store.exists("k"));
 }
@@ -151,7 +151,7 @@ TEST_CASE("store: a wall time is mapped once, later steps of the wall change not
   const std::int64_t unix_now = f.clock.unix_ms();
   CHECK(store.from_unix_ms(unix_now) == f.clock.now());
   CHECK(store.from_unix_ms(unix_now - 1) == f.clock.now() - 1ms);
-  CHECK(store.set("k", "v", {.expiry = Expiry::at(store.from_unix_ms(unix_now + 50))}));
+  CHECK(store.set("k", "v", {.expiry = Expiry::at(store.from_unix_ms(unix_now + 50))}).ok());
   f.clock.step_wall(-1h);
   f.clock.advance(49ms);
   CHECK(*store.exists("k"));
@@ -213,7 +213,7 @@ TEST_CASE("store: a claim is another kind", "[engine][store][kind]") {
 TEST_CASE("store: del, exists and touch of several keys count", "[engine][store][multi]") {
   Fixture f;
   Store store = f.database();
-  for (const Bytes key : {"a", "b", "c"}) CHECK(store.set(key, "v"));
+  for (const Bytes key : {"a", "b", "c"}) CHECK(store.set(key, "v").ok());
   const std::array<Bytes, 4> keys{"a", "b", "a", "x"};
   CHECK(*store.exists(keys) == 3);
   CHECK(*store.touch(keys) == 3);
@@ -231,7 +231,7 @@ TEST_CASE("store: del, exists and touch of several keys count", "[engine][store]
 TEST_CASE("store: mset and mget, the last of a repeated key wins", "[engine][store][multi]") {
   Fixture f;
   Store store = f.database();
-  CHECK(store.set("a", "old", {.expiry = Expiry::in(1h)}));
+  CHECK(store.set("a", "old", {.expiry = Expiry::in(1h)}).ok());
   const std::array<KeyValue, 3> pairs{{{"a", "1"}, {"b", "2"}, {"a", "3"}}};
   CHECK(store.mset(pairs));
   CHECK_FALSE(store.ttl("a")->has_ttl);
@@ -253,7 +253,7 @@ TEST_CASE("store: mset and mget, the last of a repeated key wins", "[engine][sto
 TEST_CASE("store: msetnx and msetex store all or nothing", "[engine][store][multi]") {
   Fixture f;
   Store store = f.database();
-  CHECK(store.set("b", "old"));
+  CHECK(store.set("b", "old").ok());
   const std::array<KeyValue, 2> pairs{{{"a", "1"}, {"b", "2"}}};
   CHECK_FALSE(*store.msetnx(pairs));
   CHECK(f.read("a") == "<none>");
@@ -277,7 +277,7 @@ TEST_CASE("store: an error in the last pair changes nothing", "[engine][store][m
   options.value_bytes_max = 4;
   Fixture f{options};
   Store store = f.database();
-  CHECK(store.set("a", "old"));
+  CHECK(store.set("a", "old").ok());
   const std::array<KeyValue, 3> long_value{{{"a", "1"}, {"b", "2"}, {"c", "12345"}}};
   CHECK(code_of(store.mset(long_value)) == ErrorCode::value_too_long);
   const std::array<KeyValue, 3> no_key{{{"a", "1"}, {"b", "2"}, {"", "3"}}};
@@ -298,7 +298,7 @@ TEST_CASE("store: an mset that does not fit into memory changes nothing",
   options.shard_count = 1;
   Fixture f{options};
   Store store = f.database();
-  CHECK(store.set("a", "old"));
+  CHECK(store.set("a", "old").ok());
   const std::string big(512 * 1024, 'x');
   std::vector<std::string> names{"a"};
   for (int i = 0; i < 15; ++i) names.push_back("big" + std::to_string(i));
@@ -316,8 +316,8 @@ TEST_CASE("store: rename carries value and ttl", "[engine][store][multi]") {
   CHECK(code_of(store.rename("a", "b")) == ErrorCode::no_such_key);
   CHECK(code_of(store.rename("a", "a")) == ErrorCode::no_such_key);
   CHECK(code_of(store.renamenx("a", "b")) == ErrorCode::no_such_key);
-  CHECK(store.set("a", "v", {.expiry = Expiry::in(30ms)}));
-  CHECK(store.set("b", "old"));
+  CHECK(store.set("a", "v", {.expiry = Expiry::in(30ms)}).ok());
+  CHECK(store.set("b", "old").ok());
   CHECK_FALSE(*store.renamenx("a", "b"));
   CHECK_FALSE(*store.renamenx("a", "a"));
   CHECK(store.rename("a", "a"));
@@ -336,7 +336,7 @@ TEST_CASE("store: rename carries value and ttl", "[engine][store][multi]") {
 TEST_CASE("store: copy and move, between databases too", "[engine][store][multi]") {
   Fixture f;
   Store store = f.database();
-  CHECK(store.set("a", "v", {.expiry = Expiry::in(1s)}));
+  CHECK(store.set("a", "v", {.expiry = Expiry::in(1s)}).ok());
   CHECK(code_of(store.copy("a", "a", std::nullopt, true)) == ErrorCode::same_key);
   CHECK(code_of(store.move("a", 0)) == ErrorCode::same_key);
   CHECK(code_of(store.copy("a", "b", 16, true)) == ErrorCode::db_out_of_range);
@@ -346,7 +346,7 @@ TEST_CASE("store: copy and move, between databases too", "[engine][store][multi]
 
   CHECK(*store.copy("a", "b", std::nullopt, false));
   CHECK(store.ttl("b")->remaining == 1s);
-  CHECK(store.set("b", "other"));
+  CHECK(store.set("b", "other").ok());
   CHECK_FALSE(*store.copy("a", "b", std::nullopt, false));
   CHECK(*store.copy("a", "b", std::nullopt, true));
   CHECK(f.read("b") == "v");
@@ -382,9 +382,9 @@ TEST_CASE("store: keys and randomkey see the live keys of one database", "[engin
   CHECK(store.keys("*")->empty());
   std::vector<std::string> names;
   for (int i = 0; i < 300; ++i) names.push_back("user:" + std::to_string(i));
-  for (const std::string& name : names) CHECK(store.set(name, "v"));
-  CHECK(store.set("short", "v", {.expiry = Expiry::in(1ms)}));
-  CHECK(f.database(1).set("elsewhere", "v"));
+  for (const std::string& name : names) CHECK(store.set(name, "v").ok());
+  CHECK(store.set("short", "v", {.expiry = Expiry::in(1ms)}).ok());
+  CHECK(f.database(1).set("elsewhere", "v").ok());
   f.clock.advance(1ms);
 
   std::sort(names.begin(), names.end());

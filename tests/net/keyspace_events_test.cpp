@@ -199,7 +199,7 @@ TEST_CASE("events: ends that nobody tells are kept up to a limit, and then count
   listener.say("PSUBSCRIBE __key*");
   Store store = house.engine->store();
   for (std::size_t i = 0; i < net::KeyspaceEvents::waiting_max + more; ++i) {
-    REQUIRE(store.set(std::to_string(i), "v", {.expiry = Expiry::in(Millis{5})}));
+    REQUIRE(store.set(std::to_string(i), "v", {.expiry = Expiry::in(Millis{5})}).ok());
   }
   clock.advance(Millis{10});
   while (house.engine->advance() == 0) {
@@ -213,7 +213,7 @@ TEST_CASE("events: ends that nobody tells are kept up to a limit, and then count
   for (std::size_t i = 0; i <= keys_max; ++i) {
     std::string key = std::to_string(i);
     key.resize(key_bytes, 'k');
-    REQUIRE(store.set(key, "v", {.expiry = Expiry::in(Millis{5})}));
+    REQUIRE(store.set(key, "v", {.expiry = Expiry::in(Millis{5})}).ok());
   }
   clock.advance(Millis{10});
   while (house.engine->advance() == 0) {

@@ -300,8 +300,8 @@ TEST_CASE("patterns_page: seen before", "[patterns][docs]") {
 TEST_CASE("patterns_page: guarded changes", "[patterns][docs]") {
   const auto engine = semel::Engine::open().value();
   Store store = engine->store();
-  REQUIRE(store.set("stock:7", "10"));
-  REQUIRE(store.set("balance:7", "300"));
+  REQUIRE(store.set("stock:7", "10").ok());
+  REQUIRE(store.set("balance:7", "300").ok());
   const auto seen = store.get_versioned("stock:7").value();
   const auto sold = store.compare_and_set("stock:7", seen->version, "9");   // stored
   const auto stale = store.compare_and_set("stock:7", seen->version, "8");  // not: it is 9 now
@@ -318,7 +318,7 @@ TEST_CASE("patterns_page: guarded changes", "[patterns][docs]") {
 TEST_CASE("patterns_page: from state to state", "[patterns][docs]") {
   const auto engine = semel::Engine::open().value();
   Store store = engine->store();
-  REQUIRE(store.set("order:7:state", "paid"));
+  REQUIRE(store.set("order:7:state", "paid").ok());
   const auto sent = semel::transition(store, "order:7:state", "paid", "sent");        // moved
   const auto refund = semel::transition(store, "order:7:state", "paid", "refunded");  // no
   CHECK(sent->moved);

@@ -206,10 +206,10 @@ void ModelRun::do_issue() {
   note("issue " + table_key(names, key));
   const Result<bool> seen = names_[names].claims->issue(key, ttl);
   if (!policy.issued) {
-    return expect(!seen && seen.error().code == ErrorCode::bad_option, "issue where none are");
+    return expect(!seen.ok() && seen.error().code == ErrorCode::bad_option, "issue where none are");
   }
   if (alive(here, now()) && here.kind == Kind::string) {
-    return expect(!seen && seen.error().code == ErrorCode::wrong_kind, "issue of a string");
+    return expect(!seen.ok() && seen.error().code == ErrorCode::wrong_kind, "issue of a string");
   }
   expect(seen.has_value(), "issue is refused");
   if (!failed_) judge("issue", step_issue(here, policy, ttl, *seen, moment()));
@@ -226,7 +226,8 @@ void ModelRun::do_operator_call() {
   note((forgets ? "forget " : "resolve ") + table_key(names, key));
   const Result<bool> seen = forgets ? claims.forget(key) : claims.resolve(key, resolution, "told");
   if (alive(here, now()) && here.kind == Kind::string) {
-    return expect(!seen && seen.error().code == ErrorCode::wrong_kind, "operator call on a string");
+    return expect(!seen.ok() && seen.error().code == ErrorCode::wrong_kind,
+                  "operator call on a string");
   }
   expect(seen.has_value(), "an operator call is refused");
   if (failed_) return;

@@ -269,7 +269,7 @@ void ModelRun::do_multi_read(Store store, std::uint8_t db) {
     case 1: {
       note("exists of several");
       const auto count = store.exists(keys);
-      return expect(count && *count == there, "exists counts wrongly");
+      return expect(count.ok() && *count == there, "exists counts wrongly");
     }
     case 2: {
       note("touch of several");
@@ -282,7 +282,7 @@ void ModelRun::do_multi_read(Store store, std::uint8_t db) {
       std::int64_t gone = 0;
       for (const std::string& name : different) gone += is_there(db, name) ? 1 : 0;
       const auto count = store.del(keys);
-      expect(count && *count == gone, "del counts wrongly");
+      expect(count.ok() && *count == gone, "del counts wrongly");
       for (const std::string& name : different) {
         if (is_there(db, name)) remove(state(db, name));
       }
@@ -313,7 +313,7 @@ void ModelRun::do_multi_write(Store store, std::uint8_t db) {
     case 1: {
       stored = !any;
       const auto result = store.msetnx(pairs);
-      expect(result && *result == stored, "msetnx decides wrongly");
+      expect(result.ok() && *result == stored, "msetnx decides wrongly");
       break;
     }
     default: {
@@ -324,7 +324,7 @@ void ModelRun::do_multi_write(Store store, std::uint8_t db) {
       if (condition == Condition::if_absent) stored = !any;
       if (condition == Condition::if_present) stored = all;
       const auto result = store.msetex(pairs, condition, expiry);
-      expect(result && *result == stored, "msetex decides wrongly");
+      expect(result.ok() && *result == stored, "msetex decides wrongly");
     }
   }
   if (!stored) return;
@@ -362,9 +362,10 @@ void ModelRun::do_rename(Store store, std::uint8_t db) {
     const auto result = store.renamenx(from, to);
     moves = moves && !to_there;
     if (!from_there) {
-      return expect(!result && result.error().code == ErrorCode::no_such_key, "renamenx of none");
+      return expect(!result.ok() && result.error().code == ErrorCode::no_such_key,
+                    "renamenx of none");
     }
-    expect(result && *result == moves, "renamenx decides wrongly");
+    expect(result.ok() && *result == moves, "renamenx decides wrongly");
   } else {
     const Status status = store.rename(from, to);
     if (!from_there) {
@@ -387,10 +388,10 @@ void ModelRun::do_copy(Store store, std::uint8_t db) {
        std::to_string(to_db) + (replace ? " replacing" : ""));
   const auto result = copies ? store.copy(from, to, to_db, replace) : store.move(from, to_db);
   if (to_db == db && from == to) {
-    return expect(!result && result.error().code == ErrorCode::same_key, "copy onto itself");
+    return expect(!result.ok() && result.error().code == ErrorCode::same_key, "copy onto itself");
   }
   const bool moves = from_there && (!to_there || replace);
-  expect(result && *result == moves, "copy or move decides wrongly");
+  expect(result.ok() && *result == moves, "copy or move decides wrongly");
   if (moves) move_record(state(db, from), state(to_db, to), copies);
 }
 

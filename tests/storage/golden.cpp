@@ -74,14 +74,14 @@ Result<Life> open(const std::string& directory, const Clock& clock) {
 
 std::string fill(Engine& engine, Storage& storage) {
   // Flushed before and after it was drained, too.
-  if (!engine.store(7).set("flushed", "f")) return "store(7)";
+  if (!engine.store(7).set("flushed", "f").ok()) return "store(7)";
   for (const std::string part : parts) {
     if (!fill_part(engine, part, policy_of_all())) return part;
     if (part == parts[0] && !storage.drain()) return "drain";
   }
-  if (!engine.store().set(holds_hashes, "yes")) return holds_hashes;
+  if (!engine.store().set(holds_hashes, "yes").ok()) return holds_hashes;
   engine.flush(7);
-  if (!engine.store(7).set("after-flush", "a")) return "after-flush";
+  if (!engine.store(7).set("after-flush", "a").ok()) return "after-flush";
   return {};
 }
 
@@ -92,7 +92,7 @@ std::vector<std::string> compare(Engine& engine) {
   };
   const auto is = [&](std::uint8_t db, const std::string& key, const char* value) {
     const auto found = engine.store(db).get(key);
-    holds(found && (value == nullptr ? !found->has_value() : *found == value), key);
+    holds(found.ok() && (value == nullptr ? !found->has_value() : *found == value), key);
   };
   auto claims = engine.claims("golden", policy_of_all());
   const bool hashes_there = engine.store().exists(holds_hashes).value();
@@ -104,7 +104,7 @@ std::vector<std::string> compare(Engine& engine) {
     is(0, "long-" + part, "l");
     is(5, "five-" + part, "5");
     const auto binary = engine.store().get("binary-" + part);
-    holds(binary && *binary == std::string{"\0\xff\n", 3}, "binary-" + part);
+    holds(binary.ok() && *binary == std::string{"\0\xff\n", 3}, "binary-" + part);
     if (hashes_there) {
       Hashes hashes = engine.hashes();
       holds(hashes.hvals("hash-" + part).value() == std::vector<std::string>{part, "7"},
@@ -115,7 +115,7 @@ std::vector<std::string> compare(Engine& engine) {
       holds(!engine.store().exists("unhashed-" + part).value(), "unhashed-" + part);
     }
     const auto ttl = engine.store().ttl("long-" + part);
-    holds(ttl && ttl->remaining <= long_ttl && ttl->remaining > long_ttl - short_ttl / 2,
+    holds(ttl.ok() && ttl->remaining <= long_ttl && ttl->remaining > long_ttl - short_ttl / 2,
           "ttl of long-" + part);
     if (!claims) continue;
     holds(claims->claim({.key = "held-" + part}).answer == ClaimAnswer::in_flight, "held-" + part);

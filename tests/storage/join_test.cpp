@@ -467,7 +467,7 @@ TEST_CASE("join: a write that fails is an outcome that nobody knows, and the las
     auto repeat = std::async(std::launch::async, [&] { return life.claims->claim({.key = "a"}); });
     disk.gate.set(Gate::State::broken);
     const auto paid = payer.get();
-    REQUIRE_FALSE(paid);
+    REQUIRE_FALSE(paid.ok());
     CHECK(paid.error().code == ErrorCode::outcome_unknown);
     CHECK(repeat.get().error == ErrorCode::outcome_unknown);
     CHECK(life.storage->stats().failed);

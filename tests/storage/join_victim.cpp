@@ -64,7 +64,7 @@ class Victim {
         }
       };
       auto next = engine_.scan(cursor, {.count = 1'000}, visit);
-      if (!next) fail(next.error().message());
+      if (!next.ok()) fail(next.error().message());
       cursor = *next;
     } while (cursor != 0);
     const std::unique_ptr<rocksdb::Iterator> row{

@@ -298,9 +298,9 @@ TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
   const ManualClock clock;
   {
     ToolLife life{path, clock};
-    REQUIRE(life.engine->store().set("ends", "1", {.expiry = Expiry::in(1h)}));
+    REQUIRE(life.engine->store().set("ends", "1", {.expiry = Expiry::in(1h)}).ok());
     REQUIRE(life.storage->drain());
-    REQUIRE(life.engine->store(3).set("stays", "22"));
+    REQUIRE(life.engine->store(3).set("stays", "22").ok());
   }
   std::set<std::string> seen;
   const auto before = picture(path);

@@ -76,10 +76,10 @@ int main(int count, char** arguments) {
   auto report = (*storage)->recover(**engine);
   if (!report) return fail(report.error());
   auto keys = (*engine)->store().keys("*");
-  if (!keys) return fail(keys.error());
+  if (!keys.ok()) return fail(keys.error());
   for (const std::string& key : *keys) {
     const auto value = (*engine)->store().get(key);
-    if (!value) return fail(value.error());
+    if (!value.ok()) return fail(value.error());
     say("s " + key + " " + value->value_or("-") + "\n");
   }
   say("ready\n");

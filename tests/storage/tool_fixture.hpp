@@ -35,7 +35,7 @@ struct ToolLife {
   void fill(const std::string& prefix, int count) {
     Store store = engine->store();
     for (int i = 0; i < count; ++i) {
-      REQUIRE(store.set(prefix + std::to_string(i), std::string(500, 'v')));
+      REQUIRE(store.set(prefix + std::to_string(i), std::string(500, 'v')).ok());
     }
   }
   [[nodiscard]] int count(const std::string& prefix, int most) {

@@ -258,7 +258,7 @@ bool DedupCommand::resolve(DedupOptions& options, std::string& problem) const {
   options.memory_bytes = default_memory_bytes();
   if (given("--memory")) {
     const Result<std::size_t> memory = parse_memory(memory_);
-    if (!memory) return fail(problem, "--memory: " + memory.error().detail);
+    if (!memory.ok()) return fail(problem, "--memory: " + memory.error().detail);
     options.memory_bytes = *memory;
   }
   options.duplicates_path = duplicates_;

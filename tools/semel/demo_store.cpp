@@ -20,22 +20,22 @@ void tell_set_nx_get_px(Story& story, Store& store, ManualClock& clock) {
   options.expiry = Expiry::in(ttl);
   const Result<SetResult> first = store.set("order:7", "CONSUMING", options);
   story.expect(
-      first && first->stored && !first->previous,
+      first.ok() && first->stored && !first->previous,
       fmt::format("SET order:7 CONSUMING NX GET PX {}: stored, nothing was there", ttl.count()));
   const Result<SetResult> second = store.set("order:7", "CONSUMING", options);
-  story.expect(second && !second->stored && second->previous == "CONSUMING",
+  story.expect(second.ok() && !second->stored && second->previous == "CONSUMING",
                fmt::format("the same again: refused, the old value is '{}'",
-                           second ? second->previous.value_or("") : ""));
+                           second.ok() ? second->previous.value_or("") : ""));
   clock.advance(ttl - Millis{1});
   const Result<TtlResult> left = store.ttl("order:7");
   const Result<std::optional<std::string>> before = store.get("order:7");
-  story.expect(left && left->remaining == Millis{1} && before && before->has_value(),
+  story.expect(left && left->remaining == Millis{1} && before.ok() && before->has_value(),
                fmt::format("{} ms later it is there, with {} ms to live", ttl.count() - 1,
                            left ? left->remaining.count() : 0));
   clock.advance(Millis{1});
   const Result<std::optional<std::string>> after = store.get("order:7");
   const Result<SetResult> third = store.set("order:7", "CONSUMING", options);
-  story.expect(after && !after->has_value() && third && third->stored && !third->previous,
+  story.expect(after.ok() && !after->has_value() && third.ok() && third->stored && !third->previous,
                "1 ms later it is gone to the millisecond, and the same SET stores again");
 }
 
@@ -55,7 +55,7 @@ void tell_expiry(Story& story, Engine& engine, Store& store, ManualClock& clock)
   std::uint64_t stored = 0;
   for (std::uint64_t i = 0; i < key_count; ++i) {
     const Result<SetResult> result = store.set(fmt::format("session:{}", i), "online", options);
-    if (result && result->stored) ++stored;
+    if (result.ok() && result->stored) ++stored;
   }
   const Stats full = engine.stats();
   story.expect(stored == key_count && full.records == before.records + key_count,

@@ -117,7 +117,7 @@ void ClockSteps::set_some() {
     const std::string key = std::to_string(random_.below(key_count));
     const Millis ttl = random_.pick(ttls);
     const auto set = world_->engine->store().set(key, "v", {.expiry = Expiry::in(ttl)});
-    if (!set) {
+    if (!set.ok()) {
       ++total_.failed;
       say("set: " + set.error().message());
       return;
@@ -130,7 +130,7 @@ void ClockSteps::look_at_all() {
   static_cast<void>(world_->engine->advance());
   for (auto& [key, kept] : kept_) {
     const auto there = world_->engine->store().exists(key);
-    if (!there) {
+    if (!there.ok()) {
       ++total_.failed;
       say("exists: " + there.error().message());
       return;

@@ -93,7 +93,7 @@ int open(const std::string& directory, const char* now, const char* unix_ms, con
     std::printf("k %s %s\n", key.c_str(), state->c_str());
   }
   const auto keys = world->engine->store().keys("*");
-  if (!keys) return fail(keys.error());
+  if (!keys.ok()) return fail(keys.error());
   std::printf("records %zu\n", keys->size());
   std::printf("opened\n");
   return 0;

@@ -116,7 +116,7 @@ bool DiskFull::add(World& world, std::string* error) {
   std::string value = key + "/";
   value.append(random_.below(4'000), 'f');
   const auto set = world.engine->store().set(key, value, {.expiry = Expiry::in(24h)});
-  if (set) {
+  if (set.ok()) {
     acknowledged_.push_back(key);
     ++total_.acknowledged;
     return true;
@@ -162,9 +162,9 @@ void DiskFull::look_up(World& world) {
   for (int i = 0; i < 1'000 && !acknowledged_.empty(); ++i) {
     const std::string& key = acknowledged_[random_.below(acknowledged_.size())];
     const auto value = world.engine->store().get(key);
-    if (value && *value && (*value)->compare(0, key.size() + 1, key + "/") == 0) continue;
+    if (value.ok() && *value && (*value)->compare(0, key.size() + 1, key + "/") == 0) continue;
     ++total_.bad_lookups;
-    say("looking up " + key + ": " + (value ? "it is not there" : value.error().message()));
+    say("looking up " + key + ": " + (value.ok() ? "it is not there" : value.error().message()));
     return;
   }
 }
@@ -197,7 +197,7 @@ void DiskFull::compare_with_acknowledged() {
   }
   for (const std::string& key : acknowledged_) {
     const auto value = world->engine->store().get(key);
-    if (value && *value && (*value)->compare(0, key.size() + 1, key + "/") == 0) continue;
+    if (value.ok() && *value && (*value)->compare(0, key.size() + 1, key + "/") == 0) continue;
     ++total_.lost;
     say(key + " is lost");
   }

@@ -135,11 +135,11 @@ TEST_CASE("ingest: a storage whose files cannot be taken in says so until it is 
   {
     auto world = open_world(options, clock, Durability::synced);
     REQUIRE(world);
-    REQUIRE(world->engine->store().set("before", "1"));
+    REQUIRE(world->engine->store().set("before", "1").ok());
     REQUIRE(world->storage->drain());
     CHECK_FALSE(world->storage->stats().failed);
     disk.fail_after(manifest_syncs_before);
-    REQUIRE(world->engine->store().set("meanwhile", "2"));
+    REQUIRE(world->engine->store().set("meanwhile", "2").ok());
     const Status drained = world->storage->drain();
     REQUIRE_FALSE(drained);
     CHECK(drained.error().detail.find("open the storage again") != std::string::npos);
@@ -154,7 +154,7 @@ TEST_CASE("ingest: a storage whose files cannot be taken in says so until it is 
       CHECK_FALSE(world->storage->rewrite(*world->engine));
     }
     CHECK(tables_in(options.directory) == tables);
-    CHECK(world->engine->store().set("after", "3"));  // the log has room
+    CHECK(world->engine->store().set("after", "3").ok());  // the log has room
   }
   auto world = open_world(options, clock, Durability::synced);
   REQUIRE(world);

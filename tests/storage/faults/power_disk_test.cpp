@@ -65,7 +65,7 @@ TEST_CASE("power disk: a mapped file holds what was synced, and of the rest any 
     PowerDisk disk{options_of(scratch, seed)};
     const std::string path = scratch / ("root" + std::to_string(seed)) + "/map";
     const auto descriptor = disk.create(path, file_bytes);
-    REQUIRE(descriptor);
+    REQUIRE(descriptor.ok());
     void* mapped = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
     REQUIRE(mapped != MAP_FAILED);
     std::memset(mapped, 'a', file_bytes);

@@ -184,7 +184,7 @@ class SlowRun {
         const std::uint64_t begun = ticks();
         const auto value = store.get(key);
         seen_.lookups.add(ticks() - begun);
-        seen_.bad_lookups += value && *value ? 0 : 1;
+        seen_.bad_lookups += value.ok() && *value ? 0 : 1;
       }
     }
   }
@@ -194,9 +194,9 @@ class SlowRun {
     const std::string value(200, 'w');
     for (std::uint64_t i = 0; !is_over(); ++i) {
       const auto set = store.set("w" + std::to_string(i % keys), value);
-      ++(set ? seen_.written : seen_.refused);
+      ++(set.ok() ? seen_.written : seen_.refused);
       seen_.queued_most = std::max(seen_.queued_most, world_.storage->stats().bytes_log);
-      if (i % 16 == 0 || !set) pause();  // a rate that a quick disk keeps up with
+      if (i % 16 == 0 || !set.ok()) pause();  // a rate that a quick disk keeps up with
     }
   }
 
@@ -207,7 +207,7 @@ class SlowRun {
       const Status status = world_.engine->confirm(Durability::synced);
       seen_.slowest_confirm = std::max(seen_.slowest_confirm, clock_.now() - begun);
       ++(status ? seen_.confirmed : seen_.unknown);
-      if (!set || !status) pause();
+      if (!set.ok() || !status) pause();
     }
   }
 
@@ -259,7 +259,7 @@ bool SlowProof::open() {
   }
   world_ = *std::move(world);
   for (std::uint64_t i = 0; i < keys; ++i) {
-    if (!world_.engine->store().set(std::to_string(i), std::string(100, 'k'))) return false;
+    if (!world_.engine->store().set(std::to_string(i), std::string(100, 'k')).ok()) return false;
   }
   return true;
 }

@@ -147,7 +147,7 @@ bool Worker::set_or_delete() {
   if (random_.chance(1, 4)) {
     history.ask(absent);
     const auto deleted = store.del(key);
-    return told(deleted ? ErrorCode::ok : deleted.error().code, {&history});
+    return told(deleted.ok() ? ErrorCode::ok : deleted.error().code, {&history});
   }
   const std::string value = new_value(options_.value_bytes);
   constexpr std::array<Millis, 5> ttls{0ms, 0ms, 700ms, 3'000ms, 40'000ms};
@@ -156,7 +156,7 @@ bool Worker::set_or_delete() {
   history.ask("s:" + value, ends ? clock_.unix_ms() + ttl.count() : never_ends);
   const auto set = store.set(key, value, {.expiry = ends ? Expiry::in(ttl) : Expiry::clear()});
   if (ends) history.end_by(clock_.unix_ms() + ttl.count());
-  return told(set ? ErrorCode::ok : set.error().code, {&history});
+  return told(set.ok() ? ErrorCode::ok : set.error().code, {&history});
 }
 
 /// Two keys in one step: both or none.
@@ -170,7 +170,7 @@ bool Worker::set_pair() {
   second.ask("s:" + value);
   const std::array<KeyValue, 2> pairs{KeyValue{one, value}, KeyValue{two, value}};
   const Status set = world_.engine->store().mset(pairs);
-  return told(set ? ErrorCode::ok : set.error().code, {&first, &second});
+  return told(set.ok() ? ErrorCode::ok : set.error().code, {&first, &second});
 }
 
 bool Worker::work_on_claim() {
@@ -181,7 +181,7 @@ bool Worker::work_on_claim() {
   if (state.back() == '*' || random_.chance(1, 12)) {  // or its epoch is not known
     history.ask(absent);
     const auto forgotten = claims_.forget(key);
-    return told(forgotten ? ErrorCode::ok : forgotten.error().code, {&history});
+    return told(forgotten.ok() ? ErrorCode::ok : forgotten.error().code, {&history});
   }
   if (state[0] == 'h' && !ended && !random_.chance(1, 5)) return own_claim(history, key);
   return ask_for_claim(history, key);
