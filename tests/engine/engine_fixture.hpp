@@ -65,7 +65,7 @@ inline std::string broken_rules(Engine& engine) {
 
 template <class T>
 ErrorCode code_of(const Result<T>& result) {
-  return result ? ErrorCode::ok : result.error().code;
+  return result.ok() ? ErrorCode::ok : result.error().code;
 }
 
 /// What an engine holds, in a form that can be compared: (database, key) -> everything else.

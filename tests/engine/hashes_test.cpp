@@ -214,11 +214,14 @@ TEST_CASE("hashes: a scan of keys tells their kind, and no bytes", "[engine][has
   REQUIRE(bench.engine->hashes().hset("h", two).ok());
   REQUIRE(bench.put("s", "v"));
   int seen = 0;
-  REQUIRE(bench.engine->scan(0, {.kind = Kind::hash, .count = 65'536}, [&](const ScanItem& item) {
-    ++seen;
-    CHECK(item.key == "h");
-    CHECK(item.value.empty());
-  }));
+  REQUIRE(bench.engine
+              ->scan(0, {.kind = Kind::hash, .count = 65'536},
+                     [&](const ScanItem& item) {
+                       ++seen;
+                       CHECK(item.key == "h");
+                       CHECK(item.value.empty());
+                     })
+              .ok());
   CHECK(seen == 1);
   std::vector<Kind> ended;
   bench.engine->subscribe_expired([&](const ExpiredEvent& event) { ended.push_back(event.kind); });

@@ -42,7 +42,7 @@ struct Fixture {
 
 template <class T>
 ErrorCode code_of(const Result<T>& result) {
-  return result ? ErrorCode::ok : result.error().code;
+  return result.ok() ? ErrorCode::ok : result.error().code;
 }
 
 }  // namespace

@@ -357,7 +357,7 @@ TEST_CASE("replay_guard: without memory for the nonce nothing is accepted", "[pa
     for (int i = 0; full == ErrorCode::ok && i < 1'000'000; ++i) {
       const auto set =
           store.set(std::to_string(size) + "-" + std::to_string(i), std::string(size, 'x'));
-      if (!set) full = set.error().code;
+      if (!set.ok()) full = set.error().code;
     }
     REQUIRE(full == ErrorCode::memory_full);
   }

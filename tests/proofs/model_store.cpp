@@ -274,7 +274,7 @@ void ModelRun::do_multi_read(Store store, std::uint8_t db) {
     case 2: {
       note("touch of several");
       const auto count = store.touch(keys);
-      return expect(count && *count == there, "touch counts wrongly");
+      return expect(count.ok() && *count == there, "touch counts wrongly");
     }
     default: {
       note("del of several: " + names[0] + " ..");

@@ -16,7 +16,7 @@ using Random = std::mt19937_64;
 
 template <class T>
 ErrorCode code_of(const Result<T>& result) {
-  return result ? ErrorCode::ok : result.error().code;
+  return result.ok() ? ErrorCode::ok : result.error().code;
 }
 
 class Twins {

@@ -11,20 +11,22 @@ constexpr const char* holds_hashes = "holds-hashes";
 
 bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
   Store store = engine.store();
-  bool good = bool{store.set("plain-" + part, "golden-value-" + part)} &&
-              bool{store.set("long-" + part, "l", {.expiry = Expiry::in(long_ttl)})} &&
-              bool{store.set("short-" + part, "s", {.expiry = Expiry::in(short_ttl)})} &&
-              bool{store.set("binary-" + part, std::string{"\0\xff\n", 3})} &&
-              bool{store.set("gone-" + part, "g")} && store.del("gone-" + part).has_value() &&
+  bool good = store.set("plain-" + part, "golden-value-" + part).ok() &&
+              store.set("long-" + part, "l", {.expiry = Expiry::in(long_ttl)}).ok() &&
+              store.set("short-" + part, "s", {.expiry = Expiry::in(short_ttl)}).ok() &&
+              store.set("binary-" + part, std::string{"\0\xff\n", 3}).ok() &&
+              store.set("gone-" + part, "g").ok() && store.del("gone-" + part).has_value() &&
               store.incr_by("counter-" + part, 41).has_value() &&
               store.incr_by("counter-" + part, 1).has_value() &&
-              bool{engine.store(5).set("five-" + part, "5")};
+              engine.store(5).set("five-" + part, "5").ok();
   Hashes hashes = engine.hashes();
-  good = good && hashes.hset("hash-" + part, "one", part) && hashes.hincrby("hash-" + part, "n", 7);
+  good = good && hashes.hset("hash-" + part, "one", part).ok() &&
+         hashes.hincrby("hash-" + part, "n", 7).ok();
   for (int i = 0; i < 40; ++i) {  // so many have an index
-    good = good && hashes.hset("fields-" + part, "f" + std::to_string(i), std::to_string(i));
+    good = good && hashes.hset("fields-" + part, "f" + std::to_string(i), std::to_string(i)).ok();
   }
-  good = good && hashes.hset("unhashed-" + part, "f", "v") && store.del("unhashed-" + part);
+  good = good && hashes.hset("unhashed-" + part, "f", "v").ok() &&
+         store.del("unhashed-" + part).ok();
   auto claims = engine.claims("golden", policy);
   if (!claims || !good) return false;
   const auto grant = [&](const std::string& key) {

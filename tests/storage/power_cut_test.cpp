@@ -101,7 +101,7 @@ TEST_CASE("power cut: behind a segment that is gone nothing counts", "[storage][
   {
     Life life{directory.path() + "/storage", clock, first};
     for (int i = 0; i < count; ++i) {
-      REQUIRE(life.engine->store().set(std::to_string(i), std::string(1'000, 'v')));
+      REQUIRE(life.engine->store().set(std::to_string(i), std::string(1'000, 'v')).ok());
     }
     copy(directory.path() + "/storage", left);
   }

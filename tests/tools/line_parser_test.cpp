@@ -179,9 +179,9 @@ TEST_CASE("windows and sizes: units, ends of the range, and errors that name the
   CHECK(*parse_memory("4GiB") == std::size_t{4} << 30);
   CHECK(*parse_memory("4194304") == semel::limits::memory_bytes_min);
   CHECK(*parse_memory("5MB") == 5'000'000);
-  CHECK_FALSE(parse_memory("4194303"));
-  CHECK_FALSE(parse_memory("257GiB"));
-  CHECK_FALSE(parse_memory("4 GiB"));
+  CHECK_FALSE(parse_memory("4194303").ok());
+  CHECK_FALSE(parse_memory("257GiB").ok());
+  CHECK_FALSE(parse_memory("4 GiB").ok());
   CHECK(format_count(1'234'567) == "1,234,567");
   CHECK(format_count(999) == "999");
   CHECK(format_bytes(1536) == "1.50 KiB");

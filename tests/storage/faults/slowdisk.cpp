@@ -289,7 +289,8 @@ bool SlowProof::works_again() {
   disk_.set_delay(0ms);
   const Timestamp end = clock_.now() + 10'000ms;
   while (clock_.now() < end) {
-    if (world_.engine->store().set("after", "1") && world_.engine->confirm(Durability::synced)) {
+    if (world_.engine->store().set("after", "1").ok() &&
+        world_.engine->confirm(Durability::synced)) {
       return true;
     }
   }
