@@ -30,8 +30,15 @@ using ResultDigest = std::array<std::uint8_t, 16>;
   return record.result == result;
 }
 
+/// Not finished: its owner may still end it.
+[[nodiscard]] bool is_open(const ClaimRecord& record) noexcept {
+  return record.state == ClaimState::held || record.state == ClaimState::in_doubt;
+}
+
+/// An owner in doubt has given its lease up.
 [[nodiscard]] bool lease_over(const ClaimRecord& record, const ClaimFacts& facts) noexcept {
-  return facts.owner_dead || facts.now >= record.lease_until;
+  return record.state == ClaimState::in_doubt || facts.owner_dead ||
+         facts.now >= record.lease_until;
 }
 
 [[nodiscard]] bool result_over(const ClaimRecord& record, Timestamp now) noexcept {
@@ -86,6 +93,16 @@ constexpr Decision erase{.action = Action::erase, .kind = Kind::claim, .due = no
   record.result_until = now + policy.failure_ttl;
   record.unique_until = record.result_until;
   return store(record, record.unique_until, scratch);
+}
+
+/// Must not end by itself: its end would be a second run.
+[[nodiscard]] Decision store_doubt(ClaimRecord& record, Bytes known, Scratch& scratch) {
+  record.state = ClaimState::in_doubt;
+  record.session = 0;
+  record.lease_until = Timestamp{};
+  record.claim_id.reset();
+  record.result = known;
+  return store(record, no_end, scratch);
 }
 
 void reset(ClaimOutcome& outcome) noexcept {
@@ -184,7 +201,7 @@ void reset(ClaimOutcome& outcome) noexcept {
     facts.held_session = record.session;
     return {};
   }
-  if (policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) {
+  if (record.state == ClaimState::in_doubt || policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) {
     outcome.answer = ClaimAnswer::in_doubt;
     outcome.owner = record.owner;
     return {};
@@ -249,7 +266,7 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
     return {};
   }
 
-  if (record.state == ClaimState::held) {
+  if (is_open(record)) {
     return claim_held(record, live->due, request, policy, facts, outcome, scratch);
   }
   outcome.attempt = record.attempts;
@@ -297,7 +314,9 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
 
 [[nodiscard]] Decision fail_held(ClaimRecord& record, const OwnerCall& call, const Policy& policy,
                                  Timestamp now, Scratch& scratch) {
-  if (call.on_failure.value_or(policy.on_failure) == Policy::OnFailure::keep) {
+  const Policy::OnFailure then = call.on_failure.value_or(policy.on_failure);
+  if (then == Policy::OnFailure::in_doubt) return store_doubt(record, call.payload, scratch);
+  if (then == Policy::OnFailure::keep) {
     return store_failed(record, call.payload, false, policy, now, scratch);
   }
   if (policy.attempts_max == 0 && !policy.issued) return erase;
@@ -324,11 +343,16 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     answer_other_epoch(verb, record, call, facts.now, outcome);
     return {};
   }
-  if (record.state != ClaimState::held) {
+  if (!is_open(record)) {
     answer_finished(verb, record, call, outcome);
     return {};
   }
 
+  if (verb == OwnerVerb::fail && record.state == ClaimState::in_doubt &&
+      call.on_failure.value_or(policy.on_failure) == Policy::OnFailure::in_doubt) {
+    answer(outcome, OwnerAnswer::ok);  // said again: its first word stays
+    return {};
+  }
   const bool late = lease_over(record, facts);
   const bool refuse =
       late && (verb == OwnerVerb::renew || (verb == OwnerVerb::complete && policy.strict));
@@ -381,7 +405,7 @@ Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes res
   ClaimRecord record;
   const Found found = read(live, record);
   if (found == Found::wrong_kind) outcome.error = ErrorCode::wrong_kind;
-  if (found != Found::claim || record.state != ClaimState::held) return {};
+  if (found != Found::claim || !is_open(record)) return {};
   outcome.found = true;
   if (resolution == Resolution::released) return give_back(record, policy, now, scratch);
   return store_done(record, result, policy, now, scratch);
@@ -432,6 +456,10 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
   view.owner = record.owner;
   if (record.state == ClaimState::held) {
     if (!facts.owner_dead) view.lease_remaining = left(record.lease_until);
+    return ErrorCode::ok;
+  }
+  if (record.state == ClaimState::in_doubt) {
+    view.result = record.result;
     return ErrorCode::ok;
   }
   view.result_expired = result_over(record, facts.now);

@@ -4,6 +4,7 @@
 //
 //   absent/vacant --claim--> held --complete--> done
 //                             |  \--fail------> failed (kept) | vacant (attempts kept) | absent
+//                             |             \-> in_doubt, by the owner's word, until resolve
 //                             |   \-release---> absent
 //                             \-claim after lease end--> held (takeover) | failed (poison)
 //
@@ -74,8 +75,8 @@ struct OperatorOutcome {
 /// else is kept. `record` may be of any kind.
 [[nodiscard]] Decision trim(const RecordView& record, Timestamp now, Scratch& scratch);
 
-/// State as told to people: in_doubt is held, lease over, and a policy that never re-runs; a
-/// vacant record is absent, unless keys are issued.
+/// State as told to people: in_doubt is what is stored so, and held, lease over, and a policy that
+/// never re-runs; a vacant record is absent, unless keys are issued.
 [[nodiscard]] ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
                                   bool owner_dead) noexcept;
 

@@ -14,7 +14,7 @@ namespace {
          a.window == b.window && a.ahead == b.ahead && a.issued == b.issued && a.fair == b.fair &&
          a.retry_after_max == b.retry_after_max && a.attempts_max == b.attempts_max &&
          a.on_lease_end == b.on_lease_end && a.on_failure == b.on_failure && a.strict == b.strict &&
-         a.fail_open == b.fail_open && a.db == b.db;
+         a.fail_open == b.fail_open && a.db == b.db && a.on_exception == b.on_exception;
 }
 
 }  // namespace
@@ -86,6 +86,9 @@ Status check_policy(const Policy& policy) {
   }
   if (policy.on_failure > Policy::OnFailure::keep) {
     return out_of_range("on_failure", static_cast<std::int64_t>(policy.on_failure), 0, 1);
+  }
+  if (policy.on_exception > Policy::OnFailure::in_doubt) {
+    return out_of_range("on_exception", static_cast<std::int64_t>(policy.on_exception), 0, 2);
   }
   if (policy.db >= limits::db_count) {
     return out_of_range("db", policy.db, 0, limits::db_count - 1);

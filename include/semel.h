@@ -282,7 +282,7 @@ SEMEL_API int semel_first_seen(semel_engine* engine, const char* name, const sem
 typedef struct semel_claims semel_claims;
 
 enum { SEMEL_ON_LEASE_END_RETRY = 0, SEMEL_ON_LEASE_END_IN_DOUBT = 1 };
-enum { SEMEL_ON_FAILURE_RELEASE = 0, SEMEL_ON_FAILURE_KEEP = 1 };
+enum { SEMEL_ON_FAILURE_RELEASE = 0, SEMEL_ON_FAILURE_KEEP = 1, SEMEL_ON_FAILURE_IN_DOUBT = 2 };
 
 typedef struct semel_policy {
   size_t size;
@@ -302,6 +302,7 @@ typedef struct semel_policy {
   int issued;
   int fair;
   int db;
+  int on_exception; /* the work threw, or does not know: SEMEL_ON_FAILURE_* */
 } semel_policy;
 
 /* The usual figures for "call", "message", "payment", "token", "lock", "fair-lock", "debounce",
@@ -388,7 +389,7 @@ typedef struct semel_owner_call {
   const void* payload; /* complete: the result; fail: the failure */
   size_t payload_length;
   semel_int64 lease_ms; /* renew; 0: the policy's */
-  int on_failure;       /* fail; 0: the policy's, 1: given back, 2: kept */
+  int on_failure;       /* fail; 0: the policy's, 1: given back, 2: kept, 3: in doubt */
 } semel_owner_call;
 
 /* Answers to an owner. */

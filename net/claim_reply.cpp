@@ -345,7 +345,7 @@ void write_in_flight(RespWriter& reply, std::string_view key, const ClaimView& v
 }
 
 void write_policy(RespWriter& reply, std::string_view name, const Policy& policy) {
-  constexpr std::size_t pairs = 17;
+  constexpr std::size_t pairs = 18;
   reply.map(pairs);
   const auto ms = [&](std::string_view field, Millis time) {
     reply.bulk(field);
@@ -370,6 +370,10 @@ void write_policy(RespWriter& reply, std::string_view name, const Policy& policy
   ms("ahead_ms", policy.ahead);
   reply.bulk("issued"), reply.boolean(policy.issued);
   reply.bulk("fair"), reply.boolean(policy.fair);
+  reply.bulk("on_exception");
+  reply.bulk(policy.on_exception == Policy::OnFailure::in_doubt ? "in-doubt"
+             : policy.on_exception == Policy::OnFailure::keep   ? "keep"
+                                                                : "release");
 }
 
 }  // namespace semel::net

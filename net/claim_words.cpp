@@ -13,7 +13,7 @@ constexpr std::string_view claim_word_names =
     "LEASE, FINGERPRINT, ALGORITHM, CLAIM-ID, FIRST-SENT, OWNER, BIND";
 constexpr std::string_view policy_word_names =
     "AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, "
-    "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, STRICT, FAIL-OPEN, ISSUED, FAIR";
+    "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR";
 
 constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -156,6 +156,12 @@ std::string read_policy_choice(std::string_view word, std::string_view value, Po
     policy.on_lease_end = doubts ? Policy::OnLeaseEnd::in_doubt : Policy::OnLeaseEnd::retry;
     return {};
   }
+  if (is_word(word, "on-exception")) {
+    if (is_word(value, "release")) return policy.on_exception = Policy::OnFailure::release, "";
+    if (is_word(value, "keep")) return policy.on_exception = Policy::OnFailure::keep, "";
+    if (is_word(value, "in-doubt")) return policy.on_exception = Policy::OnFailure::in_doubt, "";
+    return fault_of("ON-EXCEPTION", value, "RELEASE, KEEP or IN-DOUBT");
+  }
   if (is_word(word, "on-failure")) {
     const bool keeps = is_word(value, "keep");
     if (!keeps && !is_word(value, "release")) {
@@ -184,7 +190,7 @@ std::string read_policy_word(WordSpan& rest, Policy& policy) {
     return read_ms(time.name, take(rest), time.least, policy.*time.field);
   }
   if (!is_word(word, "on-lease-end") && !is_word(word, "on-failure") &&
-      !is_word(word, "attempts-max")) {
+      !is_word(word, "on-exception") && !is_word(word, "attempts-max")) {
     return unknown_word(word, policy_word_names);
   }
   if (rest.empty()) return no_value(word);
@@ -286,6 +292,9 @@ std::string policy_words(const Policy& policy) {
   words += doubts ? " ON-LEASE-END IN-DOUBT" : " ON-LEASE-END RETRY";
   const bool keeps = policy.on_failure == Policy::OnFailure::keep;
   words += keeps ? " ON-FAILURE KEEP" : " ON-FAILURE RELEASE";
+  words += policy.on_exception == Policy::OnFailure::in_doubt ? " ON-EXCEPTION IN-DOUBT"
+           : policy.on_exception == Policy::OnFailure::keep   ? " ON-EXCEPTION KEEP"
+                                                              : " ON-EXCEPTION RELEASE";
   for (const PolicyFlag& flag : policy_flags) {
     if (policy.*flag.field) words.append(" ").append(flag.name);
   }

@@ -69,6 +69,7 @@ void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, std::optional
 std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
   if (is_word(word, "keep")) return Policy::OnFailure::keep;
   if (is_word(word, "release")) return Policy::OnFailure::release;
+  if (is_word(word, "in-doubt")) return Policy::OnFailure::in_doubt;
   return std::nullopt;
 }
 
@@ -128,7 +129,7 @@ void semel_fail(Call& call) {
   } else if (call.words.size() == 6) {
     owner.payload = call.words[4];
     owner.on_failure = on_failure_of(call.words[5]);
-    if (!owner.on_failure) return call.fail(unknown_word(call.words[5], "KEEP, RELEASE"));
+    if (!owner.on_failure) return call.fail(unknown_word(call.words[5], "KEEP, RELEASE, IN-DOUBT"));
   }
   run_owner(call, &Claims::fail, owner, read_owner(call, owner));
 }

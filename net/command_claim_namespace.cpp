@@ -69,7 +69,8 @@ void semel_inflight(Call& call) {
   std::uint64_t cursor = 0;
   do {
     const auto next = call.engine.scan(cursor, options, [&](const ScanItem& item) {
-      if (item.claim->state != ClaimState::held) return;
+      const ClaimState state = item.claim->state;
+      if (state != ClaimState::held && state != ClaimState::in_doubt) return;
       earliest.add(item.claim->lease_until, item.key.substr(prefix.size()));
     });
     if (!next.ok()) return call.fail(next.error());

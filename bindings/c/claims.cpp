@@ -30,6 +30,7 @@ SEMEL_SAME(SEMEL_ON_LEASE_END_RETRY, Policy::OnLeaseEnd::retry);
 SEMEL_SAME(SEMEL_ON_LEASE_END_IN_DOUBT, Policy::OnLeaseEnd::in_doubt);
 SEMEL_SAME(SEMEL_ON_FAILURE_RELEASE, Policy::OnFailure::release);
 SEMEL_SAME(SEMEL_ON_FAILURE_KEEP, Policy::OnFailure::keep);
+SEMEL_SAME(SEMEL_ON_FAILURE_IN_DOUBT, Policy::OnFailure::in_doubt);
 
 namespace semel::c {
 
@@ -76,6 +77,9 @@ namespace {
   if (given.on_failure < 0 || given.on_failure > 1) {
     return out_of_range("on_failure", given.on_failure, 1);
   }
+  if (given.on_exception < 0 || given.on_exception > 2) {
+    return out_of_range("on_exception", given.on_exception, 2);
+  }
   constexpr int db_last = int{limits::db_count} - 1;
   if (given.db < 0 || given.db > db_last) return out_of_range("db", given.db, db_last);
   Policy policy;
@@ -90,6 +94,7 @@ namespace {
   policy.attempts_max = given.attempts_max;
   policy.on_lease_end = static_cast<Policy::OnLeaseEnd>(given.on_lease_end);
   policy.on_failure = static_cast<Policy::OnFailure>(given.on_failure);
+  policy.on_exception = static_cast<Policy::OnFailure>(given.on_exception);
   policy.strict = given.strict != 0;
   policy.fail_open = given.fail_open != 0;
   policy.issued = given.issued != 0;
@@ -110,6 +115,7 @@ void fill(c::Answer<semel_policy>& to, const Policy& policy) noexcept {
   to->attempts_max = policy.attempts_max;
   to->on_lease_end = static_cast<int>(policy.on_lease_end);
   to->on_failure = static_cast<int>(policy.on_failure);
+  to->on_exception = static_cast<int>(policy.on_exception);
   to->strict = policy.strict ? 1 : 0;
   to->fail_open = policy.fail_open ? 1 : 0;
   to->issued = policy.issued ? 1 : 0;

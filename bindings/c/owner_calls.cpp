@@ -22,10 +22,10 @@ using Verb = OwnerOutcome (Claims::*)(const OwnerCall&);
   if (const int error = c::read_sized(call, given); error != SEMEL_OK) return error;
   if (!c::is_sound(given.key, given.key_length)) return c::say_null("key");
   if (!c::is_sound(given.payload, given.payload_length)) return c::say_null("payload");
-  if (given.on_failure < 0 || given.on_failure > 2) {
+  if (given.on_failure < 0 || given.on_failure > 3) {
     return c::guarded([&] {
       return c::say(ErrorCode::bad_option,
-                    "on_failure = " + std::to_string(given.on_failure) + ", allowed 0..2");
+                    "on_failure = " + std::to_string(given.on_failure) + ", allowed 0..3");
     });
   }
   made = {.key = c::bytes_of(given.key, given.key_length),
@@ -34,6 +34,7 @@ using Verb = OwnerOutcome (Claims::*)(const OwnerCall&);
           .lease = c::lease_of(given.lease_ms)};
   if (given.on_failure == 1) made.on_failure = Policy::OnFailure::release;
   if (given.on_failure == 2) made.on_failure = Policy::OnFailure::keep;
+  if (given.on_failure == 3) made.on_failure = Policy::OnFailure::in_doubt;
   return SEMEL_OK;
 }
 

@@ -34,17 +34,19 @@ enum class ClaimState : std::uint8_t {
   held,
   done,
   failed,    ///< kept failure
-  in_doubt,  ///< lease over, and the namespace never re-runs by itself
+  in_doubt,  ///< nobody may run it before resolve(): lease over where the namespace never re-runs
+             ///< by itself, or the owner said that it does not know what became of the work
   vacant,    ///< given back after a failure, attempts remembered: answers as absent. Where keys are
              ///< issued: this one is, and nobody has it
 };
 
 /// A claim record as stored. Bytes point into the record and live as long as the callee says.
 struct ClaimRecord {
-  ClaimState state = ClaimState::absent;  ///< held, done, failed or vacant when stored
-  bool result_expired = false;            ///< the bytes are gone, result_digest remains
-  bool poison = false;                    ///< failed by the attempt limit, not by an owner
-  std::uint32_t attempts = 0;             ///< grants so far, this one included
+  ClaimState state =
+      ClaimState::absent;       ///< all but absent when stored; in_doubt: by its owner's word
+  bool result_expired = false;  ///< the bytes are gone, result_digest remains
+  bool poison = false;          ///< failed by the attempt limit, not by an owner
+  std::uint32_t attempts = 0;   ///< grants so far, this one included
   Epoch epoch = 0;
   SessionId session = 0;
   Timestamp lease_until{};
@@ -54,7 +56,7 @@ struct ClaimRecord {
   std::optional<ClaimId> claim_id;
   std::array<std::uint8_t, 16> result_digest{};
   Bytes owner;
-  Bytes result;  ///< or failure
+  Bytes result;  ///< or failure, or what the owner said of its doubt
 };
 
 /// What a namespace promises. Times in milliseconds, each 1..limits::ttl_max unless it says 0.
@@ -63,7 +65,11 @@ struct Policy {
     retry,     ///< the next claim takes over
     in_doubt,  ///< nobody re-runs until resolve()
   };
-  enum class OnFailure : std::uint8_t { release, keep };
+  enum class OnFailure : std::uint8_t {
+    release,   ///< given back: the next may run
+    keep,      ///< failed for good
+    in_doubt,  ///< nobody knows what became of it: nobody runs it before resolve()
+  };
 
   Millis lease{60'000};           ///< default lease of a claim
   Millis result_ttl{86'400'000};  ///< how long the answer is kept after completion
@@ -75,12 +81,15 @@ struct Policy {
   Millis retry_after_max{1'000};    ///< ceiling of the hint in in_flight
   std::uint32_t attempts_max = 0;   ///< a grant beyond it becomes a poison failure; 0 = no limit
   OnLeaseEnd on_lease_end = OnLeaseEnd::retry;
-  OnFailure on_failure = OnFailure::release;
-  bool strict = false;     ///< a completion after the lease ended is refused
-  bool fail_open = false;  ///< when full: unprotected instead of busy
-  bool issued = false;     ///< only what issue() made known can be claimed; the rest is unknown
-  bool fair = false;       ///< who waits for a key goes before who comes to it
-  std::uint8_t db = 0;     ///< the numbered database the records live in
+  OnFailure on_failure = OnFailure::release;  ///< an error that the work answered: release, keep
+  bool strict = false;                        ///< a completion after the lease ended is refused
+  bool fail_open = false;                     ///< when full: unprotected instead of busy
+  bool issued = false;  ///< only what issue() made known can be claimed; the rest is unknown
+  bool fair = false;    ///< who waits for a key goes before who comes to it
+  std::uint8_t db = 0;  ///< the numbered database the records live in
+  /// What it means that the work threw, or answered that it does not know its outcome. An exception
+  /// is no failure: the effect may be there. Applied by the patterns, which run the work.
+  OnFailure on_exception = OnFailure::release;
 };
 
 struct ClaimRequest {

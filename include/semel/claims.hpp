@@ -18,7 +18,8 @@ struct OwnerCall {
   Epoch epoch = 0;
   Bytes payload{};                                ///< complete: the result; fail: the failure
   std::optional<Millis> lease{};                  ///< renew only; none: the policy's
-  std::optional<Policy::OnFailure> on_failure{};  ///< fail only; none: the policy's
+  std::optional<Policy::OnFailure> on_failure{};  ///< fail only; none: the policy's. in_doubt:
+                                                  ///< the payload is what is known
 };
 
 /// How the operator ends a doubt.

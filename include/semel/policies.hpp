@@ -32,13 +32,14 @@ inline constexpr Policy call{.lease = Millis{60'000}, .result_ttl = Millis{3'600
 inline constexpr Policy message{
     .lease = Millis{60'000}, .result_ttl = Millis{86'400'000}, .attempts_max = 16};
 
-/// Money: what went silent is not run again before somebody has looked, an answer stands for 30
-/// days, and who sends again after that is too old.
+/// Money: what went silent, threw, or does not know its outcome is not run again before somebody
+/// has looked; an answer stands for 30 days, and who sends again after that is too old.
 inline constexpr Policy payment{.lease = Millis{60'000},
                                 .result_ttl = Millis{30LL * 86'400'000},
                                 .failure_ttl = Millis{30LL * 86'400'000},
                                 .window = Millis{30LL * 86'400'000},
-                                .on_lease_end = Policy::OnLeaseEnd::in_doubt};
+                                .on_lease_end = Policy::OnLeaseEnd::in_doubt,
+                                .on_exception = Policy::OnFailure::in_doubt};
 
 /// One-time tokens: good for 6 s, for 6 s again after a failed run, 3 tries; what became of it is
 /// remembered for an hour.

@@ -327,7 +327,7 @@ static void test_claims(semel_engine* engine) {
   CHECK_OK(semel_resolve(claims, TEXT("k"), SEMEL_RESOLVE_FORGOTTEN, NULL, 0, &changed));
   CHECK(changed == 0);
   CHECK(semel_resolve(claims, TEXT("k"), 3, NULL, 0, &changed) == SEMEL_BAD_OPTION);
-  call.on_failure = 3;
+  call.on_failure = 4;
   CHECK(semel_fail(claims, &call, &told) == SEMEL_BAD_OPTION);
   semel_buffer_free(&outcome.result);
   semel_buffer_free(&outcome.owner);

@@ -19,7 +19,7 @@ byte my_epoch[N]; /* what an owner believes */
 #define poison_value 5
 #define by_hand 1
 #define is_own(i) (((OWN) >> (i)) & 1)
-#define is_open (record == record_held || record == record_over || record == record_closed)
+#define is_open (record == record_held || record == record_over || record == record_closed || record == record_doubt)
 #define is_finished_record (record != record_absent && record != record_vacant && !is_open)
 
 /* What the rows look at. Hidden: set and used within one step, no part of the state. */
@@ -54,6 +54,7 @@ inline become(value) {
   :: next == record_absent -> record = next; clear_record()
   :: next == record_vacant -> record = next; rec_id = 0; rec_home = 0; rec_print = 0
   :: next == record_poison -> record = next; rec_value = poison_value; rec_id = 0; rec_home = 0
+  :: next == record_doubt -> record = next; rec_id = 0
   :: next == record_done || next == record_failed ->
      record = next; rec_value = value; rec_id = 0; rec_home = 0
   :: else -> record = next

@@ -144,6 +144,10 @@ class Trial {
       stored_ = "failure";
       return b_.fail(same_, Policy::OnFailure::keep, stored_).answer == OwnerAnswer::ok;
     }
+    if (record == "doubt") {
+      stored_ = "what is known";
+      return b_.fail(same_, Policy::OnFailure::in_doubt, stored_).answer == OwnerAnswer::ok;
+    }
     if (is_poison) {
       b_.policy.attempts_max = 2;
       b_.now += b_.policy.lease;
@@ -221,7 +225,10 @@ class Trial {
     const Epoch epoch = is("epoch", "same") ? same_ : is("epoch", "older") ? older_ : same_ + 1;
     OwnerCall what{.epoch = epoch, .payload = payload_};
     OwnerVerb verb = OwnerVerb::complete;
-    if (call_.name == "fail_keep" || call_.name == "fail_release") {
+    if (call_.name == "fail_doubt") {
+      verb = OwnerVerb::fail;
+      what.on_failure = Policy::OnFailure::in_doubt;
+    } else if (call_.name == "fail_keep" || call_.name == "fail_release") {
       verb = OwnerVerb::fail;
       const bool keeps = call_.name == "fail_keep";
       const auto said = keeps ? Policy::OnFailure::keep : Policy::OnFailure::release;
@@ -262,6 +269,8 @@ class Trial {
       case ClaimState::failed:
         if (now.poison) return right_failed(now, "") ? "poison" : "poison(wrong)";
         return right_failed(now, payload_) ? "failed" : "failed(wrong)";
+      case ClaimState::in_doubt:
+        return right_doubt(now) ? "doubt" : "doubt(wrong)";
       case ClaimState::vacant:
         return right_vacant(now) ? "vacant" : "vacant(wrong)";
       default:
@@ -298,6 +307,9 @@ class Trial {
   }
   [[nodiscard]] bool right_failed(const ClaimRecord& now, const std::string& failure) const {
     return is_kept(now) && now.result == failure && b_.due == b_.now + 3000ms;
+  }
+  [[nodiscard]] bool right_doubt(const ClaimRecord& now) const {
+    return is_kept(now) && now.result == payload_ && now.owner == before_.owner && b_.due == no_end;
   }
   [[nodiscard]] bool right_vacant(const ClaimRecord& now) const {
     return now.attempts == before_.attempts && now.epoch == before_.epoch && now.result.empty() &&

@@ -20,6 +20,7 @@ byte lease_epoch;
 byte end_epoch;         /* the work is finished: by whom, and how (a value of rec_value) */
 byte end_value;
 bit in_doubt_run;       /* granted, and neither finished, given back nor resolved */
+bit said_doubt;         /* its owner does not know, and nobody has resolved that */
 byte runs;              /* grants since the work was begun anew, where there is a limit */
 bit was_done;
 byte sink_epoch;        /* what the guarded thing has accepted */
@@ -51,6 +52,7 @@ inline work_begins_anew() {
   end_epoch = 0;
   end_value = 0;
   in_doubt_run = 0;
+  said_doubt = 0;
   runs = 0;
   rec_grant = 0
 }
@@ -60,6 +62,7 @@ inline finished(epoch, value) {
   end_epoch = epoch;
   end_value = value;
   in_doubt_run = 0;
+  said_doubt = 0;
   runs = 0;
   was_done = (value <= 2 -> 1 : was_done)
 }
@@ -83,6 +86,7 @@ inline claim(i, id, heard) {
      must(lease_owner == 0);      /* at most one owner's lease runs */
      must(!end_epoch);            /* what is finished is not begun again */
      must(LAPSE != lapse_in_doubt || !in_doubt_run);
+     must(!said_doubt);           /* nor what its owner is in doubt about */
 #ifdef WINDOW
      must(!was_done); /* a duplicate after the end of the record is not a second run */
 #endif
@@ -148,7 +152,17 @@ inline fail_answered(i, p) {
   :: answer == answer_ok && next != record_failed ->
      lease_ends();
      in_doubt_run = 0;
+     said_doubt = 0;
      rec_grant = 0 /* but runs are counted on: a failure is no new beginning */
+  :: else -> skip
+  fi;
+  check()
+}
+
+inline doubt_answered(i) {
+  nothing_of_others(i);
+  if
+  :: answer == answer_ok && next == record_doubt -> lease_ends(); said_doubt = 1
   :: else -> skip
   fi;
   check()
@@ -207,6 +221,7 @@ proctype owner(byte me) {
   :: d_step { my_epoch[me] != 0 -> own_call(me, 1); rows_fail_keep(); become(3); fail_answered(me, 1) }
   :: d_step { my_epoch[me] != 0 -> own_call(me, 2); rows_fail_keep(); become(4); fail_answered(me, 2) }
   :: d_step { my_epoch[me] != 0 -> own_call(me, 1); rows_fail_release(); become(0); fail_answered(me, 1) }
+  :: d_step { my_epoch[me] != 0 -> own_call(me, 1); rows_fail_doubt(); become(0); doubt_answered(me) }
   :: d_step { my_epoch[me] != 0 -> renew(me) }
   :: d_step { my_epoch[me] != 0 -> release(me) }
   :: d_step { my_epoch[me] != 0 -> effect(me) }

@@ -87,7 +87,7 @@ class Mutant:
 
 FINISHED = "done|spent|digest"
 TAKEOVER = "over|closed * !differs retry none|below *"
-OTHERS = "!absent|vacant|held|over|closed same"
+OTHERS = "!absent|vacant|held|over|closed|doubt same"
 MUTANTS = [
     Mutant("who claims a held key is granted it", "claim", "held !same !differs * * *",
            "granted - new_epoch,attempt held"),
@@ -127,13 +127,13 @@ MUTANTS = [
            "ok - - ="),
     Mutant("complete replaces its own result", "complete", f"{FINISHED} same other *",
            "ok - - done"),
-    Mutant("a strict namespace takes what is late", "complete", "over|closed same * yes",
+    Mutant("a strict namespace takes what is late", "complete", "over|closed|doubt same * yes",
            "ok late - done", **STRICT),
-    Mutant("late is not said", "complete", "over|closed same * no", "ok - - done"),
+    Mutant("late is not said", "complete", "over|closed|doubt same * no", "ok - - done"),
     Mutant("fail does not compare the epoch", "fail_release", "!absent|vacant older * *",
            "ok - - absent"),
     Mutant("fail undoes what is done", "fail_keep", f"{FINISHED}|poison same *", "ok - - failed"),
-    Mutant("renew revives a lost lease", "renew", "over|closed same", "ok late - held"),
+    Mutant("renew revives a lost lease", "renew", "over|closed|doubt same", "ok late - held"),
     Mutant("renew of a stale owner", "renew", "!absent|vacant older", "ok - - held"),
     Mutant("release of what is done", "release", OTHERS, "ok - - absent"),
     Mutant("release by anyone", "release", "!absent|vacant !same", "ok - - absent"),
@@ -148,6 +148,8 @@ MUTANTS = [
            LIVE),
     Mutant("who lost the reply is not granted again", "claim", "held same * * * *",
            "in_flight - attempt,remaining,label =", LIVE),
+    Mutant("what an owner doubts is taken over", "claim", "doubt * !differs * * *",
+           "granted takeover new_epoch,attempt held"),
     Mutant("work in doubt, which nobody is to do again", None, "", "", LIVE, **DOUBT),
 ]
 

@@ -354,17 +354,19 @@ TEST_CASE("SEMEL.NAMESPACE: declares as a whole, shows, lists", "[net][claims]")
     CHECK(a.say("SEMEL.NAMESPACES") == "[]");
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 1 RESULT-TTL 2 UNIQUE-TTL 3 FAILURE-TTL 4 "
                 "ATTEMPTS-TTL 5 WINDOW 6 RETRY-AFTER-MAX 7 ATTEMPTS-MAX 8 ON-LEASE-END in-doubt "
-                "on-failure KEEP strict FAIL-OPEN ahead 9 ISSUED fair") == "+OK");
+                "on-failure KEEP strict FAIL-OPEN ahead 9 ISSUED on-exception in-doubt fair") ==
+          "+OK");
     CHECK(a.say("SEMEL.NAMESPACE jobs") ==
           "name jobs, db 0, lease_ms 1, result_ttl_ms 2, unique_ttl_ms 3, failure_ttl_ms 4, "
           "attempts_ttl_ms 5, window_ms 6, retry_after_max_ms 7, attempts_max 8, on_lease_end "
-          "in-doubt, on_failure keep, strict yes, fail_open yes, ahead_ms 9, issued yes, fair yes");
+          "in-doubt, on_failure keep, strict yes, fail_open yes, ahead_ms 9, issued yes, fair yes, "
+          "on_exception in-doubt");
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 9") == "+OK");  // all else as if never said
     CHECK(a.say("SEMEL.NAMESPACE jobs") ==
           "name jobs, db 0, lease_ms 9, result_ttl_ms 86400000, unique_ttl_ms 0, failure_ttl_ms "
           "86400000, attempts_ttl_ms 86400000, window_ms 0, retry_after_max_ms 1000, attempts_max "
           "0, on_lease_end retry, on_failure release, strict no, fail_open no, ahead_ms 0, "
-          "issued no, fair no");
+          "issued no, fair no, on_exception release");
     a.say("SEMEL.CLAIM by-use k");
     REQUIRE(f.engine->claims("in-process", {}).has_value());
     CHECK(a.say("SEMEL.NAMESPACES") == "[by-use | in-process | jobs]");
@@ -565,13 +567,15 @@ TEST_CASE("SEMEL errors name the number, the words and what is allowed", "[net][
       {"SEMEL.NAMESPACE jobs SIZE 5",
        "-ERR unknown word 'SIZE', allowed are AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, "
        "ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, "
-       "STRICT, FAIL-OPEN, ISSUED, FAIR"},
+       "ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR"},
       {"SEMEL.NAMESPACE jobs WINDOW", "-ERR WINDOW needs a value behind it"},
       {"SEMEL.NAMESPACE jobs ON-LEASE-END", "-ERR ON-LEASE-END needs a value behind it"},
       {"SEMEL.NAMESPACE jobs ON-LEASE-END forget",
        "-ERR ON-LEASE-END must be RETRY or IN-DOUBT, not 'forget'"},
       {"SEMEL.NAMESPACE jobs ON-FAILURE forget",
        "-ERR ON-FAILURE must be RELEASE or KEEP, not 'forget'"},
+      {"SEMEL.NAMESPACE jobs ON-EXCEPTION forget",
+       "-ERR ON-EXCEPTION must be RELEASE, KEEP or IN-DOUBT, not 'forget'"},
       {"SEMEL.NAMESPACE jobs ATTEMPTS-MAX 4294967296",
        "-ERR ATTEMPTS-MAX must be 0..4294967295, not '4294967296'"},
       {"SEMEL.NAMESPACE jobs ATTEMPTS-MAX 4294967295", "+OK"},

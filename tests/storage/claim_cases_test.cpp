@@ -63,6 +63,14 @@ Epoch put_record(Life& life, ManualClock& clock, Bytes key, const std::string& r
     REQUIRE(claims.fail({.key = key, .epoch = epoch, .payload = "why", .on_failure = how}).answer ==
             OwnerAnswer::ok);
   }
+  if (record == "doubt") {
+    REQUIRE(claims
+                .fail({.key = key,
+                       .epoch = epoch,
+                       .payload = "why",
+                       .on_failure = Policy::OnFailure::in_doubt})
+                .answer == OwnerAnswer::ok);
+  }
   if (record == "poison") {
     Epoch last = epoch;
     for (int i = 0; i < 3; ++i) {
@@ -87,6 +95,7 @@ std::string record_of(Claims& claims, Bytes key) {
   }
   if (view.state == ClaimState::done) return view.result_expired ? "spent" : "done";
   if (view.state == ClaimState::failed) return view.poison ? "poison" : "failed";
+  if (view.state == ClaimState::in_doubt && view.result == "why") return "doubt";
   return view.lease_remaining > 0ms ? "held" : "over";
 }
 

@@ -25,8 +25,8 @@ bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
   for (int i = 0; i < 40; ++i) {  // so many have an index
     good = good && hashes.hset("fields-" + part, "f" + std::to_string(i), std::to_string(i)).ok();
   }
-  good = good && hashes.hset("unhashed-" + part, "f", "v").ok() &&
-         store.del("unhashed-" + part).ok();
+  good =
+      good && hashes.hset("unhashed-" + part, "f", "v").ok() && store.del("unhashed-" + part).ok();
   auto claims = engine.claims("golden", policy);
   if (!claims || !good) return false;
   const auto grant = [&](const std::string& key) {

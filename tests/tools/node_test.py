@@ -421,7 +421,8 @@ class Storage(Case):
         client = node.client()
         words = ("LEASE", "5000", "RESULT-TTL", "1", "UNIQUE-TTL", "0", "FAILURE-TTL", "7",
                  "ATTEMPTS-TTL", "8", "WINDOW", "9", "RETRY-AFTER-MAX", "10", "ATTEMPTS-MAX", "3",
-                 "ON-LEASE-END", "IN-DOUBT", "ON-FAILURE", "KEEP", "STRICT", "FAIL-OPEN")
+                 "ON-LEASE-END", "IN-DOUBT", "ON-FAILURE", "KEEP", "ON-EXCEPTION",
+                 "IN-DOUBT", "STRICT", "FAIL-OPEN")
         self.assertEqual(client("SEMEL.NAMESPACE", "payments", *words), "+OK")
         self.assertEqual(client("SEMEL.NAMESPACE", "mails", "LEASE", "1"), "+OK")
         self.assertEqual(client("SEMEL.NAMESPACE", "mails", "LEASE", "2"), "+OK")
