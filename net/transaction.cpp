@@ -100,6 +100,11 @@ void watch(Call& call) {
     return call.fail("ERR WATCH inside MULTI is not allowed");
   }
   if (call.client.watcher == nullptr) call.client.watcher = std::make_unique<Watcher>();
+  const std::size_t count = call.client.watcher->keys.size() + call.words.size() - 1;
+  if (count > Watches::keys_max) {
+    return call.fail("ERR a client would watch " + std::to_string(count) + " keys, the limit is " +
+                     std::to_string(Watches::keys_max));
+  }
   for (const std::string_view key : call.words.subspan(1)) {
     const Status watched = call.node.watches.watch(*call.client.watcher, call.client.db, key);
     if (!watched) return call.fail(watched.error());

@@ -4,6 +4,11 @@
 
 namespace semel::net {
 
+bool Watches::is_among(const std::vector<Watch>& watches, const Watcher& watcher) noexcept {
+  return std::any_of(watches.begin(), watches.end(),
+                     [&](const Watch& watch) { return watch.watcher == &watcher; });
+}
+
 Version Watches::version_of(std::uint8_t db, Bytes key) {
   StoreOutcome found;
   engine_.apply({.verb = Verb::exists, .db = db, .key = key}, found);
@@ -11,14 +16,18 @@ Version Watches::version_of(std::uint8_t db, Bytes key) {
 }
 
 Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
-  for (const Watcher::Key& each : watcher.keys) {
-    if (each.db == db && each.key == key) return Done{};
+  const Name name{db, std::string{key}};
+  {
+    const std::lock_guard lock{mutex_};
+    const auto place = watched_.find(name);
+    if (place != watched_.end() && is_among(place->second, watcher)) return Done{};
   }
   const KeyRef ref[] = {{db, key}};
   SEMEL_TRY(section, engine_.section(ref));
-  watcher.keys.push_back({db, std::string{key}, version_of(db, key)});
+  const Version version = version_of(db, key);
+  watcher.keys.push_back({db, name.second, version});
   const std::lock_guard lock{mutex_};
-  watched_[Name{db, std::string{key}}].push_back(&watcher);
+  watched_[name].push_back({&watcher, version});
   count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
   return Done{};
 }
@@ -27,7 +36,7 @@ void Watches::forget(Watcher& watcher) {
   const std::lock_guard lock{mutex_};
   for (const Watcher::Key& each : watcher.keys) {
     const auto place = watched_.find(Name{each.db, each.key});
-    std::erase(place->second, &watcher);
+    std::erase_if(place->second, [&](const Watch& watch) { return watch.watcher == &watcher; });
     if (place->second.empty()) watched_.erase(place);
     count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
   }
@@ -64,12 +73,9 @@ void Watches::mark(std::uint8_t db, Bytes key, Version version, bool only_new) {
   const std::lock_guard lock{mutex_};
   const auto place = watched_.find(Name{db, std::string{key}});
   if (place == watched_.end()) return;
-  for (Watcher* const watcher : place->second) {
-    for (const Watcher::Key& each : watcher->keys) {
-      if (each.db != db || each.key != key || each.version == version) continue;
-      if (only_new && each.version != 0) continue;
-      watcher->touched.store(true, std::memory_order_relaxed);  // mo: relaxed: as in has_changed()
-    }
+  for (const Watch& watch : place->second) {
+    if (watch.version == version || (only_new && watch.version != 0)) continue;
+    watch.watcher->touched.store(true, std::memory_order_relaxed);  // mo: relaxed: in has_changed()
   }
 }
 

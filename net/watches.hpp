@@ -18,6 +18,8 @@
 
 namespace semel::net {
 
+/// What one connection watches. Its keys belong to the connection's thread; `touched` is all that
+/// another thread ever reads or writes here.
 struct Watcher {
   struct Key {
     std::uint8_t db;
@@ -30,12 +32,14 @@ struct Watcher {
 
 class Watches {
  public:
+  static constexpr std::size_t keys_max = 65'536;  ///< of one connection
+
   explicit Watches(Engine& engine) : engine_(engine) {}
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
 
-  /// Watches `key` for `watcher`, which must stay where it is until forget(). Errors: those of
-  /// Engine::section.
+  /// Watches `key` for `watcher`, which must stay where it is until forget() and has fewer than
+  /// keys_max of them. On `watcher`'s own thread, as forget(). Errors: those of Engine::section.
   [[nodiscard]] Status watch(Watcher& watcher, std::uint8_t db, Bytes key);
   void forget(Watcher& watcher);
 
@@ -57,15 +61,24 @@ class Watches {
   }
 
  private:
+  using Name = std::pair<std::uint8_t, std::string>;
+  /// A key as one connection found it. Kept here as well, because the thread that changes a key may
+  /// not look into the keys of a connection that adds to them meanwhile.
+  struct Watch {
+    Watcher* watcher;
+    Version version;
+  };
+
+  [[nodiscard]] static bool is_among(const std::vector<Watch>& watches,
+                                     const Watcher& watcher) noexcept;
   void look(std::uint8_t db, Bytes key);
   void mark(std::uint8_t db, Bytes key, Version version, bool only_new);
   [[nodiscard]] Version version_of(std::uint8_t db, Bytes key);
 
-  using Name = std::pair<std::uint8_t, std::string>;
   Engine& engine_;
   std::atomic<std::size_t> count_{0};
   std::mutex mutex_;
-  std::map<Name, std::vector<Watcher*>, std::less<>> watched_;  // under mutex_
+  std::map<Name, std::vector<Watch>, std::less<>> watched_;  // under mutex_
 };
 
 }  // namespace semel::net

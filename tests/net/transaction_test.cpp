@@ -206,6 +206,66 @@ TEST_CASE("transactions: WATCH makes a read and a write one step", "[net][race]"
   CHECK(**world.engine->store().get("n") == "200");
 }
 
+TEST_CASE("transactions: a client adds to the keys it watches while others change them",
+          "[net][transaction][race][attack][fault-1]") {
+  // Other threads used to walk through the keys of a watcher that was adding to them.
+  constexpr int key_count = 300;
+  World world{0};
+  Words watched{"WATCH"};
+  for (int i = 0; i < key_count; ++i) watched.push_back("key:" + std::to_string(i));
+  const auto talk = [&](std::uint64_t id, const std::string& bytes, int rounds) {
+    net::Batch batch;
+    net::Connection connection{world.node, batch, nullptr, {.id = id}};
+    for (int i = 0; i < rounds; ++i) {
+      std::string replies;
+      connection.receive(bytes, replies);
+    }
+  };
+  const std::string watches = request_bytes(watched) + request_bytes({"UNWATCH"}) +
+                              request_bytes(watched) + request_bytes({"MULTI"}) +
+                              request_bytes({"GET", "key:7"}) + request_bytes({"EXEC"});
+  std::string writes;
+  for (int i = 0; i < 20; ++i) {
+    const std::string key = "key:" + std::to_string(i % 3);
+    writes += request_bytes({"SET", key, "v"}) + request_bytes({"DEL", key}) +
+              request_bytes({"EVAL", "return redis.call('SET', KEYS[1], 'w')", "1", key});
+  }
+  writes += request_bytes({"FLUSHALL"}) + request_bytes({"SWAPDB", "0", "1"});
+  std::vector<std::thread> threads;
+  threads.emplace_back(talk, 1, watches, 20);
+  threads.emplace_back(talk, 2, watches, 20);
+  threads.emplace_back(talk, 3, writes, 60);
+  talk(4, writes, 60);
+  for (std::thread& each : threads) each.join();
+  CHECK_FALSE(world.node.watches.any());
+}
+
+TEST_CASE("transactions: a watcher sees a change whenever its key was added",
+          "[net][transaction][attack][fault-1]") {
+  const std::size_t at = GENERATE(0U, 1U, 63U, 64U, 299U);  // where a vector has just grown
+  World world{2};
+  Words watched{"WATCH"};
+  for (int i = 0; i < 300; ++i) watched.push_back("key:" + std::to_string(i));
+  CHECK(world.call(0, watched) == "+OK\r\n");
+  CHECK(world.call(0, {"WATCH", watched[at + 1]}) == "+OK\r\n");  // once more changes nothing
+  CHECK(world.call(1, {"SET", watched[at + 1], "v"}) == "+OK\r\n");
+  CHECK(world.call(1, {"DEL", watched[at + 1]}) == ":1\r\n");
+  CHECK(world.talk(0, "MULTI\r\nPING\r\nEXEC\r\n") == "+OK\r\n+QUEUED\r\n*-1\r\n");
+  CHECK_FALSE(world.node.watches.any());
+}
+
+TEST_CASE("transactions: a client watches so many keys and no more",
+          "[net][transaction][attack][fault-1]") {
+  World world{1};
+  Words watched{"WATCH"};
+  for (std::size_t i = 0; i < net::Watches::keys_max; ++i) watched.push_back(std::to_string(i));
+  CHECK(world.call(0, watched) == "+OK\r\n");
+  CHECK(world.call(0, {"WATCH", "one more"}) ==
+        "-ERR a client would watch 65537 keys, the limit is 65536\r\n");
+  CHECK(world.call(0, {"UNWATCH"}) == "+OK\r\n");
+  CHECK(world.call(0, {"WATCH", "one more"}) == "+OK\r\n");
+}
+
 namespace {
 
 /// A millisecond later each time somebody looks.
