@@ -1,7 +1,6 @@
 #include "net/function_store.hpp"
 
-#include <algorithm>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "net/text.hpp"
@@ -18,6 +17,11 @@ std::string sum_of(std::string_view bytes) {
   return sha1_hex(bytes).substr(0, sum_bytes);
 }
 
+std::string too_much_code() {
+  return "ERR the code of all libraries would exceed " +
+         std::to_string(FunctionStore::code_bytes_max) + " bytes";
+}
+
 }  // namespace
 
 std::string library_exists(std::string_view name) {
@@ -29,76 +33,98 @@ std::string FunctionStore::new_id() {
   return std::to_string(++ids_);
 }
 
-std::optional<std::string> FunctionStore::problem(const ByName& libraries, const Library& library) {
-  std::unordered_map<std::string, const LibraryFunction*> ours;
-  for (const LibraryFunction& function : library.functions)
-    ours.emplace(lower_of(function.name), &function);
-  for (const auto& [name, other] : libraries) {
-    for (const LibraryFunction& theirs : other->functions) {
-      const auto found = ours.find(lower_of(theirs.name));
-      if (found != ours.end()) return "ERR Function " + found->second->name + " already exists";
-    }
+std::optional<std::string> FunctionStore::problem(const Library& library,
+                                                  const Replaced& replaced) const {
+  for (const LibraryFunction& function : library.functions) {
+    const auto found = functions_.find(lower_of(function.name));
+    if (found == functions_.end()) continue;
+    const std::string& owner = found->second.library->name;
+    if (owner == library.name || replaced.contains(owner)) continue;
+    return "ERR Function " + function.name + " already exists";
   }
   return std::nullopt;
 }
 
-void FunctionStore::take(ByName&& libraries) {
-  libraries_ = std::move(libraries);
-  functions_.clear();
-  for (const auto& [name, library] : libraries_) {
-    for (const LibraryFunction& function : library->functions) {
-      functions_[lower_of(function.name)] = {library, &function};
-    }
+void FunctionStore::put(const SharedLibrary& library) {
+  drop(library->name);
+  for (const LibraryFunction& function : library->functions) {
+    functions_[lower_of(function.name)] = {library, &function};
   }
+  code_bytes_ += library->code.size();
+  libraries_[library->name] = library;
+}
+
+bool FunctionStore::drop(std::string_view name) {
+  const auto found = libraries_.find(name);
+  if (found == libraries_.end()) return false;
+  for (const LibraryFunction& function : found->second->functions) {
+    functions_.erase(lower_of(function.name));
+  }
+  code_bytes_ -= found->second->code.size();
+  libraries_.erase(found);
   generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
+  return true;
 }
 
 std::optional<std::string> FunctionStore::add(const SharedLibrary& library, bool replace) {
   const std::lock_guard lock{mutex_};
-  ByName libraries = libraries_;
-  if (libraries.contains(library->name)) {
-    if (!replace) return library_exists(library->name);
-    libraries.erase(library->name);
-  }
-  if (auto wrong = problem(libraries, *library)) return wrong;
-  libraries[library->name] = library;
-  take(std::move(libraries));
+  if (!replace && libraries_.contains(library->name)) return library_exists(library->name);
+  if (auto wrong = problem(*library, {})) return wrong;
+  const auto old = libraries_.find(library->name);
+  const std::size_t freed = old == libraries_.end() ? 0 : old->second->code.size();
+  if (code_bytes_ - freed + library->code.size() > code_bytes_max) return too_much_code();
+  put(library);
   return std::nullopt;
 }
 
 std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrary>& restored,
                                                   RestorePolicy policy) {
   const std::lock_guard lock{mutex_};
-  ByName libraries = policy == RestorePolicy::flush ? ByName{} : libraries_;
+  Replaced replaced;
+  if (policy == RestorePolicy::flush) {
+    for (const auto& [name, library] : libraries_) replaced.insert(name);
+  }
+  std::unordered_set<std::string> names;
+  std::unordered_set<std::string> functions;
   for (const SharedLibrary& library : restored) {
-    if (libraries.contains(library->name)) {
-      if (policy != RestorePolicy::replace) {
-        return "ERR Library " + library->name + " already exists";
-      }
-      libraries.erase(library->name);
+    const bool is_there = libraries_.contains(library->name) && !replaced.contains(library->name);
+    const bool is_twice = !names.insert(library->name).second;
+    if (is_twice || (is_there && policy != RestorePolicy::replace)) {
+      return "ERR Library " + library->name + " already exists";
     }
   }
+  // Those that go make room for what comes, in whatever order the bytes name them.
+  for (const std::string& name : names) replaced.insert(name);
   for (const SharedLibrary& library : restored) {
-    if (auto wrong = problem(libraries, *library)) return wrong;
-    libraries[library->name] = library;
+    if (auto wrong = problem(*library, replaced)) return wrong;
+    for (const LibraryFunction& function : library->functions) {
+      if (functions.insert(lower_of(function.name)).second) continue;
+      return "ERR Function " + function.name + " already exists";
+    }
   }
-  take(std::move(libraries));
+  std::size_t bytes = code_bytes_;
+  for (const std::string_view name : replaced) {
+    const auto old = libraries_.find(name);
+    if (old != libraries_.end()) bytes -= old->second->code.size();
+  }
+  for (const SharedLibrary& library : restored) bytes += library->code.size();
+  if (bytes > code_bytes_max) return too_much_code();
+  for (const std::string_view name : replaced) static_cast<void>(drop(name));
+  for (const SharedLibrary& library : restored) put(library);
   return std::nullopt;
 }
 
 bool FunctionStore::remove(std::string_view name) {
   const std::lock_guard lock{mutex_};
-  ByName libraries = libraries_;
-  const auto found = libraries.find(name);
-  if (found == libraries.end()) return false;
-  libraries.erase(found);
-  take(std::move(libraries));
-  return true;
+  return drop(name);
 }
 
 void FunctionStore::flush() {
   const std::lock_guard lock{mutex_};
-  take({});
+  code_bytes_ = 0;
+  libraries_.clear();
+  functions_.clear();
+  generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
 }
 
 FunctionStore::Found FunctionStore::find(std::string_view function) const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ enum class RestorePolicy : std::uint8_t { append, flush, replace };
 
 class FunctionStore {
  public:
+  static constexpr std::size_t code_bytes_max = std::size_t{64} << 20;  ///< of all libraries
+
   FunctionStore() = default;
   FunctionStore(const FunctionStore&) = delete;
   FunctionStore& operator=(const FunctionStore&) = delete;
@@ -78,15 +81,19 @@ class FunctionStore {
   }
 
  private:
-  using ByName = std::map<std::string, SharedLibrary, std::less<>>;
-  /// What would be wrong with `library` beside `libraries`.
-  [[nodiscard]] static std::optional<std::string> problem(const ByName& libraries,
-                                                          const Library& library);
-  void take(ByName&& libraries);
+  /// Names of libraries that are about to go.
+  using Replaced = std::set<std::string, std::less<>>;
+  // All below: under mutex_.
+  /// What would be wrong with `library` beside the others, in the time of its own functions.
+  [[nodiscard]] std::optional<std::string> problem(const Library& library,
+                                                   const Replaced& replaced) const;
+  void put(const SharedLibrary& library);
+  bool drop(std::string_view name);
 
   mutable std::mutex mutex_;
-  ByName libraries_;                                     // all below under mutex_
+  std::map<std::string, SharedLibrary, std::less<>> libraries_;
   std::map<std::string, Found, std::less<>> functions_;  // by their names in small letters
+  std::size_t code_bytes_ = 0;
   std::uint64_t ids_ = 0;
   std::atomic<std::uint64_t> generation_{0};
 };
