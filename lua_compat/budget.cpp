@@ -9,6 +9,10 @@ namespace {
 // over 190 functions within each other (120 KiB), may be what is called last.
 constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{64} << 10;
 
+// Few enough that steps which each compare megabytes do not add up to seconds; the host reads a
+// clock.
+constexpr std::uint64_t pause_steps = 1'000;
+
 }  // namespace
 
 void Budget::begin(const Bounds& bounds) noexcept {
@@ -16,6 +20,7 @@ void Budget::begin(const Bounds& bounds) noexcept {
   allocated = 0;
   allocated_max = bounds.allocated_bytes;
   steps = 0;
+  steps_at_pause = 0;
   steps_max = bounds.steps;
   over = nullptr;
 }
@@ -49,10 +54,18 @@ Budget& budget_of(lua_State* state) noexcept {
   return *static_cast<Budget*>(budget);
 }
 
+void pause_if_due(Budget& own) {
+  if (own.over != nullptr || own.on_pause == nullptr) return;
+  if (own.steps - own.steps_at_pause < pause_steps) return;
+  own.steps_at_pause = own.steps;
+  own.on_pause(own);
+}
+
 void charge(lua_State* state, std::uint64_t steps) {
   Budget& own = budget_of(state);
   own.steps += steps;
   if (own.steps > own.steps_max && own.over == nullptr) own.over = "script ran for too many steps";
+  pause_if_due(own);
   if (own.over != nullptr) luaL_error(state, "%s", own.over);
 }
 

@@ -18,6 +18,10 @@ struct Budget {
   std::uint64_t allocated_max = 0;
   std::uint64_t steps = 0;  ///< of the present script
   std::uint64_t steps_max = 0;
+  std::uint64_t steps_at_pause = 0;  ///< when on_pause was called last
+  /// Decides whether the script may go on, and sets `over` if not; it may do other work meanwhile.
+  /// Null: nobody is asked.
+  void (*on_pause)(Budget&) = nullptr;
   /// Where the C stack was when the script began; null: it is not watched.
   const char* stack_base = nullptr;
   /// Why the present script ends, whatever it catches; null: it may go on.
@@ -33,7 +37,11 @@ void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t byt
 /// That of the interpreter that `state` belongs to.
 [[nodiscard]] Budget& budget_of(lua_State* state) noexcept;
 
-/// Counts `steps` of a library's function. Raises a Lua error if that was too much: nothing on the
+/// Calls on_pause if the last time was long ago in steps. `over` is set where the script must end.
+void pause_if_due(Budget& own);
+
+/// Counts `steps` of a library's function, and pauses when it is time: one call of a function may
+/// take as long as the whole script. Raises a Lua error if the script must end: nothing on the
 /// C++ stack may need to be destroyed then.
 void charge(lua_State* state, std::uint64_t steps);
 

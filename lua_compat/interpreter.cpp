@@ -147,6 +147,7 @@ class Interpreter::Impl {
            Host& host, std::string& reply) {
     begin(world);
     run_.host = &host;
+    run_.has_commands = true;
     run_.invocation = &invocation;
     run_.function = function;
     run_.reply = &reply;
@@ -157,12 +158,13 @@ class Interpreter::Impl {
       net::RespWriter{reply, invocation.dialect}.error(error_of(run_, status, name));
     }
     run_.host = nullptr;
+    run_.has_commands = false;
     run_.invocation = nullptr;
     run_.reply = nullptr;
     tidy_up();
   }
 
-  std::optional<std::string> load_library(std::string_view code, LibraryDraft& draft) {
+  std::optional<std::string> load_library(std::string_view code, LibraryDraft& draft, Host* host) {
     int function = 0;
     if (auto wrong = compile(World::functions, code, function))
       return "compiling function: " + *wrong;
@@ -170,7 +172,9 @@ class Interpreter::Impl {
     run_.steps_max = std::min(run_.steps_max, library_steps_max);
     run_.function = function;
     run_.library = &draft;
+    run_.host = host;
     const int status = protect(run_.entry_library);
+    run_.host = nullptr;
     run_.library = nullptr;
     show_library_globals(state_, run_, false);
     release(function);
@@ -196,7 +200,7 @@ class Interpreter::Impl {
     run_.world = world;
     run_.dialect = net::Resp::two;
     run_.failure = nullptr;
-    run_.steps_at_pause = 0;
+    run_.on_pause = ask_host;
     run_.allocated_at_collection = 0;
     run_.reply_bytes_max = bounds_.reply_bytes;
     run_.reply_depth_max = bounds_.reply_depth;
@@ -278,11 +282,12 @@ void Interpreter::run(std::string_view sha, const Invocation& invocation, Host& 
 
 std::optional<std::string> Interpreter::load_library(std::string_view library,
                                                      std::string_view code,
-                                                     std::vector<RegisteredFunction>& functions) {
+                                                     std::vector<RegisteredFunction>& functions,
+                                                     Host* host) {
   functions.clear();
   if (!impl_->works()) return std::string{no_memory};
   LibraryDraft draft{.functions = &functions};
-  auto wrong = impl_->load_library(code, draft);
+  auto wrong = impl_->load_library(code, draft, host);
   if (wrong) {
     for (const int callback : draft.callbacks) impl_->release(callback);
     functions.clear();

@@ -86,9 +86,12 @@ class Interpreter {
 
   /// Runs the code of a library (without its shebang line) and keeps its functions under `library`,
   /// instead of those that it had. Returns the error, as redis-server says it behind "Error ".
+  /// `host` is asked for pauses and takes lines of the log, never commands; null: the bound of
+  /// steps alone ends the code.
   [[nodiscard]] std::optional<std::string> load_library(std::string_view library,
                                                         std::string_view code,
-                                                        std::vector<RegisteredFunction>& functions);
+                                                        std::vector<RegisteredFunction>& functions,
+                                                        Host* host = nullptr);
   void forget_library(std::string_view library);
   void run_function(std::string_view library, std::string_view function,
                     const Invocation& invocation, Host& host, std::string& reply);

@@ -59,7 +59,7 @@ bool call_command(lua_State* state) {
     push_error(state, wrong);
     return true;
   }
-  if (run.host == nullptr) {
+  if (!run.has_commands) {
     push_error(state, "redis.call can only be called from a script or a function that runs");
     return true;
   }
@@ -189,7 +189,7 @@ int debug(lua_State*) {
 int acl_check_cmd(lua_State* state) {
   Run& run = run_of(state);
   if (const char* const wrong = take_words(state, run)) return raise_error(state, wrong);
-  if (run.host == nullptr) return raise_error(state, "redis.acl_check_cmd() needs a client");
+  if (!run.has_commands) return raise_error(state, "redis.acl_check_cmd() needs a client");
   const std::optional<bool> may = run.host->may_call(run.words);
   if (!may) return raise_error(state, "Invalid command passed to redis.acl_check_cmd()");
   lua_pushboolean(state, *may ? 1 : 0);

@@ -2,13 +2,9 @@
 
 namespace semel::lua {
 
-void pause_if_due(Run& run) {
-  // Few enough that steps which each compare megabytes do not add up to seconds; the host reads
-  // a clock.
-  constexpr std::uint64_t pause_steps = 1'000;
-  if (run.over != nullptr || run.host == nullptr || run.steps - run.steps_at_pause < pause_steps)
-    return;
-  run.steps_at_pause = run.steps;
+void ask_host(Budget& budget) {
+  Run& run = static_cast<Run&>(budget);
+  if (run.host == nullptr) return;
   switch (run.host->pause()) {
     case Stop::none:
       return;

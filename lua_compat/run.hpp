@@ -46,7 +46,8 @@ struct LibraryDraft {
 
 /// One interpreter's; its allocator's argument.
 struct Run : Budget {
-  Host* host = nullptr;  ///< null: a library is being loaded, or nothing runs
+  Host* host = nullptr;       ///< null: nothing runs, or a library is loaded that nobody waits for
+  bool has_commands = false;  ///< the host takes commands: no library is being loaded
   const Invocation* invocation = nullptr;
   net::Resp dialect = net::Resp::two;  ///< what redis.setresp chose
   World world = World::scripts;
@@ -57,7 +58,6 @@ struct Run : Budget {
 
   std::size_t reply_bytes_max = 0;
   std::size_t reply_depth_max = 0;
-  std::uint64_t steps_at_pause = 0;  ///< when the host was asked last
   std::uint64_t allocated_at_collection = 0;
 
   // The error that ended the run, as it was when it was raised.
@@ -104,9 +104,8 @@ inline void push_word(lua_State* state, const Run& run, Word word) {
   return budget_of(state).over != nullptr;
 }
 
-/// Asks the host whether the script may go on, if that was long ago in steps; it may do other work
-/// meanwhile. Where not, must_end() holds.
-void pause_if_due(Run& run);
+/// Budget::on_pause of a Run: asks its host, if it has one, whether the script may go on.
+void ask_host(Budget& budget);
 
 /// Raises the error that ends the script.
 int raise_end(lua_State* state);

@@ -13,6 +13,8 @@ namespace semel::net {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
+// Of all libraries of one FUNCTION RESTORE, in which nobody else is served by this thread.
+constexpr std::int64_t restore_ns_max = 5'000 * ns_per_ms;
 
 void fail_words(Call& call) {
   call.fail("ERR unknown subcommand or wrong number of arguments for '" +
@@ -143,7 +145,7 @@ void function_load(Call& call) {
   if (!takes_libraries(call)) return;
   std::string error;
   const SharedLibrary library =
-      call.client.scripts->make_library(call.words[last], !replaces, error);
+      call.client.scripts->make_library(call.words[last], !replaces, call.node.ticks(), error);
   if (library == nullptr) return call.fail(error);
   const auto wrong = call.node.scripts.functions.add(library, replaces);
   if (wrong) return call.fail(*wrong);
@@ -216,9 +218,14 @@ void function_restore(Call& call) {
   const auto codes = codes_of(call.words[2]);
   if (!codes) return call.fail("ERR DUMP payload version or checksum are wrong");
   std::vector<SharedLibrary> libraries;
+  const std::int64_t began_ns = call.node.ticks().ns();
   for (const std::string& code : *codes) {
+    if (call.node.ticks().ns() - began_ns > restore_ns_max) {
+      return call.fail("ERR the libraries' code ran for longer than " +
+                       std::to_string(restore_ns_max / ns_per_ms) + " ms");
+    }
     std::string error;
-    libraries.push_back(call.client.scripts->make_library(code, false, error));
+    libraries.push_back(call.client.scripts->make_library(code, false, call.node.ticks(), error));
     if (libraries.back() == nullptr) return call.fail(error);
   }
   const auto wrong = call.node.scripts.functions.restore(libraries, *policy);

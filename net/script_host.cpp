@@ -218,7 +218,7 @@ void ScriptRun::interpret() {
     }
     return interpreter.run(program_.script->sha, invocation(), *this, reply_);
   }
-  if (const auto wrong = thread_.prepare(program_.library))
+  if (const auto wrong = thread_.prepare(program_.library, node_->ticks()))
     return writer.error("ERR Error " + *wrong);
   interpreter.run_function(program_.library->id, program_.function->name, invocation(), *this,
                            reply_);

@@ -27,6 +27,27 @@ std::string_view body_of(const Library& library) noexcept {
   return std::string_view{library.code}.substr(library.body_begin);
 }
 
+/// Bounds the time in which a library's code may register its functions: nobody can kill it, and
+/// others wait meanwhile. As long as redis-server gives it.
+class LoadHost final : public lua::Host {
+ public:
+  explicit LoadHost(const TickSource& ticks) noexcept
+      : ticks_(ticks), end_ns_(ticks.ns() + load_ns_max) {}
+  void call(std::span<const std::string_view>, Resp, std::string&) override {}
+  [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view>) override {
+    return std::nullopt;
+  }
+  void log(lua::LogLevel, std::string_view) override {}
+  [[nodiscard]] lua::Stop pause() override {
+    return ticks_.ns() > end_ns_ ? lua::Stop::time : lua::Stop::none;
+  }
+
+ private:
+  static constexpr std::int64_t load_ns_max = 500'000'000;
+  const TickSource& ticks_;
+  std::int64_t end_ns_;
+};
+
 }  // namespace
 
 ScriptThread::ScriptThread(Scripts& scripts)
@@ -125,16 +146,18 @@ std::optional<std::string> ScriptThread::compile(const SharedScript& script) {
   return wrong;
 }
 
-std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library) {
-  if (std::find(loaded_.begin(), loaded_.end(), library) != loaded_.end()) return std::nullopt;
+std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library,
+                                                 const TickSource& ticks) {
+  if (loaded_.contains(library)) return std::nullopt;
   std::vector<lua::RegisteredFunction> functions;
-  auto wrong = interpreter().load_library(library->id, body_of(*library), functions);
-  if (!wrong) loaded_.push_back(library);
+  LoadHost host{ticks};
+  auto wrong = interpreter().load_library(library->id, body_of(*library), functions, &host);
+  if (!wrong) loaded_.insert(library);
   return wrong;
 }
 
 SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new,
-                                         std::string& error) {
+                                         const TickSource& ticks, std::string& error) {
   renew_if_crowded();
   LibraryHead head;
   if (auto wrong = read_library_head(code, head)) {
@@ -155,7 +178,8 @@ SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new
   library->code = code;
   library->body_begin = head.body_begin;
   std::vector<lua::RegisteredFunction> functions;
-  const auto wrong = interpreter().load_library(library->id, body_of(*library), functions);
+  LoadHost host{ticks};
+  const auto wrong = interpreter().load_library(library->id, body_of(*library), functions, &host);
   if (wrong) {
     error = "ERR Error " + *wrong;
   } else if (functions.empty()) {
@@ -179,7 +203,7 @@ SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new
     interpreter().forget_library(library->id);
     return nullptr;
   }
-  loaded_.push_back(library);
+  loaded_.insert(library);
   return library;
 }
 

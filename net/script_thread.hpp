@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "lua_compat/interpreter.hpp"
 #include "net/fibre.hpp"
 #include "net/scripts.hpp"
+#include "net/ticks.hpp"
 
 namespace semel::net {
 
@@ -36,10 +38,11 @@ class ScriptThread {
   /// Has compiled it in this thread's interpreter. Returns the error.
   [[nodiscard]] std::optional<std::string> compile(const SharedScript& script);
   /// Has the library's functions in this thread's interpreter.
-  [[nodiscard]] std::optional<std::string> prepare(const SharedLibrary& library);
-  /// Makes a library of its code. Null: `error` says why not.
+  [[nodiscard]] std::optional<std::string> prepare(const SharedLibrary& library,
+                                                   const TickSource& ticks);
+  /// Makes a library of its code, which may run for 500 ms. Null: `error` says why not.
   [[nodiscard]] SharedLibrary make_library(std::string_view code, bool must_be_new,
-                                           std::string& error);
+                                           const TickSource& ticks, std::string& error);
 
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();
@@ -64,7 +67,7 @@ class ScriptThread {
   Scripts& scripts_;
   std::unique_ptr<lua::Interpreter> interpreter_;
   std::vector<SharedScript> compiled_;
-  std::vector<SharedLibrary> loaded_;
+  std::unordered_set<SharedLibrary> loaded_;
   std::uint64_t scripts_seen_ = 0;    // generation of the scripts when old ones were forgotten
   std::uint64_t libraries_seen_ = 0;  // the same of the libraries
   std::vector<Place> places_;         // by digest, probed

@@ -73,6 +73,30 @@ std::string outcome(const std::string& script) {
   return reply;
 }
 
+/// Kills the script at the first pause after it has set a key, or at its very first.
+class KilledHost final : public lua::Host {
+ public:
+  explicit KilledHost(bool kills) noexcept : kills_(kills) {}
+  void call(std::span<const std::string_view> words, net::Resp dialect,
+            std::string& reply) override {
+    kills_ = kills_ || words[0] == "set";
+    net::RespWriter{reply, dialect}.ok();
+  }
+  [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view>) override {
+    return true;
+  }
+  void log(lua::LogLevel, std::string_view) override {}
+  [[nodiscard]] lua::Stop pause() override {
+    if (!kills_) return lua::Stop::none;
+    ++pauses_since;
+    return lua::Stop::killed;
+  }
+  std::size_t pauses_since = 0;
+
+ private:
+  bool kills_;
+};
+
 const char* const steps = "script ran for too many steps";
 const char* const no_memory = "not enough memory";
 
@@ -112,6 +136,76 @@ TEST_CASE("hostile: what runs for ever ends, whatever it catches", "[lua][hostil
                      reply.find("script allocated too much") != std::string::npos;
   CHECK(ended);
   CHECK(reply.starts_with("-ERR "));
+}
+
+// Each is one call of a C function that would take all of the script's steps, or many of them.
+TEST_CASE("hostile: one call of a C function pauses, and ends when it is killed",
+          "[lua][hostile][attack][fault-5]") {
+  const char* const script = GENERATE(
+      "return string.find(string.rep('a', 100000), string.rep('a-', 50) .. 'b')",
+      "return string.match(string.rep('a', 100000), string.rep('a*', 50) .. 'b')",
+      "return string.gsub(string.rep('a', 100000), string.rep('a?', 50) .. 'b', '')",
+      "return string.gmatch(string.rep('a', 100000), string.rep('a-', 50) .. 'b')()",
+      "return string.find(string.rep('a', 30000), '(a*)%1b')",
+      "return string.find(string.rep('(', 30000), '%b()')",
+      "return string.gsub(string.rep('a', 1000000), '.', '%0')",
+      "return string.gsub(string.rep('a', 1000000), '', 'b')",
+      "return string.gsub(string.rep('a', 1000000), 'a', {a = 'b'})",
+      "local t = {} for i = 1, 100000 do t[i] = (i * 7919) % 100003 end PAUSED() table.sort(t)",
+      "local t = {} for i = 1, 100000 do t[i] = 'x' end PAUSED() return table.concat(t, ',')",
+      "local t = {} for i = 1, 100000 do t[i] = i end PAUSED() return cjson.encode(t)",
+      "local t = {} for i = 1, 100000 do t[i] = i end PAUSED() return cmsgpack.pack(t)",
+      "local s = '[' .. string.rep('1,', 200000) .. '1]' PAUSED() return cjson.decode(s)",
+      "local s = cmsgpack.pack({1, 2, 3}) s = string.rep(s, 50000) PAUSED() return "
+      "cmsgpack.unpack(s)",
+      "local t = {} for i = 1, 100000 do t[i] = i end PAUSED() for i = 1, 20 do "
+      "table.insert(t, 1, 0) end",
+      "local t = {} for i = 1, 100000 do t[i] = i end PAUSED() for i = 1, 20 do "
+      "table.remove(t, 1) end",
+      "local s = string.rep('x', 1000000) PAUSED() for i = 1, 9 do redis.sha1hex(s) end",
+      "local s = string.rep('x', 1000000) PAUSED() for i = 1, 9 do struct.pack('s', s) end",
+      "local s = string.rep('a = 1 ', 100000) PAUSED() return loadstring(s)",
+      "local s = string.rep('x', 1000000) PAUSED() for i = 1, 9 do string.format('%q', s) end",
+      "return string.rep('ab', 1000000)");
+  INFO(script);
+  std::string text = script;
+  // What prepares the input may pause as often as it likes: it is killed from here on.
+  const std::size_t mark = text.find("PAUSED()");
+  if (mark != std::string::npos) text.replace(mark, 8, "redis.call('set', 'mark', '1')");
+  std::string reply;
+  std::size_t pauses = 0;
+  on_small_stack([&] {
+    lua::Bounds bounds;
+    bounds.steps = 20'000'000;
+    lua::Interpreter interpreter{bounds};
+    KilledHost host{mark == std::string::npos};
+    reply = run_script(interpreter, host, text);
+    pauses = host.pauses_since;
+  });
+  INFO(reply.substr(0, 200));
+  CHECK(reply.find("Script killed by user") != std::string::npos);
+  CHECK(pauses == 1);
+}
+
+TEST_CASE("hostile: a library's code is asked for pauses while it is loaded",
+          "[lua][hostile][attack][fault-5]") {
+  const char* const code =
+      GENERATE("local _ = (('a'):rep(100000)):find(('a-'):rep(50) .. 'b')", "while true do end",
+               "redis.register_function('f', function() end) while true do redis.sha1hex('x') end");
+  INFO(code);
+  std::optional<std::string> wrong;
+  on_small_stack([&] {
+    lua::Interpreter interpreter{lua::Bounds{}};
+    FakeHost host;
+    host.pauses_max = 3'000;
+    host.stop = lua::Stop::time;
+    std::vector<lua::RegisteredFunction> functions;
+    wrong = interpreter.load_library("lib", code, functions, &host);
+    CHECK(host.calls == 0);
+    CHECK(host.pauses == host.pauses_max + 1);
+  });
+  REQUIRE(wrong);
+  CHECK(*wrong == "registering functions: ERR FUNCTION LOAD timeout");
 }
 
 TEST_CASE("hostile: memory is bounded, at once and altogether", "[lua][hostile]") {
