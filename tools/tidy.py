@@ -39,7 +39,7 @@ PARTS = {
     'examples': {'project': ('semel/', 'examples/'),
                  'foreign': ('semel/', 'rocksdb/', 'amqp', 'boost/asio', 'boost/beast')},
     'tools': {'project': ('semel/', 'engine/', 'net/', 'tools/'),
-              'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h')},
+              'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h', 'zlib.h', 'zstd.h')},
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
                           'xxhash.h')},

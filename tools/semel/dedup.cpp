@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
+#include "tools/semel/csv.hpp"
 #include "tools/semel/units.hpp"
 
 namespace semel::tool {
 
 Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time,
-             LineWriter& first, LineWriter* duplicates, Progress& progress)
+             LineWriter& first, LineWriter* duplicates, Progress& progress, const StopSignals& stop)
     : options_(options),
       engine_(engine),
       event_clock_(event_time.clock),
@@ -18,6 +20,7 @@ Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event
       first_(first),
       duplicates_(duplicates),
       progress_(progress),
+      stop_(stop),
       parser_(options.rule),
       watermark_(event_time.watermark),
       room_(new char[room_bytes]) {
@@ -32,7 +35,7 @@ Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event
 bool Dedup::run(Failure& failure) {
   for (const std::string& path : options_.files) {
     if (!run_input(path, failure)) return false;
-    if (reader_left_) break;
+    if (reader_left_ || stop_.received() != 0) break;
   }
   return true;
 }
@@ -40,9 +43,10 @@ bool Dedup::run(Failure& failure) {
 bool Dedup::run_input(const std::string& path, Failure& failure) {
   input_name_ = path == "-" ? "standard input" : path;
   input_line_ = 0;
+  in_long_line_ = false;
+  expects_header_ = options_.has_header;
   if (!reader_.open(path, failure)) return false;
-  while (true) {
-    wait_for_input();
+  while (wait_for_input()) {
     if (!is_output_open(failure)) return failure.exit == Exit::ok;
     Bytes block;
     switch (reader_.next(block, failure)) {
@@ -50,39 +54,112 @@ bool Dedup::run_input(const std::string& path, Failure& failure) {
         return false;
       case BlockReader::Next::end:
         return true;
+      case BlockReader::Next::nothing_yet:
+        continue;
+      case BlockReader::Next::part:
+        if (!take_part(block, failure)) return false;
+        break;
       case BlockReader::Next::block:
+        if (!run_block(block, failure)) return false;
         break;
     }
-    if (!run_block(block, failure)) return false;
     if (options_.window) engine_.advance();
     progress_.show({reader_.bytes_read(), counts_.lines, counts_.duplicates});
   }
+  return true;
 }
 
 /// A pipe that has nothing now may have nothing for hours: what was found is passed on before,
-/// and records that end meanwhile give their memory back.
-void Dedup::wait_for_input() {
-  if (reader_.ready(Millis{0})) return;
+/// and records that end meanwhile give their memory back. False: a signal came.
+bool Dedup::wait_for_input() {
+  if (stop_.received() != 0) return false;
+  if (reader_.ready(Millis{0}, stop_.descriptor())) return true;
   first_.flush();
   if (duplicates_ != nullptr) duplicates_->flush();
-  while (!reader_.ready(Millis{1000})) {
+  while (!reader_.ready(Millis{1000}, stop_.descriptor())) {
+    if (stop_.received() != 0) return false;
     if (options_.window) engine_.advance();
     progress_.show({reader_.bytes_read(), counts_.lines, counts_.duplicates});
   }
+  return true;
+}
+
+/// Of the line or record that `text` begins with; 0: it goes on in the next block.
+std::size_t Dedup::record_size(Bytes text) const noexcept {
+  if (options_.rule.is_csv) {
+    const std::size_t size = csv_record_size(text, options_.rule.delimiter.value_or(','));
+    return size == 0 && reader_.is_at_end() ? text.size() : size;
+  }
+  const std::size_t newline = text.find('\n');
+  return newline == Bytes::npos ? text.size() : newline + 1;
 }
 
 bool Dedup::run_block(Bytes block, Failure& failure) {
-  const char* at = block.data();
-  const char* const end = at + block.size();
-  while (at != end) {
-    const auto left = static_cast<std::size_t>(end - at);
-    const auto* const newline = static_cast<const char*>(std::memchr(at, '\n', left));
-    const std::size_t size = newline == nullptr ? left : static_cast<std::size_t>(newline - at) + 1;
-    if (!take_line({at, size}, failure)) return false;
-    at += size;
+  if (in_long_line_) {
+    const std::size_t size = std::min(block.find('\n'), block.size() - 1) + 1;
+    if (!options_.count) first_.append(block.substr(0, size));
+    in_long_line_ = false;
+    block.remove_prefix(size);
+  }
+  while (!block.empty()) {
+    const std::size_t size = record_size(block);
+    if (size == 0) {
+      reader_.hand_back(block.size());
+      break;
+    }
+    const Bytes record = block.substr(0, size);
+    if (!(expects_header_ ? take_header(record, failure) : take_line(record, failure)))
+      return false;
+    block.remove_prefix(size);
   }
   // The next block overwrites the lines of this one.
   return flush_batch(failure);
+}
+
+/// A line that no key can be read from, as it does not fit into memory.
+bool Dedup::take_part(Bytes part, Failure& failure) {
+  if (!in_long_line_) ++input_line_;
+  if (options_.missing != DedupOptions::Missing::pass || options_.rule.is_csv) {
+    const char* const what = options_.rule.is_csv ? "a record (is a quote not closed?)" : "a line";
+    failure = at_line(input_line_, fmt::format("{} is longer than the limit of {}", what,
+                                               format_bytes(line_bytes_max)));
+    return false;
+  }
+  if (!in_long_line_) {
+    ++counts_.lines;
+    ++counts_.without_key;
+    if (!options_.count) first_.write(part);
+  } else if (!options_.count) {
+    first_.append(part);
+  }
+  in_long_line_ = true;
+  return true;
+}
+
+/// The names of the fields are written once; every input must have the same.
+bool Dedup::take_header(Bytes record, Failure& failure) {
+  expects_header_ = false;
+  ++input_line_;
+  Bytes content = record;
+  while (content.ends_with('\n') || content.ends_with('\r')) content.remove_suffix(1);
+  if (header_) {
+    if (*header_ == content) return true;
+    failure = at_line(
+        1, fmt::format("the header is '{}', that of the input before '{}'", content, *header_));
+    return false;
+  }
+  header_ = content;
+  if (!parser_.resolve(content)) {
+    failure = at_line(1, parser_.explanation());
+    return false;
+  }
+  if (!options_.count) first_.write(record);
+  if (duplicates_ != nullptr) duplicates_->write(record);
+  return true;
+}
+
+Failure Dedup::at_line(std::uint64_t line, const std::string& text) const {
+  return {Exit::data, fmt::format("{}, line {}: {}", input_name_, line, text)};
 }
 
 bool Dedup::take_line(Bytes line, Failure& failure) {
@@ -90,6 +167,9 @@ bool Dedup::take_line(Bytes line, Failure& failure) {
     if (!flush_batch(failure)) return false;
   }
   ++input_line_;
+  // A record may have newlines in its quotes; lines are counted as an editor counts them.
+  if (options_.rule.is_csv)
+    input_line_ += static_cast<std::uint64_t>(std::count(line.begin(), line.end() - 1, '\n'));
   Bytes content = line;
   if (content.back() == '\n') content.remove_suffix(1);
   ParsedLine parsed;
@@ -122,8 +202,7 @@ bool Dedup::take_problem(LineProblem problem, Bytes line, Failure& failure) {
   const bool forgiven =
       options_.missing == DedupOptions::Missing::pass && LineParser::is_forgivable(problem);
   if (!forgiven) {
-    failure = {Exit::data,
-               fmt::format("{}, line {}: {}", input_name_, input_line_, parser_.explanation())};
+    failure = at_line(input_line_, parser_.explanation());
     return false;
   }
   ++counts_.lines;

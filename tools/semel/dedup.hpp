@@ -17,6 +17,7 @@
 #include "tools/semel/line_parser.hpp"
 #include "tools/semel/line_writer.hpp"
 #include "tools/semel/progress.hpp"
+#include "tools/semel/stop_signals.hpp"
 
 namespace semel::tool {
 
@@ -26,6 +27,7 @@ struct DedupOptions {
 
   std::vector<std::string> files;  ///< "-": standard input; never empty
   LineRule rule;
+  bool has_header = false;  ///< with rule.is_csv: the first record of each input names its fields
   std::optional<Millis> window;  ///< none: for ever
   bool sliding = false;          ///< a repeat starts the window again
   Missing missing = Missing::error;
@@ -56,10 +58,13 @@ class Dedup {
   };
   /// All references must outlive the run.
   Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time, LineWriter& first,
-        LineWriter* duplicates, Progress& progress);
+        LineWriter* duplicates, Progress& progress, const StopSignals& stop);
 
-  /// Reads all inputs to the end, or until whoever reads the output has left.
+  /// Reads all inputs to the end, or until whoever reads the output has left, or until a signal
+  /// comes: what was read is then judged and written, the rest was not read.
   [[nodiscard]] bool run(Failure& failure);
+  /// Of an unfinished line that was read before a signal came; it is neither judged nor written.
+  [[nodiscard]] std::size_t bytes_left() const noexcept { return reader_.bytes_held(); }
 
   [[nodiscard]] const DedupCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return reader_.bytes_read(); }
@@ -67,6 +72,9 @@ class Dedup {
  private:
   [[nodiscard]] bool run_input(const std::string& path, Failure& failure);
   [[nodiscard]] bool run_block(Bytes block, Failure& failure);
+  [[nodiscard]] bool take_part(Bytes part, Failure& failure);
+  [[nodiscard]] bool take_header(Bytes record, Failure& failure);
+  [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
   [[nodiscard]] bool take_line(Bytes line, Failure& failure);
   [[nodiscard]] bool take_problem(LineProblem problem, Bytes line, Failure& failure);
   [[nodiscard]] bool take_time(std::int64_t unix_ms, bool& is_late, Failure& failure);
@@ -74,7 +82,8 @@ class Dedup {
   void emit(std::size_t index);
   [[nodiscard]] bool ask_again(std::size_t index, Failure& failure);
   [[nodiscard]] bool is_output_open(Failure& failure);
-  void wait_for_input();
+  [[nodiscard]] bool wait_for_input();
+  [[nodiscard]] Failure at_line(std::uint64_t line, const std::string& text) const;
 
   // 256 lines of 64 bytes are 16 KiB: a batch and its records' cache lines stay near the core.
   static constexpr std::size_t batch_lines = 256;
@@ -88,6 +97,7 @@ class Dedup {
   LineWriter& first_;
   LineWriter* duplicates_;
   Progress& progress_;
+  const StopSignals& stop_;
   BlockReader reader_;
   LineParser parser_;
   DedupCounts counts_;
@@ -95,6 +105,9 @@ class Dedup {
   std::uint64_t input_line_ = 0;           ///< lines of this input taken so far
   std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
   bool reader_left_ = false;
+  bool expects_header_ = false;
+  bool in_long_line_ = false;  ///< what comes is the rest of a line that take_part() began
+  std::optional<std::string> header_;
 
   // The batch: lines that wait for the engine's answer.
   std::size_t batch_size_ = 0;

@@ -31,6 +31,8 @@ constexpr char footer[] =
     "it\n"
     "may not have written yet; one that ends, also with an error, has not.\n"
     "\n"
+    "Input that gzip or zstd has compressed is read as what it was; the first bytes tell.\n"
+    "\n"
     "JSON: numbers are compared as numbers (1 is 1.0), types differ (1 is not \"1\"), the order of "
     "an\n"
     "object's members means nothing, null is as good as missing.\n"
@@ -39,6 +41,7 @@ constexpr char footer[] =
     "  semel dedup access.log                                   each line once\n"
     "  semel dedup --fields 1,7 --duplicates again.log access.log   client and path\n"
     "  semel dedup --fields 1 --window 24h --time-field 4 --time-format apache access.log\n"
+    "  semel dedup --csv --fields order_id orders.csv.gz           by a named column\n"
     "  tail -F events.ndjson | semel dedup --json /order/id --window 1h\n"
     "\n";
 
@@ -79,6 +82,17 @@ void DedupCommand::add_key_flags() {
                   "does: 1,7. Without --fields and --json it is the whole line"))
       ->type_name("N[,N...]")
       ->group("Key");
+  app_->add_flag("--csv", csv_,
+                 wrapped("Records of comma-separated values: fields may be quoted, and hold "
+                         "delimiters and newlines. The first record names the fields and is "
+                         "written once; --fields and --time-field take names or numbers"))
+      ->group("Key");
+  app_->add_flag("--no-header", no_header_, wrapped("With --csv: the first record is data"))
+      ->group("Key");
+  app_->add_flag("--quotes-literal", quotes_literal_,
+                 wrapped("With --delimiter: quotes are bytes like others. Without it a field that "
+                         "begins with a quote ends the run"))
+      ->group("Key");
   app_->add_option("-d,--delimiter", delimiter_,
                    wrapped("Fields are split by this one byte instead ('\\t' is a tab)"))
       ->type_name("C")
@@ -92,9 +106,9 @@ void DedupCommand::add_key_flags() {
       ->group("Key");
   app_->add_option(
           "--missing", missing_,
-          wrapped("A line without that field, without a readable time, or that is not JSON: "
-                  "'error' ends the run with 3 (default), 'pass' writes it and forgets it, 'key' "
-                  "takes what is missing as empty (lines that are not JSON stay errors)"))
+          wrapped("A line without that field, without a readable time, that is not JSON, or whose "
+                  "key is too long: 'error' ends the run with 3 (default), 'pass' writes it and "
+                  "forgets it, 'key' takes what is missing as empty (all else stays an error)"))
       ->type_name("error|pass|key")
       ->group("Key");
 }
@@ -160,16 +174,40 @@ void DedupCommand::add_output_flags() {
       ->group("Output");
 }
 
+/// Numbers, or in records whose first one names the fields also names.
+bool DedupCommand::resolve_fields(LineRule& rule, std::string& problem) const {
+  const bool has_names =
+      csv_ && !no_header_ && fields_.find_first_not_of("0123456789,") != std::string::npos;
+  if (!has_names) {
+    Result<std::vector<unsigned>> fields = parse_fields(fields_);
+    if (!fields) return fail(problem, "--fields: " + fields.error().detail);
+    rule.key_fields = *std::move(fields);
+    return true;
+  }
+  for (std::size_t at = 0; at <= fields_.size();) {
+    const std::size_t end = std::min(fields_.find(',', at), fields_.size());
+    rule.key_names.push_back(fields_.substr(at, end - at));
+    at = end + 1;
+  }
+  if (rule.key_names.size() <= key_parts_max) return true;
+  return fail(problem, fmt::format("--fields: {} names are more than the limit of {}",
+                                   rule.key_names.size(), key_parts_max));
+}
+
 bool DedupCommand::resolve_key(DedupOptions& options, std::string& problem) const {
   LineRule& rule = options.rule;
   if (given("--fields") && given("--json")) {
     return fail(problem, "--fields and --json exclude each other");
   }
-  if (given("--fields")) {
-    Result<std::vector<unsigned>> fields = parse_fields(fields_);
-    if (!fields) return fail(problem, "--fields: " + fields.error().detail);
-    rule.key_fields = *std::move(fields);
+  if (csv_ && given("--json")) return fail(problem, "--csv and --json exclude each other");
+  if (!csv_ && no_header_) return fail(problem, "--no-header needs --csv");
+  if (csv_ && quotes_literal_) {
+    return fail(problem, "--csv and --quotes-literal exclude each other");
   }
+  rule.is_csv = csv_;
+  rule.takes_quotes = quotes_literal_;
+  options.has_header = csv_ && !no_header_;
+  if (given("--fields") && !resolve_fields(rule, problem)) return false;
   if (pointers_.size() > key_parts_max) {
     return fail(problem, fmt::format("{} times --json is more than the limit of {}",
                                      pointers_.size(), key_parts_max));
@@ -186,7 +224,7 @@ bool DedupCommand::resolve_key(DedupOptions& options, std::string& problem) cons
       return fail(problem,
                   fmt::format("--delimiter: '{}' is not one byte (and not a newline)", delimiter_));
     }
-    if (!given("--fields") && !given("--time-field")) {
+    if (!given("--fields") && !given("--time-field") && !csv_) {
       return fail(problem, "--delimiter splits fields: it needs --fields or --time-field");
     }
     rule.delimiter = delimiter.front();
@@ -205,7 +243,11 @@ bool DedupCommand::resolve_key(DedupOptions& options, std::string& problem) cons
 }
 
 bool DedupCommand::resolve_time(LineRule& rule, std::string& problem) const {
-  if (given("--time-field")) {
+  const bool is_name =
+      csv_ && !no_header_ && time_field_.find_first_not_of("0123456789") != std::string::npos;
+  if (given("--time-field") && is_name) {
+    rule.time_name = time_field_;
+  } else if (given("--time-field")) {
     Result<std::vector<unsigned>> fields = parse_fields(time_field_);
     if (!fields || fields->size() != 1) {
       return fail(problem, fmt::format("--time-field: '{}' is not one field number from 1 to {}",

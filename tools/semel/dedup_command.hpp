@@ -24,6 +24,7 @@ class DedupCommand {
   void add_window_flags();
   void add_output_flags();
   [[nodiscard]] bool resolve(DedupOptions& options, std::string& problem) const;
+  [[nodiscard]] bool resolve_fields(LineRule& rule, std::string& problem) const;
   [[nodiscard]] bool resolve_key(DedupOptions& options, std::string& problem) const;
   [[nodiscard]] bool resolve_window(DedupOptions& options, std::string& problem) const;
   [[nodiscard]] bool resolve_time(LineRule& rule, std::string& problem) const;
@@ -43,6 +44,9 @@ class DedupCommand {
   std::string duplicates_;
   std::string memory_;
   std::string state_;
+  bool csv_ = false;
+  bool no_header_ = false;
+  bool quotes_literal_ = false;
   bool sliding_ = false;
   bool count_ = false;
   bool stats_ = false;

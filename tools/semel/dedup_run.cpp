@@ -99,6 +99,18 @@ Exit report(const Failure& failure) {
   return failure.exit;
 }
 
+/// Ended by a signal: says how far the output goes.
+Exit report_stop(int signal, const Dedup& dedup) {
+  constexpr int signal_exit = 128;  // as shells number them
+  std::string left;
+  if (dedup.bytes_left() != 0) {
+    left = fmt::format("; {} bytes of an unfinished line were left out", dedup.bytes_left());
+  }
+  fmt::print(stderr, "semel dedup: stopped by SIG{} after {} lines, which are written{}\n",
+             sigabbrev_np(signal), format_count(dedup.counts().lines), left);
+  return static_cast<Exit>(signal_exit + signal);
+}
+
 /// Empty pointer and no failure: no duplicates file was asked for.
 std::unique_ptr<LineWriter> open_duplicates(const std::string& path, Failure& failure) {
   if (path.empty()) return nullptr;
@@ -124,6 +136,7 @@ void finish_outputs(LineWriter& first, LineWriter* duplicates, Failure& failure)
 }  // namespace
 
 Exit run_dedup(const DedupOptions& options) {
+  const StopSignals stop;
   Failure failure;
   Inputs inputs;
   if (!check_inputs(options, inputs, failure)) return report(failure);
@@ -151,7 +164,7 @@ Exit run_dedup(const DedupOptions& options) {
 
   LineWriter first{STDOUT_FILENO, "standard output"};
   Progress progress{!options.quiet && Progress::is_wanted(), inputs.bytes_total};
-  Dedup dedup{options, **engine, event_time, first, duplicates.get(), progress};
+  Dedup dedup{options, **engine, event_time, first, duplicates.get(), progress, stop};
   // On a failure the lines before it are written all the same: the output is right as far as it
   // goes, and says where it ends.
   const bool done = dedup.run(failure);
@@ -164,7 +177,8 @@ Exit run_dedup(const DedupOptions& options) {
   }
   progress.clear();
   if (options.stats) print_stats(options, dedup, **engine, progress.elapsed());
-  return failure.exit == Exit::ok ? Exit::ok : report(failure);
+  if (failure.exit != Exit::ok) return report(failure);
+  return stop.received() == 0 ? Exit::ok : report_stop(stop.received(), dedup);
 }
 
 }  // namespace semel::tool

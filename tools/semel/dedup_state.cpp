@@ -32,7 +32,9 @@ std::string key_of(const DedupOptions& options) {
     text = i == 0 ? "" : text + " ";
     text += "--json " + rule.key_pointers[i];
   }
-  if (!rule.key_fields.empty() && rule.delimiter) {
+  if (!rule.key_names.empty()) text = fmt::format("--fields {}", fmt::join(rule.key_names, ","));
+  if (rule.is_csv) text = "--csv " + text;
+  if (!(rule.key_fields.empty() && rule.key_names.empty()) && rule.delimiter) {
     text += fmt::format(" --delimiter \\x{:02x}", static_cast<unsigned char>(*rule.delimiter));
   }
   if (rule.missing_is_key) text += " --missing key";

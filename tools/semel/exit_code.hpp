@@ -21,6 +21,8 @@ struct Failure {
 
 inline constexpr char exit_code_help[] =
     "Exit codes: 0 done, 1 usage, 2 cannot read or write a file, 3 bad input data,\n"
-    "4 memory limit reached. A reader that closes the output early (head) ends the run with 0.";
+    "4 memory limit reached. A reader that closes the output early (head) ends the run with 0.\n"
+    "128 + N: stopped by signal N (130 Ctrl-C, 143 SIGTERM), after all that was read had been\n"
+    "written and remembered; a second signal ends the run at once.";
 
 }  // namespace semel::tool

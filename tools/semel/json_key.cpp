@@ -6,6 +6,9 @@
 #include <boost/json.hpp>
 #include <cmath>
 #include <cstring>
+#include <unordered_map>
+
+#include "tools/semel/exact_number.hpp"
 
 namespace semel::tool {
 
@@ -39,61 +42,88 @@ void append_number(char tag, Number number, KeyBuffer& key) {
   key.append({bytes, sizeof bytes});
 }
 
-/// One number, one form: 1, 1.0 and 1e0 are the same key.
-bool append_double(double number, KeyBuffer& key) {
-  if (std::fabs(number) >= exact_integer_max) return false;
-  if (number == std::trunc(number)) {
-    append_number('i', static_cast<std::int64_t>(number), key);
-  } else {
-    append_number('d', number, key);
-  }
-  return true;
-}
+/// Numbers that a double cannot hold, with their texts.
+using ExactTexts = std::unordered_map<const json::value*, std::string>;
 
-bool append_value(const json::value& value, KeyBuffer& key);
+/// Appends values. Without `texts`, a number that is not exact ends it.
+class KeyForm {
+ public:
+  KeyForm(KeyBuffer& key, const ExactTexts* texts) : key_(key), texts_(texts) {}
 
-/// Depth is bounded by the parser's limit.
-bool append_object(const json::object& object, KeyBuffer& key) {
-  std::vector<const json::key_value_pair*> members;
-  members.reserve(object.size());
-  for (const json::key_value_pair& member : object) members.push_back(&member);
-  std::sort(members.begin(), members.end(),
-            [](const auto* one, const auto* other) { return one->key() < other->key(); });
-  append_number('o', static_cast<std::uint64_t>(members.size()), key);
-  for (const json::key_value_pair* member : members) {
-    append_sized('k', to_bytes(member->key()), key);
-    if (!append_value(member->value(), key)) return false;
+  [[nodiscard]] bool append(const json::value& value) {
+    switch (value.kind()) {
+      case json::kind::null:
+        key_.append("n");
+        return true;
+      case json::kind::bool_:
+        key_.append(value.get_bool() ? "t" : "f");
+        return true;
+      case json::kind::int64:
+        append_number('i', value.get_int64(), key_);
+        return true;
+      case json::kind::uint64:
+        append_number('u', value.get_uint64(), key_);
+        return true;
+      case json::kind::double_:
+        return append_double(value);
+      case json::kind::string:
+        append_sized('s', {value.get_string().data(), value.get_string().size()}, key_);
+        return true;
+      case json::kind::array:
+        append_number('a', static_cast<std::uint64_t>(value.get_array().size()), key_);
+        return std::all_of(value.get_array().begin(), value.get_array().end(),
+                           [this](const json::value& item) { return append(item); });
+      case json::kind::object:
+        return append_object(value.get_object());
+    }
+    return false;
   }
-  return true;
-}
 
-bool append_value(const json::value& value, KeyBuffer& key) {
-  switch (value.kind()) {
-    case json::kind::null:
-      key.append("n");
-      return true;
-    case json::kind::bool_:
-      key.append(value.get_bool() ? "t" : "f");
-      return true;
-    case json::kind::int64:
-      append_number('i', value.get_int64(), key);
-      return true;
-    case json::kind::uint64:
-      append_number('u', value.get_uint64(), key);
-      return true;
-    case json::kind::double_:
-      return append_double(value.get_double(), key);
-    case json::kind::string:
-      append_sized('s', {value.get_string().data(), value.get_string().size()}, key);
-      return true;
-    case json::kind::array:
-      append_number('a', static_cast<std::uint64_t>(value.get_array().size()), key);
-      return std::all_of(value.get_array().begin(), value.get_array().end(),
-                         [&](const json::value& item) { return append_value(item, key); });
-    case json::kind::object:
-      return append_object(value.get_object(), key);
+ private:
+  /// One number, one form: 1, 1.0 and 1e0 are the same key.
+  bool append_double(const json::value& value) {
+    const double number = value.get_double();
+    if (!(std::fabs(number) < exact_integer_max)) {
+      if (texts_ == nullptr) return false;
+      const auto found = texts_->find(&value);
+      return found != texts_->end() && append_exact_number(found->second, key_);
+    }
+    if (number == std::trunc(number)) {
+      append_number('i', static_cast<std::int64_t>(number), key_);
+    } else {
+      append_number('d', number, key_);
+    }
+    return true;
   }
-  return false;
+
+  /// Depth is bounded by the parser's limit.
+  bool append_object(const json::object& object) {
+    std::vector<const json::key_value_pair*> members;
+    members.reserve(object.size());
+    for (const json::key_value_pair& member : object) members.push_back(&member);
+    std::sort(members.begin(), members.end(),
+              [](const auto* one, const auto* other) { return one->key() < other->key(); });
+    append_number('o', static_cast<std::uint64_t>(members.size()), key_);
+    for (const json::key_value_pair* member : members) {
+      append_sized('k', to_bytes(member->key()), key_);
+      if (!append(member->value())) return false;
+    }
+    return true;
+  }
+
+  KeyBuffer& key_;
+  const ExactTexts* texts_;
+};
+
+/// The doubles of a document, in its order.
+void collect_doubles(const json::value& value, std::vector<const json::value*>& found) {
+  if (value.is_double()) found.push_back(&value);
+  if (const json::array* const array = value.if_array()) {
+    for (const json::value& item : *array) collect_doubles(item, found);
+  }
+  if (const json::object* const object = value.if_object()) {
+    for (const json::key_value_pair& member : *object) collect_doubles(member.value(), found);
+  }
 }
 
 }  // namespace
@@ -114,6 +144,7 @@ bool is_json_pointer(Bytes text) {
 }
 
 struct JsonLine::Impl {
+  Bytes line;
   // The document of a line lives in `memory`, which starts in `scratch` and is emptied by the next
   // line: an ordinary line costs no allocation.
   unsigned char scratch[scratch_bytes];
@@ -125,6 +156,18 @@ struct JsonLine::Impl {
     json::error_code error;
     const json::value* const found = document->find_pointer(pointer, error);
     return found == nullptr || found->is_null() ? nullptr : found;
+  }
+
+  /// Empty: they cannot be told apart.
+  ExactTexts exact_texts() const {
+    std::vector<std::string> texts = long_numbers_of(line);
+    std::vector<const json::value*> numbers;
+    collect_doubles(*document, numbers);
+    ExactTexts found;
+    // A member that is named twice is in the line twice, and in the document once.
+    if (numbers.size() != texts.size()) return found;
+    for (std::size_t i = 0; i < texts.size(); ++i) found.emplace(numbers[i], std::move(texts[i]));
+    return found;
   }
 };
 
@@ -144,13 +187,18 @@ bool JsonLine::parse(Bytes line) {
     return false;
   }
   impl_->document.emplace(impl_->parser.release());
+  impl_->line = line;
   return true;
 }
 
 JsonLine::Found JsonLine::append_key(const std::string& pointer, KeyBuffer& key) const {
   const json::value* const found = impl_->find(pointer);
   if (found == nullptr) return Found::missing;
-  return append_value(*found, key) ? Found::ok : Found::inexact;
+  const KeyBuffer::Mark before = key.mark();
+  if (KeyForm{key, nullptr}.append(*found)) return Found::ok;
+  key.rewind(before);
+  const ExactTexts texts = impl_->exact_texts();
+  return KeyForm{key, &texts}.append(*found) ? Found::ok : Found::inexact;
 }
 
 void JsonLine::append_missing(KeyBuffer& key) {

@@ -23,6 +23,17 @@ class KeyBuffer {
   /// Bytes that were asked for, those that found no room included.
   [[nodiscard]] std::size_t size_wanted() const { return size_ + lost_; }
 
+  /// To take back what was appended since.
+  struct Mark {
+    std::size_t size;
+    std::size_t lost;
+  };
+  [[nodiscard]] Mark mark() const { return {size_, lost_}; }
+  void rewind(Mark mark) {
+    size_ = mark.size;
+    lost_ = mark.lost;
+  }
+
  private:
   char* data_;
   std::size_t capacity_;
@@ -40,7 +51,8 @@ class JsonLine {
   JsonLine(const JsonLine&) = delete;
   JsonLine& operator=(const JsonLine&) = delete;
 
-  /// False: `line` is not one JSON value; problem() says why.
+  /// False: `line` is not one JSON value; problem() says why. The line must outlive what is asked
+  /// of it.
   [[nodiscard]] bool parse(Bytes line);
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
@@ -48,7 +60,8 @@ class JsonLine {
   /// Appends the value at `pointer` so that different values, also of different types, never
   /// look the same, whatever follows: tag, length where it varies, bytes. Members of an object
   /// are sorted by name, as their order means nothing. `missing`: nothing there, or null.
-  /// `inexact`: a number beyond 64 bits, which cannot be compared in full.
+  /// `inexact`: a number whose exponent has more than 18 digits, or one that a double cannot hold
+  /// in a line that names a member twice.
   [[nodiscard]] Found append_key(const std::string& pointer, KeyBuffer& key) const;
   /// Appends what stands for a missing value.
   static void append_missing(KeyBuffer& key);

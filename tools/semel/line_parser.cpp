@@ -6,11 +6,20 @@
 #include <charconv>
 #include <utility>
 
+#include "tools/semel/csv.hpp"
+
 namespace semel::tool {
 namespace {
 
 constexpr bool is_blank(char byte) {
   return byte == ' ' || byte == '\t';
+}
+
+bool has_quoted_field(Bytes line, char delimiter) {
+  for (std::size_t at = line.find('"'); at != Bytes::npos; at = line.find('"', at + 1)) {
+    if (at == 0 || line[at - 1] == delimiter) return true;
+  }
+  return false;
 }
 
 std::string quoted(Bytes text) {
@@ -47,8 +56,38 @@ Result<std::vector<unsigned>> parse_fields(Bytes text) {
 }
 
 LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
+  prepare();
+}
+
+bool LineParser::resolve(Bytes header) {
+  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
+  if (header.starts_with(byte_order_mark)) header.remove_prefix(byte_order_mark.size());
+  if (!split_csv(header, rule_.delimiter.value_or(','), field_max, fields_, unquoted_)) {
+    explanation_ = "the header's quotes are not closed";
+    return false;
+  }
+  const auto number_of = [this](const std::string& name, unsigned& number) {
+    const auto found = std::find(fields_.begin(), fields_.end(), name);
+    if (found == fields_.end() || std::find(found + 1, fields_.end(), name) != fields_.end()) {
+      explanation_ = fmt::format("the header has {} column '{}'",
+                                 found == fields_.end() ? "no" : "more than one", name);
+      return false;
+    }
+    number = static_cast<unsigned>(found - fields_.begin()) + 1;
+    return true;
+  };
+  if (!rule_.key_names.empty()) rule_.key_fields.assign(rule_.key_names.size(), 0);
+  for (std::size_t i = 0; i < rule_.key_names.size(); ++i) {
+    if (!number_of(rule_.key_names[i], rule_.key_fields[i])) return false;
+  }
+  if (!rule_.time_name.empty() && !number_of(rule_.time_name, rule_.time_field)) return false;
+  prepare();
+  return true;
+}
+
+void LineParser::prepare() {
   const bool uses_json = !rule_.key_pointers.empty() || rule_.time_pointer.has_value();
-  if (uses_json) json_ = std::make_unique<JsonLine>();
+  if (uses_json && json_ == nullptr) json_ = std::make_unique<JsonLine>();
   fields_needed_ = rule_.time_field;
   for (const unsigned field : rule_.key_fields) {
     fields_needed_ = std::max<std::size_t>(fields_needed_, field);
@@ -59,7 +98,10 @@ LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
 
 LineProblem LineParser::parse_parts(Bytes line, char* room, ParsedLine& parsed) {
   parsed.unix_ms.reset();
-  if (fields_needed_ > 0) split(line);
+  if (fields_needed_ > 0) {
+    const LineProblem problem = split(line);
+    if (problem != LineProblem::none) return problem;
+  }
   if (json_ != nullptr && !json_->parse(line)) {
     explanation_ = json_->problem();
     return LineProblem::bad_json;
@@ -77,26 +119,39 @@ LineProblem LineParser::parse_parts(Bytes line, char* room, ParsedLine& parsed) 
   return rule_.time_field > 0 ? read_time_field(line, parsed) : read_time_json(parsed);
 }
 
-void LineParser::split(Bytes line) {
+LineProblem LineParser::split(Bytes line) {
+  if (rule_.is_csv) {
+    if (split_csv(line, rule_.delimiter.value_or(','), fields_needed_, fields_, unquoted_))
+      return LineProblem::none;
+    explanation_ = "a quoted field does not end where the next one begins";
+    return LineProblem::bad_csv;
+  }
   fields_.clear();
   const char* at = line.data();
   const char* const end = line.data() + line.size();
   if (rule_.delimiter) {
+    if (!rule_.takes_quotes && has_quoted_field(line, *rule_.delimiter)) {
+      explanation_ =
+          "a field begins with a quote: --csv reads quoted fields, --quotes-literal takes quotes "
+          "as they are";
+      return LineProblem::quoted_field;
+    }
     while (fields_.size() < fields_needed_) {
       const char* const stop = std::find(at, end, *rule_.delimiter);
       fields_.emplace_back(at, static_cast<std::size_t>(stop - at));
-      if (stop == end) return;
+      if (stop == end) return LineProblem::none;
       at = stop + 1;
     }
-    return;
+    return LineProblem::none;
   }
   while (fields_.size() < fields_needed_) {
     while (at != end && is_blank(*at)) ++at;
-    if (at == end) return;
+    if (at == end) break;
     const char* const start = at;
     while (at != end && !is_blank(*at)) ++at;
     fields_.emplace_back(start, static_cast<std::size_t>(at - start));
   }
+  return LineProblem::none;
 }
 
 LineProblem LineParser::read_key_fields(char* room, ParsedLine& parsed) {
@@ -117,8 +172,13 @@ LineProblem LineParser::read_key_fields(char* room, ParsedLine& parsed) {
   const char joint = rule_.delimiter.value_or(' ');
   KeyBuffer key{room, key_room};
   for (std::size_t i = 0; i < rule_.key_fields.size(); ++i) {
-    if (i > 0) key.append({&joint, 1});
-    key.append(part(rule_.key_fields[i]));
+    const Bytes field = part(rule_.key_fields[i]);
+    if (rule_.is_csv) {  // what was in quotes may hold any byte
+      key.append(fmt::format("{}:", field.size()));
+    } else if (i > 0) {
+      key.append({&joint, 1});
+    }
+    key.append(field);
   }
   return finish_key(key, parsed);
 }
@@ -138,8 +198,9 @@ LineProblem LineParser::read_key_json(char* room, ParsedLine& parsed) {
         break;
       case JsonLine::Found::inexact:
         explanation_ = fmt::format(
-            "the number at JSON pointer '{}' is beyond 64 bits and cannot be compared in full; "
-            "write it as a string",
+            "the number at JSON pointer '{}' cannot be compared in full: its exponent has more "
+            "than "
+            "18 digits, or the line names a member twice; write it as a string",
             pointer);
         return LineProblem::key_inexact;
     }
@@ -161,7 +222,10 @@ LineProblem LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
   // A time may go beyond its field (apache has a blank before the zone): it is read from the start
   // of the field as far as it goes, and must end where a field ends.
   const Bytes field = fields_[rule_.time_field - 1];
-  const Bytes rest = line.substr(static_cast<std::size_t>(field.data() - line.data()));
+  // What was in quotes is all of it.
+  const bool is_whole = rule_.is_csv;
+  const Bytes rest =
+      is_whole ? field : line.substr(static_cast<std::size_t>(field.data() - line.data()));
   const std::optional<TimeFormat::Reading> reading = rule_.time_format->read(rest);
   const auto ends_field = [&](std::size_t at) {
     if (at == rest.size() || rest[at] == '\r') return true;

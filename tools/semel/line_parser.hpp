@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,11 @@ struct LineRule {
   std::vector<unsigned> key_fields;       ///< 1-based
   std::vector<std::string> key_pointers;  ///< JSON; with key_fields empty too: the whole line
   std::optional<char> delimiter;          ///< none: blanks and tabs, runs of them count once
+  bool is_csv = false;        ///< records with quotes (csv.hpp); the delimiter is then one byte
+  bool takes_quotes = false;  ///< split at a delimiter: quotes are bytes like others
+  /// Fields by the names that the first record gives them, from resolve() on numbers.
+  std::vector<std::string> key_names;
+  std::string time_name;
   std::optional<TimeFormat> time_format;  ///< none: no time is read
   unsigned time_field = 0;                ///< 0: time_pointer
   std::optional<std::string> time_pointer;
@@ -44,6 +50,8 @@ enum class LineProblem : std::uint8_t {
   bad_json,
   key_too_long,
   key_inexact,
+  bad_csv,
+  quoted_field,
 };
 
 struct ParsedLine {
@@ -67,11 +75,14 @@ class LineParser {
     return parse_parts(line, room, parsed);
   }
 
-  /// True if the problem of the last line is one that `--missing pass` forgives.
+  /// True if the problem of the last line is one that `--missing pass` forgives: all but lines that
+  /// the options cannot mean.
   [[nodiscard]] static bool is_forgivable(LineProblem problem) noexcept {
-    return problem == LineProblem::missing_key || problem == LineProblem::missing_time ||
-           problem == LineProblem::bad_time || problem == LineProblem::bad_json;
+    return problem != LineProblem::quoted_field;
   }
+  [[nodiscard]] const LineRule& rule() const noexcept { return rule_; }
+  /// Finds the named fields in the first record of an input. False: explanation() says why.
+  [[nodiscard]] bool resolve(Bytes header);
   /// What was wrong with the last line: names the value and the limit.
   [[nodiscard]] const std::string& explanation() const noexcept { return explanation_; }
 
@@ -80,7 +91,8 @@ class LineParser {
   static constexpr Bytes empty_key{"\n", 1};
 
   LineProblem parse_parts(Bytes line, char* room, ParsedLine& parsed);
-  void split(Bytes line);
+  [[nodiscard]] LineProblem split(Bytes line);
+  void prepare();
   LineProblem read_key_fields(char* room, ParsedLine& parsed);
   LineProblem read_key_json(char* room, ParsedLine& parsed);
   LineProblem read_time_field(Bytes line, ParsedLine& parsed);
@@ -93,6 +105,7 @@ class LineParser {
   bool whole_line_;
   std::vector<Bytes> fields_;  ///< of the current line, as far as they are needed
   std::size_t fields_needed_ = 0;
+  std::deque<std::string> unquoted_;
   std::unique_ptr<JsonLine> json_;
   std::string explanation_;
 };

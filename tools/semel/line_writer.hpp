@@ -26,6 +26,12 @@ class LineWriter {
     owes_newline_ = lines.back() != '\n';
   }
 
+  /// The rest, or more, of a line whose beginning was written last.
+  void append(Bytes part) {
+    put(part);
+    owes_newline_ = part.back() != '\n';
+  }
+
   void flush();
   /// flush(), and closes a file of our own, as some file systems tell a full disk only then.
   void finish();
