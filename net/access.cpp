@@ -256,8 +256,7 @@ void acl(Call& call) {
   const std::uint64_t before = call.node.acl.generation();
   acl_command(about);
   if (call.node.acl.generation() == before) return;
-  // Those who are idle or only listen would learn of it with their next command.
-  for (const auto& handle : call.node.clients.all()) handle->review();
+  call.node.users_changed();
   // Who has deleted itself is told so, and no more.
   if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
 }

@@ -32,6 +32,8 @@ class ClientHandle {
     std::string local_address{};
     std::int64_t connected_ms = 0;  ///< on the node's clock
     bool is_unix = false;
+    bool is_remote = false;  ///< of another machine, without a certificate that was asked for
+    std::string certificate_user{};  ///< whom a client's certificate names; empty: nobody
   };
   /// What CLIENT SETNAME and SETINFO have said.
   struct Names {

@@ -305,7 +305,7 @@ void client_capa(Call& call) {
 void reset(Call& call) {
   ClientState& client = call.client;
   end_transaction(call.node, client);
-  client.user = call.node.acl.open_session();
+  client.user = call.node.acl.open_session(client.user);
   const std::string& user = client.user.user().name();
   client.handle->change_names([&](ClientHandle::Names& names) {
     names.name.clear();

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "net/access.hpp"
 #include "net/claim_session.hpp"
 #include "net/handlers.hpp"
 #include "net/measure.hpp"
@@ -11,6 +12,7 @@
 #include "net/script_host.hpp"
 #include "net/script_thread.hpp"
 #include "net/single.hpp"
+#include "net/text.hpp"
 #include "net/transaction.hpp"
 
 namespace semel::net {
@@ -21,7 +23,7 @@ Batch::~Batch() = default;
 Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
     : node_(node), batch_(batch) {
   client_.handle = std::make_shared<ClientHandle>(std::move(origin), host);
-  client_.user = node.acl.open_session();
+  open_user();
   client_.lane = &node.stats.lane(batch.lane_.lane);
   client_.lane->connected();
   if (batch.scripts_ == nullptr || &batch.scripts_->scripts() != &node.scripts) {
@@ -34,7 +36,30 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
   node.clients.add(client_.handle);
 }
 
+/// Who a client is before it has said anything.
+void Connection::open_user() {
+  const ClientHandle::Origin& origin = client_.handle->origin;
+  client_.user = node_.acl.open_session();
+  if (origin.is_remote && node_.settings.boolean(Setting::protected_mode)) client_.user.guard();
+  if (origin.certificate_user.empty()) return;
+  if (node_.acl.log_in_by_certificate(client_.user, origin.certificate_user)) {
+    note_user(client_);
+  } else {
+    node_.tell({.level = LogLevel::notice,
+                .name = "certificate_unknown",
+                .address = origin.address,
+                .user = origin.certificate_user,
+                .text = "no such user that is on: the client begins as default"});
+  }
+}
+
 namespace {
+
+/// Requests that only an HTTP client begins with.
+bool is_of_http(std::string_view word) noexcept {
+  constexpr std::string_view header = "host:";
+  return is_word(word, "post") || is_word(word.substr(0, header.size()), header);
+}
 
 bool may_write_by_script(const CommandRow& row) noexcept {
   return row.name == "eval" || row.name == "evalsha" || row.name == "fcall";
@@ -110,6 +135,11 @@ void Connection::give_back_room() {
 /// hear, is closed at once, and not with its next command.
 void Connection::review() {
   bool goes = node_.acl.refresh(client_.user) == AclChange::gone;
+  if (client_.handle->origin.is_remote && node_.settings.boolean(Setting::protected_mode) &&
+      !client_.user.is_guarded()) {
+    client_.user.guard();
+    goes = goes || client_.user.needs_auth();
+  }
   if (client_.subscribes()) {
     const User& user = client_.user.user();
     for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
@@ -161,6 +191,10 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
 
 bool Connection::take(std::string& out) {
   const CommandRow* const row = find_command(parser_.arguments()[0]);
+  if (row == nullptr && is_of_http(parser_.arguments()[0])) [[unlikely]] {
+    refuse_http(out);
+    return true;
+  }
   if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
     return false;
   RespWriter reply{out, client_.dialect};
@@ -172,6 +206,20 @@ bool Connection::take(std::string& out) {
   flush(out);
   carry_out(out);
   return true;
+}
+
+/// A page in a browser can send a request to any port, and its body would be carried out line by
+/// line. So nothing behind the first line is, and there is no answer that the page could use.
+void Connection::refuse_http(std::string& out) {
+  flush(out);
+  client_.closes = true;
+  node_.stats.http_refused();
+  node_.tell({.level = LogLevel::warning,
+              .name = "http_refused",
+              .address = client_.handle->origin.address,
+              .user = client_.user.user().name(),
+              .text = "POST or Host: came instead of a command: a possible attack by way of "
+                      "another program; the connection is closed"});
 }
 
 bool Connection::is_held_back(const CommandRow* row) {

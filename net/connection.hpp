@@ -84,7 +84,9 @@ class Connection {
   /// Carries out what is whole; returns how many bytes were taken.
   std::size_t run(std::string_view input, std::string& out);
   void give_back_room();
+  void open_user();
   void review();
+  void refuse_http(std::string& out);
   /// The node counts what came and what went.
   void note(std::size_t received, std::size_t sent);
   /// False: the request is held back by a pause.

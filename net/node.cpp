@@ -1,8 +1,10 @@
 #include "net/node.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <utility>
 
 #include "net/access.hpp"
 #include "net/client_state.hpp"
@@ -65,8 +67,11 @@ void Node::follow_events() {
 
 void Node::begin() {
   follow_events();
-  settings.on_change(Setting::requirepass,
-                     [this] { acl.set_requirepass(settings.text(Setting::requirepass)); });
+  settings.on_change(Setting::requirepass, [this] {
+    acl.set_requirepass(settings.text(Setting::requirepass));
+    users_changed();
+  });
+  settings.on_change(Setting::protected_mode, [this] { review_clients(); });
   facts.run_id = new_run_id();
   facts.started_ms = engine_.clock().now().time_since_epoch().count();
   facts.started_unix_ms = engine_.clock().unix_ms();
@@ -92,6 +97,25 @@ std::optional<std::string> Node::open_users() {
   const std::string password = settings.text(Setting::requirepass);
   if (!password.empty()) acl.set_requirepass(password);
   return std::nullopt;
+}
+
+void Node::review_clients() {
+  for (const auto& handle : clients.all()) handle->review();
+}
+
+void Node::users_changed() {
+  // Those who are idle or only listen would learn of it with their next command.
+  review_clients();
+  const bool is_open = !asks_for_password();
+  // mo: relaxed: only who changes it speaks of it
+  if (was_open_.exchange(is_open, std::memory_order_relaxed) == is_open || !is_open) return;
+  tell({.level = LogLevel::warning,
+        .name = "default_user_open",
+        .user = "default",
+        .text = settings.boolean(Setting::protected_mode)
+                    ? "needs no password any more; protected-mode lets only this machine in"
+                    : "needs no password any more, and protected-mode is off: everybody who "
+                      "reaches the port may use the node"});
 }
 
 bool Node::asks_for_password() const {

@@ -16,6 +16,7 @@
 #include "net/deadlines.hpp"
 #include "net/keyspace_events.hpp"
 #include "net/latency_events.hpp"
+#include "net/log_level.hpp"
 #include "net/monitor.hpp"
 #include "net/node_stats.hpp"
 #include "net/pubsub.hpp"
@@ -30,6 +31,15 @@ namespace semel::net {
 
 struct ClientState;
 
+/// Something that an operator wants to find in the log. The views are valid during the call.
+struct NodeEvent {
+  LogLevel level = LogLevel::notice;
+  std::string_view name{};     ///< a word of our own; bursts are counted by it
+  std::string_view address{};  ///< of the client
+  std::string_view user{};
+  std::string_view text{};  ///< without secrets; from clients, so any bytes
+};
+
 /// What only the program around a node can do. Each may be empty.
 struct NodeHooks {
   /// SHUTDOWN; returns at once.
@@ -40,6 +50,8 @@ struct NodeHooks {
   std::function<std::optional<std::string>()> rewrite_config{};
   /// Somebody at `address` gave a wrong password for `user`, or one that may not log in.
   std::function<void(std::string_view user, std::string_view address)> login_denied{};
+  /// From any thread.
+  std::function<void(const NodeEvent& event)> event{};
   /// redis.log of a script.
   std::function<void(lua::LogLevel level, std::string_view text)> script_log{};
 };
@@ -74,6 +86,12 @@ class Node {
   [[nodiscard]] std::optional<std::string> open_users();
   /// Whether who does not log in is refused.
   [[nodiscard]] bool asks_for_password() const;
+  /// The users have changed: their connections look at once, and the log says if now the user
+  /// default needs no password.
+  void users_changed();
+  void tell(const NodeEvent& event) const {
+    if (hooks.event) hooks.event(event);
+  }
   /// A client's line, as CLIENT INFO has it.
   [[nodiscard]] std::string describe(const ClientState& client) const;
   /// Lets what is due happen; to be called every few ms, and after the clock was moved. Removes at
@@ -88,6 +106,7 @@ class Node {
  private:
   void begin();
   void follow_events();
+  void review_clients();
   [[nodiscard]] bool sweep(std::size_t budget);
 
   Engine& engine_;
@@ -95,6 +114,7 @@ class Node {
   const SystemTicks system_ticks_;
   const TickSource* ticks_ = &system_ticks_;
   std::atomic<std::uint64_t> client_ids_{1};
+  std::atomic<bool> was_open_{true};  // whether the user default needed no password
 
  public:
   Settings& settings;

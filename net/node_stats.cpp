@@ -1,6 +1,7 @@
 #include "net/node_stats.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "net/command.hpp"

@@ -141,6 +141,13 @@ class NodeStats {
   void connection_refused() noexcept {
     refused_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
+  /// A connection was closed because it spoke HTTP.
+  void http_refused() noexcept {
+    http_refused_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+  [[nodiscard]] std::uint64_t refused_http() const noexcept {
+    return http_refused_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
   [[nodiscard]] std::uint64_t refused() const noexcept {
     return refused_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
@@ -164,6 +171,7 @@ class NodeStats {
   std::array<Sample, sample_count> samples_{};
   std::size_t samples_taken_ = 0;
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> http_refused_{0};
 };
 
 }  // namespace semel::net

@@ -43,6 +43,12 @@ AclSession Acl::open_session() const {
   return session;
 }
 
+AclSession Acl::open_session(const AclSession& before) const {
+  AclSession session = open_session();
+  if (before.guarded_) session.guard();
+  return session;
+}
+
 AclChange Acl::renew(AclSession& session) const {
   const std::lock_guard lock{mutex_};
   SharedUser now = find_locked(session.user_->name());
@@ -66,10 +72,19 @@ SharedUser Acl::authenticate(std::string_view name, std::string_view password) c
 
 bool Acl::log_in(AclSession& session, std::string_view name, std::string_view password) const {
   SharedUser user = authenticate(name, password);
-  if (user == nullptr) return false;
+  if (user == nullptr || (session.guarded_ && user->has_nopass())) return false;
   session.user_ = std::move(user);
-  session.authenticated_ = true;
+  session.authenticated_ = session.logged_in_ = true;
   session.seen_ = 0;  // no generation: the next refresh looks the user up
+  return true;
+}
+
+bool Acl::log_in_by_certificate(AclSession& session, std::string_view name) const {
+  SharedUser user = find(name);
+  if (user == nullptr || !user->is_on()) return false;
+  session.user_ = std::move(user);
+  session.authenticated_ = session.logged_in_ = true;
+  session.seen_ = 0;  // as above
   return true;
 }
 

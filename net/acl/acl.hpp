@@ -30,14 +30,23 @@ class AclSession {
   [[nodiscard]] const User& user() const noexcept { return *user_; }
   /// A command other than those that are for all gets "NOAUTH Authentication required.".
   [[nodiscard]] bool needs_auth() const noexcept {
-    return !authenticated_ && !(user_->is_on() && user_->has_nopass());
+    return !authenticated_ && !(user_->is_on() && user_->has_nopass() && !guarded_);
   }
+  /// From now on a user without a password is nobody to it, so that it must have logged in by one:
+  /// a client of another machine under protected-mode.
+  void guard() noexcept {
+    guarded_ = true;
+    authenticated_ = logged_in_;
+  }
+  [[nodiscard]] bool is_guarded() const noexcept { return guarded_; }
 
  private:
   friend class Acl;
   SharedUser user_;
   std::uint64_t seen_ = 0;  ///< the generation of the users when user_ was looked up
   bool authenticated_ = false;
+  bool logged_in_ = false;  ///< by a password, or by a certificate
+  bool guarded_ = false;
 };
 
 /// What became of a session's user since it was looked at last.
@@ -66,6 +75,8 @@ class Acl {
   /// As a connection begins, and after RESET: the user `default`, logged in if that one needs no
   /// password.
   [[nodiscard]] AclSession open_session() const;
+  /// The same after `before`, which stays guarded.
+  [[nodiscard]] AclSession open_session(const AclSession& before) const;
   /// Before each command. Progress: one load; after a change of any user, once, a mutex.
   [[nodiscard]] AclChange refresh(AclSession& session) const {
     // mo: acquire [acl.generation]: what made the last change known comes before what follows.
@@ -80,6 +91,8 @@ class Acl {
   /// the search of the name. The session is then as before.
   [[nodiscard]] bool log_in(AclSession& session, std::string_view name,
                             std::string_view password) const;
+  /// The same of somebody whose certificate says who it is. False: no such user, or it is off.
+  [[nodiscard]] bool log_in_by_certificate(AclSession& session, std::string_view name) const;
   [[nodiscard]] SharedUser authenticate(std::string_view name, std::string_view password) const;
 
   /// Makes it the only password of the user `default`; empty: none is needed.

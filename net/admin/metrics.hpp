@@ -60,6 +60,7 @@ struct MetricFigures {
   std::uint64_t connections_max = 0;
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;
+  std::uint64_t http_refused = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
 

@@ -1,21 +1,76 @@
 #include "net/server/node_peer.hpp"
 
+#include <boost/asio/ip/address.hpp>
 #include <utility>
 
 #include "net/room.hpp"
+#include "net/server/refusing_peer.hpp"
 
 namespace semel::net {
 namespace {
 
+bool asks_for_certificates(const Node& node) {
+  return node.settings.text(Setting::tls_auth_clients) == "yes";
+}
+
 ClientHandle::Origin origin_of(const PeerInfo& info, Node& node) {
+  const bool names_user = node.settings.text(Setting::tls_auth_clients_user) == "CN";
   return {.id = node.next_client_id(),
           .address = info.remote,
           .local_address = info.local,
           .connected_ms = node.engine().clock().unix_ms(),
-          .is_unix = info.transport == Transport::unix_socket};
+          .is_unix = info.transport == Transport::unix_socket,
+          .is_remote = is_remote(info, asks_for_certificates(node)),
+          .certificate_user = names_user ? info.certificate_name : std::string{}};
 }
 
+/// The host of "127.0.0.1:4711" or "[::1]:4711".
+std::string_view host_of(std::string_view address) noexcept {
+  address = address.substr(0, address.rfind(':'));
+  if (address.starts_with('[') && address.ends_with(']')) {
+    address = address.substr(1, address.size() - 2);
+  }
+  return address;
+}
+
+// Redis' words, with the names of ours.
+constexpr std::string_view denied =
+    "-DENIED Semel is running in protected mode because protected mode is enabled and no password "
+    "is set for the default user. In this mode connections are only accepted from the loopback "
+    "interface. If you want to connect from external computers to Semel you may adopt one of the "
+    "following solutions: 1) Set a password for the default user (requirepass, requirepass-file, "
+    "ACL SETUSER). 2) Require client certificates on the TLS port (tls-auth-clients yes). 3) "
+    "Disable protected mode with 'CONFIG SET protected-mode no' from the same host, or with "
+    "'--protected-mode no' at the start, if nobody but friends can reach the port.\r\n";
+
 }  // namespace
+
+bool is_remote(const PeerInfo& info, bool asks_for_certificates) {
+  if (info.transport == Transport::unix_socket) return false;
+  const bool is_vouched_for = asks_for_certificates || !info.certificate_name.empty();
+  if (info.transport == Transport::tls && is_vouched_for) return false;
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(std::string{host_of(info.remote)}, error);
+  if (error) return true;
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    return !boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6())
+                .is_loopback();
+  }
+  return !address.is_loopback();
+}
+
+std::unique_ptr<Peer> make_node_peer(Node& node, Batch& batch, Durability level,
+                                     const PeerInfo& info, std::shared_ptr<PeerHost> host) {
+  const bool is_shut = node.settings.boolean(Setting::protected_mode) &&
+                       !node.asks_for_password() && is_remote(info, asks_for_certificates(node));
+  if (!is_shut) return std::make_unique<NodePeer>(node, batch, level, info, std::move(host));
+  node.stats.connection_refused();
+  node.tell({.level = LogLevel::warning,
+             .name = "client_denied",
+             .address = info.remote,
+             .text = "protected-mode, and the user default needs no password"});
+  return std::make_unique<RefusingPeer>(std::string{denied}, std::move(host));
+}
 
 NodePeer::NodePeer(Node& node, Batch& batch, Durability level, const PeerInfo& info,
                    std::shared_ptr<PeerHost> host)

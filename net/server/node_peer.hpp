@@ -16,6 +16,17 @@
 
 namespace semel::net {
 
+/// Whether `info` is a connection of another machine whose certificate says nothing of it: under
+/// protected-mode it needs a password. `asks_for_certificates`: the server takes no TLS client
+/// without one. Also of this machine, if it came by way of an address that others reach.
+[[nodiscard]] bool is_remote(const PeerInfo& info, bool asks_for_certificates);
+
+/// The peer of a new connection: a NodePeer or, where protected-mode forbids the connection because
+/// the user default needs no password, one that says so and closes. Arguments as of NodePeer.
+[[nodiscard]] std::unique_ptr<Peer> make_node_peer(Node& node, Batch& batch, Durability level,
+                                                   const PeerInfo& info,
+                                                   std::shared_ptr<PeerHost> host);
+
 class NodePeer final : public Peer, private ClientHost {
  public:
   /// `node` and `batch` must live as long as the server; `level`: what a reply rests on.

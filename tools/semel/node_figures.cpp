@@ -24,6 +24,7 @@ void fill_clients(net::Node& node, const net::Server& server, net::MetricFigures
   figures.connections_max = server.maxclients();
   figures.connections_accepted = stats.accepted;
   figures.connections_refused = stats.rejected_full + stats.rejected_files + node.stats.refused();
+  figures.http_refused = node.stats.refused_http();
   figures.bytes_received = stats.bytes_in;
   figures.bytes_sent = stats.bytes_out;
 }

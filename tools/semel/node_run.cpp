@@ -94,6 +94,10 @@ void NodeRun::set_hooks() {
     // Both list the same levels in the same order.
     watch_.log().add(static_cast<net::LogLevel>(level), "script", {{"text", text}});
   };
+  node_->hooks.event = [this](const net::NodeEvent& event) {
+    watch_.log().add(event.level, event.name,
+                     {{"address", event.address}, {"user", event.user}, {"text", event.text}});
+  };
   node_->hooks.login_denied = [this](std::string_view user, std::string_view address) {
     watch_.log().warning("login_denied", {{"user", user}, {"address", address}});
   };
