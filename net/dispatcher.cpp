@@ -3,6 +3,7 @@
 #include <array>
 
 #include "net/access.hpp"
+#include "net/audit.hpp"
 #include "net/claim_words.hpp"
 #include "net/command_docs.hpp"
 #include "net/handlers.hpp"
@@ -178,6 +179,8 @@ void execute(Call& call) {
     static_cast<void>(lane->lap(call.node.ticks()));
     measured(call, lane->now() - began, call.reply.since(before));
   }
+  if (is_audited(*call.row)) [[unlikely]]
+    audit(call, call.reply.since(before));
   if (call.node.monitors.any()) [[unlikely]]
     call.node.monitors.show(call, call.client.in_script ? "lua" : "");
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]

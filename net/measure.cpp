@@ -32,30 +32,64 @@ void tell(const Call& call, std::int64_t ns, std::span<const std::string_view> w
   }
 }
 
+using Shown = std::span<std::string_view>;
+
+void hide(Shown words, std::size_t first, std::size_t end) {
+  constexpr std::string_view hidden = "(redacted)";
+  for (std::size_t i = first; i < std::min(end, words.size()); ++i) words[i] = hidden;
+}
+
+/// From the word `auth` on, up to so many words behind it.
+void hide_behind(Shown words, std::string_view option, std::size_t count) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (is_word(words[i], option)) hide(words, i + 1, i + 1 + count);
+  }
+}
+
+void hide_secrets(const CommandRow& row, Shown words) {
+  if (row.name == "auth") hide(words, 1, words.size());
+  if (row.name == "acl|setuser") hide(words, 2, words.size());
+  if (row.name == "hello") hide_behind(words, "auth", 2);
+  if (row.name == "migrate") {
+    hide_behind(words, "auth", 1);
+    hide_behind(words, "auth2", 2);
+  }
+  if (row.name != "config|set") return;
+  // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
+  for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+    const std::string name = lower_of(words[i]);
+    if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {
+      hide(words, i + 1, i + 2);
+    }
+  }
+}
+
+/// Where the words of another command begin among those of `row`; 0: nowhere.
+std::size_t inner_command(const CommandRow& row) noexcept {
+  if (row.name == "command|getkeys" || row.name == "command|getkeysandflags") return 2;
+  return row.name == "acl|dryrun" ? 3 : 0;
+}
+
+const CommandRow* row_of_words(std::span<const std::string_view> words) noexcept {
+  const CommandRow* const row = find_command(words[0]);
+  if (row == nullptr || !is_container(*row) || words.size() < 2) return row;
+  return find_subcommand(*row, words[1]);
+}
+
 }  // namespace
 
 std::vector<std::string_view> without_secrets(const CommandRow& row,
                                               std::span<const std::string_view> words) {
-  constexpr std::string_view hidden = "(redacted)";
   std::vector<std::string_view> shown{words.begin(), words.end()};
-  const auto hide = [&](std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < std::min(end, shown.size()); ++i) shown[i] = hidden;
-  };
-  if (row.name == "auth") hide(1, shown.size());
-  if (row.name == "acl|setuser") hide(2, shown.size());
-  if (row.name == "hello") {
-    for (std::size_t i = 2; i < words.size(); ++i) {
-      if (is_word(words[i], "auth")) hide(i + 1, i + 3);
-    }
-  }
-  if (row.name == "config|set") {
-    // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
-    for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
-      const std::string name = lower_of(words[i]);
-      if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {
-        hide(i + 1, i + 2);
-      }
-    }
+  const CommandRow* present = &row;
+  std::size_t at = 0;
+  // A command that is an argument of another may be one whose argument is a command.
+  while (present != nullptr) {
+    hide_secrets(*present, std::span{shown}.subspan(at));
+    const std::size_t inner = inner_command(*present);
+    if (inner == 0 || at + inner >= words.size()) break;
+    at += inner;
+    present = row_of_words(words.subspan(at));
   }
   return shown;
 }

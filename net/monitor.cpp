@@ -6,13 +6,11 @@
 #include <string>
 
 #include "net/handlers.hpp"
+#include "net/measure.hpp"
 #include "net/node.hpp"
-#include "net/text.hpp"
 
 namespace semel::net {
 namespace {
-
-constexpr std::string_view hidden = "(redacted)";
 
 /// In quotes, with everything but printable ASCII escaped.
 void append_quoted(std::string& line, std::string_view word) {
@@ -32,21 +30,6 @@ void append_quoted(std::string& line, std::string_view word) {
     }
   }
   line += '"';
-}
-
-/// The words of `call` as they may be shown.
-std::vector<std::string_view> shown_words(const Call& call) {
-  std::vector<std::string_view> words{call.words.begin(), call.words.end()};
-  if (call.row->name == "auth") {
-    std::fill(words.begin() + 1, words.end(), hidden);
-  } else if (call.row->name == "hello") {
-    for (std::size_t i = 2; i < words.size(); ++i) {
-      if (!is_word(words[i], "auth")) continue;
-      for (std::size_t j = i + 1; j <= i + 2 && j < words.size(); ++j) words[j] = hidden;
-      i += 2;
-    }
-  }
-  return words;
 }
 
 std::string address_of(const ClientHandle& handle) {
@@ -86,7 +69,7 @@ void Monitors::show(Call& call, std::string_view source) {
   std::string line{time.data()};
   line += source.empty() ? address_of(*call.client.handle) : std::string{source};
   line += ']';
-  for (const std::string_view word : shown_words(call)) {
+  for (const std::string_view word : without_secrets(*call.row, call.words)) {
     line += ' ';
     append_quoted(line, word);
   }

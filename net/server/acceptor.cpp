@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "net/server/socket_names.hpp"
+
 namespace semel::net {
 
 namespace {
@@ -83,6 +85,10 @@ void Acceptor::accept_from(const Listener& listener) {
 void Acceptor::welcome(Descriptor socket, Transport transport) {
   if (clients() >= maxclients()) {
     rejected_full_.add();
+    log_.line(LogLevel::warning,
+              "client " + remote_name(socket.get()) + " is refused: maxclients is " +
+                  std::to_string(maxclients()),
+              home_.now());
     turn_away(std::move(socket), transport);
     return;
   }
