@@ -10,8 +10,27 @@ namespace semel::net {
 namespace {
 
 // Texts of errors come from handlers, not from clients; scripts may make up their own.
-constexpr std::size_t errors_max = 128;
 constexpr std::size_t error_bytes_max = 64;
+constexpr std::string_view other_errors = "other";
+
+// What the node itself answers is always told by name, whatever scripts have made up before.
+constexpr std::array<std::string_view, 24> known_errors = {
+    "ASK",   "BUSY",      "BUSYGROUP", "BUSYKEY",    "CROSSSLOT",  "DENIED",
+    "ERR",   "EXECABORT", "INPROG",    "LOADING",    "MASTERDOWN", "MISCONF",
+    "MOVED", "NOAUTH",    "NOPERM",    "NOPROTO",    "NOSCRIPT",   "NOTBUSY",
+    "OOM",   "TRYAGAIN",  "UNBLOCKED", "UNKILLABLE", "WRONGPASS",  "WRONGTYPE"};
+
+bool is_known(std::string_view word) noexcept {
+  return std::find(known_errors.begin(), known_errors.end(), word) != known_errors.end();
+}
+
+/// As a name of INFO and a label it would mean something else.
+bool is_odd(std::string_view word) noexcept {
+  return word.empty() || word.size() > error_bytes_max ||
+         std::any_of(word.begin(), word.end(), [](char c) {
+           return c <= ' ' || c > '~' || c == ':' || c == ',' || c == '=';
+         });
+}
 
 std::uint64_t less(std::uint64_t now, std::uint64_t base) noexcept {
   return now - std::min(now, base);
@@ -64,13 +83,19 @@ void StatsLane::rejected(std::size_t command, std::string_view reply) {
 
 void StatsLane::count_error(std::string_view reply) {
   if (!reply.starts_with('-')) return;
-  const std::size_t end = std::min(reply.find_first_of(" \r"), error_bytes_max);
-  const std::string_view word = reply.substr(1, end - 1);
+  const std::size_t end = std::min(reply.find_first_of(" \r"), reply.size());
+  std::string_view word = reply.substr(1, end - 1);
+  if (is_odd(word)) word = other_errors;
   const std::lock_guard lock{mutex_};
   auto found = errors_.find(word);
   if (found == errors_.end()) {
-    if (errors_.size() == errors_max) return;
-    found = errors_.emplace(word, 0).first;
+    const bool is_ours = is_known(word) || word == other_errors;
+    if (!is_ours && made_up_ == made_up_errors_max) {
+      word = other_errors;
+    } else if (!is_ours) {
+      ++made_up_;
+    }
+    found = errors_.try_emplace(std::string{word}, 0).first;
   }
   ++found->second;
 }

@@ -29,8 +29,9 @@ struct CommandFigures {
 };
 
 struct NodeFigures {
-  std::vector<CommandFigures> commands{};         ///< by index_of(row)
-  std::map<std::string, std::uint64_t> errors{};  ///< by the first word of the reply
+  std::vector<CommandFigures> commands{};  ///< by index_of(row)
+  /// By the first word of the reply. Words that scripts make up are bounded: the rest is `other`.
+  std::map<std::string, std::uint64_t> errors{};
   std::uint64_t calls = 0;
   std::uint64_t error_replies = 0;
   std::uint64_t bytes_received = 0;
@@ -74,6 +75,8 @@ class StatsLane {
   void connected() noexcept { add(connections_, 1); }
 
   static constexpr std::size_t no_command = ~std::size_t{0};
+  /// Words of errors that scripts make up and that are told by name.
+  static constexpr std::size_t made_up_errors_max = 32;
 
   /// The thread writes no more; another may go on in its place.
   void let_go() noexcept {
@@ -107,6 +110,7 @@ class StatsLane {
   std::atomic<bool> taken_{true};
   mutable std::mutex mutex_;
   std::map<std::string, std::uint64_t, std::less<>> errors_;  // under mutex_
+  std::size_t made_up_ = 0;                                   // under mutex_
 };
 
 /// The lane of whoever holds this; let go when it ends.
