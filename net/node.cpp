@@ -22,6 +22,24 @@ std::string new_run_id() {
   return id;
 }
 
+/// The first line of the file at `path`. Or what is wrong with it.
+std::optional<std::string> read_password(const std::string& path, std::string& password) {
+  constexpr std::size_t bytes_max = 4096;  // as of requirepass
+  const std::string about = "requirepass-file '" + path + "' ";
+  std::ifstream file{path, std::ios::binary};
+  std::string text(bytes_max + 2, '\0');
+  if (!file || !file.read(text.data(), static_cast<std::streamsize>(text.size())).eof()) {
+    return about + (file ? "has more than 4096 bytes" : "cannot be read");
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  text.resize(std::min(text.find('\n'), text.size()));
+  if (text.ends_with('\r')) text.pop_back();
+  if (text.empty()) return about + "is empty";
+  if (text.size() > bytes_max) return about + "has more than 4096 bytes";
+  password = std::move(text);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Node::Node(Engine& engine, Settings& from, TestClock* clock)
@@ -94,8 +112,14 @@ std::optional<std::string> Node::open_users() {
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
     if (auto problem = acl.load_file(text, path)) return problem;
   }
-  const std::string password = settings.text(Setting::requirepass);
+  std::string password = settings.text(Setting::requirepass);
+  if (const std::string path = settings.text(Setting::requirepass_file); !path.empty()) {
+    if (!password.empty()) return "requirepass and requirepass-file are both set";
+    if (auto problem = read_password(path, password)) return problem;
+  }
   if (!password.empty()) acl.set_requirepass(password);
+  // mo: relaxed: nobody else is there yet
+  was_open_.store(!asks_for_password(), std::memory_order_relaxed);
   return std::nullopt;
 }
 

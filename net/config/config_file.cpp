@@ -109,6 +109,15 @@ void check_tls(const Settings& settings, std::vector<std::string>& errors) {
   }
 }
 
+void check_users(const Settings& settings, std::vector<std::string>& errors) {
+  if (settings.text(Setting::requirepass).empty() ||
+      settings.text(Setting::requirepass_file).empty()) {
+    return;
+  }
+  errors.push_back(told(settings, Setting::requirepass_file) + ", and so is requirepass set (" +
+                   settings.origin(Setting::requirepass).text() + ")");
+}
+
 void check_storage(const Settings& settings, std::vector<std::string>& errors) {
   const bool is_enabled = settings.boolean(Setting::storage_enabled);
   if (is_enabled && settings.text(Setting::dir).empty()) {
@@ -116,6 +125,14 @@ void check_storage(const Settings& settings, std::vector<std::string>& errors) {
   }
   if (!is_enabled && settings.integer(Setting::durability) != 0) {
     errors.push_back(told(settings, Setting::durability) + ", but storage-enabled is no");
+  }
+  // A redis.conf always has a dir; in ours it is a wish that nothing be lost.
+  const bool is_undecided = settings.origin(Setting::storage_enabled).kind == Origin::Kind::builtin;
+  const Origin::Kind from = settings.origin(Setting::dir).kind;
+  if (is_undecided && !settings.text(Setting::dir).empty() && from != Origin::Kind::redis_conf) {
+    errors.push_back(told(settings, Setting::dir) +
+                     ", but nothing is kept there unless storage-enabled is yes; say no to run in "
+                     "memory");
   }
 }
 
@@ -169,6 +186,7 @@ std::vector<std::string> check_config(const Settings& settings) {
   std::vector<std::string> errors;
   check_listening(settings, errors);
   check_tls(settings, errors);
+  check_users(settings, errors);
   check_storage(settings, errors);
   if (settings.integer(Setting::proto_max_bulk_len) >
       settings.integer(Setting::client_query_buffer_limit)) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "net/config/config_text.hpp"
 #include "net/config/flags.hpp"
 #include "net/config/settings.hpp"
@@ -34,6 +36,10 @@ Exit NodeCommand::run() {
     return Exit::ok;
   }
   if (checks_config_) {
+    const std::vector<Failure> found =
+        NodeRun{settings, sources_.file, findings.namespaces}.check();
+    for (const Failure& each : found) fmt::print(stderr, "semel node: {}\n", each.text);
+    if (!found.empty()) return found.front().exit;
     fmt::print("semel node: the configuration is right\n");
     return Exit::ok;
   }

@@ -48,7 +48,7 @@ Failure NodeRun::open_watch() {
   return watch_.open();
 }
 
-Failure NodeRun::open_engine() {
+Failure NodeRun::open_engine(bool with_storage) {
   if (settings_.boolean(Setting::test_clock)) {
     test_clock_ = std::make_unique<net::TestClock>(system_clock_);
   }
@@ -59,7 +59,7 @@ Failure NodeRun::open_engine() {
                   .value_bytes_max = limits::value_bytes_max,
                   .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards))};
   storage_ = std::make_unique<NodeStorage>(settings_, clock);
-  if (settings_.boolean(Setting::storage_enabled)) {
+  if (with_storage && settings_.boolean(Setting::storage_enabled)) {
     if (Failure failure = storage_->open(options); failure.exit != Exit::ok) return failure;
     level_ = options.durability;
     // Callers of `synced` are answered when the disk has; the thread that serves them goes on.
@@ -299,7 +299,7 @@ Exit NodeRun::end() {
 
 Failure NodeRun::prepare() {
   const EndAtOnce while_nobody_is_served;
-  for (const auto step : {&NodeRun::open_watch, &NodeRun::open_engine, &NodeRun::open_node,
+  for (const auto step : {&NodeRun::open_watch, &NodeRun::open_stores, &NodeRun::open_node,
                           &NodeRun::check_doors, &NodeRun::recover, &NodeRun::declare_namespaces}) {
     if (Failure failure = (this->*step)(); failure.exit != Exit::ok) return failure;
   }

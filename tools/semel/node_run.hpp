@@ -31,6 +31,9 @@ class NodeRun {
 
   /// Returns when the node has ended.
   [[nodiscard]] Exit run();
+  /// Instead of run(): everything that it would refuse, as far as that can be said without
+  /// starting. Makes no file and listens on nothing.
+  [[nodiscard]] std::vector<Failure> check();
 
  private:
   // Each returns what is wrong.
@@ -38,7 +41,8 @@ class NodeRun {
   /// recovery that may take minutes.
   [[nodiscard]] Failure prepare();
   [[nodiscard]] Failure open_watch();
-  [[nodiscard]] Failure open_engine();
+  [[nodiscard]] Failure open_stores() { return open_engine(true); }
+  [[nodiscard]] Failure open_engine(bool with_storage);
   [[nodiscard]] Failure open_node();
   [[nodiscard]] Failure check_doors();
   [[nodiscard]] Failure recover();

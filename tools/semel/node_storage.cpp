@@ -13,6 +13,10 @@ NodeStorage::NodeStorage(const net::Settings& settings, const Clock& clock)
     : settings_(settings), clock_(clock) {}
 NodeStorage::~NodeStorage() = default;
 
+bool NodeStorage::is_built() noexcept {
+  return true;
+}
+
 Failure NodeStorage::open(Options& options) {
   const std::string directory = settings_.text(Setting::dir);
   if (directory.empty()) return {Exit::usage, "storage-enabled needs a directory: set dir"};

@@ -21,6 +21,8 @@ class NodeStorage {
   NodeStorage(const NodeStorage&) = delete;
   NodeStorage& operator=(const NodeStorage&) = delete;
 
+  /// Whether the program has one at all.
+  [[nodiscard]] static bool is_built() noexcept;
   /// Opens it and tells `options` of it. Returns what is wrong.
   [[nodiscard]] Failure open(Options& options);
   /// Puts back what it has; told in `report`. Without effect if it was not opened.

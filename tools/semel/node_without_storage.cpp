@@ -7,6 +7,9 @@ NodeStorage::NodeStorage(const net::Settings& settings, const Clock& clock)
     : settings_(settings), clock_(clock) {}
 NodeStorage::~NodeStorage() = default;
 
+bool NodeStorage::is_built() noexcept {
+  return false;
+}
 Failure NodeStorage::open(Options&) {
   return {Exit::usage, "storage-enabled: this program was built without a storage (SEMEL_STORAGE)"};
 }
