@@ -2,7 +2,10 @@
 // the engine's: a test that stops the engine's time must not wait for ever.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 
 #include "semel/types.hpp"
@@ -21,6 +24,34 @@ class Stopwatch {
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Since when one thread has been at a piece of work, for others to see.
+class WorkMark {
+ public:
+  /// As long as it lives, the thread is at work.
+  class Scope {
+   public:
+    explicit Scope(WorkMark& mark) noexcept : mark_(mark) {
+      const std::int64_t at = std::max<std::int64_t>(mark.clock_.passed().count(), 0) + 1;
+      mark.since_.store(at, std::memory_order_relaxed);  // mo: relaxed: a time stands for itself
+    }
+    ~Scope() { mark_.since_.store(0, std::memory_order_relaxed); }  // mo: relaxed: as above
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    WorkMark& mark_;
+  };
+  /// 0: not at work.
+  [[nodiscard]] Millis busy_for() const noexcept {
+    const std::int64_t since = since_.load(std::memory_order_relaxed);  // mo: relaxed: as above
+    return since == 0 ? Millis{0} : clock_.passed() + Millis{1} - Millis{since};
+  }
+
+ private:
+  const Stopwatch clock_;
+  std::atomic<std::int64_t> since_{0};  // ms of clock_, and one; 0: not at work
 };
 
 /// For system calls that take the time up to which they wait, by the steady clock.

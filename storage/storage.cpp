@@ -69,6 +69,9 @@ Status Storage::backup(const std::string& directory) {
 StorageStats Storage::stats() const {
   return impl_->stats();
 }
+Millis Storage::busy_for() const noexcept {
+  return impl_->busy_for();
+}
 
 Storage::Impl::~Impl() {
   stop_.store(true, std::memory_order_release);  // mo: release, with the signals

@@ -17,17 +17,23 @@ constexpr std::uint64_t drain_count = storage::Log::segment_count / 4;
 
 }  // namespace
 
+Status Storage::Impl::drain_round() {
+  const storage::WorkMark::Scope at_work{drain_round_};
+  Status status = prepare_segments();
+  // A full disk is no reason not to drain: that is what gives space back.
+  if (Status drained = drain_some(takes_drain_request()); !drained) status = drained;
+  if (Status forgotten = forget_ended(); !forgotten) status = forgotten;
+  note_trouble(status);
+  return status;
+}
+
 void Storage::Impl::run_drainer() {
   constexpr Millis look_again{50};  // for spans that end
   constexpr Millis try_again{250};  // after trouble
   for (;;) {
     const std::uint32_t seen = crossed_.seen();
     if (stop_.load(std::memory_order_acquire)) return;  // mo: acquire, with the signal
-    Status status = prepare_segments();
-    // A full disk is no reason not to drain: that is what gives space back.
-    if (Status drained = drain_some(takes_drain_request()); !drained) status = drained;
-    if (Status forgotten = forget_ended(); !forgotten) status = forgotten;
-    note_trouble(status);
+    const Status status = drain_round();
     crossed_.wait(seen, status ? look_again : try_again);
   }
 }

@@ -15,6 +15,7 @@
 //   engine_mutex_      the engine does not end while its records are written anew.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -66,6 +67,9 @@ class Storage::Impl {
   [[nodiscard]] Status rewrite(Engine& engine);
   [[nodiscard]] Status backup(const std::string& directory);
   [[nodiscard]] StorageStats stats() const;
+  [[nodiscard]] Millis busy_for() const noexcept {
+    return std::max(sync_round_.busy_for(), drain_round_.busy_for());
+  }
 
   // Joined commits (storage_join.cpp)
   [[nodiscard]] static Result<std::unique_ptr<Storage>> open_joined(
@@ -144,6 +148,7 @@ class Storage::Impl {
   void reached_sequence(std::uint64_t sequence) noexcept;
 
   // The draining thread (storage_drain.cpp)
+  [[nodiscard]] Status drain_round();
   void run_drainer();
   [[nodiscard]] bool takes_drain_request();
   [[nodiscard]] Status prepare_segments();
@@ -212,6 +217,8 @@ class Storage::Impl {
   std::atomic<bool> is_drain_asked_{false};       // with crossed_
   std::atomic<storage::Place> drain_to_{0};       // the furthest anybody asked for
   std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
+  storage::WorkMark sync_round_;                  // of the syncing thread
+  storage::WorkMark drain_round_;                 // of the draining thread
   bool told_failure_ = false;                     // of the syncing thread
   bool mark_unsynced_ = false;                    // of the syncing thread
   storage::MarkContent mark_content_;             // of the syncing thread

@@ -39,6 +39,7 @@ void Storage::Impl::run_syncer() {
 
 /// False: the disk has failed.
 bool Storage::Impl::sync_round(bool of_interval) {
+  const storage::WorkMark::Scope at_work{sync_round_};
   const bool joined = joins_.begin_sync();  // before the target: what follows a join is in the log
   // mo: acquire [storage.failed]: RocksDB may abort the process that syncs a log after an error.
   if (joined && !failed_.load(std::memory_order_acquire)) {

@@ -121,6 +121,9 @@ class Storage final : public Journal {
   [[nodiscard]] Status backup(const std::string& directory);
 
   [[nodiscard]] StorageStats stats() const;
+  /// How long the thread that syncs or the one that drains has been at what it does now, whichever
+  /// is longer; 0: both wait for work. Progress: wait-free.
+  [[nodiscard]] Millis busy_for() const noexcept;
 
   class Impl;
 

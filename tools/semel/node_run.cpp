@@ -165,7 +165,11 @@ Failure NodeRun::open_server() {
     // On the thread that it is for, which alone touches this place.
     std::unique_ptr<net::Batch>& batch = batches_[info.thread];
     if (batch == nullptr) batch = std::make_unique<net::Batch>();
-    return std::make_unique<net::NodePeer>(*node_, *batch, level_, info, std::move(host));
+    return net::make_node_peer(*node_, *batch, level_, info, std::move(host));
+  };
+  hooks.on_tick = [this](std::size_t thread) {
+    arm_thread();
+    watch_.pulse().beat(thread, std::chrono::steady_clock::now());
   };
   hooks.log = [this](net::LogLevel level, std::string_view line) {
     watch_.log().add(level, "server", {{"text", line}});
@@ -177,6 +181,8 @@ Failure NodeRun::open_server() {
   certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(), *server_);
   follow_settings();
   ticker_ = std::make_unique<Ticker>(*node_, [this] {
+    arm_thread();
+    watch_.pulse().beat(Pulse::ticker, std::chrono::steady_clock::now());
     watch_.tick();
     certificates_->tick();
   });
@@ -233,6 +239,12 @@ Failure NodeRun::tell_ready() {
                        fill_figures(*node_, *server_, *storage_, figures);
                      },
                  .trouble = [this]() -> std::optional<std::string> {
+                   // A disk that is slow for a moment is no reason to send clients away.
+                   constexpr std::chrono::seconds storage_silent_after{30};
+                   if (const Millis busy = storage_->busy_for(); busy > storage_silent_after) {
+                     return fmt::format("the storage has been at one piece of work for {} s",
+                                        busy.count() / 1000);
+                   }
                    const auto stats = storage_->stats();
                    if (!stats || stats->accepting) return std::nullopt;
                    return "the storage takes no work: " + stats->trouble;

@@ -46,6 +46,10 @@ Failure NodeStorage::recover(Engine& engine,
   return {};
 }
 
+Millis NodeStorage::busy_for() const noexcept {
+  return storage_ == nullptr ? Millis{0} : static_cast<const Storage&>(*storage_).busy_for();
+}
+
 std::optional<StorageStats> NodeStorage::stats() const {
   if (storage_ == nullptr) return std::nullopt;
   return static_cast<const Storage&>(*storage_).stats();

@@ -30,6 +30,8 @@ class NodeStorage {
                                 const std::function<void(const RecoveryProgress&)>& progress,
                                 RecoveryReport& report);
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
+  /// How long a thread of its has been at one piece of work; 0 where it was not opened.
+  [[nodiscard]] Millis busy_for() const noexcept;
   /// None: it was not opened. From any thread.
   [[nodiscard]] std::optional<StorageStats> stats() const;
 

@@ -14,6 +14,13 @@ namespace semel::tool {
 
 using net::Setting;
 
+namespace {
+
+// Longer than any call that is no fault, and than a machine that is short of processors.
+constexpr std::chrono::seconds silent_after{5};
+
+}  // namespace
+
 NodeWatch::NodeWatch(net::Settings& settings, const Clock& clock)
     : settings_(settings),
       clock_(clock),
@@ -134,8 +141,18 @@ void NodeWatch::tick() {
     log_ticked_ = now;
     log_->tick();
   }
+  const auto silent = pulse_.silent(now, silent_after);
+  if (silent.has_value() != was_silent_) {
+    was_silent_ = silent.has_value();
+    if (silent) {
+      log_->error("thread_silent", {{"text", *silent}});
+    } else {
+      log_->info("threads_answer");
+    }
+  }
   const auto watchdog_every = systemd_.watchdog_every();
-  if (watchdog_every && now - watchdog_fed_ >= *watchdog_every) {
+  if (watchdog_every && now - watchdog_fed_ >= *watchdog_every &&
+      !pulse_.silent(now, *watchdog_every)) {
     watchdog_fed_ = now;
     check(systemd_.watchdog());
   }
@@ -145,6 +162,7 @@ void NodeWatch::tick() {
 
 std::optional<std::string> NodeWatch::not_ready_locked() const {
   if (!why_not_.empty()) return why_not_;
+  if (auto silent = pulse_.silent(std::chrono::steady_clock::now(), silent_after)) return silent;
   return sources_.trouble ? sources_.trouble() : std::nullopt;
 }
 

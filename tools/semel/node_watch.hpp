@@ -17,6 +17,7 @@
 #include "semel/clock.hpp"
 #include "semel/storage.hpp"
 #include "tools/semel/exit_code.hpp"
+#include "tools/semel/node_pulse.hpp"
 
 namespace semel::tool {
 
@@ -53,6 +54,10 @@ class NodeWatch {
   /// The sources are not asked any more when this returns.
   void forget();
 
+  /// Where threads say that they go round: if one does not, neither is the node ready nor systemd
+  /// told that it is well.
+  [[nodiscard]] Pulse& pulse() noexcept { return pulse_; }
+
   /// To be called a few times a second while the node is well.
   void tick();
 
@@ -72,6 +77,8 @@ class NodeWatch {
   const std::int64_t began_unix_ms_;
   const net::Systemd systemd_;
   std::unique_ptr<net::Log> log_;
+  Pulse pulse_;
+  bool was_silent_ = false;  // of tick(): the log has been told
   std::mutex mutex_;
   std::string why_not_ = "starting";  // empty: ready; under mutex_
   Sources sources_;                   // under mutex_, also while they are asked

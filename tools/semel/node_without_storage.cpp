@@ -17,6 +17,9 @@ Failure NodeStorage::recover(Engine&, const std::function<void(const RecoveryPro
                              RecoveryReport&) {
   return {};
 }
+Millis NodeStorage::busy_for() const noexcept {
+  return Millis{0};
+}
 std::optional<StorageStats> NodeStorage::stats() const {
   return std::nullopt;
 }

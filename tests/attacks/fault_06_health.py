@@ -1,0 +1,68 @@
+"""One io thread is stuck in a call: health says so, and systemd's watchdog is not fed.
+
+The call is ACL LOAD of a file that has become a pipe without a writer; a byte into it ends it.
+"""
+
+import http.client
+import os
+import socket
+import time
+
+from node import Node, prove, until
+
+WATCHDOG_SECONDS = 3
+
+
+def health(node):
+    link = http.client.HTTPConnection("127.0.0.1", int(node.facts["admin_port"]), timeout=10)
+    link.request("GET", "/readyz")
+    answer = link.getresponse()
+    text = answer.read().decode()
+    link.close()
+    return answer.status, text
+
+
+def fed(notices, seconds):
+    """How often the watchdog is fed in so much time."""
+    count = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        notices.settimeout(max(end - time.monotonic(), 0.001))
+        try:
+            count += b"WATCHDOG=1" in notices.recv(4096)
+        except TimeoutError:
+            break
+    return count
+
+
+def test(program):
+    with Node(program, ready=False, port=None) as home:  # for a folder
+        rules = home.folder / "users"
+        rules.write_text("user default on nopass ~* &* +@all\n")
+        notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        notices.bind(str(home.folder / "notify"))
+        environment = {"NOTIFY_SOCKET": str(home.folder / "notify"),
+                       "WATCHDOG_USEC": str(WATCHDOG_SECONDS * 1_000_000)}
+        with Node(program, "--io-threads", "2", "--admin-port", "0", "--aclfile", rules,
+                  environment=environment) as node:
+            until(lambda: health(node)[0] == 200, "readiness")
+            assert fed(notices, WATCHDOG_SECONDS) >= 1
+            rules.unlink()
+            os.mkfifo(rules)
+            stuck = node.client()
+            stuck.send("ACL", "LOAD")
+            # A thread is missed after half of systemd's time, so that it is noticed in all of it.
+            time.sleep(WATCHDOG_SECONDS / 2 + 0.3)
+            fed(notices, 0.05)
+            assert fed(notices, WATCHDOG_SECONDS) == 0
+            status, text = until(lambda: (found := health(node))[0] == 503 and found, "a 503")
+            assert status == 503 and "io thread" in text and "has not answered for" in text, text
+            assert "event=thread_silent" in node.log()
+            with rules.open("w") as pipe:
+                pipe.write("user default on nopass ~* &* +@all\n")
+            assert stuck.reply() == "OK"
+            until(lambda: health(node)[0] == 200, "readiness again")
+            assert fed(notices, WATCHDOG_SECONDS) >= 1
+
+
+prove(6, "a stuck io thread is seen by health and by the watchdog", test)
