@@ -73,7 +73,7 @@ PARTS_OF_FILES = {
     'patterns/signed_digests.cpp': {'project': ('semel/', 'patterns/'), 'foreign': ('openssl/',)},
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
-                       r'(unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'
+                       r'(unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|execinfo|'
                        r'[a-z]?mmintrin|x86intrin|ucontext|locale|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -16,6 +16,7 @@
 #include "net/server/node_peer.hpp"
 #include "net/server/process.hpp"
 #include "semel/version.hpp"
+#include "tools/semel/node_crash.hpp"
 #include "tools/semel/node_figures.hpp"
 #include "tools/semel/node_options.hpp"
 #include "tools/semel/node_signals.hpp"
@@ -280,7 +281,13 @@ void NodeRun::greet() const {
 }
 
 void NodeRun::wait_for_end() {
-  while (wait_for_wish() == Wish::reload) {
+  for (;;) {
+    const Wished wished = wait_for_wish();
+    if (wished.wish == Wish::end) return;
+    if (wished.wish == Wish::none) {
+      watch_.log().info("signal_ignored", {{"signal", wished.signal}});
+      continue;
+    }
     static_cast<void>(certificates_->reload());  // the log is told
     if (const auto problem = watch_.log().reopen()) {
       watch_.log().warning("log_not_reopened", {{"reason", *problem}});
@@ -321,6 +328,7 @@ Failure NodeRun::prepare() {
 Exit NodeRun::run() {
   Engine::prepare_process();  // while there is one thread
   block_signals();
+  report_crashes(settings_.text(Setting::log_file));
   const pid_t parent = getppid();
   if (settings_.boolean(Setting::exit_with_parent) && !net::exit_with_parent(parent)) {
     return Exit::ok;

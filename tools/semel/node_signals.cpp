@@ -12,7 +12,8 @@
 namespace semel::tool {
 namespace {
 
-// Not SIGTERM: clients may ask for the end twice.
+// What the process sends itself; of others it means nothing. Not SIGTERM: clients may ask for the
+// end twice.
 constexpr int own_signal = SIGUSR1;
 
 sigset_t set_of(std::initializer_list<int> numbers) {
@@ -22,23 +23,39 @@ sigset_t set_of(std::initializer_list<int> numbers) {
   return signals;
 }
 
-int next_of(const sigset_t& signals) {
-  int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
+/// All that wait_for_wish() hears of.
+sigset_t heard() {
+  sigset_t signals = set_of({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+                             SIGIO, SIGPWR, SIGSTKFLT});
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) sigaddset(&signals, number);
+  return signals;
+}
+
+siginfo_t next_of(const sigset_t& signals) {
+  siginfo_t info{};
+  while (sigwaitinfo(&signals, &info) < 0) {
   }
-  return signal;
+  return info;
+}
+
+bool is_own(const siginfo_t& info) {
+  const bool is_sent = info.si_code == SI_USER || info.si_code == SI_TKILL;
+  return info.si_signo == own_signal && is_sent && info.si_pid == getpid();
 }
 
 }  // namespace
 
 void block_signals() {
-  const sigset_t signals = set_of({SIGTERM, SIGINT, SIGHUP, own_signal});
+  const sigset_t signals = heard();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
 }
 
-Wish wait_for_wish() {
-  const int signal = next_of(set_of({SIGTERM, SIGINT, SIGHUP, own_signal}));
-  return signal == SIGHUP ? Wish::reload : Wish::end;
+Wished wait_for_wish() {
+  const siginfo_t info = next_of(heard());
+  const int number = info.si_signo;
+  if (number == SIGTERM || number == SIGINT || is_own(info)) return {Wish::end, number};
+  return {number == SIGHUP ? Wish::reload : Wish::none, number};
 }
 
 void ask_for_end() {
@@ -53,9 +70,11 @@ void let_signals_kill() {
 
 EndAtOnce::EndAtOnce()
     : thread_([] {
-        // The own signal can only come from the destructor: there are no clients yet.
-        if (next_of(set_of({SIGTERM, SIGINT, own_signal})) != own_signal) {
-          _exit(static_cast<int>(Exit::ok));
+        for (;;) {
+          const siginfo_t info = next_of(set_of({SIGTERM, SIGINT, own_signal}));
+          // The own signal can only come from the destructor: there are no clients yet.
+          if (is_own(info)) return;
+          if (info.si_signo != own_signal) _exit(static_cast<int>(Exit::ok));
         }
       }) {}
 

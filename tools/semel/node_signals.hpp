@@ -1,7 +1,12 @@
 // Signals as wishes: they are waited for, not handled, so that no code runs within another's.
 //
-// SIGTERM and SIGINT ask for the end, a second one ends at once; SIGHUP asks for files to be read
-// and opened again.
+//   SIGTERM, SIGINT   the end; a second one ends at once
+//   SIGHUP            files are read and opened again
+//   SIGPIPE, SIGXFSZ  ignored: the write that failed says so
+//   SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGRTMIN..SIGRTMAX
+//                     nothing; the log has a line
+// Those that mean a crash are node_crash.hpp's. SIGQUIT writes a core, SIGKILL ends, SIGSTOP and
+// SIGTSTP stop: as the system has it.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +17,13 @@ namespace semel::tool {
 /// To be called before the first thread is made, which inherits it.
 void block_signals();
 
-enum class Wish : std::uint8_t { reload, end };
+enum class Wish : std::uint8_t { reload, end, none };
+struct Wished {
+  Wish wish = Wish::none;
+  int signal = 0;
+};
 /// Blocks until there is one.
-[[nodiscard]] Wish wait_for_wish();
+[[nodiscard]] Wished wait_for_wish();
 
 /// As if somebody had sent SIGTERM, but that more of these are no second one. From any thread.
 void ask_for_end();

@@ -1,0 +1,19 @@
+// The last words of a node that crashes: which signal, where, and the way there, on standard error
+// and in the log's file. Then the signal does what it does by itself, so that a core is written
+// where the system is set up for it.
+#pragma once
+
+#include <string>
+
+namespace semel::tool {
+
+/// From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT and an exception that nobody
+/// catches are reported. `log_file`: also there; empty: standard error is the log. Once in a
+/// process, before the first thread. Not in a build with a sanitizer, which reports by itself.
+void report_crashes(const std::string& log_file);
+
+/// This thread can report that its stack is used up: a stack of its own for the report. Costs
+/// nothing when it is called again.
+void arm_thread();
+
+}  // namespace semel::tool
