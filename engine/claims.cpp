@@ -12,6 +12,7 @@
 
 #include "engine/claim_machine.hpp"
 #include "engine/engine_impl.hpp"
+#include "engine/fold_table.hpp"
 #include "engine/section.hpp"
 
 namespace semel {
@@ -21,6 +22,7 @@ using engine::ClaimFacts;
 using engine::Core;
 using engine::Count;
 using engine::Decision;
+using engine::FoldTable;
 using engine::OwnerVerb;
 using engine::RecordView;
 using engine::Scratch;
@@ -115,7 +117,7 @@ struct Context {
   Engine::Impl& impl;
   const Policy& policy;
   Bytes prefix;
-  Timestamp now;
+  mutable Timestamp now;  ///< moves on when the call has to wait
 };
 
 // --- claim --------------------------------------------------------------------------------------
@@ -129,21 +131,25 @@ void refuse(ClaimOutcome& outcome, ErrorCode why) {
   return request.key.empty() ? ErrorCode::key_empty : engine::check_claim(request);
 }
 
+[[nodiscard]] bool is_valid(const ClaimRequest& request) noexcept {
+  return check(request) == ErrorCode::ok;
+}
+
 /// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only.
 template <class Update>
 void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& facts,
                ClaimOutcome& outcome, Update&& update, bool commit = true) {
   if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
   const Policy& policy = context.policy;
-  facts.now = context.now;
   facts.session = request.session.value_or(context.impl.sessions().own());
-  if (request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0})) {
-    facts.unix_now = context.impl.clock().unix_ms();
-  }
+  const bool has_window =
+      request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
   Scratch scratch;
   Version version = 0;
   const ErrorCode error = update(
       [&](const RecordView* live, const auto& next) -> Decision {
+        facts.now = context.now;
+        if (has_window) facts.unix_now = context.impl.clock().unix_ms();
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
         const Decision decision =
@@ -224,13 +230,13 @@ template <class Update>
 void run_owner(const Context& context, OwnerVerb verb, const OwnerCall& call, OwnerOutcome& outcome,
                Update&& update) {
   ClaimFacts facts;
-  facts.now = context.now;
   Scratch scratch;
   Version version = 0;
   ErrorCode error = check(context, verb, call);
   if (error == ErrorCode::ok) {
     error = update(
         [&](const RecordView* live, const auto&) {
+          facts.now = context.now;
           facts.owner_dead = context.owner_dead(live);
           return engine::decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
         },
@@ -284,41 +290,6 @@ void tell_waiters(const Context& context, Bytes table_key) {
 
 // --- batches ------------------------------------------------------------------------------------
 
-/// Finds repeated keys of a batch: open addressing over the engine's own keyed hash, so that
-/// chosen keys cannot make it slow.
-class FoldTable {
- public:
-  FoldTable(Core& core, std::span<const ClaimRequest> requests) : core_(core), requests_(requests) {
-    std::size_t slots = small_.size();
-    while (slots < requests.size() * 2) slots *= 2;
-    if (slots > small_.size()) large_.resize(slots);
-    slots_ = slots > small_.size() ? std::span<std::uint32_t>{large_} : std::span{small_};
-  }
-  FoldTable(const FoldTable&) = delete;
-  FoldTable& operator=(const FoldTable&) = delete;
-
-  /// The first request with the key of request `index`; none if that is `index` itself.
-  [[nodiscard]] std::optional<std::size_t> first_of(std::size_t index) noexcept {
-    const Bytes key = requests_[index].key;
-    const std::size_t mask = slots_.size() - 1;
-    for (std::size_t at = core_.hash_of(0, key).bits & mask;; at = (at + 1) & mask) {
-      if (slots_[at] == 0) {
-        slots_[at] = static_cast<std::uint32_t>(index + 1);
-        return std::nullopt;
-      }
-      const std::size_t first = slots_[at] - 1;
-      if (requests_[first].key == key) return first;
-    }
-  }
-
- private:
-  Core& core_;
-  std::span<const ClaimRequest> requests_;
-  std::span<std::uint32_t> slots_;  // index + 1; 0: free
-  std::array<std::uint32_t, 64> small_{};
-  std::vector<std::uint32_t> large_;
-};
-
 /// A batch that is too long is refused as a whole.
 [[nodiscard]] bool refuse_batch(std::size_t size, std::span<ClaimOutcome> outcomes) {
   if (size <= limits::batch_max) return false;
@@ -328,6 +299,19 @@ class FoldTable {
 
 [[nodiscard]] bool is_granted(const ClaimOutcome& outcome) noexcept {
   return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+}
+
+/// The answer to a repeated key of a batch, found without a change. It is never a grant of its own:
+/// between the two looks somebody else may have let go of the key, or the first's lease may have
+/// ended. Then it is what the first was refused for, or to come again.
+void fold(ClaimOutcome& outcome, const ClaimOutcome& first, const Policy& policy) {
+  const bool is_same = outcome.answer == ClaimAnswer::regranted &&
+                       (!is_granted(first) || first.epoch == outcome.epoch);
+  if (is_same || (!is_granted(outcome) && outcome.answer != ClaimAnswer::unprotected)) return;
+  refuse(outcome, first.error);
+  if (first.error != ErrorCode::ok) return;
+  outcome.answer = ClaimAnswer::in_flight;
+  outcome.retry_after = policy.retry_after_max;
 }
 
 /// claim_all inside its section, in two passes: what would the answers be, then the grants.
@@ -342,7 +326,7 @@ class ClaimAll {
         outcomes_(outcomes) {}
 
   [[nodiscard]] bool run() {
-    FoldTable folds{context_.impl.core(), requests_};
+    FoldTable folds{context_.impl.core(), requests_, is_valid};
     bool all = true;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -473,24 +457,26 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
   if (refuse_batch(requests.size(), outcomes)) return;
   const std::size_t total = std::min(requests.size(), outcomes.size());
   const Context context{*engine_, *names_};
-  FoldTable folds{context.impl.core(), requests};
+  FoldTable folds{context.impl.core(), requests, is_valid};
   std::array<TableKey, Core::group_max> keys;
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);
     for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, requests[start + i].key);
     context.impl.core().group(
-        size,
+        size, context.now,
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
         [&](std::size_t i, Core::Operation& operation, const Core::Place& place) {
-          // A repeated key meets the record its first request has just left: that is the fold.
+          // A repeated key meets the record its first request has just left, and changes nothing.
+          const std::optional<std::size_t> first = folds.first_of(start + i);
           ClaimFacts facts;
           facts.others_first = context.others_first(keys[i].bytes());
           ClaimOutcome& outcome = outcomes[start + i];
           run_claim(context, requests[start + i], facts, outcome,
-                    context.in_group(operation, place, keys[i].bytes()));
-          outcome.folded_onto = folds.first_of(start + i);
+                    context.in_group(operation, place, keys[i].bytes()), !first);
+          if (first) fold(outcome, outcomes[*first], context.policy);
+          outcome.folded_onto = first;
           count(context.impl, outcome);
         });
   }
@@ -518,7 +504,7 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
     const std::size_t size = std::min(Core::group_max, total - start);
     for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, calls[start + i].key);
     context.impl.core().group(
-        size,
+        size, context.now,
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },

@@ -106,10 +106,11 @@ class Core final : public SegmentSink {
 
   // --- one key ----------------------------------------------------------------------------
   /// `decide(const RecordView* live, const NextVersion&) -> Decision` may run several times.
-  /// `version` becomes that of the record written, or seen if kept. Errors: key_empty,
-  /// key_too_long, db_out_of_range, value_too_long, memory_full, refused.
+  /// `version` becomes that of the record written, or seen if kept. `now` moves on if the call had
+  /// to wait, before `decide` runs: a lease or ttl is never counted from before a wait. Errors:
+  /// key_empty, key_too_long, db_out_of_range, value_too_long, memory_full, refused.
   template <class Decide>
-  ErrorCode update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide, Version& version);
+  ErrorCode update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide, Version& version);
 
   struct NobodyAnswers {
     bool operator()(const Entry&) const noexcept { return false; }
@@ -117,7 +118,7 @@ class Core final : public SegmentSink {
   /// The same, and `answers(const Entry&)` is asked first about a live record that is found at
   /// once: true ends the call without looking again, and without a version being taken.
   template <class Answers, class Decide>
-  ErrorCode update_unless(std::uint8_t db, Bytes key, Timestamp now, Answers&& answers,
+  ErrorCode update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answers&& answers,
                           Decide&& decide, Version& version);
 
   /// The same inside a section that covers the key.
@@ -181,17 +182,19 @@ class Core final : public SegmentSink {
     settle(*found);
     return found;
   }
+  /// `now` is read again after each wait, before `decide` runs.
   template <class Decide>
-  [[nodiscard]] ErrorCode decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
+  [[nodiscard]] ErrorCode decide_at(Operation& operation, Place place, KeyRef key, Timestamp& now,
                                     Decide& decide, Version& version, MutationSink* sink = nullptr);
 
   /// Up to group_max keys as one operation. The cache misses of the whole group are waited for
   /// together, in two rounds: first the slots, then the records they point to.
   /// `key_at(i) -> KeyRef`; `run(i, operation, place)`: as after admit(), of a key that was not
-  /// checked; place.shard is null if that was false.
+  /// checked; place.shard is null if that was false. `now` is read again after each wait, before
+  /// `run`.
   static constexpr std::size_t group_max = 16;
   template <class KeyAt, class Run>
-  void group(std::size_t count, KeyAt&& key_at, Run&& run);
+  void group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run);
 
   [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept {
     return HashBits::of(hash64_of(db, key));
@@ -245,9 +248,19 @@ class Core final : public SegmentSink {
 
     [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
 
+    /// Reads the clock again if this operation has waited since it was read.
+    void keep_up(Timestamp& now) noexcept {
+      if (!waited_) [[likely]]
+        return;
+      waited_ = false;
+      now = std::max(now, core_.now(context_));
+    }
+    void note_wait() noexcept { waited_ = true; }
+
     /// Runs what may block outside of the operation. Then admit and look again.
     template <class Work>
     void outside(Work&& work) {
+      waited_ = true;
       core_.threads_.leave(context_);
       work();
       core_.threads_.enter(context_);
@@ -270,6 +283,7 @@ class Core final : public SegmentSink {
       return !is_held(shard.section.load(std::memory_order_seq_cst));
     }
     [[nodiscard]] bool wait(Shard& shard, bool impatient) noexcept {
+      waited_ = true;
       core_.threads_.leave(context_);
       const bool waited = wait_for_section(shard, impatient);
       core_.threads_.enter(context_);
@@ -277,6 +291,7 @@ class Core final : public SegmentSink {
     }
     Core& core_;
     ThreadContext& context_;
+    bool waited_ = false;  // since the time of the call was read
   };
 
   [[nodiscard]] ThreadContext& context() { return threads_.context(); }
@@ -523,13 +538,13 @@ inline bool Core::admit(Operation& operation, Place& place, KeyRef key) noexcept
 }
 
 template <class Decide>
-ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
+ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide,
                        Version& version) {
   return update_unless(db, key, now, NobodyAnswers{}, decide, version);
 }
 
 template <class Answers, class Decide>
-ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp now, Answers&& answers,
+ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answers&& answers,
                               Decide&& decide, Version& version) {
   ThreadContext& own = threads_.context();
   ErrorCode result = check_key(db, key);
@@ -540,6 +555,7 @@ ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp now, Answers
     Place place = place_of({db, key});
     if (!admit(operation, place, {db, key})) [[unlikely]]
       return ErrorCode::section_held;
+    operation.keep_up(now);
     const Entry* live = nullptr;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NobodyAnswers>) {
       live = hit_far(place, key, now);
@@ -581,7 +597,7 @@ void Core::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noex
 }
 
 template <class KeyAt, class Run>
-void Core::group(std::size_t count, KeyAt&& key_at, Run&& run) {
+void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
   ThreadContext& own = threads_.context();
   std::array<Place, group_max> places;
   {
@@ -597,6 +613,7 @@ void Core::group(std::size_t count, KeyAt&& key_at, Run&& run) {
       if (!admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
         places[i].shard = nullptr;
       }
+      operation.keep_up(now);
       run(i, operation, places[i]);
     }
   }
@@ -617,17 +634,22 @@ ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Deci
 }
 
 template <class Decide>
-ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp now,
+ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp& now,
                           Decide& decide, Version& version, MutationSink* sink) {
   if (sink == nullptr && is_own(operation.context(), *place.shard)) [[unlikely]] {
     sink = operation.context().section;
   }
   ColdLook beyond;
   for (;;) {
+    if (sink == nullptr) operation.keep_up(now);
     const Probe probe = look(place, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
     const bool live = old != nullptr && old->lives_at(now);
-    if (live) settle(*old);
+    if (live && old->pending()) [[unlikely]] {
+      wait_for_append(*old);
+      operation.note_wait();
+      continue;
+    }
     Change change{.key = key.key,
                   .now = now,
                   .old = old,

@@ -92,6 +92,7 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
     engine::Core::Place place = core_.place_of({op.db, op.key});
     engine::Core::Operation operation{core_, own};
     if (core_.admit(operation, place, {op.db, op.key})) [[likely]] {
+      operation.keep_up(now);
       engine::apply_at(core_, operation, place, op, now, outcome);
     } else {
       outcome.error = ErrorCode::section_held;
@@ -124,7 +125,8 @@ Status Engine::Impl::confirm(Durability level) {
 }
 
 void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
-                         Timestamp now) noexcept {
+                         std::optional<Timestamp> given) noexcept {
+  Timestamp now = given.value_or(core_.now(core_.context()));
   if (ops.size() > limits::batch_max) {
     for (StoreOutcome& outcome : outcomes) {
       engine::reset(outcome);
@@ -136,7 +138,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
     const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
     const auto group = ops.subspan(at, count);
     core_.group(
-        count,
+        count, now,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
@@ -144,7 +146,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
           StoreOutcome& outcome = outcomes[at + i];
           if (!engine::begin_apply(group[i], core_.options(), outcome, operation.context())) return;
           if (place.shard != nullptr) [[likely]] {
-            engine::apply_at(core_, operation, place, group[i], now, outcome);
+            engine::apply_at(core_, operation, place, group[i], given.value_or(now), outcome);
           } else {
             outcome.error = ErrorCode::section_held;
           }
@@ -239,7 +241,7 @@ void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
 }
 
 void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
-  impl_->apply(ops, outcomes, impl_->now());
+  impl_->apply(ops, outcomes, {});
 }
 
 void Engine::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,

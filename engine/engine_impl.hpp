@@ -35,8 +35,9 @@ class Engine::Impl {
   [[nodiscard]] engine::ThreadContext& thread_stats() { return core_.context(); }
 
   void apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept;
+  /// At a `given` time, or at that of the call.
   void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
-             Timestamp now) noexcept;
+             std::optional<Timestamp> given) noexcept;
   /// What follows when an operation on one key of the store has ended.
   void after_operation(engine::ThreadContext& own, const KeyRef& key, bool changed) {
     if (own.drain_due) [[unlikely]]

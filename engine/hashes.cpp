@@ -68,7 +68,8 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
     return decision;
   };
   Version version = 0;
-  const ErrorCode error = core.update(key.db, key.key, core.now(own), decide, version);
+  Timestamp now = core.now(own);
+  const ErrorCode error = core.update(key.db, key.key, now, decide, version);
   own.bump(out.found ? engine::Count::hits : engine::Count::misses);
   if (error != ErrorCode::ok) {
     out.error = error;

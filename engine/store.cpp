@@ -90,13 +90,14 @@ Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer
   Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
   engine::ThreadContext& own = core.context();
-  const Timestamp now = core.now(own);
+  Timestamp now = core.now(own);
   Result<T> result{std::in_place};  // returned from one place, so that it is never moved
   bool changed = false;
   {
     Core::Place place = core.place_of(key);
     Core::Operation operation{core, own};
     const bool is_admitted = core.admit(operation, place, key);
+    operation.keep_up(now);
     const engine::Entry* const live = is_admitted ? core.hit(place, key.key, now) : nullptr;
     own.bump(engine::Count::operations);
     if (!is_admitted) [[unlikely]] {

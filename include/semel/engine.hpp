@@ -170,11 +170,13 @@ class Engine {
   /// Applies `op` in one atomic step at the clock's now. Progress: lock-free; waits only while
   /// an atomic section holds the key's shard.
   void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
-  /// The same for a batch, in order, each operation atomic by itself; one reading of the clock.
+  /// The same for a batch, in order, each operation atomic by itself; one reading of the clock, and
+  /// another after each wait.
   /// outcomes.size() must equal ops.size(). More than limits::batch_max: each outcome says
   /// too_many_keys and nothing was changed.
   void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept;
-  /// The same at a given time (replay of a replicated log). `now` must not go back.
+  /// The same at a given time (replay of a replicated log), also after a wait for a section. `now`
+  /// must not go back.
   void apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
                 Timestamp now) noexcept;
 

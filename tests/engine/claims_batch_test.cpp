@@ -1,8 +1,10 @@
 // Claims by the batch: an outcome each, folds, all or nothing.
 // Words: folded = a repeated key inside one batch; ns = the claims of one namespace.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "semel/claims.hpp"
@@ -90,6 +92,64 @@ TEST_CASE("batch: a repeated key folds onto its first request", "[engine][claims
   CHECK(outcomes[3].answer == ClaimAnswer::regranted);
   CHECK(outcomes[3].epoch == outcomes[0].epoch);
   CHECK(outcomes[3].folded_onto == 0U);
+}
+
+TEST_CASE("batch: a repeated key is never granted by itself, whatever its first was told",
+          "[engine][claims][batch][attack][fault-15]") {
+  Fixture f;
+  Policy policy;
+  policy.window = 1000ms;
+  Claims ns = f.engine->claims("ns", policy).value();
+  const std::int64_t now = f.clock.unix_ms();
+  const std::string label(limits::owner_label_max + 1, 'x');
+  const ClaimRequest requests[] = {{.key = "a", .first_sent_unix_ms = now - 2000},
+                                   {.key = "a", .first_sent_unix_ms = now},
+                                   {.key = "b", .owner = label},
+                                   {.key = "b"},
+                                   {.key = "b"}};
+  ClaimOutcome outcomes[5];
+  ns.claim(requests, outcomes);
+  CHECK(outcomes[0].answer == ClaimAnswer::too_old);
+  CHECK(outcomes[1].answer == ClaimAnswer::in_flight);
+  CHECK(outcomes[1].folded_onto == 0U);
+  CHECK(outcomes[1].epoch == 0);
+  CHECK(outcomes[1].retry_after > 0ms);
+  CHECK(ns.get("a")->state == ClaimState::absent);
+  // What is not valid is nobody's first.
+  CHECK(outcomes[3].answer == ClaimAnswer::granted);
+  CHECK_FALSE(outcomes[3].folded_onto);
+  CHECK(outcomes[4].folded_onto == 3U);
+}
+
+TEST_CASE("batch: a repeated key whose holder lets go between the two looks is not granted",
+          "[engine][claims][batch][race][attack][fault-15]") {
+  Fixture f;
+  Claims ns = f.ns();
+  std::atomic<bool> stop{false};
+  std::thread holder{[&] {
+    Claims own = ns;
+    // mo: relaxed: a flag alone.
+    while (!stop.load(std::memory_order_relaxed)) {
+      const ClaimOutcome held = own.claim({.key = "k"});
+      if (held.answer == ClaimAnswer::granted) {
+        static_cast<void>(own.release({.key = "k", .epoch = held.epoch}));
+      }
+    }
+  }};
+  std::vector<ClaimRequest> requests(16, ClaimRequest{.key = "k"});
+  std::vector<ClaimOutcome> outcomes(requests.size());
+  int granted_twice = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    ns.claim(requests, outcomes);
+    for (const ClaimOutcome& outcome : outcomes) {
+      if (outcome.answer != ClaimAnswer::granted) continue;
+      if (outcome.folded_onto) ++granted_twice;
+      static_cast<void>(ns.release({.key = "k", .epoch = outcome.epoch}));
+    }
+  }
+  stop.store(true, std::memory_order_relaxed);  // mo: relaxed: a flag alone.
+  holder.join();
+  CHECK(granted_twice == 0);
 }
 
 TEST_CASE("batch: folds are found at any distance", "[engine][claims][batch]") {
