@@ -63,10 +63,17 @@ enum class Found : std::uint8_t { absent, claim, wrong_kind };
 
 constexpr Decision erase{.action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
 
+/// How long a key that is free again is remembered. What was issued for longer lives as long as it
+/// was issued for: while it is held, unique_until is that end.
+[[nodiscard]] Timestamp given_back_until(const ClaimRecord& record, const Policy& policy,
+                                         Timestamp when) noexcept {
+  return std::max(when + policy.attempts_ttl, record.unique_until);
+}
+
 /// A record that a policy with doubt holds must not end by itself: its end would be a second run.
 [[nodiscard]] Timestamp held_due(const ClaimRecord& record, const Policy& policy) noexcept {
   if (policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) return no_end;
-  return record.lease_until + policy.attempts_ttl;
+  return given_back_until(record, policy, record.lease_until);
 }
 
 /// `record` is the one read, and becomes the one stored: these are too large to be copied about.
@@ -135,7 +142,8 @@ void reset(ClaimOutcome& outcome) noexcept {
 [[nodiscard]] Decision give_back(const ClaimRecord& record, const Policy& policy, Timestamp now,
                                  Scratch& scratch) {
   if (!policy.issued) return erase;
-  return store_vacant(record.attempts - 1, record.epoch, now + policy.attempts_ttl, scratch);
+  return store_vacant(record.attempts - 1, record.epoch, given_back_until(record, policy, now),
+                      scratch);
 }
 
 /// Nobody goes before those who wait.
@@ -244,6 +252,7 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
       }
       if (outside_window(request, policy, facts, outcome)) return {};
       if (facts.others_first) return queue_up(policy, outcome);
+      if (policy.issued) record.unique_until = live->due;
       return grant(record, request, policy, facts, outcome, scratch);
     case Found::claim:
       break;
@@ -321,7 +330,8 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   }
   if (policy.attempts_max == 0 && !policy.issued) return erase;
   // The attempts outlive the release, or a work item that always fails would run for ever.
-  return store_vacant(record.attempts, record.epoch, now + policy.attempts_ttl, scratch);
+  return store_vacant(record.attempts, record.epoch, given_back_until(record, policy, now),
+                      scratch);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 //   const std::string token = tokens.issue().value();            // into the form
 //   auto paid = tokens.redeem(token, [&] { return pay(form); }); // once; again: the same receipt
 //
-// A run that fails gives the token back, and the same one works again, as often as the policy's
-// attempts_max says. What was never issued, or has ended, is `unknown`; what was used is `spent`,
-// with what its use left. Tokens that cost no memory before their use: semel/signed_tokens.hpp.
-// Source: docs/patterns.md#one-time-tokens
+// A run that fails gives the token back, and the same one works again until its own end, and for
+// the policy's attempts_ttl at least, as often as attempts_max says. What was never issued, or has
+// ended, is `unknown`; what was used is `spent`, with what its use left. Tokens that cost no memory
+// before their use: semel/signed_tokens.hpp. Source: docs/patterns.md#one-time-tokens
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ class TokenService {
   [[nodiscard]] TokenOutcome reserve(Bytes token, const TokenReservation& reservation = {});
   /// Uses it for good; `result` is told to who shows it again. As Claims::complete().
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
-  /// Makes it free for another attempt, for the policy's attempts_ttl. As Claims::fail() with
-  /// release.
+  /// Makes it free for another attempt, until the end it was issued with or for the policy's
+  /// attempts_ttl, whichever is later. As Claims::fail() with release.
   [[nodiscard]] OwnerOutcome give_back(Bytes token, Epoch epoch);
 
   /// once() on a token: OnceAnswer::unknown if there is none.

@@ -191,3 +191,25 @@ TEST_CASE("token: a policy that would let everything pass is refused", "[pattern
   open.fail_open = true;
   CHECK(TokenService::open(world.claims("open", open)).error().code == ErrorCode::bad_option);
 }
+
+TEST_CASE("tokens: a failed run leaves a token the time it was issued for",
+          "[patterns][token][attack][fault-15]") {
+  World world;
+  TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+  const Millis day{86'400'000};
+  const std::string token = tokens.issue(day).value();
+  const auto fails = []() -> Status { return Error{ErrorCode::timed_out, {}}; };
+  CHECK(tokens.redeem(token, fails).answer == OnceAnswer::failed);
+  world.clock().advance(Millis{3'600'000});
+  const TokenOutcome held = tokens.reserve(token);  // and goes silent
+  CHECK(held.attempt == 2);
+  world.clock().advance(Millis{3'600'000});
+  CHECK(tokens.redeem(token, [] { return 1; }).answer == OnceAnswer::ran);
+
+  const std::string shown = tokens.issue(day).value();
+  CHECK(tokens.give_back(shown, tokens.reserve(shown).epoch).answer == OwnerAnswer::ok);
+  world.clock().advance(day - Millis{1});
+  CHECK(tokens.give_back(shown, tokens.reserve(shown).epoch).answer == OwnerAnswer::ok);
+  world.clock().advance(Millis{6'000});  // its day is over, and so are the 6 s after a failed run
+  CHECK(tokens.reserve(shown).answer == TokenAnswer::unknown);
+}

@@ -65,7 +65,7 @@ void become_failed(KeyState& state, const Policy& policy, Bytes failure, Ms now)
 
 Ms due_of_held(const ClaimFacts& claim, const Policy& policy) {
   if (policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) return never;
-  return claim.lease_until + policy.attempts_ttl.count();
+  return std::max(claim.lease_until + policy.attempts_ttl.count(), claim.unique_until);
 }
 
 /// The next owner gets the work, unless the attempts are used up: then it has failed for good.
@@ -95,6 +95,8 @@ Complaint expect_grant(KeyState& state, const Policy& policy, const ClaimRequest
   next.lease_until = moment.now + request.lease.value_or(policy.lease).count();
   next.fingerprint = request.fingerprint;
   if (request.fingerprint.algorithm == 0) next.fingerprint = state.claim.fingerprint;
+  // Held, it is the end of what was issued.
+  if (policy.issued) next.unique_until = takeover ? state.claim.unique_until : state.due;
   next.claim_id = request.claim_id;
   next.owner = std::string{request.owner};
   state.present = true;
@@ -125,8 +127,8 @@ void become_vacant(KeyState& state, const Policy& policy, std::uint32_t attempts
   vacant.state = ClaimState::vacant;
   vacant.attempts = attempts;
   vacant.epoch = state.claim.epoch;
+  state.due = std::max(now + policy.attempts_ttl.count(), state.claim.unique_until);
   state.claim = vacant;
-  state.due = now + policy.attempts_ttl.count();
 }
 
 Complaint expect_on_absent(KeyState& state, const Policy& policy, const ClaimRequest& request,
