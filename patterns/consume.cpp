@@ -1,7 +1,12 @@
 // See semel/consume.hpp: from what a claim and a handler say to what the broker is told.
 #include "semel/consume.hpp"
 
+#include <algorithm>
+#include <exception>
 #include <memory>
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
 
 #include "semel/engine.hpp"
 
@@ -53,6 +58,16 @@ struct Judgement {
   return {OnceAnswer::busy, Verdict::retry_later};
 }
 
+[[nodiscard]] std::string text_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& known) {
+    return std::string{"exception: "} + known.what();
+  } catch (...) {
+    return "exception";
+  }
+}
+
 }  // namespace
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options)
@@ -64,18 +79,46 @@ Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOp
     consumed_.verdict = runs_ ? Verdict::retry_later : Verdict::dead_letter;
     if (!runs_) consumed_.error = {ErrorCode::key_empty, "the message has no id"};
     if (runs_) work_.emplace(claims_, message_.id, claim_);
+    started_ = runs_;
     return;
   }
   claim_ = claims.claim(request_of(message, options));
   judge();
-  if (open_ && options.watchdog != nullptr) {
-    kept_ = options.watchdog->keep(claims, message.id, claim_.epoch, options.lease);
-  }
+  keep(options);
+  started_ = runs_;
 }
 
-Consumption::Consumption(Claims& claims, const Message& message, ClaimOutcome&& claim)
-    : claims_(claims), message_(message), claim_(std::move(claim)) {
+Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
+                         ClaimOutcome&& claim, Timestamp asked)
+    : claims_(claims), message_(message), claim_(std::move(claim)), asked_(asked) {
   judge();
+  keep(options);
+}
+
+void Consumption::keep(const ConsumeOptions& options) {
+  if (!open_ || options.watchdog == nullptr) return;
+  kept_ = options.watchdog->keep(claims_, message_.id, claim_.epoch, options.lease);
+}
+
+void Consumption::start(const ConsumeOptions& options) {
+  if (!runs_) return;
+  const Millis lease = options.lease.value_or(claims_.policy().lease);
+  const Timestamp now = claims_.engine().now();
+  if (open_ && (kept_.lost() || now - asked_ >= lease / 3)) {
+    // Those before it took their time. Nothing has run under this grant, so a lease that is over is
+    // no takeover and no doubt: it is given back, and asked for as if it came now.
+    const bool renewed = !kept_.lost() && work_->renew(options.lease);
+    if (!renewed) {
+      kept_ = {};
+      static_cast<void>(claims_.release({.key = message_.id, .epoch = claim_.epoch}));
+      open_ = runs_ = false;
+      claim_ = claims_.claim(request_of(message_, options));
+      consumed_ = {};
+      judge();
+      keep(options);
+    }
+  }
+  started_ = runs_;
 }
 
 void Consumption::judge() {
@@ -104,9 +147,11 @@ void Consumption::judge() {
 
 Consumption::~Consumption() {
   if (!open_) return;
-  // The handler threw. If this cannot be written down either, the end of the lease does the same.
-  static_cast<void>(
-      claims_.fail({.key = message_.id, .epoch = claim_.epoch, .payload = "exception"}));
+  if (!started_) {  // as if it had not been claimed
+    static_cast<void>(claims_.release({.key = message_.id, .epoch = claim_.epoch}));
+    return;
+  }
+  unknown("exception");
 }
 
 bool Consumption::finish(Handling&& handling) {
@@ -119,6 +164,7 @@ bool Consumption::finish(Handling&& handling) {
 }
 
 void Consumption::fail(Handling&& handling) {
+  if (handling.how == Handled::unknown) return unknown(std::move(handling.reason));
   const Policy& policy = claims_.policy();
   const bool last = policy.attempts_max != 0 && claim_.attempt >= policy.attempts_max;
   const bool keeps =
@@ -136,13 +182,55 @@ void Consumption::fail(Handling&& handling) {
                     .on_failure = keeps ? Policy::OnFailure::keep : Policy::OnFailure::release});
   if (outcome.error != ErrorCode::ok) consumed_.error = {outcome.error, {}};
   if (outcome.error != ErrorCode::ok || outcome.answer == OwnerAnswer::ok) return;
-  // Another has it, or has ended it: what becomes of the message is that one's to say.
+  superseded();
+}
+
+void Consumption::unknown(std::string&& what) {
+  const Policy& policy = claims_.policy();
+  kept_ = {};
+  consumed_.failure = std::move(what);
+  consumed_.retry_after = policy.retry_after_max;
+  consumed_.verdict = Verdict::retry_later;
+  consumed_.answer = OnceAnswer::failed;
+  if (!open_) return;  // unguarded: the broker delivers it again
+  open_ = false;
+  if (policy.on_exception == Policy::OnFailure::keep) {
+    consumed_.verdict = Verdict::dead_letter;
+    consumed_.retry_after = Millis{0};
+  } else if (policy.on_exception == Policy::OnFailure::in_doubt) {
+    consumed_.answer = OnceAnswer::in_doubt;
+  }
+  OwnerOutcome outcome;
+  for (unsigned i = 0; i < complete_tries; ++i) {
+    outcome = claims_.fail({.key = message_.id,
+                            .epoch = claim_.epoch,
+                            .payload = consumed_.failure,
+                            .on_failure = policy.on_exception});
+    if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
+  }
+  if (outcome.error == ErrorCode::value_too_long) {  // the text matters less than what it is about
+    outcome = claims_.fail(
+        {.key = message_.id, .epoch = claim_.epoch, .on_failure = policy.on_exception});
+  }
+  if (outcome.error != ErrorCode::ok) consumed_.error = {outcome.error, {}};
+  if (outcome.error != ErrorCode::ok || outcome.answer == OwnerAnswer::ok) return;
+  superseded();
+}
+
+/// Another has it, or has ended it: what becomes of the message is that one's to say.
+void Consumption::superseded() {
   consumed_.answer = OnceAnswer::superseded;
   consumed_.verdict = Verdict::retry_later;
-  consumed_.retry_after = policy.retry_after_max;
+  consumed_.retry_after = claims_.policy().retry_after_max;
+}
+
+void Consumption::threw(std::exception_ptr exception) {
+  unknown(text_of(exception));
+  consumed_.exception = std::move(exception);
 }
 
 void Consumption::complete() {
+  open_ = false;  // it is done: whatever goes wrong from here, it is not given back
   OwnerOutcome outcome;
   for (unsigned i = 0; i < complete_tries; ++i) {
     outcome = work_->steps().used() ? work_->steps().complete()
@@ -153,7 +241,6 @@ void Consumption::complete() {
 }
 
 void Consumption::completed(const OwnerOutcome& outcome) {
-  open_ = false;
   consumed_.verdict = Verdict::ack;
   consumed_.answer = OnceAnswer::ran;
   if (outcome.error != ErrorCode::ok) {
@@ -174,55 +261,75 @@ void Consumption::completed(const OwnerOutcome& outcome) {
   consumed_.answer = OnceAnswer::unrecorded;
 }
 
-std::vector<Consumed> BatchConsumption::run(const RunOne& handler) {
+namespace {
+
+/// How many claims are asked for at once. Their leases run while those before them are handled, so
+/// not too many.
+constexpr std::size_t claimed_at_once = 256;
+
+}  // namespace
+
+/// Claims the next messages and remembers, of each that comes twice, which is its first.
+void BatchConsumption::claim(std::size_t begin, std::size_t end) {
   std::vector<ClaimRequest> requests;
   std::vector<std::size_t> guarded;  // request i is of message guarded[i]
-  for (std::size_t i = 0; i < messages_.size(); ++i) {
-    if (messages_[i].id.empty()) continue;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Bytes id = messages_[i].id;
+    if (id.empty()) continue;
     requests.push_back(request_of(messages_[i], options_));
     guarded.push_back(i);
   }
   std::vector<ClaimOutcome> answers(requests.size());
+  const Timestamp asked = claims_.engine().now();
   claims_.claim(requests, answers);
-
-  std::vector<std::unique_ptr<Consumption>> runs(messages_.size());
-  std::vector<std::optional<std::size_t>> first(messages_.size());
   for (std::size_t i = 0; i < guarded.size(); ++i) {
     const std::size_t at = guarded[i];
-    if (answers[i].folded_onto) first[at] = guarded[*answers[i].folded_onto];
-    runs[at] = std::make_unique<Consumption>(claims_, messages_[at], std::move(answers[i]));
+    if (answers[i].folded_onto) first_of_[at] = guarded[*answers[i].folded_onto];
+    runs_[at - begin] = std::make_unique<Consumption>(claims_, messages_[at], options_,
+                                                      std::move(answers[i]), asked);
   }
-  std::vector<OwnerCall> calls;
-  std::vector<std::size_t> called;
-  for (std::size_t i = 0; i < messages_.size(); ++i) {
-    if (!runs[i]) runs[i] = std::make_unique<Consumption>(claims_, messages_[i], options_);
-    Consumption& run = *runs[i];
-    if (!run.runs()) continue;
-    if (!run.finish(handler(messages_[i], run.work()))) continue;
-    if (run.work().steps().used()) {
-      run.complete();
-      continue;
+}
+
+/// One message, from its handler to its end: nothing of that is another's.
+void BatchConsumption::handle(std::size_t at, Consumption& run, const RunOne& handler) {
+  run.start(options_);
+  if (!run.runs()) return;
+  bool handled = false;
+  try {
+    handled = run.finish(handler(messages_[at], run.work()));
+#ifdef __GLIBCXX__
+  } catch (const abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled, and that cannot be caught
+#endif
+  } catch (...) {
+    run.threw(std::current_exception());
+  }
+  if (handled) run.complete();
+}
+
+std::vector<Consumed> BatchConsumption::run(const RunOne& handler) {
+  std::vector<Consumed> consumed(messages_.size());
+  first_of_.resize(messages_.size());
+  for (std::size_t begin = 0; begin < messages_.size(); begin += claimed_at_once) {
+    const std::size_t end = std::min(messages_.size(), begin + claimed_at_once);
+    runs_.clear();
+    runs_.resize(end - begin);
+    claim(begin, end);
+    for (std::size_t i = begin; i < end; ++i) {
+      std::unique_ptr<Consumption>& run = runs_[i - begin];
+      if (run == nullptr) run = std::make_unique<Consumption>(claims_, messages_[i], options_);
+      handle(i, *run, handler);
+      consumed[i] = std::move(run->consumed());
+      run.reset();  // the watchdog keeps nothing that has ended
     }
-    calls.push_back({.key = messages_[i].id, .epoch = run.consumed().epoch});
-    called.push_back(i);
   }
-  std::vector<OwnerOutcome> outcomes(calls.size());
-  claims_.complete(calls, outcomes);
-  for (std::size_t i = 0; i < called.size(); ++i) {
-    Consumption& run = *runs[called[i]];
-    const bool again =
-        outcomes[i].error != ErrorCode::ok && retry_of(outcomes[i].error) != Retry::never;
-    again ? run.complete() : run.completed(outcomes[i]);
-  }
-  std::vector<Consumed> consumed;
-  consumed.reserve(messages_.size());
   for (std::size_t i = 0; i < messages_.size(); ++i) {
-    consumed.push_back(std::move(runs[i]->consumed()));
-    // Its twin in this batch has handled it; if that failed, this one is to come again, too.
-    if (first[i] && consumed[*first[i]].verdict == Verdict::ack) {
-      consumed[i].verdict = Verdict::ack_duplicate;
-      consumed[i].answer = OnceAnswer::replayed;
-    }
+    // Its first in this batch has handled it; if that failed, this one is to come again, too.
+    if (!first_of_[i] || consumed[i].answer != OnceAnswer::in_flight) continue;
+    if (consumed[*first_of_[i]].verdict != Verdict::ack) continue;
+    consumed[i].verdict = Verdict::ack_duplicate;
+    consumed[i].answer = OnceAnswer::replayed;
+    consumed[i].retry_after = Millis{0};
   }
   return consumed;
 }

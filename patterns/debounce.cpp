@@ -7,6 +7,10 @@
 #include "semel/debounce.hpp"
 
 #include <algorithm>
+#include <exception>
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
 
 #include "semel/store.hpp"
 
@@ -83,6 +87,24 @@ void Debounce::Turn::ask() {
   }
   const bool later = retry_of(claim.error) == Retry::later;
   answer_ = later ? DebounceAnswer::busy : DebounceAnswer::refused;
+}
+
+void Debounce::Turn::run(const std::function<bool()>& function) {
+  std::exception_ptr thrown;
+  while (runs_) {
+    try {
+      end(function());
+#ifdef __GLIBCXX__
+    } catch (const abi::__forced_unwind&) {
+      throw;  // the thread is being cancelled, and that cannot be caught
+#endif
+    } catch (...) {
+      if (!debounce_.options_.run_once_more_after) throw;
+      if (thrown == nullptr) thrown = std::current_exception();
+      end(false);
+    }
+  }
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 void Debounce::Turn::end(bool ok) {

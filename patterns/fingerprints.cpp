@@ -78,6 +78,17 @@ Fingerprint fingerprint_of(Bytes payload) {
                         FingerprintAlgorithm::xxh3_bytes);
 }
 
+std::string digest_key(Bytes name, Bytes payload) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text = "xxh3-";
+  for (const std::uint8_t byte : fingerprint_of(payload).digest) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  text.append("-").append(std::to_string(payload.size()));
+  return composite_key({name, text});
+}
+
 Fingerprint fingerprint_of(const Scope& scope, Bytes payload) {
   if (is_open(scope)) return fingerprint_of(payload);
   Hasher hasher{scope_seed};

@@ -1,6 +1,7 @@
 // See semel/guards.hpp.
 #include "semel/guards.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "semel/engine.hpp"
@@ -47,30 +48,35 @@ Result<bool> SeenBefore::is_first(std::span<const Bytes> fields) {
   return outcome.stored;
 }
 
-Result<std::vector<bool>> SeenBefore::are_first(Engine& engine, std::span<const Bytes> ids) {
+std::vector<Result<bool>> SeenBefore::are_first(Engine& engine, std::span<const Bytes> ids) {
+  std::vector<Result<bool>> first;
+  first.reserve(ids.size());
   std::vector<std::string> keys;
   std::vector<StoreOp> ops;
-  keys.reserve(ids.size());
-  ops.reserve(ids.size());
-  for (const Bytes& id : ids) {
-    keys.push_back(key_of({&id, 1}));
-    ops.push_back({.verb = Verb::set,
-                   .db = store_.db(),
-                   .condition = Condition::if_absent,
-                   .expiry = Expiry::in(window_),
-                   .key = keys.back(),
-                   .value = "1"});
-  }
-  std::vector<StoreOutcome> outcomes(ops.size());
-  engine.apply(ops, outcomes);
-  std::vector<bool> first;
-  first.reserve(ids.size());
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i].error != ErrorCode::ok) {
-      return Error{outcomes[i].error,
-                   "id " + std::to_string(i) + " of " + std::to_string(ids.size())};
+  std::vector<StoreOutcome> outcomes;
+  for (std::size_t begin = 0; begin < ids.size(); begin += limits::batch_max) {
+    const auto part = ids.subspan(begin, std::min(limits::batch_max, ids.size() - begin));
+    keys.clear();
+    ops.clear();
+    for (const Bytes& id : part) keys.push_back(key_of({&id, 1}));
+    for (const std::string& key : keys) {
+      ops.push_back({.verb = Verb::set,
+                     .db = store_.db(),
+                     .condition = Condition::if_absent,
+                     .expiry = Expiry::in(window_),
+                     .key = key,
+                     .value = "1"});
     }
-    first.push_back(outcomes[i].applied);
+    outcomes.resize(ops.size());
+    engine.apply(ops, outcomes);
+    for (const StoreOutcome& outcome : outcomes) {
+      if (outcome.error == ErrorCode::ok) {
+        first.emplace_back(outcome.applied);
+      } else {
+        first.emplace_back(Error{outcome.error, "id " + std::to_string(first.size()) + " of " +
+                                                    std::to_string(ids.size())});
+      }
+    }
   }
   return first;
 }

@@ -66,6 +66,14 @@ std::string md5_hex(Bytes text) {
   return hex_of(digest);
 }
 
+std::string digest_key_sha256(Bytes name, Bytes payload) {
+  patterns::Sha256 digest{};
+  const bool is_done = EVP_Digest(payload.data(), payload.size(), digest.data(), nullptr,
+                                  EVP_sha256(), nullptr) == 1;
+  if (!is_done) return {};
+  return composite_key({name, "sha256-" + hex_of(digest)});
+}
+
 bool equal_in_constant_time(Bytes one, Bytes other) noexcept {
   return one.size() == other.size() &&
          (one.empty() || CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0);

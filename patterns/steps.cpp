@@ -1,5 +1,8 @@
 // See semel/steps.hpp. The memos are the fields of one hash beside the claim: its key begins with
-// "steps/", which no namespace can, so that it is nobody's claim.
+// "steps/", which no namespace can, so that it is nobody's claim. One more field has the
+// fingerprint of the payload that made them: a claim that was given back keeps none, and the next
+// may be for another payload. Memos of releases before 0.2 have no such field and are taken as they
+// are.
 #include "semel/steps.hpp"
 
 #include <array>
@@ -25,16 +28,47 @@ struct Places {
   return {.claim = claim, .memos = "steps/" + claim, .db = claims.policy().db};
 }
 
+constexpr Bytes maker_field{"\0payload", 8};
+
+[[nodiscard]] Status check_name(Bytes name) {
+  if (!name.starts_with('\0')) return Done{};
+  return Error{ErrorCode::bad_option, "a step's name begins with a NUL byte"};
+}
+
+[[nodiscard]] std::string text_of(const Fingerprint& fingerprint) {
+  std::string text(1, static_cast<char>(fingerprint.algorithm));
+  for (const std::uint8_t byte : fingerprint.digest) text += static_cast<char>(byte);
+  return text;
+}
+
+/// By the rule of claims: fingerprints of two algorithms say nothing of each other, nor does none.
+[[nodiscard]] bool differ(const std::optional<std::string>& maker, const Fingerprint& mine) {
+  if (!maker || maker->empty() || mine.algorithm == 0) return false;
+  return static_cast<std::uint8_t>(maker->front()) == mine.algorithm && *maker != text_of(mine);
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> Steps::recall(Bytes name) {
   used_ = true;
+  SEMEL_TRY(valid, check_name(name));
+  static_cast<void>(valid);
   const Places places = places_of(claims_, key_);
-  return claims_.engine().hashes(places.db).hget(places.memos, name);
+  const std::array fields{name, maker_field};
+  SEMEL_TRY(memo, claims_.engine().hashes(places.db).hmget(places.memos, fields));
+  if (!memo[0] || epoch_ == 0) return std::move(memo[0]);
+  SEMEL_TRY(view, claims_.get(key_));
+  if (view.epoch != epoch_) {
+    return Error{ErrorCode::not_owner, "step '" + std::string{name} + "'"};
+  }
+  if (differ(memo[1], view.fingerprint)) return std::optional<std::string>{};
+  return std::move(memo[0]);
 }
 
 Status Steps::remember(Bytes name, Bytes bytes) {
   used_ = true;
+  SEMEL_TRY(valid, check_name(name));
+  static_cast<void>(valid);
   const Places places = places_of(claims_, key_);
   SEMEL_TRY(section, claims_.engine().section(places.refs()));
   // Both in one step: an owner that was replaced while it ran must not leave memos to the next.
@@ -42,7 +76,19 @@ Status Steps::remember(Bytes name, Bytes bytes) {
   if (view.state != ClaimState::held || view.epoch != epoch_ || view.lease_remaining == Millis{0}) {
     return Error{ErrorCode::not_owner, "step '" + std::string{name} + "'"};
   }
-  SEMEL_TRY(fresh, claims_.engine().hashes(places.db).hset(places.memos, name, bytes));
+  Hashes memos = claims_.engine().hashes(places.db);
+  SEMEL_TRY(maker, memos.hget(places.memos, maker_field));
+  const bool foreign = differ(maker, view.fingerprint);
+  const std::string mine = text_of(view.fingerprint);
+  const std::array pairs{FieldValue{name, bytes}, FieldValue{maker_field, mine}};
+  // A claim without a fingerprint goes on with the memos that are there, and they stay whose they
+  // were.
+  const bool keeps_maker = view.fingerprint.algorithm == 0;
+  if (foreign) {
+    SEMEL_TRY(gone, claims_.engine().store(places.db).del(places.memos));
+    static_cast<void>(gone);
+  }
+  SEMEL_TRY(fresh, memos.hset(places.memos, std::span{pairs}.first(keeps_maker ? 1 : 2)));
   static_cast<void>(fresh);
   // As long as the claim itself is remembered if its owner goes silent now.
   const Millis kept = view.lease_remaining + claims_.policy().attempts_ttl;

@@ -29,7 +29,7 @@ RATCHET = 'tools/tidy_ratchet.json'
 PARTS = {
     'include': {'project': ('semel/',), 'foreign': ()},
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
-    'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h')},
+    'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h', 'cxxabi.h')},
     'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
     'bindings': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('cxxabi.h',)},
     'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp_'),

@@ -16,7 +16,9 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,9 +57,10 @@ struct Consumed {
   bool unguarded = false;      ///< the handler ran without protection: no id, or fail-open
   std::uint32_t attempts = 0;  ///< how often it was tried, this one included
   Epoch epoch = 0;
-  Millis retry_after{0};  ///< retry_later
-  std::string failure;    ///< what the handler said, or had said
-  Error error;            ///< unrecorded: handled, but not written down; busy, refused: why
+  Millis retry_after{0};           ///< retry_later
+  std::string failure;             ///< what the handler said or threw, or had said
+  std::exception_ptr exception{};  ///< of a batch: what its handler threw
+  Error error;  ///< unrecorded: handled, but not written down; busy, refused: why
 };
 
 /// What a handler may return beside a Status: the message is wrong, and no other try will help.
@@ -67,7 +70,7 @@ struct Rejected {
 
 namespace detail {
 
-enum class Handled : std::uint8_t { ok, failed, rejected };
+enum class Handled : std::uint8_t { ok, failed, rejected, unknown };
 struct Handling {
   Handled how = Handled::ok;
   std::string reason;
@@ -75,7 +78,9 @@ struct Handling {
 
 inline Handling handling_of(const Status& status) {
   if (status) return {};
-  return {Handled::failed, status.error().message()};
+  // outcome_unknown: the effect may be there.
+  const bool known = retry_of(status.error().code) != Retry::read_first;
+  return {known ? Handled::failed : Handled::unknown, status.error().message()};
 }
 inline Handling handling_of(bool ok) {
   return {ok ? Handled::ok : Handled::failed, ok ? "" : "the handler said no"};
@@ -102,38 +107,56 @@ Handling call_handler(Handler& handler, Arguments&&... arguments) {
 class Consumption {
  public:
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options);
-  /// With an answer that is there already (a batch).
-  Consumption(Claims& claims, const Message& message, ClaimOutcome&& claim);
+  /// With an answer that is there already, to what was `asked` then (a batch); start() follows.
+  Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
+              ClaimOutcome&& claim, Timestamp asked);
+  /// Of one whose handler has begun and not ended: it threw. Of one that has not begun: it is given
+  /// back as if it had not been claimed.
   ~Consumption();
   Consumption(Consumption&&) = delete;
 
+  /// The handler is about to run: the lease is looked at, renewed, or asked for again.
+  void start(const ConsumeOptions& options);
   [[nodiscard]] bool runs() const noexcept { return runs_; }
   [[nodiscard]] Work& work() noexcept { return *work_; }
-  /// True: the claim is to be completed (a batch does that for all at once).
+  /// True: the claim is to be completed.
   [[nodiscard]] bool finish(Handling&& handling);
   void complete();
-  void completed(const OwnerOutcome& outcome);
+  /// The handler threw, and the exception ends here.
+  void threw(std::exception_ptr exception);
   [[nodiscard]] Consumed& consumed() noexcept { return consumed_; }
 
  private:
   void judge();
+  void keep(const ConsumeOptions& options);
   void fail(Handling&& handling);
+  void completed(const OwnerOutcome& outcome);
+  /// The handler threw, or does not know: as the policy's on_exception says.
+  void unknown(std::string&& what);
+  void superseded();
 
   Claims& claims_;
   const Message& message_;
   ClaimOutcome claim_;
+  Timestamp asked_{};
   std::optional<Work> work_;
   Watchdog::Guard kept_;
   Consumed consumed_;
   bool runs_ = false;
-  bool open_ = false;
+  bool open_ = false;     // granted, and not ended
+  bool started_ = false;  // the handler has begun
 };
 
 }  // namespace detail
 
 /// Runs `handler` if this message was not handled yet, and says what the broker is to be told. The
 /// handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
-/// std::optional<Rejected>. One that throws leaves the message to be retried.
+/// std::optional<Rejected>. A Status of outcome_unknown says "I don't know": it ends as the
+/// policy's on_exception says, and so does a handler that throws; its exception goes on.
+///   on_exception   the claim            verdict
+///   release        given back           retry_later
+///   keep           failed for good      dead_letter
+///   in_doubt       nobody's, resolve()  retry_later, answer in_doubt, until it is resolved
 /// Progress: that of the handler; waits for the journal.
 template <class Handler>
 Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
@@ -151,9 +174,15 @@ Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
   return std::move(run.consumed());
 }
 
-/// The same for a batch: one round of claims, the handlers one after another in order, one round of
-/// completions. A message that comes twice in it is handled once, and its second is a duplicate.
-/// `handler` takes a const Message&, and perhaps a Work&.
+/// The same for a batch of any size: the claims are asked for up to 256 at a time, then the
+/// handlers run one after another in order, and each message is completed when its own handler
+/// ends. Nothing that one handler does changes the fate of another message: one that throws ends
+/// its own as the policy's on_exception says, the exception is in Consumed::exception, and the next
+/// one runs. Before each handler its lease is looked at: renewed if a third of it has passed, asked
+/// for again if it is over. options.watchdog keeps the leases of all that are claimed. A message
+/// that comes twice is handled once, and its second is a duplicate; if the first failed, the second
+/// comes again, or is tried again if it is more than 256 away. `handler` takes a const Message&,
+/// and perhaps a Work&.
 template <class Handler>
 std::vector<Consumed> consume_batch(Claims& claims, std::span<const Message> messages,
                                     Handler&& handler, const ConsumeOptions& options = {});
@@ -170,9 +199,14 @@ class BatchConsumption {
   [[nodiscard]] std::vector<Consumed> run(const RunOne& handler);
 
  private:
+  void claim(std::size_t begin, std::size_t end);
+  void handle(std::size_t at, Consumption& run, const RunOne& handler);
+
   Claims& claims_;
   std::span<const Message> messages_;
   const ConsumeOptions& options_;
+  std::vector<std::unique_ptr<Consumption>> runs_;    // of those that are claimed now
+  std::vector<std::optional<std::size_t>> first_of_;  // of each message that was folded
 };
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 // Source: docs/patterns.md#debounce
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <type_traits>
 
@@ -43,7 +44,9 @@ class Debounce {
       : engine_(&engine), claims_(claims), options_(options) {}
 
   /// Runs `function` unless it ran within the interval. It may return nothing, a bool, a Status or
-  /// a Result. Progress: that of the function; waits for the journal.
+  /// a Result. One that throws has failed; with run_once_more_after it is run once more for those
+  /// who were told so, and the first exception goes on after that. Progress: that of the function;
+  /// waits for the journal.
   template <class Function>
   DebounceAnswer run(Bytes key, Function&& function);
 
@@ -66,12 +69,14 @@ class Debounce::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   [[nodiscard]] bool runs() const noexcept { return runs_; }
-  /// Ends a run. Afterwards runs() says whether there is one more.
-  void end(bool ok);
+  /// Runs `function` until nobody is left who was told so.
+  void run(const std::function<bool()>& function);
   [[nodiscard]] DebounceAnswer answer() const noexcept { return answer_; }
 
  private:
   void ask();
+  /// Ends a run. Afterwards runs() says whether there is one more.
+  void end(bool ok);
   [[nodiscard]] bool announce();
   [[nodiscard]] bool others_asked();
 
@@ -103,7 +108,7 @@ bool succeeds(Function& function) {
 template <class Function>
 DebounceAnswer Debounce::run(Bytes key, Function&& function) {
   Turn turn{*this, key};
-  while (turn.runs()) turn.end(detail::succeeds(function));
+  if (turn.runs()) turn.run([&] { return detail::succeeds(function); });
   return turn.answer();
 }
 

@@ -54,8 +54,9 @@ class SeenBefore {
   [[nodiscard]] Result<bool> is_first(std::initializer_list<Bytes> fields) {
     return is_first(std::span{fields.begin(), fields.size()});
   }
-  /// The same for many ids of one field, in one call: an answer each, in order.
-  [[nodiscard]] Result<std::vector<bool>> are_first(Engine& engine, std::span<const Bytes> ids);
+  /// The same for any number of ids of one field, in one call: for each what is_first() would say,
+  /// in order. An error of one (a key too long, no room) is that one's alone.
+  [[nodiscard]] std::vector<Result<bool>> are_first(Engine& engine, std::span<const Bytes> ids);
   /// Forgets it: the next is the first.
   [[nodiscard]] Result<bool> forget(std::span<const Bytes> fields);
 

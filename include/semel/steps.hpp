@@ -26,10 +26,14 @@ class Steps {
   Steps(const Claims& claims, Bytes key, Epoch epoch) noexcept
       : claims_(claims), key_(key), epoch_(epoch) {}
 
-  /// What was remembered under `name`; none: nothing. Errors: those of Hashes::hget.
+  /// What was remembered under `name` for this payload: memos that were left under another
+  /// fingerprint of the same algorithm are nothing to this one. None: nothing. Errors: not_owner
+  /// (the claim has another epoch by now: do not run the step); bad_option (a name that begins with
+  /// a NUL byte); those of Hashes::hmget.
   [[nodiscard]] Result<std::optional<std::string>> recall(Bytes name);
-  /// Remembers `bytes` under `name` if the claim is still held with this epoch.
-  /// Errors: not_owner (nothing was changed); those of Hashes::hset.
+  /// Remembers `bytes` under `name` if the claim is still held with this epoch. Memos of another
+  /// payload end with it. Errors: not_owner (nothing was changed); bad_option (as above); those of
+  /// Hashes::hset.
   [[nodiscard]] Status remember(Bytes name, Bytes bytes);
 
   /// The result of `step`, from memory if it is there; else it is run and remembered. The step may

@@ -189,24 +189,183 @@ TEST_CASE("consume: a batch is claimed at once, handled in order, and twins fold
   CHECK(consume_batch(claims, std::span<const Message>{}, [](const Message&) {}).empty());
 }
 
-TEST_CASE("consume: a batch with steps, and a handler that throws in its middle",
-          "[patterns][consume]") {
+TEST_CASE("consume: a handler that throws in a batch ends its own message alone",
+          "[patterns][consume][attack][fault-10]") {
   World world;
   Claims claims = world.claims("mq", policies::message);
-  const std::vector<Message> batch{{.id = "a"}, {.id = "b"}, {.id = "c"}};
-  CHECK_THROWS(consume_batch(claims, batch, [&](const Message& one, Work& work) {
-    if (one.id == "b") throw std::runtime_error{"gone"};
+  const std::vector<Message> batch{{.id = "n1"}, {.id = "n2"}, {.id = "poison"}, {.id = "n3"}};
+  const auto handle = [&](const Message& one) {
+    if (one.id == "poison") throw std::runtime_error{"gone"};
+    world.effect(std::string{one.id});
+  };
+  for (unsigned round = 1; round <= 17; ++round) {
+    const auto consumed = consume_batch(claims, batch, handle);
+    const Verdict mine = round == 1 ? Verdict::ack : Verdict::ack_duplicate;
+    for (const std::size_t i : {0U, 1U, 3U}) CHECK(consumed[i].verdict == mine);
+    if (round == 17) {
+      CHECK(consumed[2].verdict == Verdict::dead_letter);  // 16 tries, as for any other failure
+      continue;
+    }
+    CHECK(consumed[2].verdict == Verdict::retry_later);
+    CHECK(consumed[2].failure == "exception: gone");
+    CHECK_THROWS_AS(std::rethrow_exception(consumed[2].exception), std::runtime_error);
+  }
+  CHECK(world.effects() == std::vector<std::string>{"n1", "n2", "n3"});
+}
+
+TEST_CASE("consume: each message of a batch is done when its own handler has ended",
+          "[patterns][consume][attack][fault-10]") {
+  World world;
+  Claims claims = world.claims("mq", policies::message);
+  const std::vector<Message> batch{{.id = "a"}, {.id = "b"}};
+  static_cast<void>(consume_batch(claims, batch, [&](const Message& one, Work& work) {
+    if (one.id == "b") CHECK(claims.get("a")->state == ClaimState::done);
     return work.steps().run("effect", [&] { world.effect(std::string{one.id}); }).has_value();
   }));
-  // Those that had not run are free again, and so is the one that had and was not yet marked: its
-  // step is not repeated.
-  const auto again = consume_batch(claims, batch, [&](const Message& one, Work& work) {
-    return work.steps().run("effect", [&] { world.effect(std::string{one.id}); }).has_value();
-  });
-  for (const Consumed& one : again) {
-    CHECK((one.verdict == Verdict::ack || one.verdict == Verdict::ack_duplicate));
+  CHECK(world.effects() == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("consume: a watchdog keeps the leases of a whole batch",
+          "[patterns][consume][watchdog][attack][fault-10]") {
+  World world;
+  Claims claims = world.claims("mq", policies::message);
+  Watchdog watchdog{world.engine()};
+  const std::vector<Message> batch{{.id = "a"}, {.id = "b"}, {.id = "c"}};
+  std::size_t kept = 0;
+  int other = 0;
+  const auto consumed =
+      consume_batch(claims, batch,
+                    [&](const Message& one) {
+                      if (one.id != "a") return;
+                      kept = watchdog.kept();
+                      for (int i = 0; i < 7; ++i) {
+                        world.clock().advance(Millis{10'000});
+                        static_cast<void>(watchdog.poll());
+                      }
+                      for (const Message& each : batch) {
+                        static_cast<void>(consume_once(claims, each, [&] { ++other; }));
+                      }
+                    },
+                    {.watchdog = &watchdog});
+  CHECK(kept == 3);
+  CHECK(other == 0);
+  for (const Consumed& one : consumed) CHECK(one.answer == OnceAnswer::ran);
+  CHECK(watchdog.kept() == 0);
+}
+
+TEST_CASE("consume: a lease is looked at before its handler starts",
+          "[patterns][consume][attack][fault-10]") {
+  World world;
+  for (const bool in_doubt : {false, true}) {
+    Policy policy = policies::message;
+    if (in_doubt) policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
+    Claims claims = world.claims(in_doubt ? "doubt" : "mq", policy);
+    const std::vector<Message> batch{{.id = "slow"}, {.id = "taken"}, {.id = "free"}};
+    std::vector<std::string> handled;
+    const auto consumed = consume_batch(claims, batch, [&](const Message& one) {
+      handled.emplace_back(one.id);
+      if (one.id != "slow") return;
+      world.clock().advance(Millis{61'000});
+      if (in_doubt) return;
+      CHECK(consume_once(claims, batch[1], [&] { handled.push_back("other"); }).verdict ==
+            Verdict::ack);
+    });
+    // What another has handled is not handled again; what nobody had begun is no doubt.
+    if (in_doubt) {
+      CHECK(handled == std::vector<std::string>{"slow", "taken", "free"});
+    } else {
+      CHECK(handled == std::vector<std::string>{"slow", "other", "free"});
+      CHECK(consumed[1].verdict == Verdict::ack_duplicate);
+    }
+    CHECK(consumed[2].answer == OnceAnswer::ran);
+    CHECK(consumed[2].attempts == 1);
   }
-  CHECK(world.effects() == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("consume: a lease of which a third has passed is renewed before its handler",
+          "[patterns][consume][attack][fault-10]") {
+  World world;
+  Claims claims = world.claims("mq", policies::message);
+  const std::vector<Message> batch{{.id = "a"}, {.id = "b"}};
+  Millis left{0};
+  static_cast<void>(consume_batch(claims, batch, [&](const Message& one) {
+    if (one.id == "a") world.clock().advance(Millis{59'000});
+    if (one.id == "b") left = claims.get("b")->lease_remaining;
+  }));
+  CHECK(left == Millis{60'000});
+}
+
+TEST_CASE("consume: a batch beyond the engine's limit is taken in parts",
+          "[patterns][consume][limits][attack][fault-10]") {
+  World world;
+  Claims claims = world.claims("mq", policies::message);
+  for (const std::size_t count : {std::size_t{256}, std::size_t{257}, limits::batch_max + 1}) {
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < count; ++i) {
+      ids.push_back(std::to_string(count) + "-" + std::to_string(i));
+    }
+    std::vector<Message> batch;
+    for (const std::string& id : ids) batch.push_back({.id = id});
+    batch.push_back({.id = ids.front()});
+    std::size_t handled = 0;
+    const auto consumed = consume_batch(claims, batch, [&](const Message&) { ++handled; });
+    CHECK(handled == count);
+    CHECK(consumed[count - 1].verdict == Verdict::ack);
+    CHECK(consumed[count].verdict == Verdict::ack_duplicate);
+  }
+}
+
+TEST_CASE("consume: a twin with another payload is no duplicate of its first",
+          "[patterns][consume][attack][fault-10]") {
+  World world;
+  Claims claims = world.claims("mq", policies::message);
+  Message other{.id = "m", .fingerprint = {.algorithm = 1}};
+  other.fingerprint.digest[3] = 9;
+  const std::vector<Message> batch{{.id = "m", .fingerprint = {.algorithm = 1}}, other};
+  const auto consumed = consume_batch(claims, batch, [](const Message&) {});
+  CHECK(consumed[0].verdict == Verdict::ack);
+  CHECK(consumed[1].answer == OnceAnswer::mismatch);
+  CHECK(consumed[1].verdict == Verdict::dead_letter);
+}
+
+TEST_CASE("consume: the policy says what an exception, or not knowing, means for the message",
+          "[patterns][consume][attack][fault-13]") {
+  World world;
+  struct Row {
+    Bytes name;
+    Policy::OnFailure means;
+    Verdict verdict;
+    OnceAnswer answer;
+    Verdict next;
+  };
+  const Row rows[] = {{"release", Policy::OnFailure::release, Verdict::retry_later,
+                       OnceAnswer::failed, Verdict::ack},
+                      {"keep", Policy::OnFailure::keep, Verdict::dead_letter, OnceAnswer::failed,
+                       Verdict::dead_letter},
+                      {"doubt", Policy::OnFailure::in_doubt, Verdict::retry_later,
+                       OnceAnswer::in_doubt, Verdict::retry_later}};
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    Policy policy = policies::message;
+    policy.on_exception = row.means;
+    Claims claims = world.claims(row.name, policy);
+    const auto throws = [](const auto&...) { throw std::runtime_error{"gone"}; };
+    const auto unsure = []() -> Status { return Error{ErrorCode::outcome_unknown, "504"}; };
+    const std::vector<Message> batch{{.id = "thrown"}};
+    const Consumed thrown = consume_batch(claims, batch, throws)[0];
+    const Consumed unknown = consume_once(claims, {.id = "unknown"}, unsure);
+    CHECK_THROWS_AS(consume_once(claims, {.id = "alone"}, [&] { throws(); }), std::runtime_error);
+    CHECK(thrown.verdict == row.verdict);
+    CHECK(thrown.answer == row.answer);
+    CHECK(unknown.verdict == row.verdict);
+    CHECK(unknown.answer == row.answer);
+    for (const Bytes id : {"thrown", "unknown", "alone"}) {
+      CHECK(consume_once(claims, {.id = id}, [] {}).verdict == row.next);
+    }
+    if (row.means != Policy::OnFailure::in_doubt) continue;
+    CHECK(claims.resolve("thrown", Resolution::done).value());
+    CHECK(consume_once(claims, batch[0], [] {}).verdict == Verdict::ack_duplicate);
+  }
 }
 
 TEST_CASE("consume: a crash at every step, and a broker that delivers until it is told (case A)",

@@ -146,3 +146,22 @@ TEST_CASE("debounce: a call that is not valid runs nothing", "[patterns][debounc
     CHECK(forever.run("k", [] { FAIL("no interval"); }) == DebounceAnswer::refused);
   }
 }
+
+TEST_CASE("debounce: a run that throws forgets nobody who was told that it runs again",
+          "[patterns][debounce][attack][fault-15]") {
+  World world;
+  Debounce rebuilds = debounce(world, {.run_once_more_after = true});
+  int runs = 0;
+  DebounceAnswer other = DebounceAnswer::refused;
+  CHECK_THROWS_AS(rebuilds.run("k",
+                               [&] {
+                                 if (++runs > 1) return;
+                                 other = rebuilds.run("k", [] {});
+                                 throw std::runtime_error{"gone"};
+                               }),
+                  std::runtime_error);
+  CHECK(other == DebounceAnswer::will_run_again);
+  CHECK(runs == 2);
+  CHECK(rebuilds.run("k", [&] { ++runs; }) == DebounceAnswer::ran);  // and nothing is left behind
+  CHECK(runs == 3);
+}

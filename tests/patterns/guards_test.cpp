@@ -184,12 +184,60 @@ TEST_CASE(
   const std::vector<Bytes> ids{"a", "b", "a", "c"};
   const auto ask = [&] {
     SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
-    return rows.are_first(world.engine(), ids).value();
+    std::vector<bool> first;
+    for (const Result<bool>& one : rows.are_first(world.engine(), ids)) first.push_back(*one);
+    return first;
   };
   CHECK(ask() == std::vector<bool>{true, true, false, true});
   world.restart();
   CHECK(ask() == std::vector<bool>{false, false, false, false});
   SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
   const std::vector<Bytes> bad{"a", ""};
-  CHECK(rows.are_first(world.engine(), bad).has_value());  // an empty field is a field
+  CHECK(rows.are_first(world.engine(), bad)[1].has_value());  // an empty field is a field
+}
+
+TEST_CASE("seen before: an id that cannot be taken spoils the answer of no other",
+          "[patterns][guards][attack][fault-14]") {
+  World world;
+  SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
+  const std::string too_long(70'000, 'x');
+  const std::vector<Bytes> ids{"a", too_long, "b", "a"};
+  const auto first = rows.are_first(world.engine(), ids);
+  REQUIRE(first.size() == 4);
+  CHECK(first[0].value());
+  CHECK(first[1].error().code == ErrorCode::key_too_long);
+  CHECK(first[2].value());
+  CHECK_FALSE(first[3].value());
+}
+
+TEST_CASE("seen before: of a batch that memory ends, each id is told, or untouched",
+          "[patterns][guards][attack][fault-14]") {
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock, .memory_bytes = limits::memory_bytes_min}).value();
+  SeenBefore rows{engine->store(), "rows", Millis{60'000}};
+  int told_first = 0;
+  int refused = 0;
+  std::vector<std::string> names;
+  for (int i = 0; refused == 0 && i < 200'000;) {
+    names.clear();
+    for (int n = 0; n < 100; ++n) names.push_back("id-with-a-longer-name-" + std::to_string(i++));
+    const std::vector<Bytes> ids(names.begin(), names.end());
+    for (const Result<bool>& one : rows.are_first(*engine, ids)) {
+      one.has_value() ? ++told_first : ++refused;
+      if (one.has_value()) CHECK(*one);
+    }
+  }
+  REQUIRE(refused > 0);
+  CHECK(told_first == static_cast<int>(engine->stats().records));
+}
+
+TEST_CASE("seen before: a batch beyond the engine's limit is taken in parts",
+          "[patterns][guards][limits][attack][fault-14]") {
+  World world;
+  SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
+  const std::vector<Bytes> ids(limits::batch_max + 2, Bytes{"same"});
+  const auto first = rows.are_first(world.engine(), ids);
+  REQUIRE(first.size() == ids.size());
+  CHECK(first.front().value());
+  CHECK_FALSE(first.back().value());
 }

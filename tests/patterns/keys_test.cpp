@@ -233,3 +233,14 @@ TEST_CASE("keys: the order of parameters does not matter, their borders do", "[p
   CHECK(fingerprint_of(scope, parameters) != fingerprint_of(parameters));
   CHECK(fingerprint_of(Scope{}, parameters) == fingerprint_of(parameters));
 }
+
+TEST_CASE("keys: a digest makes a key of a payload of any size",
+          "[patterns][keys][attack][fault-15]") {
+  const std::string body(1'000'000, 'x');
+  const std::string key = semel::digest_key("/transfer", body);
+  CHECK(key.size() < 9 + 64);
+  CHECK(key == semel::digest_key("/transfer", body));
+  CHECK(key != semel::digest_key("/refund", body));
+  CHECK(key != semel::digest_key("/transfer", body + "x"));
+  CHECK(semel::split_composite_key(semel::digest_key("a|b", ""))->front() == "a|b");
+}

@@ -12,6 +12,7 @@
 #include "semel/json_key.hpp"
 #include "semel/lock.hpp"
 #include "semel/replay_guard.hpp"
+#include "semel/signed_request.hpp"
 #include "semel/token_service.hpp"
 
 using namespace semel;
@@ -105,7 +106,7 @@ TEST_CASE("patterns_page: once by parameters", "[patterns][docs]") {
   const auto ask = [&](Bytes user, Bytes body) {
     const semel::Scope scope{
         .tenant = "acme", .user = user, .needs_tenant = true, .needs_user = true};
-    const std::string call = semel::composite_key({"/transfer", *semel::canonical_json(body)});
+    const std::string call = semel::digest_key_sha256("/transfer", *semel::canonical_json(body));
     const auto key = semel::scoped_key(scope, call);  // an error if tenant or user is missing
     const auto moved = semel::once(calls, *key, transfer);
     return moved.answer;

@@ -87,3 +87,39 @@ TEST_CASE("steps: memos end with the time in which the work can be taken over",
   world.clock().advance(Millis{1});
   CHECK(steps.recall("a").value() == std::nullopt);
 }
+
+TEST_CASE("steps: memos are answered only to the payload that made them",
+          "[patterns][steps][attack][fault-15]") {
+  World world;
+  Claims orders = world.claims("orders", policies::call);
+  const auto run = [&](std::uint8_t payload, int charge, bool ends) {
+    Fingerprint fingerprint{.algorithm = 1};
+    fingerprint.digest[0] = payload;
+    return once(orders, {.key = "order", .fingerprint = fingerprint},
+                [&](Work& work) -> Result<int> {
+                  SEMEL_TRY(charged, work.steps().run("charge", [&] { return charge; }));
+                  if (!ends) return Error{ErrorCode::timed_out, "the mail"};
+                  return charged;
+                });
+  };
+  CHECK(run(1, 100, false).answer == OnceAnswer::failed);
+  CHECK(run(1, 777, false).answer == OnceAnswer::failed);  // its own memo: not charged again
+  CHECK(run(2, 200, false).answer == OnceAnswer::failed);  // another payload: its own charge
+  CHECK(run(2, 888, true).value == 200);
+}
+
+TEST_CASE("steps: an owner of the past is told nothing of the present",
+          "[patterns][steps][attack][fault-15]") {
+  World world;
+  Claims orders = world.claims("orders", policies::call);
+  const Epoch old = orders.claim({.key = "k"}).epoch;
+  world.clock().advance(Millis{60'000});
+  const Epoch now = orders.claim({.key = "k"}).epoch;
+  REQUIRE(Steps(orders, "k", now).remember("s", "memo").has_value());
+  CHECK(Steps(orders, "k", now).recall("s").value() == "memo");
+  const auto late = Steps(orders, "k", old).recall("s");
+  REQUIRE_FALSE(late.ok());
+  CHECK(late.error().code == ErrorCode::not_owner);
+  const Bytes reserved{"\0payload", 8};
+  CHECK(Steps(orders, "k", now).remember(reserved, "x").error().code == ErrorCode::bad_option);
+}
