@@ -115,8 +115,10 @@ void Debounce::Turn::end(bool ok) {
   const bool removes =
       options.run_once_more_after || (ok ? options.remove_on_finish : options.remove_on_error);
   if (!removes) return;
-  // Not ours any more: the run took longer than its interval, and another has begun.
-  if (debounce_.claims_.release({.key = key_, .epoch = epoch_}).answer != OwnerAnswer::ok) return;
+  const OwnerAnswer released = debounce_.claims_.release({.key = key_, .epoch = epoch_}).answer;
+  // The run took longer than its interval. Not ours any more: another has begun, for all who asked
+  // before it. Unknown: nobody has, and who was told that it runs again has nobody but us.
+  if (released != OwnerAnswer::ok && released != OwnerAnswer::unknown) return;
   if (options.run_once_more_after && others_asked()) ask();
 }
 

@@ -165,3 +165,19 @@ TEST_CASE("debounce: a run that throws forgets nobody who was told that it runs 
   CHECK(rebuilds.run("k", [&] { ++runs; }) == DebounceAnswer::ran);  // and nothing is left behind
   CHECK(runs == 3);
 }
+
+TEST_CASE("debounce: a run that outlasts its interval forgets nobody either",
+          "[patterns][debounce][attack][fault-15]") {
+  World world;
+  Debounce rebuilds = debounce(world, {.interval = Millis{1'000}, .run_once_more_after = true});
+  int runs = 0;
+  DebounceAnswer other = DebounceAnswer::refused;
+  const auto answer = rebuilds.run("k", [&] {
+    if (++runs > 1) return;
+    other = rebuilds.run("k", [] {});
+    world.clock().advance(Millis{1'500});  // the record of its claim has ended
+  });
+  CHECK(other == DebounceAnswer::will_run_again);
+  CHECK(answer == DebounceAnswer::ran);
+  CHECK(runs == 2);
+}
