@@ -110,8 +110,8 @@ void Consumption::start(const ConsumeOptions& options) {
     const bool renewed = !kept_.lost() && work_->renew(options.lease);
     if (!renewed) {
       kept_ = {};
-      static_cast<void>(claims_.release({.key = message_.id, .epoch = claim_.epoch}));
-      open_ = runs_ = false;
+      give_back();
+      runs_ = false;
       claim_ = claims_.claim(request_of(message_, options));
       consumed_ = {};
       judge();
@@ -119,6 +119,18 @@ void Consumption::start(const ConsumeOptions& options) {
     }
   }
   started_ = runs_;
+}
+
+/// Of one whose handler has not begun: as if it had not been claimed. A release forgets the
+/// attempts before this one as well, so where there were some this one is counted with them.
+void Consumption::give_back() {
+  open_ = false;
+  if (claim_.attempt <= 1) {
+    static_cast<void>(claims_.release({.key = message_.id, .epoch = claim_.epoch}));
+    return;
+  }
+  static_cast<void>(claims_.fail(
+      {.key = message_.id, .epoch = claim_.epoch, .on_failure = Policy::OnFailure::release}));
 }
 
 void Consumption::judge() {
@@ -147,8 +159,8 @@ void Consumption::judge() {
 
 Consumption::~Consumption() {
   if (!open_) return;
-  if (!started_) {  // as if it had not been claimed
-    static_cast<void>(claims_.release({.key = message_.id, .epoch = claim_.epoch}));
+  if (!started_) {
+    give_back();
     return;
   }
   unknown("exception");

@@ -134,6 +134,7 @@ class Consumption {
   /// The handler threw, or does not know: as the policy's on_exception says.
   void unknown(std::string&& what);
   void superseded();
+  void give_back();
 
   Claims& claims_;
   const Message& message_;
