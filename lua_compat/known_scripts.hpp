@@ -18,6 +18,7 @@ enum class KnownScript : std::uint8_t {
   compare_and_run,  ///< its commands, if the first key's value is the first argument
   count,            ///< adds to a counter, which gets an end when it is new
   take,             ///< answers the value and deletes it
+  remove_existing,  ///< deletes what is there and says whether it was
   get_or_set,       ///< answers the value, or sets it with an end
   set_absent,       ///< sets with an end what is not there
   count_below,      ///< adds one with an end, unless that is too many

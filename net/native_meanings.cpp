@@ -89,6 +89,16 @@ bool take(NativeRun& run) {
   return true;
 }
 
+bool remove_existing(NativeRun& run) {
+  const auto& commands = run.shape().commands;
+  const NativeValue found = run.send(0, commands[0]);
+  if (run.is_over()) return true;
+  const bool is_there = found.kind == Kind::integer ? found.number == 1 : !found.is_nothing();
+  if (is_there) run.send(1, commands[1]);
+  if (!run.is_over()) run.answer(is_there ? run.entry().answer : run.entry().missing);
+  return true;
+}
+
 bool get_or_set(NativeRun& run) {
   const NativeValue found = run.send(0, {"get", run.key(0)});
   if (run.is_over()) return true;
@@ -337,13 +347,14 @@ bool may_hold(NativeRun& run, std::size_t exists, std::size_t again, bool& is_fr
   return is_one(run.send(again, {"hexists", run.key(0), run.argument(1)}));
 }
 
-void hold(NativeRun& run, std::size_t site) {
-  run.send(site, {"hincrby", run.key(0), run.argument(1), "1"});
+void hold(NativeRun& run, std::size_t site, std::string_view by = "hincrby") {
+  run.send(site, {by, run.key(0), run.argument(1), "1"});
   if (!run.is_over()) run.send(site + 1, {"pexpire", run.key(0), run.argument(0)});
 }
 
 bool hold_reentrant(NativeRun& run) {
-  const bool is_older = run.entry().variant == 1;
+  const bool is_older = run.entry().variant != 0;
+  const bool sets_first = run.entry().variant == 2;
   bool is_free = false;
   const bool holds = may_hold(run, 0, is_older ? 3 : 1, is_free);
   if (run.is_over()) return true;
@@ -353,7 +364,7 @@ bool hold_reentrant(NativeRun& run) {
     return true;
   }
   const std::size_t older_site = is_free ? 1 : 4;
-  hold(run, is_older ? older_site : 2);
+  hold(run, is_older ? older_site : 2, sets_first && is_free ? "hset" : "hincrby");
   if (!run.is_over()) run.answer_nothing();
   return true;
 }
@@ -430,11 +441,12 @@ bool release(NativeRun& run, const Unlock& parts, std::string_view publish) {
 }
 
 bool release_reentrant(NativeRun& run) {
-  if (run.entry().variant == 1) {
+  const std::uint32_t variant = run.entry().variant;
+  if (variant != 0) {
     return release(
         run,
         {.has_latch = false, .latch_key = 0, .owner = 2, .ttl = 1, .latch_ttl = 0, .tells = true},
-        "publish");
+        variant == 1 ? "publish" : run.argument(3));
   }
   return release(
       run, {.has_latch = true, .latch_key = 2, .owner = 2, .ttl = 1, .latch_ttl = 4, .tells = true},
@@ -442,6 +454,12 @@ bool release_reentrant(NativeRun& run) {
 }
 
 bool release_spinning(NativeRun& run) {
+  if (run.entry().variant == 1) {
+    return release(
+        run,
+        {.has_latch = false, .latch_key = 0, .owner = 1, .ttl = 0, .latch_ttl = 0, .tells = false},
+        {});
+  }
   return release(
       run,
       {.has_latch = true, .latch_key = 1, .owner = 1, .ttl = 0, .latch_ttl = 2, .tells = false},
@@ -491,6 +509,8 @@ Native native_of(KnownScript known) noexcept {
       return count;
     case KnownScript::take:
       return take;
+    case KnownScript::remove_existing:
+      return remove_existing;
     case KnownScript::get_or_set:
       return get_or_set;
     case KnownScript::set_absent:
