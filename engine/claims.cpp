@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/claim_context.hpp"
 #include "engine/claim_machine.hpp"
 #include "engine/engine_impl.hpp"
 #include "engine/fold_table.hpp"
@@ -18,6 +19,7 @@
 namespace semel {
 namespace {
 
+using Context = engine::ClaimContext;
 using engine::ClaimFacts;
 using engine::Core;
 using engine::Count;
@@ -26,99 +28,7 @@ using engine::FoldTable;
 using engine::OwnerVerb;
 using engine::RecordView;
 using engine::Scratch;
-
-/// "name:key", without an allocation for ordinary keys.
-class TableKey {
- public:
-  TableKey() noexcept {}  // not `= default`: the buffer need not be cleared
-  TableKey(Bytes prefix, Bytes key) { join(prefix, key); }
-  TableKey(const TableKey&) = delete;
-  TableKey& operator=(const TableKey&) = delete;
-
-  void join(Bytes prefix, Bytes key) {
-    const std::size_t size = prefix.size() + key.size();
-    char* to = buffer_;
-    if (size > sizeof buffer_) {
-      heap_.resize(size);
-      to = heap_.data();
-    }
-    std::memcpy(to, prefix.data(), prefix.size());
-    if (!key.empty()) std::memcpy(to + prefix.size(), key.data(), key.size());
-    bytes_ = {to, size};
-  }
-  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
-
- private:
-  char buffer_[256];
-  std::string heap_;
-  Bytes bytes_;
-};
-
-/// What a call needs to know besides its request; the policy is read once, so that all of a call
-/// follows one policy.
-struct Context {
-  Context(Engine& engine, const Claims::Namespace& names, Timestamp when)
-      : impl(engine::impl_of(engine)), policy(names.policy()), prefix(names.prefix()), now(when) {}
-  Context(Engine& engine, const Claims::Namespace& names)
-      : Context(engine, names, engine::impl_of(engine).now()) {}
-
-  /// Whether a newcomer to `table_key` would go before others who wait for it.
-  [[nodiscard]] bool others_first(Bytes table_key) const {
-    return policy.fair && impl.wait_queue().has_waiters_for(policy.db, table_key);
-  }
-  [[nodiscard]] bool owner_dead(const RecordView* live) const {
-    return live != nullptr && live->kind == Kind::claim &&
-           impl.sessions().is_closed(engine::session_of(live->value));
-  }
-  /// An update of one key outside of sections and groups.
-  [[nodiscard]] auto single(Bytes table_key) const {
-    return [this, table_key](auto&& decide, Version& version) {
-      return impl.core().update(policy.db, table_key, now, decide, version);
-    };
-  }
-  /// The same for a claim: a finished record answers from where it lies, as no claim changes it. A
-  /// replay is most of what is asked, so that it costs little more than a lookup.
-  [[nodiscard]] auto single_claim(Bytes table_key, const ClaimRequest& request,
-                                  ClaimOutcome& outcome) const {
-    return [this, table_key, &request, &outcome](auto&& decide, Version& version) {
-      return impl.core().update_unless(
-          policy.db, table_key, now,
-          [&](const engine::Entry& live) {
-            if (live.kind() != Kind::claim) return false;
-            const Bytes value = live.value();
-            if (engine::Replay replay;
-                request.fingerprint.algorithm == 0 && engine::read_replay(value, now, replay)) {
-              outcome.answer = ClaimAnswer::replay;
-              outcome.attempt = replay.attempts;
-              outcome.result.append(replay.result);
-              return true;
-            }
-            if (!engine::is_finished(value)) return false;
-            const RecordView view{Kind::claim, value, live.due(), live.version()};
-            static_cast<void>(decide(&view, [] { return Version{0}; }));
-            return true;
-          },
-          decide, version);
-    };
-  }
-  /// The same for a key of a group.
-  [[nodiscard]] auto in_group(Core::Operation& operation, const Core::Place& place,
-                              Bytes table_key) const {
-    return [&, this, table_key](auto&& decide, Version& version) {
-      Core& core = impl.core();
-      if (place.shard == nullptr) [[unlikely]]
-        return ErrorCode::section_held;
-      const ErrorCode bad = core.check_key(policy.db, table_key);
-      if (bad != ErrorCode::ok) return bad;
-      return core.decide_at(operation, place, {policy.db, table_key}, now, decide, version);
-    };
-  }
-
-  Engine::Impl& impl;
-  const Policy& policy;
-  Bytes prefix;
-  mutable Timestamp now;  ///< moves on when the call has to wait
-};
+using engine::TableKey;
 
 // --- claim --------------------------------------------------------------------------------------
 
@@ -140,13 +50,16 @@ template <class Update>
 void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& facts,
                ClaimOutcome& outcome, Update&& update, bool commit = true) {
   if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
+  if (context.dropped()) [[unlikely]]
+    return refuse(outcome, ErrorCode::namespace_dropped);
   const Policy& policy = context.policy;
   facts.session = request.session.value_or(context.impl.sessions().own());
   const bool has_window =
       request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
   Scratch scratch;
   Version version = 0;
-  const ErrorCode error = update(
+  bool closing = false;
+  ErrorCode error = update(
       [&](const RecordView* live, const auto& next) -> Decision {
         facts.now = context.now;
         if (has_window) facts.unix_now = context.impl.clock().unix_ms();
@@ -154,9 +67,12 @@ void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& 
         facts.owner_dead = context.owner_dead(live);
         const Decision decision =
             engine::decide_claim(live, request, policy, facts, outcome, scratch);
-        return commit ? decision : Decision{};
+        closing = context.refuses(decision);
+        return commit && !closing ? decision : Decision{};
       },
       version);
+  if (closing && error == ErrorCode::ok) [[unlikely]]
+    error = ErrorCode::namespace_dropped;
   if (error != ErrorCode::ok) [[unlikely]] {
     refuse(outcome, error);
     if (error == ErrorCode::memory_full && policy.fail_open) {
@@ -220,6 +136,7 @@ ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
 
 [[nodiscard]] ErrorCode check(const Context& context, OwnerVerb verb, const OwnerCall& call) {
   if (call.key.empty()) return ErrorCode::key_empty;
+  if (context.dropped()) return ErrorCode::namespace_dropped;
   if (call.payload.size() > context.impl.core().options().value_bytes_max) {
     return ErrorCode::value_too_long;
   }
@@ -434,6 +351,7 @@ OwnerOutcome Claims::release(const OwnerCall& call) {
 Result<ClaimView> Claims::get(Bytes key) {
   if (key.empty()) return key_error(ErrorCode::key_empty, key);
   const Context context{*engine_, *names_};
+  if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name()}};
   const TableKey table_key{context.prefix, key};
   ClaimView view;
   ErrorCode found = ErrorCode::ok;
@@ -533,7 +451,7 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
   requests = requests.first(std::min(requests.size(), outcomes.size()));
   outcomes = outcomes.first(requests.size());
   if (requests.empty()) return true;
-  const Policy& policy = names_->policy();
+  const Policy policy = names_->policy();
   std::vector<std::string> keys;
   std::vector<KeyRef> refs;
   keys.reserve(requests.size());
@@ -569,15 +487,16 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
 
 namespace {
 
-[[nodiscard]] engine::WaitCall wait_call(Engine& engine, const Claims::Namespace& names,
+[[nodiscard]] engine::WaitCall wait_call(Engine& engine,
+                                         const std::shared_ptr<const Claims::Namespace>& names,
                                          const ClaimRequest& request, Timestamp deadline,
                                          const TableKey& key) {
   return {.attempt = attempt,
           .engine = &engine,
-          .names = &names,
+          .names = names,
           .request = request,
           .table_key = key.bytes(),
-          .db = names.policy().db,
+          .db = names->policy().db,
           .deadline = deadline};
 }
 
@@ -586,7 +505,7 @@ namespace {
 ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline) {
   const TableKey key{names_->prefix(), request.key};
   Engine::Impl& impl = engine::impl_of(*engine_);
-  return impl.wait_queue().wait(wait_call(*engine_, *names_, request, deadline, key), impl.clock());
+  return impl.wait_queue().wait(wait_call(*engine_, names_, request, deadline, key), impl.clock());
 }
 
 WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline,
@@ -594,7 +513,7 @@ WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline
   // `this` may lie in a coroutine that `done` ends, so it is not touched after that.
   const TableKey key{names_->prefix(), request.key};
   return engine::impl_of(*engine_).wait_queue().wait(
-      wait_call(*engine_, *names_, request, deadline, key), std::move(done));
+      wait_call(*engine_, names_, request, deadline, key), std::move(done));
 }
 
 bool Claims::cancel_wait(Bytes key, WaitTicket ticket) {
@@ -614,11 +533,20 @@ namespace {
 template <class Decide>
 [[nodiscard]] Result<bool> operator_call(const Context& context, Bytes key, Decide&& decide) {
   if (key.empty()) return key_error(ErrorCode::key_empty, key);
+  const Bytes name = context.names.name();
+  if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name}};
   const TableKey table_key{context.prefix, key};
   engine::OperatorOutcome outcome;
   Version version = 0;
+  bool closing = false;
   const ErrorCode error = context.single(table_key.bytes())(
-      [&](const RecordView* live, const auto&) { return decide(live, outcome); }, version);
+      [&](const RecordView* live, const auto&) {
+        const Decision decision = decide(live, outcome);
+        closing = live == nullptr && context.refuses(decision);  // one that is there may go on
+        return closing ? Decision{} : decision;
+      },
+      version);
+  if (closing) return Error{ErrorCode::namespace_dropped, std::string{name}};
   if (error != ErrorCode::ok) return key_error(error, key);
   if (outcome.error != ErrorCode::ok) return key_error(outcome.error, key);
   if (outcome.found) tell_waiters(context, table_key.bytes());
@@ -668,8 +596,11 @@ Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
   });
 }
 
-const Policy& Claims::policy() const noexcept {
+Policy Claims::policy() const noexcept {
   return names_->policy();
+}
+bool Claims::is_dropped() const noexcept {
+  return names_->state() == Namespace::State::dropped;
 }
 Bytes Claims::name() const noexcept {
   return names_->name();

@@ -344,6 +344,11 @@ class Core final : public SegmentSink {
   [[nodiscard]] Version fence_versions() noexcept;
   /// Versions handed out from now on are larger.
   void raise_versions(Version above) noexcept;
+  /// One of no thread's block, larger than all that were handed out before: of what lies beside the
+  /// table.
+  [[nodiscard]] Version take_version() noexcept {
+    return versions_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as for blocks
+  }
   [[nodiscard]] Version next_version() const noexcept {
     return versions_.load(std::memory_order_relaxed);  // mo: relaxed: a lower bound
   }

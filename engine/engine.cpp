@@ -116,6 +116,17 @@ ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
                                                                    : ErrorCode::outcome_unknown;
 }
 
+Status Engine::Impl::confirm_ticket(Ticket ticket) {
+  Journal* const journal = core_.journal();
+  const Durability level = core_.options().durability;
+  // Whoever ends a section waits for all of it.
+  const bool waits = level != Durability::memory && core_.context().section == nullptr;
+  if (ticket == 0 || journal == nullptr || !waits) return Done{};
+  journal->pace();
+  if (journal->wait(ticket, level)) return Done{};
+  return Error{ErrorCode::outcome_unknown, {}};
+}
+
 Status Engine::Impl::confirm(Durability level) {
   Journal* const journal = core_.journal();
   if (journal == nullptr) return Error{ErrorCode::bad_option, "no journal"};
@@ -221,21 +232,6 @@ Hashes Engine::hashes(std::uint8_t db) noexcept {
   return Hashes{*this, db};
 }
 
-Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
-  SEMEL_TRY(found, impl_->namespaces().declare(name, policy));
-  return Claims{*this, *found};
-}
-
-Result<Claims> Engine::claims(Bytes name) {
-  const Claims::Namespace* const found = impl_->namespaces().find(name);
-  if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
-  return Claims{*this, *found};
-}
-
-std::vector<std::string> Engine::namespaces() const {
-  return impl_->namespaces().names();
-}
-
 void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
   impl_->apply(op, outcome, impl_->now());
 }
@@ -302,6 +298,10 @@ Stats Engine::stats() const {
   stats.waiters = impl_->wait_queue().waiting();
   stats.spills = impl_->spiller().spills();
   stats.spills_failed = impl_->spiller().failed();
+  const engine::Namespaces::Figures namespaces = impl_->namespaces().figures();
+  stats.namespaces = namespaces.count;
+  stats.namespaces_dropped = namespaces.dropped;
+  stats.bytes_namespaces = namespaces.bytes;
   return stats;
 }
 

@@ -65,6 +65,8 @@ class Engine::Impl {
     return confirm();
   }
   [[nodiscard]] Status confirm(Durability level);
+  /// What a change beside the table has brought, or nothing if it changed none: waits for it.
+  [[nodiscard]] Status confirm_ticket(Ticket ticket);
   std::size_t advance(std::size_t budget);
   void start_background(Millis every);
   void stop_background();
@@ -89,10 +91,10 @@ class Engine::Impl {
   std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
   engine::Core core_;
-  engine::Namespaces namespaces_;
+  engine::Namespaces namespaces_{core_};
   engine::Sessions sessions_;
   engine::WaitQueue wait_queue_;
-  engine::Spiller spiller_{core_};
+  engine::Spiller spiller_{core_, namespaces_};
   std::mutex background_mutex_;
   std::condition_variable background_wake_;
   bool background_stop_ = false;

@@ -1,29 +1,53 @@
 // The namespaces of an engine: name -> policy. Declared seldom, read by every claim call.
+//
+// They are records like others: as many as the memory limit lets in, journalled as mutations of
+// Kind::name_space, put back by Engine::restore. They lie beside the table, where no key can meet
+// them: neither scans nor flushes know of them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "engine/namespace_terms.hpp"
 #include "semel/claims.hpp"
+#include "semel/journal.hpp"
 
 namespace semel {
 
-/// One namespace. Its address stays the same until the engine ends.
+/// One namespace. Held by the registry and by every handle; it is gone when the last has let go.
 class Claims::Namespace {
-  // Concurrency of `policy_`
-  //   states   points at one of the immutable policies in `kept_`; all of them live until the
-  //            engine ends, so a reader may hold the reference as long as it may hold the engine.
-  //   writers  declare(), under the registry's mutex. readers  any thread.
-  //   [namespaces.policy]  release store in adopt  pairs with  acquire load in policy.
-  //   stale    a call under way may still use the policy before a redeclaration. That is the
-  //            promise: "a new policy holds for later calls".
+  // Concurrency of the policy
+  //   states   `sequence_` says which of two copies holds; the other is free to be written.
+  //   writers  write(), under the registry's mutex. readers  any thread.
+  //   [namespaces.policy]  release stores in write  pair with  acquire loads in policy. The
+  //            words of a copy are written after the sequence that freed it, so who reads one of
+  //            it sees that the sequence has moved on, and reads again.
+  //   stale    a call under way may still use the policy before a change. That is the promise:
+  //            "for later calls".
+  // Concurrency of `state_`
+  //   writers  under the registry's mutex. readers  any thread; before a claim is stored, inside
+  //            of an operation.
+  //   [namespaces.state]  release store in move_to  pairs with  acquire load in state.
+  //   stale    who drops waits for all operations after the store, so none stores a claim later.
  public:
+  enum class State : std::uint8_t {
+    open,
+    closing,  ///< somebody looks whether it can be dropped: takes no new claims
+    dropped,
+  };
+
   Namespace(Bytes name, const Policy& policy);
   Namespace(const Namespace&) = delete;
   Namespace& operator=(const Namespace&) = delete;
@@ -31,46 +55,121 @@ class Claims::Namespace {
   [[nodiscard]] Bytes name() const noexcept { return Bytes{prefix_}.substr(0, prefix_.size() - 1); }
   /// "name:", what the table key of each record begins with.
   [[nodiscard]] Bytes prefix() const noexcept { return prefix_; }
-  [[nodiscard]] const Policy& policy() const noexcept {
-    return *policy_.load(std::memory_order_acquire);  // mo: [namespaces.policy], fields read next
+  /// Progress: lock-free; a reader goes round again only if the policy was changed twice meanwhile.
+  [[nodiscard]] Policy policy() const noexcept;
+  [[nodiscard]] State state() const noexcept {
+    return state_.load(std::memory_order_acquire);  // mo: acquire [namespaces.state]
   }
 
-  /// Makes `policy` the one of later calls. Callers take turns (the registry's mutex). A policy
-  /// that was used before is used again, so that flipping between a few costs no memory. False:
-  /// limits::namespace_policies_max others have been used.
-  [[nodiscard]] bool adopt(const Policy& policy);
+  // --- of the registry, under its mutex ---------------------------------------------------------
+  void write(const Policy& policy) noexcept;
+  void move_to(State state) noexcept {
+    state_.store(state, std::memory_order_release);  // mo: release [namespaces.state]
+  }
+  /// What it costs, in bytes of the engine's memory.
+  [[nodiscard]] static std::size_t bytes_of(Bytes name) noexcept;
+
+  Version version = 0;       ///< of the newest mutation; under the mutex
+  std::uint64_t serial = 0;  ///< its place in the order of declaration
+  Ticket ticket = 0;         ///< of that mutation; under the mutex
 
  private:
+  static constexpr std::size_t word_count = (sizeof(Policy) + 7) / 8;
+  static_assert(std::is_trivially_copyable_v<Policy>);
+  using Words = std::array<std::atomic<std::uint64_t>, word_count>;
+
+  std::atomic<std::uint32_t> sequence_{0};
+  std::atomic<State> state_{State::open};
+  std::array<Words, 2> copies_{};
   std::string prefix_;
-  std::vector<std::unique_ptr<const Policy>> kept_;
-  std::atomic<const Policy*> policy_{nullptr};
 };
 
 namespace engine {
 
-/// True if `name` is 1..limits::namespace_name_max bytes of [A-Za-z0-9_.-].
-[[nodiscard]] bool is_namespace_name(Bytes name) noexcept;
+class Core;
+using NamespaceHandle = std::shared_ptr<Claims::Namespace>;
 
-/// Errors: bad_option (names the field, its value and its range).
-[[nodiscard]] Status check_policy(const Policy& policy);
-
-/// All namespaces of one engine; safe from any thread. Progress: blocks on a mutex, so callers
-/// keep the pointer instead of asking for each call.
+/// All namespaces of one engine; safe from any thread. Progress: takes a mutex, shared to look
+/// something up, so callers keep the handle instead of asking for each call.
 class Namespaces {
  public:
-  /// Errors: bad_namespace (name, or more than limits::namespace_count_max or
-  /// namespace_policies_max), bad_option.
-  [[nodiscard]] Result<const Claims::Namespace*> declare(Bytes name, const Policy& policy);
+  explicit Namespaces(Core& core) noexcept : core_(core) {}
+
+  /// See Engine::claims. In `ticket`: what must be waited for before anybody is answered.
+  [[nodiscard]] Result<NamespaceHandle> declare(Bytes name, const Policy& policy, Ticket& ticket);
+  /// See Engine::change_namespace.
+  [[nodiscard]] Result<std::string> change(Bytes name, const Policy& policy, Ticket& ticket);
+
+  /// Takes no new claims from now on. Errors: namespace_dropped (another call is at it).
+  [[nodiscard]] Status begin_drop(Claims::Namespace& names);
+  void give_up_drop(Claims::Namespace& names);
+  /// Errors: refused; then it is open again.
+  [[nodiscard]] Status finish_drop(Claims::Namespace& names, Ticket& ticket);
+
   /// Null: not declared.
-  [[nodiscard]] const Claims::Namespace* find(Bytes name) const;
+  [[nodiscard]] NamespaceHandle find(Bytes name) const;
   /// The namespace whose records a table key "name:key" belongs to. Null: none declared.
-  [[nodiscard]] const Claims::Namespace* find_by_key(Bytes table_key) const;
+  [[nodiscard]] NamespaceHandle find_by_key(Bytes table_key) const;
   /// The names of all, in order.
   [[nodiscard]] std::vector<std::string> names() const;
+  /// See Engine::list_namespaces.
+  [[nodiscard]] std::uint64_t list(
+      std::uint64_t cursor, std::size_t count,
+      const std::function<void(Bytes name, const Policy& policy)>& visit) const;
+
+  /// Puts a mutation of Kind::name_space back. Errors: memory_full, bad_namespace, storage_damaged.
+  [[nodiscard]] Status restore(const Mutation& mutation, Timestamp now);
+  /// Visits the mutation that made each what it is, as it is when the walk comes by. `visit` may
+  /// call the engine.
+  void for_each_mutation(const std::function<void(const Mutation&)>& visit) const;
+  /// Appends the same to the journal, under the mutex: an erase must not come to stand before the
+  /// put that it ends, or a journal that forgets from old to new would bring it back.
+  void append_again(Journal& journal) const;
+
+  struct Figures {
+    std::uint64_t count = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] Figures figures() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Claims::Namespace>, std::less<>> by_name_;
+  /// An erase that was put back before the put that it ended.
+  struct Grave {
+    Version version = 0;
+    Timestamp end{};
+  };
+  static constexpr Millis grave_ttl{3'600'000};
+  /// The engine's own keyed hash: nobody can choose names that meet.
+  struct NameHash {
+    Core* core;
+    [[nodiscard]] std::size_t operator()(Bytes name) const noexcept;
+  };
+  using ByName = std::unordered_map<Bytes, NamespaceHandle, NameHash>;
+  using BySerial = std::map<std::uint64_t, NamespaceHandle>;
+
+  /// Under mutex_. False: no memory.
+  [[nodiscard]] bool insert(const NamespaceHandle& made);
+  void remove(const Claims::Namespace& names);
+  [[nodiscard]] Result<NamespaceHandle> same_or_error(const NamespaceHandle& known,
+                                                      const Policy& policy, Ticket& ticket) const;
+  /// False: the journal has not taken it.
+  [[nodiscard]] bool tell(Mutation::Type type, Claims::Namespace& names, const Policy& policy,
+                          Ticket& ticket);
+  [[nodiscard]] Status check_journal() const;
+  [[nodiscard]] Status restore_put(const Mutation& mutation);
+  void restore_erase(const Mutation& mutation, Timestamp now);
+  void forget_graves(Timestamp now);
+
+  Core& core_;
+  mutable std::shared_mutex mutex_;      // of all that follows
+  ByName by_name_{1, NameHash{&core_}};  // keys lie in the namespaces
+  BySerial by_serial_;
+  std::uint64_t next_serial_ = 1;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::unordered_map<std::string, Grave> graves_;
+  std::deque<std::pair<Timestamp, std::string>> grave_ends_;
 };
 
 }  // namespace engine

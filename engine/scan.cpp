@@ -137,7 +137,8 @@ class Scan {
     ClaimRecord claim;
     if (copied.kind == Kind::claim) {
       if (!engine::decode(copied.value, claim)) return;
-      if (claim.state == ClaimState::vacant || !state_matches(copied.key, claim)) return;
+      if (claim.state == ClaimState::vacant && !options_.vacant) return;
+      if (!state_matches(copied.key, claim)) return;
       item.claim = &claim;
     } else {
       item.value = copied.value;
@@ -164,7 +165,7 @@ class Scan {
   void take(const Seen& seen, std::vector<Copied>& found) const {
     if (seen.due <= now_) return;
     // Given back, attempts remembered: absent to everybody but the next claim.
-    if (seen.kind == Kind::claim && engine::is_vacant(seen.value)) return;
+    if (!options_.vacant && seen.kind == Kind::claim && engine::is_vacant(seen.value)) return;
     const std::uint8_t db = impl_.core().shown_db(seen.stored_db);
     if (options_.db && *options_.db != db) return;
     if (options_.kind && *options_.kind != seen.kind) return;
@@ -176,9 +177,8 @@ class Scan {
   }
   [[nodiscard]] bool state_matches(Bytes key, const ClaimRecord& claim) const {
     if (!options_.state) return true;
-    const Claims::Namespace* const names = impl_.namespaces().find_by_key(key);
-    static const Policy plain{};
-    const Policy& policy = names != nullptr ? names->policy() : plain;
+    const engine::NamespaceHandle names = impl_.namespaces().find_by_key(key);
+    const Policy policy = names != nullptr ? names->policy() : Policy{};
     return engine::state_of(claim, policy, now_, impl_.sessions().is_closed(claim.session)) ==
            *options_.state;
   }

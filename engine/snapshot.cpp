@@ -148,6 +148,7 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
     visit(mutation);
   };
   add_db_map(core, cut, visit);
+  impl_->namespaces().for_each_mutation(visit);
   for (Core::Shard& shard : core.shards()) {
     for (std::uint32_t index = 0; index < (1U << engine::depth_max);) {
       std::vector<Handle> found;
@@ -202,6 +203,7 @@ Status Engine::Impl::restore(const Mutation& mutation) {
   if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
     return restore_database(mutation);
   }
+  if (mutation.kind == Kind::name_space) return namespaces_.restore(mutation, clock_.now());
   if (mutation.db >= limits::db_count) {
     return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
   }

@@ -15,8 +15,9 @@ constexpr std::uint32_t places = 1U << depth_max;
 
 }  // namespace
 
-Spill::Spill(Core& core)
+Spill::Spill(Core& core, const Namespaces& namespaces)
     : core_(core),
+      namespaces_(namespaces),
       cold_(*core.cold()),
       own_(core.context()),
       shard_bits_(core.shard_bits()),
@@ -38,7 +39,10 @@ Result<SpillReport> Spill::run() {
   core_.charge_cold();
   if (!walked) return walked.error();
   if (!dropped) return dropped.error();
-  if (keeps_) core_.journal()->spilled(cut, core_.journal()->newest());
+  if (keeps_) {
+    namespaces_.append_again(*core_.journal());  // they stay in memory, as what may not leave
+    core_.journal()->spilled(cut, core_.journal()->newest());
+  }
   return report_;
 }
 
@@ -279,7 +283,7 @@ Result<SpillReport> Spiller::spill() {
   const std::lock_guard lock{one_};
   // mo: relaxed: a figure that is compared with the present one; nothing else is read by it
   refused_seen_.store(core_.threads().sum(Count::refused), std::memory_order_relaxed);
-  Result<SpillReport> done = Spill{core_}.run();
+  Result<SpillReport> done = Spill{core_, namespaces_}.run();
   (done ? spills_ : failed_).fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   return done;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/core.hpp"
+#include "engine/namespaces.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::engine {
@@ -19,7 +20,7 @@ namespace semel::engine {
 /// changed since it was collected; let lookups find the part; take out of the table what has not.
 class Spill {
  public:
-  explicit Spill(Core& core);
+  Spill(Core& core, const Namespaces& namespaces);
 
   [[nodiscard]] Result<SpillReport> run();
 
@@ -48,6 +49,7 @@ class Spill {
   void count_out(std::size_t index);
 
   Core& core_;
+  const Namespaces& namespaces_;
   ColdStore& cold_;
   ThreadContext& own_;
   const unsigned shard_bits_;
@@ -63,7 +65,8 @@ class Spill {
 /// Runs spills, one at a time, and a thread that starts them.
 class Spiller {
  public:
-  explicit Spiller(Core& core) noexcept : core_(core) {}
+  Spiller(Core& core, const Namespaces& namespaces) noexcept
+      : core_(core), namespaces_(namespaces) {}
   ~Spiller() { stop(); }
   Spiller(const Spiller&) = delete;
   Spiller& operator=(const Spiller&) = delete;
@@ -87,6 +90,7 @@ class Spiller {
   [[nodiscard]] Millis step(Millis every);
 
   Core& core_;
+  const Namespaces& namespaces_;
   Timestamp next_drop_{};                       // of the thread
   std::mutex one_;                              // spill at a time
   std::atomic<std::uint64_t> refused_seen_{0};  // when the last spill began

@@ -25,6 +25,7 @@
 #include <deque>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ struct WaitCall {
 
   Attempt attempt = nullptr;
   Engine* engine = nullptr;
-  const Claims::Namespace* names = nullptr;
+  std::shared_ptr<const Claims::Namespace> names{};
   ClaimRequest request;  ///< bytes of the caller; the queue keeps copies
   Bytes table_key;       ///< "name:key", what changed() will be told
   std::uint8_t db = 0;

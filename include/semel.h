@@ -91,6 +91,9 @@ enum {
   SEMEL_BAD_CURSOR = 120,
   SEMEL_BAD_ENCODING = 121,
   SEMEL_NOT_OWNER = 122,
+  SEMEL_NAMESPACE_DIFFERS = 124,
+  SEMEL_NAMESPACE_IN_USE = 125,
+  SEMEL_NAMESPACE_DROPPED = 126,
   SEMEL_MEMORY_FULL = 201,
   SEMEL_WAITERS_FULL = 202,
   SEMEL_SNAPSHOT_RUNNING = 203,
@@ -309,10 +312,39 @@ typedef struct semel_policy {
  * "nonce" or "dedup" (semel/policies.hpp). Errors: SEMEL_BAD_OPTION. */
 SEMEL_API int semel_policy_named(const char* name, semel_policy* policy);
 
-/* Makes `name` a namespace or gives it a new policy; with NULL the one that was declared before.
- * The same name gives the same handle. Errors: SEMEL_BAD_NAMESPACE, SEMEL_BAD_OPTION. */
+/* Makes `name` a namespace; with NULL the one that was declared before. One that is there with
+ * this policy is fine; with another one it stays as it is. The same name gives the same handle, a
+ * new one after it was dropped. Errors: SEMEL_BAD_NAMESPACE, SEMEL_BAD_OPTION,
+ * SEMEL_NAMESPACE_DIFFERS (the detail says in which terms), SEMEL_NAMESPACE_DROPPED (it is being
+ * dropped), SEMEL_MEMORY_FULL, SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
 SEMEL_API int semel_claims_open(semel_engine* engine, const char* name, const semel_policy* policy,
                                 semel_claims** claims);
+
+/* Gives a namespace another policy, for all who hold it. `changed`, if not NULL, gets what that has
+ * changed, as "lease 60000 -> 5000"; "" if nothing. What would forget is refused with
+ * SEMEL_NAMESPACE_DIFFERS: another database, keys no longer issued, claims in doubt that would be
+ * free. Errors besides: those of semel_claims_open(). */
+SEMEL_API int semel_claims_change(semel_engine* engine, const char* name,
+                                  const semel_policy* policy, semel_buffer* changed);
+
+/* Which claims may go with their namespace. */
+enum {
+  SEMEL_DROP_UNUSED = 0,   /* none: there must be none */
+  SEMEL_DROP_FINISHED = 1, /* done, failed, issued, given back */
+  SEMEL_DROP_ALL = 2       /* held and in doubt, too: their work may run once more */
+};
+
+/* For operators: ends a namespace. Its handles stay valid, and every call with one returns
+ * SEMEL_NAMESPACE_DROPPED from then on, or has it in its outcome. `gone`, if not NULL, gets how
+ * many claims went. Errors: SEMEL_BAD_NAMESPACE, SEMEL_BAD_OPTION, SEMEL_NAMESPACE_IN_USE,
+ * SEMEL_NAMESPACE_DROPPED (another call drops it), SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
+SEMEL_API int semel_claims_drop(semel_engine* engine, const char* name, int rule,
+                                semel_uint64* gone);
+
+/* The names of `count` namespaces (1..65536) from `*cursor` on, which is 0 at first and 0 again
+ * after the last; each name is followed by a newline. Errors: SEMEL_BAD_OPTION. */
+SEMEL_API int semel_claims_list(semel_engine* engine, semel_uint64* cursor, size_t count,
+                                semel_buffer* names);
 
 /* Digest of a payload. Its layout never changes. Algorithm 0: none. */
 typedef struct semel_fingerprint {

@@ -4,16 +4,16 @@
 #include <optional>
 #include <string_view>
 
+#include "net/claim_spaces.hpp"
 #include "net/claim_words.hpp"
 #include "net/command.hpp"
 
 namespace semel::net {
 
-/// The namespace named `name`, declared if nobody has. None: an error has been written.
-[[nodiscard]] std::optional<Claims> claims_of(Call& call, std::string_view name);
-
 /// "ERR namespace 'name': why".
 void fail_namespace(Call& call, std::string_view name, std::string_view why);
+/// The same with the prefix of what is wrong, and its detail or its sentence.
+void fail_namespace(Call& call, std::string_view name, const Error& error);
 
 /// False: `fault` has been written.
 [[nodiscard]] bool accept(Call& call, const std::string& fault);

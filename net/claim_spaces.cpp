@@ -1,34 +1,78 @@
 #include "net/claim_spaces.hpp"
 
+#include <array>
+#include <span>
 #include <utility>
+#include <vector>
 
-#include "net/claim_words.hpp"
+#include "net/access.hpp"
+#include "net/claim_call.hpp"
 #include "net/command_docs.hpp"
+#include "net/node.hpp"
 #include "net/text.hpp"
 
 namespace semel::net {
+namespace {
 
-// A line for each: "NAME DB WORDS..", the words being those of SEMEL.NAMESPACE.
+enum class Creation : std::uint8_t { any, declared };  // of the setting namespace-creation
 
-Status ClaimSpaces::store_all() const {
-  if (!store_) return Done{};
-  std::string text;
-  for (const std::string& name : engine_.namespaces()) {
-    const Result<Claims> claims = engine_.claims(name);
-    if (!claims) continue;
-    text += name + " " + std::to_string(claims->policy().db) + " " +
-            policy_words(claims->policy()) + "\n";
+/// A first claim declares its namespace if the client could have done it by SEMEL.NAMESPACE.
+[[nodiscard]] bool may_create(Call& call, std::string_view name) {
+  const auto creation = call.node.settings.choice<Creation>(Setting::namespace_creation);
+  if (creation == Creation::declared) return false;
+  const std::array<std::string_view, 3> words{"semel.namespace", "declare", name};
+  const Call asked{call.node, call.engine, call.client, words, call.reply};
+  return could_run(asked).value_or(false);
+}
+
+[[nodiscard]] Result<Claims> create(Call& call, std::string_view name) {
+  Result<Claims> claims = call.engine.claims(name, Policy{.db = call.client.db});
+  // Somebody else was faster, and says more about it.
+  if (!claims && claims.error().code == ErrorCode::namespace_differs) {
+    claims = call.engine.claims(name);
   }
-  if (store_(text)) return Done{};
-  return Error{ErrorCode::storage_failed, "it could not be written down"};
+  return claims;
 }
 
-void ClaimSpaces::keep_in(Store store) {
-  const std::lock_guard lock{mutex_};
-  store_ = std::move(store);
+[[nodiscard]] FoundSpace in_its_database(Call& call, std::string_view name) {
+  Claims& claims = *call.client.space;
+  if (claims.policy().db == call.client.db) [[likely]]
+    return {.claims = &claims};
+  fail_namespace(call, name, elsewhere(claims, call.client.db));
+  return {};
 }
 
-std::optional<std::string> ClaimSpaces::restore(std::string_view text) {
+}  // namespace
+
+FoundSpace find_space(Call& call, std::string_view name) {
+  std::optional<Claims>& last = call.client.space;
+  const bool known = last && last->name() == name && !last->is_dropped();
+  if (!known) {
+    Result<Claims> found = call.engine.claims(name);
+    if (!found) return {.undeclared = true};
+    last.emplace(*std::move(found));
+  }
+  return in_its_database(call, name);
+}
+
+Claims* claims_of(Call& call, std::string_view name) {
+  const FoundSpace found = find_space(call, name);
+  if (!found.undeclared) [[likely]]
+    return found.claims;
+  if (!may_create(call, name)) {
+    fail_namespace(call, name, "it is not declared, and a claim of yours does not declare it");
+    return nullptr;
+  }
+  Result<Claims> created = create(call, name);
+  if (!created) {
+    fail_namespace(call, name, created.error());
+    return nullptr;
+  }
+  call.client.space.emplace(*std::move(created));
+  return in_its_database(call, name).claims;
+}
+
+std::optional<std::string> import_namespaces(Engine& engine, std::string_view text) {
   std::size_t number = 0;
   for (const std::string_view each : split(text, '\n')) {
     ++number;
@@ -44,49 +88,15 @@ std::optional<std::string> ClaimSpaces::restore(std::string_view text) {
     if (auto fault = read_policy(std::span{words}.subspan(2), policy); !fault.empty()) {
       return line + fault;
     }
-    if (const auto claims = declare(words[0], policy); !claims) {
-      return line + claims.error().message();
-    }
+    const Result<Claims> claims = engine.claims(words[0], policy);
+    // What the storage has is newer: the file was not written any more.
+    if (claims || claims.error().code == ErrorCode::namespace_differs) continue;
+    return line + claims.error().message();
   }
   return std::nullopt;
 }
 
-void ClaimSpaces::remember(Bytes name, const Claims& claims) {
-  if (known(name)) return;
-  spaces_.push_back(std::make_unique<const Space>(Space{std::string{name}, claims}));
-  std::size_t at = hash_of(name);
-  // mo: relaxed: written under the mutex that we hold.
-  while (slots_[at % slot_count].load(std::memory_order_relaxed) != nullptr) ++at;
-  // mo: release [claim_spaces.slot]: the space is complete before anyone can find it.
-  slots_[at % slot_count].store(spaces_.back().get(), std::memory_order_release);
-}
-
-Result<Claims> ClaimSpaces::open(Bytes name, std::uint8_t db) {
-  const std::lock_guard lock{mutex_};
-  Result<Claims> claims = engine_.claims(name);
-  if (!claims) claims = engine_.claims(name, Policy{.db = db});
-  if (!claims) return claims;
-  SEMEL_TRY(stored, store_all());
-  static_cast<void>(stored);
-  remember(name, *claims);
-  return claims;
-}
-
-Result<Claims> ClaimSpaces::declare(Bytes name, const Policy& policy) {
-  const std::lock_guard lock{mutex_};
-  const Result<Claims> before = engine_.claims(name);
-  if (before && before->policy().db != policy.db) {
-    return Error{ErrorCode::bad_namespace, elsewhere(*before, policy.db)};
-  }
-  Result<Claims> claims = engine_.claims(name, policy);
-  if (!claims) return claims;
-  SEMEL_TRY(stored, store_all());
-  static_cast<void>(stored);
-  remember(name, *claims);
-  return claims;
-}
-
-std::string ClaimSpaces::elsewhere(const Claims& claims, std::uint8_t db) {
+std::string elsewhere(const Claims& claims, std::uint8_t db) {
   return "lives in database " + std::to_string(claims.policy().db) + ", not " + std::to_string(db);
 }
 

@@ -281,29 +281,9 @@ std::string read_policy(WordSpan rest, Policy& policy) {
   return {};
 }
 
-std::string policy_words(const Policy& policy) {
-  std::string words;
-  for (const PolicyTime& time : policy_times) {
-    words.append(time.name).append(" ").append(std::to_string((policy.*time.field).count()));
-    words += ' ';
-  }
-  words += "ATTEMPTS-MAX " + std::to_string(policy.attempts_max);
-  const bool doubts = policy.on_lease_end == Policy::OnLeaseEnd::in_doubt;
-  words += doubts ? " ON-LEASE-END IN-DOUBT" : " ON-LEASE-END RETRY";
-  const bool keeps = policy.on_failure == Policy::OnFailure::keep;
-  words += keeps ? " ON-FAILURE KEEP" : " ON-FAILURE RELEASE";
-  words += policy.on_exception == Policy::OnFailure::in_doubt ? " ON-EXCEPTION IN-DOUBT"
-           : policy.on_exception == Policy::OnFailure::keep   ? " ON-EXCEPTION KEEP"
-                                                              : " ON-EXCEPTION RELEASE";
-  for (const PolicyFlag& flag : policy_flags) {
-    if (policy.*flag.field) words.append(" ").append(flag.name);
-  }
-  return words;
-}
-
 std::vector<std::string> claim_keys(const CommandRow& row, WordSpan words) {
   constexpr std::string_view family = "semel.";
-  if (!row.name.starts_with(family)) return {};
+  if (!row.name.starts_with(family) || row.name.starts_with("semel.namespace")) return {};
   const std::size_t name_at = row.name == "semel.wait" ? 2 : 1;
   if (words.size() < name_at + 2) return {};
   const std::string prefix = std::string{words[name_at]} + ":";

@@ -41,8 +41,6 @@ struct ClaimWords {
 
 /// The options of SEMEL.NAMESPACE.
 [[nodiscard]] std::string read_policy(WordSpan rest, Policy& policy);
-/// The words that read_policy() makes `policy` of, but for its database.
-[[nodiscard]] std::string policy_words(const Policy& policy);
 
 /// "ERR unknown word 'x', allowed are a, b".
 [[nodiscard]] std::string unknown_word(std::string_view word, std::string_view allowed);

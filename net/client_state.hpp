@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "net/pubsub.hpp"
 #include "net/resp_writer.hpp"
 #include "net/watches.hpp"
-#include "semel/claim.hpp"
+#include "semel/claims.hpp"
 
 namespace semel::net {
 
@@ -70,6 +71,7 @@ struct ClientState {
   bool monitors = false;
   bool pushes_directly = false;             ///< the handle's direct() is on
   std::shared_ptr<ScriptThread> scripts{};  ///< the thread's
+  std::optional<Claims> space{};            ///< that it named last
   std::string* out = nullptr;  ///< where the present round's bytes go; null: there is none
 
   [[nodiscard]] bool subscribes() const noexcept {

@@ -8,24 +8,14 @@
 
 namespace semel::net {
 
-std::optional<Claims> claims_of(Call& call, std::string_view name) {
-  std::optional<Claims> claims = call.node.claims.known(name);
-  if (!claims) [[unlikely]] {
-    const Result<Claims> opened = call.node.claims.open(name, call.client.db);
-    if (!opened) {
-      fail_namespace(call, name, opened.error().detail);
-      return std::nullopt;
-    }
-    claims = *opened;
-  }
-  if (claims->policy().db == call.client.db) [[likely]]
-    return claims;
-  fail_namespace(call, name, ClaimSpaces::elsewhere(*claims, call.client.db));
-  return std::nullopt;
-}
-
 void fail_namespace(Call& call, std::string_view name, std::string_view why) {
   call.fail(std::string{"ERR namespace "}.append(quoted_word(name)).append(": ").append(why));
+}
+
+void fail_namespace(Call& call, std::string_view name, const Error& error) {
+  std::string text{resp_prefix_of(error.code)};
+  text.append(" namespace ").append(quoted_word(name)).append(": ");
+  call.fail(text.append(error.detail.empty() ? sentence_of(error.code) : error.detail));
 }
 
 bool accept(Call& call, const std::string& fault) {
@@ -51,16 +41,17 @@ namespace {
 
 using OwnerVerb = OwnerOutcome (Claims::*)(const OwnerCall&);
 
-/// "ns key epoch": `owner` is filled; none: an error has been written.
-std::optional<Claims> read_owner(Call& call, OwnerCall& owner) {
+/// "ns key epoch": `owner` is filled.
+FoundSpace read_owner(Call& call, OwnerCall& owner) {
   owner.key = call.words[2];
-  if (!accept(call, read_epoch(call.words[3], owner.epoch))) return std::nullopt;
-  return claims_of(call, call.words[1]);
+  if (!accept(call, read_epoch(call.words[3], owner.epoch))) return {};
+  return find_space(call, call.words[1]);
 }
 
-void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, std::optional<Claims> claims) {
-  if (!claims) return;
-  const OwnerOutcome outcome = ((*claims).*verb)(owner);
+void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace found) {
+  if (found.undeclared) return write_owner(call.reply, {});  // unknown
+  if (found.claims == nullptr) return;
+  const OwnerOutcome outcome = (found.claims->*verb)(owner);
   if (outcome.error == ErrorCode::key_too_long) return fail_about(call, outcome.error, owner.key);
   write_owner(call.reply, outcome);
 }
@@ -87,8 +78,8 @@ void semel_claim(Call& call) {
   ClaimWords words;
   WordSpan rest = call.words.subspan(3);
   if (!accept(call, read_claim_words(rest, false, words))) return;
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return;
+  Claims* const claims = claims_of(call, call.words[1]);
+  if (claims == nullptr) return;
   words.request.key = call.words[2];
   set_owner(call, words);
   const ClaimOutcome outcome = claims->claim(words.request);
@@ -105,9 +96,10 @@ void semel_issue(Call& call) {
     if (call.words.size() != 5) return call.fail_arity();
     if (!accept(call, read_ms("TTL", call.words[4], 1, ttl.emplace()))) return;
   }
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return;
-  if (!claims->policy().issued) {
+  const FoundSpace found = find_space(call, call.words[1]);
+  Claims* const claims = found.claims;
+  if (claims == nullptr && !found.undeclared) return;
+  if (claims == nullptr || !claims->policy().issued) {
     return fail_namespace(call, call.words[1], "no keys are issued in it: declare it ISSUED");
   }
   answer_operator(call, claims->issue(call.words[2], ttl));
@@ -150,9 +142,10 @@ void semel_release(Call& call) {
 }
 
 void semel_getclaim(Call& call) {
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return;
-  const Result<ClaimView> view = claims->get(call.words[2]);
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.undeclared) return write_view(call.reply, {});  // absent
+  if (found.claims == nullptr) return;
+  const Result<ClaimView> view = found.claims->get(call.words[2]);
   view ? write_view(call.reply, *view) : fail_about(call, view.error().code, call.words[2]);
 }
 
@@ -162,16 +155,19 @@ void semel_resolve(Call& call) {
     return call.fail(unknown_word(call.words[3], "DONE, RELEASED"));
   }
   if (call.words.size() > (is_done ? 5U : 4U)) return call.fail_arity();
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return;
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.undeclared) return call.reply.integer(0);
+  Claims* const claims = found.claims;
+  if (claims == nullptr) return;
   const Bytes result = call.words.size() == 5 ? call.words[4] : Bytes{};
   answer_operator(call, claims->resolve(call.words[2],
                                         is_done ? Resolution::done : Resolution::released, result));
 }
 
 void semel_forget(Call& call) {
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (claims) answer_operator(call, claims->forget(call.words[2]));
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.undeclared) return call.reply.integer(0);
+  if (found.claims != nullptr) answer_operator(call, found.claims->forget(call.words[2]));
 }
 
 }  // namespace handlers

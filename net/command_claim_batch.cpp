@@ -8,15 +8,15 @@
 namespace semel::net::handlers {
 namespace {
 
-/// "ns [options] KEYS n key..": a request for each key. None: an error has been written.
-std::optional<Claims> read_batch(Call& call, std::vector<ClaimRequest>& requests) {
+/// "ns [options] KEYS n key..": a request for each key. Null: an error has been written.
+Claims* read_batch(Call& call, std::vector<ClaimRequest>& requests) {
   ClaimWords words;
   WordSpan rest = call.words.subspan(2);
   if (!accept(call, read_claim_words(rest, true, words)) || !accept(call, read_keys(rest))) {
-    return std::nullopt;
+    return nullptr;
   }
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return std::nullopt;
+  Claims* const claims = claims_of(call, call.words[1]);
+  if (claims == nullptr) return nullptr;
   set_owner(call, words);
   requests.assign(rest.size(), words.request);
   for (std::size_t i = 0; i < rest.size(); ++i) requests[i].key = rest[i];
@@ -27,8 +27,8 @@ std::optional<Claims> read_batch(Call& call, std::vector<ClaimRequest>& requests
 
 void semel_claims(Call& call) {
   std::vector<ClaimRequest> requests;
-  std::optional<Claims> claims = read_batch(call, requests);
-  if (!claims) return;
+  Claims* const claims = read_batch(call, requests);
+  if (claims == nullptr) return;
   std::vector<ClaimOutcome> outcomes(requests.size());
   claims->claim(requests, outcomes);
   call.reply.array(outcomes.size());
@@ -37,8 +37,8 @@ void semel_claims(Call& call) {
 
 void semel_claimall(Call& call) {
   std::vector<ClaimRequest> requests;
-  std::optional<Claims> claims = read_batch(call, requests);
-  if (!claims) return;
+  Claims* const claims = read_batch(call, requests);
+  if (claims == nullptr) return;
   std::vector<ClaimOutcome> outcomes(requests.size());
   const bool all = claims->claim_all(requests, outcomes);
   constexpr std::size_t pairs = 2;
@@ -71,10 +71,10 @@ void semel_completes(Call& call) {
     if (!accept(call, read_epoch(own[1], owners[i].epoch))) return;
     owners[i].payload = own[2];
   }
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return;
-  std::vector<OwnerOutcome> outcomes(owners.size());
-  claims->complete(owners, outcomes);
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.claims == nullptr && !found.undeclared) return;
+  std::vector<OwnerOutcome> outcomes(owners.size());  // unknown
+  if (found.claims != nullptr) found.claims->complete(owners, outcomes);
   call.reply.array(outcomes.size());
   for (const OwnerOutcome& outcome : outcomes) write_owner_of_many(call.reply, outcome);
 }

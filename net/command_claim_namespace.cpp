@@ -1,4 +1,6 @@
 // Namespaces and what is in flight in one of them.
+#include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +13,7 @@
 namespace semel::net::handlers {
 namespace {
 
+constexpr std::int64_t list_count_default = 10;
 constexpr std::int64_t in_flight_count_default = 10;
 constexpr std::int64_t in_flight_count_max = 10'000;
 constexpr std::size_t scan_step = 1'024;
@@ -35,16 +38,115 @@ class Earliest {
 
 }  // namespace
 
-void semel_namespace(Call& call) {
-  if (call.words.size() == 2) {
-    const Result<Claims> claims = call.engine.claims(call.words[1]);
-    return claims ? write_policy(call.reply, claims->name(), claims->policy()) : call.reply.null();
-  }
+namespace {
+
+void show(Call& call, std::string_view name) {
+  const Result<Claims> claims = call.engine.claims(name);
+  claims ? write_policy(call.reply, claims->name(), claims->policy()) : call.reply.null();
+}
+
+void declare(Call& call, std::string_view name, WordSpan words) {
   Policy policy;
   policy.db = call.client.db;
-  if (!accept(call, read_policy(call.words.subspan(2), policy))) return;
-  const Result<Claims> claims = call.node.claims.declare(call.words[1], policy);
-  claims ? call.reply.ok() : fail_namespace(call, call.words[1], claims.error().detail);
+  if (!accept(call, read_policy(words, policy))) return;
+  const Result<Claims> before = call.engine.claims(name);
+  if (before && before->policy().db != policy.db) {
+    return fail_namespace(call, name, elsewhere(*before, policy.db));
+  }
+  const Result<Claims> claims = call.engine.claims(name, policy);
+  if (claims) return call.reply.ok();
+  if (claims.error().code != ErrorCode::namespace_differs) {
+    return fail_namespace(call, name, claims.error());
+  }
+  fail_namespace(call, name, claims.error().detail + "; SEMEL.NAMESPACE CHANGE would do it");
+}
+
+void change(Call& call, std::string_view name, WordSpan words) {
+  Policy policy;
+  policy.db = call.client.db;
+  if (!accept(call, read_policy(words, policy))) return;
+  const Result<std::string> changed = call.engine.change_namespace(name, policy);
+  if (!changed && changed.error().code == ErrorCode::bad_namespace) {
+    return fail_namespace(call, name, "it is not declared");
+  }
+  changed ? call.reply.bulk(*changed) : fail_namespace(call, name, changed.error());
+}
+
+void drop(Call& call, std::string_view name, WordSpan words) {
+  DropRule rule = DropRule::unused;
+  if (words.size() > 1) return call.fail_arity();
+  if (!words.empty()) {
+    const bool all = is_word(words[0], "all");
+    if (!all && !is_word(words[0], "finished")) {
+      return call.fail(unknown_word(words[0], "FINISHED, ALL"));
+    }
+    rule = all ? DropRule::all : DropRule::finished;
+  }
+  if (call.client.executing) {
+    return fail_namespace(call, name, "it cannot be dropped inside a transaction or script");
+  }
+  const Result<DropReport> dropped = call.engine.drop_namespace(name, rule);
+  if (!dropped && dropped.error().code == ErrorCode::bad_namespace) {
+    return fail_namespace(call, name, "it is not declared");
+  }
+  if (!dropped) return fail_namespace(call, name, dropped.error());
+  call.reply.integer(static_cast<std::int64_t>(dropped->finished + dropped->held));
+}
+
+void list(Call& call, WordSpan words) {
+  std::int64_t cursor = 0;
+  std::int64_t count = list_count_default;
+  std::optional<std::string_view> pattern;
+  if (!words.empty()) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    if (!accept(call, read_number("cursor", words[0], 0, most, cursor))) return;
+    words = words.subspan(1);
+  }
+  for (; !words.empty(); words = words.subspan(2)) {
+    const bool is_match = is_word(words[0], "match");
+    if (!is_match && !is_word(words[0], "count")) {
+      return call.fail(unknown_word(words[0], "MATCH, COUNT"));
+    }
+    if (words.size() < 2) return call.fail_arity();
+    constexpr auto most = static_cast<std::int64_t>(limits::namespace_list_max);
+    if (is_match) {
+      pattern = words[1];
+    } else if (!accept(call, read_number("COUNT", words[1], 1, most, count))) {
+      return;
+    }
+  }
+  std::vector<std::string> names;
+  const auto next =
+      call.engine.list_namespaces(static_cast<std::uint64_t>(cursor),
+                                  static_cast<std::size_t>(count), [&](Bytes name, const Policy&) {
+                                    if (!pattern || glob_match(*pattern, name))
+                                      names.emplace_back(name);
+                                  });
+  if (!next.ok()) return call.fail(next.error());
+  call.reply.array(2);
+  call.reply.bulk(std::to_string(*next));
+  call.reply.array(names.size());
+  for (const std::string& name : names) call.reply.bulk(name);
+}
+
+}  // namespace
+
+// A word of its own comes before a name: a namespace called "list" is declared by DECLARE.
+void semel_namespace(Call& call) {
+  const std::string_view word = call.words[1];
+  const WordSpan rest = call.words.subspan(2);
+  if (is_word(word, "list")) return list(call, rest);
+  const bool is_drop = is_word(word, "drop");
+  const bool is_show = is_word(word, "show");
+  const bool is_change = is_word(word, "change");
+  const bool is_declare = is_word(word, "declare");
+  if (!is_drop && !is_show && !is_change && !is_declare) {
+    return rest.empty() ? show(call, word) : declare(call, word, rest);
+  }
+  if (rest.empty() || (is_show && rest.size() != 1)) return call.fail_arity();
+  if (is_show) return show(call, rest[0]);
+  if (is_drop) return drop(call, rest[0], rest.subspan(1));
+  is_change ? change(call, rest[0], rest.subspan(1)) : declare(call, rest[0], rest.subspan(1));
 }
 
 void semel_namespaces(Call& call) {
@@ -60,8 +162,10 @@ void semel_inflight(Call& call) {
     if (call.words.size() != 4) return call.fail_arity();
     if (!accept(call, read_number("COUNT", call.words[3], 1, in_flight_count_max, count))) return;
   }
-  std::optional<Claims> claims = claims_of(call, call.words[1]);
-  if (!claims) return;
+  const FoundSpace space = find_space(call, call.words[1]);
+  if (space.undeclared) return call.reply.array(0);
+  Claims* const claims = space.claims;
+  if (claims == nullptr) return;
   const std::string prefix = std::string{claims->name()} + ":";
   Earliest earliest{static_cast<std::size_t>(count)};
   const ScanOptions options{

@@ -49,8 +49,8 @@ void semel_wait(Call& call) {
   WordSpan rest = call.words.subspan(4);
   if (!accept(call, read_ms("timeout-ms", call.words[1], 0, timeout))) return;
   if (!accept(call, read_claim_words(rest, false, words))) return;
-  std::optional<Claims> claims = claims_of(call, call.words[2]);
-  if (!claims) return;
+  Claims* const claims = claims_of(call, call.words[2]);
+  if (claims == nullptr) return;
   words.request.key = call.words[3];
   set_owner(call, words);
   const ClaimOutcome outcome = claims->claim(words.request);

@@ -362,6 +362,9 @@ std::string semel(Facts& facts) {
   lines.put("takeovers", stats.takeovers);
   lines.put("stale_owners", stats.stale_owners);
   lines.put("waiters", stats.waiters);
+  lines.put("namespaces", stats.namespaces);
+  lines.put("namespaces_dropped", stats.namespaces_dropped);
+  lines.put("bytes_namespaces", stats.bytes_namespaces);
   lines.put("sections", stats.sections);
   lines.put("growth_steps", stats.growth_steps);
   lines.put("lost_races", stats.lost_races);

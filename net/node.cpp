@@ -47,7 +47,6 @@ Node::Node(Engine& engine, Settings& from, TestClock* clock)
       settings(from),
       acl(acl_commands()),
       watches(engine),
-      claims(engine),
       test_clock(clock),
       events(engine, pubsub),
       scripts(settings) {
@@ -60,7 +59,6 @@ Node::Node(Engine& engine, TestClock* clock)
       settings(*own_settings_),
       acl(acl_commands()),
       watches(engine),
-      claims(engine),
       test_clock(clock),
       events(engine, pubsub),
       scripts(settings) {

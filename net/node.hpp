@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "net/acl/acl.hpp"
-#include "net/claim_spaces.hpp"
 #include "net/clients.hpp"
 #include "net/config/settings.hpp"
 #include "net/deadlines.hpp"
@@ -121,7 +120,6 @@ class Node {
   NodeHooks hooks;
   Acl acl;
   Watches watches;
-  ClaimSpaces claims;
   Clients clients;
   Deadlines deadlines;
   NodeStats stats;

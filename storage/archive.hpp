@@ -1,7 +1,7 @@
 // What has left the log: RocksDB's files, and the description of the storage.
 //
 //   column family "default"
-//     format       u64: 3. A larger number was written by a later release
+//     format       u64: 4. A larger number was written by a later release
 //     storage      u64: random, the same in the log and the mark
 //     versions     u64: no version above this was handed out
 //     floor        u64: what lies before this place in the log has been written anew, and is void
@@ -32,7 +32,7 @@
 
 namespace semel::storage {
 
-inline constexpr std::uint64_t format_version = 3;
+inline constexpr std::uint64_t format_version = 4;
 /// The oldest that is still read. What is opened is of the present format from then on.
 inline constexpr std::uint64_t format_oldest = 2;
 

@@ -278,7 +278,7 @@ struct Front {
   if (front.head & head_claim) front.kind = Kind::claim;
   if (front.head & head_kind) {
     front.kind = static_cast<Kind>(inside.number<std::uint8_t>());
-    const bool is_known = front.kind == Kind::hash;
+    const bool is_known = front.kind == Kind::hash || front.kind == Kind::name_space;
     if (!is_known || (front.head & (head_claim | head_record)) != 0) return false;
   }
   if (front.head & head_db) front.db = inside.number<std::uint8_t>();

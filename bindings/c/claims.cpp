@@ -186,8 +186,60 @@ int semel_claims_open(semel_engine* engine, const char* name, const semel_policy
     if (!made.ok()) return c::say(made.error());
     const std::lock_guard lock{engine->mutex};
     auto& kept = engine->claims[name];
+    // A handle that was given out stays valid until the engine is closed.
+    if (kept != nullptr && kept->claims.is_dropped()) engine->dropped.push_back(std::move(kept));
     if (kept == nullptr) kept.reset(new semel_claims{*made, engine});
     *claims = kept.get();
+    return int{SEMEL_OK};
+  });
+}
+
+int semel_claims_change(semel_engine* engine, const char* name, const semel_policy* policy,
+                        semel_buffer* changed) {
+  if (engine == nullptr || name == nullptr || policy == nullptr) {
+    return c::say_null("engine, name or policy");
+  }
+  semel_policy given;
+  if (const int error = c::read_sized(policy, given); error != SEMEL_OK) return error;
+  return c::guarded([&] {
+    const auto wanted = policy_of(given);
+    if (!wanted) return c::say(wanted.error());
+    const Result<std::string> done = engine->engine->change_namespace(name, *wanted);
+    if (!done) return c::say(done.error());
+    if (changed != nullptr && !c::put(*changed, *done)) return c::say_untold("no memory");
+    return int{SEMEL_OK};
+  });
+}
+
+SEMEL_SAME(SEMEL_DROP_UNUSED, DropRule::unused);
+SEMEL_SAME(SEMEL_DROP_FINISHED, DropRule::finished);
+SEMEL_SAME(SEMEL_DROP_ALL, DropRule::all);
+
+int semel_claims_drop(semel_engine* engine, const char* name, int rule, semel_uint64* gone) {
+  if (engine == nullptr || name == nullptr) return c::say_null("engine or name");
+  return c::guarded([&] {
+    if (rule < SEMEL_DROP_UNUSED || rule > SEMEL_DROP_ALL) {
+      return c::say(ErrorCode::bad_option, "rule = " + std::to_string(rule) + ", allowed 0..2");
+    }
+    const auto dropped = engine->engine->drop_namespace(name, static_cast<DropRule>(rule));
+    if (!dropped) return c::say(dropped.error());
+    if (gone != nullptr) *gone = dropped->finished + dropped->held;
+    return int{SEMEL_OK};
+  });
+}
+
+int semel_claims_list(semel_engine* engine, semel_uint64* cursor, size_t count,
+                      semel_buffer* names) {
+  if (engine == nullptr || cursor == nullptr || names == nullptr) {
+    return c::say_null("engine, cursor or names");
+  }
+  return c::guarded([&] {
+    std::string all;
+    const auto next = engine->engine->list_namespaces(
+        *cursor, count, [&](Bytes name, const Policy&) { all.append(name).push_back('\n'); });
+    if (!next.ok()) return c::say(next.error());
+    if (!c::put(*names, all)) return c::say(ErrorCode::memory_full, "for the names");
+    *cursor = *next;
     return int{SEMEL_OK};
   });
 }
@@ -200,7 +252,7 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const ClaimRequest asked = c::request_of(given);
     const ClaimOutcome told =
         given.wait_ms == 0
@@ -233,7 +285,7 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
       return c::say_size(size, c::Answer<semel_claim_outcome>::least);
     }
     std::vector<ClaimOutcome> told(count);
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     space.claim(asked, told);
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {
@@ -250,7 +302,7 @@ int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_
   if (claims == nullptr) return c::say_null("claims");
   if (!c::is_sound(key, key_length)) return c::say_null("key");
   return c::guarded([&] {
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const auto ttl = ttl_ms == 0 ? std::nullopt : std::optional{Millis{ttl_ms}};
     const Result<bool> made = space.issue(c::bytes_of(key, key_length), ttl);
     if (!made.ok()) return c::say(made.error());
@@ -266,7 +318,7 @@ int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
   c::Answer answer{view};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const Result<ClaimView> seen = space.get(c::bytes_of(key, key_length));
     if (!seen) return c::say(seen.error());
     answer->state = static_cast<int>(seen->state);
@@ -296,7 +348,7 @@ int semel_resolve(semel_claims* claims, const void* key, size_t key_length, int 
     if (how < SEMEL_RESOLVE_DONE || how > SEMEL_RESOLVE_FORGOTTEN) {
       return c::say(ErrorCode::bad_option, "how = " + std::to_string(how) + ", allowed 0..2");
     }
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const Bytes name = c::bytes_of(key, key_length);
     const Resolution resolution =
         how == SEMEL_RESOLVE_DONE ? Resolution::done : Resolution::released;

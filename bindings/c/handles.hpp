@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "semel.h"
 #include "semel/claims.hpp"
@@ -31,6 +32,7 @@ struct semel_engine {
   std::mutex mutex;  // of what follows
   std::unique_ptr<semel::Watchdog> watchdog;
   std::map<std::string, std::unique_ptr<semel_claims>, std::less<>> claims;
+  std::vector<std::unique_ptr<semel_claims>> dropped;  // of namespaces that are gone
 
   /// Keeps leases by a thread of its own, which begins with the first that asks for it.
   [[nodiscard]] semel::Watchdog& keeper();

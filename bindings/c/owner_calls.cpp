@@ -54,7 +54,7 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const OwnerOutcome told = (space.*verb)(made);
     fill(answer, told);
     return answer.deliver(c::say(told.error));
@@ -100,7 +100,7 @@ int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
       return c::say_size(size, c::Answer<semel_owner_outcome>::least);
     }
     std::vector<OwnerOutcome> told(count);
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     space.complete(made, told);
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {

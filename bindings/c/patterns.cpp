@@ -111,7 +111,7 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const OnceCall asked = call_of(given, *claims->engine);
     OnceReport report;
     {
@@ -150,7 +150,7 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
     if (given.wait_ms != 0 || given.claim_id != nullptr) {
       return c::say(ErrorCode::bad_option, "wait_ms and claim_id are not for messages");
     }
-    Claims space = claims->claims;
+    Claims& space = claims->claims;
     const ClaimRequest asked = c::request_of(given);
     const Message message{.id = asked.key,
                           .fingerprint = asked.fingerprint,

@@ -5,8 +5,10 @@
 #include <coroutine>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "semel/engine.hpp"
 
@@ -31,6 +33,11 @@ using WaitTicket = std::uint64_t;
 
 class ClaimWait;
 
+/// A handle on one namespace. To copy it counts a reference, so keep one instead of asking for it
+/// each time. It may outlive its namespace, and be destroyed after the engine; its calls may not
+/// come after the engine's end. Thread-safe, but for assignment. Once the namespace is dropped its
+/// calls change nothing and carry the error namespace_dropped: a claim as busy, an owner's call as
+/// refused.
 class Claims {
  public:
   /// Asks to be the one who does the work. Exactly one of any number of concurrent callers on a
@@ -84,16 +91,22 @@ class Claims {
   /// Ends a doubt (or any held claim): done with `result`, or released. False: nothing to resolve.
   [[nodiscard]] Result<bool> resolve(Bytes key, Resolution resolution, Bytes result = {});
 
-  [[nodiscard]] const Policy& policy() const noexcept;
+  /// What holds now; of a namespace that was dropped, what held last.
+  [[nodiscard]] Policy policy() const noexcept;
   [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
+  /// Valid as long as this handle or a copy of it.
   [[nodiscard]] Bytes name() const noexcept;
+  /// True: every call is answered with namespace_dropped, for good. Engine::claims() finds the
+  /// namespace that has the name now.
+  [[nodiscard]] bool is_dropped() const noexcept;
 
   class Namespace;  // in the engine
-  Claims(Engine& engine, const Namespace& names) noexcept : engine_(&engine), names_(&names) {}
+  Claims(Engine& engine, std::shared_ptr<const Namespace> names) noexcept
+      : engine_(&engine), names_(std::move(names)) {}
 
  private:
   Engine* engine_;
-  const Namespace* names_;
+  std::shared_ptr<const Namespace> names_;
 };
 
 /// Awaitable of claim_or_wait_async. Resumes on the thread that ends the wait.

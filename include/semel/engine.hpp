@@ -73,6 +73,7 @@ struct ScanOptions {
   std::optional<ClaimState> state{};  ///< claims only; in_doubt by the rules of its namespace
   Bytes prefix{};
   std::size_t count = 10;  ///< how many records to look at, about; 1..limits::scan_count_max
+  bool vacant = false;     ///< claims too that nobody has: given back, or issued
 };
 
 /// One record met by a scan. Bytes are valid during the call.
@@ -84,6 +85,19 @@ struct ScanItem {
   Bytes key;
   Bytes value;                         ///< of a string
   const ClaimRecord* claim = nullptr;  ///< of a claim
+};
+
+/// Which claims of a namespace may go with it. Nothing but a drop by `all` ends a claim that
+/// somebody holds.
+enum class DropRule : std::uint8_t {
+  unused,    ///< none: there must be none
+  finished,  ///< done, failed, issued and given back: what was done is forgotten
+  all,       ///< those too that are held or in doubt: their work may run once more
+};
+
+struct DropReport {
+  std::uint64_t finished = 0;  ///< claims that went: done, failed, issued, given back
+  std::uint64_t held = 0;      ///< held or in doubt
 };
 
 struct Stats {
@@ -113,6 +127,9 @@ struct Stats {
   std::uint64_t bytes_limit = 0;
   std::uint64_t spills = 0;
   std::uint64_t spills_failed = 0;
+  std::uint64_t namespaces = 0;
+  std::uint64_t namespaces_dropped = 0;
+  std::uint64_t bytes_namespaces = 0;
 };
 
 struct SpillReport {
@@ -157,13 +174,38 @@ class Engine {
   /// The hashes of one numbered database. As store().
   [[nodiscard]] Hashes hashes(std::uint8_t db = 0) noexcept;
 
-  /// Makes `name` a namespace of claims or gives it a new policy. Name: 1..64 bytes of
-  /// [A-Za-z0-9_.-]. Records live under the key "name:key" of the policy's database.
-  /// Errors: bad_namespace, bad_option.
+  // --- namespaces of claims ---------------------------------------------------------------
+  /// Makes `name` a namespace of claims. Name: 1..64 bytes of [A-Za-z0-9_.-]. Records live under
+  /// the key "name:key" of the policy's database. With a journal, the namespace and its policy are
+  /// in it when this returns, at the engine's level, and back after a restart. One that is there
+  /// with this policy is fine; with another one it stays as it is.
+  /// Errors: bad_namespace (the name), bad_option, namespace_differs (says which terms),
+  /// namespace_dropped (it is being dropped now), memory_full, refused: nothing was changed.
+  /// outcome_unknown. Thread-safe. Progress: takes a mutex and waits for the engine's level.
   [[nodiscard]] Result<Claims> claims(Bytes name, const Policy& policy);
-  /// The namespace declared before. Errors: bad_namespace.
+  /// The namespace declared before. Errors: bad_namespace. Progress: takes a mutex shared.
   [[nodiscard]] Result<Claims> claims(Bytes name);
-  /// The names of all namespaces, in order.
+  /// Gives a namespace another policy, for later calls of all who hold it, and says what that has
+  /// changed: "lease 60000 -> 5000, strict no -> yes"; empty: nothing. What would forget is refused
+  /// (namespace_differs): another database; keys that are issued no longer; claims in doubt that
+  /// anybody could take. Errors besides: those of claims(), bad_namespace if it is not declared.
+  [[nodiscard]] Result<std::string> change_namespace(Bytes name, const Policy& policy);
+  /// For operators: ends a namespace. Whoever holds it is told namespace_dropped from then on. By
+  /// `rule`, its claims go with it or keep it from being dropped; so one that is declared anew
+  /// begins with none. New claims in it are refused with namespace_dropped while this looks.
+  /// Errors: bad_namespace, namespace_in_use (says what is there; nothing was changed),
+  /// namespace_dropped (another call drops it), bad_option (inside a section), those of scan(),
+  /// refused; after an error it is there, and of the claims that were to go some may have gone.
+  /// Progress: walks over the engine's records, up to three times, while calls go on.
+  [[nodiscard]] Result<DropReport> drop_namespace(Bytes name, DropRule rule = DropRule::unused);
+  /// Tells about `count` namespaces, in order of their declaration, from `cursor` on (0 = start),
+  /// and returns the cursor to go on from (0 = finished). One that is there from start to end is
+  /// told once. `visit` may call the engine. Errors: bad_option (count, 1..limits::
+  /// namespace_list_max).
+  [[nodiscard]] Result<std::uint64_t> list_namespaces(
+      std::uint64_t cursor, std::size_t count,
+      const std::function<void(Bytes name, const Policy& policy)>& visit) const;
+  /// The names of all namespaces, in order. Where there are many, list_namespaces().
   [[nodiscard]] std::vector<std::string> namespaces() const;
 
   // --- operations -------------------------------------------------------------------------

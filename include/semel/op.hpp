@@ -13,7 +13,12 @@ namespace semel {
 
 /// What a record is. The numbers are on the disk; 4 to 7 are kept for list, set, sorted set and
 /// stream.
-enum class Kind : std::uint8_t { string = 1, claim = 2, hash = 3 };
+enum class Kind : std::uint8_t {
+  string = 1,
+  claim = 2,
+  hash = 3,
+  name_space = 8,  ///< of mutations only: the terms of a namespace of claims. No record has it
+};
 
 /// As TYPE and the tools have it.
 [[nodiscard]] constexpr std::string_view name_of(Kind kind) noexcept {
@@ -24,6 +29,8 @@ enum class Kind : std::uint8_t { string = 1, claim = 2, hash = 3 };
       return "claim";
     case Kind::hash:
       return "hash";
+    case Kind::name_space:
+      return "namespace";
   }
   return "unknown";
 }

@@ -254,6 +254,50 @@ static void test_guards(semel_engine* engine) {
   semel_buffer_free(&current.value);
 }
 
+static void test_namespaces(semel_engine* engine) {
+  semel_policy policy;
+  semel_claims* jobs = NULL;
+  semel_claims* anew = NULL;
+  semel_request request = request_for("k");
+  semel_claim_outcome outcome;
+  semel_buffer text = {NULL, 0};
+  semel_uint64 gone = 7;
+  semel_uint64 cursor = 0;
+  SEMEL_INIT(policy);
+  SEMEL_INIT(outcome);
+  CHECK_OK(semel_claims_open(engine, "jobs", &policy, &jobs));
+  policy.lease_ms = 5000;
+  CHECK(semel_claims_open(engine, "jobs", &policy, &anew) == SEMEL_NAMESPACE_DIFFERS);
+  CHECK(anew == NULL && strstr(semel_error_detail(), "lease 60000 -> 5000") != NULL);
+  CHECK_OK(semel_claims_change(engine, "jobs", &policy, &text));
+  CHECK(HOLDS(text, "lease 60000 -> 5000"));
+  semel_buffer_free(&text);
+  CHECK_OK(semel_claims_change(engine, "jobs", &policy, NULL));
+  policy.db = 1;
+  CHECK(semel_claims_change(engine, "jobs", &policy, NULL) == SEMEL_NAMESPACE_DIFFERS);
+  CHECK(semel_claims_change(engine, "never", &policy, NULL) == SEMEL_BAD_NAMESPACE);
+  CHECK_OK(semel_claim(jobs, &request, &outcome));
+  CHECK(semel_claims_drop(engine, "jobs", SEMEL_DROP_FINISHED, &gone) == SEMEL_NAMESPACE_IN_USE);
+  CHECK(gone == 7);
+  CHECK(semel_claims_drop(engine, "jobs", 3, NULL) == SEMEL_BAD_OPTION);
+  CHECK_OK(semel_claims_drop(engine, "jobs", SEMEL_DROP_ALL, &gone));
+  CHECK(gone == 1);
+  CHECK(semel_claims_drop(engine, "jobs", SEMEL_DROP_ALL, NULL) == SEMEL_BAD_NAMESPACE);
+  CHECK_OK(semel_claims_open(engine, "jobs", &policy, &anew));
+  CHECK(anew != jobs);
+  (void)semel_claim(jobs, &request, &outcome);
+  CHECK(outcome.error == SEMEL_NAMESPACE_DROPPED);
+  CHECK_OK(semel_claims_list(engine, &cursor, 1, &text));
+  CHECK(HOLDS(text, "orders\n") && cursor != 0);
+  semel_buffer_free(&text);
+  CHECK_OK(semel_claims_list(engine, &cursor, 1000, &text));
+  CHECK(HOLDS(text, "jobs\n") && cursor == 0);
+  semel_buffer_free(&text);
+  CHECK(semel_claims_list(engine, &cursor, 0, &text) == SEMEL_BAD_OPTION);
+  CHECK(semel_claims_list(engine, NULL, 1, &text) == SEMEL_BAD_OPTION);
+  CHECK_OK(semel_claims_drop(engine, "jobs", SEMEL_DROP_UNUSED, NULL));
+}
+
 static void test_claims(semel_engine* engine) {
   semel_claims* claims = open_claims(engine, "orders", "call");
   semel_claims* again = NULL;
@@ -271,6 +315,7 @@ static void test_claims(semel_engine* engine) {
   CHECK(again == claims);
   CHECK(semel_claims_open(engine, "never", NULL, &again) == SEMEL_BAD_NAMESPACE);
   CHECK(again == NULL);
+  test_namespaces(engine);
 
   request.owner = "me";
   request.owner_length = 2;

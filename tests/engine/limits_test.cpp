@@ -72,32 +72,12 @@ TEST_CASE("limits: databases 0..db_count - 1 are taken", "[engine][limits]") {
   CHECK(outcomes[1].value == "v");
 }
 
-TEST_CASE("limits: namespace names of 1..namespace_name_max bytes, namespace_count_max of them",
-          "[engine][limits][claims]") {
+TEST_CASE("limits: namespace names of 1..namespace_name_max bytes", "[engine][limits][claims]") {
   EngineFixture f;
   const std::string longest(limits::namespace_name_max, 'n');
   CHECK(f.engine->claims(longest, {}).has_value());
   CHECK(code_of(f.engine->claims(longest + "n", {})) == ErrorCode::bad_namespace);
   CHECK(code_of(f.engine->claims("", {})) == ErrorCode::bad_namespace);
-  for (std::size_t i = 1; i < limits::namespace_count_max; ++i) {
-    REQUIRE(f.engine->claims("n" + std::to_string(i), {}).has_value());
-  }
-  CHECK(code_of(f.engine->claims("one-more", {})) == ErrorCode::bad_namespace);
-  CHECK(f.engine->claims("n5", {}).has_value());  // an old one may be declared again
-}
-
-TEST_CASE("limits: a namespace takes namespace_policies_max policies and no more",
-          "[engine][limits][claims]") {
-  EngineFixture f;
-  const auto declare = [&](std::size_t lease) {
-    return code_of(f.engine->claims("jobs", {.lease = Millis{static_cast<std::int64_t>(lease)}}));
-  };
-  for (std::size_t i = 1; i <= limits::namespace_policies_max; ++i) {
-    REQUIRE(declare(i) == ErrorCode::ok);
-  }
-  CHECK(declare(limits::namespace_policies_max + 1) == ErrorCode::bad_namespace);
-  CHECK(f.claims("jobs", {.lease = Millis{7}}).policy().lease == Millis{7});  // one it had
-  CHECK(f.engine->namespaces() == std::vector<std::string>{"jobs"});
 }
 
 TEST_CASE("limits: a batch of batch_max operations is taken", "[engine][limits]") {

@@ -40,12 +40,14 @@ std::string documented_segment(std::size_t size) {
   return segment;
 }
 
-/// The bytes of the one block that begins with ```mutation.
-std::string documented_mutation() {
+/// The bytes of the one block that begins with ``` and `kind`.
+std::string documented_mutation(const std::string& kind) {
   const std::string text = page();
-  const std::size_t begin = text.find("```mutation\n");
+  const std::string mark = "```" + kind + "\n";
+  const std::size_t begin = text.find(mark);
   REQUIRE(begin != std::string::npos);
-  std::istringstream words{text.substr(begin + 12, text.find("```", begin + 12) - begin - 12)};
+  const std::size_t bytes_at = begin + mark.size();
+  std::istringstream words{text.substr(bytes_at, text.find("```", bytes_at) - bytes_at)};
   std::string bytes;
   unsigned byte = 0;
   while (words >> std::hex >> byte) bytes.push_back(static_cast<char>(byte));
@@ -96,7 +98,7 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
 }
 
 TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_format][hash]") {
-  const std::string bytes = documented_mutation();
+  const std::string bytes = documented_mutation("mutation");
   Bytes rest = bytes;
   Mutation mutation;
   REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
@@ -123,6 +125,40 @@ TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_for
     if (put.key == "other") made = put.value;
   }));
   CHECK(made == mutation.value);
+}
+
+TEST_CASE("disk format: the namespace of the page is one", "[storage][disk_format][namespaces]") {
+  const std::string bytes = documented_mutation("namespace");
+  Bytes rest = bytes;
+  Mutation mutation;
+  REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
+  CHECK(rest.empty());
+  CHECK(mutation.type == Mutation::Type::put);
+  CHECK(mutation.kind == Kind::name_space);
+  CHECK(mutation.db == 16);
+  CHECK(mutation.version == 44);
+  CHECK(mutation.due == no_end);
+  CHECK(mutation.keep_until == no_end);
+  CHECK(mutation.key == "orders");
+  std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
+  encode(mutation, TimeLine{0}, Timestamp{}, again.data());
+  CHECK(again == bytes);
+
+  // What an engine makes of it, and makes itself.
+  const Policy orders{.lease = Millis{300'000}, .attempts_max = 16, .db = 1};
+  MemoryJournal journal;
+  auto engine = Engine::open({.journal = &journal});
+  REQUIRE(engine);
+  REQUIRE((*engine)->restore(mutation));
+  CHECK((*engine)->claims("orders", orders).has_value());
+  Policy other = orders;
+  other.db = 2;
+  REQUIRE((*engine)->claims("other", other));
+  std::string made;
+  journal.replay([&](Ticket, const Mutation& put) { made = put.value; });
+  REQUIRE(made.size() == mutation.value.size());
+  CHECK(made.substr(2) == mutation.value.substr(2));
+  CHECK(made[1] == 2);
 }
 
 }  // namespace semel::tests

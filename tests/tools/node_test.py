@@ -425,7 +425,8 @@ class Storage(Case):
                  "IN-DOUBT", "STRICT", "FAIL-OPEN")
         self.assertEqual(client("SEMEL.NAMESPACE", "payments", *words), "+OK")
         self.assertEqual(client("SEMEL.NAMESPACE", "mails", "LEASE", "1"), "+OK")
-        self.assertEqual(client("SEMEL.NAMESPACE", "mails", "LEASE", "2"), "+OK")
+        self.assertEqual(client("SEMEL.NAMESPACE", "CHANGE", "mails", "LEASE", "2"),
+                         b"lease 1 -> 2")
         self.assertEqual(client("SELECT", "3"), "+OK")
         client("SEMEL.CLAIM", "used-first", "key")
         names = ("payments", "mails", "used-first")
@@ -436,19 +437,30 @@ class Storage(Case):
         client = node.client()
         self.assertEqual([client("SEMEL.NAMESPACE", name) for name in names], before)
         self.assertIn("database 3", client("SEMEL.CLAIM", "used-first", "key"))
-        # One that cannot be written down is not said to be.
-        kept = self.folder / "kept/namespaces"
-        text = kept.read_text()
-        kept.unlink()
-        kept.mkdir()
-        self.assertIn("written down", client("SEMEL.NAMESPACE", "later", "LEASE", "1"))
-        self.assertIn("written down", client("SEMEL.CLAIM", "later-still", "key"))
+        self.assertEqual(client("SELECT", "0"), "+OK")
+        self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), 0)
         self.assertEqual(node.stop(), 0)
-        kept.rmdir()
-        kept.write_text(text + "broken 99 LEASE 1\n")
+
+    def test_the_file_of_namespaces_of_an_earlier_release_is_read_once(self):
+        kept = self.folder / "kept/namespaces"
+        self.assertEqual(self.keep().stop(), 0)
+        lines = "mails 0 LEASE 7\npayments 3 LEASE 5000 STRICT\n"
+        kept.write_text(lines + "broken 99 LEASE 1\n")
         node = Node(self, "--storage-enabled", "yes", "--dir", self.folder / "kept")
         self.assertNotEqual(node.ended(), 0)
-        self.assertIn("namespaces, line 4: ", node.log())
+        self.assertIn("namespaces, line 3: ", node.log())
+        kept.write_text(lines)
+        node = self.keep()
+        client = node.client()
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "mails")[b"lease_ms"], 7)
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], 3)
+        self.assertFalse(kept.exists())
+        self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), 0)
+        node.process.kill()
+        node.ended()
+        client = self.keep().client()
+        self.assertIsNone(client("SEMEL.NAMESPACE", "mails"))
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"lease_ms"], 5000)
 
     def test_namespaces_of_the_configuration_are_there_and_hold_from_start_to_start(self):
         file = self.folder / "semel.toml"
@@ -459,7 +471,8 @@ class Storage(Case):
         tokens = claim(client, "SEMEL.NAMESPACE", "tokens")
         self.assertEqual((tokens[b"lease_ms"], tokens[b"issued"]), (5000, 1))
         self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], 3)
-        self.assertEqual(client("SEMEL.NAMESPACE", "tokens", "LEASE", "9"), "+OK")
+        self.assertEqual(client("SEMEL.NAMESPACE", "CHANGE", "tokens", "AS", "token", "LEASE", "9"),
+                         b"lease 5000 -> 9")
         self.assertEqual(node.stop(), 0)
         # The file says what holds now; what it does not name stays as it was declared.
         client = self.keep("--config", file).client()

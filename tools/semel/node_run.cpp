@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "net/claim_spaces.hpp"
 #include "net/config/rewrite.hpp"
 #include "net/server/node_peer.hpp"
 #include "net/server/process.hpp"
@@ -134,27 +135,43 @@ Failure NodeRun::recover() {
   return open_namespaces();
 }
 
-/// Beside what the storage keeps, and written anew whenever one is declared.
+/// Release 0.1 kept namespaces in a file of their own. Once the storage has them, synced, the file
+/// is put aside: one that is dropped must not come back with the next start.
 Failure NodeRun::open_namespaces() {
   const std::string path = settings_.text(Setting::dir) + "/namespaces";
   std::error_code code;
-  if (std::filesystem::exists(path, code)) {
-    std::ifstream file{path, std::ios::binary};
-    if (!file) return {Exit::file, path + " cannot be read"};
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (auto wrong = node_->claims.restore(text)) return {Exit::file, path + ", " + *wrong};
+  if (!std::filesystem::exists(path, code)) return {};
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return {Exit::file, path + " cannot be read"};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  if (auto wrong = net::import_namespaces(*engine_, text)) {
+    return {Exit::file, path + ", " + *wrong};
   }
-  node_->claims.keep_in([path](std::string_view text) { return !net::replace_file(path, text); });
+  if (const Status synced = engine_->confirm(Durability::synced); !synced) {
+    return {Exit::file, path + ": " + synced.error().message()};
+  }
+  std::filesystem::rename(path, path + ".imported", code);
+  if (code) return {Exit::file, path + " cannot be renamed: " + code.message()};
   return {};
 }
 
 /// Those of the configuration, which says what holds now, whatever was declared in an earlier life.
 Failure NodeRun::declare_namespaces() {
   for (const net::DeclaredNamespace& space : declared_) {
-    const Result<Claims> claims = node_->claims.declare(space.name, space.policy);
+    const Result<Claims> claims = engine_->claims(space.name, space.policy);
     if (claims) continue;
-    return {Exit::usage,
-            space.place + ": namespace '" + space.name + "': " + claims.error().detail};
+    const Error* error = &claims.error();
+    Result<std::string> changed{std::string{}};
+    if (error->code == ErrorCode::namespace_differs) {
+      changed = engine_->change_namespace(space.name, space.policy);
+      if (changed) {
+        watch_.log().add(net::LogLevel::notice, "namespace changed",
+                         {{"name", space.name}, {"by", space.place}, {"changed", *changed}});
+        continue;
+      }
+      error = &changed.error();
+    }
+    return {Exit::usage, space.place + ": namespace '" + space.name + "': " + error->detail};
   }
   return {};
 }

@@ -5,7 +5,7 @@ import inspect
 import json
 import secrets
 from ctypes import byref, c_int, c_uint64, c_void_p, string_at
-from typing import Any, Callable, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _library as c
 from ._engine import Engine
@@ -33,6 +33,20 @@ def _same(value: bytes) -> bytes:
     return value
 
 
+def policy_of(policy: Optional[str], figures: 'Dict[str, int]') -> c.Policy:
+    """A policy by its name, and what is different from its figures."""
+    wanted = c.Policy()
+    if policy is not None:
+        code = library.policy_named(policy.encode(), byref(wanted))
+        if code != Code.OK:
+            raise last_error(code)
+    for figure, value in figures.items():
+        if figure == 'size' or not hasattr(wanted, figure):
+            raise TypeError(f'a policy has no {figure}')
+        setattr(wanted, figure, int(value))
+    return wanted
+
+
 class Claims:
     """A namespace. From Engine.claims(); lives as long as its engine."""
 
@@ -42,15 +56,7 @@ class Claims:
         self.name = name
         wanted = None
         if policy is not None or figures:
-            wanted = c.Policy()
-            if policy is not None:
-                code = library.policy_named(policy.encode(), byref(wanted))
-                if code != Code.OK:
-                    raise last_error(code)
-            for figure, value in figures.items():
-                if figure == 'size' or not hasattr(wanted, figure):
-                    raise TypeError(f'a policy has no {figure}')
-                setattr(wanted, figure, int(value))
+            wanted = policy_of(policy, figures)
         handle = c_void_p()
         engine._do(library.claims_open, engine._handle, name.encode(),
                    None if wanted is None else byref(wanted), byref(handle))

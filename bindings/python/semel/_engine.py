@@ -2,8 +2,8 @@
 
 import os
 import threading
-from ctypes import byref, c_int, c_int64, c_void_p
-from typing import Any, Dict, Optional, Set, Union
+from ctypes import byref, c_int, c_int64, c_uint64, c_void_p
+from typing import Any, Dict, Iterator, Optional, Set, Union
 
 from . import _library as c
 from ._library import Text, library, list_of, raw, take
@@ -11,6 +11,7 @@ from ._types import (Code, CompareResult, DecrementResult, SemelError, SetResult
                      TransitionResult, Versioned, last_error)
 
 _DURABILITY = {'usual': 0, 'memory': 1, 'logged': 2, 'synced': 3}
+_DROP_RULES = {'unused': 0, 'finished': 1, 'all': 2}
 KEEP_TTL = -1
 
 
@@ -100,6 +101,33 @@ class Engine:
         (as in semel_policy: lease_ms=.., attempts_max=..), or as it was declared before."""
         from ._claims import Claims
         return Claims(self, name, policy, **figures)
+
+    def change_claims(self, name: str, policy: Optional[str] = None, **figures: int) -> str:
+        """Gives a namespace another policy, for all who hold it; says what that changed, as
+        'lease 60000 -> 5000'. What would forget is refused with NAMESPACE_DIFFERS."""
+        from ._claims import policy_of
+        changed = c.Buffer()
+        self._do(library.claims_change, self._handle, name.encode(),
+                 byref(policy_of(policy, figures)), byref(changed))
+        return (take(changed) or b'').decode()
+
+    def drop_claims(self, name: str, rule: str = 'unused') -> int:
+        """For operators: ends a namespace; returns how many claims went. `rule`: which may go with
+        it: 'unused' none, 'finished' those that nobody has, 'all' held ones too. Refused with
+        NAMESPACE_IN_USE while there are others."""
+        gone = c_uint64()
+        self._do(library.claims_drop, self._handle, name.encode(), _DROP_RULES[rule], byref(gone))
+        return gone.value
+
+    def namespaces(self) -> 'Iterator[str]':
+        """The names of all namespaces, in the order in which they were declared."""
+        cursor = c_uint64()
+        while True:
+            names = c.Buffer()
+            self._do(library.claims_list, self._handle, byref(cursor), 1000, byref(names))
+            yield from (take(names) or b'').decode().split('\n')[:-1]
+            if cursor.value == 0:
+                return
 
     def advance(self, ms: int = 0) -> None:
         """Moves a manual clock, and removes what has ended."""

@@ -338,6 +338,26 @@ class ClaimsTest(Case):
         with self.assertRaises(SemelError):
             self.engine.claims('never')
 
+    def test_namespaces_are_changed_dropped_and_listed(self):
+        jobs = self.engine.claims('jobs', 'call')
+        with self.assertRaises(SemelError) as refused:
+            self.engine.claims('jobs', 'call', lease_ms=5)
+        self.assertEqual(refused.exception.code, Code.NAMESPACE_DIFFERS)
+        self.assertEqual(self.engine.change_claims('jobs', 'call', lease_ms=5), 'lease 60000 -> 5')
+        self.assertEqual(self.engine.change_claims('jobs', 'call', lease_ms=5), '')
+        jobs.claim('k')
+        with self.assertRaises(SemelError) as refused:
+            self.engine.drop_claims('jobs', 'finished')
+        self.assertEqual(refused.exception.code, Code.NAMESPACE_IN_USE)
+        self.assertEqual(self.engine.drop_claims('jobs', 'all'), 1)
+        with self.assertRaises(SemelError) as refused:
+            jobs.claim('k')
+        self.assertEqual(refused.exception.code, Code.NAMESPACE_DROPPED)
+        for i in range(2_500):
+            self.engine.claims(f'n{i}', 'call')
+        names = [name for name in self.engine.namespaces() if name.startswith('n')]
+        self.assertEqual(names, [f'n{i}' for i in range(2_500)])
+
     def test_a_doubt_is_resolved(self):
         payments = self.space('payment')
         payments.claim('k')

@@ -1,0 +1,154 @@
+// Namespaces on the disk: the next life, the files behind the log, the cold store, and the tools.
+// Words: life = an engine over a directory, from opening to closing.
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "semel/storage_tools.hpp"
+#include "tests/storage/cold_fixture.hpp"
+#include "tests/storage/directory.hpp"
+#include "tests/storage/golden.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// "name db lease" of each, in order of names.
+std::vector<std::string> terms_of(Engine& engine) {
+  std::vector<std::string> all;
+  for (const std::string& name : engine.namespaces()) {
+    const Policy policy = engine.claims(name)->policy();
+    all.push_back(name + " " + std::to_string(policy.db) + " " +
+                  std::to_string(policy.lease.count()));
+  }
+  return all;
+}
+
+const std::vector<std::string> wanted{"anew 2 9", "changed 5 2", "plain 0 60000"};
+
+void fill(Engine& engine) {
+  REQUIRE(engine.claims("plain", {}));
+  REQUIRE(engine.claims("changed", {.lease = 1ms, .db = 5}));
+  REQUIRE(engine.change_namespace("changed", {.lease = 2ms, .db = 5}));
+  REQUIRE(engine.claims("dropped", {}));
+  REQUIRE(engine.drop_namespace("dropped"));
+  REQUIRE(engine.claims("anew", {.db = 1}));
+  Claims anew = engine.claims("anew").value();
+  REQUIRE(anew.claim({.key = "k"}).answer == ClaimAnswer::granted);
+  REQUIRE(engine.drop_namespace("anew", DropRule::all));
+  REQUIRE(engine.claims("anew", {.lease = 9ms, .db = 2}));
+}
+
+}  // namespace
+
+TEST_CASE("storage: namespaces are there in the next life, from the log and from files",
+          "[storage][namespaces][attack][fault-8]") {
+  for (const bool drained : {false, true}) {
+    const Directory directory;
+    ManualClock clock{golden::engine_start, golden::unix_start_ms};
+    {
+      auto life = golden::open(directory.path(), clock);
+      REQUIRE(life);
+      fill(*life->engine);
+      if (drained) REQUIRE(life->storage->drain());
+    }
+    std::set<std::string> kinds;
+    const auto info = inspect_storage(directory.path(), [&](const StoredMutation& stored) {
+      kinds.emplace(name_of(stored.mutation.kind));
+    });
+    REQUIRE(info);
+    CHECK(kinds == std::set<std::string>{"claim", "namespace"});
+    CHECK(verify_storage(directory.path()).value().findings.empty());
+    for (int number = 0; number < 3; ++number) {
+      auto life = golden::open(directory.path(), clock);
+      REQUIRE(life);
+      CHECK(terms_of(*life->engine) == wanted);
+      CHECK(life->engine->claims("plain", {}).has_value());
+      const auto other = life->engine->claims("plain", {.db = 1});
+      REQUIRE_FALSE(other);
+      CHECK(other.error().code == ErrorCode::namespace_differs);
+      CHECK(life->engine->size(2) == 0);
+      if (number == 0) REQUIRE(life->storage->rewrite(*life->engine));
+      clock.advance(24h);  // they do not end
+    }
+  }
+}
+
+TEST_CASE("storage: what is done with a namespace is there after the end that follows it at once",
+          "[storage][namespaces][attack][fault-8]") {
+  const Directory directory;
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  const auto in_one_life = [&](auto step) {
+    auto life = golden::open(directory.path(), clock);
+    REQUIRE(life);
+    step(*life->engine);
+  };
+  for (int round = 0; round < 3; ++round) {
+    in_one_life([](Engine& engine) { REQUIRE(engine.claims("jobs", {.lease = 1ms})); });
+    in_one_life([](Engine& engine) {
+      CHECK(terms_of(engine) == std::vector<std::string>{"jobs 0 1"});
+      REQUIRE(engine.change_namespace("jobs", {.lease = 2ms}));
+    });
+    in_one_life([](Engine& engine) {
+      CHECK(terms_of(engine) == std::vector<std::string>{"jobs 0 2"});
+      REQUIRE(engine.drop_namespace("jobs"));
+    });
+    in_one_life([](Engine& engine) { CHECK(engine.namespaces().empty()); });
+  }
+}
+
+TEST_CASE("storage: a backup and a repair keep namespaces", "[storage][namespaces]") {
+  const Directory directory;
+  const std::string path = directory.path() + "/s";
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  {
+    auto life = golden::open(path, clock);
+    REQUIRE(life);
+    fill(*life->engine);
+    REQUIRE(life->storage->backup(directory.path() + "/backup"));
+  }
+  REQUIRE(restore_backup(directory.path() + "/backup", directory.path() + "/back"));
+  REQUIRE(repair_storage(path, true));
+  for (const char* where : {"/s", "/back"}) {
+    auto life = golden::open(directory.path() + where, clock);
+    REQUIRE(life);
+    CHECK(terms_of(*life->engine) == wanted);
+  }
+}
+
+TEST_CASE("cold store: a spill appends namespaces again, as what stays in memory",
+          "[storage][cold][namespaces]") {
+  const Directory directory{cold_place};
+  ManualClock clock;
+  /// Forgets, as a storage does, what a spill says is not needed.
+  class Forgetting final : public Journal {
+   public:
+    Ticket append(std::span<const Mutation> group) override {
+      for (const Mutation& mutation : group) {
+        if (mutation.kind == Kind::name_space) last[std::string{mutation.key}] = newest_ + 1;
+      }
+      return ++newest_;
+    }
+    Status wait(Ticket, Durability) override { return Done{}; }
+    Ticket newest() const override { return newest_; }
+    bool wants_spills() const noexcept override { return true; }
+    void spilled(Ticket cut, Ticket) override {
+      std::erase_if(last, [cut](const auto& one) { return one.second <= cut; });
+    }
+    std::map<std::string, Ticket> last;
+
+   private:
+    Ticket newest_ = 0;
+  } journal;
+  ColdLife life{directory, clock, &journal};
+  for (int i = 0; i < 1'000; ++i) REQUIRE(life.engine->claims("n" + std::to_string(i), {}));
+  REQUIRE(life.engine->store().set("k", "v"));
+  static_cast<void>(life.spill());
+  CHECK(journal.last.size() == 1'000);
+}
+
+}  // namespace semel::tests
