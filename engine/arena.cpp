@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace semel::engine {
 
@@ -17,11 +19,7 @@ Arena::Arena(Region& region) : region_(region) {
 std::uint32_t Arena::take_span(unsigned size_class, Region::Use use) {
   const auto span = region_.take(1, use);
   if (!span) return 0;
-  spans_[*span] = {.size_class = static_cast<std::uint8_t>(size_class),
-                   .listed = 0,
-                   .pooled = 0,
-                   .run = 0,
-                   .bits = 0};
+  spans_[*span].size_class = static_cast<std::uint8_t>(size_class);
   std::memset(region_.span(*span), 0, bit_words(size_class) * 8);
   return *span;
 }
@@ -36,8 +34,8 @@ std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool
     return 0;
   }
   std::size_t taken = 0;
-  while (taken < count && !pool.spans.empty()) {
-    const std::uint32_t index = pool.spans.back();
+  while (taken < count && pool.spans != 0) {
+    const std::uint32_t index = pool.spans;
     SpanInfo& span = spans_[index];
     if (span.pooled == capacity(size_class)) --pool.full_spans;
     std::uint64_t* word = bits_of(index, size_class);
@@ -48,8 +46,7 @@ std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool
       }
     }
     if (span.pooled != 0) break;
-    span.listed = 0;
-    pool.spans.pop_back();
+    unlink(pool, index);
   }
   return taken;
 }
@@ -80,25 +77,126 @@ void Arena::push_part(unsigned size_class, std::span<const Handle> handles) {
     SpanInfo& span = spans_[index];
     const std::uint32_t record = record_of(handle);
     bits_of(index, size_class)[record / 64] |= std::uint64_t{1} << (record % 64);
-    if (++span.pooled == capacity(size_class)) ++pool.full_spans;
-    if (span.listed != 0) continue;
-    span.listed = 1;
-    pool.spans.push_back(index);
+    const bool is_full = ++span.pooled == capacity(size_class);
+    if (span.in == In::leaving_list) {
+      if (!is_full) continue;
+      unlink(pool, index);
+      give_back(index);
+      continue;
+    }
+    if (is_full) ++pool.full_spans;
+    if (span.in == In::no_list) link(pool, In::free_list, index);
   }
   // Purging looks at every span of the list, so it waits until half of them are full.
-  if (pool.full_spans >= 4 && std::size_t{pool.full_spans} * 2 >= pool.spans.size()) {
+  if (pool.full_spans >= 4 && pool.full_spans >= pool.span_count - pool.full_spans) {
     purge(pool, size_class);
   }
 }
 
+void Arena::link(Pool& pool, In list, std::uint32_t index) noexcept {
+  std::uint32_t& head = list == In::free_list ? pool.spans : pool.leaving;
+  SpanInfo& span = spans_[index];
+  span.in = list;
+  span.before = 0;
+  span.next = head;
+  if (head != 0) spans_[head].before = index;
+  head = index;
+  if (list == In::free_list) ++pool.span_count;
+}
+
+void Arena::unlink(Pool& pool, std::uint32_t index) noexcept {
+  SpanInfo& span = spans_[index];
+  std::uint32_t& head = span.in == In::free_list ? pool.spans : pool.leaving;
+  (span.before != 0 ? spans_[span.before].next : head) = span.next;
+  if (span.next != 0) spans_[span.next].before = span.before;
+  if (span.in == In::free_list) --pool.span_count;
+  span.in = In::no_list;
+}
+
+void Arena::give_back(std::uint32_t index) noexcept {
+  SpanInfo& span = spans_[index];
+  span.size_class = 0;
+  span.pooled = span.run = 0;
+  span.bits = 0;
+  span.leaving.store(0, std::memory_order_relaxed);  // mo: relaxed: nobody has a record of it
+  region_.give(index, 1);
+}
+
 void Arena::purge(Pool& pool, unsigned size_class) {
-  std::erase_if(pool.spans, [&](std::uint32_t index) {
-    if (spans_[index].pooled != capacity(size_class)) return false;
-    spans_[index] = {};
-    region_.give(index, 1);
-    return true;
-  });
+  for (std::uint32_t index = pool.spans; index != 0;) {
+    const std::uint32_t next = spans_[index].next;
+    if (spans_[index].pooled == capacity(size_class)) {
+      unlink(pool, index);
+      give_back(index);
+    }
+    index = next;
+  }
   pool.full_spans = 0;
+}
+
+std::size_t Arena::choose_leaving(unsigned sixteenths) {
+  std::size_t chosen = 0;
+  for (unsigned size_class = 1; size_class < class_count; ++size_class) {
+    Pool& pool = pools_[size_class];
+    const std::lock_guard lock{pool.mutex};
+    if (pool.span_count != 0) chosen += choose_leaving(pool, size_class, sixteenths);
+  }
+  return chosen;
+}
+
+std::size_t Arena::choose_leaving(Pool& pool, unsigned size_class, unsigned sixteenths) {
+  std::size_t chosen = pool.full_spans;
+  purge(pool, size_class);
+  const std::size_t records = capacity(size_class);
+  const auto sixteenth_of = [&](const SpanInfo& span) {
+    return static_cast<unsigned>((records - span.pooled) * 16 / records);
+  };
+  std::array<std::uint32_t, 16> counts{};
+  std::size_t room = 0;
+  for (std::uint32_t index = pool.spans; index != 0; index = spans_[index].next) {
+    room += spans_[index].pooled;
+    ++counts[sixteenth_of(spans_[index])];
+  }
+  std::size_t moving = 0;
+  for (unsigned sixteenth = 0; sixteenth < sixteenths; ++sixteenth) {
+    if (counts[sixteenth] == 0) continue;
+    for (std::uint32_t index = pool.spans; index != 0;) {
+      SpanInfo& span = spans_[index];
+      const std::uint32_t next = span.next;
+      const std::size_t lives = records - span.pooled;
+      if (sixteenth_of(span) == sixteenth) {
+        if (moving + lives + span.pooled > room) return chosen;
+        moving += lives;
+        room -= span.pooled;
+        ++chosen;
+        unlink(pool, index);
+        link(pool, In::leaving_list, index);
+        span.leaving.store(1, std::memory_order_relaxed);  // mo: relaxed: see the head of arena.hpp
+      }
+      index = next;
+    }
+  }
+  return chosen;
+}
+
+Handle Arena::allocate_staying(std::size_t bytes) {
+  Handle handle = 0;
+  static_cast<void>(pull(class_of(bytes), &handle, 1, true));
+  return handle;
+}
+
+void Arena::end_leaving() {
+  for (unsigned size_class = 1; size_class < class_count; ++size_class) {
+    Pool& pool = pools_[size_class];
+    const std::lock_guard lock{pool.mutex};
+    while (pool.leaving != 0) {
+      const std::uint32_t index = pool.leaving;
+      unlink(pool, index);
+      // mo: relaxed: see the head of arena.hpp.
+      spans_[index].leaving.store(0, std::memory_order_relaxed);
+      if (spans_[index].pooled != 0) link(pool, In::free_list, index);
+    }
+  }
 }
 
 bool Arena::purge_all() {
@@ -124,18 +222,30 @@ constexpr std::array<std::uint16_t, Arena::class_count> Arena::Cache::stack_max 
 
 Arena::Cache::~Cache() {
   flush();
+  for (unsigned size_class = 1; size_class < class_count; ++size_class) {
+    if (stacks_[size_class]) arena_.region_.release(stack_bytes(size_class));
+  }
+  arena_.region_.release(sizeof(Cache));
 }
 
-Arena::Cache::Stack& Arena::Cache::stack(unsigned size_class) {
+std::size_t Arena::Cache::stack_bytes(unsigned size_class) noexcept {
+  return sizeof(Stack) + stack_max[size_class] * sizeof(Handle);
+}
+
+Arena::Cache::Stack* Arena::Cache::stack(unsigned size_class) noexcept {
   std::unique_ptr<Stack>& stack = stacks_[size_class];
   if (!stack) {
-    stack = std::make_unique<Stack>();
-    stack->items = std::make_unique_for_overwrite<Handle[]>(stack_max[size_class]);
+    std::unique_ptr<Stack> made{new (std::nothrow) Stack};
+    if (made != nullptr) made->items.reset(new (std::nothrow) Handle[stack_max[size_class]]);
+    if (made == nullptr || made->items == nullptr) return nullptr;
+    stack = std::move(made);
+    arena_.region_.charge(static_cast<std::ptrdiff_t>(stack_bytes(size_class)));
   }
-  return *stack;
+  return stack.get();
 }
 
 Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
+  wait_while_held();
   if (bytes > large_bytes) [[unlikely]]
     return allocate_large(bytes, use);
   const unsigned size_class = class_of(bytes);
@@ -150,7 +260,13 @@ Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
 }
 
 Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {
-  Stack& own = stack(size_class);
+  // Without memory for a stack there is still the pool.
+  Stack* const found = stack(size_class);
+  Handle single = 0;
+  if (found == nullptr) {
+    return arena_.pull(size_class, &single, 1, true) != 0 ? single : larger(size_class, use);
+  }
+  Stack& own = *found;
   const std::size_t half = stack_max[size_class] / 2;
   own.count = arena_.pull(size_class, own.items.get(), half, false);
   if (own.count != 0) return own.items[--own.count];
@@ -190,20 +306,24 @@ Handle Arena::Cache::allocate_large(std::size_t bytes, Region::Use use) {
     first = arena_.region_.take(count, use);
   }
   if (!first) return 0;
-  arena_.spans_[*first].run = count;
+  arena_.spans_[*first].run = static_cast<std::uint16_t>(count);
   return Region::handles_per_span * *first;
 }
 
 void Arena::Cache::free(Handle handle) noexcept {
+  wait_while_held();
   const std::uint32_t index = Region::span_of(handle);
   SpanInfo& span = arena_.spans_[index];
   if (span.run != 0) [[unlikely]] {
     const std::uint32_t count = span.run;
-    span = {};
+    span.run = 0;
     arena_.region_.give(index, count);
     return;
   }
-  Stack& own = stack(span.size_class);
+  Stack* const found = stack(span.size_class);
+  if (found == nullptr || arena_.is_leaving(handle)) [[unlikely]]
+    return arena_.push(span.size_class, &handle, 1);
+  Stack& own = *found;
   const std::size_t most = stack_max[span.size_class];
   if (own.count == most) {
     own.count = most / 2;
@@ -221,9 +341,14 @@ void Arena::Cache::flush() noexcept {
     }
     // The rest of a fresh span counts as free records, or its span could never come back.
     Fresh& fresh = fresh_[size_class];
-    for (; fresh.left != 0; --fresh.left) {
-      arena_.push(size_class, &fresh.next, 1);
-      fresh.next += class_bytes(size_class) / 8;
+    while (fresh.left != 0) {
+      std::array<Handle, 64> part;
+      const std::size_t count = std::min<std::size_t>(fresh.left, part.size());
+      for (std::size_t i = 0; i < count; ++i, fresh.next += class_bytes(size_class) / 8) {
+        part[i] = fresh.next;
+      }
+      fresh.left -= static_cast<std::uint32_t>(count);
+      arena_.push(size_class, part.data(), count);
     }
   }
 }

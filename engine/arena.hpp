@@ -7,7 +7,17 @@
 // records are free, and giving one back does not touch its cache line.
 //
 // A span whose records are all in the pool goes back to the region, so that memory of one class can
-// serve another. Records larger than large_bytes take spans of their own.
+// serve another. Where records ended here and there, spans are chosen to leave: their free records
+// serve nobody any more, and what lives in them is moved by whoever knows where it is pointed to
+// (compactor.hpp). Records larger than large_bytes take spans of their own.
+//
+// Concurrency
+//   [arena.held]  a cache is held by a thread that takes back what its owner keeps free: set before
+//                 the asymmetric barrier of threads.hpp, behind which the owner is seen to be
+//                 outside of operations; cleared with release, and read with acquire by the owner
+//                 before it touches what it keeps.
+//   leaving       of a span: written under its pool's mutex; who reads an old value moves a record
+//                 less, or frees one the long way: relaxed.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +29,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <vector>
+#include <thread>
 
 #include "engine/region.hpp"
 #include "engine/slot.hpp"
@@ -34,6 +44,7 @@ class Arena {
   class Cache;
 
   explicit Arena(Region& region);
+  [[nodiscard]] Region& region() const noexcept { return region_; }
 
   /// The class that serves `bytes` (1..large_bytes).
   [[nodiscard]] static constexpr unsigned class_of(std::size_t bytes) noexcept;
@@ -41,21 +52,45 @@ class Arena {
   /// What a record of `bytes` takes from the limit.
   [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes) noexcept;
 
+  // --- for the compactor, one thread at a time ----------------------------------------------
+  /// Chooses spans to leave, the emptiest first, as long as what lives in them finds room among the
+  /// free records of those that stay, and less than `sixteenths` of a span lives. Those that are
+  /// empty go at once. Returns how many were chosen or went.
+  std::size_t choose_leaving(unsigned sixteenths);
+  /// Whether this record lies in a span that is to be left.
+  [[nodiscard]] bool is_leaving(Handle handle) const noexcept {
+    // mo: relaxed: see the head of the file.
+    return spans_[Region::span_of(handle)].leaving.load(std::memory_order_relaxed) != 0;
+  }
+  /// A free record of a span that stays; 0: there is none. Never takes a fresh span.
+  [[nodiscard]] Handle allocate_staying(std::size_t bytes);
+  /// What has not been left serves again.
+  void end_leaving();
+  /// Gives spans that hold nothing back to the region. True: there were some.
+  bool purge_all();
+
  private:
   friend class Cache;
 
+  enum class In : std::uint8_t { no_list, free_list, leaving_list };
   /// Per span of 64 KiB: what it serves and how much of it is in the pool. All zero: nothing.
   struct SpanInfo {
     std::uint8_t size_class;
-    std::uint8_t listed;   // in the pool's list; this and the next are under the pool's mutex
+    In in;                 // this and the next are under the pool's mutex
     std::uint16_t pooled;  // records in the pool
-    std::uint32_t run;     // spans of a large record
-    std::uint64_t bits;    // of the pooled records, where 64 are enough
+    std::uint16_t run;     // spans of a large record
+    std::atomic<std::uint8_t> leaving;
+    std::uint32_t next;  // in its list; 0: none
+    std::uint32_t before;
+    std::uint64_t bits;  // of the pooled records, where 64 are enough
   };
+  static_assert(sizeof(SpanInfo) == 24);
   struct Pool {
     std::mutex mutex;
-    std::vector<std::uint32_t> spans;  // those with records in the pool
-    std::uint32_t full_spans = 0;      // of them, those with all of their records in the pool
+    std::uint32_t spans = 0;       // list of those with records in the pool, but for those that
+    std::uint32_t leaving = 0;     // are to be left
+    std::uint32_t span_count = 0;  // in the first list
+    std::uint32_t full_spans = 0;  // of them, those with all of their records in the pool
   };
   struct Free {
     void operator()(void* memory) const noexcept { std::free(memory); }
@@ -85,7 +120,10 @@ class Arena {
   void push(unsigned size_class, const Handle* from, std::size_t count);
   void push_part(unsigned size_class, std::span<const Handle> handles);
   void purge(Pool& pool, unsigned size_class);
-  [[nodiscard]] bool purge_all();
+  void link(Pool& pool, In list, std::uint32_t index) noexcept;
+  void unlink(Pool& pool, std::uint32_t index) noexcept;
+  void give_back(std::uint32_t index) noexcept;
+  std::size_t choose_leaving(Pool& pool, unsigned size_class, unsigned sixteenths);
 
   Region& region_;
   std::unique_ptr<SpanInfo[], Free> spans_;
@@ -95,7 +133,7 @@ class Arena {
 /// One thread's share. Not thread-safe; may be handed from thread to thread.
 class Arena::Cache {
  public:
-  explicit Cache(Arena& arena) noexcept : arena_(arena) {}
+  explicit Cache(Arena& arena) noexcept : arena_(arena) { arena_.region_.charge(sizeof(Cache)); }
   ~Cache();
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -105,6 +143,22 @@ class Arena::Cache {
   void free(Handle handle) noexcept;
   /// Gives all free handles to the pool.
   void flush() noexcept;
+
+  /// By the owner, inside an operation and before it touches what the context keeps.
+  void wait_while_held() const noexcept {
+    // mo: acquire [arena.held]: what the other thread did to the cache comes before what follows.
+    while (held_.load(std::memory_order_acquire)) [[unlikely]] std::this_thread::yield();
+  }
+  /// By another thread, one at a time. Then a barrier, and if the owner is outside, it may be used.
+  void hold() noexcept {
+    held_.store(true, std::memory_order_relaxed);  // mo: relaxed: the barrier follows
+  }
+  [[nodiscard]] bool is_held() const noexcept {
+    return held_.load(std::memory_order_relaxed);  // mo: relaxed: by the thread that set it
+  }
+  void let_go() noexcept {
+    held_.store(false, std::memory_order_release);  // mo: release [arena.held]
+  }
 
  private:
   /// Free records a thread keeps to itself: about a span of each class. What the epochs give back
@@ -124,9 +178,12 @@ class Arena::Cache {
   /// there never make a whole span. For the replacement of a live record more waste is right.
   [[nodiscard]] Handle larger(unsigned size_class, Region::Use use);
   [[nodiscard]] Handle allocate_large(std::size_t bytes, Region::Use use);
-  [[nodiscard]] Stack& stack(unsigned size_class);
+  /// Null: no memory for one.
+  [[nodiscard]] Stack* stack(unsigned size_class) noexcept;
+  [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;
 
   Arena& arena_;
+  std::atomic<bool> held_{false};
   std::array<std::unique_ptr<Stack>, class_count> stacks_;
   std::array<Fresh, class_count> fresh_;
 };

@@ -145,12 +145,15 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
   if (options_.journal != nullptr && !accepts_writes(sink)) [[unlikely]] {
     return ErrorCode::refused;
   }
+  // Asked before anything is published: the timer of a live record must not be lost.
+  if (!context.timers.is_ready()) [[unlikely]]
+    return ErrorCode::memory_full;
   Shard& shard = *place.shard;
   const bool erases = decision.action == Action::erase;
   const Version fresh_version = candidate(context, change.floor);
   const Entry* fresh = nullptr;
   if (probe.state == Probe::State::full) [[unlikely]] {
-    if (!shard.table.grow(place.hash, probe.segment)) return refuse(context);
+    if (!shard.table.grow(place.hash, probe.segment)) return ErrorCode::memory_full;
     return std::nullopt;
   }
   if (!erases) {
@@ -165,9 +168,9 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
         context, {decision.kind, place.stored_db, decision.due, fresh_version, pending}, change.key,
         decision.value, precious ? Region::Use::structure : Region::Use::record);
     if (fresh == nullptr) [[unlikely]]
-      return refuse(context);
+      return ErrorCode::memory_full;
   } else if (!make_remains(context, place, probe, change, fresh_version, fresh)) [[unlikely]] {
-    return refuse(context);
+    return ErrorCode::memory_full;
   }
   const bool won = fresh == nullptr ? shard.table.bury(probe, fresh_version)
                                     : shard.table.publish(probe, region_.handle_of(fresh));
@@ -355,19 +358,26 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
   // mo: relaxed: raised in a section over everything, so before we were let in, or after we are out
   // and then what we publish is swept with the rest.
   if (mutation.version < floor.load(std::memory_order_relaxed)) return ErrorCode::ok;
-  for (;;) {
+  for (Room tried = Room::nothing;;) {
     const Probe probe = shard.table.find(
         hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
     if (old != nullptr && old->version() >= mutation.version) return ErrorCode::ok;
     if (probe.state == Probe::State::full) {
-      if (!shard.table.grow(hash, probe.segment)) return refuse(own);
+      if (shard.table.grow(hash, probe.segment)) continue;
+      if (!operation.reclaim(tried)) return refuse(own);
+      operation.admit(shard);
       continue;
     }
     const Entry* const fresh =
         erase ? make_grave(own, mutation.db, mutation.key, mutation.version, grave_end)
               : make_entry(own, header, mutation.key, value, Region::Use::record);
-    if (fresh == nullptr) return refuse(own);
+    if (fresh == nullptr || !own.timers.is_ready()) {
+      if (fresh != nullptr) own.cache.free(region_.handle_of(fresh));
+      if (!operation.reclaim(tried)) return refuse(own);
+      operation.admit(shard);
+      continue;
+    }
     if (shard.table.publish(probe, region_.handle_of(fresh))) {
       committed(own, hash, old, true, fresh, wake_of(*fresh));
       return ErrorCode::ok;

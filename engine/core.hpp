@@ -30,6 +30,7 @@
 #include "engine/arena.hpp"
 #include "engine/claim_codec.hpp"
 #include "engine/cold_look.hpp"
+#include "engine/compactor.hpp"
 #include "engine/entry.hpp"
 #include "engine/record.hpp"
 #include "engine/region.hpp"
@@ -216,6 +217,8 @@ class Core final : public SegmentSink {
   void prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept;
 
   // --- operations and sections ------------------------------------------------------------
+  /// What a refused operation has tried already.
+  enum class Room : std::uint8_t { nothing, retired, swept, gathered, moved, all };
   /// Inside one operation; sections wait for it, it waits for sections.
   class Operation {
    public:
@@ -246,6 +249,11 @@ class Core final : public SegmentSink {
       return true;
     }
 
+    /// The same, but false where anybody would wait.
+    [[nodiscard]] bool admit_now(Shard& shard) noexcept {
+      return is_free(shard) || core_.is_own(context_, shard) || passes_watched(shard);
+    }
+
     [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
 
     /// Reads the clock again if this operation has waited since it was read.
@@ -265,14 +273,13 @@ class Core final : public SegmentSink {
       work();
       core_.threads_.enter(context_);
     }
-    /// After a refusal: what this thread has taken out of the table and not given back yet may be
-    /// enough. False: there is nothing. True: admit and try again.
-    [[nodiscard]] bool reclaim() {
-      if (context_.limbo.empty()) return false;
+    /// After a refusal, see Core::make_room(). True: admit and try again.
+    [[nodiscard]] bool reclaim(Room& tried) {
       core_.threads_.leave(context_);
-      core_.threads_.collect_all(context_);
+      const bool made = core_.make_room(context_, tried);
+      note_wait();
       core_.threads_.enter(context_);
-      return true;
+      return made;
     }
 
    private:
@@ -308,6 +315,7 @@ class Core final : public SegmentSink {
   }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }
   [[nodiscard]] Region& region() noexcept { return region_; }
+  [[nodiscard]] Arena& arena() noexcept { return arena_; }
   [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
@@ -367,6 +375,20 @@ class Core final : public SegmentSink {
   /// Records, table, wheel and what is charged: what a spill could make less, free lists apart.
   [[nodiscard]] std::uint64_t held_bytes() noexcept;
 
+  // --- memory that comes back (compactor.cpp, room.cpp) -------------------------------------
+  /// Puts a copy of the record elsewhere in its place. False: it stays where it is. Inside an
+  /// operation that was admitted, and not while a snapshot runs.
+  [[nodiscard]] bool move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
+  void renew_timer(ThreadContext& context, const Entry& record);
+  /// After a refusal for want of memory, outside of the operation: ends what is due, takes back
+  /// what threads keep, moves records, each time the next of these. False: there is nothing more to
+  /// try. Progress: bounded; waits for nobody.
+  [[nodiscard]] bool make_room(ThreadContext& context, Room& tried);
+  /// Moves everything together that can be. Returns the bytes that came free.
+  std::size_t compact();
+  /// A larger part of a pass that advance() has begun, for a thread that has the time.
+  void go_on_compacting();
+
   // --- time -------------------------------------------------------------------------------
   /// `wait_for_turn`: if another thread is advancing, wait for it instead of returning.
   std::size_t advance(Timestamp now, std::size_t budget, bool wait_for_turn);
@@ -415,6 +437,7 @@ class Core final : public SegmentSink {
   }
   /// Leaves shards alone in which sections have become rare.
   void unwatch_shards() noexcept;
+  static constexpr std::size_t drain_budget = 256;  // timers that a drain may look at again
   static constexpr Version version_block = 64;
   static constexpr Millis grave_ttl{1'000};      // of a grave left by an erase
   static constexpr unsigned grave_distance = 4;  // random keys rarely lie so far from home
@@ -465,9 +488,16 @@ class Core final : public SegmentSink {
                            SlotWord seen, Timestamp now);
   void help_growth(Shard& shard, HashBits hash, Handle stuck);
   void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
-  [[nodiscard]] bool timer_is_alive(std::uint64_t hash_bits, Timestamp wake);
+  /// Records that the timer may be of, counted up to `at_most`.
+  [[nodiscard]] unsigned timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at_most);
   void drain(ThreadContext& context);
   void step_wheel_compaction(std::size_t budget);
+  /// Whether room was looked for in vain and nothing has ended since.
+  [[nodiscard]] bool is_futile() noexcept;
+  /// Used and not held: in spans of which a part lives, in caches, in retire lists.
+  [[nodiscard]] std::size_t idle_bytes() noexcept;
+  /// Gives back what lies idle, and moves records where that is worth it. Under wheel_mutex_.
+  void step_compaction(ThreadContext& context, std::size_t budget);
   [[nodiscard]] bool accepts_writes(const MutationSink* sink) const noexcept {
     return sink != nullptr ? sink->accepts() : options_.journal->accepts_writes();
   }
@@ -528,6 +558,12 @@ class Core final : public SegmentSink {
   bool compacting_ = false;          // under wheel_mutex_
   std::uint64_t advances_ = 0;       // under wheel_mutex_
   std::size_t compact_above_ = 0;    // under wheel_mutex_
+  unsigned compact_pause_ = 0;       // under wheel_mutex_: calls until a pass is tried again
+  Compactor compactor_{*this};
+  // futile_bytes_: relaxed; what lay idle when making room was last in vain. Who reads an old value
+  // tries once too often, or once too late.
+  std::atomic<std::uint64_t> futile_bytes_{0};
+  std::atomic<std::uint32_t> futile_skipped_{0};
   std::atomic<std::uint64_t> wheel_size_{0};
   std::atomic<std::uint64_t> wheel_bytes_{0};
   std::atomic<std::int64_t> wheel_time_{0};
@@ -645,7 +681,7 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
     sink = operation.context().section;
   }
   ColdLook beyond;
-  for (;;) {
+  for (Room tried = Room::nothing;;) {
     if (sink == nullptr) operation.keep_up(now);
     const Probe probe = look(place, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
@@ -682,8 +718,9 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
         carry_out(operation.context(), place, probe, change, decision, version);
     if (!done) [[unlikely]]
       continue;
-    if (*done != ErrorCode::memory_full || !operation.reclaim()) [[likely]]
+    if (*done != ErrorCode::memory_full) [[likely]]
       return *done;
+    if (!operation.reclaim(tried)) return refuse(operation.context());
     if (sink == nullptr && !admit(operation, place, key)) return ErrorCode::section_held;
   }
 }

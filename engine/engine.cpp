@@ -44,7 +44,7 @@ Status check_options(const Options& options) {
   }
   if (options.background) {
     SEMEL_TRY(background,
-              check_range("background", static_cast<std::uint64_t>(options.background->count()), 1,
+              check_range("background", static_cast<std::uint64_t>(options.background->count()), 0,
                           1000));
     static_cast<void>(background);
   }
@@ -67,6 +67,15 @@ Status check_options(const Options& options) {
   static_cast<void>(memory), static_cast<void>(key), static_cast<void>(value);
   static_cast<void>(shards);
   return Done{};
+}
+
+/// How often the engine's own thread is to come by; none: there is none.
+std::optional<Millis> background_of(const Options& options) {
+  constexpr Millis usual{100};
+  if (options.background != Millis{0}) return options.background;
+  // A clock that is moved by hand is moved by somebody who wants to see what happens then.
+  if (dynamic_cast<const ManualClock*>(options.clock) != nullptr) return std::nullopt;
+  return usual;
 }
 
 }  // namespace
@@ -187,14 +196,25 @@ void Engine::Impl::start_background(Millis every) {
   background_ = std::thread{[this, every] {
     std::unique_lock lock{background_mutex_};
     while (!background_wake_.wait_for(lock, every, [this] { return background_stop_; })) {
+      if (is_recovering()) continue;
       lock.unlock();
       // In small parts, so that threads with timers to hand over are not kept out for long.
       while (advance(10'000) == 0) {
       }
+      core_.go_on_compacting();
       core_.region().touch_ahead();
       lock.lock();
     }
   }};
+}
+
+bool Engine::Impl::is_recovering() noexcept {
+  constexpr unsigned pause = 20;  // visits: two seconds
+  // mo: relaxed: a count that is compared with an older one.
+  const std::uint64_t restores = restores_.load(std::memory_order_relaxed);
+  restores_pause_ = restores == restores_seen_ ? restores_pause_ + 1 : 0;
+  restores_seen_ = restores;
+  return restores != 0 && restores_pause_ < pause;
 }
 
 void Engine::Impl::stop_background() {
@@ -219,8 +239,10 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   auto impl = std::make_unique<Impl>(options, random_number());
   SEMEL_TRY(started, impl->core().start());
   static_cast<void>(started);
-  if (options.background) impl->start_background(*options.background);
-  if (options.background && options.cold != nullptr) impl->spiller().start(*options.background);
+  if (const std::optional<Millis> every = background_of(options)) {
+    impl->start_background(*every);
+    if (options.cold != nullptr) impl->spiller().start(*every);
+  }
   return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
 }
 
@@ -247,6 +269,10 @@ void Engine::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outc
 
 std::size_t Engine::advance(std::size_t budget) {
   return impl_->advance(budget);
+}
+
+std::size_t Engine::compact() {
+  return impl_->core().compact();
 }
 
 std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {

@@ -87,6 +87,9 @@ class Engine::Impl {
 
  private:
   [[nodiscard]] ErrorCode wait_for_journal(engine::ThreadContext& own);
+  /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts
+  /// mutations back, in whatever order: a swept record no longer keeps an older one away.
+  [[nodiscard]] bool is_recovering() noexcept;
 
   std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
@@ -98,6 +101,9 @@ class Engine::Impl {
   std::mutex background_mutex_;
   std::condition_variable background_wake_;
   bool background_stop_ = false;
+  std::atomic<std::uint64_t> restores_{0};  // calls
+  std::uint64_t restores_seen_ = 0;         // the background thread's
+  unsigned restores_pause_ = 0;             // likewise: visits without one
   std::thread background_;
 };
 

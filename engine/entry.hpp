@@ -114,6 +114,15 @@ class Entry {
     copy_bytes(bytes + key.size(), value.data(), value.size());
   }
 
+  /// Writes the same record at `memory`. Only of a record that is not pending: nobody writes to it.
+  void copy_to(void* memory) const noexcept {
+    auto* const copy = static_cast<Entry*>(memory);
+    copy->word0_.store(word0(), std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
+    copy->word1_ = word1_;
+    std::memcpy(reinterpret_cast<char*>(copy + 1), reinterpret_cast<const char*>(this + 1),
+                bytes() - sizeof(Entry));
+  }
+
   [[nodiscard]] Timestamp due() const noexcept {
     const std::uint64_t due = word0() & due_mask;
     return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};

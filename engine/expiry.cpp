@@ -1,5 +1,6 @@
 // Time in the core: from the threads' timers to the wheel, from the wheel to the records that end.
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "engine/claim_machine.hpp"
@@ -20,10 +21,28 @@ void Core::drain(ThreadContext& context) {
   const bool many_ended = (ended - context.drained_ended) * 4 >= logged - context.drained_logged;
   context.drained_ended = ended;
   context.drained_logged = logged;
+  // A key that comes and goes within a millisecond leaves many timers of the same time.
+  struct Same {
+    std::uint64_t hash_bits = 0;
+    Timestamp wake{};
+    unsigned scheduled = 0;
+  };
+  std::array<Same, 16> recent{};
   context.timers.drain([&](const TimerEntry& timer) {
-    if (many_ended && !timer_is_alive(timer.hash_bits, timer.wake)) return;
-    wheel_->schedule(timer);
+    if (!many_ended) return wheel_->schedule(timer);
+    Same& same = recent[(timer.hash_bits ^
+                         static_cast<std::uint64_t>(timer.wake.time_since_epoch().count())) %
+                        recent.size()];
+    if (same.hash_bits != timer.hash_bits || same.wake != timer.wake) {
+      same = {timer.hash_bits, timer.wake, 0};
+    }
+    if (timers_alive(timer.hash_bits, timer.wake, same.scheduled + 1) <= same.scheduled)
+      return true;
+    if (!wheel_->schedule(timer)) return false;
+    ++same.scheduled;
+    return true;
   });
+  if (context.timers.has_dropped()) compactor_.renew_timers();
 }
 
 void Core::drain_own_timers(ThreadContext& context) {
@@ -31,32 +50,38 @@ void Core::drain_own_timers(ThreadContext& context) {
   const std::unique_lock lock{wheel_mutex_, std::try_to_lock};
   if (!lock) return;  // whoever has it empties our queue as well
   ThreadContext& own = context;
-  const Operation operation{*this, own};
-  drain(own);
+  {
+    const Operation operation{*this, own};
+    drain(own);
+  }
+  // Where nobody advances, the timers of what ended early would be all that is held at last.
+  step_wheel_compaction(drain_budget);
 }
 
-bool Core::timer_is_alive(std::uint64_t hash_bits, Timestamp wake) {
+unsigned Core::timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at_most) {
   const HashBits hash{hash_bits};
-  bool alive = false;
+  unsigned alive = 0;
   shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = entry(seen);
-    alive = wake_of(record) == wake || record.due() == wake;
-    return !alive;
+    if (wake_of(record) == wake || record.due() == wake) ++alive;
+    return alive < at_most;
   });
   return alive;
 }
 
 std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn) {
+  ThreadContext& own = threads_.context();
+  if (own.in_upkeep) return budget;
   std::unique_lock lock{wheel_mutex_, std::defer_lock};
   if (wait_for_turn) {
     lock.lock();
   } else if (!lock.try_lock()) {
     return budget;
   }
+  own.in_upkeep = true;
   // The caller read its time before it had the wheel, and others may have been ahead. Judged by the
   // older time a record whose timer fires would be alive, and with its timer gone it would stay.
   now = std::max(now, wheel_->time());
-  ThreadContext& own = threads_.context();
   {
     const Operation operation{*this, own};
     threads_.for_each([&](ThreadContext& context) { drain(context); });
@@ -69,6 +94,8 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
   // Memory is back when this returns, also if this thread does nothing else; but for what a thread
   // inside an operation may be reading, which the next call gives back.
   if (!own.limbo.empty()) threads_.collect_now(own);
+  step_compaction(own, budget);
+  own.in_upkeep = false;
   // mo: relaxed: statistics.
   wheel_size_.store(wheel_->size(), std::memory_order_relaxed);
   wheel_bytes_.store(wheel_->bytes(), std::memory_order_relaxed);
@@ -80,6 +107,8 @@ void Core::step_wheel_compaction(std::size_t budget) {
   // Timers of records that ended early take memory from the same limit as the records.
   const std::size_t slack = std::clamp<std::size_t>(options_.memory_bytes >> 12, 1'024, 65'536);
   if (!compacting_) {
+    compact_above_ = std::min(compact_above_, 3 * wheel_->size() + slack);
+    if (wheel_->size() < std::max(slack, compact_above_)) return;
     const std::uint64_t timed = threads_.sum(Count::records_with_ttl);
     if (wheel_->size() < std::max(2 * timed + slack, compact_above_)) return;
   }
@@ -87,7 +116,7 @@ void Core::step_wheel_compaction(std::size_t budget) {
   const Operation operation{*this, own};
   compacting_ = !wheel_->compact(
       std::max<std::size_t>(budget, slack),
-      [&](std::uint64_t bits, Timestamp wake) { return timer_is_alive(bits, wake); });
+      [&](std::uint64_t bits, Timestamp wake) { return timers_alive(bits, wake, 1) != 0; });
   // Not again before there is something new to find, however little was found this time.
   compact_above_ = wheel_->size() + wheel_->size() / 2;
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace semel::engine {
 
@@ -13,6 +14,11 @@ bool Region::reserve(std::size_t limit_bytes) {
   // Holes between runs of several spans may keep the limit from being reached within exactly its
   // own range, so the range is larger; it is only address space.
   span_count_ = limit_bytes / span_bytes * 5 / 4 + 64;
+  // Zeroed by the system when it is touched: the range of a large limit costs nothing.
+  const std::size_t words = span_count_ / 64 + 2;
+  free_.reset(static_cast<std::uint64_t*>(std::calloc(words, sizeof(std::uint64_t))));
+  dirty_.reset(static_cast<std::uint64_t*>(std::calloc(words, sizeof(std::uint64_t))));
+  if (free_ == nullptr || dirty_ == nullptr) return false;
   const std::size_t bytes = span_count_ * span_bytes + huge_page_bytes;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -63,22 +69,52 @@ bool Region::try_charge(std::size_t bytes) {
 std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
   const std::lock_guard lock{mutex_};
   if (used_bytes() + std::size_t{count} * span_bytes > limit_bytes(use)) return std::nullopt;
-  std::optional<std::uint32_t> first;
-  for (auto run = free_.begin(); run != free_.end(); ++run) {
-    if (run->second < count) continue;
-    first = run->first;
-    const std::uint32_t rest = run->second - count;
-    free_.erase(run);
-    if (rest != 0) free_.emplace(*first + count, rest);
-    break;
-  }
-  if (!first) {
+  std::uint32_t first = find_run(count);
+  if (first == 0) {
     if (top_ + std::size_t{count} > span_count_) return std::nullopt;
     first = top_;
     top_ += count;
   }
+  mark_taken(first, count);
   used_spans_.fetch_add(count, std::memory_order_relaxed);  // mo: relaxed: written under mutex_
   return first;
+}
+
+std::uint32_t Region::find_run(std::uint32_t count) noexcept {
+  /// The first span from `at` on whose bit is not `skipped`, or top_.
+  const auto next = [this](std::uint32_t at, bool skipped) {
+    while (at < top_) {
+      const std::uint64_t word = skipped ? ~free_[at / 64] : free_[at / 64];
+      const std::uint64_t rest = word >> (at % 64);
+      if (rest != 0) return std::min(at + static_cast<std::uint32_t>(std::countr_zero(rest)), top_);
+      at = (at / 64 + 1) * 64;
+    }
+    return top_;
+  };
+  std::uint32_t first = free_from_ = next(free_from_, false);
+  while (first < top_) {
+    const std::uint32_t end = next(first, true);
+    if (end - first >= count) return first;
+    first = next(end, false);
+  }
+  return 0;
+}
+
+void Region::mark_taken(std::uint32_t first, std::uint32_t count) noexcept {
+  ++takes_;
+  // The touch of a page that is free as a whole makes all of it resident.
+  for (std::uint32_t page = first / spans_per_page; page <= (first + count - 1) / spans_per_page;
+       ++page) {
+    if (page_bits(free_, page) != ~std::uint32_t{0}) continue;
+    dirty_spans_ += spans_per_page - static_cast<unsigned>(std::popcount(page_bits(dirty_, page)));
+    dirty_[page / 2] |= std::uint64_t{~std::uint32_t{0}} << (page % 2 * spans_per_page);
+  }
+  for (std::uint32_t span = first; span < first + count; ++span) {
+    const std::uint64_t bit = std::uint64_t{1} << (span % 64);
+    if ((dirty_[span / 64] & bit) != 0) --dirty_spans_;
+    dirty_[span / 64] &= ~bit;
+    free_[span / 64] &= ~bit;
+  }
 }
 
 void Region::touch_ahead() noexcept {
@@ -101,34 +137,57 @@ void Region::touch_ahead() noexcept {
 }
 
 void Region::give(std::uint32_t first, std::uint32_t count) noexcept {
-  const std::uint32_t given_first = first;
-  const std::uint32_t given_count = count;
   const std::lock_guard lock{mutex_};
-  used_spans_.fetch_sub(count, std::memory_order_relaxed);  // mo: relaxed: written under mutex_
-  auto next = free_.lower_bound(first);
-  if (next != free_.end() && first + count == next->first) {
-    count += next->second;
-    next = free_.erase(next);
+  // mo: relaxed: written under mutex_
+  const std::size_t used = used_spans_.fetch_sub(count, std::memory_order_relaxed) - count;
+  free_from_ = std::min(free_from_, first);
+  for (std::uint32_t span = first; span < first + count; ++span) {
+    free_[span / 64] |= std::uint64_t{1} << (span % 64);
+    dirty_[span / 64] |= std::uint64_t{1} << (span % 64);
   }
-  if (next != free_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == first) {
-      first = before->first;
-      count += before->second;
-      free_.erase(before);
+  dirty_spans_ += count;
+  for (std::uint32_t page = first / spans_per_page; page <= (first + count - 1) / spans_per_page;
+       ++page) {
+    if (page_bits(free_, page) == ~std::uint32_t{0}) give_page_back(page);
+  }
+  // A few at a time: whoever gives a span back is in the middle of something.
+  if (dirty_spans_ > std::max(dirty_min, used / 16)) static_cast<void>(trim_runs(8));
+}
+
+void Region::give_page_back(std::uint32_t page) noexcept {
+  dirty_spans_ -= static_cast<unsigned>(std::popcount(page_bits(dirty_, page)));
+  dirty_[page / 2] &= ~(std::uint64_t{~std::uint32_t{0}} << (page % 2 * spans_per_page));
+  madvise(base_ + page * huge_page_bytes, huge_page_bytes, MADV_DONTNEED);
+}
+
+std::size_t Region::trim_runs(std::size_t runs_max) noexcept {
+  // From the top down, for what is taken next is taken from below.
+  std::size_t runs = 0;
+  for (std::size_t word = top_ / 64 + 1; word-- > 0 && runs < runs_max && dirty_spans_ != 0;) {
+    for (; dirty_[word] != 0 && runs < runs_max; ++runs) {
+      const auto from = static_cast<unsigned>(std::countr_zero(dirty_[word]));
+      const auto length = static_cast<unsigned>(std::countr_one(dirty_[word] >> from));
+      const std::uint64_t ones =
+          length == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << length) - 1;
+      dirty_[word] &= ~(ones << from);
+      dirty_spans_ -= length;
+      madvise(base_ + (word * 64 + from) * span_bytes, length * span_bytes, MADV_DONTNEED);
     }
   }
-  free_.emplace(first, count);
-  // Give back the huge pages that this call completed, and no other: they are free already.
-  const std::size_t page_mask = ~(huge_page_bytes - 1);
-  const std::size_t run_begin = std::size_t{first} * span_bytes;
-  const std::size_t run_end = run_begin + std::size_t{count} * span_bytes;
-  const std::size_t begin = std::max((run_begin + huge_page_bytes - 1) & page_mask,
-                                     std::size_t{given_first} * span_bytes & page_mask);
-  const std::size_t given_end = (std::size_t{given_first} + given_count) * span_bytes;
-  const std::size_t end =
-      std::min(run_end & page_mask, (given_end + huge_page_bytes - 1) & page_mask);
-  if (end > begin) madvise(base_ + begin, end - begin, MADV_DONTNEED);
+  return runs;
+}
+
+bool Region::trim(std::size_t runs_max) noexcept {
+  const std::lock_guard lock{mutex_};
+  return trim_runs(runs_max) < runs_max;
+}
+
+void Region::trim_idle() noexcept {
+  constexpr unsigned calls = 8;
+  const std::lock_guard lock{mutex_};
+  idle_ = takes_ == takes_seen_ ? idle_ + 1 : 0;
+  takes_seen_ = takes_;
+  if (idle_ >= calls) static_cast<void>(trim_runs(64));
 }
 
 }  // namespace semel::engine

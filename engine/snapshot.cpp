@@ -199,6 +199,7 @@ Status Engine::restore(std::span<const Mutation> mutations) {
 }
 
 Status Engine::Impl::restore(const Mutation& mutation) {
+  restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
   core_.raise_versions(mutation.version);
   if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
     return restore_database(mutation);

@@ -63,7 +63,7 @@ class OwnSection;
 
 /// What one thread owns inside one engine. Plain fields belong to the thread that holds in_use.
 struct alignas(128) ThreadContext {
-  explicit ThreadContext(Arena& arena) : cache(arena) {}
+  explicit ThreadContext(Arena& arena) : cache(arena), timers(arena.region()) {}
 
   std::atomic<std::uint64_t> announce{0};  // sequence << 33 | epoch << 1 | inside
   std::uint64_t sequence = 0;
@@ -84,6 +84,7 @@ struct alignas(128) ThreadContext {
   Ticket ticket = 0;                 // of what this thread's call changed; 0: nothing yet
   OwnSection* section = nullptr;     // the one that this thread's calls are a part of
   bool impatient = false;            // its calls do not wait for sections that take long
+  bool in_upkeep = false;            // it sweeps, and what it is refused on the way is refused
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
   std::uint64_t drained_logged = 0;  // they belong to whoever holds the wheel
@@ -169,6 +170,10 @@ class Threads {
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
   /// be called inside an operation.
   void collect_all(ThreadContext& context);
+  /// Brings to the pool what this and other threads keep for themselves: free records, and what
+  /// they retired that nobody uses any more. Threads inside an operation are passed over. Must not
+  /// be called inside an operation. Progress: waits for nobody.
+  void take_back(ThreadContext& self) noexcept;
 
   /// Returns when every operation that other threads were inside of has ended; if `have_announced`,
   /// each of those that matter, which have called announce_again().

@@ -13,12 +13,17 @@
 //   item      bits 0..37 hash bits, bits 38..63 milliseconds into the slot (26 bits: 18.6 h)
 //
 // Cost: O(1) to schedule, at most one move per level until due (Varghese and Lauck, 1987).
+//
+// Memory: chunks of 512 bytes from slabs of 64 KiB, which come from the region and go back to it.
+// schedule() makes sure that there are chunks for every way the items may come to lie later, so
+// that moving them takes no memory and cannot fail.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,8 +43,9 @@ class TtlWheel {
   TtlWheel(const TtlWheel&) = delete;
   TtlWheel& operator=(const TtlWheel&) = delete;
 
-  /// Adds a timer. A wake that has passed is due at the next advance.
-  void schedule(TimerEntry timer);
+  /// Adds a timer. A wake that has passed is due at the next advance. False: there is no memory,
+  /// not even outside of the region, and nothing has changed.
+  [[nodiscard]] bool schedule(TimerEntry timer) noexcept;
 
   /// Moves time towards `now` and calls `fire(std::span<const std::uint64_t> hash_bits)` with those
   /// that have come due, in parts of at most fire_max, until about `budget` items were handled.
@@ -53,7 +59,7 @@ class TtlWheel {
   bool compact(std::size_t budget, Alive&& alive);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return slab_count_ * slab_bytes; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return slabs_held_ * slab_bytes; }
   /// Everything due at or before this time has been fired.
   [[nodiscard]] Timestamp time() const noexcept { return Timestamp{Millis{now_}}; }
   /// Sentences for broken rules.
@@ -87,15 +93,36 @@ class TtlWheel {
   [[nodiscard]] static constexpr unsigned list_index(unsigned level, unsigned slot) noexcept {
     return level == 0 ? slot : 256 + (level - 1) * 64 + slot;
   }
+  /// Chunks of one piece of memory. Those that are free name each other by their place in it.
+  struct Slab {
+    Chunk* chunks = nullptr;  // null: gone, its number serves the next
+    std::uint32_t span = 0;   // 0: from the heap
+    std::uint32_t used = 0;   // chunks
+    std::uint32_t free = 0;   // the first
+  };
+
   [[nodiscard]] Chunk& chunk(std::uint32_t index) const noexcept {
-    return slabs_[index / chunks_per_slab][index % chunks_per_slab];
+    return slabs_[index / chunks_per_slab].chunks[index % chunks_per_slab];
   }
-  [[nodiscard]] std::uint32_t take_chunk();
+  /// Chunks that `items`, `far` of them far away, may need however they lie.
+  [[nodiscard]] static constexpr std::size_t chunks_for(std::size_t items,
+                                                        std::size_t far) noexcept {
+    return (items + far) / Chunk::capacity + std::min<std::size_t>(items, list_count) + 4;
+  }
+  [[nodiscard]] bool add_slab() noexcept;
+  [[nodiscard]] bool grow_slabs() noexcept;
+  void drop_slab(Slab& slab) noexcept;
+  [[nodiscard]] std::uint32_t take_chunk() noexcept;
   void give_chunk(std::uint32_t index) noexcept;
-  void place(std::uint64_t hash_bits, std::int64_t wake);
-  void append(List& list, std::uint64_t item);
-  void cascade(unsigned level);
-  void rescan_far();
+  void place(std::uint64_t hash_bits, std::int64_t wake) noexcept;
+  void append(List& list, std::uint64_t item) noexcept;
+  void append_far(TimerEntry timer) noexcept;
+  [[nodiscard]] Chunk& head_with_room(List& list, std::uint32_t words) noexcept;
+  void cascade(unsigned level) noexcept;
+  void rescan_far() noexcept;
+  /// Empties the list of those far away: `each(TimerEntry)` may put some there again.
+  template <class Each>
+  void take_far(Each&& each);
   [[nodiscard]] std::int64_t next_stop(std::int64_t limit) const noexcept;
 
   Region& region_;
@@ -103,14 +130,32 @@ class TtlWheel {
   std::size_t size_ = 0;
   std::array<List, list_count> lists_;
   std::array<std::size_t, level_count> level_size_{};
-  std::vector<TimerEntry> far_;
+  List far_;                    // items of two words: hash bits, and the wake
   std::int64_t far_first_ = 0;  // no timer in far_ is due before
-  std::vector<Chunk*> slabs_;
-  std::uint32_t free_chunks_ = no_chunk;
-  std::uint32_t slab_count_ = 0;
-  std::vector<std::uint32_t> slab_spans_;
+  std::unique_ptr<Slab[]> slabs_;
+  std::size_t slabs_room_ = 0;       // of the array
+  std::size_t slab_count_ = 0;       // numbers in use, those that are gone included
+  std::size_t slabs_held_ = 0;       // with memory
+  std::size_t first_with_free_ = 0;  // no slab below has a free chunk
+  std::size_t chunks_used_ = 0;
   unsigned compact_next_ = 0;
 };
+
+template <class Each>
+void TtlWheel::take_far(Each&& each) {
+  List old = far_;
+  far_ = {};
+  for (std::uint32_t at = old.head; at != no_chunk;) {
+    Chunk& from = chunk(at);
+    for (std::uint32_t i = 0; i < from.count; i += 2) {
+      each(TimerEntry{from.items[i],
+                      Timestamp{Millis{static_cast<std::int64_t>(from.items[i + 1])}}});
+    }
+    const std::uint32_t next = from.next;
+    give_chunk(at);
+    at = next;
+  }
+}
 
 template <class Fire>
 std::size_t TtlWheel::advance(Timestamp now, std::size_t budget, Fire&& fire) {
@@ -182,10 +227,8 @@ bool TtlWheel::compact(std::size_t budget, Alive&& alive) {
       at = next;
     }
   }
-  std::erase_if(far_, [&](const TimerEntry& timer) {
-    const bool dead = !alive(timer.hash_bits, timer.wake);
-    if (dead) --size_;
-    return dead;
+  take_far([&](const TimerEntry& timer) {
+    alive(timer.hash_bits, timer.wake) ? append_far(timer) : static_cast<void>(--size_);
   });
   compact_next_ = 0;
   return true;

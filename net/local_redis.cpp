@@ -182,7 +182,9 @@ Result<std::unique_ptr<LocalRedis>> LocalRedis::open(const Options& options) {
   if (options.engine == nullptr) {
     clock = std::make_unique<OwnClock>();
     if (options.frozen) clock->moved.freeze();
-    SEMEL_TRY(opened, Engine::open({.clock = &clock->moved, .memory_bytes = options.memory_bytes}));
+    SEMEL_TRY(opened, Engine::open({.clock = &clock->moved,
+                                    .memory_bytes = options.memory_bytes,
+                                    .background = std::nullopt}));
     own = std::move(opened);
   }
   Engine& engine = own != nullptr ? *own : *options.engine;

@@ -1,7 +1,7 @@
 // The engine: one sharded lock-free table with a timing wheel, under two faces, Store and Claims.
 //
-// Thread-safe throughout. Several engines may live in one process. No threads unless
-// Options::background is set, no signal handlers, no static initialisers.
+// Thread-safe throughout. Several engines may live in one process. One thread of its own, unless
+// Options::background says otherwise, no signal handlers, no static initialisers.
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,11 @@ struct Options {
   std::size_t value_bytes_max = limits::value_bytes_default;
   unsigned shard_count = 16;                 ///< power of two, 1..limits::shard_count_max
   std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
-  std::optional<Millis> background{};  ///< run advance() by an own thread, this often (1..1000 ms)
-  Version first_version = 1;           ///< recovery: larger than any version ever handed out
+  /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
+  /// goes and its memory comes back. 0: every 100 ms, but no thread on a ManualClock, which only
+  /// moves when somebody calls. None: no thread; call advance() now and then.
+  std::optional<Millis> background{Millis{0}};
+  Version first_version = 1;  ///< recovery: larger than any version ever handed out
 };
 
 /// A record of the engine that ended by its ttl, told once. Not told: those that ended in the cold
@@ -258,6 +261,12 @@ class Engine {
   /// Removes what has ended by the clock's now, at most about `budget` records, and gives
   /// memory back. Returns the budget left; 0 means call again. One caller works, others return.
   std::size_t advance(std::size_t budget = 1'000'000);
+
+  /// Moves records together and gives back to the system all memory that none needs, without
+  /// waiting for advance() to do so a part at a time. Values, versions and times stay; nothing is
+  /// journalled. Returns the bytes that came free. Progress: walks the whole table, beside
+  /// operations, which go on; not to be called inside a section.
+  std::size_t compact();
 
   /// Tells every expired record to `sink` from now on, on the thread that removes it, inside
   /// its operation: must be quick and must not call the engine. Returns a handle to stop it.

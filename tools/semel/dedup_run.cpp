@@ -152,6 +152,7 @@ Exit run_dedup(const DedupOptions& options) {
   Dedup::EventTime event_time;
   Options engine_options;
   engine_options.memory_bytes = options.memory_bytes;
+  engine_options.background = Millis{100};  // also where the lines' times move the clock
   if (state != nullptr) {
     state->prepare(engine_options);
     event_time = {state->event_clock(), state->watermark(), event_bias_ms};

@@ -59,7 +59,8 @@ Failure NodeRun::open_engine(bool with_storage) {
   Options options{.clock = &clock,
                   .memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory)),
                   .value_bytes_max = limits::value_bytes_max,
-                  .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards))};
+                  .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards)),
+                  .background = std::nullopt};  // the Ticker's
   storage_ = std::make_unique<NodeStorage>(settings_, clock);
   if (with_storage && settings_.boolean(Setting::storage_enabled)) {
     if (Failure failure = storage_->open(options); failure.exit != Exit::ok) return failure;
