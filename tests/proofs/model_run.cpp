@@ -158,6 +158,11 @@ void ModelRun::do_advance() {
     static_cast<void>(engine_->advance(budget));
     return;
   }
+  if (random_.chance(1, 4)) {
+    note("compact");
+    static_cast<void>(engine_->compact());
+    return;
+  }
   note("advance to the end");
   // Bounded: each round removes something or reports that nothing is left.
   for (int round = 0; round < 1000 && engine_->advance() == 0; ++round) {

@@ -162,6 +162,18 @@ MUTANTS = [
         "snapshot_forgets", "a record replaced during a snapshot is not kept for it",
         [("engine/core.cpp", "old.version() < cut", "false", "expression")],
         "linearizability"),
+    Mutant(
+        "blind_move", "a record is moved without a compare",
+        [("engine/compactor.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
+          "if (word.store((seen & ~slot::handle_mask) | handle, std::memory_order_seq_cst), "
+          "false) {", "condition")],
+        "linearizability"),
+    Mutant(
+        "left_before_grace", "the place that a record has left is given out again at once",
+        [("engine/compactor.cpp",
+          "threads_.retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));",
+          "context.cache.free(slot::handle(seen));", "statement")],
+        "linearizability"),
 ]
 
 
@@ -170,6 +182,7 @@ MUTANTS = [
 NOISE = [
     ("engine/core.hpp", "    RecordView view;\n"),  # found, not yet read
     ("engine/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n"),  # decided, not yet published
+    ("engine/compactor.cpp", "  old.copy_to(region_.at(handle));\n"),  # seen, not yet moved
 ]
 NOISE_SOURCE = """#include <sched.h>
 #include <cstdint>
