@@ -49,12 +49,12 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
-        [("engine/core.hpp", "old != nullptr && old->lives_at(now);",
+        [("engine/core_update.hpp", "old != nullptr && old->lives_at(now);",
           "old != nullptr && old->lives_at(now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
-        [("engine/core.hpp", "old != nullptr && old->lives_at(now);",
+        [("engine/core_update.hpp", "old != nullptr && old->lives_at(now);",
           "old != nullptr && old->lives_at(now - Millis{1});", "tail")],
         "model"),
     Mutant(
@@ -85,7 +85,7 @@ MUTANTS = [
         "model"),
     Mutant(
         "epoch_repeats", "what a deleted record has shown is forgotten, so versions repeat",
-        [("engine/core.hpp", "old != nullptr ? old->version() : probe.floor",
+        [("engine/core_update.hpp", "old != nullptr ? old->version() : probe.floor",
           "old != nullptr ? old->version() : 0", "expression")],
         "linearizability"),
     Mutant(
@@ -141,7 +141,7 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
-        [("engine/core.hpp",
+        [("engine/core_update.hpp",
           "!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db",
           "stored_db(key.db) != place.stored_db", "expression")],
         "linearizability"),
@@ -180,7 +180,7 @@ MUTANTS = [
 # Where every run of the copy, the one without a mutant too, gives up the processor now and then:
 # between the steps of one operation, so that threads meet there even on few cores.
 NOISE = [
-    ("engine/core.hpp", "    RecordView view;\n"),  # found, not yet read
+    ("engine/core_update.hpp", "    RecordView view;\n"),  # found, not yet read
     ("engine/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n"),  # decided, not yet published
     ("engine/compactor.cpp", "  old.copy_to(region_.at(handle));\n"),  # seen, not yet moved
 ]
