@@ -6,6 +6,27 @@
 #include "semel/engine.hpp"
 
 namespace semel {
+namespace {
+
+class Category final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "semel"; }
+  [[nodiscard]] std::string message(int code) const override {
+    return std::string{sentence_of(static_cast<ErrorCode>(code))};
+  }
+};
+
+/// The one exception of this library: who calls lock() has no other way to hear of it.
+[[noreturn]] void throw_error(const Error& error) {
+  throw std::system_error{static_cast<int>(error.code), error_category(), error.detail};
+}
+
+}  // namespace
+
+const std::error_category& error_category() noexcept {
+  static const Category category;
+  return category;
+}
 
 Lock::Lock(const Claims& claims, Bytes key, const LockOptions& options)
     : claims_(claims), key_(key), owner_(options.owner), options_(options) {}
@@ -20,20 +41,48 @@ ClaimRequest Lock::request() const noexcept {
   return {.key = key_, .lease = options_.lease, .owner = owner_, .session = options_.session};
 }
 
-/// Held already: once more, if it still is.
+bool Lock::refuse(ErrorCode code, std::string why) {
+  outcome_ = {};
+  outcome_.error = code;
+  error_ = {code, std::move(why)};
+  return false;
+}
+
+/// Held already: once more, if it still is. What was lost is given up, and said so, once: whoever
+/// locked first believes in it yet, so it must not come back under him as another's hold.
 bool Lock::again() {
   if (!is_held()) {
     kept_ = {};
     holds_ = 0;
-    return false;
+    return refuse(ErrorCode::not_owner, "the lock '" + key_ + "' was lost while it was held");
   }
+  error_ = {};
   ++holds_;
   return true;
 }
 
+/// What can be said before anybody is asked.
+bool Lock::begin() {
+  const Millis lease = options_.lease.value_or(claims_.policy().lease);
+  if (options_.watchdog == nullptr || options_.watchdog->can_keep(lease)) return true;
+  return refuse(ErrorCode::bad_option, "a lease of " + std::to_string(lease.count()) +
+                                           " ms is less than twice the watchdog's period");
+}
+
 bool Lock::take(ClaimOutcome&& outcome) {
   outcome_ = std::move(outcome);
-  if (outcome_.answer != ClaimAnswer::granted) return false;
+  if (outcome_.answer != ClaimAnswer::granted) {
+    error_ = {outcome_.error, "lock '" + key_ + "'"};
+    if (outcome_.error != ErrorCode::ok) return false;
+    const bool theirs = outcome_.answer == ClaimAnswer::in_flight;
+    const bool full =
+        outcome_.answer == ClaimAnswer::unprotected;  // running unprotected is no lock
+    error_.code = theirs ? ErrorCode::timed_out
+                  : full ? ErrorCode::memory_full
+                         : ErrorCode::not_owner;
+    return false;
+  }
+  error_ = {};
   epoch_ = outcome_.epoch;
   holds_ = 1;
   if (options_.watchdog != nullptr) {
@@ -43,18 +92,20 @@ bool Lock::take(ClaimOutcome&& outcome) {
 }
 
 bool Lock::try_lock() {
-  if (holds_ > 0 && again()) return true;
-  return take(claims_.claim(request()));
+  if (holds_ > 0) return again();
+  return begin() && take(claims_.claim(request()));
 }
 
 bool Lock::try_lock_for(Millis wait) {
-  if (holds_ > 0 && again()) return true;
-  return take(claims_.claim_or_wait(request(), claims_.engine().now() + wait));
+  if (holds_ > 0) return again();
+  const Timestamp deadline = deadline_after(claims_.engine().now(), wait);
+  return begin() && take(claims_.claim_or_wait(request(), deadline));
 }
 
 void Lock::lock() {
-  if (holds_ > 0 && again()) return;
-  static_cast<void>(take(claims_.claim_or_wait(request(), no_end)));
+  const bool held =
+      holds_ > 0 ? again() : begin() && take(claims_.claim_or_wait(request(), no_end));
+  if (!held) throw_error(error_);
 }
 
 bool Lock::unlock() {

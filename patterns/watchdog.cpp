@@ -40,8 +40,8 @@ class Watchdog::Impl {
 
   Impl(Engine& engine, std::optional<Millis> every) : engine_(engine) {
     if (!every) return;
-    const Millis pause = std::clamp(*every, Millis{1}, Millis{3'600'000});
-    thread_ = std::thread{[this, pause] { watch(pause); }};
+    pause_ = std::clamp(*every, Millis{1}, Millis{3'600'000});
+    thread_ = std::thread{[this] { watch(pause_); }};
   }
   ~Impl() {
     {
@@ -85,6 +85,11 @@ class Watchdog::Impl {
     return renewed;
   }
 
+  /// Renewed a third of the lease after the last time, or a pause later.
+  [[nodiscard]] bool can_keep(Millis lease) const noexcept {
+    return pause_ == Millis{0} || lease / 2 >= pause_;
+  }
+
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock{mutex_};
     return kept_.size();
@@ -122,6 +127,7 @@ class Watchdog::Impl {
   std::condition_variable woken_;
   std::vector<Kept> kept_;
   bool stop_ = false;
+  Millis pause_{0};  // 0: polled by hand
   std::thread thread_;
 };
 
@@ -135,6 +141,10 @@ Watchdog::Guard Watchdog::keep(const Claims& claims, Bytes key, Epoch epoch,
       std::make_shared<Guard::Kept>(claims, key, epoch, lease.value_or(claims.policy().lease));
   impl_->add(kept);
   return Guard{impl_.get(), std::move(kept)};
+}
+
+bool Watchdog::can_keep(Millis lease) const noexcept {
+  return impl_->can_keep(lease);
 }
 
 std::size_t Watchdog::poll() {

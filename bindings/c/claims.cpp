@@ -255,9 +255,9 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
     Claims& space = claims->claims;
     const ClaimRequest asked = c::request_of(given);
     const ClaimOutcome told =
-        given.wait_ms == 0
-            ? space.claim(asked)
-            : space.claim_or_wait(asked, space.engine().now() + Millis{given.wait_ms});
+        given.wait_ms == 0 ? space.claim(asked)
+                           : space.claim_or_wait(asked, deadline_after(space.engine().now(),
+                                                                       Millis{given.wait_ms}));
     fill(answer, told);
     return answer.deliver(c::say(told.error));
   });

@@ -36,8 +36,8 @@ int semel_lock_take(semel_lock* lock, semel_int64 wait_ms, semel_uint64* token) 
       *token = lock->lock.fencing_token();
       return int{SEMEL_OK};
     }
-    const ErrorCode why = lock->lock.why().error;
-    return why == ErrorCode::timed_out ? int{SEMEL_OK} : c::say(why);
+    const Error& why = lock->lock.why_not();
+    return why.code == ErrorCode::timed_out ? int{SEMEL_OK} : c::say(why);
   });
 }
 

@@ -14,21 +14,32 @@
 
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "semel/claims.hpp"
 #include "semel/watchdog.hpp"
 
 namespace semel {
 
+/// Of the exceptions of Lock: a value is an ErrorCode.
+[[nodiscard]] const std::error_category& error_category() noexcept;
+
 struct LockOptions {
   std::optional<Millis> lease{};       ///< none: the policy's
   Bytes owner{};                       ///< label for people, copied
   std::optional<SessionId> session{};  ///< none: the engine's own; the lock ends with it
-  Watchdog* watchdog = nullptr;        ///< keeps the lease; must outlive the lock
+  Watchdog* watchdog = nullptr;  ///< keeps the lease; must outlive the lock. A lease that it cannot
+                                 ///< keep (Watchdog::can_keep) is refused
 };
 
 /// One owner of a lock. It may lock again what it holds, and unlocks as often. Not for several
-/// threads at once: each has a Lock of its own. std::unique_lock<Lock> works.
+/// threads at once: each has a Lock of its own. std::lock_guard<Lock> and std::unique_lock<Lock>
+/// work: it is held, or lock() throws.
+///
+/// Errors of all attempts, in why_not(): in_flight's timed_out; key_empty, key_too_long,
+/// wrong_kind, bad_option (lease, label), waiters_full, memory_full, refused, outcome_unknown,
+/// closing; not_owner (a hold of this owner was lost, and is given up by this attempt; or the key
+/// is not free and no lock: done, failed for good, in doubt).
 class Lock {
  public:
   /// The key is copied.
@@ -38,12 +49,12 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  /// True: held now. False: why() says in_flight, or what stood in the way.
+  /// True: held now. False: why() says in_flight, or what stood in the way, and why_not() as well.
   [[nodiscard]] bool try_lock();
-  /// Waits in the order of arrival, for at most so long.
+  /// Waits in the order of arrival, for at most so long; Millis::max() is for ever.
   [[nodiscard]] bool try_lock_for(Millis wait);
-  /// Waits for as long as it takes. Ends without the lock when the engine closes, or the call is
-  /// not valid: is_held() tells.
+  /// Waits for as long as it takes. Returns with the lock held, or throws std::system_error of
+  /// error_category() with the code of why_not().
   void lock();
   /// False: it was not held any more. Only the last unlock() of a holder gives it back.
   bool unlock();
@@ -54,19 +65,24 @@ class Lock {
   [[nodiscard]] Epoch fencing_token() const noexcept { return holds_ == 0 ? 0 : epoch_; }
   /// The lease begins anew. False: it was lost.
   [[nodiscard]] bool renew();
+  /// Why the last attempt has not got the lock; ok: it has. timed_out: another has it.
+  [[nodiscard]] const Error& why_not() const noexcept { return error_; }
   /// What the last attempt was answered.
   [[nodiscard]] const ClaimOutcome& why() const noexcept { return outcome_; }
 
  private:
   [[nodiscard]] ClaimRequest request() const noexcept;
   [[nodiscard]] bool again();
+  [[nodiscard]] bool begin();
   [[nodiscard]] bool take(ClaimOutcome&& outcome);
+  [[nodiscard]] bool refuse(ErrorCode code, std::string why);
 
   mutable Claims claims_;
   std::string key_;
   std::string owner_;
   LockOptions options_;
   ClaimOutcome outcome_;
+  Error error_;
   Watchdog::Guard kept_;
   Epoch epoch_ = 0;
   unsigned holds_ = 0;

@@ -27,6 +27,12 @@ using Timestamp = std::chrono::time_point<EngineTime, Millis>;
 /// Later than every time a record can carry: "does not end".
 inline constexpr Timestamp no_end = Timestamp::max();
 
+/// `wait` after `now`; no_end if that is beyond every time, `now` if `wait` is negative.
+[[nodiscard]] constexpr Timestamp deadline_after(Timestamp now, Millis wait) noexcept {
+  if (wait <= Millis{0}) return now;
+  return wait < no_end - now ? now + wait : no_end;
+}
+
 /// Order of the changes of one key: a later change of the same key always has the larger version,
 /// across deletion, restart and takeover. Versions of different keys are not ordered in time.
 using Version = std::uint64_t;

@@ -45,6 +45,9 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  /// Whether it looks often enough for leases of this length: at least twice in one. A lock, a
+  /// once() and the like with a lease that it cannot keep are refused (bad_option).
+  [[nodiscard]] bool can_keep(Millis lease) const noexcept;
   /// Keeps the claim of `key` with this epoch; `lease` none: the policy's. The key is copied.
   [[nodiscard]] Guard keep(const Claims& claims, Bytes key, Epoch epoch,
                            std::optional<Millis> lease = {});

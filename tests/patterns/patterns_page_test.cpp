@@ -272,7 +272,7 @@ TEST_CASE("patterns_page: in the order of arrival", "[patterns][docs]") {
   const auto engine = semel::Engine::open().value();
   auto locks = engine->claims("turns", semel::policies::fair_lock).value();
   semel::Lock lock{locks, "printer"};
-  lock.lock();
+  lock.lock();  // held, or std::system_error
   CHECK(lock.is_held());
 }
 
