@@ -78,7 +78,7 @@ constexpr Decision erase{.action = Action::erase, .kind = Kind::claim, .due = no
 
 /// `record` is the one read, and becomes the one stored: these are too large to be copied about.
 [[nodiscard]] Decision store_done(ClaimRecord& record, Bytes result, const Policy& policy,
-                                  Timestamp now, Scratch& scratch) {
+                                  Timestamp now, Scratch& scratch, bool drop = false) {
   record.state = ClaimState::done;
   record.session = 0;
   record.lease_until = Timestamp{};
@@ -86,6 +86,11 @@ constexpr Decision erase{.action = Action::erase, .kind = Kind::claim, .due = no
   record.result = result;
   record.result_until = now + policy.result_ttl;
   record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
+  if (drop) {  // as after the end of its time: a digest, for the owner who says it again
+    record.result_digest = digest_of(result);
+    record.result = {};
+    record.result_expired = true;
+  }
   return store(record, record.unique_until, scratch);
 }
 
@@ -317,7 +322,9 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   const bool done_again = verb == OwnerVerb::complete && record.state == ClaimState::done;
   const bool failed_again =
       verb == OwnerVerb::fail && record.state == ClaimState::failed && !record.poison;
-  const bool again = (done_again || failed_again) && same_result(record, call.payload);
+  const bool same =
+      (done_again && call.keeping == ResultKeeping::none) || same_result(record, call.payload);
+  const bool again = (done_again || failed_again) && same;
   answer(outcome, again ? OwnerAnswer::ok : OwnerAnswer::conflict);
 }
 
@@ -342,6 +349,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
   outcome.answer = OwnerAnswer::unknown;
   outcome.error = ErrorCode::ok;
   outcome.late = false;
+  outcome.dropped = ErrorCode::ok;
   outcome.has_result = false;
   outcome.result.clear();
 
@@ -374,7 +382,8 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
   outcome.late = late;
   switch (verb) {
     case OwnerVerb::complete:
-      return store_done(record, call.payload, policy, facts.now, scratch);
+      return store_done(record, call.payload, policy, facts.now, scratch,
+                        call.keeping == ResultKeeping::none);
     case OwnerVerb::fail:
       return fail_held(record, call, policy, facts.now, scratch);
     case OwnerVerb::renew:

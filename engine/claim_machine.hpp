@@ -40,6 +40,17 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
 /// The same for an owner call. Errors: bad_option.
 [[nodiscard]] ErrorCode check_owner(OwnerVerb verb, const OwnerCall& call) noexcept;
 
+/// Whether the payload is to be stored, and so has a limit.
+[[nodiscard]] inline bool is_kept(OwnerVerb verb, const OwnerCall& call) noexcept {
+  return verb != OwnerVerb::complete || call.keeping != ResultKeeping::none;
+}
+/// Whether `error` stands in the way of the result alone, and the work may be done without it.
+[[nodiscard]] inline bool may_drop(OwnerVerb verb, const OwnerCall& call,
+                                   ErrorCode error) noexcept {
+  return (error == ErrorCode::memory_full || error == ErrorCode::value_too_long) &&
+         verb == OwnerVerb::complete && call.keeping == ResultKeeping::optional;
+}
+
 /// What claim() does to `live` (null: absent). `request` has passed check_claim. The outcome is
 /// reset. An existing record is judged by claim_id, then fingerprint, then state.
 [[nodiscard]] Decision decide_claim(const RecordView* live, const ClaimRequest& request,

@@ -137,7 +137,8 @@ ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
 [[nodiscard]] ErrorCode check(const Context& context, OwnerVerb verb, const OwnerCall& call) {
   if (call.key.empty()) return ErrorCode::key_empty;
   if (context.dropped()) return ErrorCode::namespace_dropped;
-  if (call.payload.size() > context.impl.core().options().value_bytes_max) {
+  if (engine::is_kept(verb, call) &&
+      call.payload.size() > context.impl.core().options().value_bytes_max) {
     return ErrorCode::value_too_long;
   }
   return engine::check_owner(verb, call);
@@ -171,6 +172,19 @@ void run_owner(const Context& context, OwnerVerb verb, const OwnerCall& call, Ow
   }
 }
 
+/// run_owner() on one key; what cannot be kept is dropped, where the call allows it.
+void run_single(const Context& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
+                OwnerOutcome& outcome) {
+  run_owner(context, verb, call, outcome, context.single(table_key));
+  if (!engine::may_drop(verb, call, outcome.error)) [[likely]]
+    return;
+  const ErrorCode why = outcome.error;
+  OwnerCall without = call;
+  without.keeping = ResultKeeping::none;
+  run_owner(context, verb, without, outcome, context.single(table_key));
+  if (outcome.answer == OwnerAnswer::ok) outcome.dropped = why;
+}
+
 /// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
 void tell_waiters(const Context& context, Bytes table_key) {
   engine::WaitQueue& queue = context.impl.wait_queue();
@@ -194,7 +208,7 @@ void tell_waiters(const Context& context, Bytes table_key) {
   const Context context{engine, names};
   const TableKey key{context.prefix, call.key};
   OwnerOutcome outcome;
-  run_owner(context, verb, call, outcome, context.single(key.bytes()));
+  run_single(context, verb, call, key.bytes(), outcome);
   // A renewal too: with a shorter lease those who wait must look again sooner.
   if (outcome.answer == OwnerAnswer::ok) tell_waiters(context, key.bytes());
   confirm(context, outcome);
@@ -432,6 +446,10 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
         });
     // After the group: a callback may take its time, and may call the engine.
     for (std::size_t i = 0; i < size; ++i) {
+      if (engine::may_drop(OwnerVerb::complete, calls[start + i], outcomes[start + i].error)) {
+        run_single(context, OwnerVerb::complete, calls[start + i], keys[i].bytes(),
+                   outcomes[start + i]);
+      }
       if (outcomes[start + i].answer == OwnerAnswer::ok) tell_waiters(context, keys[i].bytes());
     }
   }
@@ -520,10 +538,6 @@ bool Claims::cancel_wait(Bytes key, WaitTicket ticket) {
   const TableKey table_key{names_->prefix(), key};
   return engine::impl_of(*engine_).wait_queue().cancel(names_->policy().db, table_key.bytes(),
                                                        ticket);
-}
-
-ClaimWait Claims::claim_or_wait_async(const ClaimRequest& request, Timestamp deadline) {
-  return ClaimWait{*this, request, deadline};
 }
 
 // --- operators ----------------------------------------------------------------------------------

@@ -78,15 +78,16 @@ class Payments {
                      [&]() -> semel::Result<Kept> {
                        Kept kept = charge_(request.body());
                        if (kept.status < 500) return kept;
-                       return semel::Error{semel::ErrorCode::refused, kept.body};
+                       return semel::unknown_outcome(kept.body);
                      }));
   }
 
  private:
   /// The draft: a repeat gets the result of the first, "success or an error". A 4xx is such a
-  /// result, and is kept: the same request would get it again. A 5xx says that there is none yet,
-  /// so it gives the key back: the client's next try is a first one. That is right only where a
-  /// 5xx charges nothing; where that is not known, take policies::payment.
+  /// result, and is kept: the same request would get it again. A 5xx does not say what
+  /// became of the charge. With policies::call that gives the key back, and the client's next try
+  /// is a first one: right only where a 5xx charges nothing. Where that is not known take
+  /// policies::payment: the key is in doubt, and nobody charges before somebody has looked.
   static Response told(const semel::OnceOutcome<Kept>& outcome) {
     switch (outcome.answer) {
       case semel::OnceAnswer::in_flight: {
@@ -98,6 +99,8 @@ class Payments {
         return problem(422, "Idempotency-Key is already used");
       case semel::OnceAnswer::failed:
         return problem(500, "The payment was not made");
+      case semel::OnceAnswer::in_doubt:
+        return problem(500, "It is not known whether the payment was made");
       default:
         break;
     }

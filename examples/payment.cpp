@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ namespace {
 /// Somebody else's machine: knows what it was asked to charge, whatever happens to us.
 struct Provider {
   std::map<std::string, int> charges;  // payment -> how often
+  bool answers = true;
   std::string charge(const std::string& payment) {
     ++charges[payment];
+    if (!answers) throw std::runtime_error{"no answer"};
     return "charged " + payment;
   }
 };
@@ -40,8 +43,16 @@ class Life {
 
   /// Asked by a client, perhaps not for the first time. `sent` is when it first did.
   std::string pay(const std::string& payment, std::int64_t sent) {
+    // An exception is no failure: the charge may have been made. With policies::payment nobody runs
+    // it again before that is resolved.
     const auto paid = once(*payments_, {.key = payment, .first_sent_unix_ms = sent},
-                           [&] { return provider_.charge(payment); });
+                           [&]() -> semel::Result<std::string> {
+                             try {
+                               return provider_.charge(payment);
+                             } catch (const std::runtime_error& broken) {
+                               return semel::unknown_outcome(broken.what());
+                             }
+                           });
     if (paid.has_value()) return *paid.value;
     if (paid.answer == semel::OnceAnswer::in_doubt) return "in doubt";
     if (paid.answer == semel::OnceAnswer::too_old) return "too old";
@@ -110,6 +121,10 @@ bool play(const std::string& directory) {
     Life first{directory, provider};
     sent = first.now();
     right &= is(first.pay("p1", sent), "charged p1");
+    provider.answers = false;
+    right &= is(first.pay("p4", sent), "in doubt");
+    right &= is(first.pay("p4", sent), "in doubt");  // asked again: not charged again
+    provider.answers = true;
     first.pay_and_die("p2", sent, true);
     first.pay_and_die("p3", sent, false);
   }
@@ -117,14 +132,15 @@ bool play(const std::string& directory) {
   right &= is(second.pay("p1", sent), "charged p1");  // the answer, not a second charge
   right &= is(second.pay("p2", sent), "in doubt");
   right &= is(second.pay("p3", sent), "in doubt");
-  right &= is(std::to_string(second.resolve_all()) + " resolved", "2 resolved");
+  right &= is(std::to_string(second.resolve_all()) + " resolved", "3 resolved");
   right &= is(second.pay("p2", sent), "charged p2");  // it was, before the crash
   right &= is(second.pay("p3", sent), "charged p3");  // it is now
   // Older than what is remembered: nobody can say whether it was paid, so it is not paid.
   const std::int64_t window = semel::policies::payment.window.count();
   right &= is(second.pay("p0", second.now() - window), "too old");
   right &= second.doubts().empty();
-  return right && provider.charges == std::map<std::string, int>{{"p1", 1}, {"p2", 1}, {"p3", 1}};
+  return right &&
+         provider.charges == std::map<std::string, int>{{"p1", 1}, {"p2", 1}, {"p3", 1}, {"p4", 1}};
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ enum {
   SEMEL_BAD_CURSOR = 120,
   SEMEL_BAD_ENCODING = 121,
   SEMEL_NOT_OWNER = 122,
+  SEMEL_RESULT_NOT_KEPT = 123,
   SEMEL_NAMESPACE_DIFFERS = 124,
   SEMEL_NAMESPACE_IN_USE = 125,
   SEMEL_NAMESPACE_DROPPED = 126,
@@ -528,14 +529,16 @@ SEMEL_API int semel_out_write(semel_out* out, const void* data, size_t length);
 
 /* What a function returns. */
 enum {
-  SEMEL_WORK_DONE = 0,     /* semel_once: what it has written is the result */
-  SEMEL_WORK_FAILED = 1,   /* given back or kept, as the policy says; it has written why */
-  SEMEL_WORK_REJECTED = 2, /* no other try will help: kept whatever the policy says */
-  SEMEL_WORK_ABANDONED = 3 /* nothing is known, as when a function of C++ throws */
+  SEMEL_WORK_DONE = 0,        /* semel_once: what it has written is the result */
+  SEMEL_WORK_FAILED = 1,      /* given back or kept, as the policy says; it has written why */
+  SEMEL_WORK_REJECTED = 2,    /* no other try will help: kept whatever the policy says */
+  SEMEL_WORK_ABANDONED = 3,   /* nothing is known, as when a function of C++ throws */
+  SEMEL_WORK_UNKNOWN = 4,     /* it does not know its outcome; it has written what is known */
+  SEMEL_WORK_DONE_WITHOUT = 5 /* done, with a result that cannot be kept; it has written why */
 };
-/* What is abandoned semel_once gives back, whatever the policy says; semel_consume_once does what
- * the policy says, and it is to be retried. Other numbers are SEMEL_WORK_FAILED. The function runs
- * on the thread of the call and may use the engine. */
+/* What is abandoned or unknown becomes what semel_policy::on_exception says: given back, kept, or
+ * in doubt until semel_resolve(). Other numbers are SEMEL_WORK_FAILED. The function runs on the
+ * thread of the call and may use the engine. */
 typedef int (*semel_function)(void* context, const semel_work* work, semel_out* out);
 
 /* Answers of semel_once, and reasons of semel_consume_once. */
@@ -572,7 +575,9 @@ typedef struct semel_once_outcome {
 
 /* Runs `function` if nobody has, and nobody does, under request->key (semel/once.hpp). `context` is
  * handed to it. Errors: with SEMEL_ONCE_BUSY and SEMEL_ONCE_REFUSED, where it did not run, and with
- * SEMEL_ONCE_UNRECORDED, where it did; SEMEL_TIMED_OUT with SEMEL_ONCE_IN_FLIGHT. */
+ * SEMEL_ONCE_UNRECORDED, where it did; SEMEL_RESULT_NOT_KEPT with SEMEL_ONCE_RAN: it is done, but
+ * its result is too long or there is no memory for it, and repeats are SEMEL_ONCE_EXPIRED;
+ * SEMEL_TIMED_OUT with SEMEL_ONCE_IN_FLIGHT. */
 SEMEL_API int semel_once(semel_claims* claims, const semel_request* request,
                          semel_function function, void* context, semel_once_outcome* outcome);
 

@@ -1,6 +1,8 @@
 // See semel/once.hpp: from a claim's answer to a run, and from a run to what is told.
 #include "semel/once.hpp"
 
+#include <new>
+
 #include "semel/engine.hpp"
 
 namespace semel::detail {
@@ -77,6 +79,17 @@ void GuardedRun::answer(ClaimOutcome& claim) {
 }
 
 void GuardedRun::complete(Bytes result) {
+  finish(result, ResultKeeping::optional);
+}
+
+void GuardedRun::complete_without(std::string why) {
+  finish({}, ResultKeeping::none);
+  if (report_.answer == OnceAnswer::ran) {
+    report_.error = {ErrorCode::result_not_kept, std::move(why)};
+  }
+}
+
+void GuardedRun::finish(Bytes result, ResultKeeping keeping) {
   if (!open_) return;  // unguarded: there is nothing to be written down
   open_ = false;
   OwnerOutcome outcome;
@@ -84,9 +97,16 @@ void GuardedRun::complete(Bytes result) {
   // The same completion again is ok if it was the first that counted; meanwhile the watchdog, if
   // there is one, keeps the lease.
   for (unsigned i = 0; i < tries; ++i) {
-    outcome = work_->steps().used()
-                  ? work_->steps().complete(result)
-                  : claims_.complete({.key = call_.key, .epoch = claim_.epoch, .payload = result});
+    const OwnerCall done{
+        .key = call_.key, .epoch = claim_.epoch, .payload = result, .keeping = keeping};
+    try {
+      outcome =
+          work_->steps().used() ? work_->steps().complete(result, keeping) : claims_.complete(done);
+    } catch (const std::bad_alloc&) {  // for the result, most likely: the work is done without it
+      keeping = ResultKeeping::none;
+      outcome.error = outcome.dropped = ErrorCode::memory_full;
+      continue;
+    }
     if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
   }
   report_.late = outcome.late;
@@ -98,6 +118,14 @@ void GuardedRun::complete(Bytes result) {
   switch (outcome.answer) {
     case OwnerAnswer::ok:
       report_.answer = OnceAnswer::ran;
+      if (outcome.dropped == ErrorCode::ok && (keeping != ResultKeeping::none || result.empty())) {
+        return;
+      }
+      report_.error = {
+          ErrorCode::result_not_kept,
+          std::to_string(result.size()) + " bytes: " +
+              std::string{sentence_of(outcome.dropped == ErrorCode::ok ? ErrorCode::memory_full
+                                                                       : outcome.dropped)}};
       return;
     case OwnerAnswer::refused:  // strict, and late: nobody else has it, and nothing is written down
     case OwnerAnswer::unknown:  // it ended, or was taken away by an operator
@@ -112,23 +140,54 @@ void GuardedRun::complete(Bytes result) {
   }
 }
 
+/// Says it again while the disk does not confirm: what is not written down ends with the lease, and
+/// means then what the policy says of that.
+OwnerOutcome GuardedRun::give_up(Bytes known, Policy::OnFailure then) {
+  open_ = false;
+  OwnerOutcome outcome;
+  const unsigned tries = call_.complete_tries == 0 ? 1 : call_.complete_tries;
+  for (unsigned i = 0; i < tries; ++i) {
+    outcome = claims_.fail(
+        {.key = call_.key, .epoch = claim_.epoch, .payload = known, .on_failure = then});
+    if (outcome.error == ErrorCode::value_too_long) {
+      outcome = claims_.fail({.key = call_.key, .epoch = claim_.epoch, .on_failure = then});
+    }
+    if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
+  }
+  return outcome;
+}
+
 void GuardedRun::fail(Error&& error) {
+  if (is_unknown_outcome(error)) {
+    std::string known = error.message();
+    report_.error = std::move(error);
+    return doubt(std::move(known));
+  }
   report_.failure = error.message();
   report_.error = std::move(error);
   if (!open_) return;
-  open_ = false;
-  const OwnerOutcome outcome =
-      claims_.fail({.key = call_.key, .epoch = claim_.epoch, .payload = report_.failure});
+  const OwnerOutcome outcome = give_up(report_.failure, claims_.policy().on_failure);
   const bool ours = outcome.answer == OwnerAnswer::ok || outcome.error != ErrorCode::ok;
   report_.answer = ours ? OnceAnswer::failed : OnceAnswer::superseded;
 }
 
+void GuardedRun::doubt(std::string known) {
+  report_.failure = std::move(known);
+  if (!open_) return;
+  const Policy::OnFailure then = claims_.policy().on_exception;
+  const OwnerOutcome outcome = give_up(report_.failure, then);
+  const bool ours = outcome.answer == OwnerAnswer::ok || outcome.error != ErrorCode::ok;
+  const bool doubted = then == Policy::OnFailure::in_doubt;
+  report_.answer = !ours     ? OnceAnswer::superseded
+                   : doubted ? OnceAnswer::in_doubt
+                             : OnceAnswer::failed;
+}
+
 void GuardedRun::abandon() noexcept {
-  // If this cannot be written down either, the end of the lease does the same, later.
-  static_cast<void>(claims_.fail({.key = call_.key,
-                                  .epoch = claim_.epoch,
-                                  .payload = "exception",
-                                  .on_failure = Policy::OnFailure::release}));
+  try {
+    static_cast<void>(give_up("exception", claims_.policy().on_exception));
+  } catch (const std::bad_alloc&) {  // the end of the lease says it, later
+  }
 }
 
 }  // namespace semel::detail

@@ -192,7 +192,8 @@ TokenOutcome SignedTokens::reserve(Bytes token, Bytes subject,
 OwnerOutcome SignedTokens::spend(Bytes token, Epoch epoch, Bytes result) {
   const auto key = Impl::key_of(token);
   if (!key) return {};
-  return impl_->claims().complete({.key = *key, .epoch = epoch, .payload = result});
+  return impl_->claims().complete(
+      {.key = *key, .epoch = epoch, .payload = result, .keeping = ResultKeeping::optional});
 }
 
 OwnerOutcome SignedTokens::give_back(Bytes token, Epoch epoch) {

@@ -98,8 +98,8 @@ Status Steps::remember(Bytes name, Bytes bytes) {
   return section.commit();
 }
 
-OwnerOutcome Steps::complete(Bytes result) {
-  const OwnerCall call{.key = key_, .epoch = epoch_, .payload = result};
+OwnerOutcome Steps::complete(Bytes result, ResultKeeping keeping) {
+  const OwnerCall call{.key = key_, .epoch = epoch_, .payload = result, .keeping = keeping};
   if (!used_) return claims_.complete(call);
   const Places places = places_of(claims_, key_);
   Result<Section> section = claims_.engine().section(places.refs());

@@ -45,7 +45,8 @@ TokenOutcome TokenService::reserve(Bytes token, const TokenReservation& reservat
 }
 
 OwnerOutcome TokenService::spend(Bytes token, Epoch epoch, Bytes result) {
-  return claims_.complete({.key = token, .epoch = epoch, .payload = result});
+  return claims_.complete(
+      {.key = token, .epoch = epoch, .payload = result, .keeping = ResultKeeping::optional});
 }
 
 OwnerOutcome TokenService::give_back(Bytes token, Epoch epoch) {

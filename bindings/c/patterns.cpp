@@ -40,7 +40,11 @@ namespace {
                         .attempt = work.attempt(),
                         .takeover = work.takeover() ? 1 : 0};
   const int how = function(context, &told, &out);
-  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_ABANDONED ? how : SEMEL_WORK_FAILED;
+  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_DONE_WITHOUT ? how : SEMEL_WORK_FAILED;
+}
+
+[[nodiscard]] bool is_unknown(int how) noexcept {
+  return how == SEMEL_WORK_ABANDONED || how == SEMEL_WORK_UNKNOWN;
 }
 
 /// A function that has said why it failed. GuardedRun::fail() would put the sentence of an error's
@@ -50,7 +54,11 @@ void fail(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::stri
   const bool guarded = run.work().epoch() != 0;
   report.answer = OnceAnswer::failed;
   report.failure = std::move(why);
-  if (!guarded || how == SEMEL_WORK_ABANDONED) return;  // the run gives it back when it goes
+  if (!guarded) return;
+  if (is_unknown(how)) {
+    std::string known = report.failure.empty() ? "abandoned" : std::move(report.failure);
+    return run.doubt(std::move(known));
+  }
   OwnerCall failed{.key = key, .epoch = run.work().epoch(), .payload = report.failure};
   if (how == SEMEL_WORK_REJECTED) failed.on_failure = Policy::OnFailure::keep;
   const OwnerOutcome outcome = claims.fail(failed);
@@ -80,7 +88,8 @@ void fill(c::Answer<semel_once_outcome>& to, const OnceReport& from) noexcept {
   to->attempt = from.attempt;
   to->epoch = from.epoch;
   to->retry_after_ms = from.retry_after.count();
-  const bool failed = from.answer == OnceAnswer::failed || from.answer == OnceAnswer::kept_failure;
+  const bool failed = from.answer == OnceAnswer::failed ||
+                      from.answer == OnceAnswer::kept_failure || !from.failure.empty();
   if (failed) to.set(to->failure, from.failure);
 }
 
@@ -97,7 +106,8 @@ void fill(c::Answer<semel_consumed>& to, const Consumed& from) noexcept {
 
 [[nodiscard]] detail::Handling handling_of(int how, std::string&& why) {
   if (how == SEMEL_WORK_REJECTED) return {detail::Handled::rejected, std::move(why)};
-  return {how == SEMEL_WORK_DONE ? detail::Handled::ok : detail::Handled::failed, std::move(why)};
+  const bool done = how == SEMEL_WORK_DONE || how == SEMEL_WORK_DONE_WITHOUT;
+  return {done ? detail::Handled::ok : detail::Handled::failed, std::move(why)};
 }
 
 }  // namespace
@@ -123,6 +133,8 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
         if (how == SEMEL_WORK_DONE) {
           run.complete(out.bytes);
           has_value = run.report().answer != OnceAnswer::superseded;
+        } else if (how == SEMEL_WORK_DONE_WITHOUT) {
+          run.complete_without(std::move(out.bytes));
         } else {
           fail(space, asked.key, run, how, std::move(out.bytes));
         }
@@ -167,8 +179,9 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
       if (run.runs()) {
         semel_out out;
         const int how = call(handler, context, run.work(), out);
-        if (how == SEMEL_WORK_ABANDONED) {  // given back when the run goes
-          run.consumed().answer = OnceAnswer::failed;
+        if (is_unknown(how)) {  // the run says what the policy says of it when it goes
+          const bool doubted = space.policy().on_exception == Policy::OnFailure::in_doubt;
+          run.consumed().answer = doubted ? OnceAnswer::in_doubt : OnceAnswer::failed;
           run.consumed().failure = std::move(out.bytes);
           run.consumed().retry_after = space.policy().retry_after_max;
         } else if (run.finish(handling_of(how, std::move(out.bytes)))) {

@@ -149,7 +149,9 @@ struct OwnerOutcome {
   OwnerAnswer answer = OwnerAnswer::unknown;
   ErrorCode error = ErrorCode::ok;  ///< not ok: nothing was changed
   bool late = false;                ///< ok, but the lease had ended
-  bool has_result = false;          ///< stale_owner: the newer owner's result is in `result`
+  ErrorCode dropped =
+      ErrorCode::ok;        ///< complete: not ok: done, but the result is not kept, and why
+  bool has_result = false;  ///< stale_owner: the newer owner's result is in `result`
   Version version = 0;
   std::string result;
 };

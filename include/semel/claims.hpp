@@ -14,14 +14,23 @@
 
 namespace semel {
 
+/// What becomes of a completion whose result cannot be kept: it is longer than value_bytes_max, or
+/// there is no memory for it. The work has run, and must not run again for that.
+enum class ResultKeeping : std::uint8_t {
+  required,  ///< an error, nothing is changed
+  optional,  ///< done all the same, the result dropped: OwnerOutcome::dropped says so
+  none,      ///< done, and no result is kept; of the payload there is a digest
+};
+
 /// Names the work and the owner's right to it; from a granted ClaimOutcome.
 struct OwnerCall {
   Bytes key{};
   Epoch epoch = 0;
-  Bytes payload{};                                ///< complete: the result; fail: the failure
-  std::optional<Millis> lease{};                  ///< renew only; none: the policy's
-  std::optional<Policy::OnFailure> on_failure{};  ///< fail only; none: the policy's. in_doubt:
-                                                  ///< the payload is what is known
+  Bytes payload{};                                  ///< complete: the result; fail: the failure
+  std::optional<Millis> lease{};                    ///< renew only; none: the policy's
+  ResultKeeping keeping = ResultKeeping::required;  ///< complete only
+  std::optional<Policy::OnFailure> on_failure{};    ///< fail only; none: the policy's. in_doubt:
+                                                    ///< the payload is what is known
 };
 
 /// How the operator ends a doubt.
@@ -51,7 +60,8 @@ class Claims {
   /// refused. Progress: lock-free.
   [[nodiscard]] Result<bool> issue(Bytes key, std::optional<Millis> ttl = {});
 
-  /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer.
+  /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer. What is
+  /// completed without a result answers duplicates with replay and result_expired.
   [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome fail(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome renew(const OwnerCall& call);

@@ -19,6 +19,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "semel/result.hpp"
 #include "semel/types.hpp"
 
 namespace semel {
@@ -27,6 +28,17 @@ namespace semel {
 struct Nothing {
   friend bool operator==(const Nothing&, const Nothing&) = default;
 };
+
+/// What a function returns (in a Result, or as a Status) that does not know what became of its
+/// work: the reply was lost, the other side timed out. That is no failure; the policy says what it
+/// means (Policy::on_exception), as of an exception. `known`: what an operator should read.
+[[nodiscard]] inline Error unknown_outcome(std::string known = {}) {
+  return {ErrorCode::outcome_unknown, std::move(known)};
+}
+/// Whether an error of such a function says so.
+[[nodiscard]] inline bool is_unknown_outcome(const Error& error) noexcept {
+  return error.code == ErrorCode::outcome_unknown;
+}
 
 /// Not meant for types that it has no form for.
 template <class T>

@@ -11,6 +11,7 @@
 // Source: docs/patterns.md#once
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,14 +25,17 @@
 namespace semel {
 
 enum class OnceAnswer : std::uint8_t {
-  ran,           ///< the function ran, its result is kept
+  ran,           ///< the function ran, its result is kept; error result_not_kept: it is done, but
+                 ///< the result could not be kept (too long, no memory, encode() threw)
   replayed,      ///< it had run; the value is that result
   expired,       ///< it had run, and its result is not kept any more
   in_flight,     ///< another runs it now
   failed,        ///< it ran and returned an error: given back or kept, as the policy says
   kept_failure,  ///< it had failed for good
   mismatch,      ///< the key was used with another fingerprint
-  in_doubt,      ///< its owner went silent, and nobody may run it before that is resolved
+  in_doubt,      ///< its owner went silent, threw, or answered that it does not know its outcome:
+                 ///< nobody may run it before that is resolved. After a run: failure says what is
+                 ///< known
   too_old,
   too_new,
   unknown,     ///< a key that was never issued
@@ -66,7 +70,7 @@ struct OnceReport {
   Epoch epoch = 0;            ///< of the run: the fencing token
   Millis retry_after{0};      ///< in_flight, busy: a hint
   std::string failure;        ///< failed, kept_failure
-  Error error;                ///< failed, busy, refused, unrecorded, replayed without a value
+  Error error;  ///< failed, busy, refused, unrecorded, replayed without a value; ran: see there
 };
 
 template <class T>
@@ -111,16 +115,22 @@ namespace detail {
                              .first_sent_unix_ms = call.first_sent_unix_ms,
                              .owner = call.owner,
                              .session = call.session};
-  if (call.wait == Millis{0}) [[likely]]
+  if (call.watchdog != nullptr &&
+      !call.watchdog->can_keep(call.lease.value_or(claims.policy().lease))) {
+    ClaimOutcome refused;
+    refused.error = ErrorCode::bad_option;
+    return refused;
+  }
+  if (call.wait <= Millis{0}) [[likely]]
     return claims.claim(request);
-  return claims.claim_or_wait(request, claims.engine().now() + call.wait);
+  return claims.claim_or_wait(request, deadline_after(claims.engine().now(), call.wait));
 }
 
 /// The part of a guarded run that does not depend on types.
 class GuardedRun {
  public:
   GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim);
-  /// Gives back what was not finished: the function threw.
+  /// What was not finished, as the function threw, becomes what the policy says of exceptions.
   ~GuardedRun() {
     if (open_) abandon();
   }
@@ -135,10 +145,16 @@ class GuardedRun {
   [[nodiscard]] OnceReport& report() noexcept { return report_; }
 
   void complete(Bytes result);
+  /// It is done, and has a result that cannot be kept.
+  void complete_without(std::string why);
   void fail(Error&& error);
+  /// Its outcome is not known.
+  void doubt(std::string known);
 
  private:
   void abandon() noexcept;
+  void finish(Bytes result, ResultKeeping keeping);
+  [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then);
   void answer(ClaimOutcome& claim);
 
   Claims& claims_;
@@ -156,6 +172,24 @@ class GuardedRun {
   return {ErrorCode::bad_encoding, "result of '" + std::string{key} + "'"};
 }
 
+/// The run is done, whatever becomes of its result.
+template <class Value>
+void complete_run(GuardedRun& run, const Value& value) {
+  if constexpr (noexcept(Codec<Value>::encode(value))) {
+    run.complete(Codec<Value>::encode(value));
+  } else {
+    std::optional<std::string> bytes;
+    std::string why = "encode() threw";
+    try {
+      bytes.emplace(Codec<Value>::encode(value));
+    } catch (const std::exception& thrown) {
+      why.append(": ").append(thrown.what());
+    } catch (...) {  // it is not an exception of the work, and must not be taken for one
+    }
+    bytes ? run.complete(*bytes) : run.complete_without(std::move(why));
+  }
+}
+
 template <class Function>
 auto run_guarded(Function& function, Work& work) {
   if constexpr (std::is_invocable_v<Function&, Work&>) {
@@ -169,7 +203,9 @@ auto run_guarded(Function& function, Work& work) {
 
 /// Runs `function` if nobody has, and nobody does, under this key. It may take a Work&, and return
 /// nothing, a value, or a Result<T> whose error gives the claim back (or keeps the failure, as the
-/// policy says). A function that throws gives it back, and the exception goes on.
+/// policy says). What it means that the function throws, or answers unknown_outcome(), is said by
+/// Policy::on_exception: given back, kept, or in doubt; an exception goes on. A result that cannot
+/// be kept does not undo the work: it is done, and duplicates are answered expired.
 /// Progress: that of the function; waits if call.wait says so, and for the journal.
 template <class Function>
 auto once(Claims& claims, const OnceCall& call, Function&& function) {
@@ -195,7 +231,7 @@ auto once(Claims& claims, const OnceCall& call, Function&& function) {
   if (run.runs()) {
     Outcome outcome = detail::run_guarded(function, run.work());
     if (outcome.ok()) {
-      run.complete(Codec<Value>::encode(*outcome));
+      detail::complete_run(run, *outcome);
       if (run.report().answer != OnceAnswer::superseded) value.emplace(*std::move(outcome));
     } else {
       run.fail(Error{outcome.error()});

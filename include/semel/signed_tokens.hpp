@@ -50,7 +50,8 @@ class SignedTokens {
   [[nodiscard]] TokenOutcome reserve(Bytes token, Bytes subject,
                                      const TokenReservation& reservation = {});
 
-  /// Uses the token for good; `result` is told to who shows it again. As Claims::complete().
+  /// Uses the token for good; `result` is told to who shows it again. As Claims::complete();
+  /// a result that cannot be kept is dropped, and OwnerOutcome::dropped says so.
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
   /// Makes it free for another attempt. As Claims::fail() with release.
   [[nodiscard]] OwnerOutcome give_back(Bytes token, Epoch epoch);

@@ -43,7 +43,8 @@ class Steps {
   auto run(Bytes name, Step&& step);
 
   /// Claims::complete, and the memos go with it in one step. Without memos it is complete() alone.
-  [[nodiscard]] OwnerOutcome complete(Bytes result = {});
+  [[nodiscard]] OwnerOutcome complete(Bytes result = {},
+                                      ResultKeeping keeping = ResultKeeping::optional);
   /// Whether this has read or written memos.
   [[nodiscard]] bool used() const noexcept { return used_; }
 

@@ -42,7 +42,8 @@ class TokenService {
   /// Asks to be the one who uses `token`. Exactly one of any number of concurrent calls is
   /// reserved. Progress: lock-free.
   [[nodiscard]] TokenOutcome reserve(Bytes token, const TokenReservation& reservation = {});
-  /// Uses it for good; `result` is told to who shows it again. As Claims::complete().
+  /// Uses it for good; `result` is told to who shows it again. As Claims::complete();
+  /// a result that cannot be kept is dropped, and OwnerOutcome::dropped says so.
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
   /// Makes it free for another attempt, until the end it was issued with or for the policy's
   /// attempts_ttl, whichever is later. As Claims::fail() with release.

@@ -17,7 +17,7 @@ int main(void) {
   LAYOUT(semel_set_options, version);
   LAYOUT(semel_set_result, stored);
   LAYOUT(semel_value, version);
-  LAYOUT(semel_policy, db);
+  LAYOUT(semel_policy, on_exception);
   LAYOUT(semel_request, without_key);
   LAYOUT(semel_claim_outcome, error);
   LAYOUT(semel_owner_call, on_failure);

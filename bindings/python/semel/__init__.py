@@ -14,8 +14,8 @@ from ._claims import Claims, Lock, Tokens, guarded
 from ._engine import KEEP_TTL, Engine, composite_key
 from ._library import library as _loaded
 from ._types import (Answer, Claim, Code, CompareResult, Consumed, DecrementResult, Failed,
-                     NoResult, NotTaken, Once, OnceAnswer, Owned, OwnerAnswer, Rejected,
-                     SemelError, SetResult, State, TokenState, TransitionResult, Verdict,
+                     NoResult, NotTaken, Once, OnceAnswer, OutcomeUnknown, Owned, OwnerAnswer,
+                     Rejected, SemelError, SetResult, State, TokenState, TransitionResult, Verdict,
                      Versioned, View, Work)
 
 __version__: str = _loaded.version().decode()
@@ -23,7 +23,7 @@ __version__: str = _loaded.version().decode()
 __all__ = [
     'Answer', 'Claim', 'Claims', 'Code', 'CompareResult', 'Consumed', 'DecrementResult',
     'Engine', 'Failed', 'KEEP_TTL', 'Lock', 'NoResult', 'NotTaken', 'Once', 'OnceAnswer',
-    'Owned', 'OwnerAnswer', 'Rejected', 'SemelError', 'SetResult', 'State', 'TokenState',
-    'Tokens', 'TransitionResult', 'Verdict', 'Versioned', 'View', 'Work', 'composite_key',
-    'guarded',
+    'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'Rejected', 'SemelError', 'SetResult', 'State',
+    'TokenState', 'Tokens', 'TransitionResult', 'Verdict', 'Versioned', 'View', 'Work',
+    'composite_key', 'guarded',
 ]

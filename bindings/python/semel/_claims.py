@@ -11,12 +11,12 @@ from . import _library as c
 from ._engine import Engine
 from ._library import Text, library, raw, take
 from ._types import (Answer, Claim, Code, Consumed, Failed, NoResult, NotTaken, Once,
-                     OnceAnswer, OwnerAnswer, Owned, Rejected, SemelError, State, TokenState,
-                     Verdict, View, Work, last_error)
+                     OnceAnswer, OutcomeUnknown, OwnerAnswer, Owned, Rejected, SemelError, State,
+                     TokenState, Verdict, View, Work, last_error)
 
 T = TypeVar('T')
 F = TypeVar('F', bound=Callable[..., Any])
-_DONE, _FAILED, _REJECTED, _ABANDONED = range(4)
+_DONE, _FAILED, _REJECTED, _ABANDONED, _UNKNOWN, _DONE_WITHOUT = range(6)
 
 
 def _bytes_of(value: Any) -> bytes:
@@ -78,9 +78,10 @@ class Claims:
         return self._owner(library.complete, key, epoch, payload=result)
 
     def fail(self, key: Text, epoch: int, failure: Text = b'', *,
-             keep: Optional[bool] = None) -> Owned:
+             keep: Optional[bool] = None, in_doubt: bool = False) -> Owned:
+        """`in_doubt`: nobody knows what became of it, and nobody may run it before resolve()."""
         return self._owner(library.fail, key, epoch, payload=failure,
-                           on_failure=0 if keep is None else 1 + int(keep))
+                           on_failure=3 if in_doubt else 0 if keep is None else 1 + int(keep))
 
     def renew(self, key: Text, epoch: int, *, lease_ms: int = 0) -> Owned:
         return self._owner(library.renew, key, epoch, lease_ms=lease_ms)
@@ -129,7 +130,11 @@ class Claims:
              decode: Any = _same, **how: Any) -> 'Once[Any]':
         """Runs `function` if nobody has, and nobody does, under this key; its result, encoded
         to bytes, is kept and replayed. It may take a Work. If it raises Failed or Rejected the
-        outcome says so; any other exception gives the claim back and goes on. `how`: as in
+        outcome says so. What any other exception means, which goes on, and OutcomeUnknown, which
+        does not, is said by the namespace's on_exception: given back (0), kept (1), or in doubt (2,
+        as of 'payment'): nobody runs it before resolve(). A result that cannot be kept (encode
+        raises, it is too long) does not undo the work: the outcome is RAN with its value and the
+        error RESULT_NOT_KEPT, and repeats are EXPIRED. `how`: as in
         claim(), keep_lease (renewed while it runs), without_key."""
         run = _Run(function, encode)
         outcome = c.OnceOutcome()
@@ -138,10 +143,13 @@ class Claims:
         error = last_error(code) if code != Code.OK else None
         value, failure = take(outcome.value), take(outcome.failure)
         run.reraise()
-        if error is not None and outcome.answer == OnceAnswer.RAN:
+        unkept = error is not None and error.code == Code.RESULT_NOT_KEPT
+        if error is not None and outcome.answer == OnceAnswer.RAN and not unkept:
             raise error  # there is no outcome
         read = None
-        if run.ran and value is not None and outcome.answer != OnceAnswer.SUPERSEDED:
+        if run.unkept and outcome.answer != OnceAnswer.SUPERSEDED:
+            read, value = run.result, b''
+        elif run.ran and value is not None and outcome.answer != OnceAnswer.SUPERSEDED:
             read = run.result
         elif value is not None:
             try:
@@ -156,7 +164,8 @@ class Claims:
                      **how: Any) -> Consumed:
         """Runs `handler` if this message was not handled yet, and says what the broker is to be
         told. It has failed if it returns False or raises Failed; Rejected makes a dead letter;
-        any other exception leaves the message to be retried, and goes on."""
+        what any other exception means, which goes on, and OutcomeUnknown, which does not, is said
+        by the namespace's on_exception, as in once()."""
         run = _Run(handler, _nothing_but_no)
         consumed = c.Consumed()
         code = self.engine._call(library.consume_once, self._handle,
@@ -197,6 +206,7 @@ class _Run:
         self.result: Any = None
         self._function = function
         self._encode = encode
+        self.unkept = False
         self._raised: Optional[BaseException] = None
         self.callback = c.FUNCTION(self._call)
 
@@ -204,7 +214,9 @@ class _Run:
         self.ran = True
         try:
             self.result = self._invoke(work.contents)
-            return self._say(out, self._encode(self.result), _DONE)
+            return self._done(out)
+        except OutcomeUnknown as why:
+            return self._say(out, str(why).encode(), _UNKNOWN)
         except Rejected as why:
             return self._say(out, str(why).encode(), _REJECTED)
         except Failed as why:
@@ -212,6 +224,23 @@ class _Run:
         except BaseException as raised:  # nothing may leave through the library
             self._raised = raised
             return _ABANDONED
+
+    def _done(self, out: Any) -> int:
+        """The function has run: what goes wrong with its result must not make it run again."""
+        try:
+            data = self._encode(self.result)
+            if library.out_write(out, data, len(data)) == Code.OK:
+                return _DONE
+            why = f'no memory for {len(data)} bytes'
+        except Failed:
+            raise
+        except BaseException as wrong:
+            why = f'{type(wrong).__name__}: {wrong}'
+            if not isinstance(wrong, Exception):
+                self._raised = wrong  # Ctrl-C: goes on, after the work is written down
+        self.unkept = True
+        self._say(out, why.encode(errors='replace'), _DONE_WITHOUT)
+        return _DONE_WITHOUT
 
     def _invoke(self, work: Any) -> Any:
         if not _wants_work(self._function):

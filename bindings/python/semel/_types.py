@@ -34,6 +34,8 @@ class Code(enum.IntEnum):
     BAD_NAMESPACE = 118
     TOO_MANY_KEYS = 119
     BAD_ENCODING = 121
+    NOT_OWNER = 122
+    RESULT_NOT_KEPT = 123
     NAMESPACE_DIFFERS = 124
     NAMESPACE_IN_USE = 125
     NAMESPACE_DROPPED = 126
@@ -60,6 +62,11 @@ class Failed(Exception):
 
 class Rejected(Failed):
     """The same, and no other try will help: the failure is kept."""
+
+
+class OutcomeUnknown(Exception):
+    """Raised by a function that runs once and does not know what became of its work, e.g. after a
+    timeout: the namespace's on_exception says what that means. It ends in the outcome."""
 
 
 class NoResult(Exception):
