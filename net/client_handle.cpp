@@ -12,22 +12,96 @@ void ClientHandle::wake(std::unique_lock<std::mutex>& lock) {
   host_->wake();
 }
 
-bool ClientHandle::push(std::string_view bytes) {
+namespace {
+
+void append_to(std::string& out, LargeReplies& large, const SharedBytes& bytes) {
+  if (large.is_enabled() && bytes->size() >= LargeReplies::push_bytes_min) {
+    large.add(out.size(), bytes);
+  } else {
+    out.append(bytes->view());
+  }
+}
+
+}  // namespace
+
+/// A reply that was left here counts as what was pushed does.
+void ClientHandle::count_reply() noexcept {
+  if (memory_ != nullptr) memory_->add(reply_.size());
+  reply_bytes_ = reply_.size();
+  show_pushed();
+}
+
+void ClientHandle::forget_reply() noexcept {
+  if (memory_ != nullptr) memory_->remove(reply_bytes_);
+  reply_bytes_ = 0;
+  reply_ = std::string{};
+  show_pushed();
+}
+
+void ClientHandle::show_pushed() noexcept {
+  // mo: relaxed: for people and eviction
+  shown.pushed.store(pushed_bytes_ + reply_bytes_, std::memory_order_relaxed);
+}
+
+void ClientHandle::forget_pushed() noexcept {
+  if (memory_ != nullptr) memory_->remove(pushed_.size());
+  pushed_ = std::string{};
+  pushed_large_ = Splices{};
+  pushed_bytes_ = 0;
+  show_pushed();
+}
+
+/// Appends what others have pushed.
+void ClientHandle::move_pushed(std::string& out, LargeReplies& large) {
+  if (pushed_bytes_ == 0) return;
+  std::size_t from = 0;
+  for (const Splice& each : pushed_large_) {
+    out.append(pushed_, from, each.at - from);
+    from = each.at;
+    append_to(out, large, each.bytes);
+  }
+  out.append(pushed_, from);
+  forget_pushed();
+}
+
+template <class Append>
+bool ClientHandle::push_bytes(std::size_t size, Append&& append) {
   std::unique_lock lock{mutex_};
   if (ended_ || killed_) return false;
   if (direct_ != nullptr && direct_thread_ == std::this_thread::get_id()) {
-    direct_->append(pushed_).append(bytes);
-    pushed_.clear();
+    move_pushed(*direct_, *direct_large_);
+    append(*direct_, direct_large_);
     return true;
   }
-  if (pushed_.size() + bytes.size() > push_bytes_max) {
+  if (pushed_bytes_ + size > push_bytes_max) {
     killed_ = true;
-    pushed_.clear();
+    is_killed_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in is_killed()
+    forget_pushed();
   } else {
-    pushed_.append(bytes);
+    const std::size_t before = pushed_.size();
+    append(pushed_, nullptr);
+    pushed_bytes_ += size;
+    if (memory_ != nullptr) memory_->add(pushed_.size() - before);
+    show_pushed();
   }
   wake(lock);
   return !killed_;
+}
+
+bool ClientHandle::push(std::string_view bytes) {
+  return push_bytes(bytes.size(), [&](std::string& out, LargeReplies*) { out.append(bytes); });
+}
+
+bool ClientHandle::push(const SharedBytes& bytes) {
+  return push_bytes(bytes->size(), [&](std::string& out, LargeReplies* large) {
+    if (large != nullptr) {
+      append_to(out, *large, bytes);
+    } else if (bytes->size() >= LargeReplies::push_bytes_min) {
+      pushed_large_.push_back({out.size(), bytes});
+    } else {
+      out.append(bytes->view());
+    }
+  });
 }
 
 void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<void()> lost) {
@@ -41,6 +115,7 @@ void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<vo
   replied_ = true;
   reply_ = std::move(bytes);
   lost_ = std::move(lost);
+  count_reply();
   // What it holds is let go without the lock.
   const std::function<void()> not_needed = std::exchange(abandoned_, nullptr);
   wake(lock);
@@ -63,6 +138,7 @@ bool ClientHandle::end_wait_locked(std::unique_lock<std::mutex>& lock, std::stri
   waits_ = false;
   replied_ = true;
   reply_ = std::move(reply);
+  count_reply();
   const std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
   wake(lock);
   lock.unlock();
@@ -79,6 +155,8 @@ void ClientHandle::resume() {
 void ClientHandle::kill() {
   std::unique_lock lock{mutex_};
   killed_ = true;
+  is_killed_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in is_killed()
+  forget_pushed();
   wake(lock);
 }
 
@@ -108,7 +186,7 @@ std::uint64_t ClientHandle::begin_work() {
   return wait;
 }
 
-ClientHandle::Collected ClientHandle::collect(std::string& out) {
+ClientHandle::Collected ClientHandle::collect(std::string& out, LargeReplies& large) {
   const std::lock_guard lock{mutex_};
   woken_ = false;
   if (killed_) return {.killed = true};  // no more is sent; end() tells that the reply is lost
@@ -117,14 +195,16 @@ ClientHandle::Collected ClientHandle::collect(std::string& out) {
                         .reviewed = std::exchange(reviewed_, false),
                         .reply_bytes = reply_.size()};
   lost_ = nullptr;
-  out += std::exchange(reply_, {});
-  out += std::exchange(pushed_, {});
+  out += reply_;
+  forget_reply();
+  move_pushed(out, large);
   return found;
 }
 
-void ClientHandle::direct(std::string* out) {
+void ClientHandle::direct(std::string* out, LargeReplies* large) {
   const std::lock_guard lock{mutex_};
   direct_ = out;
+  direct_large_ = large;
   direct_thread_ = std::this_thread::get_id();
 }
 
@@ -136,6 +216,8 @@ void ClientHandle::wake_host() {
 void ClientHandle::end() {
   std::unique_lock lock{mutex_};
   ended_ = true;
+  forget_pushed();
+  forget_reply();
   host_ = nullptr;
   waits_ = false;
   direct_ = nullptr;

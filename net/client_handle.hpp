@@ -10,6 +10,8 @@
 #include <string_view>
 #include <thread>
 
+#include "net/large_bytes.hpp"
+
 namespace semel::net {
 
 /// Who serves a connection: a server's thread, or a caller in process.
@@ -53,13 +55,29 @@ class ClientHandle {
     std::atomic<std::uint32_t> shard_channels{0};
     std::atomic<std::uint32_t> dialect{2};
     std::atomic<std::uint32_t> watched{0};
+    // Bytes that are held for it, by what they are; a reply by reference is `large`.
+    std::atomic<std::size_t> input{0};
+    std::atomic<std::size_t> input_spare{0};
+    std::atomic<std::size_t> arguments{0};
+    std::atomic<std::size_t> transaction{0};
+    std::atomic<std::size_t> kept{0};  ///< names of channels, keys that are watched
+    std::atomic<std::size_t> output{0};
+    std::atomic<std::size_t> large{0};
+    std::atomic<std::size_t> parts{0};   ///< of output
+    std::atomic<std::size_t> pushed{0};  ///< by others, not collected yet
     std::atomic<bool> waits{false};
     std::atomic<bool> monitors{false};
     std::atomic<bool> no_evict{false};
     std::atomic<bool> no_touch{false};
   };
 
-  ClientHandle(Origin from, ClientHost* host) : origin(std::move(from)), host_(host) {}
+  /// What lies here is counted in `memory`, if there is one.
+  ClientHandle(Origin from, ClientHost* host, std::shared_ptr<ClientMemory> memory = {})
+      : origin(std::move(from)), host_(host), memory_(std::move(memory)) {}
+  ~ClientHandle() {
+    forget_pushed();
+    forget_reply();
+  }
   ClientHandle(const ClientHandle&) = delete;
   ClientHandle& operator=(const ClientHandle&) = delete;
 
@@ -80,6 +98,8 @@ class ClientHandle {
   /// Adds bytes to what goes out, between two replies. False: the connection has ended, or has
   /// more than `push_bytes_max` lying here; then it is closed.
   bool push(std::string_view bytes);
+  /// The same; what is large is held by reference if the connection can send it so.
+  bool push(const SharedBytes& bytes);
   /// Ends the wait of the present command with its reply. Without effect if it does not wait for
   /// `wait` any more. `lost` is called, without any lock held, if the connection will never read
   /// it: at once, or by end().
@@ -93,6 +113,10 @@ class ClientHandle {
   void resume();
   /// Closes the connection, without what has not been sent.
   void kill();
+  /// Whether it is being closed by kill(), or because too much was pushed.
+  [[nodiscard]] bool is_killed() const noexcept {
+    return is_killed_.load(std::memory_order_relaxed);  // mo: relaxed: a hint; collect() decides
+  }
   /// The rights of its user may have changed.
   void review();
 
@@ -112,26 +136,41 @@ class ClientHandle {
     std::size_t reply_bytes = 0;  ///< of what was appended, the first so many are the reply
   };
   /// What others have left here, in the order reply, pushes.
-  Collected collect(std::string& out);
-  /// Pushes of this thread go right to `out`, behind what others have pushed before, until
-  /// direct(nullptr).
-  void direct(std::string* out);
+  /// What is large goes to `large`, if it takes references.
+  Collected collect(std::string& out, LargeReplies& large);
+  /// Pushes of this thread go right to `out` and `large`, behind what others have pushed before,
+  /// until direct(nullptr, nullptr).
+  void direct(std::string* out, LargeReplies* large);
   /// Has the host call Connection::collect() soon.
   void wake_host();
   /// The connection ends: its host is not called any more.
   void end();
 
+  /// What a connection costs that holds nothing, about; shown, and not a part of any limit.
+  static constexpr std::size_t own_bytes = 3072;
+  static constexpr std::size_t name_bytes_max = 1'024;  ///< of each of Names
   static constexpr std::size_t push_bytes_max = std::size_t{32} << 20;
 
  private:
   void wake(std::unique_lock<std::mutex>& lock);
   bool end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply);
+  void move_pushed(std::string& out, LargeReplies& large);
+  void forget_pushed() noexcept;
+  void count_reply() noexcept;
+  void forget_reply() noexcept;
+  void show_pushed() noexcept;
+  template <class Append>
+  bool push_bytes(std::size_t size, Append&& append);
 
   mutable std::mutex mutex_;
   ClientHost* host_;  // null: nobody is woken; this and all below under mutex_
   Names names_;
+  const std::shared_ptr<ClientMemory> memory_;
   std::string pushed_;
+  Splices pushed_large_;          // of pushed_
+  std::size_t pushed_bytes_ = 0;  // both together
   std::string reply_;
+  std::size_t reply_bytes_ = 0;  // of it, that are counted
   std::string timeout_reply_;
   std::function<void()> lost_;       // of reply_
   std::function<void()> abandoned_;  // of the present wait
@@ -145,7 +184,9 @@ class ClientHandle {
   bool woken_ = false;  // and not collected since
   bool ended_ = false;
   std::string* direct_ = nullptr;
+  LargeReplies* direct_large_ = nullptr;
   std::thread::id direct_thread_{};
+  std::atomic<bool> is_killed_{false};  // as killed_
 };
 
 }  // namespace semel::net

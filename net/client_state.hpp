@@ -11,6 +11,7 @@
 #include "net/acl/acl.hpp"
 #include "net/client_handle.hpp"
 #include "net/deadlines.hpp"
+#include "net/large_bytes.hpp"
 #include "net/node_stats.hpp"
 #include "net/pubsub.hpp"
 #include "net/resp_writer.hpp"
@@ -62,6 +63,7 @@ struct ClientState {
   Replies replies = Replies::on;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
+  std::size_t watched_bytes = 0;               ///< by watcher
   Deadlines::Id deadline = 0;                  ///< of the present wait; 0: none
   std::uint32_t last_command = ~0U;            ///< index_of its row; ~0: none yet
   StatsLane* lane = nullptr;                   ///< of the thread; null: nothing is counted
@@ -73,7 +75,19 @@ struct ClientState {
   std::shared_ptr<ScriptThread> scripts{};  ///< the thread's
   std::optional<Claims> space{};            ///< that it named last
   std::string* out = nullptr;  ///< where the present round's bytes go; null: there is none
+  /// What the replies hold by reference; null: nobody sends them. Outlives this.
+  LargeReplies* large = nullptr;
 
+  /// What it holds by name: subscriptions, keys that are watched, messages of a transaction.
+  [[nodiscard]] std::size_t kept_bytes() const noexcept {
+    constexpr std::size_t subscription_bytes = 128;
+    std::size_t bytes = watched_bytes;
+    if (subscriber != nullptr) {
+      bytes += 2 * subscriber->name_bytes + subscriber->count() * subscription_bytes;
+    }
+    if (held != nullptr) bytes += held->bytes + held->own.size();
+    return bytes;
+  }
   [[nodiscard]] bool subscribes() const noexcept {
     return subscriber != nullptr && subscriber->count() != 0;
   }
@@ -86,14 +100,14 @@ struct ClientState {
     if (monitors || subscribes()) push_directly();
   }
   void end_round() {
-    if (pushes_directly) handle->direct(nullptr);
+    if (pushes_directly) handle->direct(nullptr, nullptr);
     pushes_directly = false;
     out = nullptr;
   }
   /// What this thread pushes to the connection stands in the present round's bytes, in order.
   void push_directly() {
     if (out == nullptr || pushes_directly) return;
-    handle->direct(out);
+    handle->direct(out, large);
     pushes_directly = true;
   }
   /// Bytes that are not subject to CLIENT REPLY. Inside a transaction's reply nothing that others

@@ -43,6 +43,42 @@ void Clients::remove(const Handle& handle) {
   if (found != handles_.end() && found->second == handle) handles_.erase(found);
 }
 
+void Clients::evict(ClientMemory& memory) {
+  const std::lock_guard lock{mutex_};
+  if (!memory.is_over()) return;
+  struct Candidate {
+    bool stays_longer;
+    std::size_t bytes;
+    ClientHandle* handle;
+  };
+  std::vector<Candidate> candidates;
+  candidates.reserve(handles_.size());
+  std::size_t leaving = 0;
+  for (const auto& [id, handle] : handles_) {
+    const ClientBytes bytes = bytes_of(*handle);
+    const std::size_t held = bytes.all - ClientHandle::own_bytes;
+    if (handle->is_killed()) {
+      leaving += held;
+    } else if (held != 0) {
+      // mo: relaxed: as above.
+      candidates.push_back({handle->shown.no_evict.load(any_order), held, handle.get()});
+    }
+  }
+  // Some more than needed, so that the next byte does not begin this anew.
+  const std::size_t enough = memory.limit() - memory.limit() / 8;
+  const std::size_t held = memory.bytes();
+  if (held <= enough + leaving) return;
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& one, const Candidate& other) {
+    return std::pair{one.stays_longer, other.bytes} < std::pair{other.stays_longer, one.bytes};
+  });
+  for (const Candidate& each : candidates) {
+    if (held <= enough + leaving) break;
+    leaving += each.bytes;
+    memory.evicted();
+    each.handle->kill();
+  }
+}
+
 Clients::Handle Clients::find(std::uint64_t id) const {
   const std::lock_guard lock{mutex_};
   const auto found = handles_.find(id);
@@ -109,6 +145,22 @@ std::string_view type_of(const ClientHandle& handle) noexcept {
   return listens ? "pubsub" : "normal";
 }
 
+ClientBytes bytes_of(const ClientHandle& handle) noexcept {
+  const ClientHandle::Shown& shown = handle.shown;
+  // mo: relaxed: as above.
+  const std::size_t pushed = shown.pushed.load(any_order);
+  ClientBytes bytes{.input = shown.input.load(any_order),
+                    .input_spare = shown.input_spare.load(any_order),
+                    .arguments = shown.arguments.load(any_order),
+                    .transaction = shown.transaction.load(any_order),
+                    .output = shown.output.load(any_order) + pushed,
+                    .large = shown.large.load(any_order),
+                    .parts = shown.parts.load(any_order) + (pushed != 0 ? 1U : 0U)};
+  bytes.all = ClientHandle::own_bytes + bytes.input + bytes.arguments + bytes.transaction +
+              shown.kept.load(any_order) + bytes.output + bytes.large;
+  return bytes;
+}
+
 std::string line_of(const ClientHandle& handle, Timestamp now) {
   const ClientHandle::Names names = handle.names();
   const ClientHandle::Shown& shown = handle.shown;
@@ -141,11 +193,16 @@ std::string line_of(const ClientHandle& handle, Timestamp now) {
   field("psub", shown.patterns.load(any_order));
   field("ssub", 0);
   field("multi", shown.queued.load(any_order));
-  // Buffers belong to whoever serves the connection; nobody counts them here.
-  for (const std::string_view name : {"qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp",
-                                      "obl", "oll", "omem", "tot-mem"}) {
-    field(name, 0);
-  }
+  const ClientBytes bytes = bytes_of(handle);
+  field("qbuf", bytes.input);
+  field("qbuf-free", bytes.input_spare);
+  field("argv-mem", bytes.arguments);
+  field("multi-mem", bytes.transaction);
+  // Replies have no buffer of a fixed size: all that waits is in the list.
+  for (const std::string_view name : {"rbs", "rbp", "obl"}) field(name, 0);
+  field("oll", bytes.parts);
+  field("omem", bytes.output + bytes.large);
+  field("tot-mem", bytes.all);
   field("events", std::string_view{"r"});
   field("cmd", name_of_command(shown.command.load(any_order)));
   field("user", names.user);

@@ -20,6 +20,19 @@ namespace semel::net {
 
 struct ClientState;
 
+/// What a client holds, for CLIENT LIST, INFO and eviction.
+struct ClientBytes {
+  std::size_t input = 0;
+  std::size_t input_spare = 0;
+  std::size_t arguments = 0;
+  std::size_t transaction = 0;
+  std::size_t output = 0;  ///< text, and what was pushed
+  std::size_t large = 0;   ///< replies by reference
+  std::size_t parts = 0;   ///< of output
+  std::size_t all = 0;     ///< with the connection itself
+};
+[[nodiscard]] ClientBytes bytes_of(const ClientHandle& handle) noexcept;
+
 enum class Pause : std::uint8_t { none, writes, all };
 
 class Clients {
@@ -37,6 +50,10 @@ class Clients {
   /// By their numbers.
   [[nodiscard]] std::vector<Handle> all() const;
   [[nodiscard]] std::size_t size() const;
+
+  /// If `memory` is over its limit: closes those who hold most until it will not be. Those with
+  /// CLIENT NO-EVICT come last.
+  void evict(ClientMemory& memory);
 
   // --- CLIENT PAUSE ---------------------------------------------------------------------------
   /// Holds back until `end`; of two pauses at a time the wider kind and the later end count.

@@ -169,6 +169,13 @@ struct Call {
   }
 };
 
+/// `name` is longer than ClientHandle::name_bytes_max.
+inline void fail_client_name(Call& call, std::string_view name) {
+  call.fail("ERR what a client says of itself is limited to " +
+            std::to_string(ClientHandle::name_bytes_max) + " bytes, this has " +
+            std::to_string(name.size()));
+}
+
 /// Looks the command up and checks what its row says and what the client may do. Null: an error has
 /// been written, and a transaction that is being put together has failed.
 [[nodiscard]] const CommandRow* admit(Call& call);

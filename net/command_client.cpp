@@ -118,6 +118,7 @@ void show_me(Call& call) {
 }
 
 void set_name(Call& call, std::string ClientHandle::Names::*field, std::string_view value) {
+  if (value.size() > ClientHandle::name_bytes_max) return fail_client_name(call, value);
   call.client.handle->change_names([&](ClientHandle::Names& names) { names.*field = value; });
   call.reply.ok();
 }

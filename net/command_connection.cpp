@@ -51,6 +51,7 @@ void hello(Call& call) {
     const std::size_t more = call.words.size() - 1 - i;
     if (is_word(call.words[i], "setname") && more >= 1) {
       name = call.words[++i];
+      if (name->size() > ClientHandle::name_bytes_max) return fail_client_name(call, *name);
       if (is_client_name(*name)) continue;
       return call.fail("ERR Client names cannot contain spaces, newlines or special characters.");
     }

@@ -1,5 +1,6 @@
 // Hashes. Their order is that in which fields came, as redis-server has it up to 512 of them with
 // values up to 64 bytes.
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -156,9 +157,18 @@ void hget(Call& call) {
 
 void hmget(Call& call) {
   tell_miss(call);
-  call.answer(hashes(call).hmget(call.key(), fields_of(call)), [&](const auto& values) {
-    call.reply.array(values.size());
-    for (const auto& value : values) value ? call.reply.bulk(*value) : call.reply.null();
+  // Each field is read once, however often it is named.
+  const std::vector<Bytes> named = fields_of(call);
+  std::vector<Bytes> fields = named;
+  std::sort(fields.begin(), fields.end());
+  fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  call.answer(hashes(call).hmget(call.key(), fields), [&](const auto& values) {
+    call.reply.array(named.size());
+    for (const Bytes field : named) {
+      const auto at = std::lower_bound(fields.begin(), fields.end(), field) - fields.begin();
+      const auto& value = values[static_cast<std::size_t>(at)];
+      value ? call.reply.bulk(*value) : call.reply.null();
+    }
   });
 }
 

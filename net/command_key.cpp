@@ -273,11 +273,30 @@ void randomkey(Call& call) {
   call.answer(call.store().randomkey());
 }
 
+/// As Store::keys(), but no more is put together than a reply may hold.
 void keys(Call& call) {
-  call.answer(call.store().keys(call.words[1]), [&](const std::vector<std::string>& found) {
-    call.reply.array(found.size());
-    for (const std::string& key : found) call.reply.bulk(key);
-  });
+  constexpr std::size_t looked_at = 4096;
+  constexpr std::size_t bytes_each = 64;
+  const ScanOptions options{.db = call.client.db, .count = looked_at};
+  std::vector<std::string> found;
+  std::size_t left = call.reply.room();
+  std::uint64_t cursor = 0;
+  do {
+    const auto next = call.engine.scan(cursor, options, [&](const ScanItem& item) {
+      if (!glob_match(call.words[1], item.key)) return;
+      const std::size_t bytes = bytes_each + item.key.size();
+      if (bytes > left) return call.reply.cut();
+      left -= bytes;
+      found.emplace_back(item.key);
+    });
+    if (!next.ok()) return call.fail(next.error());
+    cursor = *next;
+  } while (cursor != 0 && !call.reply.is_cut());
+  // A scan may meet a key twice while the table grows.
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  call.reply.array(found.size());
+  for (const std::string& key : found) call.reply.bulk(key);
 }
 
 void dbsize(Call& call) {

@@ -119,8 +119,11 @@ void scan(Call& call) {
     }
   }
   std::vector<std::string> keys;
+  std::size_t left = call.reply.room();
   const auto next = call.engine.scan(words.cursor, options, [&](const ScanItem& item) {
     if (!is_kind || (words.pattern && !glob_match(*words.pattern, item.key))) return;
+    if (item.key.size() > left) return call.reply.cut();
+    left -= item.key.size();
     keys.emplace_back(item.key);
   });
   if (!next.ok()) return call.fail(next.error());

@@ -1,5 +1,6 @@
 // Strings: SET in the dialects of Redis 7 and of those after it, and what reads and counts.
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "net/expiry_words.hpp"
@@ -239,6 +240,57 @@ void tell_set(Call& call, const Presence& before, const std::vector<KeyValue>& p
   }
 }
 
+/// A value of MGET: a large one is held once for all that name it.
+struct Found {
+  bool is_there = false;
+  std::string value{};
+  SharedBytes large{};
+};
+
+/// Reads `keys` as of one instant. What is there need not be copied again for the reply, and no
+/// more is copied than a reply may have: the rest is as if it was not there, and the reply, which
+/// is too large, will not be sent.
+Status read_all(Call& call, std::span<const Bytes> keys, std::vector<Found>& found) {
+  std::optional<Section> section;
+  if (keys.size() > 1) {
+    std::vector<KeyRef> refs;
+    refs.reserve(keys.size());
+    for (const Bytes key : keys) refs.push_back({call.client.db, key});
+    SEMEL_TRY(held, call.engine.section(refs));
+    section.emplace(std::move(held));
+  }
+  std::map<Bytes, SharedBytes> met;
+  std::size_t left = call.reply.room();
+  StoreOutcome out;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    found[i].is_there = true;
+    if (const auto again = met.find(keys[i]); again != met.end()) {
+      found[i].large = again->second;
+      continue;
+    }
+    call.engine.apply({.verb = Verb::get, .db = call.client.db, .key = keys[i]}, out);
+    // A record of another kind has no value to show; MGET, unlike GET, does not complain.
+    if (out.error == ErrorCode::wrong_type || (out.error == ErrorCode::ok && !out.has_value)) {
+      found[i].is_there = false;
+      continue;
+    }
+    if (out.error != ErrorCode::ok) return Error{out.error, {}};
+    const std::size_t bytes = out.value.size();
+    if (bytes > left) {
+      call.reply.cut();
+      break;
+    }
+    left -= bytes;
+    if (bytes >= LargeReplies::bytes_min && call.reply.large() != nullptr) {
+      found[i].large = call.reply.large()->share(std::move(out.value));
+      met.emplace(keys[i], found[i].large);
+    } else {
+      found[i].value = out.value;
+    }
+  }
+  return section ? section->commit() : Status{Done{}};
+}
+
 void run(Call& call, const Single& single) {
   Fault fault = Fault::none;
   if (!run_single(call, single, fault)) call.fail(fault);
@@ -350,14 +402,20 @@ void incrbyfloat(Call& call) {
 void mget(Call& call) {
   const std::vector<Bytes> keys{call.words.begin() + 1, call.words.end()};
   Presence before{call, 'm', keys};
-  const auto found = before.around([&] { return call.store().mget(keys); });
-  call.answer(found, [&](const auto& values) {
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
+  std::vector<Found> found(keys.size());
+  const Status read = before.around([&] { return read_all(call, keys, found); });
+  if (!read) return call.fail(read.error());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
+  }
+  call.reply.array(found.size());
+  for (const Found& each : found) {
+    if (each.large != nullptr) {
+      call.reply.shared_bulk(each.large);
+    } else {
+      each.is_there ? call.reply.bulk(each.value) : call.reply.null();
     }
-    call.reply.array(values.size());
-    for (const auto& value : values) value ? call.reply.bulk(*value) : call.reply.null();
-  });
+  }
 }
 
 void mset(Call& call) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/bounded_apply.hpp"
 #include "net/access.hpp"
 #include "net/claim_session.hpp"
 #include "net/handlers.hpp"
@@ -17,12 +18,18 @@
 
 namespace semel::net {
 
-Batch::Batch() : ops_(count_max), outcomes_(count_max), rows_(count_max), natives_(count_max) {}
+Batch::Batch()
+    : ops_(count_max),
+      outcomes_(count_max),
+      rows_(count_max),
+      natives_(count_max),
+      starts_(count_max) {}
 Batch::~Batch() = default;
 
 Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
-    : node_(node), batch_(batch) {
-  client_.handle = std::make_shared<ClientHandle>(std::move(origin), host);
+    : node_(node), batch_(batch), large_(node.client_memory) {
+  client_.handle = std::make_shared<ClientHandle>(std::move(origin), host, node.client_memory);
+  client_.large = &large_;
   open_user();
   client_.lane = &node.stats.lane(batch.lane_.lane);
   client_.lane->connected();
@@ -75,6 +82,9 @@ void Connection::end() {
   if (client_.stepped_aside) client_.scripts->run().abandon();
   node_.clients.remove(client_.handle);
   client_.handle->end();
+  node_.client_memory->remove(std::exchange(charged_, 0));
+  static_cast<void>(large_.take());
+  large_.begin();
   node_.pubsub.forget(client_);
   node_.monitors.remove(client_);
   node_.deadlines.cancel(client_.deadline);
@@ -86,29 +96,78 @@ void Connection::receive(std::string_view bytes, std::string& out) {
   const std::size_t before = out.size();
   // Most often nothing is left of the last time, and the requests are read where they are.
   if (input_.empty()) {
-    input_ = bytes.substr(run(bytes, out));
+    keep(bytes.substr(run(bytes, out)));
   } else {
-    input_.append(bytes);
+    keep(bytes);
     input_.erase(0, run(input_, out));
     give_back_room();
   }
   note(bytes.size(), out.size() - before);
 }
 
+/// Behind what is kept already. The room grows to what the request has said that it needs,
+/// in steps, so that what was only announced costs little.
+void Connection::keep(std::string_view bytes) {
+  const std::size_t size = input_.size() + bytes.size();
+  if (size > input_.capacity()) {
+    constexpr std::size_t step = 4096;
+    std::string larger;
+    larger.reserve(std::max(size, std::min(size + wanted_, 2 * input_.size() + step)));
+    larger.append(input_);
+    input_.swap(larger);
+  }
+  input_.append(bytes);
+}
+
 void Connection::note(std::size_t received, std::size_t sent) {
   client_.lane->moved(received, sent);
+  account();
   show_client(client_, node_.engine().clock().now());
+}
+
+void Connection::account() {
+  ClientHandle::Shown& shown = client_.handle->shown;
+  const std::size_t arguments = parser_.held_bytes();
+  const std::size_t transaction = client_.transaction == nullptr ? 0 : client_.transaction->bytes;
+  const std::size_t kept = client_.kept_bytes();
+  const std::size_t held = input_.size() + arguments + transaction + kept + output_;
+  if (held != charged_ || held != 0) {
+    // mo: relaxed: for people and eviction
+    shown.input.store(input_.size(), std::memory_order_relaxed);
+    shown.input_spare.store(input_.capacity() - input_.size(), std::memory_order_relaxed);
+    shown.arguments.store(arguments, std::memory_order_relaxed);
+    shown.transaction.store(transaction, std::memory_order_relaxed);
+    shown.kept.store(kept, std::memory_order_relaxed);
+  }
+  if (held > charged_) node_.client_memory->add(held - charged_);
+  if (held < charged_) node_.client_memory->remove(charged_ - held);
+  charged_ = held;
+  if (node_.client_memory->is_over()) [[unlikely]]
+    node_.clients.evict(*node_.client_memory);
+}
+
+void Connection::hold_output(std::size_t own, std::size_t large, std::size_t parts) {
+  ClientHandle::Shown& shown = client_.handle->shown;
+  // mo: relaxed: for people and eviction
+  shown.output.store(own, std::memory_order_relaxed);
+  shown.large.store(large, std::memory_order_relaxed);
+  shown.parts.store(parts, std::memory_order_relaxed);
+  output_ = own;
+  account();
 }
 
 void Connection::collect(std::string& out) {
   const std::size_t before = out.size();
   if (client_.stepped_aside) client_.scripts->run().go_on();
-  const ClientHandle::Collected found = client_.handle->collect(out);
+  const ClientHandle::Collected found = client_.handle->collect(out, large_);
   // Rings before were for this turn.
   if (client_.stepped_aside) client_.handle->wake_host();
   if (found.killed) client_.closes = true;
   if (found.replied) {
-    if (std::exchange(client_.waits_unheard, false)) out.erase(before, found.reply_bytes);
+    if (std::exchange(client_.waits_unheard, false)) {
+      out.erase(before, found.reply_bytes);
+      large_.erase(before, found.reply_bytes);
+    }
     node_.deadlines.cancel(std::exchange(client_.deadline, 0));
     client_.waits = false;
   }
@@ -151,17 +210,44 @@ void Connection::review() {
   if (goes) client_.closes = true;
 }
 
+/// What a request may hold: an argument what can be stored, all of it what there is for clients.
+void Connection::bound_request() {
+  const auto bytes = [&](Setting setting) {
+    return static_cast<std::size_t>(node_.settings.integer(setting));
+  };
+  limits_.bulk_bytes_max = bytes(Setting::proto_max_bulk_len);
+  limits_.kept_bytes_max = limits::value_bytes_max;
+  limits_.request_bytes_max =
+      std::min(bytes(Setting::client_query_buffer_limit), node_.client_memory->limit());
+}
+
+/// As if the command had been called and refused: a transaction fails with it.
+void Connection::skip_too_long(std::string& out) {
+  flush(out);
+  if (rewind_ != nullptr) return;
+  RespWriter reply{out, client_.dialect};
+  const std::size_t before = out.size();
+  if (client_.transaction != nullptr) client_.transaction->failed = true;
+  reply.error("ERR " + parser_.error());
+  client_.lane->rejected(StatsLane::no_command, reply.since(before));
+  // CLIENT REPLY SKIP and OFF hold for it as well.
+  if (client_.replies != Replies::on) out.resize(before);
+  if (client_.replies == Replies::skip) client_.replies = Replies::on;
+  ++requests_;
+}
+
 std::size_t Connection::run(std::string_view input, std::string& out) {
   const std::size_t all = input.size();
+  const char* const end = input.data() + all;
   wanted_ = 0;
   more_ = false;
-  limits_.bulk_bytes_max =
-      static_cast<std::size_t>(node_.settings.integer(Setting::proto_max_bulk_len));
+  rewind_ = nullptr;
+  bound_request();
   static_cast<void>(client_.lane->lap(node_.ticks()));
   const std::size_t begin = out.size();
   client_.begin_round(out);
   while (!client_.closes && !waits()) {
-    if (out.size() - begin > replies_bytes_max) {
+    if (out.size() - begin + large_.unsent() > replies_bytes_max) {
       more_ = true;
       break;
     }
@@ -173,28 +259,42 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
     }
     if (step == RespParser::Step::bad) {
       flush(out);
+      if (rewind_ != nullptr) break;
       RespWriter{out, client_.dialect}.error("ERR " + parser_.error());
       client_.closes = true;
       break;
     }
-    if (!parser_.arguments().empty()) {
-      if (!take(out)) break;
+    if (step == RespParser::Step::too_long) {
+      skip_too_long(out);
+      if (rewind_ != nullptr) break;
+    } else if (step == RespParser::Step::command && !parser_.arguments().empty()) {
+      if (!take(input.data(), out)) break;
       ++requests_;
+      if (rewind_ != nullptr) break;
     }
     input.remove_prefix(parser_.consumed());
   }
-  flush(out);
+  if (rewind_ == nullptr) flush(out);
+  if (rewind_ != nullptr) {  // the rest of a batch, when what it has answered is sent
+    input = {rewind_, static_cast<std::size_t>(end - rewind_)};
+    parser_.reset();
+    wanted_ = 0;
+    more_ = true;
+  }
   node_.events.drain();
   client_.end_round();
+  parser_.rest();
+  large_.begin();  // what was met is held by those who send it
   return all - input.size();
 }
 
-bool Connection::take(std::string& out) {
+bool Connection::take(const char* start, std::string& out) {
   const CommandRow* const row = find_command(parser_.arguments()[0]);
   if (row == nullptr && is_of_http(parser_.arguments()[0])) [[unlikely]] {
     refuse_http(out);
     return true;
   }
+  batch_.starts_[batch_.count_] = start;
   if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
     return false;
   RespWriter reply{out, client_.dialect};
@@ -204,6 +304,7 @@ bool Connection::take(std::string& out) {
     return true;
   }
   flush(out);
+  if (rewind_ != nullptr) return false;
   carry_out(out);
   return true;
 }
@@ -291,13 +392,19 @@ bool Connection::take_native(const CommandRow& row, RespWriter& reply) {
 }
 
 void Connection::flush(std::string& out) {
-  const std::size_t count = std::exchange(batch_.count_, 0);
-  if (count == 0) return;
+  const std::size_t planned = std::exchange(batch_.count_, 0);
+  if (planned == 0) return;
   Engine& engine = node_.engine();
+  std::size_t count = planned;
   if (count == 1) {
     engine.apply(batch_.ops_[0], batch_.outcomes_[0]);
   } else {
-    engine.apply(std::span{batch_.ops_}.first(count), std::span{batch_.outcomes_}.first(count));
+    count = engine::apply_bounded(engine, std::span{batch_.ops_}.first(count),
+                                  std::span{batch_.outcomes_}.first(count), replies_bytes_max);
+  }
+  if (count < planned) {
+    rewind_ = batch_.starts_[count];
+    requests_ -= planned - count;
   }
   answer_batch(out, count);
   client_.last_command = static_cast<std::uint32_t>(index_of(*batch_.rows_[count - 1]));
@@ -306,6 +413,7 @@ void Connection::flush(std::string& out) {
 
 void Connection::answer_batch(std::string& out, std::size_t count) {
   RespWriter reply{out, client_.dialect};
+  if (large_.is_enabled()) reply.set_large(&large_);
   Call call{node_, node_.engine(), client_, {}, reply};
   for (std::size_t i = 0; i < count; ++i) {
     call.row = batch_.rows_[i];
@@ -388,11 +496,14 @@ void Connection::carry_out(std::string& out) {
   std::string& answer = is_heard ? out : unheard;
   const std::size_t before = answer.size();
   RespWriter reply{answer, client_.dialect};
+  large_.begin();
+  if (is_heard && large_.is_enabled()) reply.set_large(&large_);
+  reply.set_bound(before + node_.client_memory->reply_bytes_max());
   Call call{node_, node_.engine(), client_, parser_.arguments(), reply};
   dispatch(call);
   if (client_.waits) client_.waits_unheard = !is_heard;
   if (client_.replies != Replies::on) {
-    answer.resize(before);
+    reply.take_back(before);
     if (client_.replies == Replies::skip) {
       client_.replies = Replies::on;
     } else if (client_.replies == Replies::skip_next) {
@@ -403,6 +514,9 @@ void Connection::carry_out(std::string& out) {
   }
   if (client_.held != nullptr && !client_.stepped_aside) [[unlikely]]
     node_.pubsub.release(client_);
+  // A command may have left something with many others.
+  if (node_.client_memory->is_over()) [[unlikely]]
+    node_.clients.evict(*node_.client_memory);
 }
 
 }  // namespace semel::net

@@ -36,6 +36,7 @@ class Batch {
   std::vector<StoreOutcome> outcomes_;
   std::vector<const CommandRow*> rows_;
   std::vector<NativePlan> natives_;  // without a shape: it is no script
+  std::vector<const char*> starts_;  // where their requests begin
   std::size_t count_ = 0;
 };
 
@@ -60,6 +61,20 @@ class Connection {
 
   /// The other side is to be closed when the replies are sent.
   [[nodiscard]] bool closes() const noexcept { return client_.closes; }
+  /// At once, and what is not sent is lost: it was killed, or holds too much. From any thread.
+  [[nodiscard]] bool is_killed() const noexcept { return client_.handle->is_killed(); }
+  /// Large values are left to take_large() from now on.
+  void share_large() noexcept { large_.enable(); }
+  /// What belongs into the bytes that receive() and collect() have appended since, by the places in
+  /// their `out`.
+  [[nodiscard]] Splices take_large() { return large_.take(); }
+  /// Whoever sends the replies holds so much of them: `own` bytes that nobody has counted, and
+  /// `large` by reference, in `parts`.
+  void hold_output(std::size_t own, std::size_t large, std::size_t parts);
+  /// False: clients hold too much together, and nothing should be read or carried out before those
+  /// who hold most are closed, which has begun.
+  [[nodiscard]] bool takes_input() const noexcept { return !node_.client_memory->is_over(); }
+  [[nodiscard]] bool memory_is_tight() const noexcept { return node_.client_memory->is_tight(); }
   /// A command waits: more bytes should not be read.
   [[nodiscard]] bool waits() const noexcept { return client_.waits || client_.held_back; }
   /// The replies grew so large that the rest was left for collect(), when these have been sent.
@@ -90,7 +105,7 @@ class Connection {
   /// The node counts what came and what went.
   void note(std::size_t received, std::size_t sent);
   /// False: the request is held back by a pause.
-  [[nodiscard]] bool take(std::string& out);
+  [[nodiscard]] bool take(const char* start, std::string& out);
   [[nodiscard]] bool is_held_back(const CommandRow* row);
   /// True: it is one of the batch now.
   [[nodiscard]] bool take_single(const CommandRow& row, RespWriter& reply);
@@ -103,6 +118,11 @@ class Connection {
   void count_natives(std::size_t count, std::int64_t ns_each);
   void flush(std::string& out);
   void carry_out(std::string& out);
+  void keep(std::string_view bytes);
+  void bound_request();
+  void skip_too_long(std::string& out);
+  /// What is held here is counted.
+  void account();
 
   Node& node_;
   Batch& batch_;
@@ -112,6 +132,10 @@ class Connection {
   RequestLimits limits_;
   std::size_t wanted_ = 0;
   std::uint64_t requests_ = 0;
+  LargeReplies large_;
+  std::size_t charged_ = 0;       // of the node's memory of clients
+  std::size_t output_ = 0;        // that whoever sends it holds
+  const char* rewind_ = nullptr;  // the first request of the batch that was not carried out
   bool more_ = false;
 };
 

@@ -166,6 +166,21 @@ void dispatch(Call& call) {
   execute(call);
 }
 
+namespace {
+
+/// What was done is done; only its reply is left out. Of a script's call the script's host tells.
+void refuse_too_large(Call& call, std::size_t before) {
+  if (call.client.in_script) return;
+  call.reply.take_back(before);
+  std::string text = "ERR the reply is larger than ";
+  text += std::to_string(call.node.client_memory->reply_bytes_max());
+  text += " bytes, half of maxmemory-clients";
+  if (call.row->is(flag_write)) text += "; the command was carried out";
+  call.fail(text);
+}
+
+}  // namespace
+
 void execute(Call& call) {
   StatsLane* const lane = call.client.lane;
   // What is executed inside of it moves the lane's present on.
@@ -173,6 +188,8 @@ void execute(Call& call) {
   const std::size_t before = call.reply.size();
   call.client.last_command = static_cast<std::uint32_t>(index_of(*call.row));
   call.row->handler(call);
+  if (call.reply.is_cut()) [[unlikely]]
+    refuse_too_large(call, before);
   if (call.client.stepped_aside) [[unlikely]]
     return;  // measured when it ends
   if (lane != nullptr) [[likely]] {
@@ -225,6 +242,17 @@ std::string sizes_of(ErrorCode code, const StoreOp& op) {
   return ": " + std::to_string(bytes) + " bytes, at most " + std::to_string(most);
 }
 
+/// Of the value that a read finds: a part of one has a name of its own.
+std::string large_name(const StoreOp& op) {
+  std::string name{static_cast<char>(op.verb == Verb::getrange), static_cast<char>(op.db)};
+  name += op.key;
+  if (op.verb == Verb::getrange) {
+    name += '\0';
+    name += std::to_string(op.amount) + ":" + std::to_string(op.end);
+  }
+  return name;
+}
+
 void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
   std::string text{resp_prefix_of(code)};
   text.append(" ").append(sentence_of(code)).append(sizes_of(code, op));
@@ -233,10 +261,16 @@ void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
 
 }  // namespace
 
-void answer_single(Call& call, const Single& single, const StoreOp& op,
-                   const StoreOutcome& outcome) {
+void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome) {
   if (outcome.error != ErrorCode::ok) [[unlikely]]
     return fail_about(call, outcome.error, op);
+  std::string name;
+  if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
+      [[unlikely]] {
+    // What was not changed may be met again. What was has no version any more.
+    if (!outcome.applied) name = large_name(op);
+    call.reply.offer(&outcome.value, name, outcome.version);
+  }
   if (!call.node.events.any()) [[likely]]
     return single.answer(call, op, outcome);
   const bool is_behind = is_told_behind(call, op);

@@ -106,7 +106,15 @@ std::string clients(Facts& facts) {
   lines.put("connected_clients", handles.size());
   lines.put("cluster_connections", 0);
   lines.put("maxclients", node.settings.integer(Setting::maxclients));
-  lines.zeros({"client_recent_max_input_buffer", "client_recent_max_output_buffer"});
+  std::size_t input = 0;
+  std::size_t output = 0;
+  for (const auto& handle : handles) {
+    const ClientBytes bytes = bytes_of(*handle);
+    input = std::max(input, bytes.input + bytes.input_spare);
+    output = std::max(output, bytes.output + bytes.large);
+  }
+  lines.put("client_recent_max_input_buffer", input);
+  lines.put("client_recent_max_output_buffer", output);
   lines.put("blocked_clients", blocked);
   lines.put("tracking_clients", 0);
   lines.put("clients_in_timeout_table", node.deadlines.size());
@@ -166,8 +174,12 @@ std::string memory(Facts& facts) {
   lines.put("mem_fragmentation_bytes", static_cast<std::int64_t>(facts.process.resident_bytes) -
                                            static_cast<std::int64_t>(stats.bytes_used));
   lines.zeros({"mem_not_counted_for_evict", "mem_replication_backlog",
-               "mem_total_replication_buffers", "mem_clients_slaves", "mem_clients_normal",
-               "mem_cluster_links", "mem_aof_buffer"});
+               "mem_total_replication_buffers", "mem_clients_slaves"});
+  const ClientMemory& clients = *facts.node.client_memory;
+  lines.put("mem_clients_normal",
+            clients.bytes() + facts.node.clients.size() * ClientHandle::own_bytes);
+  lines.put("maxmemory_clients", clients.limit());
+  lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
   lines.put("mem_allocator", "semel");
   lines.zeros({"active_defrag_running", "lazyfree_pending_objects", "lazyfreed_objects"});
   return lines.take();
@@ -223,9 +235,9 @@ std::string stats(Facts& facts) {
   lines.zeros({"sync_full", "sync_partial_ok", "sync_partial_err"});
   lines.put("expired_keys", facts.stats.expired);
   lines.put("expired_stale_perc", "0.00");
-  lines.zeros({"expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds", "evicted_keys",
-               "evicted_clients", "total_eviction_exceeded_time",
-               "current_eviction_exceeded_time"});
+  lines.zeros({"expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds", "evicted_keys"});
+  lines.put("evicted_clients", node.client_memory->evictions());
+  lines.zeros({"total_eviction_exceeded_time", "current_eviction_exceeded_time"});
   lines.put("keyspace_hits", facts.stats.hits);
   lines.put("keyspace_misses", facts.stats.misses);
   lines.put("pubsub_channels", channels);

@@ -75,12 +75,13 @@ void Monitors::show(Call& call, std::string_view source) {
   }
   line += "\r\n";
   const bool is_within = call.client.executing || call.client.held != nullptr;
+  const auto shared = std::make_shared<const LargeBytes>(std::move(line), call.node.client_memory);
   const std::lock_guard lock{mutex_};
   for (const auto& handle : handles_) {
     if (is_within && handle == call.client.handle) {
-      PubSub::hold_own(call.client, line);
+      PubSub::hold_own(call.client, shared->view());
     } else {
-      static_cast<void>(handle->push(line));  // false: it is being closed
+      static_cast<void>(handle->push(shared));  // false: it is being closed
     }
   }
 }

@@ -81,8 +81,18 @@ void Node::follow_events() {
   settings.on_change(Setting::monitor, allow_monitors);
 }
 
+void Node::follow_memory() {
+  const std::size_t whole = engine_.stats().bytes_limit;
+  const auto follow = [this, whole] {
+    client_memory->set_limit(clients_bytes_of(settings.text(Setting::maxmemory_clients), whole));
+  };
+  follow();
+  settings.on_change(Setting::maxmemory_clients, follow);
+}
+
 void Node::begin() {
   follow_events();
+  follow_memory();
   settings.on_change(Setting::requirepass, [this] {
     acl.set_requirepass(settings.text(Setting::requirepass));
     users_changed();
@@ -157,6 +167,7 @@ bool Node::tick(std::size_t budget) {
   const Timestamp now = engine_.clock().now();
   deadlines.poll(now);
   if (clients.pausing()) clients.unpause_after(now);
+  if (client_memory->is_over()) clients.evict(*client_memory);
   stats.sample(now.time_since_epoch().count());
   return done;
 }

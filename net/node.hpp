@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "net/acl/acl.hpp"
+#include "net/client_memory.hpp"
 #include "net/clients.hpp"
 #include "net/config/settings.hpp"
 #include "net/deadlines.hpp"
@@ -106,6 +107,7 @@ class Node {
   void begin();
   void follow_events();
   void review_clients();
+  void follow_memory();
   [[nodiscard]] bool sweep(std::size_t budget);
 
   Engine& engine_;
@@ -120,6 +122,8 @@ class Node {
   NodeHooks hooks;
   Acl acl;
   Watches watches;
+  /// Outlives the node with those whom it is sent to.
+  const std::shared_ptr<ClientMemory> client_memory = std::make_shared<ClientMemory>();
   Clients clients;
   Deadlines deadlines;
   NodeStats stats;
@@ -128,7 +132,7 @@ class Node {
   NodeFacts facts;
   std::atomic<std::uint64_t> memory_peak{0};  ///< the most that INFO has seen in use
   TestClock* const test_clock;                ///< null: time is not the clients'
-  PubSub pubsub;
+  PubSub pubsub{client_memory};
   KeyspaceEvents events;
   Monitors monitors;
   Scripts scripts;

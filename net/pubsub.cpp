@@ -35,28 +35,32 @@ void append_confirmation(std::string& bytes, const ClientState& client, std::str
 /// one that was matched.
 class Frame {
  public:
-  Frame(Topic topic, std::string_view channel, std::string_view text) noexcept
-      : topic_(topic), channel_(channel), text_(text) {}
+  Frame(Topic topic, std::string_view channel, std::string_view text,
+        const std::shared_ptr<ClientMemory>& memory) noexcept
+      : topic_(topic), channel_(channel), text_(text), memory_(memory) {}
 
-  [[nodiscard]] const std::string& of(Resp dialect, const std::string* pattern) {
+  [[nodiscard]] const SharedBytes& of(Resp dialect, const std::string* pattern) {
     if (std::exchange(pattern_, pattern) != pattern) bytes_ = {};
-    std::string& bytes = bytes_[dialect == Resp::three ? 1 : 0];
-    if (!bytes.empty()) return bytes;
+    SharedBytes& shared = bytes_[dialect == Resp::three ? 1 : 0];
+    if (shared != nullptr) return shared;
+    std::string bytes;
     RespWriter writer{bytes, dialect};
     writer.push(pattern != nullptr ? 4 : 3);
     writer.bulk(pattern != nullptr ? "pmessage" : topic_ == Topic::shard ? "smessage" : "message");
     if (pattern != nullptr) writer.bulk(*pattern);
     writer.bulk(channel_);
     writer.bulk(text_);
-    return bytes;
+    shared = std::make_shared<const LargeBytes>(std::move(bytes), memory_);
+    return shared;
   }
 
  private:
   const Topic topic_;
   const std::string_view channel_;
   const std::string_view text_;
+  const std::shared_ptr<ClientMemory>& memory_;
   const std::string* pattern_ = nullptr;
-  std::array<std::string, 2> bytes_{};
+  std::array<SharedBytes, 2> bytes_{};
 };
 
 void show_counts(const Subscriber& subscriber) noexcept {
@@ -203,7 +207,7 @@ std::size_t PubSub::each_receiver(Topic topic, std::string_view channel, Take&& 
 
 std::size_t PubSub::send(Topic topic, std::string_view channel, std::string_view text,
                          const ClientHandle* but) const {
-  Frame frame{topic, channel, text};
+  Frame frame{topic, channel, text, memory_};
   return each_receiver(topic, channel, [&](Subscriber& to, const std::string* pattern) {
     // One that cannot take it is being closed, and ends its subscriptions itself.
     if (to.handle.get() != but) {
@@ -222,10 +226,10 @@ std::size_t PubSub::publish(ClientState* from, Topic topic, std::string_view cha
 
 std::size_t PubSub::hold(ClientState& client, Topic topic, std::string_view channel,
                          std::string_view text) {
-  Frame frame{topic, channel, text};
+  Frame frame{topic, channel, text, memory_};
   const std::size_t count =
       each_receiver(topic, channel, [&](Subscriber& to, const std::string* pattern) {
-        if (&to == client.subscriber.get()) hold_own(client, frame.of(to.dialect, pattern));
+        if (&to == client.subscriber.get()) hold_own(client, frame.of(to.dialect, pattern)->view());
       });
   if (count == 0) return 0;
   if (client.held == nullptr) client.held = std::make_unique<HeldPushes>();

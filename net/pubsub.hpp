@@ -66,7 +66,8 @@ struct HeldPushes {
 
 class PubSub {
  public:
-  PubSub() = default;
+  /// What is published is counted there for as long as somebody is to be sent it.
+  explicit PubSub(std::shared_ptr<ClientMemory> memory) : memory_(std::move(memory)) {}
   PubSub(const PubSub&) = delete;
   PubSub& operator=(const PubSub&) = delete;
 
@@ -127,6 +128,7 @@ class PubSub {
                    std::string_view text);
   void send_held(ClientState& client);
 
+  const std::shared_ptr<ClientMemory> memory_;
   mutable std::mutex mutex_;
   std::array<ByName, topic_count> names_;  // under mutex_
   std::atomic<std::size_t> subscriptions_{0};

@@ -101,9 +101,15 @@ bool take_word(std::string_view& line, std::string& word) {
 
 RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
   if (ended_) begin();
+  if (passes_) {
+    at_ = searched_ = 0;
+    const Step step = pass_over(input, limits);
+    ended_ = step == Step::too_long || step == Step::bad;
+    return step;
+  }
   if (state_ == State::begin && take_whole(input, limits)) return Step::command;
   const Step step = run(input, limits);
-  ended_ = step != Step::incomplete;
+  ended_ = step != Step::incomplete && step != Step::passing;
   if (step != Step::command || is_inline_) return step;
   arguments_.reserve(ranges_.size());
   for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
@@ -112,8 +118,8 @@ RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& 
 
 void RespParser::begin() noexcept {
   state_ = State::begin;
-  ended_ = is_inline_ = false;
-  at_ = searched_ = wanted_ = left_ = length_ = 0;
+  ended_ = is_inline_ = passes_ = false;
+  at_ = searched_ = wanted_ = left_ = length_ = passes_left_ = 0;
   ranges_.clear();
   unquoted_.clear();
   arguments_.clear();
@@ -143,6 +149,12 @@ RespParser::Step RespParser::run(std::string_view input, const RequestLimits& li
   while (left_ != 0) {
     if (state_ == State::length) {
       if (const Step step = read_length(input, limits); step != Step::command) return step;
+      if (length_ > limits.kept_bytes_max) {
+        error_ = "value exceeds the limit: " + std::to_string(length_) + " bytes, at most " +
+                 std::to_string(limits.kept_bytes_max);
+        begin_passing();
+        return pass_over(input, limits);
+      }
       state_ = State::bytes;
     }
     if (input.size() - at_ < length_ + line_end_bytes) {
@@ -154,6 +166,37 @@ RespParser::Step RespParser::run(std::string_view input, const RequestLimits& li
     --left_;
   }
   return Step::command;
+}
+
+void RespParser::begin_passing() noexcept {
+  passes_ = true;
+  passes_left_ = length_ + line_end_bytes;
+  --left_;
+  give_back(ranges_);
+}
+
+/// Nothing of the request is needed any more, so that all of `input` that is read can go.
+RespParser::Step RespParser::pass_over(std::string_view input, const RequestLimits& limits) {
+  RequestLimits as_it_comes = limits;
+  as_it_comes.request_bytes_max = ~std::size_t{0};
+  for (;;) {
+    const std::size_t passed = std::min(passes_left_, input.size() - at_);
+    at_ += passed;
+    passes_left_ -= passed;
+    if (passes_left_ != 0) break;
+    if (left_ == 0) return Step::too_long;
+    const std::size_t before = at_;
+    const Step step = read_length(input, as_it_comes);
+    if (step == Step::bad) return step;
+    if (step == Step::incomplete) {
+      at_ = before;
+      break;
+    }
+    passes_left_ = length_ + line_end_bytes;
+    --left_;
+  }
+  if (at_ != 0) return Step::passing;
+  return incomplete(std::max<std::size_t>(passes_left_, input.size() + 1));
 }
 
 bool RespParser::take_whole(std::string_view input, const RequestLimits& limits) {
@@ -227,7 +270,8 @@ RespParser::Step RespParser::read_length(std::string_view input, const RequestLi
   }
   length_ = static_cast<std::size_t>(*length);
   if (at_ > limits.request_bytes_max || length_ > limits.request_bytes_max - at_) {
-    return bad("unauthenticated request of more than " + std::to_string(limits.request_bytes_max) +
+    const std::string_view whose = limits.before_auth ? "unauthenticated request" : "request";
+    return bad(std::string{whose} + " of more than " + std::to_string(limits.request_bytes_max) +
                " bytes");
   }
   return Step::command;

@@ -21,8 +21,10 @@ struct RequestLimits {
   std::size_t arguments_max = std::size_t{1} << 20;
   std::size_t bulk_bytes_max = std::size_t{512} << 20;
   std::size_t line_bytes_max = std::size_t{64} << 10;  ///< an inline command, or a length
-  std::size_t request_bytes_max = ~std::size_t{0};     ///< of an array, with all that it declares
-  bool before_auth = false;                            ///< so that errors say what would help
+  /// A request with a longer argument is passed over without being kept.
+  std::size_t kept_bytes_max = ~std::size_t{0};
+  std::size_t request_bytes_max = ~std::size_t{0};  ///< of an array, with all that it declares
+  bool before_auth = false;                         ///< so that errors say what would help
 };
 
 /// Before a client has said who it is. Redis takes ten bulks of 16 KiB and a line of 64 KiB; here
@@ -38,6 +40,8 @@ class RespParser {
   enum class Step : std::uint8_t {
     command,     ///< arguments() has one; none: an empty request, to be passed over
     incomplete,  ///< call again when more has come
+    passing,     ///< consumed() bytes need not be kept; go on behind them
+    too_long,    ///< a request has been passed over; error() says why, and the next one can be read
     bad,         ///< error() says why; nothing more can be read from this client
   };
 
@@ -54,8 +58,18 @@ class RespParser {
   /// After `incomplete`: how many bytes the input must have at least to get on. A hint for one
   /// large read; what is there to be read may never come.
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
-  /// "Protocol error: .."
+  /// "Protocol error: ..", or what was too long.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
+  /// The next call begins with a new request.
+  void reset() noexcept { ended_ = true; }
+  /// The last command's arguments are not needed any more, nor their room.
+  void rest() noexcept {
+    if (ended_) begin();
+  }
+  /// What lists of arguments take up while a request is not whole.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    return ranges_.size() * sizeof(Range) + unquoted_.size();
+  }
 
  private:
   enum class State : std::uint8_t { begin, count, length, bytes };
@@ -68,6 +82,8 @@ class RespParser {
 
   void begin() noexcept;
   [[nodiscard]] Step run(std::string_view input, const RequestLimits& limits);
+  [[nodiscard]] Step pass_over(std::string_view input, const RequestLimits& limits);
+  void begin_passing() noexcept;
   [[nodiscard]] Step read_inline(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] Step read_count(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] Step read_length(std::string_view input, const RequestLimits& limits);
@@ -87,8 +103,10 @@ class RespParser {
   State state_ = State::begin;
   bool ended_ = false;  // the last call ended a request, or failed
   bool is_inline_ = false;
-  std::size_t at_ = 0;        // behind what was read
-  std::size_t searched_ = 0;  // no end of the present line before this
+  bool passes_ = false;          // the request has an argument that is too long
+  std::size_t passes_left_ = 0;  // bytes of the present argument
+  std::size_t at_ = 0;           // behind what was read
+  std::size_t searched_ = 0;     // no end of the present line before this
   std::size_t wanted_ = 0;
   std::size_t left_ = 0;    // arguments that are to come
   std::size_t length_ = 0;  // of the present one

@@ -1,8 +1,10 @@
 #include "net/resp_writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace semel::net {
 namespace {
@@ -48,8 +50,45 @@ void RespWriter::integer(std::int64_t number) {
   head(':', number);
 }
 
+void RespWriter::take_back(std::size_t from) {
+  out_.resize(from);
+  if (large_ != nullptr) large_->cut(from);
+  is_cut_ = false;
+}
+
+std::size_t RespWriter::room() const noexcept {
+  const std::size_t used = out_.size() + (large_ == nullptr ? 0 : large_->held());
+  return bytes_max_ - std::min(bytes_max_, used);
+}
+
+bool RespWriter::is_over(std::size_t more) const noexcept {
+  return more > room();
+}
+
+bool RespWriter::take_offer(std::string_view bytes) {
+  std::string* const offered = std::exchange(offered_, nullptr);
+  if (large_ == nullptr || offered == nullptr || offered->data() != bytes.data()) return false;
+  if (!large_->has_met(offered_name_, offered_version_) && is_over(bytes.size())) {
+    is_cut_ = true;
+    *offered = std::string{};
+  } else if (offered_name_.empty()) {
+    shared_bulk(large_->share(std::move(*offered)));
+  } else {
+    shared_bulk(large_->share(offered_name_, offered_version_, *offered));
+  }
+  return true;
+}
+
+void RespWriter::shared_bulk(const SharedBytes& bytes) {
+  if (large_ == nullptr) return bulk(bytes->view());
+  head('$', static_cast<std::int64_t>(bytes->size()));
+  large_->add(out_.size(), bytes);
+  out_ += line_end;
+}
+
 void RespWriter::bulk(std::string_view bytes) {
-  if (out_.size() + bytes.size() > bytes_max_) [[unlikely]] {
+  if (bytes.size() >= LargeReplies::bytes_min && take_offer(bytes)) return;
+  if (is_over(bytes.size())) [[unlikely]] {
     is_cut_ = true;
     return;
   }

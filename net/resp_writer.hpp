@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "net/large_bytes.hpp"
+
 namespace semel::net {
 
 enum class Resp : std::uint8_t { two = 2, three = 3 };
@@ -22,6 +24,23 @@ class RespWriter {
   /// reply then, and the caller asks is_cut() before anybody reads it.
   void set_bound(std::size_t bytes) noexcept { bytes_max_ = bytes; }
   [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
+  /// As if a text had been left out.
+  void cut() noexcept { is_cut_ = true; }
+  /// How much more may be appended or held, about.
+  [[nodiscard]] std::size_t room() const noexcept;
+  /// What stands behind `from` is no reply: it goes, and another one may be written.
+  void take_back(std::size_t from);
+  /// Large values are written by reference, which `large` keeps. Null: they are copied.
+  void set_large(LargeReplies* large) noexcept { large_ = large; }
+  [[nodiscard]] LargeReplies* large() const noexcept { return large_; }
+  /// If bulk() is asked for these very bytes and they are many, it may take them: a value that
+  /// `name` has in this version, or that will not be met again if it has none. Until bulk() was
+  /// called, or the bytes are gone; null: none.
+  void offer(std::string* bytes, std::string_view name, std::uint64_t version) noexcept {
+    offered_ = bytes;
+    offered_name_ = name;
+    offered_version_ = version;
+  }
   [[nodiscard]] Resp dialect() const noexcept { return dialect_; }
   /// How much stands in the buffer, and what was appended to it since it was `from`.
   [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
@@ -36,6 +55,7 @@ class RespWriter {
   void error(std::string_view text);
   void integer(std::int64_t number);
   void bulk(std::string_view bytes);
+  void shared_bulk(const SharedBytes& bytes);
   void bulk_of(std::int64_t number);
   void null();
   void null_array();  ///< of what would have been an array
@@ -56,8 +76,14 @@ class RespWriter {
  private:
   [[nodiscard]] bool is_three() const noexcept { return dialect_ == Resp::three; }
   void head(char mark, std::int64_t number);
+  [[nodiscard]] bool is_over(std::size_t more) const noexcept;
+  [[nodiscard]] bool take_offer(std::string_view bytes);
 
   std::string& out_;
+  LargeReplies* large_ = nullptr;
+  std::string* offered_ = nullptr;
+  std::string_view offered_name_{};
+  std::uint64_t offered_version_ = 0;
   std::size_t bytes_max_ = ~std::size_t{0};
   Resp dialect_;
   bool is_cut_ = false;

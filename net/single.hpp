@@ -16,8 +16,8 @@ struct Single {
 /// Plans, applies and answers. False: `fault` says why not, and nothing was written.
 [[nodiscard]] bool run_single(Call& call, const Single& single, Fault& fault);
 /// The reply to an outcome, and what it tells of the key (net/keyspace_events.hpp, by the verb).
-void answer_single(Call& call, const Single& single, const StoreOp& op,
-                   const StoreOutcome& outcome);
+/// The writer may take a large value out of `outcome`.
+void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome);
 
 namespace singles {
 #define X(name, arity, flags, categories, first, last, step, since, handler)

@@ -14,7 +14,12 @@ namespace {
 constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t command_bytes = sizeof(QueuedCommand);
 
+// Redis has no bound of these either.
+constexpr std::size_t watched_bytes_max = std::size_t{32} << 20;
+constexpr std::size_t watched_key_bytes = 256;  // of a key, beside its name
+
 void unwatch_all(Node& node, ClientState& client) {
+  client.watched_bytes = 0;
   if (client.watcher == nullptr) return;
   node.watches.forget(*client.watcher);
   client.watcher.reset();
@@ -106,8 +111,17 @@ void watch(Call& call) {
                      std::to_string(Watches::keys_max));
   }
   for (const std::string_view key : call.words.subspan(1)) {
+    std::size_t& bytes = call.client.watched_bytes;
+    const std::size_t more = watched_key_bytes + 2 * key.size();
+    if (bytes + more > watched_bytes_max) {
+      return call.fail("ERR what a client watches is limited to " +
+                       std::to_string(watched_bytes_max) + " bytes, " +
+                       std::to_string(watched_key_bytes) + " for each key and twice its own");
+    }
+    const std::size_t before = call.client.watcher->keys.size();
     const Status watched = call.node.watches.watch(*call.client.watcher, call.client.db, key);
     if (!watched) return call.fail(watched.error());
+    if (call.client.watcher->keys.size() != before) bytes += more;
   }
   call.reply.ok();
 }

@@ -53,6 +53,8 @@ PARTS = {
 # those that read and write the node's configuration, and its side that faces the operator.
 PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
+    'net/connection.cpp': {'project': ('semel/', 'net/', 'engine/bounded_apply.hpp'),
+                           'foreign': ()},
     'net/acl/password.cpp': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/admin/admin_server.cpp': {'project': ('semel/', 'net/'),
                                    'foreign': ('os', 'boost/asio/', 'boost/beast/')},
@@ -74,7 +76,7 @@ PARTS_OF_FILES = {
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
                        r'(unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|execinfo|'
-                       r'[a-z]?mmintrin|x86intrin|ucontext|locale|stdlib|time)\.h$')
+                       r'[a-z]?mmintrin|x86intrin|ucontext|locale|malloc|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 CLOCK_OWNERS = ('engine/clock.cpp', 'net/ticks.cpp', 'storage/stopwatch.hpp', 'bench/',

@@ -1,9 +1,11 @@
 #include "net/config/setting_forms.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
 
+#include "net/client_memory.hpp"
 #include "net/config/setting_table.hpp"
 #include "net/config/setting_value.hpp"
 #include "net/text.hpp"
@@ -159,6 +161,22 @@ std::optional<std::uint32_t> event_classes_of(std::string_view letters) {
     classes |= named;
   }
   return classes;
+}
+
+std::size_t clients_bytes_of(std::string_view text, std::size_t whole) {
+  constexpr std::size_t percent = 100;
+  constexpr std::size_t usual = 25;
+  std::size_t share = usual;
+  std::size_t bytes = 0;
+  if (text.ends_with('%')) {
+    text.remove_suffix(1);
+    share = static_cast<std::size_t>(integer_of(text).value_or(0));
+    if (share == 0) share = usual;
+  } else {
+    bytes = static_cast<std::size_t>(bytes_of(text).value_or(0));
+  }
+  if (bytes == 0) bytes = whole / percent * share;
+  return std::max(bytes, ClientMemory::limit_min);
 }
 
 OutputLimits output_limits_of(std::string_view text) {

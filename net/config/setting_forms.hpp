@@ -41,6 +41,10 @@ using OutputLimits = std::array<OutputLimit, 3>;
 /// Those of a text that CONFIG GET showed; a class that is not named has no limit.
 [[nodiscard]] OutputLimits output_limits_of(std::string_view text);
 
+/// What maxmemory-clients means beside a maxmemory of `whole` bytes. 0: a quarter of it. Never less
+/// than ClientMemory::limit_min.
+[[nodiscard]] std::size_t clients_bytes_of(std::string_view text, std::size_t whole);
+
 /// A text in its usual form, or what is wrong with it in the words of CONFIG SET.
 struct FormedText {
   std::string text{};

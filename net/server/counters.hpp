@@ -24,8 +24,9 @@ enum class Ended : std::uint8_t {
   tls_failed,  ///< after the handshake
   drained,
   cut,
+  killed,  ///< by another client, or it held too much
 };
-inline constexpr std::size_t endings = 13;
+inline constexpr std::size_t endings = 14;
 
 [[nodiscard]] constexpr std::string_view name_of(Ended why) noexcept {
   constexpr std::array<std::string_view, endings> names{"client hung up",
@@ -40,7 +41,8 @@ inline constexpr std::size_t endings = 13;
                                                         "handshake failed",
                                                         "damaged or refused by TLS",
                                                         "drained",
-                                                        "cut off"};
+                                                        "cut off",
+                                                        "killed, or held too much"};
   return names[static_cast<std::size_t>(why)];
 }
 

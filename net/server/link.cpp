@@ -75,9 +75,11 @@ void Link::on_readable(std::uint32_t events) {
     return;
   }
   if ((events & (gone | EPOLLIN)) == 0) return;
-  const std::size_t room = wanted_ <= LinkShared::input_usual
-                               ? LinkShared::input_usual
-                               : std::min(wanted_, LinkShared::input_room);
+  // Whoever holds most is being closed, so that there is room again in a moment.
+  if (peer_ && !peer_->takes_input()) return;
+  const bool is_large = wanted_ > LinkShared::input_usual && !(peer_ && peer_->memory_is_tight());
+  const std::size_t room =
+      is_large ? std::min(wanted_, LinkShared::input_room) : LinkShared::input_usual;
   const ssize_t got = recv(socket_.get(), shared_.input.get(), room, 0);
   if (got > 0) {
     active_ = shared_.now;
@@ -126,6 +128,7 @@ void Link::fail_tls() {
   const bool early = state_ == State::handshake;
   note(LogLevel::warning, (early ? "TLS handshake failed: " : "TLS failed: ") + tls_->error());
   shared_.output.clear();
+  if (peer_) static_cast<void>(peer_->take_large());
   begin_close(early ? Ended::handshake_failed : Ended::tls_failed);  // with the alert
 }
 
@@ -141,8 +144,10 @@ void Link::hang_up() {
 
 void Link::on_wake() {
   waker_->clear();
+  if (peer_ && peer_->is_killed() && !peer_->works()) return finish(Ended::killed);
   if (state_ != State::open) return;
   if (peer_->more() && pending() != 0) return;  // woken again when that is sent
+  if (peer_->more() && !peer_->takes_input()) return waker_->wake();
   peer_->collect(shared_.output);
   if (tls_) pump_tls();
   settle();
@@ -153,6 +158,7 @@ void Link::settle() {
   if (state_ != State::done) send_replies();
   if (state_ == State::open) after_peer();
   if (state_ != State::done) check_output();
+  if (state_ != State::done) show_output();
   if (state_ == State::closing && pending() == 0) finish(why_);
   if (state_ != State::done) arm();
 }
@@ -271,77 +277,105 @@ void Link::begin_close(Ended why) {
   why_ = why;
   begun_ = shared_.now;
   paused_ = false;
-  if (!tls_) return;
-  tls_->close();
-  tls_->take(shared_.cipher);
-  deliver(shared_.cipher);
+  if (tls_) flush();
 }
 
 void Link::send_replies() {
-  if (tls_) {
-    tls_->write(shared_.output);
-    shared_.output.clear();
-    tls_->take(shared_.cipher);
-    deliver(shared_.cipher);
-  } else {
-    deliver(shared_.output);
-  }
-}
-
-/// Sends all of `bytes`, which is empty afterwards; what the socket does not take becomes pending.
-void Link::deliver(std::string& bytes) {
   constexpr std::size_t scratch_kept = std::size_t{1} << 20;
-  std::size_t taken = 0;
-  if (!bytes.empty() && pending() == 0) {
-    const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      taken = static_cast<std::size_t>(sent);
-      active_ = shared_.now;
-      shared_.counters.bytes_out.add(taken);
-    } else if (errno != EAGAIN && errno != EINTR) {
-      bytes.clear();
-      finish(Ended::lost);
-      return;
-    }
-  }
-  constexpr std::size_t worth_moving = std::size_t{16} << 10;
-  if (taken < bytes.size()) {
-    if (pending() == 0 && bytes.size() - taken >= worth_moving) {
-      pending_ = std::move(bytes);
-      sent_ = taken;
-      bytes = std::string{};
+  constexpr std::size_t at_once = std::size_t{64} << 10;
+  Splices large = peer_ ? peer_->take_large() : Splices{};
+  std::string& bytes = shared_.output;
+  if (!tls_) {
+    send_plain(std::move(large));
+  } else {
+    if (large.empty() && queue_.empty() && bytes.size() <= at_once) {
+      tls_->write(bytes);
     } else {
-      pending_.append(bytes, taken);
+      queue_.add(bytes, std::move(large));
     }
+    flush();
   }
   bytes.clear();
   if (bytes.capacity() > scratch_kept) bytes.shrink_to_fit();
 }
 
-void Link::flush() {
-  if (pending() == 0) return;
-  const ssize_t sent =
-      send(socket_.get(), pending_.data() + sent_, pending_.size() - sent_, MSG_NOSIGNAL);
+/// What the socket does not take at once goes into the queue.
+void Link::send_plain(Splices&& large) {
+  std::string& bytes = shared_.output;
+  if (!large.empty() || !queue_.empty()) {
+    const bool was_empty = queue_.empty();
+    queue_.add(bytes, std::move(large));
+    if (was_empty) flush();
+    return;
+  }
+  if (bytes.empty()) return;
+  const ssize_t sent = judge(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  const std::size_t taken = sent > 0 ? static_cast<std::size_t>(sent) : 0;
+  if (state_ != State::done && taken < bytes.size()) queue_.add(bytes, {}, taken);
+}
+
+ssize_t Link::judge(ssize_t sent) {
   if (sent > 0) {
-    sent_ += static_cast<std::size_t>(sent);
     active_ = shared_.now;
     shared_.counters.bytes_out.add(static_cast<std::uint64_t>(sent));
-    forget_sent();
   } else if (errno != EAGAIN && errno != EINTR) {
     finish(Ended::lost);
   }
+  return sent;
 }
 
-/// Each byte is moved at most once on average, and a drained buffer is given back.
-void Link::forget_sent() {
-  constexpr std::size_t worth_moving = std::size_t{64} << 10;
-  if (pending() == 0) {
-    give_back(pending_);
-    sent_ = 0;
-  } else if (sent_ >= worth_moving && sent_ >= pending_.size() / 2) {
-    pending_.erase(0, sent_);
-    sent_ = 0;
+void Link::flush() {
+  if (tls_) return flush_tls();
+  constexpr std::size_t places_max = 64;
+  constexpr int rounds_max = 16;
+  for (int i = 0; i < rounds_max && !queue_.empty(); ++i) {
+    iovec places[places_max];
+    msghdr message{};
+    message.msg_iov = places;
+    message.msg_iovlen = queue_.pieces(places);
+    const ssize_t sent = judge(sendmsg(socket_.get(), &message, MSG_NOSIGNAL));
+    if (sent <= 0) return;
+    queue_.sent(static_cast<std::size_t>(sent));
   }
+}
+
+/// Encrypts as much as the socket takes and one piece more.
+void Link::flush_tls() {
+  constexpr std::size_t piece_bytes = std::size_t{64} << 10;
+  send_cipher();
+  while (state_ != State::done && cipher_.empty() && !queue_.empty()) {
+    const std::string_view piece = queue_.front().substr(0, piece_bytes);
+    tls_->write(piece);
+    queue_.sent(piece.size());
+    send_cipher();
+  }
+  if (state_ != State::closing || !queue_.empty() || std::exchange(said_end_, true)) return;
+  tls_->close();
+  send_cipher();
+}
+
+void Link::send_cipher() {
+  std::string& bytes = cipher_.empty() ? shared_.cipher : cipher_;
+  tls_->take(bytes);
+  if (bytes.size() == cipher_sent_) return;
+  const ssize_t sent = judge(
+      send(socket_.get(), bytes.data() + cipher_sent_, bytes.size() - cipher_sent_, MSG_NOSIGNAL));
+  if (state_ == State::done) return;
+  if (sent > 0) cipher_sent_ += static_cast<std::size_t>(sent);
+  if (cipher_sent_ == bytes.size()) {
+    bytes.clear();
+    give_back(cipher_);
+    cipher_sent_ = 0;
+  } else if (cipher_.empty()) {
+    cipher_ = std::exchange(shared_.cipher, std::string{});
+  }
+}
+
+/// The peer counts what waits here as its own.
+void Link::show_output() {
+  if (!peer_ || (pending() == 0 && shown_ == 0)) return;
+  shown_ = pending();
+  peer_->hold_output(shown_ - queue_.large_bytes(), queue_.large_bytes(), queue_.parts());
 }
 
 void Link::finish(Ended why) {
@@ -351,6 +385,9 @@ void Link::finish(Ended why) {
   shared_.output.clear();
   shared_.cipher.clear();
   shared_.counters.ended[static_cast<std::size_t>(why)].add();
+  queue_ = {};
+  give_back(cipher_);
+  cipher_sent_ = 0;
   if (peer_) peer_->end();
   peer_.reset();
   // Closing over unread bytes resets the connection, and the client might lose the last reply.

@@ -1,12 +1,16 @@
 // One connection: a socket, TLS or none, and a peer.
 //
 //   socket -> shared input -> [TLS] -> Peer::receive -> shared output -> [TLS] -> socket
-//                                                          what the socket does not take: pending_
+//                                                          what the socket does not take: queue_
+//
+// With TLS the queue holds what is not encrypted yet, which is done as the socket takes it.
 //
 // An idle connection owns no buffer: input and output belong to the thread, and what is pending is
 // given back when it has been sent. Interest in the socket's events follows from the state:
 // readable while the peer takes input and little is pending, writable while anything is pending.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +22,7 @@
 #include "net/server/descriptor.hpp"
 #include "net/server/log_gate.hpp"
 #include "net/server/options.hpp"
+#include "net/server/output_queue.hpp"
 #include "net/server/waker.hpp"
 
 namespace semel::net {
@@ -63,7 +68,9 @@ class Link {
  private:
   enum class State : std::uint8_t { handshake, open, closing, done };
 
-  [[nodiscard]] std::size_t pending() const noexcept { return pending_.size() - sent_; }
+  [[nodiscard]] std::size_t pending() const noexcept {
+    return queue_.held() + cipher_.size() - cipher_sent_;
+  }
   [[nodiscard]] bool reads() const noexcept;
   [[nodiscard]] bool is_idle() const;
   void on_readable(std::uint32_t events);
@@ -79,10 +86,13 @@ class Link {
   void refuse(std::string_view text, Ended why);
   void begin_close(Ended why);
   void send_replies();
-  void deliver(std::string& bytes);
+  void send_plain(Splices&& large);
   void flush();
-  void forget_sent();
-  void close_socket();
+  void flush_tls();
+  void send_cipher();
+  /// What the system took; negative: it failed, and the link may have ended.
+  [[nodiscard]] ssize_t judge(ssize_t sent);
+  void show_output();
   void arm();
   void note(LogLevel level, std::string_view what);
   [[nodiscard]] const PendingLimit& output_limit() const noexcept;
@@ -98,9 +108,11 @@ class Link {
   std::shared_ptr<Waker> waker_;
   std::unique_ptr<TlsLayer> tls_;
   std::unique_ptr<Peer> peer_;
-  std::string pending_;
-  std::size_t sent_ = 0;    // of pending_
-  std::size_t wanted_ = 0;  // the peer's hint
+  OutputQueue queue_;
+  std::string cipher_;           // in front of it, encrypted
+  std::size_t cipher_sent_ = 0;  // of cipher_
+  std::size_t shown_ = 0;        // of pending(), to the peer
+  std::size_t wanted_ = 0;       // the peer's hint
   std::size_t handshake_taken_ = 0;
   std::uint64_t requests_ = 0;  // when partial_since_ was set
   Timestamp begun_{};           // the connection; closing: when that began
@@ -113,6 +125,7 @@ class Link {
   const Transport transport_;
   bool paused_ = false;
   bool draining_ = false;
+  bool said_end_ = false;  // by TLS
 };
 
 }  // namespace semel::net

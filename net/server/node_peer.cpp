@@ -24,6 +24,12 @@ ClientHandle::Origin origin_of(const PeerInfo& info, Node& node) {
           .certificate_user = names_user ? info.certificate_name : std::string{}};
 }
 
+std::size_t bytes_of(const Splices& splices) noexcept {
+  std::size_t bytes = 0;
+  for (const Splice& each : splices) bytes += each.bytes->size();
+  return bytes;
+}
+
 /// The host of "127.0.0.1:4711" or "[::1]:4711".
 std::string_view host_of(std::string_view address) noexcept {
   address = address.substr(0, address.rfind(':'));
@@ -77,7 +83,9 @@ NodePeer::NodePeer(Node& node, Batch& batch, Durability level, const PeerInfo& i
     : node_(node),
       level_(level),
       host_(std::move(host)),
-      connection_(node, batch, this, origin_of(info, node)) {}
+      connection_(node, batch, this, origin_of(info, node)) {
+  connection_.share_large();
+}
 
 NodePeer::~NodePeer() = default;
 
@@ -89,12 +97,37 @@ void NodePeer::receive(std::string_view bytes, std::string& out) {
   deliver(std::move(replies), connection_.requests() - before, out);
 }
 
+void NodePeer::pass_on(std::string& out, std::string_view bytes, Splices&& large) {
+  for (Splice& each : large) {
+    each.at += out.size();
+    large_.push_back(std::move(each));
+  }
+  out += bytes;
+}
+
+Splices NodePeer::take_large() {
+  if (level_ < Durability::synced) return connection_.take_large();
+  return std::exchange(large_, {});
+}
+
+/// What waits for the disk is not the socket's yet, and nothing else is while it does.
+void NodePeer::hold_output(std::size_t own, std::size_t large, std::size_t parts) {
+  if (sync_ == nullptr) {
+    connection_.hold_output(own, large, parts);
+  } else {
+    connection_.hold_output(own + held_.size(), large + bytes_of(held_large_),
+                            parts + 1 + held_large_.size());
+  }
+}
+
 void NodePeer::deliver(std::string&& replies, std::uint64_t requests, std::string& out) {
   if (requests == 0) {  // pushes rest on nothing
-    out += replies;
+    pass_on(out, replies, connection_.take_large());
     return;
   }
   held_ = std::move(replies);
+  held_large_ = connection_.take_large();
+  connection_.hold_output(held_.size(), bytes_of(held_large_), 1 + held_large_.size());
   held_requests_ = requests;
   sync_ = std::make_shared<Sync>();
   sync_->host = host_;
@@ -123,9 +156,11 @@ void NodePeer::collect(std::string& out) {
       error.append(sentence_of(ErrorCode::outcome_unknown)).append("\r\n");
       for (std::uint64_t i = 0; i < held_requests_; ++i) out += error;
     } else {
-      out += held_;
+      pass_on(out, held_, std::move(held_large_));
     }
     give_back(held_);
+    held_large_ = Splices{};
+    connection_.hold_output(0, 0, 0);  // the socket tells how much of it waits
   }
   if (level_ < Durability::synced) return connection_.collect(out);
   std::string replies;

@@ -36,6 +36,13 @@ class NodePeer final : public Peer, private ClientHost {
 
   void receive(std::string_view bytes, std::string& out) override;
   void collect(std::string& out) override;
+  [[nodiscard]] Splices take_large() override;
+  void hold_output(std::size_t own, std::size_t large, std::size_t parts) override;
+  [[nodiscard]] bool is_killed() const noexcept override { return connection_.is_killed(); }
+  [[nodiscard]] bool takes_input() const noexcept override { return connection_.takes_input(); }
+  [[nodiscard]] bool memory_is_tight() const noexcept override {
+    return connection_.memory_is_tight();
+  }
   [[nodiscard]] bool closes() const noexcept override;
   [[nodiscard]] bool waits() const noexcept override;
   [[nodiscard]] bool more() const noexcept override;
@@ -56,6 +63,8 @@ class NodePeer final : public Peer, private ClientHost {
 
   void wake() noexcept override { host_->wake(); }
   [[nodiscard]] bool serves_others() const noexcept override { return true; }
+  /// Appends to `out`, and what belongs into it to large_.
+  void pass_on(std::string& out, std::string_view bytes, Splices&& large);
   /// Sends `replies` on, or holds them.
   void deliver(std::string&& replies, std::uint64_t requests, std::string& out);
 
@@ -65,6 +74,8 @@ class NodePeer final : public Peer, private ClientHost {
   Connection connection_;
   std::shared_ptr<Sync> sync_;  // null: nothing is held
   std::string held_;
+  Splices held_large_;  // of held_
+  Splices large_;       // of what was passed on
   std::uint64_t held_requests_ = 0;
 };
 

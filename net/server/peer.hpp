@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "net/large_bytes.hpp"
+
 namespace semel::net {
 
 /// The bell of one connection. It outlives connection and server, so whoever holds it need not know
@@ -43,6 +45,19 @@ class Peer {
   /// Appends what came up since: pushes, replies that had to wait, what more() holds back. May end
   /// the waiting, and carries out what was received meanwhile. May be called for no reason.
   virtual void collect(std::string& out) = 0;
+  /// What belongs into the bytes that the calls above have appended, by the places in their `out`.
+  [[nodiscard]] virtual Splices take_large() { return {}; }
+  /// Of what was appended so much waits to be sent: `own` bytes, and `large` by reference.
+  virtual void hold_output(std::size_t own, std::size_t large, std::size_t parts) {
+    static_cast<void>(own), static_cast<void>(large), static_cast<void>(parts);
+  }
+  /// The connection is to be closed now: what waits to be sent is lost.
+  [[nodiscard]] virtual bool is_killed() const noexcept { return false; }
+  /// False: memory is short, and others are being closed: receive() and collect() of what more()
+  /// holds back are to come in a later round.
+  [[nodiscard]] virtual bool takes_input() const noexcept { return true; }
+  /// Memory is so short that only little should be read at a time.
+  [[nodiscard]] virtual bool memory_is_tight() const noexcept { return false; }
   /// The connection is to be closed when the replies are sent.
   [[nodiscard]] virtual bool closes() const noexcept = 0;
   /// A request blocks, or a batch waits for the disk. Nothing is read until a collect() ends it; a

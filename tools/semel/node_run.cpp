@@ -1,6 +1,7 @@
 #include "tools/semel/node_run.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,13 @@ namespace semel::tool {
 namespace {
 
 using net::Setting;
+
+/// A large buffer of a connection goes back to the system as soon as it is let go of. Left to
+/// itself glibc keeps what has the size of one that was freed before.
+void give_back_large_buffers() {
+  constexpr int large_bytes = 256 << 10;
+  static_cast<void>(mallopt(M_MMAP_THRESHOLD, large_bytes));
+}
 
 constexpr Millis drain_within{10'000};  // for requests under way, when the node is told to end
 
@@ -345,6 +353,7 @@ Failure NodeRun::prepare() {
 
 Exit NodeRun::run() {
   Engine::prepare_process();  // while there is one thread
+  give_back_large_buffers();
   block_signals();
   report_crashes(settings_.text(Setting::log_file));
   const pid_t parent = getppid();

@@ -1,0 +1,61 @@
+// What waits to be sent to one client: texts, and large values that others may wait for as well.
+//
+// A part is let go of when it is sent. Small texts are put together; a large one is taken as it is,
+// so that nothing is copied again and no buffer grows by doubling.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/large_bytes.hpp"
+
+namespace semel::net {
+
+class OutputQueue {
+ public:
+  /// Of `text` without its first `skip` bytes, and with `splices` between its bytes. Both are empty
+  /// afterwards; `text` may keep its room.
+  void add(std::string& text, Splices&& splices, std::size_t skip = 0);
+
+  [[nodiscard]] bool empty() const noexcept { return first_ == parts_.size(); }
+  /// Bytes that are held, a value that comes several times once.
+  [[nodiscard]] std::size_t held() const noexcept { return text_bytes_ + large_bytes_; }
+  [[nodiscard]] std::size_t text_bytes() const noexcept { return text_bytes_; }
+  [[nodiscard]] std::size_t large_bytes() const noexcept { return large_bytes_; }
+  [[nodiscard]] std::size_t parts() const noexcept { return parts_.size() - first_; }
+
+  /// The next bytes to be sent, in order, in as many pieces as there are places; returns how many.
+  [[nodiscard]] std::size_t pieces(std::span<iovec> places) const noexcept;
+  [[nodiscard]] std::string_view front() const noexcept;
+  /// The first so many bytes have been sent.
+  void sent(std::size_t bytes);
+
+ private:
+  struct Part {
+    std::string text{};
+    SharedBytes large{};  // instead of text
+    [[nodiscard]] std::string_view view() const noexcept {
+      return large != nullptr ? large->view() : std::string_view{text};
+    }
+  };
+
+  void add_text(std::string&& text);
+  void add_copy(std::string_view text);
+  void add_large(SharedBytes&& bytes);
+  void drop_first();
+
+  std::vector<Part> parts_;
+  std::size_t first_ = 0;  // the parts before it are sent
+  std::size_t sent_ = 0;   // of the first
+  std::size_t text_bytes_ = 0;
+  std::size_t large_bytes_ = 0;
+  std::map<const LargeBytes*, std::size_t> uses_;  // of large values, in parts
+};
+
+}  // namespace semel::net
