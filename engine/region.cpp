@@ -56,16 +56,6 @@ std::optional<std::uint32_t> Region::take(std::uint32_t count, Use use) {
   return first;
 }
 
-bool Region::try_charge(std::size_t bytes) {
-  const auto fits = [&] {
-    const std::lock_guard lock{mutex_};
-    if (used_bytes() + bytes > limit_bytes(Use::record)) return false;
-    charge(static_cast<std::ptrdiff_t>(bytes));
-    return true;
-  };
-  return fits() || (reclaim_ && reclaim_() && fits());
-}
-
 std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
   const std::lock_guard lock{mutex_};
   if (used_bytes() + std::size_t{count} * span_bytes > limit_bytes(use)) return std::nullopt;

@@ -96,10 +96,6 @@ class Region {
     charged_.fetch_add(bytes, std::memory_order_relaxed);
   }
 
-  /// Charges what is about to be allocated, if the limit of a record leaves room for it.
-  /// Progress: takes a short mutex.
-  [[nodiscard]] bool try_charge(std::size_t bytes);
-
   [[nodiscard]] std::size_t charged_bytes() const noexcept {
     // mo: relaxed: a statistic.
     const auto charged = charged_.load(std::memory_order_relaxed);
