@@ -146,7 +146,7 @@ TEST_CASE("cold store: a spill appends namespaces again, as what stays in memory
   } journal;
   ColdLife life{directory, clock, &journal};
   for (int i = 0; i < 1'000; ++i) REQUIRE(life.engine->claims("n" + std::to_string(i), {}));
-  REQUIRE(life.engine->store().set("k", "v"));
+  REQUIRE(life.engine->store().set("k", "v")->stored);
   static_cast<void>(life.spill());
   CHECK(journal.last.size() == 1'000);
 }
