@@ -11,14 +11,14 @@ std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
                           std::span<StoreOutcome> outcomes, std::size_t value_bytes_max) noexcept {
   Engine::Impl& impl = impl_of(engine);
   Core& core = impl.core();
-  const Timestamp now = impl.now();
+  Timestamp now = impl.now();  // after a section was waited for, that of the end of the wait
   std::size_t applied = 0;
   std::size_t value_bytes = 0;
   while (applied < ops.size() && value_bytes <= value_bytes_max) {
     const std::size_t at = applied;
     const auto group = ops.subspan(at, std::min(Core::group_max, ops.size() - at));
     core.group(
-        group.size(),
+        group.size(), now,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
