@@ -292,7 +292,7 @@ bool Connection::take(const char* start, std::string& out) {
   const CommandRow* const row = find_command(parser_.arguments()[0]);
   if (row == nullptr && is_of_http(parser_.arguments()[0])) [[unlikely]] {
     refuse_http(out);
-    return true;
+    return rewind_ == nullptr;
   }
   batch_.starts_[batch_.count_] = start;
   if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
@@ -313,6 +313,7 @@ bool Connection::take(const char* start, std::string& out) {
 /// line. So nothing behind the first line is, and there is no answer that the page could use.
 void Connection::refuse_http(std::string& out) {
   flush(out);
+  if (rewind_ != nullptr) return;  // it comes again behind what is in front of it
   client_.closes = true;
   node_.stats.http_refused();
   node_.tell({.level = LogLevel::warning,

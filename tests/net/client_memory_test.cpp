@@ -205,6 +205,24 @@ TEST_CASE("replies: a pipeline of large values is carried out as they are taken,
   CHECK(nodes.held() == 0);
 }
 
+TEST_CASE("replies: what ends a connection waits for the requests in front of it",
+          "[net][memory]") {
+  Limited nodes;
+  nodes.fill("big", 1, mib);
+  Reader reader{nodes, 0};
+  const std::string value = bulk(std::string(mib, 'a'));
+  std::string request;
+  for (int i = 0; i < 5; ++i) request += request_bytes({"GET", "big0"});
+  SECTION("a page in a browser") {
+    CHECK(reader.ask(request + "POST / HTTP/1.1\r\n") == value + value + value + value + value);
+  }
+  SECTION("a protocol error") {
+    const std::string error = "-ERR Protocol error: invalid multibulk length\r\n";
+    CHECK(reader.ask(request + "*x\r\n") == value + value + value + value + value + error);
+  }
+  CHECK(reader.connection.closes());
+}
+
 TEST_CASE("requests: an argument that could never be stored is passed over, wherever it is cut",
           "[net][memory][attack][fault-7]") {
   Limited nodes{2};
