@@ -17,6 +17,11 @@ inline void reset(StoreOutcome& outcome) noexcept {
   outcome.value.clear();
 }
 
+inline void refuse(StoreOutcome& outcome, ErrorCode why) noexcept {
+  reset(outcome);
+  outcome.error = why;
+}
+
 /// Makes the outcome ready. False: the operation is refused, the outcome says why.
 [[nodiscard]] inline bool begin_apply(const StoreOp& op, const Options& options,
                                       StoreOutcome& outcome, ThreadContext& context) {

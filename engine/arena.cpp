@@ -11,7 +11,6 @@ namespace semel::engine {
 Arena::Arena(Region& region) : region_(region) {
   // Zeroed by the system when it is touched: the range of a large limit costs nothing.
   spans_.reset(static_cast<SpanInfo*>(std::calloc(region.span_count(), sizeof(SpanInfo))));
-  if (spans_ == nullptr) std::abort();
   // Table and wheel need spans as well; what the pools hold must not stand in their way.
   region_.when_full([this] { return purge_all(); });
 }

@@ -45,6 +45,8 @@ class Arena {
 
   explicit Arena(Region& region);
   [[nodiscard]] Region& region() const noexcept { return region_; }
+  /// False: there was no address space for what it must know of each span.
+  [[nodiscard]] bool is_ready() const noexcept { return spans_ != nullptr; }
 
   /// The class that serves `bytes` (1..large_bytes).
   [[nodiscard]] static constexpr unsigned class_of(std::size_t bytes) noexcept;

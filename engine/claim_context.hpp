@@ -64,7 +64,8 @@ struct ClaimContext {
 
   /// Whether a newcomer to `table_key` would go before others who wait for it.
   [[nodiscard]] bool others_first(Bytes table_key) const {
-    return policy.fair && impl.wait_queue().has_waiters_for(policy.db, table_key);
+    return policy.fair && !impl.core().threads().is_forked() &&
+           impl.wait_queue().has_waiters_for(policy.db, table_key);
   }
   [[nodiscard]] bool owner_dead(const RecordView* live) const {
     return live != nullptr && live->kind == Kind::claim &&

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,17 @@ void refuse(ClaimOutcome& outcome, ErrorCode why) {
   return check(request) == ErrorCode::ok;
 }
 
+/// `update(decide, version)`, where a heap that is full is a limit like others: it throws before it
+/// has changed anything.
+template <class Update, class Decide>
+[[nodiscard]] ErrorCode or_memory_full(Update&& update, Decide&& decide, Version& version) {
+  try {
+    return update(decide, version);
+  } catch (const std::bad_alloc&) {
+    return ErrorCode::memory_full;
+  }
+}
+
 /// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only.
 template <class Update>
 void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& facts,
@@ -59,7 +71,8 @@ void run_claim(const Context& context, const ClaimRequest& request, ClaimFacts& 
   Scratch scratch;
   Version version = 0;
   bool closing = false;
-  ErrorCode error = update(
+  ErrorCode error = or_memory_full(
+      update,
       [&](const RecordView* live, const auto& next) -> Decision {
         facts.now = context.now;
         if (has_window) facts.unix_now = context.impl.clock().unix_ms();
@@ -132,6 +145,9 @@ ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
   return outcome;
 }
 
+/// Of a waiter that had left when it was granted.
+void give_back(const engine::WaitCall& call, const ClaimOutcome& granted);
+
 // --- owner calls --------------------------------------------------------------------------------
 
 [[nodiscard]] ErrorCode check(const Context& context, OwnerVerb verb, const OwnerCall& call) {
@@ -152,7 +168,8 @@ void run_owner(const Context& context, OwnerVerb verb, const OwnerCall& call, Ow
   Version version = 0;
   ErrorCode error = check(context, verb, call);
   if (error == ErrorCode::ok) {
-    error = update(
+    error = or_memory_full(
+        update,
         [&](const RecordView* live, const auto&) {
           facts.now = context.now;
           facts.owner_dead = context.owner_dead(live);
@@ -186,7 +203,7 @@ void run_single(const Context& context, OwnerVerb verb, const OwnerCall& call, B
 }
 
 /// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
-void tell_waiters(const Context& context, Bytes table_key) {
+void tell_waiters(const Context& context, Bytes table_key) noexcept {
   engine::WaitQueue& queue = context.impl.wait_queue();
   if (!queue.has_waiters()) [[likely]]
     return;
@@ -195,10 +212,17 @@ void tell_waiters(const Context& context, Bytes table_key) {
     return own->note_change({db, table_key});
   }
   if (Journal* const journal = context.impl.core().journal(); journal != nullptr) {
-    std::function<void()> later = [&queue, db, key = std::string{table_key}] {
-      queue.changed(db, key);
-    };
-    if (journal->defer(later)) return;
+    bool deferred = false;
+    const bool told = context.impl.core().callbacks().run(Callback::journal, [&] {
+      std::function<void()> later = [&queue, db, key = std::string{table_key}] {
+        queue.changed(db, key);
+      };
+      deferred = journal->defer(later);
+    });
+    if (deferred) return;
+    // Without memory to tell them later they look by themselves: now they could wait for this very
+    // thread.
+    if (!told) return queue.changed_meanwhile(db, table_key);
   }
   queue.changed(db, table_key);
 }
@@ -215,16 +239,29 @@ void tell_waiters(const Context& context, Bytes table_key) {
   return outcome;
 }
 
+void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
+  const OwnerCall owner{.key = call.request.key, .epoch = granted.epoch};
+  static_cast<void>(owner_call(*call.engine, *call.names, OwnerVerb::release, owner));
+}
+
 [[nodiscard]] Error key_error(ErrorCode code, Bytes key) {
-  return {code, "key of " + std::to_string(key.size()) + " bytes"};
+  try {
+    return {code, "key of " + std::to_string(key.size()) + " bytes"};
+  } catch (const std::bad_alloc&) {
+    return {code, {}};
+  }
 }
 
 // --- batches ------------------------------------------------------------------------------------
 
 /// A batch that is too long is refused as a whole.
-[[nodiscard]] bool refuse_batch(std::size_t size, std::span<ClaimOutcome> outcomes) {
-  if (size <= limits::batch_max) return false;
-  for (ClaimOutcome& outcome : outcomes) refuse(outcome, ErrorCode::too_many_keys);
+[[nodiscard]] bool refuse_batch(Engine::Impl& impl, std::size_t size,
+                                std::span<ClaimOutcome> outcomes) {
+  ErrorCode why = impl.core().begin_call();
+  if (size > limits::batch_max) why = ErrorCode::too_many_keys;
+  if (why == ErrorCode::ok) [[likely]]
+    return false;
+  for (ClaimOutcome& outcome : outcomes) refuse(outcome, why);
   return true;
 }
 
@@ -386,7 +423,7 @@ Result<ClaimView> Claims::get(Bytes key) {
 }
 
 void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
-  if (refuse_batch(requests.size(), outcomes)) return;
+  if (refuse_batch(engine::impl_of(*engine_), requests.size(), outcomes)) return;
   const std::size_t total = std::min(requests.size(), outcomes.size());
   const Context context{*engine_, *names_};
   FoldTable folds{context.impl.core(), requests, is_valid};
@@ -421,11 +458,13 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
 }
 
 void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> outcomes) {
-  if (calls.size() > limits::batch_max) {
+  ErrorCode why = engine::impl_of(*engine_).core().begin_call();
+  if (calls.size() > limits::batch_max) why = ErrorCode::too_many_keys;
+  if (why != ErrorCode::ok) [[unlikely]] {
     for (OwnerOutcome& outcome : outcomes) {
       outcome = {};
       outcome.answer = OwnerAnswer::refused;
-      outcome.error = ErrorCode::too_many_keys;
+      outcome.error = why;
     }
     return;
   }
@@ -465,7 +504,7 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
 }
 
 bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
-  if (refuse_batch(requests.size(), outcomes)) return false;
+  if (refuse_batch(engine::impl_of(*engine_), requests.size(), outcomes)) return false;
   requests = requests.first(std::min(requests.size(), outcomes.size()));
   outcomes = outcomes.first(requests.size());
   if (requests.empty()) return true;
@@ -510,6 +549,7 @@ namespace {
                                          const ClaimRequest& request, Timestamp deadline,
                                          const TableKey& key) {
   return {.attempt = attempt,
+          .give_back = give_back,
           .engine = &engine,
           .names = names,
           .request = request,
@@ -529,15 +569,32 @@ ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadli
 WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline,
                                  ClaimCallback done) {
   // `this` may lie in a coroutine that `done` ends, so it is not touched after that.
+  engine::WaitQueue& queue = engine::impl_of(*engine_).wait_queue();
+  WaitTicket ticket = 0;
+  ClaimOutcome outcome;
   const TableKey key{names_->prefix(), request.key};
-  return engine::impl_of(*engine_).wait_queue().wait(
-      wait_call(*engine_, names_, request, deadline, key), std::move(done));
+  const auto call = wait_call(*engine_, names_, request, deadline, key);
+  if (queue.wait(call, std::move(done), ticket, outcome)) return ticket;
+  queue.callbacks().run(Callback::waiter, [&] { done(std::move(outcome)); });
+  return 0;
 }
 
-bool Claims::cancel_wait(Bytes key, WaitTicket ticket) {
-  const TableKey table_key{names_->prefix(), key};
-  return engine::impl_of(*engine_).wait_queue().cancel(names_->policy().db, table_key.bytes(),
-                                                       ticket);
+bool Claims::begin_wait(const ClaimRequest& request, Timestamp deadline, WaitTicket& ticket,
+                        ClaimOutcome& outcome, ClaimCallback done) {
+  const TableKey key{names_->prefix(), request.key};
+  return engine::impl_of(*engine_).wait_queue().wait(
+      wait_call(*engine_, names_, request, deadline, key), std::move(done), ticket, outcome);
+}
+
+bool Claims::cancel_wait(Bytes key, WaitTicket ticket) noexcept {
+  Engine::Impl& impl = engine::impl_of(*engine_);
+  if (impl.core().threads().is_forked()) return false;
+  try {
+    const TableKey table_key{names_->prefix(), key};
+    return impl.wait_queue().cancel(names_->policy().db, table_key.bytes(), ticket);
+  } catch (const std::bad_alloc&) {
+    return impl.wait_queue().cancel(ticket);
+  }
 }
 
 // --- operators ----------------------------------------------------------------------------------

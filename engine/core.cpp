@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <new>
 #include <string>
 
 #include "engine/claim_machine.hpp"
@@ -70,7 +71,7 @@ Core::~Core() {
 
 Status Core::start() {
   const std::string limit = std::to_string(options_.memory_bytes) + " bytes";
-  if (!reserved_) return Error{ErrorCode::out_of_address_space, limit};
+  if (!reserved_ || !arena_.is_ready()) return Error{ErrorCode::out_of_address_space, limit};
   const unsigned count = options_.shard_count;
   void* memory = mmap(nullptr, directory_bytes * count, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -148,6 +149,11 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
   // Asked before anything is published: the timer of a live record must not be lost.
   if (!context.timers.is_ready()) [[unlikely]]
     return ErrorCode::memory_full;
+  // What the change needs once it is visible, while it can still be refused.
+  if (!context.limbo.reserve()) [[unlikely]]
+    return refuse(context);
+  if (sink != nullptr) [[unlikely]]
+    sink->make_room(change.key.size(), decision.value.size() + limits::owner_label_max);
   Shard& shard = *place.shard;
   const bool erases = decision.action == Action::erase;
   const Version fresh_version = candidate(context, change.floor);
@@ -232,14 +238,40 @@ Weight weight_of(const Entry& entry) noexcept {
 
 }  // namespace
 
-void Core::tell_expired(ThreadContext& context, const Entry& old) {
+void Core::tell_expired(ThreadContext& context, const Entry& old) noexcept {
   context.bump(Count::expired);
-  for (const auto& [handle, sink] : expired_sinks)
-    sink({old.kind(), shown_db(old.db()), old.key()});
+  for (const auto& [handle, sink] : expired_sinks) {
+    callbacks_.run(Callback::expired_sink, [&] {
+      sink({old.kind(), shown_db(old.db()), old.key()});
+    });
+  }
+}
+
+Ticket Core::append(std::span<const Mutation> group) noexcept {
+  Ticket ticket = 0;
+  callbacks_.run(Callback::journal, [&] { ticket = options_.journal->append(group); });
+  return ticket;
+}
+
+Ticket Core::newest() noexcept {
+  Ticket ticket = 0;
+  callbacks_.run(Callback::journal, [&] { ticket = options_.journal->newest(); });
+  return ticket;
+}
+
+void Core::pace() noexcept {
+  callbacks_.run(Callback::journal, [&] { options_.journal->pace(); });
+}
+
+bool Core::wait_for(Ticket ticket, Durability level) noexcept {
+  bool reached = false;
+  callbacks_.run(Callback::journal,
+                 [&] { reached = options_.journal->wait(ticket, level).has_value(); });
+  return reached;
 }
 
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                     const Entry* fresh, Timestamp wake) {
+                     const Entry* fresh, Timestamp wake) noexcept {
   Timestamp old_wake = no_end;
   const Weight more = fresh != nullptr ? weight_of(*fresh) : Weight{};
   Weight less;
@@ -264,13 +296,18 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   if (old != nullptr) retire(context, *old, less.bytes);
 }
 
-void Core::retire(ThreadContext& context, const Entry& old, std::size_t bytes) {
+void Core::retire(ThreadContext& context, const Entry& old, std::size_t bytes) noexcept {
   const Handle handle = region_.handle_of(&old);
   // mo: acquire [core.snapshot]: set inside a section, so it cannot change under an operation.
   const Version cut = snapshot_cut.load(std::memory_order_acquire);
   if (old.version() < cut) [[unlikely]] {
     const std::lock_guard lock{preserved_mutex};
-    preserved.push_back(handle);
+    // Without memory to keep it for the snapshot, that ends with an error.
+    try {
+      preserved.push_back(handle);
+    } catch (const std::bad_alloc&) {
+      preserved_lost = true;  // and its memory with it, as long as the engine lives
+    }
     return;
   }
   threads_.retire_record(context, handle, bytes);
@@ -283,7 +320,7 @@ void Core::wait_for_append(const Entry& seen) noexcept {
 }
 
 void Core::tell(ThreadContext& context, const Change& change, const Entry* fresh, bool erases,
-                Version version) {
+                Version version) noexcept {
   const Entry* const old = change.old;
   Mutation mutation;
   fill_mutation(mutation, erases && old != nullptr ? *old : *fresh);
@@ -304,7 +341,7 @@ void Core::tell(ThreadContext& context, const Change& change, const Entry* fresh
     if (fresh != nullptr) mutation.keep_until = std::max(mutation.keep_until, wake_of(*fresh));
   }
   if (change.sink != nullptr) return change.sink->add(mutation);
-  context.ticket = options_.journal->append({&mutation, 1});
+  context.ticket = append({&mutation, 1});
   if (!erases) fresh->set_journalled();
 }
 

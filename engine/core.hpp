@@ -28,10 +28,12 @@
 #include <vector>
 
 #include "engine/arena.hpp"
+#include "engine/callbacks.hpp"
 #include "engine/claim_codec.hpp"
 #include "engine/cold_look.hpp"
 #include "engine/compactor.hpp"
 #include "engine/entry.hpp"
+#include "engine/own_section.hpp"
 #include "engine/record.hpp"
 #include "engine/region.hpp"
 #include "engine/segment_pool.hpp"
@@ -41,29 +43,6 @@
 #include "semel/engine.hpp"
 
 namespace semel::engine {
-
-/// Takes the mutations of an atomic section, which leave as one group.
-class MutationSink {
- public:
-  virtual ~MutationSink() = default;
-  virtual void add(const Mutation& mutation) = 0;
-  /// Whether the journal took writes when the section began.
-  [[nodiscard]] virtual bool accepts() const noexcept = 0;
-};
-
-/// An atomic section as the thread that began it meets it: what it calls meanwhile on the section's
-/// shards happens inside.
-class OwnSection : public MutationSink {
- public:
-  [[nodiscard]] virtual Timestamp now() const noexcept = 0;
-  [[nodiscard]] virtual bool holds_shard(std::uint32_t shard) const noexcept = 0;
-  /// Whoever waits for this key is told when the section has ended.
-  virtual void note_change(const KeyRef& key) = 0;
-  /// The same for whoever waits for any key.
-  virtual void note_all_changed() = 0;
-  /// Those who wait for the section on threads that are impatient need not any more.
-  virtual void take_long() noexcept = 0;
-};
 
 class Core final : public SegmentSink {
  public:
@@ -302,6 +281,14 @@ class Core final : public SegmentSink {
   };
 
   [[nodiscard]] ThreadContext& context() { return threads_.context(); }
+  /// Whether a call of this thread may begin. Errors: forked; memory_full (the first call of a
+  /// thread needs room on the heap).
+  [[nodiscard]] ErrorCode begin_call() noexcept {
+    return threads_.try_context() != nullptr ? ErrorCode::ok : why_no_context();
+  }
+  [[nodiscard]] ErrorCode why_no_context() const noexcept {
+    return threads_.is_forked() ? ErrorCode::forked : ErrorCode::memory_full;
+  }
   /// Whether the thread is in a section that holds this shard.
   [[nodiscard]] bool is_own(const ThreadContext& context, const Shard& shard) const noexcept {
     return context.section != nullptr &&
@@ -318,7 +305,15 @@ class Core final : public SegmentSink {
   [[nodiscard]] Arena& arena() noexcept { return arena_; }
   [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
+  [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
+  // The journal, where an exception would come too late: what is told has happened.
+  /// 0: not taken, or it threw.
+  [[nodiscard]] Ticket append(std::span<const Mutation> group) noexcept;
+  [[nodiscard]] Ticket newest() noexcept;
+  void pace() noexcept;
+  /// False: not reached, not known, or it threw.
+  [[nodiscard]] bool wait_for(Ticket ticket, Durability level) noexcept;
   /// Returns when the journal has a record that is about to be answered from. Inside an operation.
   /// Progress: waits for one append of the thread that published it.
   void settle(const Entry& seen) const noexcept {
@@ -421,6 +416,7 @@ class Core final : public SegmentSink {
   std::atomic<Version> snapshot_cut{0};
   std::mutex preserved_mutex;
   std::vector<Handle> preserved;  // replaced records of the cut, under preserved_mutex
+  bool preserved_lost = false;    // there are more, under preserved_mutex
 
   // SegmentSink
   void reuse_segment(void* segment) noexcept override;
@@ -476,9 +472,9 @@ class Core final : public SegmentSink {
   void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash, const Probe& probe);
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                 const Entry* fresh, Timestamp wake);
-  void tell_expired(ThreadContext& context, const Entry& old);
-  void retire(ThreadContext& context, const Entry& old, std::size_t bytes);
+                 const Entry* fresh, Timestamp wake) noexcept;
+  void tell_expired(ThreadContext& context, const Entry& old) noexcept;
+  void retire(ThreadContext& context, const Entry& old, std::size_t bytes) noexcept;
   static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   /// A timer that came while a section held the shard for long comes again. Inside an operation.
@@ -517,7 +513,7 @@ class Core final : public SegmentSink {
     const ColdRecord* cold = nullptr;  ///< the newest copy beyond the table, if that has nothing
   };
   void tell(ThreadContext& context, const Change& change, const Entry* fresh, bool erases,
-            Version version);
+            Version version) noexcept;
   [[nodiscard]] Status attach_cold();
   /// Brings the limit up to date with what the cold store holds and the next spill will need.
   void charge_cold() noexcept;
@@ -541,6 +537,7 @@ class Core final : public SegmentSink {
                                                    const Probe& probe, const Change& change,
                                                    const Decision& decision, Version& version);
   const Options options_;
+  CallbackWatch callbacks_{options_.on_callback_exception};
   const Clock& clock_;
   Region region_;
   const bool reserved_;

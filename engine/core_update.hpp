@@ -22,7 +22,10 @@ ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& deci
 template <class Answers, class Decide>
 ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answers&& answers,
                               Decide&& decide, Version& version) {
-  ThreadContext& own = threads_.context();
+  ThreadContext* const found = threads_.try_context();
+  if (found == nullptr) [[unlikely]]
+    return why_no_context();
+  ThreadContext& own = *found;
   ErrorCode result = check_key(db, key);
   if (result != ErrorCode::ok) [[unlikely]]
     return result;

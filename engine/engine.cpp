@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "engine/apply.hpp"
 #include "engine/engine_impl.hpp"
@@ -93,8 +95,21 @@ Engine::Impl::~Impl() {
   wait_queue_.close();
 }
 
+void Engine::Impl::apply_or_refuse(engine::Core::Operation& operation,
+                                   const engine::Core::Place& place, const StoreOp& op,
+                                   Timestamp now, StoreOutcome& outcome) noexcept {
+  try {
+    engine::apply_at(core_, operation, place, op, now, outcome);
+  } catch (const std::bad_alloc&) {
+    engine::refuse(outcome, ErrorCode::memory_full);  // before anything was changed
+  }
+}
+
 void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept {
-  engine::ThreadContext& own = core_.context();
+  engine::ThreadContext* const found = core_.threads().try_context();
+  if (found == nullptr) [[unlikely]]
+    return engine::refuse(outcome, core_.why_no_context());
+  engine::ThreadContext& own = *found;
   if (!engine::begin_apply(op, core_.options(), outcome, own)) [[unlikely]]
     return;
   {
@@ -102,7 +117,7 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
     engine::Core::Operation operation{core_, own};
     if (core_.admit(operation, place, {op.db, op.key})) [[likely]] {
       operation.keep_up(now);
-      engine::apply_at(core_, operation, place, op, now, outcome);
+      apply_or_refuse(operation, place, op, now, outcome);
     } else {
       outcome.error = ErrorCode::section_held;
     }
@@ -117,12 +132,12 @@ ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
   // A call that changed nothing rests on what it saw. That was appended before it was answered from
   // (Core::settle), so the newest ticket covers it.
   const bool changed = own.ticket != 0;
-  const Ticket ticket = changed ? own.ticket : core_.journal()->newest();
+  const Ticket ticket = changed ? own.ticket : core_.newest();
   own.ticket = 0;
-  if (changed) core_.journal()->pace();
+  if (changed) core_.pace();
   // Whatever the journal says, the change is visible: nothing was refused any more.
-  return core_.journal()->wait(ticket, core_.options().durability) ? ErrorCode::ok
-                                                                   : ErrorCode::outcome_unknown;
+  return core_.wait_for(ticket, core_.options().durability) ? ErrorCode::ok
+                                                            : ErrorCode::outcome_unknown;
 }
 
 Status Engine::Impl::confirm_ticket(Ticket ticket) {
@@ -131,29 +146,32 @@ Status Engine::Impl::confirm_ticket(Ticket ticket) {
   // Whoever ends a section waits for all of it.
   const bool waits = level != Durability::memory && core_.context().section == nullptr;
   if (ticket == 0 || journal == nullptr || !waits) return Done{};
-  journal->pace();
-  if (journal->wait(ticket, level)) return Done{};
+  core_.pace();
+  if (core_.wait_for(ticket, level)) return Done{};
   return Error{ErrorCode::outcome_unknown, {}};
 }
 
 Status Engine::Impl::confirm(Durability level) {
+  if (core_.threads().is_forked()) return Error{ErrorCode::forked, {}};
   Journal* const journal = core_.journal();
   if (journal == nullptr) return Error{ErrorCode::bad_option, "no journal"};
   // What another thread has published but not yet appended may have been seen by nobody: whoever
   // answers from a record waits for its append first.
-  return journal->wait(journal->newest(), level);
+  Status status = Error{ErrorCode::outcome_unknown, {}};
+  core_.callbacks().run(Callback::journal,
+                        [&] { status = journal->wait(journal->newest(), level); });
+  return status;
 }
 
 void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
                          std::optional<Timestamp> given) noexcept {
-  Timestamp now = given.value_or(core_.now(core_.context()));
-  if (ops.size() > limits::batch_max) {
-    for (StoreOutcome& outcome : outcomes) {
-      engine::reset(outcome);
-      outcome.error = ErrorCode::too_many_keys;
-    }
+  ErrorCode no = core_.begin_call();
+  if (ops.size() > limits::batch_max) no = ErrorCode::too_many_keys;
+  if (no != ErrorCode::ok) [[unlikely]] {
+    for (StoreOutcome& outcome : outcomes) engine::refuse(outcome, no);
     return;
   }
+  Timestamp now = given.value_or(core_.now(core_.context()));
   for (std::size_t at = 0; at < ops.size(); at += engine::Core::group_max) {
     const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
     const auto group = ops.subspan(at, count);
@@ -166,7 +184,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
           StoreOutcome& outcome = outcomes[at + i];
           if (!engine::begin_apply(group[i], core_.options(), outcome, operation.context())) return;
           if (place.shard != nullptr) [[likely]] {
-            engine::apply_at(core_, operation, place, group[i], given.value_or(now), outcome);
+            apply_or_refuse(operation, place, group[i], given.value_or(now), outcome);
           } else {
             outcome.error = ErrorCode::section_held;
           }
@@ -186,6 +204,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
 }
 
 std::size_t Engine::Impl::advance(std::size_t budget) {
+  if (core_.begin_call() != ErrorCode::ok) return budget;
   const Timestamp now = clock_.now();
   const std::size_t left = core_.advance(now, budget, false);
   wait_queue_.poll(now);
@@ -227,23 +246,34 @@ void Engine::Impl::stop_background() {
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-Engine::~Engine() = default;
+Engine::~Engine() {
+  // In a child nothing of the parent's is ended: neither threads, which are not here, nor a journal
+  // or sections that the parent goes on with.
+  if (impl_ != nullptr && impl_->core().threads().is_forked()) static_cast<void>(impl_.release());
+}
 
 void Engine::prepare_process() noexcept {
-  static_cast<void>(engine::register_barrier());
+  static_cast<void>(engine::Barrier::of_kernel().prepare());
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   SEMEL_TRY(checked, check_options(options));
   static_cast<void>(checked);
-  auto impl = std::make_unique<Impl>(options, random_number());
-  SEMEL_TRY(started, impl->core().start());
-  static_cast<void>(started);
-  if (const std::optional<Millis> every = background_of(options)) {
-    impl->start_background(*every);
-    if (options.cold != nullptr) impl->spiller().start(*every);
+  if (!ProcessMark::is_watching()) return Error{ErrorCode::out_of_address_space, "atfork"};
+  try {
+    auto impl = std::make_unique<Impl>(options, random_number());
+    SEMEL_TRY(started, impl->core().start());
+    static_cast<void>(started);
+    if (const std::optional<Millis> every = background_of(options)) {
+      impl->start_background(*every);
+      if (options.cold != nullptr) impl->spiller().start(*every);
+    }
+    return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_address_space, "heap"};
+  } catch (const std::system_error& failed) {
+    return Error{ErrorCode::no_thread, failed.what()};
   }
-  return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
 }
 
 Store Engine::store(std::uint8_t db) noexcept {
@@ -277,6 +307,7 @@ std::size_t Engine::compact() {
 
 std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
   auto all = section({});  // nobody may be telling meanwhile
+  if (!all) return 0;
   auto& sinks = impl_->core().expired_sinks;
   const std::uint64_t handle = sinks.empty() ? 1 : sinks.back().first + 1;
   sinks.emplace_back(handle, std::move(sink));
@@ -285,21 +316,24 @@ std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
 
 void Engine::unsubscribe_expired(std::uint64_t handle) {
   auto all = section({});
+  if (!all) return;
   std::erase_if(impl_->core().expired_sinks,
                 [handle](const auto& sink) { return sink.first == handle; });
 }
 
 SessionId Engine::open_session() {
-  return impl_->sessions().open();
+  return impl_->core().threads().is_forked() ? 0 : impl_->sessions().open();
 }
 
 void Engine::close_session(SessionId session) {
+  if (impl_->core().threads().is_forked()) return;
   if (impl_->sessions().close(session)) impl_->wait_queue().session_closed(session);
 }
 
 std::uint64_t Engine::size(std::uint8_t db) const {
   if (db >= limits::db_count) return 0;
   engine::Core& core = impl_->core();
+  if (core.begin_call() != ErrorCode::ok) return 0;
   // What has ended does not count. Another thread that is at it may wait for our section.
   core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   const std::uint8_t stored = core.stored_db(db);
@@ -308,6 +342,7 @@ std::uint64_t Engine::size(std::uint8_t db) const {
 }
 
 Result<SpillReport> Engine::spill() {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   return impl_->spiller().spill();
 }
 
@@ -316,12 +351,14 @@ bool Engine::has_cold_store() const noexcept {
 }
 
 bool Engine::spill_due() const {
-  return impl_->spiller().is_due();
+  return !impl_->core().threads().is_forked() && impl_->spiller().is_due();
 }
 
 Stats Engine::stats() const {
+  if (impl_->core().threads().is_forked()) return {};
   Stats stats = impl_->core().stats();
   stats.waiters = impl_->wait_queue().waiting();
+  stats.callbacks_threw = impl_->core().callbacks().threw();
   stats.spills = impl_->spiller().spills();
   stats.spills_failed = impl_->spiller().failed();
   const engine::Namespaces::Figures namespaces = impl_->namespaces().figures();
@@ -344,31 +381,61 @@ Status Engine::confirm(Durability level) {
 }
 
 void Engine::confirm_async(Durability level, std::function<void(Status)> then) {
+  engine::CallbackWatch& callbacks = impl_->core().callbacks();
+  const auto told = std::make_shared<std::function<void(Status)>>(std::move(then));
+  const auto tell = [&callbacks, told](Status status) {
+    callbacks.run(Callback::confirmation, [&] { (*told)(std::move(status)); });
+  };
+  if (impl_->core().threads().is_forked()) return tell(Error{ErrorCode::forked, {}});
   Journal* const journal = impl_->core().journal();
-  if (journal == nullptr) return then(Error{ErrorCode::bad_option, "no journal"});
-  journal->when(journal->newest(), level, std::move(then));
+  if (journal == nullptr) return tell(Error{ErrorCode::bad_option, "no journal"});
+  const bool taken =
+      callbacks.run(Callback::journal, [&] { journal->when(journal->newest(), level, tell); });
+  if (!taken) tell(Error{ErrorCode::outcome_unknown, {}});
 }
 
 Confirmation Engine::confirmed(Durability level) noexcept {
   return {*this, level};
 }
 
+struct Confirmation::Shared {
+  enum Stage : int { asked, suspended, answered, destroyed };
+  std::atomic<int> stage{asked};
+  Status status{Done{}};
+};
+
 bool Confirmation::await_suspend(std::coroutine_handle<> waiting) {
-  engine_.confirm_async(level_, [this, waiting](Status status) {
-    status_ = std::move(status);
-    // mo: acq_rel [engine.confirmation]: the second of the two sees what the first has done.
-    if (met_.exchange(true, std::memory_order_acq_rel)) waiting.resume();
+  const auto shared = shared_ = std::make_shared<Shared>();
+  engine_.confirm_async(level_, [shared, waiting](Status status) {
+    shared->status = std::move(status);
+    // mo: acq_rel [engine.confirmation]: the second of two sees what the first has done.
+    if (shared->stage.exchange(Shared::answered, std::memory_order_acq_rel) == Shared::suspended) {
+      waiting.resume();
+    }
   });
-  // mo: acq_rel [engine.confirmation]
-  return !met_.exchange(true, std::memory_order_acq_rel);
+  int stage = Shared::asked;
+  // mo: acq_rel, failure acquire [engine.confirmation]. From here on `this` may be gone.
+  return shared->stage.compare_exchange_strong(stage, Shared::suspended, std::memory_order_acq_rel,
+                                               std::memory_order_acquire);
+}
+
+Status Confirmation::await_resume() {
+  return std::move(shared_->status);
+}
+
+Confirmation::~Confirmation() {
+  // mo: acq_rel [engine.confirmation]: an answer that comes later resumes nobody.
+  if (shared_ != nullptr) shared_->stage.exchange(Shared::destroyed, std::memory_order_acq_rel);
 }
 
 void Engine::quiesce() {
+  if (impl_->core().begin_call() != ErrorCode::ok) return;
   impl_->core().threads().collect_all(impl_->core().context());
 }
 
 std::vector<std::string> Engine::check_invariants() {
   std::vector<std::string> broken;
+  if (impl_->core().threads().is_forked()) return {"the engine belongs to the parent process"};
   impl_->core().check_invariants(broken);
   return broken;
 }

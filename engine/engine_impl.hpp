@@ -26,7 +26,10 @@ class Engine::Impl {
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   /// The time of a call that begins now.
-  [[nodiscard]] Timestamp now() noexcept { return core_.now(core_.context()); }
+  [[nodiscard]] Timestamp now() noexcept {
+    const engine::ThreadContext* const own = core_.threads().try_context();
+    return own != nullptr ? core_.now(*own) : clock_.now();
+  }
   [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
   [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
   [[nodiscard]] engine::WaitQueue& wait_queue() noexcept { return wait_queue_; }
@@ -61,7 +64,7 @@ class Engine::Impl {
   /// The same for a batch: what its last change was given covers its changes, but not all it saw.
   [[nodiscard]] ErrorCode confirm_batch() {
     const bool wrote = std::exchange(core_.context().ticket, 0) != 0;
-    if (wrote && core_.options().durability != Durability::memory) core_.journal()->pace();
+    if (wrote && core_.options().durability != Durability::memory) core_.pace();
     return confirm();
   }
   [[nodiscard]] Status confirm(Durability level);
@@ -90,13 +93,15 @@ class Engine::Impl {
   /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts
   /// mutations back, in whatever order: a swept record no longer keeps an older one away.
   [[nodiscard]] bool is_recovering() noexcept;
+  void apply_or_refuse(engine::Core::Operation& operation, const engine::Core::Place& place,
+                       const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
 
   std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
   engine::Core core_;
   engine::Namespaces namespaces_{core_};
   engine::Sessions sessions_;
-  engine::WaitQueue wait_queue_;
+  engine::WaitQueue wait_queue_{core_.region(), core_.callbacks()};
   engine::Spiller spiller_{core_, namespaces_};
   std::mutex background_mutex_;
   std::condition_variable background_wake_;

@@ -49,9 +49,11 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
     -> Result<decltype(read(std::declval<HashOutcome&>()))> {
   Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
+  HashOutcome out;
+  if (out.error = core.begin_call(); out.error != ErrorCode::ok) [[unlikely]]
+    return explain(core.options(), key.key, key.db, op, out);
   engine::ThreadContext& own = core.context();
   own.bump(engine::Count::operations);
-  HashOutcome out;
   std::string scratch;
   bool changed = false;
   const auto decide = [&](const engine::RecordView* live, const Core::NextVersion&) {

@@ -126,6 +126,7 @@ class Drop {
 }  // namespace
 
 Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   Ticket ticket = 0;
   SEMEL_TRY(found, impl_->namespaces().declare(name, policy, ticket));
   SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
@@ -134,12 +135,14 @@ Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
 }
 
 Result<Claims> Engine::claims(Bytes name) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   NamespaceHandle found = impl_->namespaces().find(name);
   if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
   return Claims{*this, std::move(found)};
 }
 
 Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   Ticket ticket = 0;
   SEMEL_TRY(changed, impl_->namespaces().change(name, policy, ticket));
   SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
@@ -148,6 +151,7 @@ Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
 }
 
 Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   if (rule > DropRule::all) return Error{ErrorCode::bad_option, "rule of a drop"};
   if (impl_->core().context().section != nullptr) {
     return Error{ErrorCode::bad_option, "a namespace cannot be dropped inside a section"};
@@ -168,10 +172,12 @@ Result<std::uint64_t> Engine::list_namespaces(
     return Error{ErrorCode::bad_option, "count = " + std::to_string(count) + ", range 1.." +
                                             std::to_string(limits::namespace_list_max)};
   }
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   return impl_->namespaces().list(cursor, count, visit);
 }
 
 std::vector<std::string> Engine::namespaces() const {
+  if (impl_->core().threads().is_forked()) return {};
   return impl_->namespaces().names();
 }
 

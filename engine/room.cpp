@@ -26,7 +26,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
     case Room::nothing:
       tried = Room::retired;
       if (!context.limbo.empty()) {
-        threads_.collect_all(context);
+        threads_.collect_some(context);
         return true;
       }
       [[fallthrough]];

@@ -132,6 +132,14 @@ class Scan {
         });
   }
 
+  /// False: the visitor threw, and is not called again.
+  [[nodiscard]] bool visit(const std::vector<Copied>& found,
+                           const std::function<void(const ScanItem&)>& visitor) const {
+    return impl_.core().callbacks().run(Callback::visitor, [&] {
+      for (const Copied& copied : found) visit(copied, visitor);
+    });
+  }
+
   void visit(const Copied& copied, const std::function<void(const ScanItem&)>& visitor) const {
     ScanItem item{copied.kind, copied.db, copied.due, copied.version, copied.key, {}, nullptr};
     ClaimRecord claim;
@@ -200,13 +208,14 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   if (options.db && *options.db >= limits::db_count) {
     return Error{ErrorCode::db_out_of_range, std::to_string(*options.db)};
   }
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   ColdStore* const cold = impl_->core().cold();
   if (cursor >= beyond_table && cold != nullptr) {
     Scan scan{*impl_, options, impl_->now()};
     std::vector<Copied> found;
     SEMEL_TRY(next, scan.step_beyond(cursor << 1, found));
     if (scan.turned_away()) return Error{ErrorCode::section_held, {}};
-    for (const Copied& copied : found) scan.visit(copied, visit);
+    if (!scan.visit(found, visit)) return Error{ErrorCode::callback_threw, {}};
     return next == 0 ? 0 : beyond_table | next >> 1;
   }
   Cursor at = Cursor::unpack(cursor);
@@ -222,7 +231,7 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
     std::vector<Copied> found;
     more = scan.step(at, found, looked);
     if (scan.turned_away()) return Error{ErrorCode::section_held, {}};
-    for (const Copied& copied : found) scan.visit(copied, visit);
+    if (!scan.visit(found, visit)) return Error{ErrorCode::callback_threw, {}};
   }
   if (more) return at.pack();
   return cold != nullptr ? beyond_table : 0;
@@ -232,6 +241,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   // From a random place onwards: a key behind a gap is likelier, but every key can come. The state
   // only has to differ from call to call.
   static constinit thread_local std::uint64_t state = 0;
+  if (core_.begin_call() != ErrorCode::ok) return std::nullopt;
   if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state) ^ core_.next_version();
   state = state * 6364136223846793005U + 1442695040888963407U;
   const ScanOptions options{.db = db, .kind = {}, .state = {}, .prefix = {}, .count = 1};

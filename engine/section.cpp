@@ -1,6 +1,7 @@
 #include "engine/section.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/apply.hpp"
@@ -41,12 +42,10 @@ Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
 
 Section::Impl::~Impl() {
   if (outer_ != nullptr || !has_begun_) return;
+  if (core_.threads().is_forked()) return;  // the parent ends it
   core_.context().section = nullptr;
-  if (core_.journal() != nullptr && !group_.empty()) {
-    std::vector<Mutation> group;
-    group.reserve(group_.size());
-    for (const Owned& owned : group_) group.push_back(owned.mutation);
-    core_.context().ticket = core_.journal()->append(group);
+  if (core_.journal() != nullptr && !mutations_.empty()) {
+    core_.context().ticket = core_.append(mutations_);
   }
   core_.end_section(mask_);
   if (all_changed_) engine_.wait_queue().all_changed();
@@ -75,7 +74,12 @@ void Section::Impl::note_all_changed() {
 
 void Section::Impl::note_change(const KeyRef& key) {
   if (outer_ != nullptr) return outer_->note_change(key);
-  if (engine_.wait_queue().has_waiters()) changed_.push_back({key.db, std::string{key.key}});
+  if (!engine_.wait_queue().has_waiters()) return;
+  try {
+    changed_.push_back({key.db, std::string{key.key}});
+  } catch (const std::bad_alloc&) {
+    all_changed_ = true;
+  }
 }
 
 bool Section::Impl::covers(const KeyRef& key) const noexcept {
@@ -139,26 +143,44 @@ void Section::Impl::add(const Mutation& mutation) {
   if (outer_ != nullptr) return outer_->add(mutation);
   group_bytes_ += mutation.key.size() + mutation.value.size() + mutation_overhead;
   if (mutation.claim) group_bytes_ += mutation.claim->result.size();
-  Owned& owned = group_.emplace_back(
-      Owned{mutation, std::string{mutation.key}, std::string{mutation.value}, std::string{}});
+  if (!has_room_) make_room(mutation.key.size(), mutation.value.size());
+  has_room_ = false;
+  Owned& owned = group_.back();
+  owned.mutation = mutation;
+  owned.key = mutation.key;
   if (mutation.claim) {
     owned.value = mutation.claim->result;
     owned.owner = mutation.claim->owner;
     owned.mutation.claim->result = owned.value;
     owned.mutation.claim->owner = owned.owner;
   } else {
+    owned.value = mutation.value;
     owned.mutation.value = owned.value;
   }
   owned.mutation.key = owned.key;
+  mutations_.push_back(owned.mutation);
+}
+
+void Section::Impl::make_room(std::size_t key_bytes, std::size_t value_bytes) {
+  if (outer_ != nullptr) return outer_->make_room(key_bytes, value_bytes);
+  if (core_.journal() == nullptr) return;
+  if (!has_room_) group_.emplace_back();
+  has_room_ = true;
+  Owned& owned = group_.back();
+  owned.key.reserve(key_bytes);
+  owned.value.reserve(value_bytes);
+  owned.owner.reserve(limits::owner_label_max);
+  if (mutations_.size() == mutations_.capacity()) mutations_.reserve(mutations_.size() * 2 + 4);
 }
 
 Section::Section(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Section::Section(Section&& other) noexcept = default;
 Section::~Section() {
   if (impl_ == nullptr) return;
-  engine::ThreadContext& own = impl_->core().context();
+  engine::ThreadContext* const own = impl_->core().threads().try_context();
   impl_.reset();
-  own.ticket = 0;  // nobody waits for it; this thread's next call rests on what that one sees
+  if (own == nullptr) return;  // a child of the process that began it
+  own->ticket = 0;  // nobody waits for it; this thread's next call rests on what that one sees
 }
 
 void Section::step_aside() noexcept {
@@ -168,11 +190,12 @@ void Section::step_back() noexcept {
   impl_->step_back();
 }
 bool Engine::set_impatient(bool impatient) noexcept {
-  return std::exchange(impl_->core().context().impatient, impatient);
+  engine::ThreadContext* const own = impl_->core().threads().try_context();
+  return own != nullptr && std::exchange(own->impatient, impatient);
 }
 void Engine::section_takes_long() noexcept {
-  engine::OwnSection* const own = impl_->core().context().section;
-  if (own != nullptr) own->take_long();
+  engine::ThreadContext* const own = impl_->core().threads().try_context();
+  if (own != nullptr && own->section != nullptr) own->section->take_long();
 }
 
 Timestamp Section::now() const noexcept {
@@ -188,6 +211,7 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
                                                std::to_string(limits::section_keys_max)};
   }
   engine::Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   const std::size_t count = core.shards().size();
   std::uint64_t mask = 0;
   for (const KeyRef& key : keys) {
@@ -225,6 +249,7 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
 
 Status Section::commit() {
   Engine::Impl& engine = impl_->engine();
+  if (const ErrorCode no = engine.core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   impl_.reset();  // of a part: nothing has ended yet, and confirm() knows it
   const ErrorCode unknown = engine.confirm();
   if (unknown != ErrorCode::ok) return Error{unknown, {}};
@@ -233,13 +258,19 @@ Status Section::commit() {
 
 void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
   Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok)
+    return engine::refuse(outcome, no);
   engine::ThreadContext& own = core.context();
   if (!engine::begin_apply(op, core.options(), outcome, own)) return;
   {
     // The section keeps others out, but memory is still given back by epochs.
     Core::Operation operation{core, own};
     const Core::Place place = core.place_of({op.db, op.key});
-    engine::decide_store(core, operation, place, op, impl_->now(), outcome, impl_.get());
+    try {
+      engine::decide_store(core, operation, place, op, impl_->now(), outcome, impl_.get());
+    } catch (const std::bad_alloc&) {
+      engine::refuse(outcome, ErrorCode::memory_full);  // before anything was changed
+    }
   }
   own.bump(outcome.found ? engine::Count::hits : engine::Count::misses);
   if (outcome.applied) impl_->note_change({op.db, op.key});

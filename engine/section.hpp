@@ -49,6 +49,7 @@ class Section::Impl final : public engine::OwnSection {
   void note_all_changed() override;
 
   void add(const Mutation& mutation) override;
+  void make_room(std::size_t key_bytes, std::size_t value_bytes) override;
   /// Also false when the group has no room for another record of any size.
   [[nodiscard]] bool accepts() const noexcept override {
     if (outer_ != nullptr) return outer_->accepts();
@@ -74,6 +75,8 @@ class Section::Impl final : public engine::OwnSection {
   Timestamp now_{};
   bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
   std::deque<Owned> group_;
+  std::vector<Mutation> mutations_;  // of group_, for the journal
+  bool has_room_ = false;            // the last of group_ is empty, with room for the next
   std::size_t group_bytes_ = 0;
   std::size_t group_bytes_max_ = 0;  // that leaves room for one more record
   std::vector<Changed> changed_;

@@ -9,9 +9,12 @@
 //
 //   [core.snapshot]  snapshot_cut is stored inside the section (start) or before a wait for all
 //                    operations (end), so no operation sees it change; release and acquire.
+#include <functional>
+#include <new>
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "engine/engine_impl.hpp"
 #include "engine/section.hpp"
@@ -78,6 +81,37 @@ std::string name_of(std::uint8_t stored_db, Bytes key) {
   return std::string(1, static_cast<char>(stored_db)).append(key);
 }
 
+/// The user's visitor, up to the first exception.
+class Visitor {
+ public:
+  Visitor(Core& core, const std::function<void(const Mutation&)>& visit)
+      : core_(core), visit_(visit) {}
+
+  void operator()(const Mutation& mutation) {
+    if (has_failed()) return;
+    if (!core_.callbacks().run(Callback::visitor, [&] { visit_(mutation); })) {
+      failed_ = ErrorCode::callback_threw;
+    }
+  }
+  /// `walk` may throw std::bad_alloc.
+  template <class Walk>
+  void run(Walk&& walk) noexcept {
+    if (has_failed()) return;
+    try {
+      walk();
+    } catch (const std::bad_alloc&) {
+      failed_ = ErrorCode::memory_full;
+    }
+  }
+  [[nodiscard]] bool has_failed() const noexcept { return failed_ != ErrorCode::ok; }
+  [[nodiscard]] Error error() const { return {failed_, {}}; }
+
+ private:
+  Core& core_;
+  const std::function<void(const Mutation&)>& visit_;
+  ErrorCode failed_ = ErrorCode::ok;
+};
+
 /// What a snapshot sees beyond the table.
 class ColdCut {
  public:
@@ -127,11 +161,13 @@ class ColdCut {
 
 Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   const std::unique_lock running{impl_->snapshot_mutex, std::try_to_lock};
   if (!running) return Error{ErrorCode::snapshot_running, {}};
   Timestamp now;
   Version cut = 0;
   std::optional<ColdCut> beyond;
+  Visitor visitor{core, visit};
   {
     auto all = section({});
     if (!all) return all.error();
@@ -142,32 +178,40 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   }
   const auto show = [&](Handle handle) {
     const Entry& entry = core.entry(handle);
-    if (entry.due() <= now) return;
+    if (entry.due() <= now || visitor.has_failed()) return;
     Mutation mutation;
     Core::fill_mutation(mutation, entry);
-    visit(mutation);
+    visitor(mutation);
   };
-  add_db_map(core, cut, visit);
-  impl_->namespaces().for_each_mutation(visit);
-  for (Core::Shard& shard : core.shards()) {
-    for (std::uint32_t index = 0; index < (1U << engine::depth_max);) {
-      std::vector<Handle> found;
-      collect(core, shard, index, cut, found);
-      for (const Handle handle : found) show(handle);  // nothing below the cut is freed meanwhile
+  // Whatever the visitor does, and also without memory, the cut ends and what was kept for it goes.
+  visitor.run([&] {
+    add_db_map(core, cut, std::ref(visitor));
+    impl_->namespaces().for_each_mutation(std::ref(visitor));
+    std::vector<Handle> found;
+    for (Core::Shard& shard : core.shards()) {
+      for (std::uint32_t index = 0; index < (1U << engine::depth_max) && !visitor.has_failed();) {
+        found.clear();
+        collect(core, shard, index, cut, found);
+        for (const Handle handle : found) show(handle);  // nothing below the cut is freed meanwhile
+      }
     }
-  }
+  });
   core.snapshot_cut.store(0, std::memory_order_release);  // mo: release [core.snapshot]
   core.threads().wait_for_others(core.context());
   std::vector<Handle> preserved;
+  bool lost = false;
   {
     const std::lock_guard lock{core.preserved_mutex};
     preserved.swap(core.preserved);
+    lost = std::exchange(core.preserved_lost, false);
   }
-  for (const Handle handle : preserved) {
-    show(handle);
-    const Entry& entry = core.entry(handle);
-    if (beyond && entry.due() == Timestamp{}) beyond->note_grave(entry);
-  }
+  visitor.run([&] {
+    for (const Handle handle : preserved) {
+      show(handle);
+      const Entry& entry = core.entry(handle);
+      if (beyond && entry.due() == Timestamp{}) beyond->note_grave(entry);
+    }
+  });
   {
     const Core::Operation operation{core, core.context()};
     for (const Handle handle : preserved) {
@@ -177,7 +221,11 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   }
   // It may be a lot, and this thread may not touch the engine again until the next snapshot.
   quiesce();
-  return beyond ? beyond->show(visit) : Status{Done{}};
+  Status shown{Done{}};
+  if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });
+  if (visitor.has_failed()) return visitor.error();
+  if (lost) return Error{ErrorCode::memory_full, {}};
+  return shown;
 }
 
 Status Engine::restore(const Mutation& mutation) {
@@ -186,6 +234,7 @@ Status Engine::restore(const Mutation& mutation) {
 
 Status Engine::restore(std::span<const Mutation> mutations) {
   Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
     const auto group = mutations.subspan(at, std::min(Core::group_max, mutations.size() - at));
     if (group.size() > 1) core.prefetch_keys(group);
@@ -267,7 +316,7 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
   if (db && *db >= limits::db_count) return 0;
   Core& core = impl_->core();
   auto all = section({});
-  if (!engine::impl_of(*all).accepts()) return 0;
+  if (!all || !engine::impl_of(*all).accepts()) return 0;
   const Version version = core.fence_versions();
   std::uint64_t erased = 0;
   for (std::uint8_t each = 0; each < limits::db_count; ++each) {
@@ -277,6 +326,7 @@ std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
       erased += core.cold()->size(stored, all->now());
       core.cold()->flush(stored, version);
     }
+    if (core.journal() != nullptr) engine::impl_of(*all).make_room(0, 0);
     erased += impl_->erase_database(stored, version, engine::impl_of(*all));
     Mutation mutation;
     mutation.type = Mutation::Type::flush;
@@ -297,8 +347,10 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   Core& core = impl_->core();
   {
     auto all = section({});
+    if (!all) return all.error();
     if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
     engine::impl_of(*all).note_all_changed();
+    if (core.journal() != nullptr) engine::impl_of(*all).make_room(0, limits::db_count);
     const std::uint64_t map = core.db_map();
     const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
     core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));

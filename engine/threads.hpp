@@ -6,7 +6,16 @@
 // The announcement is a plain store. Its other half, "make sure you see it", is paid by the rare
 // side with a membarrier system call (about 9 us), so that operations carry no fence and the
 // processor may overlap the cache misses of successive operations
-// (docs/decisions/0003-table-layout.md). Where membarrier is missing the store becomes an exchange.
+// (docs/decisions/0003-table-layout.md). Where membarrier is missing, or stops working, each
+// announcement is followed by a full fence; on both sides, as neither an exchange nor an acquire
+// load keeps a later load behind an earlier store (POWER; LDAPR on ARM).
+//
+// Threads come and go, the engine's contexts stay. A thread's contexts are let go by a destructor
+// of a thread-specific key: it runs after those of C++'s thread_local objects, which may therefore
+// call the engine; in main, objects with static storage may, as there it never runs. A call that
+// comes later still binds the thread anew.
+// After fork() the child's only thread is bound to nothing, and bind() refuses what the parent
+// made.
 //
 // Concurrency
 //   [threads.announce]  release store by the owner of a context, pairs with the acquire loads of
@@ -15,6 +24,7 @@
 //   [threads.epoch]     the global epoch: compare-and-set by whoever saw all threads pass.
 //                       A stale read announces an older epoch, which only delays reuse.
 //   [threads.list]      contexts are pushed once and never removed; release push, acquire walk.
+//   [threads.key]       whether the key that ends threads is there; acquire by threads that use it.
 //   [threads.owner]     in_use: release when a thread lets its context go, acquire by the next
 //   owner.
 #pragma once
@@ -23,16 +33,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "engine/arena.hpp"
+#include "engine/retire_list.hpp"
 #include "engine/slot.hpp"
 #include "engine/timer_queue.hpp"
 #include "semel/journal.hpp"
 #include "semel/limits.hpp"
+#include "semel/process.hpp"
 #include "semel/types.hpp"
 
 namespace semel::engine {
@@ -73,11 +83,7 @@ struct alignas(128) ThreadContext {
   std::array<std::atomic<std::uint64_t>, limits::db_count> db_records{};
 
   Arena::Cache cache;
-  struct Retired {
-    std::uint64_t what;  // Handle, or address of a segment: always the larger number
-    std::uint64_t epoch;
-  };
-  std::deque<Retired> limbo;
+  RetireList limbo;
   std::size_t retired_count = 0;  // since the epoch was last pushed
   std::size_t retired_bytes = 0;
   TimerQueue timers;
@@ -102,8 +108,14 @@ struct alignas(128) ThreadContext {
   }
 };
 
-/// Makes the asymmetric barrier of Threads ready for this process. False: the kernel has none.
-bool register_barrier() noexcept;
+/// The asymmetric barrier: what the rare side calls, so that the frequent side needs no fence.
+/// Both say whether it worked; tests put others in their place.
+struct Barrier {
+  bool (*prepare)() noexcept;  ///< once a process
+  bool (*run)() noexcept;      ///< every thread of the process has passed a full fence
+  /// membarrier(2).
+  [[nodiscard]] static const Barrier& of_kernel() noexcept;
+};
 
 /// Takes back segments nobody can be reading any more.
 class SegmentSink {
@@ -114,39 +126,51 @@ class SegmentSink {
 
 class Threads {
  public:
-  Threads(Arena& arena, SegmentSink& segments);
+  Threads(Arena& arena, SegmentSink& segments, const Barrier& barrier = Barrier::of_kernel());
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
   /// The calling thread's context in this engine. The first call of a thread allocates one.
+  /// std::bad_alloc if it cannot; in a child of this engine's process it is of no consequence.
   [[nodiscard]] ThreadContext& context() {
     if (last_binding.id == id_) [[likely]]
       return *last_binding.context;
-    return bind();
+    return *bind();
   }
+  /// The same for a call that can still be refused. Null: is_forked(), or no memory.
+  [[nodiscard]] ThreadContext* try_context() noexcept {
+    if (last_binding.id == id_) [[likely]]
+      return last_binding.context;
+    return try_bind();
+  }
+  /// Whether this is a child of the process that the engine was opened in.
+  [[nodiscard]] bool is_forked() const noexcept { return !process_.is_here(); }
+  /// In a child, by its only thread, before anything else.
+  static void forget_bindings() noexcept;
+  /// The calling thread is bound to nothing that it finds at once.
+  static void forget_last() noexcept;
 
   /// Begins an operation: from here to leave() nothing the table points to is reused.
   void enter(ThreadContext& context) noexcept {
     // mo: relaxed: a stale epoch only delays reuse.
     const std::uint64_t epoch = epoch_.load(std::memory_order_relaxed) & epoch_mask;
     const std::uint64_t word = (++context.sequence << 33) | (epoch << 1) | 1;
-    if (asymmetric_) [[likely]] {
+    // mo: relaxed: set once; barrier_failed() waits for those who do not see it yet.
+    if (asymmetric_.load(std::memory_order_relaxed)) [[likely]] {
       // mo: release [threads.announce]; the compiler must not move later loads before it, the
       //     processor may: the membarrier of the other side answers for that.
       context.announce.store(word, std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);  // mo: compiler only [threads.announce]
     } else {
-      // mo: seq_cst [threads.announce]: without membarrier this side pays for the order.
-      context.announce.exchange(word, std::memory_order_seq_cst);
+      announce(context, word);
     }
   }
   /// Inside an operation: what it has announced is in order before what it reads next, also for
   /// those who call wait_for_others() without a barrier.
   void announce_again(ThreadContext& context) noexcept {
-    // mo: relaxed, then seq_cst [threads.announce]: one writer, ourselves.
-    context.announce.exchange(context.announce.load(std::memory_order_relaxed),
-                              std::memory_order_seq_cst);
+    // mo: relaxed: one writer, ourselves.
+    announce(context, context.announce.load(std::memory_order_relaxed));
   }
   void leave(ThreadContext& context) noexcept {
     // mo: release [threads.announce]
@@ -154,10 +178,10 @@ class Threads {
   }
 
   /// Gives memory back once no operation can be using it. Inside an operation only.
-  void retire_record(ThreadContext& context, Handle handle, std::size_t bytes) {
+  void retire_record(ThreadContext& context, Handle handle, std::size_t bytes) noexcept {
     retire(context, handle, bytes);
   }
-  void retire_segment(ThreadContext& context, void* segment, std::size_t bytes) {
+  void retire_segment(ThreadContext& context, void* segment, std::size_t bytes) noexcept {
     retire(context, reinterpret_cast<std::uintptr_t>(segment), bytes);
   }
 
@@ -166,7 +190,7 @@ class Threads {
     if (try_advance_epoch()) free_old(context);
   }
   /// As much of it as can be freed without waiting for anybody, and what is free goes to the pool.
-  void collect_now(ThreadContext& context);
+  void collect_now(ThreadContext& context) noexcept;
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
   /// be called inside an operation.
   void collect_all(ThreadContext& context);
@@ -174,11 +198,15 @@ class Threads {
   /// they retired that nobody uses any more. Threads inside an operation are passed over. Must not
   /// be called inside an operation. Progress: waits for nobody.
   void take_back(ThreadContext& self) noexcept;
+  /// The same, but it gives up on threads that stay inside: one may be stuck in a journal.
+  void collect_some(ThreadContext& context) noexcept;
 
   /// Returns when every operation that other threads were inside of has ended; if `have_announced`,
   /// each of those that matter, which have called announce_again().
   /// Progress: blocks for them.
-  void wait_for_others(const ThreadContext& self, bool have_announced = false) noexcept;
+  void wait_for_others(const ThreadContext& self, bool have_announced = false) noexcept {
+    static_cast<void>(wait_for_others(self, have_announced, ~std::uint64_t{0}));
+  }
 
   /// Visits every context; the plain fields may be used only when no operation can run.
   template <class Visit>
@@ -219,8 +247,9 @@ class Threads {
     //     behind.
     return epoch_.load(std::memory_order_relaxed) + 1;
   }
-  void retire(ThreadContext& context, std::uint64_t what, std::size_t bytes) {
-    context.limbo.push_back({what, now_epoch()});
+  void retire(ThreadContext& context, std::uint64_t what, std::size_t bytes) noexcept {
+    // Lost if there is no memory to remember it: see RetireList::reserve().
+    context.limbo.push({what, now_epoch()});
     context.retired_bytes += bytes;
     ++context.retired_count;
     if (context.retired_count >= push_count || context.retired_bytes >= push_bytes) {
@@ -230,19 +259,30 @@ class Threads {
       free_old(context);
     }
   }
-  [[nodiscard]] ThreadContext& bind();
+  [[nodiscard]] ThreadContext* bind();
+  [[nodiscard]] ThreadContext* try_bind() noexcept;
+  [[nodiscard]] static bool try_adopt(ThreadContext& context) noexcept;
+  /// Stores an announcement, with a full fence behind it.
+  static void announce(ThreadContext& context, std::uint64_t word) noexcept;
   [[nodiscard]] bool try_advance_epoch() noexcept;
   void free_old(ThreadContext& context) noexcept;
-  void collect_abandoned();
+  void collect_abandoned() noexcept;
   void heavy_barrier() noexcept;
   void light_barrier() noexcept;
+  /// The system call no longer works: from now on every announcement pays for its fence.
+  void barrier_failed() noexcept;
+  /// False: after `looks` looks somebody was still inside.
+  [[nodiscard]] bool wait_for_others(const ThreadContext& self, bool have_announced,
+                                     std::uint64_t looks) noexcept;
 
   static constinit thread_local Binding last_binding;
 
   Arena& arena_;
   SegmentSink& segments_;
+  const ProcessMark process_;
   const std::uint64_t id_;
-  const bool asymmetric_;
+  const Barrier& membarrier_;
+  std::atomic<bool> asymmetric_;
   alignas(64) std::atomic<std::uint64_t> epoch_{1};
   std::atomic<std::uint32_t> barrier_{0};
   alignas(64) std::shared_ptr<Registry> registry_;

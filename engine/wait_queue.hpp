@@ -6,6 +6,19 @@
 // that waiter's wait and the next one is asked. So a completion reaches all waiters, each with
 // its own fingerprint check, and a free key reaches exactly one: the next finds it in flight.
 //
+// Everything a wait needs is allocated when it is entered. From then on nothing here can fail: the
+// answers of others may depend on it, and grants are made on behalf of waiters.
+//
+// A waiter is, under the mutex of its shard,
+//   waiting -> asked    at the head, while a thread asks claim() for it without the lock
+//   -> leaving          out of its line, in `leaving` until it has been told
+//   -> running          its callback runs, without the lock
+// cancel() takes it out of any of these but the last, for which it waits.
+//
+// Of the blocked threads one, the leader, sleeps with a timeout for the nearest timer of them all;
+// the others sleep until they are told. It hands the lead over before it acts on a timer, as it may
+// run others' callbacks then.
+//
 // Concurrency
 //   [wait_queue.waiting]  a waiter counts itself (seq_cst), then reads the record; an owner changes
 //                         the record (the table's seq_cst compare-and-set), then reads the
@@ -14,7 +27,7 @@
 //   `next` of a shard     its earliest timer, so that poll() finds without a lock that nothing is
 //                         due. A hint: a stale one is put right at the next poll().
 //   everything else       under the mutex of its shard. No lock is held while claim() is asked or
-//                         a callback runs.
+//                         a callback runs. Order of locks: shard, inside_mutex_, bed.
 #pragma once
 
 #include <array>
@@ -22,7 +35,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -32,8 +45,9 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "engine/callbacks.hpp"
+#include "engine/region.hpp"
 #include "semel/claims.hpp"
 
 namespace semel::engine {
@@ -47,9 +61,13 @@ struct Seen {
 
 /// One claim that may wait, and how to ask it again.
 struct WaitCall {
+  /// May throw before it has changed anything.
   using Attempt = ClaimOutcome (*)(const WaitCall&, Seen&);
+  /// Releases what was granted to a waiter that had left.
+  using GiveBack = void (*)(const WaitCall&, const ClaimOutcome&);
 
   Attempt attempt = nullptr;
+  GiveBack give_back = nullptr;
   Engine* engine = nullptr;
   std::shared_ptr<const Claims::Namespace> names{};
   ClaimRequest request;  ///< bytes of the caller; the queue keeps copies
@@ -61,78 +79,117 @@ struct WaitCall {
 
 class WaitQueue {
  public:
-  WaitQueue() = default;
+  /// Waiters count towards the limit of `region`.
+  WaitQueue(Region& region, CallbackWatch& callbacks) : region_(region), callbacks_(callbacks) {}
   WaitQueue(const WaitQueue&) = delete;
   WaitQueue& operator=(const WaitQueue&) = delete;
 
   /// Asks, and waits while the answer is in_flight. Progress: blocks.
   [[nodiscard]] ClaimOutcome wait(const WaitCall& call, const Clock& clock);
   /// The same; `done` runs once, on the thread that ends the wait, without any lock held. A
-  /// callback that ends another wait has that wait's callback run after it has returned. 0: it
-  /// has run; else what cancel() takes.
-  WaitTicket wait(const WaitCall& call, ClaimCallback done);
+  /// callback that ends another wait has that wait's callback run after it has returned. `ticket`
+  /// is what cancel() takes, written before `done` can run. False: it need not wait, or may not;
+  /// `outcome` is the answer, and `done` is not called.
+  [[nodiscard]] bool wait(const WaitCall& call, ClaimCallback&& done, WaitTicket& ticket,
+                          ClaimOutcome& outcome);
   /// See Claims::cancel_wait.
-  [[nodiscard]] bool cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket);
+  [[nodiscard]] bool cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket) noexcept {
+    const Name name{db, table_key};
+    return cancel_in(shard_of(name), &name, ticket);
+  }
+  /// The same where the key is not at hand: looks at everybody.
+  [[nodiscard]] bool cancel(WaitTicket ticket) noexcept;
 
   /// True if anybody waits for anything. To be asked after the change was made visible.
   [[nodiscard]] bool has_waiters() const noexcept {
     return waiting_.load(std::memory_order_seq_cst) != 0;  // mo: seq_cst [wait_queue.waiting]
   }
   /// True if anybody waits for this key. Progress: blocks while others enter or leave lines.
-  [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes table_key);
+  [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes table_key) noexcept;
   /// The record of this key changed (or went). Not to be called inside an atomic section.
-  void changed(std::uint8_t db, Bytes table_key);
+  void changed(std::uint8_t db, Bytes table_key) noexcept { settle({db, table_key}, nullptr); }
+  /// The same, but the next poll() looks.
+  void changed_meanwhile(std::uint8_t db, Bytes table_key) noexcept;
   /// Claims held by `session` are free from now on.
-  void session_closed(SessionId session);
+  void session_closed(SessionId session) noexcept { settle_all(session); }
   /// Any record may have changed: databases were swapped.
-  void all_changed();
+  void all_changed() noexcept { settle_all(std::nullopt); }
   /// Ends what is due by `now`: leases and deadlines. Called by Engine::advance and by waiters.
-  void poll(Timestamp now);
+  void poll(Timestamp now) noexcept;
   /// Answers everyone with error closing, and returns when no blocked waiter is inside any more.
-  void close();
+  void close() noexcept;
 
+  [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] std::size_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
 
  private:
-  /// Asks again for every key, or for those whose lease `session` held.
-  void settle_all(std::optional<SessionId> session);
-
   static constexpr std::size_t shard_count = 16;
   static constexpr std::size_t delivery_batch = 16;  ///< bounds the results copied at one time
+
+  struct Name {
+    std::uint8_t db;
+    Bytes key;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  struct HashName {
+    std::size_t operator()(const Name& name) const noexcept {
+      return std::hash<Bytes>{}(name.key) ^ (std::size_t{name.db} * 0x9E37'79B9U);
+    }
+  };
+  /// Bytes that all who use them keep alive.
+  using SharedKey = std::shared_ptr<const std::string>;
 
   /// Where a blocked waiter sleeps; lives on its stack.
   struct Bed {
     std::mutex mutex;
     std::condition_variable awake;
     bool answered = false;
+    bool leads = false;
+    bool nudged = false;  // look at the timers again
     ClaimOutcome outcome;
+    Bed* before = nullptr;  // of all that are inside, under inside_mutex_
+    Bed* after = nullptr;
   };
+  struct Target;
+  struct Shard;
   /// Earliest first; the ticket tells equal times apart.
   using TimerKey = std::pair<Timestamp, std::uint64_t>;
+  using Timers = std::map<TimerKey, Target>;
   struct Waiter {
+    enum class State : std::uint8_t { waiting, asked, leaving, running };
     WaitCall call;
     std::string owner;   // bytes of call.request.owner
+    SharedKey key;       // bytes of call.table_key
     Bed* bed = nullptr;  // of a blocked waiter, or
     ClaimCallback done;  // the callback
     WaitTicket ticket = 0;
-    bool cancelled = false;  // while it is asked for: it goes if the answer is in_flight
+    State state = State::waiting;
+    bool cancelled = false;    // nobody is to be told
+    std::thread::id runner{};  // running: where
+    Shard* shard = nullptr;
+    Waiter* next = nullptr;    // leaving: to be told by the same thread
+    std::size_t charged = 0;   // to the memory limit
+    Timers::iterator timer{};  // if it has a deadline
+    ClaimOutcome outcome;
   };
-  using WaiterAt = std::list<Waiter>::iterator;
+  using Waiters = std::list<Waiter>;
+  using WaiterAt = Waiters::iterator;
   struct Queue {
-    std::string key;             // bytes of each waiter's table_key
-    std::list<Waiter> waiters;   // in order of arrival
-    bool busy = false;           // a thread is asking for the head, without the lock
-    bool again = false;          // something changed while it did
-    Seen seen;                   // what the last in_flight said
-    std::string owner;           // and whose it was
-    std::uint32_t attempt = 0;   // and which grant of it
-    Timestamp recheck = no_end;  // the timer set for this queue
+    SharedKey key;              // bytes of its name
+    Waiters waiters;            // in order of arrival
+    bool busy = false;          // a thread is asking for the head, without the lock
+    bool again = false;         // something changed while it did
+    Seen seen;                  // what the last in_flight said
+    std::string owner;          // and whose it was
+    std::uint32_t attempt = 0;  // and which grant of it
+    Timers::iterator timer{};   // when to look again; at no_end: not
     std::uint64_t ticket = 0;
+    std::uint64_t round = 0;  // of settle_all(), the last that met it
+    std::size_t charged = 0;  // to the memory limit
   };
-  using QueueKey = std::string;  // db byte, then the table key
-  using Queues = std::unordered_map<QueueKey, Queue>;
+  using Queues = std::unordered_map<Name, Queue, HashName>;
   using Entry = Queues::value_type;
   struct Target {
     Entry* entry;
@@ -142,48 +199,86 @@ class WaitQueue {
   struct alignas(64) Shard {
     std::mutex mutex;
     Queues queues;
-    std::map<TimerKey, Target> timers;
+    Waiters leaving;
+    std::size_t cancellers = 0;    // that wait for a callback to end
+    std::condition_variable told;  // a callback has ended
+    Timers timers;
     std::atomic<std::int64_t> next{no_end.time_since_epoch().count()};
   };
-  struct Delivery {
-    Bed* bed;
-    ClaimCallback done;
-    ClaimOutcome outcome;
+  /// Who is to be told, in order. They lie in `leaving`.
+  class Deliveries {
+   public:
+    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+    [[nodiscard]] std::size_t count() const noexcept { return count_; }
+    void push(Waiter& waiter) noexcept;
+    [[nodiscard]] Waiter& pop() noexcept;
+    void append(Deliveries& more) noexcept;
+
+   private:
+    Waiter* first_ = nullptr;
+    Waiter* last_ = nullptr;
+    std::size_t count_ = 0;
   };
-  using Deliveries = std::deque<Delivery>;
+  struct Entrance;  // what a wait needs to be entered
   class DeliveringHere;
+  class Inside;
 
-  [[nodiscard]] static QueueKey queue_key(std::uint8_t db, Bytes table_key);
   [[nodiscard]] static ClaimOutcome give_up(const Queue& queue, const Waiter& waiter, Timestamp now,
-                                            ErrorCode why);
-  [[nodiscard]] static Millis nap(const Shard& shard, Timestamp now) noexcept;
-  [[nodiscard]] Shard& shard_of(const QueueKey& key) noexcept;
+                                            ErrorCode why) noexcept;
+  [[nodiscard]] Shard& shard_of(const Name& name) noexcept {
+    return shards_[HashName{}(name) / 64 % shard_count];
+  }
 
-  [[nodiscard]] bool answered_at_once(const WaitCall& call, ClaimOutcome& outcome);
-  [[nodiscard]] ErrorCode enter(const WaitCall& call, const QueueKey& key, Bed* bed,
-                                ClaimCallback& done, WaitTicket& ticket);
-  void settle(const QueueKey& key);
-  [[nodiscard]] bool settle_some(Shard& shard, const QueueKey& key, Deliveries& out);
-  void ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry, Deliveries& out);
+  [[nodiscard]] static bool answered_at_once(const WaitCall& call, ClaimOutcome& outcome);
+  /// Null: not entered, `why` says why.
+  [[nodiscard]] SharedKey enter(const WaitCall& call, Bed* bed, ClaimCallback& done,
+                                WaitTicket& ticket, ErrorCode& why);
+  [[nodiscard]] Entry& line_of(Shard& shard, Entrance& entrance);
+  /// `key`: the bytes of the name, if a callback may end whatever it lies in now.
+  void settle(Name name, SharedKey key) noexcept;
+  void settle_all(std::optional<SessionId> session) noexcept;
+  [[nodiscard]] bool settle_some(Shard& shard, const Name& name, SharedKey& key,
+                                 Deliveries& out) noexcept;
+  void ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry,
+                 Deliveries& out) noexcept;
+  [[nodiscard]] bool ask(const WaitCall& call, Seen& seen, ClaimOutcome& outcome) noexcept;
+  /// Out of its line. The second: and it is told nothing.
   void end_wait(Shard& shard, Entry& entry, WaiterAt waiter, ClaimOutcome&& outcome,
-                Deliveries& out);
-  void end_deadlines(Shard& shard, Timestamp now);
-  static void set_recheck(Shard& shard, Entry& entry, Timestamp when);
-  static void publish_next(Shard& shard) noexcept;
-  void close_queue(Shard& shard, Entry& entry, Deliveries& out);
-  void deliver(Deliveries&& deliveries);
+                Deliveries& out) noexcept;
+  void take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& to) noexcept;
+  void end_deadlines(Shard& shard, Timestamp now) noexcept;
+  void erase_queue(Shard& shard, Entry& entry) noexcept;
+  static void set_recheck(Shard& shard, Entry& entry, Timestamp when) noexcept;
+  void publish_next(Shard& shard) noexcept;
+  void close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept;
+  void deliver(Deliveries&& deliveries) noexcept;
+  void tell(Waiter& waiter) noexcept;
+  [[nodiscard]] bool cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept;
+  [[nodiscard]] static std::pair<Entry*, WaiterAt> find(Shard& shard, const Name* name,
+                                                        WaitTicket ticket) noexcept;
+  void tell_blocked(Deliveries& deliveries) noexcept;
+  void let_go(Waiters& ended) noexcept;
 
+  void sleep(Bed& bed, const Clock& clock) noexcept;
+  [[nodiscard]] Millis nap(Timestamp now) const noexcept;
+  [[nodiscard]] bool is_due(Timestamp now) const noexcept;
+  void elect(Bed* not_this) noexcept;  // under inside_mutex_
+  void nudge_leader() noexcept;
+
+  Region& region_;
+  CallbackWatch& callbacks_;
   std::array<Shard, shard_count> shards_;
   std::atomic<std::size_t> waiting_{0};
   std::atomic<WaitTicket> tickets_{1};
+  std::atomic<std::uint64_t> rounds_{0};
   std::atomic<bool> closed_{false};
 
   std::mutex inside_mutex_;
   std::condition_variable nobody_inside_;
-  std::size_t inside_ = 0;  // blocked waiters
-
-  std::mutex delivering_mutex_;
-  std::vector<std::pair<std::thread::id, Deliveries*>> delivering_;
+  Bed* inside_ = nullptr;  // blocked waiters, under inside_mutex_
+  Bed* leader_ = nullptr;  // of them, under inside_mutex_
+  // When the leader will look at the timers; the earliest time there is: there is no leader.
+  std::atomic<std::int64_t> leader_wakes_{Timestamp::min().time_since_epoch().count()};
 };
 
 }  // namespace semel::engine

@@ -62,7 +62,8 @@ void semel_wait(Call& call) {
       call.client.replies != Replies::on) {
     return write_claim(call.reply, outcome);
   }
-  const Timestamp deadline = timeout == Millis{0} ? no_end : call.engine.now() + timeout;
+  const Timestamp deadline =
+      timeout == Millis{0} ? no_end : deadline_after(call.engine.now(), timeout);
   const Waiting waiting{call.client.handle,
                         call.client.handle->begin_wait(),
                         call.client.dialect,

@@ -40,6 +40,11 @@ using ClaimCallback = std::function<void(ClaimOutcome&&)>;
 /// Which wait, for cancel_wait(); 0: none.
 using WaitTicket = std::uint64_t;
 
+/// When `wait` from `now` on is over; no_end where that is beyond all time, for Millis::max() say.
+[[nodiscard]] constexpr Timestamp deadline_after(Timestamp now, Millis wait) noexcept {
+  return wait > Millis{0} && now > no_end - wait ? no_end : now + wait;
+}
+
 class ClaimWait;
 
 /// A handle on one namespace. To copy it counts a reference, so keep one instead of asking for it
@@ -85,12 +90,15 @@ class Claims {
   [[nodiscard]] ClaimOutcome claim_or_wait(const ClaimRequest& request, Timestamp deadline);
   /// The same; `done` runs once, on the thread that ends the wait (a finishing owner, advance(),
   /// or this one). It may call the engine. Returns 0 if it has run already, else what
-  /// cancel_wait() takes; by then it may have run, too.
+  /// cancel_wait() takes; by then it may have run, too. It must not throw (see Callback). In a
+  /// child of the engine's process, like every call: error forked.
   WaitTicket claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done);
-  /// Takes a waiter out of the line for `key`; its callback will not run, and the next one is in
-  /// its place. False: its callback has run, or is asked for in this moment and may still run.
-  /// Progress: blocks while others enter or leave lines.
-  bool cancel_wait(Bytes key, WaitTicket ticket);
+  /// Ends a wait. When this returns, its callback has run or never will, and what it captured is
+  /// gone or will not be touched. True: it will not run; what it was granted meanwhile is released.
+  /// False: it has run, or it runs further up the stack of this thread.
+  /// Progress: blocks while others enter or leave lines, and while the callback runs on another
+  /// thread: two callbacks that cancel each other on two threads wait for ever. Does not throw.
+  bool cancel_wait(Bytes key, WaitTicket ticket) noexcept;
   /// The same for coroutines: `ClaimOutcome o = co_await ns.claim_or_wait_async(request, when)`.
   /// The request's bytes must live until the awaited expression ends.
   [[nodiscard]] ClaimWait claim_or_wait_async(const ClaimRequest& request, Timestamp deadline);
@@ -110,6 +118,11 @@ class Claims {
   /// namespace that has the name now.
   [[nodiscard]] bool is_dropped() const noexcept;
 
+  /// Starts a wait for ClaimWait. False: answered at once, by `outcome`, and `done` is not called.
+  /// `ticket` is written before `done` can run.
+  [[nodiscard]] bool begin_wait(const ClaimRequest& request, Timestamp deadline, WaitTicket& ticket,
+                                ClaimOutcome& outcome, ClaimCallback done);
+
   class Namespace;  // in the engine
   Claims(Engine& engine, std::shared_ptr<const Namespace> names) noexcept
       : engine_(&engine), names_(std::move(names)) {}
@@ -119,21 +132,30 @@ class Claims {
   std::shared_ptr<const Namespace> names_;
 };
 
-/// Awaitable of claim_or_wait_async. Resumes on the thread that ends the wait.
+/// Awaitable of claim_or_wait_async. Resumes on the thread that ends the wait. The coroutine may be
+/// destroyed while it waits: that cancels the wait, and nothing is resumed.
 class ClaimWait {
  public:
   ClaimWait(Claims claims, const ClaimRequest& request, Timestamp deadline) noexcept
       : claims_(claims), request_(request), deadline_(deadline) {}
+  ~ClaimWait() {
+    if (ticket_ != 0) claims_.cancel_wait(request_.key, ticket_);
+  }
+  ClaimWait(const ClaimWait&) = delete;
+  ClaimWait& operator=(const ClaimWait&) = delete;
   /// Asks at once: a coroutine that walks over free keys neither suspends nor deepens the stack.
   [[nodiscard]] bool await_ready() {
     outcome_ = claims_.claim(request_);
     return outcome_.answer != ClaimAnswer::in_flight;
   }
-  void await_suspend(std::coroutine_handle<> waiting) {
-    claims_.claim_or_wait(request_, deadline_, [this, waiting](ClaimOutcome&& outcome) {
-      outcome_ = std::move(outcome);
-      waiting.resume();
-    });
+  /// False: answered meanwhile.
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) {
+    return claims_.begin_wait(request_, deadline_, ticket_, outcome_,
+                              [this, waiting](ClaimOutcome&& outcome) {
+                                outcome_ = std::move(outcome);
+                                ticket_ = 0;
+                                waiting.resume();
+                              });
   }
   ClaimOutcome await_resume() noexcept { return std::move(outcome_); }
 
@@ -141,6 +163,7 @@ class ClaimWait {
   Claims claims_;
   ClaimRequest request_;
   Timestamp deadline_;
+  WaitTicket ticket_ = 0;
   ClaimOutcome outcome_;
 };
 

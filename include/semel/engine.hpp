@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,6 +34,16 @@ class Hashes;
 class Claims;
 class Section;
 
+/// What of the user's the engine calls. None of it may throw: an exception ends where it was
+/// called, and neither another's wait nor a lock with it (docs/process-life.md#exceptions).
+enum class Callback : std::uint8_t {
+  waiter,        ///< of claim_or_wait: it counts as told
+  expired_sink,  ///< of subscribe_expired: the others are told
+  visitor,       ///< of scan and snapshot: the call ends with callback_threw
+  journal,       ///< append: as if it had answered 0; wait: outcome_unknown
+  confirmation,  ///< of confirm_async: it counts as told
+};
+
 struct Options {
   const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
   Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
@@ -54,6 +65,10 @@ struct Options {
   /// moves when somebody calls. None: no thread; call advance() now and then.
   std::optional<Millis> background{Millis{0}};
   Version first_version = 1;  ///< recovery: larger than any version ever handed out
+  /// Told of each exception that left a callback, on the thread it ran on; it may be rethrown to be
+  /// looked at. Must be quick, must not call the engine, and must not throw. None: they are
+  /// counted.
+  std::function<void(Callback, std::exception_ptr)> on_callback_exception{};
 };
 
 /// A record of the engine that ended by its ttl, told once. Not told: those that ended in the cold
@@ -133,6 +148,7 @@ struct Stats {
   std::uint64_t namespaces = 0;
   std::uint64_t namespaces_dropped = 0;
   std::uint64_t bytes_namespaces = 0;
+  std::uint64_t callbacks_threw = 0;  ///< exceptions that left a callback, see Callback
 };
 
 struct SpillReport {
@@ -141,23 +157,26 @@ struct SpillReport {
   std::uint64_t changed = 0;  ///< of them, those that had changed before they could leave the table
 };
 
-/// Awaitable, see Engine::confirmed(). Resumes where the journal answers, or does not suspend.
+/// Awaitable, see Engine::confirmed(). Resumes where the journal answers, or does not suspend. The
+/// coroutine may be destroyed while it waits: then nothing is resumed.
 class Confirmation {
  public:
   Confirmation(Engine& engine, Durability level) noexcept : engine_(engine), level_(level) {}
+  ~Confirmation();
   Confirmation(const Confirmation&) = delete;
   Confirmation& operator=(const Confirmation&) = delete;
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   /// False: it was answered at once, so that a loop of such waits does not deepen the stack.
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting);
-  [[nodiscard]] Status await_resume() { return std::move(status_); }
+  [[nodiscard]] Status await_resume();
 
  private:
+  struct Shared;  // with the journal, which may keep it longer
+
   Engine& engine_;
   const Durability level_;
-  Status status_{Done{}};
-  std::atomic<bool> met_{false};  // set by the first of two: the answer, and having suspended
+  std::shared_ptr<Shared> shared_;
 };
 
 class Engine {
@@ -165,8 +184,11 @@ class Engine {
   /// Optional: what the first open() of a process does once, done early. The kernel lets a process
   /// with several threads wait some 10 ms for it, one with a single thread not at all.
   static void prepare_process() noexcept;
-  /// Errors: bad_option (names the option and its range), out_of_address_space.
+  /// Errors: bad_option (names the option and its range), out_of_address_space (also: the heap is
+  /// full), no_thread (Options::background).
   [[nodiscard]] static Result<std::unique_ptr<Engine>> open(const Options& options = {});
+  /// Answers who waits, and waits for nobody else: no other call may be under way. In a child of
+  /// the process that opened it, it ends nothing of the parent's, and its memory stays.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -306,7 +328,7 @@ class Engine {
   // --- durability -------------------------------------------------------------------------
   /// Raises the level for once: returns when all that any call changed or saw so far has reached
   /// `level`. Progress: blocks. Errors: outcome_unknown, refused (the journal's), bad_option (there
-  /// is no journal).
+  /// is no journal), forked.
   [[nodiscard]] Status confirm(Durability level);
   /// The same without blocking: calls `then` once, at once on this thread or later on the
   /// journal's, where it must be quick and must not wait.

@@ -252,12 +252,23 @@ class MarkingSink final : public SegmentSink {
 
 }  // namespace
 
-TEST_CASE("threads: readers never meet memory that was given back", "[engine][threads][race]") {
+namespace {
+
+/// A barrier that works as often as it is told to; the kernel's, but that it can be counted.
+std::atomic<int> works_left{0};
+const Barrier failing{[]() noexcept { return Barrier::of_kernel().prepare(); },
+                      []() noexcept {
+                        // mo: relaxed: a count
+                        return works_left.fetch_sub(1, std::memory_order_relaxed) > 0 &&
+                               Barrier::of_kernel().run();
+                      }};
+
+void play_readers_and_writers(const Barrier& barrier) {
   Region region;
   REQUIRE(region.reserve(std::size_t{16} << 20));
   MarkingSink sink;
   Arena arena{region};
-  Threads threads{arena, sink};
+  Threads threads{arena, sink, barrier};
   constexpr std::size_t node_count = 8192;
   const auto nodes = std::make_unique<Node[]>(node_count);
   std::atomic<std::size_t> fresh{1};
@@ -297,6 +308,38 @@ TEST_CASE("threads: readers never meet memory that was given back", "[engine][th
   }
   for (std::thread& thread : all) thread.join();
   CHECK(dead.load(std::memory_order_acquire) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("threads: readers never meet memory that was given back", "[engine][threads][race]") {
+  play_readers_and_writers(Barrier::of_kernel());
+}
+
+TEST_CASE("threads: nor where the kernel has no membarrier, or stops to allow it",
+          "[engine][threads][race][attack][fault-21]") {
+  works_left.store(GENERATE(0, 1, 5), std::memory_order_relaxed);  // mo: relaxed: a count
+  play_readers_and_writers(failing);
+}
+
+TEST_CASE("threads: the list of what is retired keeps its order, and its promise of room",
+          "[engine][threads][attack][fault-18]") {
+  RetireList list;
+  std::uint64_t pushed = 0;
+  std::uint64_t popped = 0;
+  for (const std::size_t step : {1U, 125U, 126U, 127U, 300U, 1U}) {
+    for (std::size_t i = 0; i < step; ++i) REQUIRE(list.push({++pushed, 1}));
+    REQUIRE(list.reserve());
+    for (std::size_t i = 0; i < step; i += 2) {
+      REQUIRE(list.front().what == ++popped);
+      list.pop_front();
+    }
+  }
+  while (!list.empty()) {
+    REQUIRE(list.front().what == ++popped);
+    list.pop_front();
+  }
+  CHECK(popped == pushed);
 }
 
 }  // namespace semel::engine

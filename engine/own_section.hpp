@@ -1,0 +1,37 @@
+// An atomic section as the core sees it; section.hpp is what it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "semel/engine.hpp"
+
+namespace semel::engine {
+
+/// Takes the mutations of an atomic section, which leave as one group.
+class MutationSink {
+ public:
+  virtual ~MutationSink() = default;
+  virtual void add(const Mutation& mutation) = 0;
+  /// Makes room, so that add() of a mutation of this key with at most so many bytes of value and
+  /// owner, and note_change() of the key, cannot fail. std::bad_alloc.
+  virtual void make_room(std::size_t key_bytes, std::size_t value_bytes) = 0;
+  /// Whether the journal took writes when the section began.
+  [[nodiscard]] virtual bool accepts() const noexcept = 0;
+};
+
+/// An atomic section as the thread that began it meets it: what it calls meanwhile on the section's
+/// shards happens inside.
+class OwnSection : public MutationSink {
+ public:
+  [[nodiscard]] virtual Timestamp now() const noexcept = 0;
+  [[nodiscard]] virtual bool holds_shard(std::uint32_t shard) const noexcept = 0;
+  /// Whoever waits for this key is told when the section has ended.
+  virtual void note_change(const KeyRef& key) = 0;
+  /// The same for whoever waits for any key.
+  virtual void note_all_changed() = 0;
+  /// Those who wait for the section on threads that are impatient need not any more.
+  virtual void take_long() noexcept = 0;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,84 @@
+// What a thread took out of the table and may not free yet, oldest first. A list of blocks with one
+// in reserve, so that room can be made before a change and taking it out cannot fail after it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace semel::engine {
+
+/// Belongs to one thread at a time.
+class RetireList {
+ public:
+  struct Retired {
+    std::uint64_t what;  // Handle, or address of a segment: always the larger number
+    std::uint64_t epoch;
+  };
+  /// What reserve() promises room for: more than one operation ever retires.
+  static constexpr std::size_t block_size = 126;
+
+  RetireList() = default;
+  ~RetireList() {
+    delete spare_;
+    while (first_ != nullptr) delete_first();
+  }
+  RetireList(const RetireList&) = delete;
+  RetireList& operator=(const RetireList&) = delete;
+
+  /// True: the next block_size calls of push() succeed.
+  [[nodiscard]] bool reserve() noexcept {
+    if (spare_ == nullptr) [[unlikely]]
+      spare_ = new (std::nothrow) Block;
+    return spare_ != nullptr;
+  }
+  /// False: there was no memory for it; what was pushed is lost, so its memory is never reused.
+  bool push(Retired retired) noexcept {
+    if (last_ == nullptr || filled_ == block_size) [[unlikely]] {
+      if (!reserve()) return false;
+      (last_ == nullptr ? first_ : last_->next) = spare_;
+      if (last_ == nullptr) read_ = 0;
+      last_ = spare_;
+      spare_ = nullptr;
+      filled_ = 0;
+    }
+    last_->items[filled_++] = retired;
+    return true;
+  }
+  [[nodiscard]] bool empty() const noexcept {
+    return first_ == nullptr || (first_ == last_ && read_ == filled_);
+  }
+  [[nodiscard]] const Retired& front() const noexcept { return first_->items[read_]; }
+  void pop_front() noexcept {
+    if (++read_ < block_size) return;
+    if (first_ == last_) {  // full, and read: begin again
+      read_ = filled_ = 0;
+      return;
+    }
+    read_ = 0;
+    if (spare_ != nullptr) return delete_first();
+    spare_ = first_;
+    first_ = first_->next;
+    spare_->next = nullptr;
+  }
+
+ private:
+  struct Block {
+    Block* next = nullptr;
+    std::array<Retired, block_size> items;
+  };
+  void delete_first() noexcept {
+    Block* const next = first_->next;
+    delete first_;
+    first_ = next;
+  }
+
+  Block* first_ = nullptr;
+  Block* last_ = nullptr;
+  Block* spare_ = nullptr;
+  std::size_t read_ = 0;    // of the first block
+  std::size_t filled_ = 0;  // of the last block
+};
+
+}  // namespace semel::engine
