@@ -8,7 +8,10 @@ namespace semel {
 using storage::Signal;
 
 Storage::Storage(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-Storage::~Storage() = default;
+Storage::~Storage() {
+  // A child closes, unlocks and writes nothing of its parent's.
+  if (impl_ != nullptr && impl_->is_forked()) static_cast<void>(impl_.release());
+}
 
 Result<std::unique_ptr<Storage>> Storage::open(const StorageOptions& options, const Clock& clock) {
   auto impl = std::make_unique<Impl>(options, clock);
@@ -25,15 +28,19 @@ Result<RecoveryReport> Storage::recover(
   return impl_->recover(engine, progress);
 }
 Ticket Storage::append(std::span<const Mutation> group) {
+  if (impl_->is_forked()) return 0;
   return impl_->append(group);
 }
 void Storage::pace() {
+  if (impl_->is_forked()) return;
   impl_->pace();
 }
 Status Storage::wait(Ticket ticket, Durability level) {
+  if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->wait(ticket, level);
 }
 void Storage::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+  if (impl_->is_forked()) return then(Error{ErrorCode::forked, {}});
   impl_->when(ticket, level, std::move(then));
 }
 Ticket Storage::newest() const {
@@ -43,27 +50,34 @@ bool Storage::defer(std::function<void()>& then) {
   return impl_->defer(then);
 }
 bool Storage::accepts_writes() const noexcept {
+  if (impl_->is_forked()) return false;
   return impl_->accepts_writes();
 }
 std::size_t Storage::group_bytes_max() const noexcept {
   return impl_->group_bytes_max();
 }
 void Storage::spilled(Ticket cut, Ticket kept) {
+  if (impl_->is_forked()) return;
   impl_->spilled(cut, kept);
 }
 void Storage::engine_ends() noexcept {
+  if (impl_->is_forked()) return;
   impl_->engine_ends();
 }
 Status Storage::drain() {
+  if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->drain();
 }
 Status Storage::drop_ended() {
+  if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->drop_ended();
 }
 Status Storage::rewrite(Engine& engine) {
+  if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->rewrite(engine);
 }
 Status Storage::backup(const std::string& directory) {
+  if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->backup(directory);
 }
 StorageStats Storage::stats() const {

@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "semel/process.hpp"
 #include "semel/rocksdb.hpp"
 #include "semel/storage.hpp"
 #include "storage/archive.hpp"
@@ -38,6 +39,8 @@
 namespace semel {
 
 class Storage::Impl {
+  const ProcessMark process_;
+
  public:
   Impl(const StorageOptions& options, const Clock& clock)
       : options_(options),
@@ -47,6 +50,8 @@ class Storage::Impl {
 
   [[nodiscard]] Status open(std::vector<rocksdb::ColumnFamilyDescriptor> families = {});
   [[nodiscard]] Version first_version() const noexcept { return first_version_; }
+  /// Whether this is the copy of a child: the log is mapped by both, the rest has one owner.
+  [[nodiscard]] bool is_forked() const noexcept { return !process_.is_here(); }
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress);
 
