@@ -1,0 +1,17 @@
+// operator new that fails when it is told to, on the thread that told it.
+#pragma once
+
+#include <cstdint>
+
+namespace semel::proofs {
+
+/// The allocations of this thread from now on, up to the one that fails.
+class FailingNew {
+ public:
+  /// The `which`-th from now on fails, 1 for the next, and only that one.
+  static void arm(std::uint64_t which) noexcept;
+  /// True: it has failed.
+  static bool disarm() noexcept;
+};
+
+}  // namespace semel::proofs
