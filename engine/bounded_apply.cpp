@@ -11,6 +11,10 @@ std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
                           std::span<StoreOutcome> outcomes, std::size_t value_bytes_max) noexcept {
   Engine::Impl& impl = impl_of(engine);
   Core& core = impl.core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) [[unlikely]] {
+    for (StoreOutcome& outcome : outcomes) refuse(outcome, no);
+    return ops.size();
+  }
   Timestamp now = impl.now();  // after a section was waited for, that of the end of the wait
   std::size_t applied = 0;
   std::size_t value_bytes = 0;
@@ -32,7 +36,7 @@ std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
             outcome.error = ErrorCode::section_held;
             return;
           }
-          apply_at(core, operation, place, group[i], now, outcome);
+          impl.apply_or_refuse(operation, place, group[i], now, outcome);
           value_bytes += outcome.value.size();
         });
     if (impl.wait_queue().has_waiters()) [[unlikely]] {

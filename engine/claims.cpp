@@ -597,6 +597,10 @@ bool Claims::cancel_wait(Bytes key, WaitTicket ticket) noexcept {
   }
 }
 
+ClaimWait Claims::claim_or_wait_async(const ClaimRequest& request, Timestamp deadline) {
+  return ClaimWait{*this, request, deadline};
+}
+
 // --- operators ----------------------------------------------------------------------------------
 
 namespace {

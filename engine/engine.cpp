@@ -218,9 +218,12 @@ void Engine::Impl::start_background(Millis every) {
       if (is_recovering()) continue;
       lock.unlock();
       // In small parts, so that threads with timers to hand over are not kept out for long.
-      while (advance(10'000) == 0) {
+      try {
+        while (advance(10'000) == 0) {
+        }
+        core_.go_on_compacting();
+      } catch (const std::bad_alloc&) {  // the next round may have more
       }
-      core_.go_on_compacting();
       core_.region().touch_ahead();
       lock.lock();
     }

@@ -88,13 +88,15 @@ class Engine::Impl {
   Version db_map_version = 0;  // under a section over everything
   std::mutex snapshot_mutex;   // one snapshot at a time
 
+  /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
+  void apply_or_refuse(engine::Core::Operation& operation, const engine::Core::Place& place,
+                       const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
+
  private:
   [[nodiscard]] ErrorCode wait_for_journal(engine::ThreadContext& own);
   /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts
   /// mutations back, in whatever order: a swept record no longer keeps an older one away.
   [[nodiscard]] bool is_recovering() noexcept;
-  void apply_or_refuse(engine::Core::Operation& operation, const engine::Core::Place& place,
-                       const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
 
   std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;

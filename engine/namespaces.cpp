@@ -362,9 +362,4 @@ void Namespaces::forget_graves(Timestamp now) {
 }
 
 }  // namespace engine
-
-ClaimWait Claims::claim_or_wait_async(const ClaimRequest& request, Timestamp deadline) {
-  return ClaimWait{*this, request, deadline};
-}
-
 }  // namespace semel

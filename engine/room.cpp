@@ -26,7 +26,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
     case Room::nothing:
       tried = Room::retired;
       if (!context.limbo.empty()) {
-        threads_.collect_some(context);
+        threads_.collect_some(context);  // one may be stuck in a journal
         return true;
       }
       [[fallthrough]];

@@ -40,11 +40,6 @@ using ClaimCallback = std::function<void(ClaimOutcome&&)>;
 /// Which wait, for cancel_wait(); 0: none.
 using WaitTicket = std::uint64_t;
 
-/// When `wait` from `now` on is over; no_end where that is beyond all time, for Millis::max() say.
-[[nodiscard]] constexpr Timestamp deadline_after(Timestamp now, Millis wait) noexcept {
-  return wait > Millis{0} && now > no_end - wait ? no_end : now + wait;
-}
-
 class ClaimWait;
 
 /// A handle on one namespace. To copy it counts a reference, so keep one instead of asking for it
