@@ -28,6 +28,8 @@ void CommandSet::set(std::uint32_t command, bool allowed) {
 }
 
 void CommandSet::set_category(std::size_t category, bool allowed) {
+  std::erase_if(named_, [&](const Named& each) { return each.category == category; });
+  named_.push_back({category, allowed});
   const AclCatalog::Words& meant = catalog_->meant_by(category);
   for (std::uint32_t word = 0; word < meant.size(); ++word) {
     for (std::uint64_t left = meant[word]; left != 0; left &= left - 1) {
@@ -40,6 +42,7 @@ void CommandSet::set_all(bool allowed) {
   std::fill(bits_.begin(), bits_.end(), allowed ? ~std::uint64_t{0} : 0);
   arguments_.clear();
   argument_count_ = 0;
+  named_.clear();
   all_ = future_ = allowed;
 }
 
@@ -103,6 +106,32 @@ std::string CommandSet::text() const {
     left.set_category(*best, !adds);
     text.append(adds ? " +@" : " -@").append(acl_categories[*best]);
   }
+  for (const Named& each : named_) {
+    if (!is_empty(each.category) || each.allowed == future_) continue;
+    text.append(each.allowed ? " +@" : " -@").append(acl_categories[each.category]);
+  }
+  append_differences(told, text);
+  return text;
+}
+
+std::string CommandSet::file_text() const {
+  std::string text = future_ ? "+@all" : "-@all";
+  CommandSet told{*catalog_};
+  told.set_all(future_);
+  for (const Named& each : named_) {
+    told.set_category(each.category, each.allowed);
+    text.append(each.allowed ? " +@" : " -@").append(acl_categories[each.category]);
+  }
+  append_differences(told, text);
+  return text;
+}
+
+bool CommandSet::is_empty(std::size_t category) const {
+  const AclCatalog::Words& members = catalog_->members_of(category);
+  return std::all_of(members.begin(), members.end(), [](std::uint64_t word) { return word == 0; });
+}
+
+void CommandSet::append_differences(CommandSet& told, std::string& text) const {
   for (const std::uint32_t command : catalog_->in_order()) {
     if (has(command) != told.has(command)) {
       told.set(command, has(command));
@@ -114,7 +143,6 @@ std::string CommandSet::text() const {
       text.append(" +").append(catalog_->name_of(command)).append("|").append(argument);
     }
   }
-  return text;
 }
 
 }  // namespace semel::net

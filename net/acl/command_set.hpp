@@ -39,8 +39,12 @@ class CommandSet {
   }
 
   /// Rules that come to this set, with as few words as Redis uses: beginning at all or nothing,
-  /// the categories that fit best, then single commands. "-@all +@read -get".
+  /// the categories that fit best, then single commands. "-@all +@read -get". A category without a
+  /// command that was allowed or forbidden by name is kept as well: it may have some one day.
   [[nodiscard]] std::string text() const;
+  /// For a file, which a later version may read: with every category that was named since all or
+  /// nothing was, in that order, and then the commands that differ.
+  [[nodiscard]] std::string file_text() const;
 
  private:
   struct Fit {
@@ -48,7 +52,14 @@ class CommandSet {
     std::size_t different = 0;
   };
 
+  struct Named {
+    std::size_t category;
+    bool allowed;
+  };
+
   void put(std::uint32_t command, bool allowed);
+  [[nodiscard]] bool is_empty(std::size_t category) const;
+  void append_differences(CommandSet& told, std::string& text) const;
   [[nodiscard]] bool allows_argument(std::uint32_t command, std::string_view argument) const;
   [[nodiscard]] Fit fit_of(std::size_t category, bool adds) const;
   [[nodiscard]] std::optional<std::size_t> best_category(bool adds, std::uint32_t used) const;
@@ -57,8 +68,9 @@ class CommandSet {
   AclCatalog::Words bits_;
   std::map<std::uint32_t, std::vector<std::string>> arguments_;
   std::size_t argument_count_ = 0;
-  bool all_ = false;     ///< every bit is set
-  bool future_ = false;  ///< began at all
+  std::vector<Named> named_;  ///< categories since set_all(), each once, by their last time
+  bool all_ = false;          ///< every bit is set
+  bool future_ = false;       ///< began at all
 };
 
 }  // namespace semel::net

@@ -190,7 +190,7 @@ std::string Rights::text(RuleForm form) const {
   if (!text.empty()) text += ' ';
   if (!all_channels_) text += "resetchannels ";
   if (const std::string channels = channels_text(); !channels.empty()) text += channels + ' ';
-  return text + commands_text();
+  return text + commands_text(form);
 }
 
 }  // namespace semel::net

@@ -46,7 +46,8 @@ struct Verdict {
 };
 
 /// For whom rules are written. Redis shows the pattern "%RW~*" as "~*", which means all keys and
-/// lets no pattern follow: an aclfile with that could not be read.
+/// lets no pattern follow: an aclfile with that could not be read. And of categories it shows those
+/// that fit best, where a file keeps those that were named: what belongs to them may grow.
 enum class RuleForm : std::uint8_t { list, file };
 
 class Rights {
@@ -71,7 +72,9 @@ class Rights {
   /// As GETUSER has it: "~* %R~x", "&*", "-@all +get".
   [[nodiscard]] std::string keys_text(RuleForm form = RuleForm::list) const;
   [[nodiscard]] std::string channels_text() const;
-  [[nodiscard]] std::string commands_text() const { return commands_.text(); }
+  [[nodiscard]] std::string commands_text(RuleForm form = RuleForm::list) const {
+    return form == RuleForm::file ? commands_.file_text() : commands_.text();
+  }
   /// As LIST has it: "~k* resetchannels &c -@all +get".
   [[nodiscard]] std::string text(RuleForm form) const;
 
