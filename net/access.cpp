@@ -1,72 +1,14 @@
 #include "net/access.hpp"
 
-#include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
-#include "net/claim_words.hpp"
-#include "net/command_docs.hpp"
 #include "net/handlers.hpp"
 #include "net/node.hpp"
 
 namespace semel::net {
 namespace {
-
-/// Commands whose keys are used otherwise than their flags say: read only, written only.
-struct Use {
-  std::string_view name;
-  KeyAccess first;
-  KeyAccess others;
-};
-
-// Redis' key specifications: what looks only beside the value needs no permission to read it, and
-// what answers with a part of the old value needs both.
-constexpr std::array uses = {
-    Use{"copy", KeyAccess::read, KeyAccess::write},
-    Use{"decr", KeyAccess::both, KeyAccess::both},
-    Use{"decrby", KeyAccess::both, KeyAccess::both},
-    Use{"exists", KeyAccess::none, KeyAccess::none},
-    Use{"expiretime", KeyAccess::none, KeyAccess::none},
-    Use{"getdel", KeyAccess::both, KeyAccess::both},
-    Use{"getex", KeyAccess::both, KeyAccess::both},
-    Use{"getset", KeyAccess::both, KeyAccess::both},
-    Use{"hexists", KeyAccess::none, KeyAccess::none},
-    Use{"hincrby", KeyAccess::both, KeyAccess::both},
-    Use{"hincrbyfloat", KeyAccess::both, KeyAccess::both},
-    Use{"hlen", KeyAccess::none, KeyAccess::none},
-    Use{"hstrlen", KeyAccess::none, KeyAccess::none},
-    Use{"incr", KeyAccess::both, KeyAccess::both},
-    Use{"incrby", KeyAccess::both, KeyAccess::both},
-    Use{"incrbyfloat", KeyAccess::both, KeyAccess::both},
-    Use{"memory|usage", KeyAccess::none, KeyAccess::none},
-    Use{"move", KeyAccess::both, KeyAccess::both},
-    Use{"object|encoding", KeyAccess::none, KeyAccess::none},
-    Use{"object|freq", KeyAccess::none, KeyAccess::none},
-    Use{"object|idletime", KeyAccess::none, KeyAccess::none},
-    Use{"object|refcount", KeyAccess::none, KeyAccess::none},
-    Use{"pexpiretime", KeyAccess::none, KeyAccess::none},
-    Use{"pttl", KeyAccess::none, KeyAccess::none},
-    Use{"rename", KeyAccess::both, KeyAccess::write},
-    Use{"renamenx", KeyAccess::both, KeyAccess::write},
-    Use{"strlen", KeyAccess::none, KeyAccess::none},
-    Use{"touch", KeyAccess::none, KeyAccess::none},
-    Use{"ttl", KeyAccess::none, KeyAccess::none},
-    Use{"type", KeyAccess::none, KeyAccess::none},
-    Use{"watch", KeyAccess::none, KeyAccess::none},
-};
-static_assert(std::is_sorted(uses.begin(), uses.end(),
-                             [](const Use& a, const Use& b) { return a.name < b.name; }));
-
-Use use_of(const CommandRow& row) noexcept {
-  const auto found =
-      std::lower_bound(uses.begin(), uses.end(), row.name,
-                       [](const Use& use, std::string_view name) { return use.name < name; });
-  if (found != uses.end() && found->name == row.name) return *found;
-  const KeyAccess access = row.is(flag_write) ? KeyAccess::write : KeyAccess::read;
-  return {row.name, access, access};
-}
 
 /// What a call would touch. Its views are into the words, and those of claims into `claims`.
 struct Touched {
@@ -75,34 +17,38 @@ struct Touched {
   std::vector<AclChannel> channels;
 };
 
-void add_channels(const CommandRow& row, std::span<const std::string_view> words,
-                  std::vector<AclChannel>& channels) {
-  if (row.name == "publish" || row.name == "spublish") {
-    channels.push_back({words[1]});
-  } else if (row.name == "subscribe" || row.name == "ssubscribe" || row.name == "psubscribe") {
-    for (const std::string_view name : words.subspan(1)) {
-      channels.push_back({name, row.name == "psubscribe"});
-    }
-  }
+/// As redis-server has it: what is not accessed needs no permission to read, as in EXISTS, but a
+/// pattern that matches.
+constexpr KeyAccess access_of(std::uint16_t flags) noexcept {
+  const bool reads = (flags & key_access) != 0;
+  const bool writes = (flags & (key_update | key_insert | key_delete)) != 0;
+  return reads ? (writes ? KeyAccess::both : KeyAccess::read)
+               : (writes ? KeyAccess::write : KeyAccess::none);
 }
 
 Touched touched_by(const CommandRow& row, std::span<const std::string_view> words) {
+  UsedKeys used = used_keys(row, words);
   Touched touched;
-  const Use use = use_of(row);
-  for_each_key(row, words, [&](std::string_view key) {
-    touched.keys.push_back({key, touched.keys.empty() ? use.first : use.others});
-  });
-  // Keys that are counted among the words, as those of MSETEX.
-  for (const FoundKey& found : find_counted_keys(row, words)) {
-    touched.keys.push_back({found.key, use.first});
+  touched.claims = std::move(used.composed);  // the strings stay where they are
+  for (const UsedKey& key : used.keys) touched.keys.push_back({key.name, access_of(key.flags)});
+  for (const UsedKey& channel : used.channels) {
+    touched.channels.push_back({channel.name, (channel.flags & key_pattern) != 0});
   }
-  // A claim lies under "namespace:key", and who asks for one may be told its result.
-  touched.claims = claim_keys(row, words);
-  for (const std::string& key : touched.claims) {
-    touched.keys.push_back({key, row.is(flag_write) ? KeyAccess::both : KeyAccess::read});
-  }
-  if (row.is(flag_pubsub)) add_channels(row, words, touched.channels);
   return touched;
+}
+
+bool may_hear_all(const User& user, const Subscriber& subscriber) {
+  for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
+    for (const std::string_view name : subscriber.of(topic)) {
+      if (!user.may_hear({name, topic == Topic::pattern})) return false;
+    }
+  }
+  return true;
+}
+
+bool may_monitor(const User& user) {
+  return user.check({.command = static_cast<std::uint32_t>(index_of(*find_command("monitor")))})
+      .ok();
 }
 
 AclRequest request_of(const CommandRow& row, std::span<const std::string_view> words,
@@ -124,50 +70,82 @@ std::vector<AclCommand> acl_commands() {
   return commands;
 }
 
-bool may_run(Call& call) {
+namespace {
+
+constexpr std::string_view must_log_in = "NOAUTH Authentication required.";
+
+DenialContext context_of(const ClientState& client) noexcept {
+  if (client.in_script) return DenialContext::lua;
+  const bool in_transaction = client.executing || client.transaction != nullptr;
+  return in_transaction ? DenialContext::multi : DenialContext::toplevel;
+}
+
+/// What the user's rights say to a call, and an entry of the log if it is no. `text` is then the
+/// error of a command that is refused before it is queued or run.
+AclDenied judge(Call& call, std::string& text) {
+  const User& user = call.client.user.user();
+  if (user.is_unlimited()) [[likely]]
+    return AclDenied::ok;
+  const Touched touched = touched_by(*call.row, call.words);
+  const AclRequest request = request_of(*call.row, call.words, touched);
+  const Verdict verdict = user.check(request);
+  if (verdict.ok()) return AclDenied::ok;
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  log_denial(about, verdict, request);
+  text = noperm_text(verdict, request, call.node.acl.catalog());
+  return verdict.denied;
+}
+
+/// The same behind a look for changes of the user. One that is gone may nothing.
+AclDenied judge_again(Call& call, std::string& text) {
+  if (call.node.acl.refresh(call.client.user) != AclChange::gone) return judge(call, text);
+  call.client.closes = true;
+  text = must_log_in;
+  return AclDenied::command;
+}
+
+}  // namespace
+
+bool may_run(Call& call, std::string& why) {
   AclSession& session = call.client.user;
-  switch (call.node.acl.refresh(session)) {
-    case AclChange::none:
-    case AclChange::rights:
-      break;
-    case AclChange::gone:
-      call.client.closes = true;
-      call.fail("NOAUTH Authentication required.");
-      return false;
+  if (call.node.acl.refresh(session) == AclChange::gone) {
+    call.client.closes = true;
+    why = must_log_in;
+    return false;
   }
   if (session.needs_auth()) {
     if (call.row->is(flag_no_auth)) return true;
-    call.fail("NOAUTH Authentication required.");
+    why = must_log_in;
     return false;
   }
-  if (session.user().is_unlimited()) [[likely]]
-    return true;
-  const Touched touched = touched_by(*call.row, call.words);
-  const AclRequest request = request_of(*call.row, call.words, touched);
-  const Verdict verdict = session.user().check(request);
-  if (verdict.ok()) return true;
-  NodeAclHost host{call};
-  AclCall about = acl_call(call, host);
-  refuse(about, verdict, request);
+  return judge(call, why) == AclDenied::ok;
+}
+
+bool may_run_queued(Call& call, std::string& why) {
+  const AclDenied denied = judge_again(call, why);
+  if (denied == AclDenied::ok) return true;
+  why =
+      "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+      "call. This command is no longer allowed for the following reason: ";
+  switch (denied) {
+    case AclDenied::key:
+      why += "no permission to touch the specified keys";
+      break;
+    case AclDenied::channel:
+      why += "no permission to access one of the channels used as arguments to the command";
+      break;
+    default:
+      why += "no permission to execute the command or subcommand";
+  }
   return false;
 }
 
 std::string_view denial_in_script(Call& call) {
-  AclSession& session = call.client.user;
-  if (session.user().is_unlimited()) [[likely]]
-    return {};
-  const Touched touched = touched_by(*call.row, call.words);
-  const AclRequest request = request_of(*call.row, call.words, touched);
-  const Verdict verdict = session.user().check(request);
-  if (verdict.ok()) return {};
   std::string ignored;
-  RespWriter nobody{ignored, Resp::two};
-  Call unanswered{call.node, call.engine, call.client, call.words, nobody, call.row};
-  NodeAclHost host{unanswered};
-  AclCall about = acl_call(unanswered, host);
-  about.context = DenialContext::lua;
-  refuse(about, verdict, request);
-  switch (verdict.denied) {
+  switch (judge_again(call, ignored)) {
+    case AclDenied::ok:
+      return {};
     case AclDenied::key:
       return "ERR The user executing the script can't access at least one of the keys mentioned in "
              "the command arguments";
@@ -177,6 +155,30 @@ std::string_view denial_in_script(Call& call) {
     default:
       return "ERR The user executing the script can't run this command or subcommand";
   }
+}
+
+void review_wait(Node& node, ClientState& client) {
+  if (client.waits_for == nullptr) return;
+  if (node.acl.generation() == client.waits_since) return;
+  client.waits_since = node.acl.generation();
+  const std::vector<std::string>& kept = client.waits_for->words;
+  const std::vector<std::string_view> words{kept.begin(), kept.end()};
+  std::string error;
+  std::string unused;
+  RespWriter nobody{unused, client.dialect};
+  Call call{node, node.engine(), client, words, nobody, client.waits_for->row};
+  if (judge_again(call, error) == AclDenied::ok) return;
+  std::string reply;
+  RespWriter{reply, client.dialect}.error(error);
+  // What it was granted meanwhile is given back where nobody reads the answer.
+  if (!client.handle->end_wait(reply)) client.handle->kill();
+}
+
+bool may_still_hear(const ClientState& client) {
+  const User& user = client.user.user();
+  const Subscriber* const subscriber = client.subscriber.get();
+  if (subscriber != nullptr && !may_hear_all(user, *subscriber)) return false;
+  return !client.monitors || may_monitor(user);
 }
 
 std::optional<bool> could_run(const Call& call) {
@@ -240,13 +242,46 @@ AclCall acl_call(Call& call, AclHost& host) {
           .reply = call.reply,
           .host = host,
           .now = call.engine.now(),
-          .context = call.client.executing ? DenialContext::multi : DenialContext::toplevel};
+          .context = context_of(call.client)};
 }
 
 void note_user(ClientState& client) {
   const std::string& name = client.user.user().name();
   client.handle->change_names([&](ClientHandle::Names& names) { names.user = name; });
 }
+
+void note_login(Call& call) {
+  note_user(call.client);
+  // Whoever deleted the user before this could be read has not found this connection.
+  if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
+}
+
+namespace {
+
+/// Behind a change of users, before it is answered: nothing that happens later reaches those who
+/// may not have it any more. The rest, and the client of `call` itself, look at their own rights
+/// as soon as their threads come by (Node::users_changed).
+void review_others(Call& call) {
+  const Acl& acl = call.node.acl;
+  const auto may_stay = [&](const ClientHandle& handle, auto&& check) {
+    if (&handle == call.client.handle.get()) return true;
+    const SharedUser user = acl.find(handle.names().user);
+    return user != nullptr && check(*user);
+  };
+  for (const auto& handle : call.node.clients.all()) {
+    // mo: relaxed: who begins to monitor meanwhile is judged by its new rights.
+    const bool monitors = handle->shown.monitors.load(std::memory_order_relaxed);
+    const bool stays =
+        may_stay(*handle, [&](const User& user) { return !monitors || may_monitor(user); });
+    if (!stays) handle->kill();
+  }
+  call.node.pubsub.close_unless([&](const Subscriber& subscriber) {
+    return may_stay(*subscriber.handle,
+                    [&](const User& user) { return may_hear_all(user, subscriber); });
+  });
+}
+
+}  // namespace
 
 namespace handlers {
 
@@ -256,6 +291,7 @@ void acl(Call& call) {
   const std::uint64_t before = call.node.acl.generation();
   acl_command(about);
   if (call.node.acl.generation() == before) return;
+  review_others(call);
   call.node.users_changed();
   // Who has deleted itself is told so, and no more.
   if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
@@ -265,7 +301,7 @@ void auth(Call& call) {
   NodeAclHost host{call};
   AclCall about = acl_call(call, host);
   auth_command(about);
-  note_user(call.client);
+  note_login(call);
 }
 
 }  // namespace handlers

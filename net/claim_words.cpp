@@ -281,28 +281,4 @@ std::string read_policy(WordSpan rest, Policy& policy) {
   return {};
 }
 
-std::vector<std::string> claim_keys(const CommandRow& row, WordSpan words) {
-  constexpr std::string_view family = "semel.";
-  if (!row.name.starts_with(family) || row.name.starts_with("semel.namespace")) return {};
-  const std::size_t name_at = row.name == "semel.wait" ? 2 : 1;
-  if (words.size() < name_at + 2) return {};
-  const std::string prefix = std::string{words[name_at]} + ":";
-  WordSpan keys = words.subspan(name_at + 1, 1);
-  std::size_t step = 1;
-  if (row.name == "semel.claims" || row.name == "semel.claimall") {
-    keys = words.subspan(name_at + 1);
-    ClaimWords options;
-    if (!read_claim_words(keys, true, options).empty() || !read_keys(keys).empty()) return {};
-  } else if (row.name == "semel.completes") {
-    constexpr std::size_t words_per_claim = 3;
-    keys = words.subspan(std::min(words.size(), name_at + 2));
-    step = words_per_claim;
-  }
-  std::vector<std::string> found;
-  for (std::size_t i = 0; i < keys.size(); i += step) {
-    found.push_back(prefix + std::string{keys[i]});
-  }
-  return found;
-}
-
 }  // namespace semel::net

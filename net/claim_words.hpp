@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "net/command.hpp"
 #include "semel/claims.hpp"
@@ -46,8 +45,5 @@ struct ClaimWords {
 [[nodiscard]] std::string unknown_word(std::string_view word, std::string_view allowed);
 /// `word` in quotes; a long one is cut.
 [[nodiscard]] std::string quoted_word(std::string_view word);
-
-/// The table keys ("name:key") that a SEMEL command with these words is about; none of others.
-[[nodiscard]] std::vector<std::string> claim_keys(const CommandRow& row, WordSpan words);
 
 }  // namespace semel::net

@@ -62,6 +62,8 @@ struct ClientState {
   std::int64_t script_unix_ms = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
+  std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer
+  std::uint64_t waits_since = 0;               ///< the generation of users it was judged by
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
   std::size_t watched_bytes = 0;               ///< by watcher
   Deadlines::Id deadline = 0;                  ///< of the present wait; 0: none

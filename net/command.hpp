@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "net/client_state.hpp"
+#include "net/key_specs.hpp"
 #include "net/resp_writer.hpp"
 #include "semel/engine.hpp"
 #include "semel/store.hpp"
@@ -58,6 +59,7 @@ enum CommandFlag : std::uint32_t {
   flag_allow_busy = 1U << 15U,
   flag_movablekeys = 1U << 16U,
   flag_may_replicate = 1U << 17U,
+  flag_no_mandatory_keys = 1U << 18U,
 };
 
 // The categories of ACL, in Redis' order.
@@ -72,12 +74,13 @@ struct CommandRow {
   int arity;                 ///< words, the name included; negative: at least so many
   std::uint32_t flags;       ///< of CommandFlag
   std::uint32_t categories;  ///< a bit for each of category_names, those that follow from flags too
-  int first_key;             ///< 0: none
+  int first_key;             ///< as COMMAND has it, like the next two, by `keys`; 0: none
   int last_key;              ///< negative: from the end
   int key_step;
   std::string_view since;
   Handler handler;
   const Single* single = nullptr;  ///< of one operation on one key
+  KeySpecs keys{};                 ///< which keys and channels it uses
 
   [[nodiscard]] bool is(CommandFlag flag) const noexcept { return (flags & flag) != 0; }
   [[nodiscard]] bool takes(std::size_t words) const noexcept {
@@ -97,16 +100,6 @@ struct CommandRow {
 [[nodiscard]] bool is_container(const CommandRow& row) noexcept;
 /// Its place in all_commands().
 [[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
-/// Calls `visit(key)` for each key among `words` by the positions of `row`.
-template <class Visit>
-void for_each_key(const CommandRow& row, std::span<const std::string_view> words, Visit&& visit) {
-  if (row.first_key == 0) return;
-  const auto count = static_cast<int>(words.size());
-  const int last = row.last_key < 0 ? count + row.last_key : row.last_key;
-  for (int i = row.first_key; i <= last && i < count; i += row.key_step) {
-    visit(words[static_cast<std::size_t>(i)]);
-  }
-}
 
 /// What is wrong with a request before the engine is asked.
 enum class Fault : std::uint8_t {

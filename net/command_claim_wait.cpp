@@ -71,6 +71,10 @@ void semel_wait(Call& call) {
                         std::string{words.request.key},
                         words.request.claim_id.has_value()};
   call.client.waits = true;
+  // The answer may be a result: it is for those who may still read it then.
+  call.client.waits_for = std::make_unique<QueuedCommand>(
+      QueuedCommand{call.row, {call.words.begin(), call.words.end()}});
+  call.client.waits_since = 0;  // they may have changed since they were looked at
   const WaitTicket ticket = claims->claim_or_wait(
       words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
   // Who asks again by its id finds its place, and what it was granted meanwhile.

@@ -33,9 +33,12 @@ std::vector<const CommandRow*> top_commands() {
   return rows;
 }
 
-void write_flags(RespWriter& reply, const KeySpec& spec) {
-  reply.set(spec.flags.size());
-  for (const std::string_view flag : spec.flags) reply.simple(flag);
+void write_key_flags(RespWriter& reply, std::uint16_t flags) {
+  const auto shown = static_cast<std::uint16_t>(flags & ((1U << shown_key_flags) - 1));
+  reply.set(static_cast<std::size_t>(std::popcount(shown)));
+  for (std::size_t i = 0; i < shown_key_flags; ++i) {
+    if ((shown >> i & 1U) != 0) reply.simple(key_flag_names[i]);
+  }
 }
 
 void write_field(RespWriter& reply, std::string_view name, std::int64_t value) {
@@ -43,11 +46,22 @@ void write_field(RespWriter& reply, std::string_view name, std::int64_t value) {
   reply.integer(value);
 }
 
-void write_key_spec(RespWriter& reply, const KeySpec& spec) {
-  constexpr std::size_t parts = 3;
-  reply.map(parts);
-  reply.bulk("flags");
-  write_flags(reply, spec);
+/// A claim's key is none of the words.
+void write_unknown(RespWriter& reply, std::string_view name) {
+  reply.bulk(name);
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("unknown");
+  reply.bulk("spec");
+  reply.map(0);
+}
+
+void write_places(RespWriter& reply, const KeySpec& spec) {
+  const bool is_counted = spec.place == KeySpec::Place::counted;
+  if (!is_counted && spec.place != KeySpec::Place::range) {
+    write_unknown(reply, "begin_search");
+    return write_unknown(reply, "find_keys");
+  }
   reply.bulk("begin_search");
   reply.map(2);
   reply.bulk("type");
@@ -58,18 +72,26 @@ void write_key_spec(RespWriter& reply, const KeySpec& spec) {
   reply.bulk("find_keys");
   reply.map(2);
   reply.bulk("type");
-  reply.bulk(spec.counted ? "keynum" : "range");
+  reply.bulk(is_counted ? "keynum" : "range");
   reply.bulk("spec");
-  reply.map(parts);
-  if (spec.counted) {
+  reply.map(3);
+  if (is_counted) {
     write_field(reply, "keynumidx", 0);
     write_field(reply, "firstkey", 1);
     write_field(reply, "keystep", spec.step);
   } else {
-    write_field(reply, "lastkey", spec.last);
+    write_field(reply, "lastkey", spec.last < 0 ? spec.last : spec.last - spec.first);
     write_field(reply, "keystep", spec.step);
     write_field(reply, "limit", 0);
   }
+}
+
+void write_key_spec(RespWriter& reply, const KeySpec& spec) {
+  constexpr std::size_t parts = 3;
+  reply.map(parts);
+  reply.bulk("flags");
+  write_key_flags(reply, spec.flags);
+  write_places(reply, spec);
 }
 
 // Redis' order in a reply, by the letters of command_table.def.
@@ -95,7 +117,8 @@ void write_info(RespWriter& reply, const CommandRow& row) {
   constexpr std::size_t parts = 10;
   const CommandDocs* const about = docs_of(row);
   const auto tips = about == nullptr ? std::vector<std::string_view>{} : split(about->tips, ',');
-  const std::vector<KeySpec> specs = key_specs_of(row);
+  const auto specs = row.keys.all();
+  const auto shown = std::ranges::count_if(specs, &KeySpec::is_shown);
   const std::vector<const CommandRow*> subcommands = subcommands_of(row);
   reply.array(parts);
   reply.bulk(row.name);
@@ -107,8 +130,10 @@ void write_info(RespWriter& reply, const CommandRow& row) {
   write_categories(reply, row);
   reply.set(tips.size());
   for (const std::string_view tip : tips) reply.bulk(tip);
-  reply.set(specs.size());
-  for (const KeySpec& spec : specs) write_key_spec(reply, spec);
+  reply.set(static_cast<std::size_t>(shown));
+  for (const KeySpec& spec : specs) {
+    if (spec.is_shown()) write_key_spec(reply, spec);
+  }
   reply.set(subcommands.size());
   for (const CommandRow* sub : subcommands) write_info(reply, *sub);
 }
@@ -146,17 +171,6 @@ bool matches(const CommandRow& row, std::string_view pattern) {
   return glob_match(lower_of(pattern), row.name);
 }
 
-/// What SET does to its key depends on its words.
-std::vector<std::string_view> flags_of_set(std::span<const std::string_view> words) {
-  const auto reads = [](std::string_view word) {
-    return is_word(word, "get") || is_word(word, "ifeq") || is_word(word, "ifne") ||
-           is_word(word, "ifdeq") || is_word(word, "ifdne");
-  };
-  const auto options = words.subspan(3);
-  if (std::any_of(options.begin(), options.end(), reads)) return {"RW", "access", "update"};
-  return {"OW", "update"};
-}
-
 void write_keys(Call& call, bool with_flags) {
   const auto words = call.words.subspan(2);
   const CommandRow* row = find_command(words[0]);
@@ -164,18 +178,21 @@ void write_keys(Call& call, bool with_flags) {
     row = find_subcommand(*row, words[1]);
   }
   if (row == nullptr) return call.fail("ERR Invalid command specified");
-  std::vector<KeySpec> specs = key_specs_of(*row);
-  if (specs.empty()) return call.fail("ERR The command has no key arguments");
+  if (!std::ranges::any_of(row->keys.all(), &KeySpec::is_key)) {
+    return call.fail("ERR The command has no key arguments");
+  }
   if (!row->takes(words.size())) {
     return call.fail("ERR Invalid number of arguments specified for command");
   }
-  if (row->name == "set") specs.front().flags = flags_of_set(words);
-  const std::vector<FoundKey> found = find_keys(specs, words);
-  call.reply.array(found.size());
-  for (const FoundKey& one : found) {
+  const UsedKeys used = used_keys(*row, words);
+  if (used.keys.empty() && !row->is(flag_no_mandatory_keys)) {
+    return call.fail("ERR Invalid arguments specified for command");
+  }
+  call.reply.array(used.keys.size());
+  for (const UsedKey& one : used.keys) {
     if (with_flags) call.reply.array(2);
-    call.reply.bulk(one.key);
-    if (with_flags) write_flags(call.reply, *one.spec);
+    call.reply.bulk(one.name);
+    if (with_flags) write_key_flags(call.reply, one.flags);
   }
 }
 

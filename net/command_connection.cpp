@@ -66,7 +66,7 @@ void hello(Call& call) {
     NodeAclHost host{call};
     AclCall about = acl_call(call, host);
     if (!log_in_or_refuse(about, (*login)[0], (*login)[1])) return;
-    note_user(call.client);
+    note_login(call);
   }
   if (call.client.user.needs_auth()) {
     return call.fail(

@@ -13,7 +13,6 @@ namespace semel::net {
 struct CommandDocs {
   std::string_view name;
   std::string_view group;
-  std::string_view keys;  ///< what it does to its keys
   std::string_view tips;  ///< for clients of a cluster, commas between
   std::string_view complexity;
   std::string_view words;  ///< behind the name
@@ -25,27 +24,6 @@ struct CommandDocs {
 [[nodiscard]] std::span<const CommandDocs> all_command_docs() noexcept;
 /// Null: there are none.
 [[nodiscard]] const CommandDocs* docs_of(const CommandRow& row) noexcept;
-
-/// Where some of the keys of a command stand, as COMMAND INFO tells it.
-struct KeySpec {
-  std::vector<std::string_view> flags{};
-  int first = 0;
-  int last = 0;  ///< from the first key on; negative: from the end
-  int step = 1;
-  bool counted = false;  ///< at `first` stands how many there are
-};
-[[nodiscard]] std::vector<KeySpec> key_specs_of(const CommandRow& row);
-
-struct FoundKey {
-  std::string_view key;
-  const KeySpec* spec;
-};
-/// The keys among `words`; specs must live as long as what is returned.
-[[nodiscard]] std::vector<FoundKey> find_keys(const std::vector<KeySpec>& specs,
-                                              std::span<const std::string_view> words);
-/// Only those whose number stands among the words. Their spec is null.
-[[nodiscard]] std::vector<FoundKey> find_counted_keys(const CommandRow& row,
-                                                      std::span<const std::string_view> words);
 
 /// The row of "get" or "client|kill", in any case of letters. Null: there is none.
 [[nodiscard]] const CommandRow* find_full_name(std::string_view name) noexcept;

@@ -1,6 +1,7 @@
 // Subscriptions, publications, and what PUBSUB tells of them.
 #include <array>
 
+#include "net/access.hpp"
 #include "net/handlers.hpp"
 #include "net/node.hpp"
 
@@ -9,7 +10,12 @@ namespace {
 
 void subscribe_to(Call& call, Topic topic) {
   const auto wrong = call.node.pubsub.subscribe(call.client, topic, call.words.subspan(1));
-  if (wrong) call.fail(*wrong);
+  if (wrong) return call.fail(*wrong);
+  // Whoever has changed the user's rights since they were looked at may have come by before this
+  // subscription was there, and has promised that nothing reaches it.
+  const AclChange change = call.node.acl.refresh(call.client.user);
+  if (change == AclChange::none) return;
+  if (change == AclChange::gone || !may_still_hear(call.client)) call.client.handle->kill();
 }
 
 void unsubscribe_from(Call& call, Topic topic) {

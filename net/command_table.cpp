@@ -40,20 +40,37 @@ constexpr std::uint32_t categories_of(std::string_view names, std::uint32_t flag
   return found;
 }
 
-constexpr CommandRow row_of(const CommandRow& row, std::string_view categories) {
+constexpr CommandRow row_of(const CommandRow& row, std::string_view categories,
+                            std::string_view keys) {
   CommandRow whole = row;
   whole.categories = categories_of(categories, row.flags);
+  whole.keys = key_specs_of(keys);
+  for (const KeySpec& spec : whole.keys.all()) {
+    if (spec.place != KeySpec::Place::range || !spec.is_shown()) continue;
+    if (whole.first_key == 0) whole.first_key = spec.first;
+    whole.last_key = spec.last;
+    whole.key_step = spec.step;
+  }
   return whole;
 }
 
 constexpr CommandRow rows[] = {
-#define X(name, arity, flags, categories, first, last, step, since, handler)                       \
-  row_of({name, arity, flags_of(flags), 0, first, last, step, since, &handlers::handler, nullptr}, \
-         categories),
-#define S(name, arity, flags, categories, first, last, step, since, handler)             \
-  row_of({name, arity, flags_of(flags), 0, first, last, step, since, &handlers::handler, \
-          &singles::handler##_single},                                                   \
-         categories),
+#define X(name, arity, flags, categories, keys, since, handler)                              \
+  row_of({name, arity, flags_of(flags), 0, 0, 0, 0, since, &handlers::handler, nullptr, {}}, \
+         categories, keys),
+#define S(name, arity, flags, categories, keys, since, handler) \
+  row_of({name,                                                 \
+          arity,                                                \
+          flags_of(flags),                                      \
+          0,                                                    \
+          0,                                                    \
+          0,                                                    \
+          0,                                                    \
+          since,                                                \
+          &handlers::handler,                                   \
+          &singles::handler##_single,                           \
+          {}},                                                  \
+         categories, keys),
 #include "net/command_table.def"
 #undef S
 #undef X
@@ -64,7 +81,7 @@ static_assert(std::is_sorted(std::begin(rows), std::end(rows),
                                return a.name < b.name;
                              }));
 static_assert(std::none_of(std::begin(rows), std::end(rows), [](const CommandRow& row) {
-  return (row.categories >> category_names.size()) != 0;
+  return (row.categories >> category_names.size()) != 0 || !row.keys.is_valid;
 }));
 
 // Names by their hash: a lookup is a walk over the name and one comparison.

@@ -68,8 +68,30 @@ bool is_of_http(std::string_view word) noexcept {
   return is_word(word, "post") || is_word(word.substr(0, header.size()), header);
 }
 
-bool may_write_by_script(const CommandRow& row) noexcept {
-  return row.name == "eval" || row.name == "evalsha" || row.name == "fcall";
+/// A script or function that says it does not write is held to that when it runs.
+bool says_no_writes(Node& node, ClientState& client, const CommandRow& row,
+                    std::span<const std::string_view> words) {
+  if (row.name == "fcall") {
+    const FunctionStore::Found found = node.scripts.functions.find(words[1]);
+    return found.library != nullptr && (found.function->flags & script_no_writes) != 0;
+  }
+  const std::string sha = row.name == "eval" ? sha1_hex(words[1]) : std::string{words[1]};
+  if (const SharedScript& known = client.scripts->find(sha); known != nullptr) {
+    return known->has_shebang && (known->flags & script_no_writes) != 0;
+  }
+  if (row.name != "eval" || !words[1].starts_with("#!")) return false;
+  Script script;
+  script.text = words[1].substr(0, words[1].find('\n') + 1);
+  return !read_shebang(script) && (script.flags & script_no_writes) != 0;
+}
+
+bool may_write(Node& node, ClientState& client, const CommandRow& row,
+               std::span<const std::string_view> words) {
+  if (row.name == "eval" || row.name == "evalsha" || row.name == "fcall") {
+    return !says_no_writes(node, client, row, words);
+  }
+  return row.is(flag_write) || row.is(flag_may_replicate) || row.name == "publish" ||
+         row.name == "spublish";
 }
 
 }  // namespace
@@ -159,6 +181,7 @@ void Connection::hold_output(std::size_t own, std::size_t large, std::size_t par
 void Connection::collect(std::string& out) {
   const std::size_t before = out.size();
   if (client_.stepped_aside) client_.scripts->run().go_on();
+  review_wait(node_, client_);
   const ClientHandle::Collected found = client_.handle->collect(out, large_);
   // Rings before were for this turn.
   if (client_.stepped_aside) client_.handle->wake_host();
@@ -170,6 +193,7 @@ void Connection::collect(std::string& out) {
     }
     node_.deadlines.cancel(std::exchange(client_.deadline, 0));
     client_.waits = false;
+    client_.waits_for.reset();
   }
   if (found.resumed) client_.held_back = false;
   if (found.reviewed) review();
@@ -199,15 +223,7 @@ void Connection::review() {
     client_.user.guard();
     goes = goes || client_.user.needs_auth();
   }
-  if (client_.subscribes()) {
-    const User& user = client_.user.user();
-    for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
-      for (const std::string_view name : client_.subscriber->of(topic)) {
-        goes = goes || !user.may_hear({name, topic == Topic::pattern});
-      }
-    }
-  }
-  if (goes) client_.closes = true;
+  if (goes || !may_still_hear(client_)) client_.closes = true;
 }
 
 /// What a request may hold: an argument what can be stored, all of it what there is for clients.
@@ -331,14 +347,11 @@ bool Connection::is_held_back(const CommandRow* row) {
   }
   // What will be refused is refused now.
   if (row == nullptr || !row->takes(words.size()) || client_.user.needs_auth()) return false;
-  const auto writes = [](const CommandRow& command) {
-    return command.is(flag_write) || command.is(flag_may_replicate) || command.name == "publish" ||
-           command.name == "spublish" || may_write_by_script(command);
-  };
-  bool does_write = writes(*row);
+  bool does_write = may_write(node_, client_, *row, words);
   if (row->name == "exec" && client_.transaction != nullptr) {
     for (const QueuedCommand& queued : client_.transaction->commands) {
-      does_write = does_write || writes(*queued.row);
+      const std::vector<std::string_view> views{queued.words.begin(), queued.words.end()};
+      does_write = does_write || may_write(node_, client_, *queued.row, views);
     }
   }
   client_.held_back =

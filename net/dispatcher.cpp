@@ -4,8 +4,6 @@
 
 #include "net/access.hpp"
 #include "net/audit.hpp"
-#include "net/claim_words.hpp"
-#include "net/command_docs.hpp"
 #include "net/handlers.hpp"
 #include "net/measure.hpp"
 #include "net/node.hpp"
@@ -135,8 +133,8 @@ void Call::fail(Fault fault) {
 
 const CommandRow* admit(Call& call) {
   if (!find_row(call)) return nullptr;
-  if (!may_run(call)) {
-    fail_transaction(call);
+  if (std::string why; !may_run(call, why)) [[unlikely]] {
+    refuse(call, why);
     return nullptr;
   }
   if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {
@@ -202,21 +200,12 @@ void execute(Call& call) {
     call.node.monitors.show(call, call.client.in_script ? "lua" : "");
   if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
     return;
-  if (call.row->is(flag_movablekeys)) {
-    for (const std::string& key : claim_keys(*call.row, call.words)) {
-      call.node.watches.touched(call.client.db, key);
-    }
-    for (const FoundKey& found : find_counted_keys(*call.row, call.words)) {
-      call.node.watches.touched(call.client.db, found.key);
-    }
-    return;
-  }
   // Keys that have no place among the words, or are in another database.
-  const bool anywhere = call.row->first_key == 0 || call.row->handler == handlers::copy ||
-                        call.row->handler == handlers::move;
+  const UsedKeys used = used_keys(*call.row, call.words);
+  const bool anywhere = call.row->keys.count == 0 || used.is_all ||
+                        call.row->handler == handlers::copy || call.row->handler == handlers::move;
   if (anywhere) return call.node.watches.all_touched();
-  for_each_key(*call.row, call.words,
-               [&](std::string_view key) { call.node.watches.touched(call.client.db, key); });
+  for (const UsedKey& key : used.keys) call.node.watches.touched(call.client.db, key.name);
 }
 
 bool run_single(Call& call, const Single& single, Fault& fault) {

@@ -5,8 +5,7 @@
 
 namespace semel::net::handlers {
 
-#define X(name, arity, flags, categories, first, last, step, since, handler) \
-  void handler(Call& call);
+#define X(name, arity, flags, categories, keys, since, handler) void handler(Call& call);
 #define S X
 #include "net/command_table.def"
 #undef S

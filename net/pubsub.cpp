@@ -181,6 +181,18 @@ void PubSub::forget(ClientState& client) {
   show_counts(*client.subscriber);
 }
 
+void PubSub::close_unless(const std::function<bool(const Subscriber&)>& may_hear) {
+  const std::lock_guard lock{mutex_};
+  std::set<const Subscriber*> seen;
+  for (const ByName& named : names_) {
+    for (const auto& [name, subscribers] : named) {
+      for (const Subscriber* const each : subscribers) {
+        if (seen.insert(each).second && !may_hear(*each)) each->handle->kill();
+      }
+    }
+  }
+}
+
 void PubSub::change_dialect(ClientState& client) {
   if (client.subscriber == nullptr) return;
   const std::lock_guard lock{mutex_};

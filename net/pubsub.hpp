@@ -83,6 +83,9 @@ class PubSub {
   void unsubscribe(ClientState& client, Topic topic, Names names);
   /// Ends all subscriptions of `client` without a word.
   void forget(ClientState& client);
+  /// Closes those whose subscriptions `may_hear` refuses, without what has not been sent: nothing
+  /// that is published behind this call reaches them. It is called under the mutex.
+  void close_unless(const std::function<bool(const Subscriber&)>& may_hear);
   /// `client` speaks another dialect from now on.
   void change_dialect(ClientState& client);
 

@@ -20,8 +20,8 @@ struct Single {
 void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome);
 
 namespace singles {
-#define X(name, arity, flags, categories, first, last, step, since, handler)
-#define S(name, arity, flags, categories, first, last, step, since, handler) \
+#define X(name, arity, flags, categories, keys, since, handler)
+#define S(name, arity, flags, categories, keys, since, handler) \
   extern const Single handler##_single;
 #include "net/command_table.def"
 #undef S

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "net/access.hpp"
 #include "net/handlers.hpp"
 #include "net/node.hpp"
 
@@ -32,6 +33,14 @@ void run(Call& call, const std::vector<QueuedCommand>& commands) {
     words.assign(command.words.begin(), command.words.end());
     call.reply.set_dialect(call.client.dialect);  // HELLO may have changed it
     Call inner{call.node, call.engine, call.client, words, call.reply, command.row};
+    if (std::string why; !may_run_queued(inner, why)) [[unlikely]] {
+      const std::size_t before = call.reply.size();
+      inner.fail(why);
+      if (StatsLane* const lane = call.client.lane; lane != nullptr) {
+        lane->rejected(index_of(*command.row), call.reply.since(before));
+      }
+      continue;
+    }
     execute(inner);
   }
 }

@@ -287,7 +287,7 @@ bool log_in_or_refuse(AclCall& call, std::string_view name, std::string_view pas
   return false;
 }
 
-void refuse(AclCall& call, const Verdict& verdict, const AclRequest& request) {
+void log_denial(AclCall& call, const Verdict& verdict, const AclRequest& request) {
   const AclCatalog& catalog = call.acl.catalog();
   DenialReason reason = DenialReason::command;
   if (verdict.denied == AclDenied::key) reason = DenialReason::key;
@@ -299,7 +299,11 @@ void refuse(AclCall& call, const Verdict& verdict, const AclRequest& request) {
                       .username = call.session.user().name(),
                       .client = client},
                      call.now);
-  call.reply.error(noperm_text(verdict, request, catalog));
+}
+
+void refuse(AclCall& call, const Verdict& verdict, const AclRequest& request) {
+  log_denial(call, verdict, request);
+  call.reply.error(noperm_text(verdict, request, call.acl.catalog()));
 }
 
 }  // namespace semel::net

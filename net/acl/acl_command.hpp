@@ -71,7 +71,9 @@ void auth_command(AclCall& call);
 [[nodiscard]] bool log_in_or_refuse(AclCall& call, std::string_view name,
                                     std::string_view password);
 
-/// After a verdict that is not ok: the error reply and an entry of the log.
+/// After a verdict that is not ok: an entry of the log.
+void log_denial(AclCall& call, const Verdict& verdict, const AclRequest& request);
+/// The same, and the error reply.
 void refuse(AclCall& call, const Verdict& verdict, const AclRequest& request);
 
 }  // namespace semel::net
