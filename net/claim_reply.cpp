@@ -68,8 +68,17 @@ class Fields {
   template <Literal name>
   Fields& integer(std::int64_t number) {
     put(bulk_bytes<name>);
-    *at_++ = ':';
-    at_ = std::to_chars(at_, at_ + digits_max, number).ptr;
+    std::array<char, digits_max> digits;
+    const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    const auto length = static_cast<std::size_t>(end - digits.data());
+    const bool three = reply_.dialect() == Resp::three;
+    *at_++ = three ? ':' : '$';
+    if (!three) {
+      at_ = std::to_chars(at_, at_ + digits_max, length).ptr;
+      end_line();
+    }
+    std::memcpy(at_, digits.data(), length);
+    at_ += length;
     end_line();
     return *this;
   }
@@ -85,7 +94,11 @@ class Fields {
   Fields& boolean(bool value) {
     put(bulk_bytes<name>);
     const bool three = reply_.dialect() == Resp::three;
-    *at_++ = three ? '#' : ':';
+    *at_++ = three ? '#' : '$';
+    if (!three) {
+      *at_++ = '1';
+      end_line();
+    }
     *at_++ = three ? (value ? 't' : 'f') : (value ? '1' : '0');
     end_line();
     return *this;
@@ -106,8 +119,8 @@ class Fields {
   }
 
  private:
-  // One field: its name, and a number at most.
-  static constexpr std::size_t field_bytes_max = 100 + 8 + digits_max + 3;
+  // One field: its name, and a number at most, which may have a head of its own.
+  static constexpr std::size_t field_bytes_max = 100 + 8 + digits_max + 3 + 5;
   static constexpr std::size_t room_bytes = 512;
 
   template <std::size_t size>
@@ -344,15 +357,23 @@ void write_in_flight(RespWriter& reply, std::string_view key, const ClaimView& v
   write_held(fields, view);
 }
 
+void write_number(RespWriter& reply, std::int64_t number) {
+  reply.dialect() == Resp::three ? reply.integer(number) : reply.bulk_of(number);
+}
+
+void write_flag(RespWriter& reply, bool value) {
+  reply.dialect() == Resp::three ? reply.boolean(value) : reply.bulk(value ? "1" : "0");
+}
+
 void write_policy(RespWriter& reply, std::string_view name, const Policy& policy) {
   constexpr std::size_t pairs = 18;
   reply.map(pairs);
   const auto ms = [&](std::string_view field, Millis time) {
     reply.bulk(field);
-    reply.integer(time.count());
+    write_number(reply, time.count());
   };
   reply.bulk("name"), reply.bulk(name);
-  reply.bulk("db"), reply.integer(policy.db);
+  reply.bulk("db"), write_number(reply, policy.db);
   ms("lease_ms", policy.lease);
   ms("result_ttl_ms", policy.result_ttl);
   ms("unique_ttl_ms", policy.unique_ttl);
@@ -360,16 +381,16 @@ void write_policy(RespWriter& reply, std::string_view name, const Policy& policy
   ms("attempts_ttl_ms", policy.attempts_ttl);
   ms("window_ms", policy.window);
   ms("retry_after_max_ms", policy.retry_after_max);
-  reply.bulk("attempts_max"), reply.integer(policy.attempts_max);
+  reply.bulk("attempts_max"), write_number(reply, policy.attempts_max);
   reply.bulk("on_lease_end");
   reply.bulk(policy.on_lease_end == Policy::OnLeaseEnd::retry ? "retry" : "in-doubt");
   reply.bulk("on_failure");
   reply.bulk(policy.on_failure == Policy::OnFailure::release ? "release" : "keep");
-  reply.bulk("strict"), reply.boolean(policy.strict);
-  reply.bulk("fail_open"), reply.boolean(policy.fail_open);
+  reply.bulk("strict"), write_flag(reply, policy.strict);
+  reply.bulk("fail_open"), write_flag(reply, policy.fail_open);
   ms("ahead_ms", policy.ahead);
-  reply.bulk("issued"), reply.boolean(policy.issued);
-  reply.bulk("fair"), reply.boolean(policy.fair);
+  reply.bulk("issued"), write_flag(reply, policy.issued);
+  reply.bulk("fair"), write_flag(reply, policy.fair);
   reply.bulk("on_exception");
   reply.bulk(policy.on_exception == Policy::OnFailure::in_doubt ? "in-doubt"
              : policy.on_exception == Policy::OnFailure::keep   ? "keep"

@@ -1,5 +1,8 @@
 // Claims as replies: a map (in RESP2 an array of names and values in turn) whose first pair is
 // always "outcome", and then what this outcome means. docs/claims-on-the-wire.md has each.
+//
+// In RESP2 numbers and flags are bulk strings as well: there are drivers that read any command they
+// do not know as bulk strings, and fail at an integer inside an array.
 #pragma once
 
 #include <string>
@@ -12,6 +15,10 @@ namespace semel::net {
 
 /// "OOM memory limit reached, nothing was changed".
 [[nodiscard]] std::string error_text(ErrorCode code);
+
+/// A number or a flag of a SEMEL command's reply.
+void write_number(RespWriter& reply, std::int64_t number);
+void write_flag(RespWriter& reply, bool value);
 
 /// A call of its own: what was not valid is an error.
 void write_claim(RespWriter& reply, const ClaimOutcome& outcome);

@@ -66,7 +66,7 @@ std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
 
 /// 1 if something was there; else 0.
 void answer_operator(Call& call, const Result<bool>& found) {
-  found.ok() ? call.reply.integer(*found ? 1 : 0)
+  found.ok() ? write_number(call.reply, *found ? 1 : 0)
              : fail_about(call, found.error().code, call.words[2]);
 }
 

@@ -1,5 +1,6 @@
 // Time, where the node was started for tests.
 #include "net/claim_call.hpp"
+#include "net/claim_reply.hpp"
 #include "net/handlers.hpp"
 #include "net/node.hpp"
 
@@ -51,7 +52,7 @@ void semel_clock_real(Call& call) {
 
 void semel_clock_now(Call& call) {
   const TestClock* const clock = clock_of(call);
-  if (clock != nullptr) call.reply.integer(clock->unix_ms());
+  if (clock != nullptr) write_number(call.reply, clock->unix_ms());
 }
 
 }  // namespace semel::net::handlers

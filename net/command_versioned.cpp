@@ -35,7 +35,7 @@ Fault plan_compare_and_set(const Call& call, StoreOp& op) {
 
 void write_version(Call& call, const StoreOutcome& found) {
   call.reply.bulk("version");
-  call.reply.integer(static_cast<std::int64_t>(found.version));
+  write_number(call.reply, static_cast<std::int64_t>(found.version));
 }
 
 void answer_versioned_get(Call& call, const StoreOp&, const StoreOutcome& found) {

@@ -30,12 +30,14 @@ TEST_CASE("SEMEL.CLAIM: the reply is a map in RESP3 and its pairs in RESP2, byte
     CHECK(told(read_reply(rest), client.epoch) ==
           "outcome granted, epoch E, attempt 1, takeover no");
     const std::string epoch = client.epoch;
-    CHECK(reply == (dialect == Resp::two ? "*8" : "%4") +
-                       ("\r\n$7\r\noutcome\r\n$7\r\ngranted\r\n$5\r\nepoch\r\n:" + epoch +
-                        "\r\n$7\r\nattempt\r\n:1\r\n$8\r\ntakeover\r\n") +
-                       (dialect == Resp::two ? ":0\r\n" : "#f\r\n"));
+    const std::string three = "%4\r\n$7\r\noutcome\r\n$7\r\ngranted\r\n$5\r\nepoch\r\n:" + epoch +
+                              "\r\n$7\r\nattempt\r\n:1\r\n$8\r\ntakeover\r\n#f\r\n";
+    const std::string two = "*8\r\n$7\r\noutcome\r\n$7\r\ngranted\r\n$5\r\nepoch\r\n$" +
+                            std::to_string(epoch.size()) + "\r\n" + epoch +
+                            "\r\n$7\r\nattempt\r\n$1\r\n1\r\n$8\r\ntakeover\r\n$1\r\n0\r\n";
+    CHECK(reply == (dialect == Resp::two ? two : three));
     CHECK(client.raw({"semel.complete", "jobs", "k", epoch, "r"}) ==
-          (dialect == Resp::two ? "*4\r\n$7\r\noutcome\r\n$2\r\nok\r\n$4\r\nlate\r\n:0\r\n"
+          (dialect == Resp::two ? "*4\r\n$7\r\noutcome\r\n$2\r\nok\r\n$4\r\nlate\r\n$1\r\n0\r\n"
                                 : "%2\r\n$7\r\noutcome\r\n$2\r\nok\r\n$4\r\nlate\r\n#f\r\n"));
   }
 }

@@ -66,7 +66,7 @@ inline std::string told(const Said& said, std::string& epoch, std::string_view f
                        field == "late" || field == "strict" || field == "fail_open" ||
                        field == "issued" || field == "fair";
   if (said.type == '#') return said.text == "t" ? "yes" : "no";
-  if (said.type == ':' && is_flag) return said.text == "1" ? "yes" : "no";
+  if ((said.type == ':' || said.type == '$') && is_flag) return said.text == "1" ? "yes" : "no";
   if (said.type == '_') return "nil";
   if (said.type == '-' || said.type == '+' || said.type == '!') return said.type + said.text;
   if (field == "epoch") {
