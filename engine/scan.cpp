@@ -97,6 +97,7 @@ class Scan {
       ++looked;
       take(core.entry(word), found);
     }
+    lines_ += last - first;
     if (last < lines) {
       cursor.line = last;
       cursor.birth = birth;
@@ -154,6 +155,26 @@ class Scan {
     visitor(item);
   }
 
+  /// The slot of the table that `random` means, if a record is in it: every slot of a segment is
+  /// as likely, and every segment by the stretch of hashes it has.
+  void pick(std::uint64_t random, std::vector<Copied>& found) {
+    Core& core = impl_.core();
+    Core::Shard& shard = core.shards()[static_cast<std::size_t>(random % core.shards().size())];
+    Core::Operation operation{core, core.context()};
+    turned_away_ = turned_away_ || !operation.try_admit(shard);
+    if (turned_away_) return;
+    const auto place = static_cast<std::uint32_t>(random >> 8 & 0xffff);
+    Core::ShardTable::Segment& segment = *shard.table.locate(engine::HashBits{place});
+    const std::uint64_t slots = std::uint64_t{shard.table.line_count()} * engine::slots_per_line;
+    const auto slot = static_cast<std::size_t>((random >> 32) % slots);
+    // mo: acquire [table.publish]: the record is read next.
+    const engine::SlotWord word = segment.slots()[slot].load(std::memory_order_acquire);
+    if (engine::slot::is_record(word & ~engine::slot::frozen)) take(core.entry(word), found);
+  }
+
+  /// How many lines of the table were looked at.
+  [[nodiscard]] std::size_t lines() const noexcept { return lines_; }
+
   /// A section takes long that this thread does not wait for.
   [[nodiscard]] bool turned_away() const noexcept { return turned_away_; }
 
@@ -194,8 +215,13 @@ class Scan {
   Engine::Impl& impl_;
   const ScanOptions& options_;
   const Timestamp now_;
+  std::size_t lines_ = 0;
   bool turned_away_ = false;
 };
+
+// Empty stretches cost a look at their lines and no more: a call goes over so many of them before
+// it answers with a cursor. A table without records of 16 shards is done in one.
+constexpr std::size_t empty_lines_max = 8192;
 
 }  // namespace
 
@@ -225,9 +251,9 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   Scan scan{*impl_, options, impl_->now()};
   std::size_t looked = 0;
   bool more = true;
-  // Empty stretches cost a step each, so steps are bounded as well as records.
-  const std::size_t steps_max = std::max<std::size_t>(options.count, 16);
-  for (std::size_t steps = 0; more && looked < options.count && steps < steps_max; ++steps) {
+  // Lines are bounded as well as records.
+  const std::size_t lines_max = std::max(options.count, empty_lines_max);
+  while (more && looked < options.count && scan.lines() < lines_max) {
     std::vector<Copied> found;
     more = scan.step(at, found, looked);
     if (scan.turned_away()) return Error{ErrorCode::section_held, {}};
@@ -237,31 +263,59 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   return cold != nullptr ? beyond_table : 0;
 }
 
+namespace {
+
+/// SplitMix64: the state only has to differ from thread to thread.
+std::uint64_t next_random(std::uint64_t& state) noexcept {
+  state += 0x9e3779b97f4a7c15;
+  std::uint64_t mixed = state;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
+}
+
+}  // namespace
+
 std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
-  // From a random place onwards: a key behind a gap is likelier, but every key can come. The state
-  // only has to differ from call to call.
+  // Slots at random until a record is met: then each is as likely, but for the depths of segments,
+  // of which one may be twice the other. Where records are few, one of those in a long stretch from
+  // a random place on; a small table is such a stretch as a whole.
   static constinit thread_local std::uint64_t state = 0;
   if (core_.begin_call() != ErrorCode::ok) return std::nullopt;
   if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state) ^ core_.next_version();
-  state = state * 6364136223846793005U + 1442695040888963407U;
-  const ScanOptions options{.db = db, .kind = {}, .state = {}, .prefix = {}, .count = 1};
+  constexpr std::size_t picks_max = 128;
+  constexpr std::size_t stretch_lines = 2 * empty_lines_max;
+  constexpr std::size_t step_records = 64;
+  const ScanOptions options{.db = db, .kind = {}, .state = {}, .prefix = {}, .count = step_records};
   Scan scan{*this, options, now()};
-  const auto shards = static_cast<std::uint32_t>(core_.shards().size());
-  const Cursor start{static_cast<std::uint32_t>(state >> 40) % shards,
-                     static_cast<std::uint32_t>(state >> 24) & 0xffff, 0, 0};
+  std::vector<Copied> found;
+  for (std::size_t i = 0; i < picks_max; ++i) {
+    scan.pick(next_random(state), found);
+    if (scan.turned_away()) return std::nullopt;
+    if (!found.empty()) return found.front().key;
+  }
+  const std::uint64_t from = next_random(state);
+  const Cursor start{static_cast<std::uint32_t>(from % core_.shards().size()),
+                     static_cast<std::uint32_t>(from >> 8 & 0xffff), 0, 0};
+  std::optional<std::string> chosen;
+  std::uint64_t met = 0;
   std::size_t looked = 0;
   Cursor at = start;
-  for (bool wrapped = false;;) {
-    std::vector<Copied> found;
-    if (!scan.step(at, found, looked)) {
-      if (scan.turned_away()) return std::nullopt;
+  for (bool wrapped = false; !chosen || scan.lines() < stretch_lines;) {
+    found.clear();
+    const bool more = scan.step(at, found, looked);
+    if (scan.turned_away()) return std::nullopt;
+    for (Copied& copied : found) {
+      if (next_random(state) % ++met == 0) chosen = std::move(copied.key);
+    }
+    if (!more) {
       if (wrapped) break;
       wrapped = true;
       at = {};
     }
-    if (!found.empty()) return found[(state >> 8) % found.size()].key;
-    if (wrapped && (at.shard > start.shard)) break;
+    if (wrapped && at.shard > start.shard) break;
   }
+  if (chosen) return chosen;
   if (core_.cold() == nullptr) return std::nullopt;
   // What cannot be read is not found here; whoever asks for the key itself is told.
   std::uint64_t rank = state;
