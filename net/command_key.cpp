@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "net/expiry_words.hpp"
 #include "net/handlers.hpp"
 #include "net/presence.hpp"
 #include "net/single.hpp"
@@ -62,12 +63,12 @@ std::string read_rule(std::span<const std::string_view> words, ExpireRule& rule)
   return {};
 }
 
-/// Within a transaction, where time stands still, EXPIRE 0 is now too.
+/// Within a transaction, where time stands still, EXPIRE 0 is now too. `ms` is at most
+/// command_ttl_max.
 Timestamp from(Timestamp now, std::int64_t ms) noexcept {
-  constexpr Timestamp last = no_end - Millis{1};
   std::int64_t when = 0;
-  if (__builtin_add_overflow(now.time_since_epoch().count(), ms, &when)) return last;
-  return std::min(Timestamp{Millis{when}}, last);
+  if (__builtin_add_overflow(now.time_since_epoch().count(), ms, &when)) return Timestamp::min();
+  return Timestamp{Millis{when}};
 }
 
 template <std::int64_t unit_ms, bool from_now>
@@ -79,8 +80,8 @@ Fault plan_expire(const Call& call, StoreOp& op) {
   constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
   if (*value > most / unit_ms || *value < least / unit_ms) return Fault::expire;
   const std::int64_t ms = *value * unit_ms;
-  const std::int64_t base = from_now ? call.engine.clock().unix_ms() : 0;
-  if (ms > most - base) return Fault::expire;
+  const std::int64_t base = from_now ? 0 : call.engine.clock().unix_ms();
+  if (ms > command_ttl_max.count() + base) return Fault::expire;
   op.verb = Verb::expire;
   op.expiry = Expiry::at(from_now ? from(call.engine.now(), ms) : call.store().from_unix_ms(ms));
   return Fault::none;

@@ -28,11 +28,14 @@ Fault read_expiry(const Call& call, ExpiryUnit unit, std::string_view number, Ex
   }
   const std::int64_t ms = in_seconds ? *value * 1000 : *value;
   if (unit == ExpiryUnit::at_seconds || unit == ExpiryUnit::at_ms) {
+    if (ms > command_ttl_max.count() + call.engine.clock().unix_ms()) return Fault::expire;
     expiry = Expiry::at(call.store().from_unix_ms(ms));
     return Fault::none;
   }
-  if (Millis{ms} > limits::ttl_max) return Fault::expire;
-  expiry = Expiry::in(Millis{ms});
+  if (Millis{ms} > command_ttl_max) return Fault::expire;
+  // Longer than what the engine takes as a time from now is a moment.
+  expiry = Millis{ms} <= limits::ttl_max ? Expiry::in(Millis{ms})
+                                         : Expiry::at(call.engine.now() + Millis{ms});
   return Fault::none;
 }
 

@@ -4,7 +4,7 @@
 
 #include "net/expiry_words.hpp"
 #include "net/handlers.hpp"
-#include "net/node.hpp"
+#include "net/presence.hpp"
 #include "net/single.hpp"
 #include "net/text.hpp"
 
@@ -195,6 +195,16 @@ bool read_msetex(Call& call, MsetexWords& msetex) {
   return true;
 }
 
+/// As SET tells it of each key in turn.
+void tell_msetex(Call& call, const Presence& before, const MsetexWords& msetex) {
+  for (std::size_t i = 0; i < msetex.pairs.size(); ++i) {
+    const Bytes key = msetex.pairs[i].key;
+    if (!before.is_old(i)) call.notify('n', "new", key);
+    call.notify('$', "set", key);
+    tell_end(call, msetex.expiry, key);
+  }
+}
+
 }  // namespace
 
 namespace singles {
@@ -232,15 +242,34 @@ void increx(Call& call) {
     fault = read_expiry(call, *words.unit, words.time, op.expiry);
   if (fault != Fault::none) return call.fail(fault);
   StoreOutcome outcome;
+  if (!call.tells('g')) {
+    call.engine.apply(op, outcome);
+    return answer_single(call, singles::increx_single, op, outcome);
+  }
+  // Whether the counter's end was set or taken away depends on the one it had.
+  const KeyRef ref{call.client.db, call.key()};
+  Result<Section> section = call.engine.section({&ref, 1});
+  if (!section) return call.fail(section.error());
+  StoreOutcome before;
+  call.engine.apply({.verb = Verb::expire_time, .db = call.client.db, .key = call.key()}, before);
   call.engine.apply(op, outcome);
+  if (const Status done = section->commit(); !done) return call.fail(done.error());
+  const bool had_end = before.found && before.due != no_end;
+  arithmetic.expiry_only_without_ttl = words.only_without_ttl && had_end;
+  if (words.persists && !had_end) op.expiry = Expiry::keep();
   answer_single(call, singles::increx_single, op, outcome);
 }
 
 void msetex(Call& call) {
   MsetexWords msetex;
   if (!read_msetex(call, msetex)) return;
-  call.answer(call.store().msetex(msetex.pairs, msetex.condition, msetex.expiry));
-  for (const KeyValue& pair : msetex.pairs) call.node.watches.touched(call.client.db, pair.key);
+  std::vector<Bytes> keys;
+  for (const KeyValue& pair : msetex.pairs) keys.push_back(pair.key);
+  Presence before{call, 'n', keys};
+  const Result<bool> done = before.around(
+      [&] { return call.store().msetex(msetex.pairs, msetex.condition, msetex.expiry); });
+  if (done.has_value() && *done) tell_msetex(call, before, msetex);
+  call.answer(done);
 }
 
 }  // namespace handlers

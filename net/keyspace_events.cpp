@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "net/command.hpp"
+#include "net/expiry_words.hpp"
 #include "net/node.hpp"
 
 namespace semel::net {
@@ -29,9 +30,7 @@ void tell_set(Call& call, const StoreOp& op, const StoreOutcome& outcome) {
   if (!outcome.applied) return;
   if (!outcome.found) call.notify('n', "new", op.key);
   call.notify('$', "set", op.key);
-  if (sets_end(op.expiry)) call.notify('g', "expire", op.key);
-  // redis-server would find it ended a moment later; here it never came to be.
-  if (is_past(call, op.expiry)) call.notify('x', "expired", op.key);
+  tell_end(call, op.expiry, op.key);
 }
 
 void tell_getex(Call& call, const StoreOp& op, const StoreOutcome& outcome) {
@@ -43,6 +42,17 @@ void tell_getex(Call& call, const StoreOp& op, const StoreOutcome& outcome) {
 
 bool answers_with_what_was(const StoreOp& op) noexcept {
   return op.get || op.verb == Verb::getdel || op.verb == Verb::getex;
+}
+
+void tell_string(Call& call, const StoreOp& op, const StoreOutcome& outcome,
+                 std::string_view event);
+
+/// It has set the counter's end unless that was to happen only where there is none.
+void tell_increx(Call& call, const StoreOp& op, const StoreOutcome& outcome) {
+  if (!outcome.applied) return;
+  tell_string(call, op, outcome, op.arithmetic->use_float ? "incrbyfloat" : "incrby");
+  if (op.expiry.mode() == Expiry::Mode::clear) return call.notify('g', "persist", op.key);
+  if (!op.arithmetic->expiry_only_without_ttl) tell_end(call, op.expiry, op.key);
 }
 
 /// Of a command that creates what it does not find.
@@ -159,6 +169,13 @@ void Call::notify(char event_class, std::string_view event, std::string_view eve
   node.events.tell(&client, event_class, event, db, event_key);
 }
 
+void tell_end(Call& call, const Expiry& expiry, std::string_view key) {
+  if (!sets_end(expiry)) return;
+  call.notify('g', "expire", key);
+  // redis-server would find it ended a moment later; here it never came to be.
+  if (is_past(call, expiry)) call.notify('x', "expired", key);
+}
+
 bool is_told_behind(const Call& call, const StoreOp& op) noexcept {
   if (op.verb == Verb::expire) return !is_past(call, op.expiry);
   return answers_with_what_was(op);
@@ -197,7 +214,7 @@ void tell_change(Call& call, const StoreOp& op, const StoreOutcome& outcome) {
     case Verb::incr_by_float:
       return tell_string(call, op, outcome, "incrbyfloat");
     case Verb::increx:
-      return outcome.applied ? tell_string(call, op, outcome, "incrby") : void();
+      return tell_increx(call, op, outcome);
     case Verb::expire:
       if (!outcome.applied) return;
       return call.notify('g', is_past(call, op.expiry) ? "del" : "expire", op.key);
