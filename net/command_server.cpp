@@ -6,6 +6,7 @@
 #include "net/info.hpp"
 #include "net/node.hpp"
 #include "net/text.hpp"
+#include "net/wall_clock.hpp"
 
 namespace semel::net {
 namespace {
@@ -97,10 +98,11 @@ void info(Call& call) {
 
 void time(Call& call) {
   const std::int64_t script_ms = call.client.script_unix_ms;
-  const std::int64_t ms = script_ms != 0 ? script_ms : call.engine.clock().unix_ms();
+  const std::int64_t us =
+      script_ms != 0 ? script_ms * 1000 : unix_us_of(call.engine.clock().unix_ms());
   call.reply.array(2);
-  call.reply.bulk_of(ms / 1000);
-  call.reply.bulk_of(ms % 1000 * 1000);
+  call.reply.bulk_of(us / 1'000'000);
+  call.reply.bulk_of(us % 1'000'000);
 }
 
 void role(Call& call) {

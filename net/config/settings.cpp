@@ -179,6 +179,34 @@ void Settings::put_back(std::vector<Before>&& before) {
   }
 }
 
+namespace {
+
+/// Why a value of a setting without effect would promise what the node does not do. Its default
+/// promises nothing, and data that is kept anyway may be asked for.
+std::optional<std::string_view> untrue(const SettingRow& row, Setting setting,
+                                       const SettingValue& value, bool keeps_data) {
+  if (!row.is_without_effect() || show_setting(row, value) == row.default_text) {
+    return std::nullopt;
+  }
+  switch (setting) {
+    case Setting::maxmemory_policy:
+      return "nothing is evicted: the only value is noeviction, and a full node refuses writes";
+    case Setting::min_replicas_to_write:
+      return "writes do not wait for replicas: the only value is 0";
+    case Setting::appendonly:
+    case Setting::save:
+      if (keeps_data) return std::nullopt;
+      return "nothing is kept on disk: storage-enabled, dir and durability, given at start, do "
+             "that";
+    case Setting::appendfsync:
+      return "when the log is synced is up to durability and sync-every, given at start";
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
 std::optional<std::string> Settings::change_locked(std::span<const NamedView> pairs,
                                                    std::span<const FoundSetting> found) {
   std::vector<SettingValue> values;
@@ -187,6 +215,10 @@ std::optional<std::string> Settings::change_locked(std::span<const NamedView> pa
     const std::string_view present = texts_[index_of(found[i].setting)];
     ParsedSetting parsed = parse_setting(row, pairs[i].second, present);
     if (parsed.error) return failed(found[i].name, *parsed.error);
+    const bool keeps_data = integer(Setting::storage_enabled) != 0;
+    if (const auto why = untrue(row, found[i].setting, parsed.value, keeps_data)) {
+      return failed(found[i].name, *why);
+    }
     values.push_back(std::move(parsed.value));
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {

@@ -192,10 +192,31 @@ TEST_CASE("settings: CONFIG GET answers Redis' names, and ours where it has none
   CHECK(settings.get(twice).size() == 1);
 }
 
-TEST_CASE("settings: a policy of eviction is taken, and never answered", "[net][config]") {
+TEST_CASE("settings: what the node does not do is not promised by CONFIG SET",
+          "[net][config][attack][fault-22]") {
   Settings settings;
-  CHECK(set(settings, {"maxmemory-policy", "allkeys-lru"}) == "OK");
-  CHECK(settings.text(Setting::maxmemory_policy) == "noeviction");
+  const std::vector<std::pair<std::string, std::string>> promises{
+      {"maxmemory-policy", "allkeys-lru"}, {"min-replicas-to-write", "1"},
+      {"min-slaves-to-write", "1"},        {"appendonly", "yes"},
+      {"appendfsync", "always"},           {"save", "60 1"}};
+  for (const auto& [name, value] : promises) {
+    INFO(name);
+    const std::string before = settings.get(std::vector<std::string_view>{name})[0].second;
+    const std::string refused = set(settings, {name, value});
+    CHECK(refused.starts_with("ERR CONFIG SET failed (possibly related to argument '" + name +
+                              "') - "));
+    // Nothing of the same call is changed either.
+    CHECK(set(settings, {"timeout", "77", name, value}) != "OK");
+    CHECK(settings.integer(Setting::timeout) == 0);
+    // What is true may be said.
+    CHECK(set(settings, {name, before}) == "OK");
+    CHECK(settings.get(std::vector<std::string_view>{name})[0].second == before);
+  }
+  // With a storage, what is written is kept.
+  REQUIRE_FALSE(settings.assign(Setting::storage_enabled, "yes", {}));
+  CHECK(set(settings, {"appendonly", "yes"}) == "OK");
+  CHECK(set(settings, {"save", "60 1"}) == "OK");
+  CHECK(set(settings, {"maxmemory-policy", "allkeys-lru"}) != "OK");
 }
 
 TEST_CASE("settings: typed reads give what was set", "[net][config]") {
@@ -317,6 +338,9 @@ const std::set<std::string> own_defaults{
 const std::set<std::string> not_asked{"loglevel",
                                       "requirepass",
                                       "appendonly",
+                                      "appendfsync",
+                                      "min-replicas-to-write",
+                                      "min-slaves-to-write",
                                       "bind",
                                       "bind-source-addr",
                                       "port",
