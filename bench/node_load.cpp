@@ -293,10 +293,11 @@ class Load {
   /// Of a pair's first reply: a script's is null when it was granted, and has no epoch.
   [[nodiscard]] std::string granted_epoch(std::string_view reply) const {
     if (settings_.work == "script") return reply == "$-1\r\n" ? "-" : "";
-    constexpr std::string_view name = "$5\r\nepoch\r\n:";
+    constexpr std::string_view name = "$5\r\nepoch\r\n";
     const std::size_t at = reply.find(name);
     if (at == reply.npos || reply.find("granted") == reply.npos) return "";
-    const std::size_t begin = at + name.size();
+    // A bulk string: its length, then its digits.
+    const std::size_t begin = reply.find("\r\n", at + name.size()) + 2;
     return std::string{reply.substr(begin, reply.find("\r\n", begin) - begin)};
   }
 

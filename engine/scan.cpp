@@ -320,7 +320,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   // What cannot be read is not found here; whoever asks for the key itself is told.
   std::uint64_t rank = state;
   for (bool wrapped = false;;) {
-    std::vector<Copied> found;
+    found.clear();
     const Result<std::uint64_t> next = scan.step_beyond(rank, found);
     if (!found.empty()) return found[(state >> 8) % found.size()].key;
     if (!next.ok() || (*next == 0 && wrapped)) return std::nullopt;

@@ -53,7 +53,7 @@ std::string message() {
 std::string answer_for_who_waits() {
   auto redis = semel::LocalRedis::open().value();
   const semel::Reply claim = redis->call({"SEMEL.CLAIM", "orders", "order-4711"});
-  const std::string epoch = std::to_string(field(claim, "epoch").integer);
+  const std::string epoch = field(claim, "epoch").text;
   semel::Reply waited;
   std::thread duplicate{[&waited, client = redis->connect()]() mutable {
     waited = client.call({"SEMEL.WAIT", "5000", "orders", "order-4711"});

@@ -1,9 +1,15 @@
 #include "net/command_docs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
+#include "net/acl/acl_limits.hpp"
+#include "net/expiry_words.hpp"
+#include "net/pubsub.hpp"
+#include "net/resp_parser.hpp"
 #include "net/text.hpp"
+#include "net/transaction.hpp"
 
 namespace semel::net {
 namespace {
@@ -67,6 +73,64 @@ const CommandRow* find_full_name(std::string_view name) noexcept {
   return parent == nullptr ? nullptr : find_subcommand(*parent, name.substr(bar + 1));
 }
 
+namespace {
+
+std::string shown_number(std::size_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+/// Bounds that redis-server does not have, or has elsewhere.
+std::string limits_section() {
+  struct Limit {
+    std::string_view what;
+    std::size_t most;
+    std::string_view otherwise;
+  };
+  const auto years = static_cast<std::size_t>(command_ttl_max / Millis{365LL * 24 * 3600 * 1000});
+  const std::array all{
+      Limit{"bytes of a key", limits::key_bytes_max, "`ERR`, with both numbers"},
+      Limit{"bytes of a value", limits::value_bytes_max, "`ERR`, with both numbers"},
+      Limit{"years of 365 days to the end of a key", years, "`ERR invalid expire time`"},
+      Limit{"numbered databases", limits::db_count, "`ERR DB index is out of range`"},
+      Limit{"fields of a hash", limits::hash_fields_max, "`ERR`"},
+      Limit{"fields that HSCAN brings at once", limits::hash_scan_whole_max,
+            "the next call goes on"},
+      Limit{"fields that HRANDFIELD draws, if they may repeat", limits::hash_picks_max, "`ERR`"},
+      Limit{"COUNT of SCAN", limits::scan_count_max, "taken as this"},
+      Limit{"keys of MSETEX", limits::section_keys_max, "`ERR invalid numkeys value`"},
+      Limit{"claims of one SEMEL.CLAIMS, CLAIMALL or COMPLETES", limits::batch_max, "`ERR`"},
+      Limit{"bytes of a claim's OWNER", limits::owner_label_max, "`ERR`"},
+      Limit{"waits for one claim", limits::waiters_per_key_max, "outcome `busy`"},
+      Limit{"waits for claims in all", limits::waiters_total_max, "outcome `busy`"},
+      Limit{"bytes queued between MULTI and EXEC", transaction_bytes_max, "`ERR`; EXEC is refused"},
+      Limit{"subscriptions of a connection", PubSub::subscriptions_max, "`ERR`"},
+      Limit{"bytes of a channel's name", PubSub::name_bytes_max, "`ERR`"},
+      Limit{"bytes of such names of a connection", PubSub::names_bytes_max, "`ERR`"},
+      Limit{"bytes published within one EXEC", PubSub::held_bytes_max, "sent before the rest"},
+      Limit{"users", acl_limits::users_max, "`ERR`"},
+      Limit{"bytes of a user's name", acl_limits::name_bytes_max, "`ERR`"},
+      Limit{"passwords of a user", acl_limits::passwords_max, "`ERR`"},
+      Limit{"selectors of a user", acl_limits::selectors_max, "`ERR`"},
+      Limit{"patterns of keys, and of channels, of a selector", acl_limits::patterns_max, "`ERR`"},
+      Limit{"words of a request", RequestLimits{}.arguments_max, "closed, as by redis-server"},
+      Limit{"bytes of an inline request", RequestLimits{}.line_bytes_max,
+            "closed, as by redis-server"},
+      Limit{"words of a request before the login", limits_before_auth.arguments_max, "closed"},
+  };
+  std::string text =
+      "\n## Limits\n\nHard limits, none of which a setting moves; settings have others "
+      "([operations](operations.md)).\n\n| at most | of | beyond |\n|---|---|---|\n";
+  for (const Limit& limit : all) {
+    text += "| " + shown_number(limit.most) + " | " + std::string{limit.what} + " | " +
+            std::string{limit.otherwise} + " |\n";
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string compatibility_page() {
   std::string page =
       "# Compatibility\n\n"
@@ -86,7 +150,7 @@ std::string compatibility_page() {
     if (about != nullptr) page += cell(about->deviation);
     page += " |\n";
   }
-  return page;
+  return page + limits_section();
 }
 
 }  // namespace semel::net

@@ -11,8 +11,6 @@
 namespace semel::net {
 namespace {
 
-// Redis has no bound of its own but the limit of a client's query buffer, 1 GiB.
-constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t command_bytes = sizeof(QueuedCommand);
 
 // Redis has no bound of these either.
