@@ -22,115 +22,111 @@ struct Form {
 };
 
 /// At least one for each command that has keys; all ways in which one uses them.
-const std::vector<Form>& forms() {
-  using enum Scene;
-  static const std::vector<Form> all{
-      {text, {"APPEND", "k", "x"}},
-      {text, {"COPY", "k", "other"}},
-      {number, {"DECR", "k"}},
-      {number, {"DECRBY", "k", "2"}},
-      {text, {"DEL", "k"}},
-      {text, {"DELEX", "k"}},
-      {text, {"DELEX", "k", "IFEQ", "secret-a"}},
-      {text, {"DELEX", "k", "ifne", "secret-a"}},
-      {text, {"DELEX", "k", "IFDEQ", "0123456789abcdef"}},
-      {text, {"DELIFEQ", "k", "secret-a"}},
-      {text, {"DIGEST", "k"}},
-      {text, {"EVAL", "return 1", "1", "k"}},
-      {text, {"EVAL", "return redis.call('GET', KEYS[1])", "1", "k"}},
-      {text, {"EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "k"}},
-      {text, {"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"}},
-      {text, {"EVALSHA_RO", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"}},
-      {text, {"EXISTS", "k", "k"}},
-      {text, {"EXPIRE", "k", "100"}},
-      {text, {"EXPIREAT", "k", "9999999999"}},
-      {text, {"EXPIRETIME", "k"}},
-      {text, {"FCALL", "f", "1", "k"}},
-      {text, {"FCALL_RO", "f", "1", "k"}},
-      {text, {"GET", "k"}},
-      {text, {"GETDEL", "k"}},
-      {text, {"GETEX", "k"}},
-      {text, {"GETEX", "k", "PERSIST"}},
-      {text, {"GETRANGE", "k", "0", "-1"}},
-      {text, {"GETSET", "k", "x"}},
-      {hash, {"HDEL", "k", "f"}},
-      {hash, {"HEXISTS", "k", "f"}},
-      {hash, {"HGET", "k", "f"}},
-      {hash, {"HGETALL", "k"}},
-      {hash, {"HINCRBY", "k", "n", "1"}},
-      {hash, {"HINCRBYFLOAT", "k", "n", "1"}},
-      {hash, {"HKEYS", "k"}},
-      {hash, {"HLEN", "k"}},
-      {hash, {"HMGET", "k", "f"}},
-      {hash, {"HMSET", "k", "f", "x"}},
-      {hash, {"HRANDFIELD", "k", "10", "WITHVALUES"}},
-      {hash, {"HSCAN", "k", "0"}},
-      {hash, {"HSET", "k", "f", "x"}},
-      {hash, {"HSETNX", "k", "f", "x"}},
-      {hash, {"HSTRLEN", "k", "f"}},
-      {hash, {"HVALS", "k"}},
-      {number, {"INCR", "k"}},
-      {number, {"INCRBY", "k", "0"}},
-      {number, {"INCRBYFLOAT", "k", "1"}},
-      {number, {"INCREX", "k"}},
-      {number, {"INCREX", "k", "BYINT", "0"}},
-      {text, {"MEMORY", "USAGE", "k"}},
-      {text, {"MGET", "k", "other"}},
-      {text, {"MOVE", "k", "1"}},
-      {text, {"MSET", "k", "x", "other", "y"}},
-      {text, {"MSETEX", "2", "k", "x", "other", "y"}},
-      {text, {"MSETNX", "k", "x"}},
-      {text, {"OBJECT", "ENCODING", "k"}},
-      {text, {"OBJECT", "FREQ", "k"}},
-      {text, {"OBJECT", "IDLETIME", "k"}},
-      {text, {"OBJECT", "REFCOUNT", "k"}},
-      {text, {"PERSIST", "k"}},
-      {text, {"PEXPIRE", "k", "100000"}},
-      {text, {"PEXPIREAT", "k", "9999999999999"}},
-      {text, {"PEXPIRETIME", "k"}},
-      {text, {"PSETEX", "k", "1000", "x"}},
-      {text, {"PTTL", "k"}},
-      {text, {"RENAME", "k", "other"}},
-      {text, {"RENAMENX", "k", "other"}},
-      {text, {"SEMEL.CAS", "k", "1", "x"}},
-      {claim, {"SEMEL.CLAIM", "ns", "k"}},
-      {claim, {"SEMEL.CLAIMALL", "ns", "KEYS", "1", "k"}},
-      {claim, {"SEMEL.CLAIMS", "ns", "LEASE", "5", "KEYS", "2", "k", "other"}},
-      {claim, {"SEMEL.COMPLETE", "ns", "k", "1", "secret-a"}},
-      {claim, {"SEMEL.COMPLETES", "ns", "1", "k", "1", "secret-a"}},
-      {claim, {"SEMEL.FAIL", "ns", "k", "1"}},
-      {claim, {"SEMEL.FORGET", "ns", "k"}},
-      {text, {"SEMEL.GET", "k"}},
-      {claim, {"SEMEL.GETCLAIM", "ns", "k"}},
-      {claim, {"SEMEL.INFLIGHT", "ns"}},
-      {claim, {"SEMEL.ISSUE", "ns", "k"}},
-      {claim, {"SEMEL.RELEASE", "ns", "k", "1"}},
-      {claim, {"SEMEL.RENEW", "ns", "k", "1"}},
-      {claim, {"SEMEL.RESOLVE", "ns", "k", "RELEASED"}},
-      {claim, {"SEMEL.WAIT", "10", "ns", "k"}},
-      {text, {"SET", "k", "x"}},
-      {text, {"SET", "k", "x", "GET"}},
-      {text, {"SET", "k", "x", "XX", "get", "EX", "5"}},
-      {text, {"SET", "k", "x", "NX"}},
-      {text, {"SET", "k", "x", "IFEQ", "secret-a"}},
-      {text, {"SET", "k", "x", "IFNE", "secret-a"}},
-      {text, {"SET", "k", "x", "IFDEQ", "0123456789abcdef"}},
-      {text, {"SET", "k", "x", "ifdne", "0123456789abcdef"}},
-      {text, {"SETEX", "k", "5", "x"}},
-      {text, {"SETNX", "k", "x"}},
-      {text, {"SETRANGE", "k", "0", "x"}},
-      {text, {"STRLEN", "k"}},
-      {text, {"SUBSTR", "k", "0", "-1"}},
-      {text, {"TOUCH", "k"}},
-      {text, {"TTL", "k"}},
-      {text, {"TYPE", "k"}},
-      {text, {"UNLINK", "k"}},
-      {text, {"WATCH", "k"}},
-  };
-  return all;
-}
+const std::vector<Form> forms{
+    {Scene::text, {"APPEND", "k", "x"}},
+    {Scene::text, {"COPY", "k", "other"}},
+    {Scene::number, {"DECR", "k"}},
+    {Scene::number, {"DECRBY", "k", "2"}},
+    {Scene::text, {"DEL", "k"}},
+    {Scene::text, {"DELEX", "k"}},
+    {Scene::text, {"DELEX", "k", "IFEQ", "secret-a"}},
+    {Scene::text, {"DELEX", "k", "ifne", "secret-a"}},
+    {Scene::text, {"DELEX", "k", "IFDEQ", "0123456789abcdef"}},
+    {Scene::text, {"DELIFEQ", "k", "secret-a"}},
+    {Scene::text, {"DIGEST", "k"}},
+    {Scene::text, {"EVAL", "return 1", "1", "k"}},
+    {Scene::text, {"EVAL", "return redis.call('GET', KEYS[1])", "1", "k"}},
+    {Scene::text, {"EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "k"}},
+    {Scene::text, {"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"}},
+    {Scene::text, {"EVALSHA_RO", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"}},
+    {Scene::text, {"EXISTS", "k", "k"}},
+    {Scene::text, {"EXPIRE", "k", "100"}},
+    {Scene::text, {"EXPIREAT", "k", "9999999999"}},
+    {Scene::text, {"EXPIRETIME", "k"}},
+    {Scene::text, {"FCALL", "f", "1", "k"}},
+    {Scene::text, {"FCALL_RO", "f", "1", "k"}},
+    {Scene::text, {"GET", "k"}},
+    {Scene::text, {"GETDEL", "k"}},
+    {Scene::text, {"GETEX", "k"}},
+    {Scene::text, {"GETEX", "k", "PERSIST"}},
+    {Scene::text, {"GETRANGE", "k", "0", "-1"}},
+    {Scene::text, {"GETSET", "k", "x"}},
+    {Scene::hash, {"HDEL", "k", "f"}},
+    {Scene::hash, {"HEXISTS", "k", "f"}},
+    {Scene::hash, {"HGET", "k", "f"}},
+    {Scene::hash, {"HGETALL", "k"}},
+    {Scene::hash, {"HINCRBY", "k", "n", "1"}},
+    {Scene::hash, {"HINCRBYFLOAT", "k", "n", "1"}},
+    {Scene::hash, {"HKEYS", "k"}},
+    {Scene::hash, {"HLEN", "k"}},
+    {Scene::hash, {"HMGET", "k", "f"}},
+    {Scene::hash, {"HMSET", "k", "f", "x"}},
+    {Scene::hash, {"HRANDFIELD", "k", "10", "WITHVALUES"}},
+    {Scene::hash, {"HSCAN", "k", "0"}},
+    {Scene::hash, {"HSET", "k", "f", "x"}},
+    {Scene::hash, {"HSETNX", "k", "f", "x"}},
+    {Scene::hash, {"HSTRLEN", "k", "f"}},
+    {Scene::hash, {"HVALS", "k"}},
+    {Scene::number, {"INCR", "k"}},
+    {Scene::number, {"INCRBY", "k", "0"}},
+    {Scene::number, {"INCRBYFLOAT", "k", "1"}},
+    {Scene::number, {"INCREX", "k"}},
+    {Scene::number, {"INCREX", "k", "BYINT", "0"}},
+    {Scene::text, {"MEMORY", "USAGE", "k"}},
+    {Scene::text, {"MGET", "k", "other"}},
+    {Scene::text, {"MOVE", "k", "1"}},
+    {Scene::text, {"MSET", "k", "x", "other", "y"}},
+    {Scene::text, {"MSETEX", "2", "k", "x", "other", "y"}},
+    {Scene::text, {"MSETNX", "k", "x"}},
+    {Scene::text, {"OBJECT", "ENCODING", "k"}},
+    {Scene::text, {"OBJECT", "FREQ", "k"}},
+    {Scene::text, {"OBJECT", "IDLETIME", "k"}},
+    {Scene::text, {"OBJECT", "REFCOUNT", "k"}},
+    {Scene::text, {"PERSIST", "k"}},
+    {Scene::text, {"PEXPIRE", "k", "100000"}},
+    {Scene::text, {"PEXPIREAT", "k", "9999999999999"}},
+    {Scene::text, {"PEXPIRETIME", "k"}},
+    {Scene::text, {"PSETEX", "k", "1000", "x"}},
+    {Scene::text, {"PTTL", "k"}},
+    {Scene::text, {"RENAME", "k", "other"}},
+    {Scene::text, {"RENAMENX", "k", "other"}},
+    {Scene::text, {"SEMEL.CAS", "k", "1", "x"}},
+    {Scene::claim, {"SEMEL.CLAIM", "ns", "k"}},
+    {Scene::claim, {"SEMEL.CLAIMALL", "ns", "KEYS", "1", "k"}},
+    {Scene::claim, {"SEMEL.CLAIMS", "ns", "LEASE", "5", "KEYS", "2", "k", "other"}},
+    {Scene::claim, {"SEMEL.COMPLETE", "ns", "k", "1", "secret-a"}},
+    {Scene::claim, {"SEMEL.COMPLETES", "ns", "1", "k", "1", "secret-a"}},
+    {Scene::claim, {"SEMEL.FAIL", "ns", "k", "1"}},
+    {Scene::claim, {"SEMEL.FORGET", "ns", "k"}},
+    {Scene::text, {"SEMEL.GET", "k"}},
+    {Scene::claim, {"SEMEL.GETCLAIM", "ns", "k"}},
+    {Scene::claim, {"SEMEL.INFLIGHT", "ns"}},
+    {Scene::claim, {"SEMEL.ISSUE", "ns", "k"}},
+    {Scene::claim, {"SEMEL.RELEASE", "ns", "k", "1"}},
+    {Scene::claim, {"SEMEL.RENEW", "ns", "k", "1"}},
+    {Scene::claim, {"SEMEL.RESOLVE", "ns", "k", "RELEASED"}},
+    {Scene::claim, {"SEMEL.WAIT", "10", "ns", "k"}},
+    {Scene::text, {"SET", "k", "x"}},
+    {Scene::text, {"SET", "k", "x", "GET"}},
+    {Scene::text, {"SET", "k", "x", "XX", "get", "EX", "5"}},
+    {Scene::text, {"SET", "k", "x", "NX"}},
+    {Scene::text, {"SET", "k", "x", "IFEQ", "secret-a"}},
+    {Scene::text, {"SET", "k", "x", "IFNE", "secret-a"}},
+    {Scene::text, {"SET", "k", "x", "IFDEQ", "0123456789abcdef"}},
+    {Scene::text, {"SET", "k", "x", "ifdne", "0123456789abcdef"}},
+    {Scene::text, {"SETEX", "k", "5", "x"}},
+    {Scene::text, {"SETNX", "k", "x"}},
+    {Scene::text, {"SETRANGE", "k", "0", "x"}},
+    {Scene::text, {"STRLEN", "k"}},
+    {Scene::text, {"SUBSTR", "k", "0", "-1"}},
+    {Scene::text, {"TOUCH", "k"}},
+    {Scene::text, {"TTL", "k"}},
+    {Scene::text, {"TYPE", "k"}},
+    {Scene::text, {"UNLINK", "k"}},
+    {Scene::text, {"WATCH", "k"}},
+};
 
-/// What has no key, but channels, a cursor or a database, is not in forms().
+/// What has no key, but channels, a cursor or a database, is not in forms.
 const net::CommandRow& row_of(const Words& words) {
   const net::CommandRow* row = net::find_command(words[0]);
   REQUIRE(row != nullptr);
@@ -180,7 +176,7 @@ struct Rights : Conversation {
 
 TEST_CASE("rights: each command with keys has a form", "[net][acl][attack][fault-3]") {
   std::map<std::string_view, int> seen;
-  for (const Form& form : forms()) ++seen[row_of(form.words).name];
+  for (const Form& form : forms) ++seen[row_of(form.words).name];
   for (const net::CommandRow& row : net::all_commands()) {
     INFO(row.name);
     const bool has_keys = std::ranges::any_of(row.keys.all(), &net::KeySpec::is_key);
@@ -194,7 +190,7 @@ TEST_CASE("rights: a reply that shows what is stored needs the right to read",
           "[net][acl][attack][fault-3]") {
   Rights f;
   std::size_t disclosing = 0;
-  for (const Form& form : forms()) {
+  for (const Form& form : forms) {
     // A script is judged by its keys, not by its text: those who may not read them may not run it.
     const std::string name = form.words[0] + " " + form.words[1] + " " + form.words.back();
     INFO(name);
@@ -227,7 +223,7 @@ TEST_CASE("rights: what changes what is stored needs the right to write",
           "[net][acl][attack][fault-3]") {
   Rights f;
   std::size_t changing = 0;
-  for (const Form& form : forms()) {
+  for (const Form& form : forms) {
     INFO(form.words[0] << " " << form.words.back());
     f.set(form.scene, false);
     const std::string before = f.stored();
@@ -246,7 +242,7 @@ TEST_CASE("rights: no user without a pattern of its key runs a command",
   Conversation f{2};
   f.call({"ACL", "SETUSER", "u", "on", ">p", "+@all", "~elsewhere:*", "&*"});
   REQUIRE(f.call({"AUTH", "u", "p"}, 1) == "+OK\r\n");
-  for (const Form& form : forms()) {
+  for (const Form& form : forms) {
     INFO(form.words[0] << " " << form.words.back());
     CHECK(is_denied(f.call(form.words, 1)));
     Words dry{"ACL", "DRYRUN", "u"};
@@ -258,7 +254,7 @@ TEST_CASE("rights: no user without a pattern of its key runs a command",
 TEST_CASE("rights: they follow from the words that COMMAND GETKEYSANDFLAGS shows",
           "[net][acl][attack][fault-3]") {
   Rights f;
-  for (const Form& form : forms()) {
+  for (const Form& form : forms) {
     INFO(form.words[0] << " " << form.words.back());
     Words asked{"COMMAND", "GETKEYSANDFLAGS"};
     asked.insert(asked.end(), form.words.begin(), form.words.end());
@@ -292,7 +288,7 @@ TEST_CASE("rights: keys, flags and verdicts are those of redis-server",
     static_cast<void>(theirs.call(user));
   }
   std::vector<Words> asked;
-  for (const Form& form : forms()) asked.push_back(form.words);
+  for (const Form& form : forms) asked.push_back(form.words);
   for (const Words& more : std::vector<Words>{{"PUBLISH", "k", "m"},
                                               {"SPUBLISH", "k", "m"},
                                               {"SPUBLISH", "other", "m"},
