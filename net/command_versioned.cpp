@@ -1,4 +1,5 @@
 // A value with its version, and a change that is made only if nothing else has changed it since.
+#include "net/claim_reply.hpp"
 #include "net/expiry_words.hpp"
 #include "net/handlers.hpp"
 #include "net/single.hpp"

@@ -33,7 +33,10 @@ void add_counted(UsedKeys& used, const KeySpec& spec, Words words) {
   if (spec.first >= count) return;
   const auto number = integer_of(words[static_cast<std::size_t>(spec.first)]);
   if (!number || *number < 0 || *number > count) return;
-  add_range(used, spec, words, spec.first + 1, spec.first + static_cast<int>(*number) * spec.step);
+  const int first = spec.first + 1;
+  const int last = first + (static_cast<int>(*number) - 1) * spec.step;
+  if (last >= count) return;  // the command refuses such words, and redis-server sees no keys
+  add_range(used, spec, words, first, last);
 }
 
 /// The words that are keys of claims, and how far apart they are.

@@ -312,7 +312,9 @@ TEST_CASE("rights: keys, flags and verdicts are those of redis-server",
   }
   std::size_t compared = 0;
   for (const Words& words : asked) {
-    if (theirs.call({"COMMAND", "INFO", words[0]}) == "*1\r\n*-1\r\n") continue;
+    Words known{"COMMAND", "GETKEYS"};
+    known.insert(known.end(), words.begin(), words.end());
+    if (theirs.call(known) == "-ERR Invalid command specified\r\n") continue;
     // Newer than the server.
     const bool is_newer = std::ranges::any_of(words, [](const std::string& word) {
       return net::lower_of(word).starts_with("ifeq") || net::lower_of(word).starts_with("ifne") ||
