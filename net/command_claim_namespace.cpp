@@ -90,7 +90,7 @@ void drop(Call& call, std::string_view name, WordSpan words) {
     return fail_namespace(call, name, "it is not declared");
   }
   if (!dropped) return fail_namespace(call, name, dropped.error());
-  call.reply.integer(static_cast<std::int64_t>(dropped->finished + dropped->held));
+  write_number(call.reply, static_cast<std::int64_t>(dropped->finished + dropped->held));
 }
 
 void list(Call& call, WordSpan words) {
