@@ -379,6 +379,8 @@ class Core final : public SegmentSink {
   /// what threads keep, moves records, each time the next of these. False: there is nothing more to
   /// try. Progress: bounded; waits for nobody.
   [[nodiscard]] bool make_room(ThreadContext& context, Room& tried);
+  /// Region::try_charge(), but looks for room before it says no. Not inside an operation.
+  [[nodiscard]] bool try_charge(std::size_t bytes);
   /// Moves everything together that can be. Returns the bytes that came free.
   std::size_t compact();
   /// A larger part of a pass that advance() has begun, for a thread that has the time.

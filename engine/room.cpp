@@ -19,7 +19,7 @@ constexpr unsigned background_sixteenths = 14;
 
 bool Core::make_room(ThreadContext& context, Room& tried) {
   constexpr std::size_t due_at_once = 10'000;
-  constexpr Compactor::Effort thorough{.slots = 262'144, .sixteenths = 16};
+  constexpr Compactor::Effort thorough{.slots = 2'000'000, .sixteenths = 16};  // 10 ms
   // Whoever sweeps is met here by its own refusals, when it trims a record.
   if (context.in_upkeep) return false;
   switch (tried) {
@@ -31,13 +31,14 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
       }
       [[fallthrough]];
     case Room::retired:
-      tried = Room::swept;
       // A section's time stands still, and what is due elsewhere may have to wait for it.
       if (context.section == nullptr) {
         const std::uint64_t before = threads_.sum(Count::bytes_records);
         static_cast<void>(advance(clock_.now(), due_at_once, false));
+        // One that needs many spans comes here again, until nothing is due any more.
         if (threads_.sum(Count::bytes_records) < before) return true;
       }
+      tried = Room::swept;
       [[fallthrough]];
     case Room::swept:
       tried = Room::gathered;
@@ -61,6 +62,14 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
       return false;
   }
   return false;
+}
+
+bool Core::try_charge(std::size_t bytes) {
+  ThreadContext& own = threads_.context();
+  for (Room tried = Room::nothing; !region_.try_charge(bytes);) {
+    if (!make_room(own, tried)) return false;
+  }
+  return true;
 }
 
 std::size_t Core::idle_bytes() noexcept {

@@ -75,6 +75,10 @@ class SegmentPool {
  private:
   static constexpr std::uint32_t small_run = 1;
   static constexpr std::uint32_t large_run = 16;  // 1 MiB: the loss at its end is under 3 %
+  /// Of a small table a part, or the runs of all shards would be most of a small limit.
+  [[nodiscard]] std::uint32_t next_run() const noexcept {
+    return spans_ < 4 ? small_run : std::clamp<std::uint32_t>(spans_ / 2, 2, large_run);
+  }
 
   /// Adjacent spans and the segments in them, of which those that are free name each other.
   struct Run {
@@ -106,7 +110,7 @@ class SegmentPool {
 
   [[nodiscard]] bool add_run() noexcept {
     if (run_count_ == room_ && !make_room()) return false;
-    const std::uint32_t wanted = spans_ < 4 ? small_run : large_run;
+    const std::uint32_t wanted = next_run();
     std::uint32_t count = wanted;
     auto first = region_.take(count, Region::Use::structure);
     if (!first && wanted != small_run)

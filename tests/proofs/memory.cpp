@@ -65,6 +65,7 @@ int main(int argument_count, char** argument_texts) {
       ++failed;
       if (!WIFEXITED(status)) {
         std::printf("%-22s ended by signal %d: FAILED\n", scene.name, WTERMSIG(status));
+        std::fflush(stdout);  // or each child after it would print it again
       }
     }
   }

@@ -29,6 +29,8 @@ Engine& Scene::open(std::size_t limit_bytes, unsigned shard_count) {
       Engine::open({.clock = &clock_, .memory_bytes = limit_bytes, .shard_count = shard_count});
   if (!opened.ok()) std::abort();
   engine_ = *std::move(opened);
+  // Now: a namespace is held too, and refused on a full machine.
+  if (!engine_->claims("again", Policy{.lease = Millis{1'000}}).ok()) std::abort();
   return *engine_;
 }
 
@@ -38,6 +40,8 @@ Engine& Scene::open_usual(std::size_t limit_bytes) {
   auto opened = Engine::open({.memory_bytes = limit_bytes});
   if (!opened.ok()) std::abort();
   engine_ = *std::move(opened);
+  // Now: a namespace is held too, and refused on a full machine.
+  if (!engine_->claims("again", Policy{.lease = Millis{1'000}}).ok()) std::abort();
   return *engine_;
 }
 
@@ -45,6 +49,10 @@ Claims Scene::claims(const Policy& policy) {
   auto made = engine_->claims("n", policy);
   if (!made.ok()) std::abort();
   return *made;
+}
+
+std::size_t Scene::room_bytes() const {
+  return limit_ - limit_ / 32 - engine_->stats().bytes_table;
 }
 
 void Scene::look_now() {
@@ -76,7 +84,7 @@ std::size_t Scene::fill(const std::string& prefix, std::size_t size, Expiry expi
 void Scene::expect_room() {
   constexpr Millis second{1'000};
   constexpr Millis step{10};
-  Claims again = *engine_->claims("again", Policy{.lease = Millis{1'000}});
+  Claims again = *engine_->claims("again");
   const std::string key = "room" + std::to_string(++claims_);
   const Timestamp from = engine_->now();
   for (int i = 0; again.claim({.key = key}).answer != ClaimAnswer::granted; ++i) {

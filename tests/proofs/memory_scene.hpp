@@ -32,6 +32,8 @@ class Scene {
   [[nodiscard]] Store store() { return engine_->store(); }
   [[nodiscard]] Claims claims(const Policy& policy = {});
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
+  /// What the table, which does not shrink, and the reserve leave for records and timers.
+  [[nodiscard]] std::size_t room_bytes() const;
   [[nodiscard]] bool is_long() const noexcept { return is_long_; }
   [[nodiscard]] Random& random() noexcept { return random_; }
 

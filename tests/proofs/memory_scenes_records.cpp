@@ -107,7 +107,9 @@ void thinned_out(Scene& scene) {
   scene.expect_given_back();
   for (const std::size_t size : {1'000U, 20'000U}) {
     const std::size_t others = scene.fill("large", size);
-    scene.expect(others * size > scene.limit() / 2, "half is free and does not serve others");
+    scene.expect(others * size > scene.room_bytes() / 2, "most is free, and of " +
+                                                             std::to_string(size) + " bytes only " +
+                                                             std::to_string(others) + " fit");
     for (std::size_t i = 0; i < others; ++i) {
       static_cast<void>(scene.store().del("large" + std::to_string(i)));
     }
@@ -119,7 +121,8 @@ void every_size_in_turn(Scene& scene) {
   scene.open(scene.sized(24, 256) * mebibyte);
   for (const std::size_t size : {10U, 3'000U, 90U, 30'000U, 500U, 300'000U, 40U, 900'000U, 200U}) {
     const std::size_t count = scene.fill("s", size, Expiry::in(Millis{50}));
-    scene.expect(count * (size + 80) > scene.limit() / 3, "of one size only a part fits");
+    scene.expect(count * (size + 80) > scene.room_bytes() / 2,
+                 "of " + std::to_string(size) + " bytes only " + std::to_string(count) + " fit");
     scene.pass(Millis{50});
     scene.expect_room();
   }
