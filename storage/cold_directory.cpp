@@ -8,6 +8,7 @@
 #include <fstream>
 #include <vector>
 
+#include "semel/process.hpp"
 #include "storage/cold_store.hpp"
 #include "storage/rocks_status.hpp"
 
@@ -21,7 +22,9 @@ constexpr const char* anchor_key = "anchor";
 struct Database {
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> families;
+  const ProcessMark process;
   ~Database() {
+    if (!process.is_here()) return static_cast<void>(database.release());  // the parent's to close
     for (rocksdb::ColumnFamilyHandle* family : families) {
       static_cast<void>(database->DestroyColumnFamilyHandle(family));
     }

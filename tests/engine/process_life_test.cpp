@@ -438,7 +438,7 @@ TEST_CASE("process: times that mean for ever are refused where they cannot be ke
         ErrorCode::invalid_expire);
   CHECK(deadline_after(f.clock.now(), Millis::max()) == no_end);
   CHECK(deadline_after(f.clock.now(), Millis{5}) == f.clock.now() + Millis{5});
-  CHECK(deadline_after(f.clock.now(), Millis{-5}) == f.clock.now() - Millis{5});
+  CHECK(deadline_after(f.clock.now(), Millis{-5}) == f.clock.now());
   CHECK(deadline_after(no_end, Millis{1}) == no_end);
 }
 
