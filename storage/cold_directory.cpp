@@ -24,7 +24,10 @@ struct Database {
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   const ProcessMark process;
   ~Database() {
-    if (!process.is_here()) return static_cast<void>(database.release());  // the parent's to close
+    if (!process.is_here()) {
+      static_cast<void>(database.release());  // the parent's to close
+      return;
+    }
     for (rocksdb::ColumnFamilyHandle* family : families) {
       static_cast<void>(database->DestroyColumnFamilyHandle(family));
     }
