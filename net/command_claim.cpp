@@ -156,7 +156,7 @@ void semel_resolve(Call& call) {
   }
   if (call.words.size() > (is_done ? 5U : 4U)) return call.fail_arity();
   const FoundSpace found = find_space(call, call.words[1]);
-  if (found.undeclared) return call.reply.integer(0);
+  if (found.undeclared) return write_number(call.reply, 0);
   Claims* const claims = found.claims;
   if (claims == nullptr) return;
   const Bytes result = call.words.size() == 5 ? call.words[4] : Bytes{};
@@ -166,7 +166,7 @@ void semel_resolve(Call& call) {
 
 void semel_forget(Call& call) {
   const FoundSpace found = find_space(call, call.words[1]);
-  if (found.undeclared) return call.reply.integer(0);
+  if (found.undeclared) return write_number(call.reply, 0);
   if (found.claims != nullptr) answer_operator(call, found.claims->forget(call.words[2]));
 }
 

@@ -39,9 +39,10 @@ void hide(Shown words, std::size_t first, std::size_t end) {
   for (std::size_t i = first; i < std::min(end, words.size()); ++i) words[i] = hidden;
 }
 
-/// From the word `auth` on, up to so many words behind it.
+/// Up to so many words behind each `option`. From the end on, so that an option is found whose word
+/// is hidden because the word before it reads like one as well (SETNAME auth AUTH ..).
 void hide_behind(Shown words, std::string_view option, std::size_t count) {
-  for (std::size_t i = 1; i < words.size(); ++i) {
+  for (std::size_t i = words.size(); i-- > 1;) {
     if (is_word(words[i], option)) hide(words, i + 1, i + 1 + count);
   }
 }

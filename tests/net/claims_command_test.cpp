@@ -213,7 +213,7 @@ TEST_CASE("SEMEL.FAIL: the word behind the epoch is a failure unless it says wha
         "outcome kept_failure, attempt 1, poison no, failure keep");
   CHECK(after("SEMEL.FAIL jobs k % why RELEASE") == granted);
   CHECK(a.say("SEMEL.FAIL jobs k % why SOMEHOW") ==
-        "-ERR unknown word 'SOMEHOW', allowed are KEEP, RELEASE");
+        "-ERR unknown word 'SOMEHOW', allowed are KEEP, RELEASE, IN-DOUBT");
 }
 
 TEST_CASE("SEMEL.GETCLAIM: each state as a view", "[net][claims]") {
