@@ -14,6 +14,11 @@ void ClientHandle::wake(std::unique_lock<std::mutex>& lock) {
 
 namespace {
 
+/// The room that a text and its list take up; it grows only.
+std::size_t held_of(const std::string& text, const Splices& large) noexcept {
+  return (text.empty() ? 0 : text.capacity()) + large.capacity() * sizeof(Splice);
+}
+
 void append_to(std::string& out, LargeReplies& large, const SharedBytes& bytes) {
   if (large.is_enabled() && bytes->size() >= LargeReplies::push_bytes_min) {
     large.add(out.size(), bytes);
@@ -44,7 +49,7 @@ void ClientHandle::show_pushed() noexcept {
 }
 
 void ClientHandle::forget_pushed() noexcept {
-  if (memory_ != nullptr) memory_->remove(pushed_.size());
+  if (memory_ != nullptr) memory_->remove(held_of(pushed_, pushed_large_));
   pushed_ = std::string{};
   pushed_large_ = Splices{};
   pushed_bytes_ = 0;
@@ -78,10 +83,10 @@ bool ClientHandle::push_bytes(std::size_t size, Append&& append) {
     is_killed_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in is_killed()
     forget_pushed();
   } else {
-    const std::size_t before = pushed_.size();
+    const std::size_t before = held_of(pushed_, pushed_large_);
     append(pushed_, nullptr);
     pushed_bytes_ += size;
-    if (memory_ != nullptr) memory_->add(pushed_.size() - before);
+    if (memory_ != nullptr) memory_->add(held_of(pushed_, pushed_large_) - before);
     show_pushed();
   }
   wake(lock);

@@ -274,30 +274,44 @@ void randomkey(Call& call) {
   call.answer(call.store().randomkey());
 }
 
-/// As Store::keys(), but no more is put together than a reply may hold.
+/// As Store::keys(), but no more is put together than a reply may hold: the names here and the
+/// reply half of it each.
 void keys(Call& call) {
   constexpr std::size_t looked_at = 4096;
-  constexpr std::size_t bytes_each = 64;
+  struct Name {
+    std::size_t at;
+    std::size_t bytes;
+  };
   const ScanOptions options{.db = call.client.db, .count = looked_at};
-  std::vector<std::string> found;
-  std::size_t left = call.reply.room();
+  std::string text;
+  std::vector<Name> names;
+  std::size_t left = call.reply.room() / 2;
   std::uint64_t cursor = 0;
   do {
     const auto next = call.engine.scan(cursor, options, [&](const ScanItem& item) {
       if (!glob_match(call.words[1], item.key)) return;
-      const std::size_t bytes = bytes_each + item.key.size();
+      const std::size_t bytes = sizeof(Name) + item.key.size();
       if (bytes > left) return call.reply.cut();
       left -= bytes;
-      found.emplace_back(item.key);
+      names.push_back({text.size(), item.key.size()});
+      text += item.key;
     });
     if (!next.ok()) return call.fail(next.error());
     cursor = *next;
   } while (cursor != 0 && !call.reply.is_cut());
+  if (call.reply.is_cut()) return;
+  const auto view = [&](const Name& name) {
+    return std::string_view{text}.substr(name.at, name.bytes);
+  };
   // A scan may meet a key twice while the table grows.
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  call.reply.array(found.size());
-  for (const std::string& key : found) call.reply.bulk(key);
+  std::sort(names.begin(), names.end(),
+            [&](const Name& one, const Name& other) { return view(one) < view(other); });
+  names.erase(
+      std::unique(names.begin(), names.end(),
+                  [&](const Name& one, const Name& other) { return view(one) == view(other); }),
+      names.end());
+  call.reply.array(names.size());
+  for (const Name& name : names) call.reply.bulk(view(name));
 }
 
 void dbsize(Call& call) {

@@ -119,14 +119,15 @@ void scan(Call& call) {
     }
   }
   std::vector<std::string> keys;
-  std::size_t left = call.reply.room();
+  std::size_t left = call.reply.room() / 2;  // they are held here and in the reply
   const auto next = call.engine.scan(words.cursor, options, [&](const ScanItem& item) {
     if (!is_kind || (words.pattern && !glob_match(*words.pattern, item.key))) return;
-    if (item.key.size() > left) return call.reply.cut();
-    left -= item.key.size();
+    if (sizeof(std::string) + item.key.size() > left) return call.reply.cut();
+    left -= sizeof(std::string) + item.key.size();
     keys.emplace_back(item.key);
   });
   if (!next.ok()) return call.fail(next.error());
+  if (call.reply.is_cut()) return;
   call.reply.array(2);
   call.reply.bulk(std::to_string(*next));
   call.reply.array(keys.size());

@@ -147,12 +147,23 @@ void Connection::note(std::size_t received, std::size_t sent) {
   show_client(client_, node_.engine().clock().now());
 }
 
+namespace {
+
+/// Up to where the system gives pages as they are written to, the whole room counts.
+std::size_t held_of(const std::string& input) noexcept {
+  constexpr std::size_t in_pages = std::size_t{128} << 10;
+  if (input.empty()) return 0;
+  return std::max(input.size(), std::min(input.capacity(), in_pages));
+}
+
+}  // namespace
+
 void Connection::account() {
   ClientHandle::Shown& shown = client_.handle->shown;
   const std::size_t arguments = parser_.held_bytes();
   const std::size_t transaction = client_.transaction == nullptr ? 0 : client_.transaction->bytes;
   const std::size_t kept = client_.kept_bytes();
-  const std::size_t held = input_.size() + arguments + transaction + kept + output_;
+  const std::size_t held = held_of(input_) + arguments + transaction + kept + output_;
   if (held != charged_ || held != 0) {
     // mo: relaxed: for people and eviction
     shown.input.store(input_.size(), std::memory_order_relaxed);

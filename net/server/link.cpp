@@ -375,7 +375,8 @@ void Link::send_cipher() {
 void Link::show_output() {
   if (!peer_ || (pending() == 0 && shown_ == 0)) return;
   shown_ = pending();
-  peer_->hold_output(shown_ - queue_.large_bytes(), queue_.large_bytes(), queue_.parts());
+  const std::size_t encrypted = cipher_.empty() ? 0 : cipher_.capacity();
+  peer_->hold_output(queue_.own_bytes() + encrypted, queue_.large_bytes(), queue_.parts());
 }
 
 void Link::finish(Ended why) {

@@ -36,6 +36,7 @@ void OutputQueue::add(std::string& text, Splices&& splices, std::size_t skip) {
 
 void OutputQueue::add_text(std::string&& text) {
   text_bytes_ += text.size();
+  room_bytes_ += text.capacity();
   parts_.push_back({.text = std::move(text)});
 }
 
@@ -44,8 +45,11 @@ void OutputQueue::add_copy(std::string_view text) {
   const bool joins = !empty() && parts_.back().large == nullptr &&
                      parts_.back().text.size() + text.size() <= worth_moving;
   if (!joins) return add_text(std::string{text});
+  std::string& last = parts_.back().text;
   text_bytes_ += text.size();
-  parts_.back().text.append(text);
+  room_bytes_ -= last.capacity();
+  last.append(text);
+  room_bytes_ += last.capacity();
 }
 
 void OutputQueue::add_large(SharedBytes&& bytes) {
@@ -89,6 +93,7 @@ void OutputQueue::drop_first() {
       uses_.erase(use);
     }
   }
+  if (part.large == nullptr) room_bytes_ -= part.text.capacity();
   part = {};
   sent_ = 0;
   ++first_;

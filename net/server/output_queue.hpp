@@ -29,6 +29,10 @@ class OutputQueue {
   [[nodiscard]] std::size_t text_bytes() const noexcept { return text_bytes_; }
   [[nodiscard]] std::size_t large_bytes() const noexcept { return large_bytes_; }
   [[nodiscard]] std::size_t parts() const noexcept { return parts_.size() - first_; }
+  /// What texts and lists take up, with their room and with what is sent of the first.
+  [[nodiscard]] std::size_t own_bytes() const noexcept {
+    return room_bytes_ + parts_.capacity() * sizeof(Part);
+  }
 
   /// The next bytes to be sent, in order, in as many pieces as there are places; returns how many.
   [[nodiscard]] std::size_t pieces(std::span<iovec> places) const noexcept;
@@ -54,6 +58,7 @@ class OutputQueue {
   std::size_t first_ = 0;  // the parts before it are sent
   std::size_t sent_ = 0;   // of the first
   std::size_t text_bytes_ = 0;
+  std::size_t room_bytes_ = 0;  // of the texts
   std::size_t large_bytes_ = 0;
   std::map<const LargeBytes*, std::size_t> uses_;  // of large values, in parts
 };

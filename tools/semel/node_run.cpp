@@ -31,7 +31,7 @@ using net::Setting;
 /// A large buffer of a connection goes back to the system as soon as it is let go of. Left to
 /// itself glibc keeps what has the size of one that was freed before.
 void give_back_large_buffers() {
-  constexpr int large_bytes = 256 << 10;
+  constexpr int large_bytes = 128 << 10;
   static_cast<void>(mallopt(M_MMAP_THRESHOLD, large_bytes));
 }
 
