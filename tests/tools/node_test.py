@@ -438,7 +438,7 @@ class Storage(Case):
         self.assertEqual([client("SEMEL.NAMESPACE", name) for name in names], before)
         self.assertIn("database 3", client("SEMEL.CLAIM", "used-first", "key"))
         self.assertEqual(client("SELECT", "0"), "+OK")
-        self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), 0)
+        self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), b"0")
         self.assertEqual(node.stop(), 0)
 
     def test_the_file_of_namespaces_of_an_earlier_release_is_read_once(self):
@@ -452,15 +452,15 @@ class Storage(Case):
         kept.write_text(lines)
         node = self.keep()
         client = node.client()
-        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "mails")[b"lease_ms"], 7)
-        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], 3)
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "mails")[b"lease_ms"], b"7")
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], b"3")
         self.assertFalse(kept.exists())
-        self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), 0)
+        self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), b"0")
         node.process.kill()
         node.ended()
         client = self.keep().client()
         self.assertIsNone(client("SEMEL.NAMESPACE", "mails"))
-        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"lease_ms"], 5000)
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"lease_ms"], b"5000")
 
     def test_namespaces_of_the_configuration_are_there_and_hold_from_start_to_start(self):
         file = self.folder / "semel.toml"
@@ -469,14 +469,14 @@ class Storage(Case):
         node = self.keep("--config", file)
         client = node.client()
         tokens = claim(client, "SEMEL.NAMESPACE", "tokens")
-        self.assertEqual((tokens[b"lease_ms"], tokens[b"issued"]), (5000, 1))
-        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], 3)
+        self.assertEqual((tokens[b"lease_ms"], tokens[b"issued"]), (b"5000", b"1"))
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], b"3")
         self.assertEqual(client("SEMEL.NAMESPACE", "CHANGE", "tokens", "AS", "token", "LEASE", "9"),
                          b"lease 5000 -> 9")
         self.assertEqual(node.stop(), 0)
         # The file says what holds now; what it does not name stays as it was declared.
         client = self.keep("--config", file).client()
-        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "tokens")[b"lease_ms"], 5000)
+        self.assertEqual(claim(client, "SEMEL.NAMESPACE", "tokens")[b"lease_ms"], b"5000")
         file.write_text('[namespaces.tokens]\nleese = 5\n')
         self.assertIn("did you mean 'lease'", self.refusal("--config", file, code=1))
         file.write_text('[namespaces."no blanks"]\n')
