@@ -123,24 +123,26 @@ TEST_CASE("durability: a change is answered when it is durable, and a repeat of 
   Fixture f;
   std::atomic<int> answered{0};
   std::atomic<bool> failed{false};
+  f.journal.confirm(1);  // of the namespace
+  Claims space = f.engine->claims("n", Policy{}).value();
   const auto claim = [&] {
-    const ClaimOutcome outcome = f.engine->claims("n", Policy{}).value().claim({.key = "k"});
+    const ClaimOutcome outcome = space.claim({.key = "k"});
     if (outcome.error != ErrorCode::ok) failed.store(true, std::memory_order_seq_cst);  // mo: below
     answered.fetch_add(1, std::memory_order_seq_cst);  // mo: seq_cst: read by the test's thread
   };
   std::thread first{claim};
-  f.journal.until_waits(1);
-  std::thread repeat{claim};
   f.journal.until_waits(2);
+  std::thread repeat{claim};
+  f.journal.until_waits(3);
   CHECK(answered.load(std::memory_order_seq_cst) == 0);  // mo: seq_cst: as above
-  f.journal.confirm(1);
+  f.journal.confirm(2);
   first.join();
   repeat.join();
   CHECK_FALSE(failed.load(std::memory_order_seq_cst));  // mo: seq_cst: as above
   const auto waits = f.journal.waits();
-  REQUIRE(waits.size() == 2);
-  CHECK(waits[0].ticket == 1);
-  CHECK(waits[1].ticket == 1);  // the repeat rests on the append of the first
+  REQUIRE(waits.size() == 3);
+  CHECK(waits[1].ticket == 2);
+  CHECK(waits[2].ticket == 2);  // the repeat rests on the append of the first
   CHECK(waits[0].level == Durability::synced);
 }
 
@@ -213,6 +215,7 @@ TEST_CASE("durability: who has appended paces, once, before it waits; who only l
                           .value();
   Store store = engine->store();
   Claims claims = engine->claims("n", Policy{}).value();
+  CHECK(journal.trace() == "apw");  // a namespace is a change like others
 
   REQUIRE(store.set("a", "1").ok());
   CHECK(journal.trace() == "apw");
@@ -277,7 +280,7 @@ TEST_CASE("durability: at level memory who writes and does not wait is not paced
   StoreOutcome answers[1];
   engine->apply(ops, answers);
   REQUIRE(engine->store().get("a").ok());
-  CHECK(journal.trace() == "aaaaa");
+  CHECK(journal.trace() == "aaaaaa");  // the namespace among them
 }
 
 TEST_CASE("durability: after a section that nobody committed, a lookup waits for all that it saw",
@@ -308,7 +311,8 @@ TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stay
           "[engine][durability]") {
   Fixture f;
   f.journal.fail();
-  Claims claims = f.engine->claims("n", Policy{}).value();
+  CHECK(f.engine->claims("n", Policy{}).error().code == ErrorCode::outcome_unknown);
+  Claims claims = f.engine->claims("n").value();  // and it is there, as what is set below
   const auto set = f.engine->store().set("a", "1");
   REQUIRE_FALSE(set.ok());
   CHECK(set.error().code == ErrorCode::outcome_unknown);
@@ -325,11 +329,12 @@ TEST_CASE("durability: what is refused says so, however the journal fares",
   Fixture f;
   f.journal.confirm(~Ticket{0});
   REQUIRE(f.engine->store().set("text", "x").ok());
+  Claims claims = f.engine->claims("n", Policy{}).value();
   f.journal.refuse();
   f.journal.confirm(0);
   f.journal.fail();
   Store store = f.engine->store();
-  Claims claims = f.engine->claims("n", Policy{}).value();
+  CHECK(f.engine->claims("other", Policy{}).error().code == ErrorCode::refused);
   CHECK(store.set("a", "1").error().code == ErrorCode::refused);
   CHECK(store.setnx("a", "1").error().code == ErrorCode::refused);
   CHECK(store.incr_by("text", 1).error().code == ErrorCode::not_an_integer);
