@@ -57,7 +57,7 @@ def test(program):
             assert fed(notices, WATCHDOG_SECONDS) == 0
             status, text = until(lambda: (found := health(node))[0] == 503 and found, "a 503")
             assert status == 503 and "io thread" in text and "has not answered for" in text, text
-            assert "event=thread_silent" in node.log()
+            until(lambda: "event=thread_silent" in node.log(), "a line in the log")
             with rules.open("w") as pipe:
                 pipe.write("user default on nopass ~* &* +@all\n")
             assert stuck.reply() == "OK"
