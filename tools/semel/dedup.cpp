@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "tools/semel/csv.hpp"
 #include "tools/semel/units.hpp"
@@ -42,7 +43,7 @@ bool Dedup::run(Failure& failure) {
 
 bool Dedup::run_input(const std::string& path, Failure& failure) {
   input_name_ = path == "-" ? "standard input" : path;
-  input_line_ = 0;
+  input_line_ = inner_lines_ = 0;
   in_long_line_ = false;
   expects_header_ = options_.has_header;
   if (!reader_.open(path, failure)) return false;
@@ -166,10 +167,10 @@ bool Dedup::take_line(Bytes line, Failure& failure) {
   if (batch_size_ == batch_lines || room_bytes - room_used_ < LineParser::key_room) {
     if (!flush_batch(failure)) return false;
   }
-  ++input_line_;
-  // A record may have newlines in its quotes; lines are counted as an editor counts them.
+  input_line_ += 1 + std::exchange(inner_lines_, 0);
+  // A record may have newlines in its quotes; an error names the line where it begins.
   if (options_.rule.is_csv)
-    input_line_ += static_cast<std::uint64_t>(std::count(line.begin(), line.end() - 1, '\n'));
+    inner_lines_ = static_cast<std::uint64_t>(std::count(line.begin(), line.end() - 1, '\n'));
   Bytes content = line;
   if (content.back() == '\n') content.remove_suffix(1);
   ParsedLine parsed;

@@ -103,6 +103,7 @@ class Dedup {
   DedupCounts counts_;
   std::string input_name_;
   std::uint64_t input_line_ = 0;           ///< lines of this input taken so far
+  std::uint64_t inner_lines_ = 0;          ///< newlines inside of the last record
   std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
   bool reader_left_ = false;
   bool expects_header_ = false;
