@@ -244,7 +244,6 @@ Arena::Cache::Stack* Arena::Cache::stack(unsigned size_class) noexcept {
 }
 
 Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
-  wait_while_held();
   if (bytes > large_bytes) [[unlikely]]
     return allocate_large(bytes, use);
   const unsigned size_class = class_of(bytes);
@@ -310,7 +309,6 @@ Handle Arena::Cache::allocate_large(std::size_t bytes, Region::Use use) {
 }
 
 void Arena::Cache::free(Handle handle) noexcept {
-  wait_while_held();
   const std::uint32_t index = Region::span_of(handle);
   SpanInfo& span = arena_.spans_[index];
   if (span.run != 0) [[unlikely]] {

@@ -12,10 +12,6 @@
 // (compactor.hpp). Records larger than large_bytes take spans of their own.
 //
 // Concurrency
-//   [arena.held]  a cache is held by a thread that takes back what its owner keeps free: set before
-//                 the asymmetric barrier of threads.hpp, behind which the owner is seen to be
-//                 outside of operations; cleared with release, and read with acquire by the owner
-//                 before it touches what it keeps.
 //   leaving       of a span: written under its pool's mutex; who reads an old value moves a record
 //                 less, or frees one the long way: relaxed.
 #pragma once
@@ -29,7 +25,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 
 #include "engine/region.hpp"
 #include "engine/slot.hpp"
@@ -146,22 +141,6 @@ class Arena::Cache {
   /// Gives all free handles to the pool.
   void flush() noexcept;
 
-  /// By the owner, inside an operation and before it touches what the context keeps.
-  void wait_while_held() const noexcept {
-    // mo: acquire [arena.held]: what the other thread did to the cache comes before what follows.
-    while (held_.load(std::memory_order_acquire)) [[unlikely]] std::this_thread::yield();
-  }
-  /// By another thread, one at a time. Then a barrier, and if the owner is outside, it may be used.
-  void hold() noexcept {
-    held_.store(true, std::memory_order_relaxed);  // mo: relaxed: the barrier follows
-  }
-  [[nodiscard]] bool is_held() const noexcept {
-    return held_.load(std::memory_order_relaxed);  // mo: relaxed: by the thread that set it
-  }
-  void let_go() noexcept {
-    held_.store(false, std::memory_order_release);  // mo: release [arena.held]
-  }
-
  private:
   /// Free records a thread keeps to itself: about a span of each class. What the epochs give back
   /// at one time (threads.hpp) finds room, or every record would go through the pool.
@@ -185,7 +164,6 @@ class Arena::Cache {
   [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;
 
   Arena& arena_;
-  std::atomic<bool> held_{false};
   std::array<std::unique_ptr<Stack>, class_count> stacks_;
   std::array<Fresh, class_count> fresh_;
 };

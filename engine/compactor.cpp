@@ -34,7 +34,7 @@ bool Compactor::step(ThreadContext& own, Effort effort) {
 
 bool Compactor::begin(ThreadContext& own, unsigned sixteenths) {
   // What threads keep for themselves would be taken for records that live.
-  core_.threads().take_back(own);
+  core_.threads().collect_now(own);
   // mo: relaxed: whoever drops a timer later sets it again.
   renewing_ = renewal_due_.exchange(false, std::memory_order_relaxed);
   if (core_.arena().choose_leaving(sixteenths) == 0 && !renewing_) return false;
@@ -45,7 +45,7 @@ bool Compactor::begin(ThreadContext& own, unsigned sixteenths) {
 
 void Compactor::end(ThreadContext& own) {
   // The old copies are in the pool before what could not be left serves again.
-  core_.threads().take_back(own);
+  core_.threads().collect_now(own);
   core_.arena().end_leaving();
   running_.store(false, std::memory_order_relaxed);  // mo: relaxed: a hint to others
 }

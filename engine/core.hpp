@@ -307,7 +307,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
-  // The journal, where an exception would come too late: what is told has happened.
+  // The journal. An exception of it comes too late: the change is visible already.
   /// 0: not taken, or it threw.
   [[nodiscard]] Ticket append(std::span<const Mutation> group) noexcept;
   [[nodiscard]] Ticket newest() noexcept;

@@ -46,7 +46,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
         tried = Room::all;
         return false;
       }
-      threads_.take_back(context);
+      threads_.collect_now(context);
       static_cast<void>(arena_.purge_all());
       for (Shard& shard : shards()) shard.pool.trim();
       return true;
@@ -129,7 +129,7 @@ std::size_t Core::compact() {
   for (int pass = 0; pass < 2; ++pass) {
     if (!compactor_.step(own, all)) break;
   }
-  threads_.take_back(own);
+  threads_.collect_now(own);
   static_cast<void>(arena_.purge_all());
   for (Shard& shard : shards()) shard.pool.trim();
   while (!region_.trim()) {

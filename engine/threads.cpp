@@ -268,10 +268,6 @@ void Threads::collect_now(ThreadContext& context) noexcept {
   collect_abandoned();
 }
 
-void Threads::take_back(ThreadContext& self) noexcept {
-  collect_now(self);
-}
-
 void Threads::collect_all(ThreadContext& context) {
   // Three steps free everything if nobody is inside for long; a thread that stays inside keeps
   // only what it may be reading.

@@ -194,10 +194,6 @@ class Threads {
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
   /// be called inside an operation.
   void collect_all(ThreadContext& context);
-  /// Brings to the pool what this and other threads keep for themselves: free records, and what
-  /// they retired that nobody uses any more. Threads inside an operation are passed over. Must not
-  /// be called inside an operation. Progress: waits for nobody.
-  void take_back(ThreadContext& self) noexcept;
   /// The same, but it gives up on threads that stay inside: one may be stuck in a journal.
   void collect_some(ThreadContext& context) noexcept;
 

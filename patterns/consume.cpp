@@ -25,6 +25,10 @@ constexpr unsigned complete_tries = 3;
           .session = options.session};
 }
 
+[[nodiscard]] bool is_granted(const ClaimOutcome& claim) noexcept {
+  return claim.answer == ClaimAnswer::granted || claim.answer == ClaimAnswer::regranted;
+}
+
 struct Judgement {
   OnceAnswer answer;
   Verdict verdict;
@@ -83,16 +87,24 @@ Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOp
     return;
   }
   claim_ = claims.claim(request_of(message, options));
-  judge();
-  keep(options);
+  begin(options);
   started_ = runs_;
 }
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
                          ClaimOutcome&& claim, Timestamp asked)
     : claims_(claims), message_(message), claim_(std::move(claim)), asked_(asked) {
-  judge();
-  keep(options);
+  begin(options);
+}
+
+void Consumption::begin(const ConsumeOptions& options) {
+  try {
+    judge();
+    keep(options);
+  } catch (...) {  // nothing has run, and no destructor will say so
+    if (is_granted(claim_)) give_back(claims_, message_.id, claim_);
+    throw;
+  }
 }
 
 void Consumption::keep(const ConsumeOptions& options) {
@@ -110,7 +122,8 @@ void Consumption::start(const ConsumeOptions& options) {
     const bool renewed = !kept_.lost() && work_->renew(options.lease);
     if (!renewed) {
       kept_ = {};
-      give_back();
+      open_ = false;
+      give_back(claims_, message_.id, claim_);
       runs_ = false;
       claim_ = claims_.claim(request_of(message_, options));
       consumed_ = {};
@@ -123,22 +136,11 @@ void Consumption::start(const ConsumeOptions& options) {
 
 /// Of one whose handler has not begun: as if it had not been claimed. A release forgets the
 /// attempts before this one as well, so where there were some this one is counted with them.
-void Consumption::give_back() {
-  open_ = false;
-  if (claim_.attempt <= 1) {
-    static_cast<void>(claims_.release({.key = message_.id, .epoch = claim_.epoch}));
-    return;
-  }
-  static_cast<void>(claims_.fail(
-      {.key = message_.id, .epoch = claim_.epoch, .on_failure = Policy::OnFailure::release}));
-}
-
 void Consumption::judge() {
   consumed_.attempts = claim_.attempt;
   consumed_.epoch = claim_.epoch;
   consumed_.retry_after = claim_.retry_after;
-  const bool granted =
-      claim_.answer == ClaimAnswer::granted || claim_.answer == ClaimAnswer::regranted;
+  const bool granted = is_granted(claim_);
   if (granted || claim_.answer == ClaimAnswer::unprotected) {
     runs_ = true;
     open_ = granted;
@@ -160,7 +162,8 @@ void Consumption::judge() {
 Consumption::~Consumption() {
   if (!open_) return;
   if (!started_) {
-    give_back();
+    open_ = false;
+    give_back(claims_, message_.id, claim_);
     return;
   }
   unknown("exception");
@@ -294,11 +297,20 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
   std::vector<ClaimOutcome> answers(requests.size());
   const Timestamp asked = claims_.engine().now();
   claims_.claim(requests, answers);
-  for (std::size_t i = 0; i < guarded.size(); ++i) {
-    const std::size_t at = guarded[i];
-    if (answers[i].folded_onto) first_of_[at] = guarded[*answers[i].folded_onto];
-    runs_[at - begin] = std::make_unique<Consumption>(claims_, messages_[at], options_,
-                                                      std::move(answers[i]), asked);
+  std::size_t taken = 0;  // from here on nobody would give the grants back
+  try {
+    for (; taken < guarded.size(); ++taken) {
+      const std::size_t at = guarded[taken];
+      if (answers[taken].folded_onto) first_of_[at] = guarded[*answers[taken].folded_onto];
+      runs_[at - begin] = std::make_unique<Consumption>(claims_, messages_[at], options_,
+                                                        std::move(answers[taken]), asked);
+    }
+  } catch (...) {
+    for (; taken < guarded.size(); ++taken) {
+      if (is_granted(answers[taken]))
+        give_back(claims_, messages_[guarded[taken]].id, answers[taken]);
+    }
+    throw;
   }
 }
 

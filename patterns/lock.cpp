@@ -85,8 +85,12 @@ bool Lock::take(ClaimOutcome&& outcome) {
   error_ = {};
   epoch_ = outcome_.epoch;
   holds_ = 1;
-  if (options_.watchdog != nullptr) {
+  if (options_.watchdog == nullptr) return true;
+  try {
     kept_ = options_.watchdog->keep(claims_, key_, epoch_, options_.lease);
+  } catch (...) {  // who is thrown at does not hold it
+    static_cast<void>(unlock());
+    throw;
   }
   return true;
 }

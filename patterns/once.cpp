@@ -1,7 +1,10 @@
 // See semel/once.hpp: from a claim's answer to a run, and from a run to what is told.
 #include "semel/once.hpp"
 
+#include <mutex>
 #include <new>
+#include <set>
+#include <utility>
 
 #include "semel/engine.hpp"
 
@@ -13,7 +16,43 @@ namespace {
   return retry_of(code) == Retry::later;
 }
 
+/// The grants with a claim id that run in this process. Never destroyed: a run may outlive main().
+class RunsHere {
+ public:
+  [[nodiscard]] static RunsHere& all() {
+    static RunsHere* const runs = new RunsHere;
+    return *runs;
+  }
+  /// Until what is returned goes; null: it runs already.
+  [[nodiscard]] std::shared_ptr<void> begin(const Engine* engine, Epoch epoch) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (!runs_.emplace(engine, epoch).second) return nullptr;
+    }
+    return {this, [this, engine, epoch](void*) {
+              const std::lock_guard lock{mutex_};
+              runs_.erase({engine, epoch});
+            }};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::pair<const Engine*, Epoch>> runs_;  // under mutex_
+};
+
 }  // namespace
+
+void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept {
+  try {
+    if (grant.attempt <= 1) {
+      static_cast<void>(claims.release({.key = key, .epoch = grant.epoch}));
+      return;
+    }
+    static_cast<void>(
+        claims.fail({.key = key, .epoch = grant.epoch, .on_failure = Policy::OnFailure::release}));
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim)
     : claims_(claims), call_(call), claim_(std::move(claim)) {
@@ -23,11 +62,31 @@ GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& clai
   } else {
     answer(claim_);
   }
-  if (!runs_) return;
-  work_.emplace(claims_, call_.key, claim_);
-  if (open_ && call.watchdog != nullptr) {
-    kept_ = call.watchdog->keep(claims_, call.key, claim_.epoch, call.lease);
+  try {
+    if (open_ && call_.claim_id) run_once_here();
+    if (!runs_) return;
+    work_.emplace(claims_, call_.key, claim_);
+    if (open_ && call.watchdog != nullptr) {
+      kept_ = call.watchdog->keep(claims_, call.key, claim_.epoch, call.lease);
+    }
+  } catch (...) {  // nothing has run, and no destructor will say so
+    if (open_) give_back(claims_, call.key, claim_);
+    throw;
   }
+}
+
+/// The same claim id may ask twice at the same time, and be granted and regranted. The first of
+/// them that comes here runs; another finds it running, or its end written down.
+void GuardedRun::run_once_here() {
+  here_ = RunsHere::all().begin(&claims_.engine(), claim_.epoch);
+  if (here_ != nullptr) {
+    const Result<ClaimView> view = claims_.get(call_.key);
+    if (view.ok() && view->state == ClaimState::held && view->epoch == claim_.epoch) return;
+    here_.reset();
+  }
+  runs_ = open_ = false;
+  report_.answer = OnceAnswer::in_flight;
+  report_.retry_after = claims_.policy().retry_after_max;
 }
 
 void GuardedRun::answer(ClaimOutcome& claim) {
@@ -96,13 +155,14 @@ void GuardedRun::finish(Bytes result, ResultKeeping keeping) {
   const unsigned tries = call_.complete_tries == 0 ? 1 : call_.complete_tries;
   // The same completion again is ok if it was the first that counted; meanwhile the watchdog, if
   // there is one, keeps the lease.
-  for (unsigned i = 0; i < tries; ++i) {
+  for (unsigned left = tries; left > 0; --left) {
     const OwnerCall done{
         .key = call_.key, .epoch = claim_.epoch, .payload = result, .keeping = keeping};
     try {
       outcome =
           work_->steps().used() ? work_->steps().complete(result, keeping) : claims_.complete(done);
     } catch (const std::bad_alloc&) {  // for the result, most likely: the work is done without it
+      if (keeping != ResultKeeping::none) ++left;  // which is not a try that the disk failed
       keeping = ResultKeeping::none;
       outcome.error = outcome.dropped = ErrorCode::memory_full;
       continue;

@@ -12,11 +12,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "semel/engine.hpp"
+#include "semel/process.hpp"
 
 namespace semel {
 
@@ -54,12 +56,18 @@ class Watchdog::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
+  /// False: this is a copy in a child of fork(). Its thread is not here, and whoever held a mutex
+  /// at the fork holds it for ever.
+  [[nodiscard]] bool is_here() const noexcept { return process_.is_here(); }
+
   void add(const Kept& kept) {
+    if (!is_here()) return;
     const std::lock_guard lock{mutex_};
     kept->due = engine_.now() + pause_of(*kept);
     kept_.push_back(kept);
   }
-  void remove(const Kept& kept) {
+  void remove(const Kept& kept) noexcept {
+    if (!is_here()) return;
     {
       const std::lock_guard lock{mutex_};
       std::erase(kept_, kept);
@@ -70,10 +78,12 @@ class Watchdog::Impl {
   }
 
   std::size_t poll() {
+    if (!is_here()) return 0;
     std::vector<Kept> due;
     const Timestamp now = engine_.now();
     {
       const std::lock_guard lock{mutex_};
+      due.reserve(kept_.size());  // before the first is noted as renewed
       for (const Kept& kept : kept_) {
         if (kept->due > now) continue;
         kept->due = now + pause_of(*kept);
@@ -91,6 +101,7 @@ class Watchdog::Impl {
   }
 
   [[nodiscard]] std::size_t size() const {
+    if (!is_here()) return 0;
     const std::lock_guard lock{mutex_};
     return kept_.size();
   }
@@ -117,12 +128,16 @@ class Watchdog::Impl {
     std::unique_lock lock{mutex_};
     while (!woken_.wait_for(lock, pause, [&] { return stop_; })) {
       lock.unlock();
-      static_cast<void>(poll());
+      try {
+        static_cast<void>(poll());
+      } catch (const std::bad_alloc&) {  // the next round may have more
+      }
       lock.lock();
     }
   }
 
   Engine& engine_;
+  const ProcessMark process_;
   mutable std::mutex mutex_;
   std::condition_variable woken_;
   std::vector<Kept> kept_;
@@ -133,7 +148,10 @@ class Watchdog::Impl {
 
 Watchdog::Watchdog(Engine& engine, std::optional<Millis> every)
     : impl_(std::make_unique<Impl>(engine, every)) {}
-Watchdog::~Watchdog() = default;
+Watchdog::~Watchdog() {
+  // In a child its memory stays: a condition that somebody waits for cannot be destroyed.
+  if (!impl_->is_here()) static_cast<void>(impl_.release());
+}
 
 Watchdog::Guard Watchdog::keep(const Claims& claims, Bytes key, Epoch epoch,
                                std::optional<Millis> lease) {

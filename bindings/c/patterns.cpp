@@ -179,14 +179,10 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
       if (run.runs()) {
         semel_out out;
         const int how = call(handler, context, run.work(), out);
-        if (is_unknown(how)) {  // the run says what the policy says of it when it goes
-          const bool doubted = space.policy().on_exception == Policy::OnFailure::in_doubt;
-          run.consumed().answer = doubted ? OnceAnswer::in_doubt : OnceAnswer::failed;
-          run.consumed().failure = std::move(out.bytes);
-          run.consumed().retry_after = space.policy().retry_after_max;
-        } else if (run.finish(handling_of(how, std::move(out.bytes)))) {
-          run.complete();
-        }
+        detail::Handling handling =
+            is_unknown(how) ? detail::Handling{detail::Handled::unknown, std::move(out.bytes)}
+                            : handling_of(how, std::move(out.bytes));
+        if (run.finish(std::move(handling))) run.complete();
       }
       told = std::move(run.consumed());
     }

@@ -129,12 +129,12 @@ class Consumption {
  private:
   void judge();
   void keep(const ConsumeOptions& options);
+  void begin(const ConsumeOptions& options);
   void fail(Handling&& handling);
   void completed(const OwnerOutcome& outcome);
   /// The handler threw, or does not know: as the policy's on_exception says.
   void unknown(std::string&& what);
   void superseded();
-  void give_back();
 
   Claims& claims_;
   const Message& message_;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,6 +51,8 @@ enum class OnceAnswer : std::uint8_t {
 struct OnceCall {
   Bytes key{};
   Fingerprint fingerprint{};
+  /// To ask again after a lost answer: runs again what the lost call was granted, unless that call
+  /// still runs in this process; then it is in_flight.
   std::optional<ClaimId> claim_id{};
   std::optional<std::int64_t> first_sent_unix_ms{};
   Bytes owner{};
@@ -126,6 +129,10 @@ namespace detail {
   return claims.claim_or_wait(request, deadline_after(claims.engine().now(), call.wait));
 }
 
+/// Gives back a grant under which nothing has run: as if it had not been claimed, but for attempts
+/// before it. If that cannot be written down, the end of the lease gives it back.
+void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
+
 /// The part of a guarded run that does not depend on types.
 class GuardedRun {
  public:
@@ -156,12 +163,14 @@ class GuardedRun {
   void finish(Bytes result, ResultKeeping keeping);
   [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then);
   void answer(ClaimOutcome& claim);
+  void run_once_here();
 
   Claims& claims_;
   const OnceCall& call_;
   ClaimOutcome claim_;
   std::optional<Work> work_;
   Watchdog::Guard kept_;
+  std::shared_ptr<void> here_;  // with a claim id: no other call runs this grant in this process
   std::optional<std::string> stored_;
   OnceReport report_;
   bool runs_ = false;

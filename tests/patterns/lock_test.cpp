@@ -1,6 +1,9 @@
 // Lock, Watchdog and Fence.
 #include "semel/lock.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <mutex>
 #include <thread>
@@ -299,4 +302,27 @@ TEST_CASE("watchdog: with a thread of its own it needs no poll", "[patterns][wat
   world.clock().advance(Millis{10'000});
   while (locks.get("l")->lease_remaining != Millis{30'000}) std::this_thread::yield();
   CHECK_FALSE(guard.lost());
+}
+
+TEST_CASE("lock: a child of fork ends neither the lock nor the watchdog of its parent",
+          "[patterns][lock][race][attack][fault-21]") {
+  World world;
+  Claims claims = world.claims("locks", policies::lock);
+  auto dog = std::make_unique<Watchdog>(world.engine(), Millis{1});
+  auto lock = std::make_unique<Lock>(claims, "k", LockOptions{.watchdog = dog.get()});
+  REQUIRE(lock->try_lock());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);  // a child that waits for a thread that is not there waits for ever
+    const bool again = Lock{claims, "other", {.watchdog = dog.get()}}.try_lock();
+    lock.reset();
+    dog.reset();
+    _exit(again ? 1 : 0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(lock->is_held());
+  CHECK(dog->kept() == 1);
 }

@@ -392,3 +392,27 @@ TEST_CASE("once: mark-done that fails is tried again, and told when it does not 
     CHECK((run.error.code == ErrorCode::outcome_unknown) == (fails == 3));
   }
 }
+
+TEST_CASE("once: the same claim id twice at the same time runs once",
+          "[patterns][once][attack][fault-15]") {
+  World world;
+  Claims claims = world.claims("orders", policies::call);
+  ClaimId id{};
+  id.fill(7);
+  const OnceCall call{.key = "k", .claim_id = id};
+  OnceAnswer inner = OnceAnswer::refused;
+  int runs = 0;
+  const auto outer = once(claims, call, [&] {
+    ++runs;
+    inner = once(claims, call, [&] { return ++runs; }).answer;
+    return runs;
+  });
+  CHECK(outer.answer == OnceAnswer::ran);
+  CHECK(inner == OnceAnswer::in_flight);
+  CHECK(runs == 1);
+  CHECK(once(claims, call, [&] { return ++runs; }).answer == OnceAnswer::replayed);
+  // What nobody runs here is run: the answer to the first claim was lost.
+  const OnceCall lost{.key = "lost", .claim_id = id};
+  REQUIRE(claims.claim({.key = "lost", .claim_id = id}).answer == ClaimAnswer::granted);
+  CHECK(once(claims, lost, [&] { return ++runs; }).answer == OnceAnswer::ran);
+}

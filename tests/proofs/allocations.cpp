@@ -7,16 +7,21 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "semel/claims.hpp"
+#include "semel/consume.hpp"
 #include "semel/hashes.hpp"
+#include "semel/lock.hpp"
+#include "semel/once.hpp"
 #include "semel/store.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/proofs/failing_new.hpp"
@@ -213,6 +218,61 @@ void add_claims(std::vector<Call>& calls) {
   });
 }
 
+/// Work that ran is done, and what did not run has left no grant behind.
+Answer of_work(Setting& s, Bytes key, bool ran) {
+  const Result<ClaimView> view = s.ns->get(key);
+  const ClaimState state = view.ok() ? view->state : ClaimState::held;
+  if (state == (ran ? ClaimState::done : ClaimState::absent)) {
+    return ran ? Answer::passed : Answer::refused;
+  }
+  std::printf("'%.20s' %s, and is in state %d\n", std::string{key}.c_str(),
+              ran ? "ran" : "did not run", static_cast<int>(state));
+  std::fflush(stdout);
+  std::abort();
+}
+
+void add_patterns(std::vector<Call>& calls) {
+  calls.push_back({"once", [](Setting& s) {
+                     bool ran = false;
+                     try {
+                       Watchdog watchdog{*s.engine};
+                       ClaimId id{};
+                       id.fill(1);
+                       static_cast<void>(
+                           once(*s.ns, {.key = "once", .claim_id = id, .watchdog = &watchdog}, [&] {
+                             ran = true;
+                             return long_text;
+                           }));
+                     } catch (const std::bad_alloc&) {
+                     }
+                     return of_work(s, "once", ran);
+                   }});
+  calls.push_back(
+      {"consume_batch", [](Setting& s) {
+         std::map<std::string, int> handled;
+         for (const char* id : {"m1", "m2", "m3"}) handled[id] = 0;
+         const Message messages[] = {{.id = "m1"}, {.id = "m2"}, {.id = "m3"}};
+         try {
+           Watchdog watchdog{*s.engine};
+           static_cast<void>(consume_batch(
+               *s.ns, messages,
+               [&](const Message& message) { ++handled.find(std::string{message.id})->second; },
+               {.watchdog = &watchdog}));
+         } catch (const std::bad_alloc&) {
+         }
+         for (const auto& [id, times] : handled) {
+           static_cast<void>(of_work(s, id, times == 1));
+         }
+         return Answer::passed;
+       }});
+  calls.push_back({"lock", [](Setting& s) {
+                     Watchdog watchdog{*s.engine};
+                     Lock lock{*s.ns, long_key + "lock", {.watchdog = &watchdog}};
+                     const std::unique_lock held{lock, std::try_to_lock};
+                     return held.owns_lock() ? Answer::passed : Answer::refused;
+                   }});
+}
+
 /// The sentence of what is wrong afterwards, or empty.
 std::string what_is_wrong(Setting& s) {
   for (const std::string& rule : s.engine->check_invariants()) return rule;
@@ -284,6 +344,7 @@ int run(const Arguments&) {
   std::vector<Call> calls;
   add_store(calls);
   add_claims(calls);
+  add_patterns(calls);
   std::uint64_t sites = 0;
   std::uint64_t wrong = 0;
   for (const Call& call : calls) {
