@@ -317,11 +317,13 @@ void answer_other_epoch(OwnerVerb verb, const ClaimRecord& record, const OwnerCa
 
 /// The work is finished, by this very owner.
 void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall& call,
-                     OwnerOutcome& outcome) noexcept {
+                     const Policy& policy, OwnerOutcome& outcome) noexcept {
   if (verb == OwnerVerb::release) return answer(outcome, OwnerAnswer::not_owner);
   const bool done_again = verb == OwnerVerb::complete && record.state == ClaimState::done;
+  // Who doubts what it has kept as failed says something else than before.
+  const bool doubts = call.on_failure.value_or(policy.on_failure) == Policy::OnFailure::in_doubt;
   const bool failed_again =
-      verb == OwnerVerb::fail && record.state == ClaimState::failed && !record.poison;
+      verb == OwnerVerb::fail && record.state == ClaimState::failed && !record.poison && !doubts;
   const bool same =
       (done_again && call.keeping == ResultKeeping::none) || same_result(record, call.payload);
   const bool again = (done_again || failed_again) && same;
@@ -362,7 +364,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     return {};
   }
   if (!is_open(record)) {
-    answer_finished(verb, record, call, outcome);
+    answer_finished(verb, record, call, policy, outcome);
     return {};
   }
 

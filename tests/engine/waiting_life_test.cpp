@@ -227,7 +227,7 @@ class WatchedClock final : public Clock {
 TEST_CASE("waiting: of threads that are blocked one looks at the clock, the others sleep",
           "[engine][waiting][race][attack][fault-21]") {
   WatchedClock clock;
-  auto engine = open_engine({.clock = &clock});
+  auto engine = open_engine({.clock = &clock, .background = std::nullopt});
   Claims ns = *engine->claims("ns", Policy{});
   const Epoch epoch = ns.claim({.key = "k"}).epoch;
   std::vector<std::thread> threads;

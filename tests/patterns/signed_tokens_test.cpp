@@ -273,11 +273,12 @@ TEST_CASE("signed_tokens: a doubt is in flight until it is resolved", "[patterns
 TEST_CASE("signed_tokens: options and policies that could not hold are refused by name",
           "[patterns][signed][limits]") {
   World world;
+  int names = 0;  // a namespace has one policy
   const auto refuse = [&](auto change, const char* named) {
     Policy policy = policy_for_tokens();
     SignedTokensOptions options{.ttl = 1000ms, .secrets = {secret}};
     change(policy, options);
-    const auto claims = world.engine->claims("refused", policy);
+    const auto claims = world.engine->claims("refused" + std::to_string(++names), policy);
     REQUIRE(claims.has_value());
     const auto opened = SignedTokens::open(*claims, options);
     REQUIRE_FALSE(opened.has_value());

@@ -61,7 +61,11 @@ class World {
     explicit CutJournal(World& world) : world_(world) {}
     Ticket append(std::span<const Mutation> group) override {
       const std::lock_guard lock{world_.mutex_};  // an engine's threads append side by side
-      if (!world_.step()) return ++lost_ + world_.kept_.newest();
+      // A namespace is declared once, before the story begins: not a step of it.
+      const bool declares = std::all_of(group.begin(), group.end(), [](const Mutation& each) {
+        return each.kind == Kind::name_space;
+      });
+      if (!declares && !world_.step()) return ++lost_ + world_.kept_.newest();
       for (const Mutation& mutation : group) {
         world_.newest_version_ = std::max(world_.newest_version_, mutation.version);
       }

@@ -143,7 +143,7 @@ TEST_CASE("case I: a restart does to every state what its row of the claim table
     CHECK(life.claims->claim({.key = "another"}).epoch > std::max(epoch, newest));
     ++lives;
   });
-  CHECK(lives == 10 * 2 * 2 - 2);  // a remote owner has no session to close
+  CHECK(lives == 11 * 2 * 2 - 2);  // a remote owner has no session to close
 }
 
 TEST_CASE("case I: after a restart the same questions get the same answers",

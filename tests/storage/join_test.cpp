@@ -309,7 +309,8 @@ TEST_CASE("join: a storage that was opened without families takes none, and lose
           {.clock = &clock, .journal = storage.get(), .first_version = storage->first_version()})
           .value();
   REQUIRE(storage->recover(*engine));
-  CHECK(engine->claims("jobs", Policy{}).value().get("a").value().state == ClaimState::done);
+  CHECK(engine->claims("jobs", policy_of_tests()).value().get("a").value().state ==
+        ClaimState::done);
   CHECK(family(*storage, "payments") != nullptr);
 }
 

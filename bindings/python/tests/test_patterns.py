@@ -46,9 +46,12 @@ class OnceTest(Case):
             calls.once('k', lambda: {}['gone'])
         with self.assertRaises(KeyboardInterrupt):
             calls.once('k', self.interrupt)
-        with self.assertRaises(TypeError):
-            calls.once('k', lambda: 5)  # no bytes
         self.assertEqual(calls.once('k', self.pay).answer, OnceAnswer.RAN)
+
+    def test_work_whose_result_is_no_bytes_is_done_without_it(self):
+        calls = self.space()
+        self.assertEqual(calls.once('k', lambda: 5).answer, OnceAnswer.RAN)
+        self.assertEqual(calls.once('k', self.pay).answer, OnceAnswer.EXPIRED)
 
     def interrupt(self):
         raise KeyboardInterrupt
