@@ -74,7 +74,8 @@ TEST_CASE("memory: a refusal sweeps what has ended before it answers",
   for (std::size_t round = 1; round < 4; ++round) {
     f.clock.advance(10ms);
     REQUIRE(f.put("at once", value));  // and nobody called advance()
-    CHECK(fill(f, value, Expiry::in(10ms), round * first) * 10 >= first * 9);
+    // The table keeps its size, and how far it has grown depends on the engine's secret.
+    CHECK(fill(f, value, Expiry::in(10ms), round * first) * 5 >= first * 4);
   }
   f.clock.advance(10ms);
   CHECK(f.claims("ns").claim({.key = "k"}).answer == ClaimAnswer::granted);

@@ -60,8 +60,7 @@ class JsonLine {
   /// Appends the value at `pointer` so that different values, also of different types, never
   /// look the same, whatever follows: tag, length where it varies, bytes. Members of an object
   /// are sorted by name, as their order means nothing. `missing`: nothing there, or null.
-  /// `inexact`: a number whose exponent has more than 18 digits, or one that a double cannot hold
-  /// in a line that names a member twice.
+  /// `inexact`: a number that a double cannot hold, in a line that names a member twice.
   [[nodiscard]] Found append_key(const std::string& pointer, KeyBuffer& key) const;
   /// Appends what stands for a missing value.
   static void append_missing(KeyBuffer& key);

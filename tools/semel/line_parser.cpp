@@ -198,9 +198,8 @@ LineProblem LineParser::read_key_json(char* room, ParsedLine& parsed) {
         break;
       case JsonLine::Found::inexact:
         explanation_ = fmt::format(
-            "the number at JSON pointer '{}' cannot be compared in full: its exponent has more "
-            "than "
-            "18 digits, or the line names a member twice; write it as a string",
+            "the number at JSON pointer '{}' cannot be compared in full, as the line names a "
+            "member twice; write it as a string",
             pointer);
         return LineProblem::key_inexact;
     }
