@@ -93,7 +93,7 @@ using NamespaceHandle = std::shared_ptr<Claims::Namespace>;
 /// something up, so callers keep the handle instead of asking for each call.
 class Namespaces {
  public:
-  explicit Namespaces(Core& core) noexcept : core_(core) {}
+  explicit Namespaces(Core& core) : core_(core) {}
 
   /// See Engine::claims. In `ticket`: what must be waited for before anybody is answered.
   [[nodiscard]] Result<NamespaceHandle> declare(Bytes name, const Policy& policy, Ticket& ticket);

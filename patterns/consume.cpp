@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <new>
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
 #endif
@@ -166,7 +167,10 @@ Consumption::~Consumption() {
     give_back(claims_, message_.id, claim_);
     return;
   }
-  unknown("exception");
+  try {
+    unknown("exception");
+  } catch (const std::bad_alloc&) {  // the end of the lease says it, later
+  }
 }
 
 bool Consumption::finish(Handling&& handling) {

@@ -1,6 +1,7 @@
 // See semel/lock.hpp. A lock is a claim that is never completed.
 #include "semel/lock.hpp"
 
+#include <new>
 #include <utility>
 
 #include "semel/engine.hpp"
@@ -114,10 +115,15 @@ void Lock::lock() {
 
 bool Lock::unlock() {
   if (holds_ == 0) return false;
-  if (--holds_ > 0) return is_held();
-  kept_ = {};  // no renewal after this
-  const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch_});
-  return outcome.answer == OwnerAnswer::ok && !outcome.late;
+  // Destructors unlock, and may not throw: without memory to say it, the lease gives it back.
+  try {
+    if (--holds_ > 0) return is_held();
+    kept_ = {};  // no renewal after this
+    const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch_});
+    return outcome.answer == OwnerAnswer::ok && !outcome.late;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 bool Lock::is_held() const {

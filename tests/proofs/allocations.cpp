@@ -240,8 +240,9 @@ void add_patterns(std::vector<Call>& calls) {
                        id.fill(1);
                        static_cast<void>(
                            once(*s.ns, {.key = "once", .claim_id = id, .watchdog = &watchdog}, [&] {
-                             ran = true;
-                             return long_text;
+                             std::string result = long_text;
+                             ran = true;  // what throws before that has had no effect
+                             return result;
                            }));
                      } catch (const std::bad_alloc&) {
                      }
