@@ -34,6 +34,10 @@ void FailingNew::arm(std::uint64_t which) noexcept {
   left = which;
 }
 
+void FailingNew::hold() noexcept {
+  left = 0;
+}
+
 bool FailingNew::disarm() noexcept {
   left = 0;
   return failed;

@@ -10,6 +10,8 @@ class FailingNew {
  public:
   /// The `which`-th from now on fails, 1 for the next, and only that one.
   static void arm(std::uint64_t which) noexcept;
+  /// None fails any more; disarm() still tells.
+  static void hold() noexcept;
   /// True: it has failed.
   static bool disarm() noexcept;
 };
