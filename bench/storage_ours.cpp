@@ -57,8 +57,8 @@ bool set_new(Store& store, std::uint64_t index, Bytes bytes) {
   const auto result =
       store.set(bytes_of(key_of(index)), bytes,
                 {.condition = Condition::if_absent, .expiry = Expiry::in(long_ttl), .get = true});
-  if (!result && result.error().code == ErrorCode::refused) return false;
-  if (!result) fail(result.error().message().c_str());
+  if (!result.ok() && result.error().code == ErrorCode::refused) return false;
+  if (!result.ok()) fail(result.error().message().c_str());
   require(result->stored && !result->previous, "a new key was not granted");
   return true;
 }

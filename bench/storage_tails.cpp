@@ -36,7 +36,7 @@ void claim_timed(Store& store, std::uint64_t index, bool is_new, Claimant& seen)
     const auto result =
         store.set(bytes_of(key), bytes_of(value),
                   {.condition = Condition::if_absent, .expiry = Expiry::in(long_ttl), .get = true});
-    if (!result && result.error().code == ErrorCode::refused) return false;
+    if (!result.ok() && result.error().code == ErrorCode::refused) return false;
     require(result.has_value(), "a claim beside the storage: an error");
     require(result->stored == is_new, "a claim beside the storage: not the right answer");
     require(is_new || (result->previous && number_of(*result->previous) == value),

@@ -60,7 +60,7 @@ std::unique_ptr<Engine> grown_engine(std::uint64_t records) {
     const Key key = key_of(~i);
     require(store.set(bytes_of(key), "x").has_value(), "set: an error");
   }
-  require(engine->flush(0) == records, "flush: not all of it");
+  require(engine->flush(0).value() == records, "flush: not all of it");
   engine->quiesce();
   return engine;
 }

@@ -33,7 +33,13 @@ class World : public lua::Host {
   }
   void call(std::span<const std::string_view> words, net::Resp, std::string& reply) override {
     const std::string answer = request({words.begin(), words.end()});
-    reply += answer;
+    // Scripts are told these two in other words than clients.
+    if (answer.starts_with("-ERR unknown command"))
+      reply += "-ERR Unknown Redis command called from script\r\n";
+    else if (answer.starts_with("-ERR wrong number of arguments"))
+      reply += "-ERR Wrong number of args calling Redis command from script\r\n";
+    else
+      reply += answer;
   }
   std::optional<bool> may_call(std::span<const std::string_view>) override { return true; }
   void log(lua::LogLevel, std::string_view) override {}
