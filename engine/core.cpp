@@ -153,7 +153,7 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
   if (!context.limbo.reserve()) [[unlikely]]
     return refuse(context);
   if (sink != nullptr) [[unlikely]]
-    sink->make_room(change.key.size(), decision.value.size() + limits::owner_label_max);
+    sink->make_room(change.key.size() + decision.value.size(), 1);
   Shard& shard = *place.shard;
   const bool erases = decision.action == Action::erase;
   const Version fresh_version = candidate(context, change.floor);
@@ -271,7 +271,7 @@ bool Core::wait_for(Ticket ticket, Durability level) noexcept {
 }
 
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                     const Entry* fresh, Timestamp wake) noexcept {
+                     const Entry* fresh, Timestamp wake, Ending way) noexcept {
   Timestamp old_wake = no_end;
   const Weight more = fresh != nullptr ? weight_of(*fresh) : Weight{};
   Weight less;
@@ -293,24 +293,24 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
   }
-  if (old != nullptr) retire(context, *old, less.bytes);
+  if (old == nullptr || is_preserved(*old)) return;
+  if (way == Ending::alone) return context.cache.free(region_.handle_of(old));
+  threads_.retire_record(context, region_.handle_of(old), less.bytes);
 }
 
-void Core::retire(ThreadContext& context, const Entry& old, std::size_t bytes) noexcept {
-  const Handle handle = region_.handle_of(&old);
+bool Core::is_preserved(const Entry& old) noexcept {
   // mo: acquire [core.snapshot]: set inside a section, so it cannot change under an operation.
   const Version cut = snapshot_cut.load(std::memory_order_acquire);
-  if (old.version() < cut) [[unlikely]] {
-    const std::lock_guard lock{preserved_mutex};
-    // Without memory to keep it for the snapshot, that ends with an error.
-    try {
-      preserved.push_back(handle);
-    } catch (const std::bad_alloc&) {
-      preserved_lost = true;  // and its memory with it, as long as the engine lives
-    }
-    return;
+  if (old.version() >= cut) [[likely]]
+    return false;
+  const std::lock_guard lock{preserved_mutex};
+  // Without memory to keep it for the snapshot, that ends with an error.
+  try {
+    preserved.push_back(region_.handle_of(&old));
+  } catch (const std::bad_alloc&) {
+    preserved_lost = true;  // and its memory with it, as long as the engine lives
   }
-  threads_.retire_record(context, handle, bytes);
+  return true;
 }
 
 void Core::wait_for_append(const Entry& seen) noexcept {
@@ -365,7 +365,7 @@ void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
   const Entry& old = entry(seen);
   // Nobody else is inside, so no segment is frozen and no word changes under us.
   if (!ShardTable::bury(word, seen, old.version())) return;
-  committed(threads_.context(), HashBits{}, &old, true, nullptr, no_end);
+  committed(threads_.context(), HashBits{}, &old, true, nullptr, no_end, Ending::alone);
 }
 
 void Core::prefetch_keys(std::span<const Mutation> group) noexcept {

@@ -472,11 +472,16 @@ class Core final : public SegmentSink {
   [[nodiscard]] static Timestamp wake_of(const Entry& entry) noexcept;
   /// After a lost compare-and-set: helps a replacement of the segment along.
   void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash, const Probe& probe);
+  enum class Ending {
+    among_others,  // somebody may be reading the old record
+    alone,         // the section keeps everybody out: its memory is free at once
+  };
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                 const Entry* fresh, Timestamp wake) noexcept;
+                 const Entry* fresh, Timestamp wake, Ending way = Ending::among_others) noexcept;
   void tell_expired(ThreadContext& context, const Entry& old) noexcept;
-  void retire(ThreadContext& context, const Entry& old, std::size_t bytes) noexcept;
+  /// Whether the running snapshot needs it, and frees it when it has ended.
+  [[nodiscard]] bool is_preserved(const Entry& old) noexcept;
   static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   /// A timer that came while a section held the shard for long comes again. Inside an operation.

@@ -13,9 +13,9 @@ class MutationSink {
  public:
   virtual ~MutationSink() = default;
   virtual void add(const Mutation& mutation) = 0;
-  /// Makes room, so that add() of a mutation of this key with at most so many bytes of value and
-  /// owner, and note_change() of the key, cannot fail. std::bad_alloc.
-  virtual void make_room(std::size_t key_bytes, std::size_t value_bytes) = 0;
+  /// Makes room, so that add() of `records` mutations with so many bytes of key, value and owner
+  /// altogether cannot fail. std::bad_alloc.
+  virtual void make_room(std::size_t bytes, std::size_t records) = 0;
   /// Whether the journal took writes when the section began.
   [[nodiscard]] virtual bool accepts() const noexcept = 0;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 namespace semel::engine {
 
@@ -16,12 +17,12 @@ class RetireList {
     std::uint64_t what;  // Handle, or address of a segment: always the larger number
     std::uint64_t epoch;
   };
-  /// What reserve() promises room for: more than one operation ever retires.
+  /// What reserve() promises room for: more than any operation on one key ever retires.
   static constexpr std::size_t block_size = 126;
 
   RetireList() = default;
   ~RetireList() {
-    delete spare_;
+    while (spare_ != nullptr) delete_spare();
     while (first_ != nullptr) delete_first();
   }
   RetireList(const RetireList&) = delete;
@@ -33,6 +34,24 @@ class RetireList {
       spare_ = new (std::nothrow) Block;
     return spare_ != nullptr;
   }
+  /// True: the next `count` calls of push() succeed.
+  [[nodiscard]] bool reserve(std::size_t count) noexcept {
+    if (!reserve()) return false;
+    std::size_t room = block_size;
+    for (const Block* block = spare_; block->next != nullptr; block = block->next) {
+      room += block_size;
+    }
+    for (; room < count; room += block_size) {
+      Block* const block = new (std::nothrow) Block;
+      if (block == nullptr) return false;
+      block->next = std::exchange(spare_, block);
+    }
+    return true;
+  }
+  /// Keeps one block of those that reserve() made.
+  void trim() noexcept {
+    while (spare_ != nullptr && spare_->next != nullptr) delete_spare();
+  }
   /// False: there was no memory for it; what was pushed is lost, so its memory is never reused.
   bool push(Retired retired) noexcept {
     if (last_ == nullptr || filled_ == block_size) [[unlikely]] {
@@ -40,7 +59,7 @@ class RetireList {
       (last_ == nullptr ? first_ : last_->next) = spare_;
       if (last_ == nullptr) read_ = 0;
       last_ = spare_;
-      spare_ = nullptr;
+      spare_ = std::exchange(last_->next, nullptr);
       filled_ = 0;
     }
     last_->items[filled_++] = retired;
@@ -68,6 +87,7 @@ class RetireList {
     Block* next = nullptr;
     std::array<Retired, block_size> items;
   };
+  void delete_spare() noexcept { delete std::exchange(spare_, spare_->next); }
   void delete_first() noexcept {
     Block* const next = first_->next;
     delete first_;

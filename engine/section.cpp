@@ -44,9 +44,8 @@ Section::Impl::~Impl() {
   if (outer_ != nullptr || !has_begun_) return;
   if (core_.threads().is_forked()) return;  // the parent ends it
   core_.context().section = nullptr;
-  if (core_.journal() != nullptr && !mutations_.empty()) {
-    core_.context().ticket = core_.append(mutations_);
-  }
+  if (!group_.mutations().empty()) core_.context().ticket = core_.append(group_.mutations());
+  core_.context().limbo.trim();
   core_.end_section(mask_);
   if (all_changed_) engine_.wait_queue().all_changed();
   for (const Changed& key : changed_) engine_.wait_queue().changed(key.db, key.key);
@@ -101,7 +100,21 @@ ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
                             std::min(records, core_.shards().size());
   const std::size_t wanted = bytes + bytes / 4 + records * 32 + spans * Region::span_bytes;
   const std::size_t limit = core_.region().limit_bytes(Region::Use::structure);
-  return core_.region().used_bytes() + wanted > limit ? ErrorCode::memory_full : ErrorCode::ok;
+  if (core_.region().used_bytes() + wanted > limit) return ErrorCode::memory_full;
+  return make_room_for_all(bytes, records);
+}
+
+ErrorCode Section::Impl::reserve_to_erase(std::size_t key_bytes, std::size_t records) {
+  return accepts() ? make_room_for_all(key_bytes, records) : ErrorCode::refused;
+}
+
+ErrorCode Section::Impl::make_room_for_all(std::size_t bytes, std::size_t records) {
+  try {
+    make_room(bytes, records);
+  } catch (const std::bad_alloc&) {
+    return ErrorCode::memory_full;
+  }
+  return core_.context().limbo.reserve(records) ? ErrorCode::ok : ErrorCode::memory_full;
 }
 
 ErrorCode Section::Impl::read_ahead(std::span<const KeyRef> keys) {
@@ -132,6 +145,8 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
       },
       version);
   if (error != ErrorCode::ok || copy.action != engine::Action::store) return error;
+  error = make_room_for_all(to.key.size() + value.size() + from.key.size(), 2);
+  if (error != ErrorCode::ok) return error;
   error = update(
       to.db, to.key, [&](const engine::RecordView*, const auto&) { return copy; }, version);
   copied = error == ErrorCode::ok;
@@ -141,36 +156,15 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
 
 void Section::Impl::add(const Mutation& mutation) {
   if (outer_ != nullptr) return outer_->add(mutation);
-  group_bytes_ += mutation.key.size() + mutation.value.size() + mutation_overhead;
-  if (mutation.claim) group_bytes_ += mutation.claim->result.size();
-  if (!has_room_) make_room(mutation.key.size(), mutation.value.size());
-  has_room_ = false;
-  Owned& owned = group_.back();
-  owned.mutation = mutation;
-  owned.key = mutation.key;
-  if (mutation.claim) {
-    owned.value = mutation.claim->result;
-    owned.owner = mutation.claim->owner;
-    owned.mutation.claim->result = owned.value;
-    owned.mutation.claim->owner = owned.owner;
-  } else {
-    owned.value = mutation.value;
-    owned.mutation.value = owned.value;
-  }
-  owned.mutation.key = owned.key;
-  mutations_.push_back(owned.mutation);
+  const std::size_t bytes = engine::MutationGroup::bytes_of(mutation);
+  group_bytes_ += bytes + mutation_overhead;
+  group_.reserve(bytes, 1);
+  group_.add(mutation);
 }
 
-void Section::Impl::make_room(std::size_t key_bytes, std::size_t value_bytes) {
-  if (outer_ != nullptr) return outer_->make_room(key_bytes, value_bytes);
-  if (core_.journal() == nullptr) return;
-  if (!has_room_) group_.emplace_back();
-  has_room_ = true;
-  Owned& owned = group_.back();
-  owned.key.reserve(key_bytes);
-  owned.value.reserve(value_bytes);
-  owned.owner.reserve(limits::owner_label_max);
-  if (mutations_.size() == mutations_.capacity()) mutations_.reserve(mutations_.size() * 2 + 4);
+void Section::Impl::make_room(std::size_t bytes, std::size_t records) {
+  if (outer_ != nullptr) return outer_->make_room(bytes, records);
+  if (core_.journal() != nullptr) group_.reserve(bytes, records);
 }
 
 Section::Section(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}

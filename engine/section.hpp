@@ -1,11 +1,11 @@
 // Atomic sections: see Engine::section.
 #pragma once
 
-#include <deque>
 #include <string>
 #include <vector>
 
 #include "engine/core.hpp"
+#include "engine/mutation_group.hpp"
 #include "semel/engine.hpp"
 
 namespace semel {
@@ -39,17 +39,20 @@ class Section::Impl final : public engine::OwnSection {
   /// Makes sure that records of `bytes` altogether fit and the journal takes them, so that what
   /// follows cannot fail half-way. `bytes`: keys and values. Errors: memory_full, refused.
   [[nodiscard]] ErrorCode reserve(std::size_t bytes, std::size_t records);
+  /// The same but for the records' own memory: what erases needs no more.
+  [[nodiscard]] ErrorCode reserve_to_erase(std::size_t key_bytes, std::size_t records);
   /// Reads what the cold store has of these keys, so that a disk that fails does so before anything
   /// has changed. Errors: storage_failed, storage_damaged.
   [[nodiscard]] ErrorCode read_ahead(std::span<const KeyRef> keys);
-  /// Copies a record of any kind with its ttl. Errors: memory_full, refused, key_*.
+  /// Copies a record of any kind with its ttl, and makes sure that `from` can be erased then.
+  /// Errors: memory_full, refused, key_*.
   [[nodiscard]] ErrorCode copy_record(const KeyRef& from, const KeyRef& to, bool& copied);
 
   void note_change(const KeyRef& key) override;
   void note_all_changed() override;
 
   void add(const Mutation& mutation) override;
-  void make_room(std::size_t key_bytes, std::size_t value_bytes) override;
+  void make_room(std::size_t bytes, std::size_t records) override;
   /// Also false when the group has no room for another record of any size.
   [[nodiscard]] bool accepts() const noexcept override {
     if (outer_ != nullptr) return outer_->accepts();
@@ -57,12 +60,9 @@ class Section::Impl final : public engine::OwnSection {
   }
 
  private:
-  struct Owned {
-    Mutation mutation;
-    std::string key;
-    std::string value;
-    std::string owner;
-  };
+  /// What noting so many changes, and keeping what they replace, takes of the heap.
+  [[nodiscard]] ErrorCode make_room_for_all(std::size_t bytes, std::size_t records);
+
   struct Changed {
     std::uint8_t db;
     std::string key;
@@ -74,9 +74,7 @@ class Section::Impl final : public engine::OwnSection {
   bool has_begun_ = true;
   Timestamp now_{};
   bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
-  std::deque<Owned> group_;
-  std::vector<Mutation> mutations_;  // of group_, for the journal
-  bool has_room_ = false;            // the last of group_ is empty, with room for the next
+  engine::MutationGroup group_;  // for the journal
   std::size_t group_bytes_ = 0;
   std::size_t group_bytes_max_ = 0;  // that leaves room for one more record
   std::vector<Changed> changed_;

@@ -312,31 +312,38 @@ std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below, S
   return erased;
 }
 
-std::uint64_t Engine::flush(std::optional<std::uint8_t> db) {
-  if (db && *db >= limits::db_count) return 0;
+Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db) {
+  if (db && *db >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(*db)};
+  }
   Core& core = impl_->core();
-  auto all = section({});
-  if (!all || !engine::impl_of(*all).accepts()) return 0;
+  SEMEL_TRY(all, section({}));
+  Section::Impl& section = engine::impl_of(all);
+  if (const ErrorCode no = section.reserve_to_erase(0, limits::db_count); no != ErrorCode::ok) {
+    return Error{no, {}};
+  }
   const Version version = core.fence_versions();
   std::uint64_t erased = 0;
   for (std::uint8_t each = 0; each < limits::db_count; ++each) {
     if (db && *db != each) continue;
     const std::uint8_t stored = core.stored_db(each);
     if (core.cold() != nullptr) {
-      erased += core.cold()->size(stored, all->now());
+      erased += core.cold()->size(stored, section.now());
       core.cold()->flush(stored, version);
     }
-    if (core.journal() != nullptr) engine::impl_of(*all).make_room(0, 0);
-    erased += impl_->erase_database(stored, version, engine::impl_of(*all));
+    erased += impl_->erase_database(stored, version, section);
     Mutation mutation;
     mutation.type = Mutation::Type::flush;
     mutation.db = stored;
     mutation.version = version;
-    if (core.journal() != nullptr) engine::impl_of(*all).add(mutation);
+    if (core.journal() != nullptr) section.add(mutation);
   }
   // If this fails, the journal has it, and the next spill tries again before it writes.
-  if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
-  static_cast<void>(all->commit());  // the count cannot say that nothing is known: confirm() does
+  try {
+    if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
+  } catch (const std::bad_alloc&) {
+  }
+  if (const Status status = all.commit(); !status) return status.error();
   return erased;
 }
 
@@ -350,7 +357,7 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
     if (!all) return all.error();
     if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
     engine::impl_of(*all).note_all_changed();
-    if (core.journal() != nullptr) engine::impl_of(*all).make_room(0, limits::db_count);
+    if (core.journal() != nullptr) engine::impl_of(*all).make_room(limits::db_count, 1);
     const std::uint64_t map = core.db_map();
     const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
     core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));

@@ -157,6 +157,9 @@ class Group {
   void reserve(std::size_t bytes, std::size_t records) {
     fail_if(engine::impl_of(section_).reserve(bytes, records));
   }
+  void reserve_to_erase(std::size_t key_bytes, std::size_t records) {
+    fail_if(engine::impl_of(section_).reserve_to_erase(key_bytes, records));
+  }
   /// Copies the record of any kind with its ttl. False: there is none, or an error.
   [[nodiscard]] bool copy(KeyRef from, KeyRef to) {
     bool copied = false;
@@ -232,10 +235,15 @@ Result<std::int64_t> count_keys(Engine& engine, std::uint8_t db, std::span<const
     return run(engine, op, [&](StoreOutcome& out) -> std::int64_t { return counts(out) ? 1 : 0; });
   }
   SEMEL_TRY(group, begin_group(engine, db, keys));
+  if (verb == Verb::del) {
+    std::size_t bytes = 0;
+    for (const Bytes key : keys) bytes += key.size();
+    group.reserve_to_erase(bytes, keys.size());
+  }
   std::int64_t count = 0;
   for (const Bytes key : keys) {
-    if (counts(group.apply({.verb = verb, .db = db, .key = key}))) ++count;
     if (group.failed()) return group.error();
+    if (counts(group.apply({.verb = verb, .db = db, .key = key}))) ++count;
   }
   group.commit();
   if (group.failed()) return group.error();

@@ -320,14 +320,12 @@ void dbsize(Call& call) {
 
 void flushdb(Call& call) {
   if (!takes_flush_words(call)) return;
-  call.engine.flush(call.client.db);
-  call.reply.ok();
+  call.answer(call.engine.flush(call.client.db), [&](auto) { call.reply.ok(); });
 }
 
 void flushall(Call& call) {
   if (!takes_flush_words(call)) return;
-  call.engine.flush({});
-  call.reply.ok();
+  call.answer(call.engine.flush({}), [&](auto) { call.reply.ok(); });
 }
 
 void select(Call& call) {

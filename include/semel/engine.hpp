@@ -314,10 +314,10 @@ class Engine {
   void close_session(SessionId session);
 
   // --- whole databases --------------------------------------------------------------------
-  /// Removes every record of `db` (none: of all databases), atomically. Returns how many; 0, and
-  /// nothing is removed, while the journal takes no writes. Waits for the engine's level like every
-  /// call; whether it was reached, confirm() tells.
-  std::uint64_t flush(std::optional<std::uint8_t> db);
+  /// Removes every record of `db` (none: of all databases), atomically. Returns how many. Waits for
+  /// the engine's level like every call. Errors: db_out_of_range; refused and memory_full, nothing
+  /// is removed; outcome_unknown, they are removed.
+  Result<std::uint64_t> flush(std::optional<std::uint8_t> db);
   /// Exchanges two databases. Errors: db_out_of_range, refused, outcome_unknown.
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
   /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's

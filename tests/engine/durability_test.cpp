@@ -190,7 +190,7 @@ TEST_CASE("durability: each kind of call waits at the engine's level", "[engine]
   CHECK(waited());
   REQUIRE(f.engine->swap_db(0, 1));
   CHECK(waited());
-  CHECK(f.engine->flush(1) > 0);
+  CHECK(f.engine->flush(1).value() > 0);
   CHECK(waited());
   REQUIRE(f.engine->confirm(Durability::synced));
   CHECK(f.journal.waits().back().level == Durability::synced);
@@ -297,7 +297,7 @@ TEST_CASE("durability: after a section that nobody committed, a lookup waits for
         StoreOutcome outcome;
         section->apply({.verb = Verb::set, .key = "a"}, outcome);
       },
-      [](Engine& left) { left.flush(0); }, [](Engine& left) { REQUIRE(left.swap_db(0, 1)); });
+      [](Engine& left) { REQUIRE(left.flush(0).ok()); }, [](Engine& left) { REQUIRE(left.swap_db(0, 1)); });
   leave(*engine);
   std::thread{[&] { REQUIRE(engine->store().set("k", "1").ok()); }}.join();
   const Ticket of_another = journal.newest();
@@ -320,7 +320,7 @@ TEST_CASE("durability: a wait that fails is outcome_unknown, and the change stay
   CHECK(f.engine->size(0) == 2);
   CHECK(f.engine->swap_db(0, 1).error().code == ErrorCode::outcome_unknown);
   CHECK(f.engine->size(1) == 2);
-  CHECK(f.engine->flush(1) == 2);
+  CHECK(f.engine->flush(1).value() == 2);
   CHECK(f.engine->confirm(Durability::logged).error().code == ErrorCode::outcome_unknown);
 }
 

@@ -129,7 +129,7 @@ std::vector<std::pair<const char*, bool>> answers_in_child(Engine& engine, Claim
   seen.emplace_back("swap_db", forked(engine.swap_db(0, 1)));
   seen.emplace_back("confirm", forked(engine.confirm(Durability::memory)));
   seen.emplace_back("claims", forked(engine.claims("other", Policy{})));
-  seen.emplace_back("flush", engine.flush(std::nullopt) == 0);
+  seen.emplace_back("flush", forked(engine.flush(std::nullopt)));
   seen.emplace_back("size", engine.size(0) == 0);
   seen.emplace_back("stats", engine.stats().records == 0);
   seen.emplace_back("advance", engine.advance(5) == 5);

@@ -82,7 +82,7 @@ TEST_CASE("section: flush and exchange of databases inside it", "[engine][sectio
     auto section = engine->section({});
     CHECK(engine->swap_db(0, 1));
     CHECK(**one.get("k") == "zero");
-    CHECK(engine->flush(std::nullopt) == 1);
+    CHECK(engine->flush(std::nullopt).value() == 1);
     CHECK(zero.set("k", "fresh").ok());
   }
   CHECK(**zero.get("k") == "fresh");

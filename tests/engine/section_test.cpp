@@ -140,6 +140,8 @@ TEST_CASE("section: a journal that takes no writes refuses inside as well", "[en
     section->apply({.verb = Verb::get, .key = "k"}, outcome);
     CHECK(outcome.value == "v");
   }
+  CHECK(code_of(f.engine->flush(std::nullopt)) == ErrorCode::refused);
+  CHECK(f.read("k") == "v");
   CHECK(f.journal.size() == 1);
 }
 

@@ -136,6 +136,12 @@ void add_store(std::vector<Call>& calls) {
     const std::array<KeyValue, 3> pairs{{{"1", "a"}, {"new", long_text}, {"3", "c"}}};
     return of(s.engine->store().mset(pairs));
   });
+  add("msetnx", [](Setting& s) {
+    const std::array<KeyValue, 2> pairs{{{"new", "a"}, {long_key + "2", long_text}}};
+    return of(s.engine->store().msetnx(pairs));
+  });
+  add("rename", [](Setting& s) { return of(s.engine->store().rename("7", long_key + "3")); });
+  add("copy", [](Setting& s) { return of(s.engine->store().copy("7", "8", std::nullopt, true)); });
   add("hash set", [](Setting& s) { return of(s.engine->hashes().hset("hash", "g", long_text)); });
   add("hash get", [](Setting& s) { return of(s.engine->hashes().hget("hash", "f")); });
   add("apply", [](Setting& s) {
@@ -154,9 +160,7 @@ void add_store(std::vector<Call>& calls) {
   add("scan", [](Setting& s) { return of(s.engine->scan(0, {.count = 50}, [](const auto&) {})); });
   add("snapshot", [](Setting& s) { return of(s.engine->snapshot([](const Mutation&) {})); });
   add("swap_db", [](Setting& s) { return of(s.engine->swap_db(3, 4)); });
-  add("flush", [](Setting& s) {
-    return s.engine->flush(std::nullopt) != 0 ? Answer::passed : Answer::refused;
-  });
+  add("flush", [](Setting& s) { return of(s.engine->flush(std::nullopt)); });
   add("size", [](Setting& s) {
     static_cast<void>(s.engine->size(0));
     return Answer::passed;

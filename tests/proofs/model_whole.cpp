@@ -169,7 +169,7 @@ void ModelRun::do_flush() {
       remove(here);
     }
   }
-  const std::uint64_t told = engine_->flush(db);
+  const std::uint64_t told = engine_->flush(db).value();
   expect(told == there, "flush tells " + std::to_string(told) + ", not " + std::to_string(there));
 }
 

@@ -532,7 +532,7 @@ TEST_CASE("storage: swapped and flushed databases stay so", "[storage]") {
     REQUIRE(life.engine->store(1).set("k", "one").ok());
     REQUIRE(life.engine->store(2).set("k", "two").ok());
     REQUIRE(life.engine->swap_db(0, 1));
-    CHECK(life.engine->flush(2) == 1);
+    CHECK(life.engine->flush(2).value() == 1);
     REQUIRE(life.engine->confirm(Durability::logged));
   }
   Life life{directory, clock, Durability::logged};

@@ -1,0 +1,72 @@
+// The mutations of an atomic section until they leave as one group, with their bytes.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "semel/journal.hpp"
+
+namespace semel::engine {
+
+/// Room is made before a change is visible, so that noting it cannot fail afterwards. Belongs to
+/// one thread.
+class MutationGroup {
+ public:
+  /// Room for `records` more mutations with `bytes` altogether: keys, values, results, owners.
+  /// std::bad_alloc, and nothing is lost.
+  void reserve(std::size_t bytes, std::size_t records) {
+    if (room_ < bytes) {
+      if (chunks_.size() == chunks_.capacity()) chunks_.reserve(chunks_.size() * 2 + 4);
+      const std::size_t size = std::max(bytes, chunk_bytes);
+      chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
+      next_ = chunks_.back().get();
+      room_ = size;
+    }
+    if (mutations_.capacity() - mutations_.size() >= records) return;
+    mutations_.reserve(mutations_.size() + std::max(records, mutations_.size() + 4));
+  }
+  /// What reserve() has made room for.
+  void add(const Mutation& mutation) noexcept {
+    assert(mutations_.size() < mutations_.capacity());
+    Mutation& kept = mutations_.emplace_back(mutation);
+    kept.key = keep(mutation.key);
+    if (kept.claim) {
+      kept.claim->result = keep(mutation.claim->result);
+      kept.claim->owner = keep(mutation.claim->owner);
+    } else {
+      kept.value = keep(mutation.value);
+    }
+  }
+  /// What add() needs of a mutation.
+  [[nodiscard]] static std::size_t bytes_of(const Mutation& mutation) noexcept {
+    return mutation.key.size() + (mutation.claim
+                                      ? mutation.claim->result.size() + mutation.claim->owner.size()
+                                      : mutation.value.size());
+  }
+  [[nodiscard]] std::span<const Mutation> mutations() const noexcept { return mutations_; }
+
+ private:
+  static constexpr std::size_t chunk_bytes = 1024;
+
+  [[nodiscard]] Bytes keep(Bytes bytes) noexcept {
+    assert(bytes.size() <= room_);
+    if (bytes.empty()) return {};
+    std::memcpy(next_, bytes.data(), bytes.size());
+    const Bytes kept{next_, bytes.size()};
+    next_ += bytes.size();
+    room_ -= bytes.size();
+    return kept;
+  }
+
+  std::vector<Mutation> mutations_;
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  char* next_ = nullptr;
+  std::size_t room_ = 0;  // after next_
+};
+
+}  // namespace semel::engine
