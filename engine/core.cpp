@@ -240,9 +240,9 @@ Weight weight_of(const Entry& entry) noexcept {
 
 void Core::tell_expired(ThreadContext& context, const Entry& old) noexcept {
   context.bump(Count::expired);
-  for (const auto& [handle, sink] : expired_sinks) {
+  for (const auto& subscribed : expired_sinks) {
     callbacks_.run(Callback::expired_sink, [&] {
-      sink({old.kind(), shown_db(old.db()), old.key()});
+      subscribed.second({old.kind(), shown_db(old.db()), old.key()});
     });
   }
 }
