@@ -68,6 +68,12 @@ Ms due_of_held(const ClaimFacts& claim, const Policy& policy) {
   return std::max(claim.lease_until + policy.attempts_ttl.count(), claim.unique_until);
 }
 
+/// A repeated key of a batch is never granted by itself: it is told to come again.
+bool is_sent_away(const Policy& policy, const ClaimOutcome& seen) {
+  return seen.folded_onto && seen.answer == ClaimAnswer::in_flight && seen.epoch == 0 &&
+         seen.version == 0 && seen.retry_after == policy.retry_after_max;
+}
+
 /// The next owner gets the work, unless the attempts are used up: then it has failed for good.
 Complaint expect_grant(KeyState& state, const Policy& policy, const ClaimRequest& request,
                        std::uint32_t session, const ClaimOutcome& seen, const Moment& moment) {
@@ -76,12 +82,14 @@ Complaint expect_grant(KeyState& state, const Policy& policy, const ClaimRequest
   if (policy.attempts_max != 0 && attempts >= policy.attempts_max) {
     if (seen.answer != ClaimAnswer::kept_failure || !seen.poison) return "poison expected";
     if (seen.attempt != attempts) return "attempts of a poison";
+    if (seen.folded_onto) return nullptr;  // the next to claim it alone ends it
     state.present = true;
     state.kind = Kind::claim;
     state.claim.poison = true;
     become_failed(state, policy, {}, moment.now);
     return take_new_version(state, seen.version);
   }
+  if (seen.folded_onto) return is_sent_away(policy, seen) ? nullptr : "no grant of a repeated key";
   if (seen.answer != ClaimAnswer::granted) return "grant expected";
   if (seen.takeover != takeover) return "takeover flag";
   if (seen.attempt != attempts + 1) return "attempt";
@@ -320,6 +328,8 @@ Complaint step(KeyState& state, const Policy& policy, const ClaimRequest& reques
     return expect_on_absent(state, policy, request, session, seen, moment);
   }
   if (is_regrant(state, request, moment)) {
+    // It may be somebody else's grant by now, which is not the first's.
+    if (is_sent_away(policy, seen)) return nullptr;
     if (seen.answer != ClaimAnswer::regranted) return "regranted expected";
     if (seen.epoch != state.claim.epoch) return "epoch of a regrant";
     return take_own_version(state, seen.version);
