@@ -278,10 +278,10 @@ TEST_CASE("waiting: waiters count towards the memory limit, and give it back",
   SECTION("and are refused as busy when it is reached") {
     Options small;
     small.memory_bytes = limits::memory_bytes_min;
+    ErrorCode error = ErrorCode::ok;  // told until the engine has ended
     EngineFixture g{small};
     Claims other = g.claims("ns");
     static_cast<void>(other.claim({.key = "k"}));
-    ErrorCode error = ErrorCode::ok;
     for (std::size_t i = 0; i < limits::waiters_per_key_max * 8 && error == ErrorCode::ok; ++i) {
       const std::string key = far.substr(0, 20'000) + std::to_string(i);
       if (other.claim({.key = key}).answer != ClaimAnswer::granted) break;
