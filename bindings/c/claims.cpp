@@ -48,12 +48,12 @@ int check(const semel_request& given) noexcept {
 }
 
 ClaimRequest request_of(const semel_request& given) noexcept {
-  return {.key = bytes_of(given.key, given.key_length),
+  return {.key = bounded_key(given.key, given.key_length),
           .lease = lease_of(given.lease_ms),
           .fingerprint = fingerprint_from(given.fingerprint),
           .claim_id = claim_id_of(given),
           .first_sent_unix_ms = first_sent_of_request(given),
-          .owner = bytes_of(given.owner, given.owner_length),
+          .owner = bounded(given.owner, given.owner_length, limits::owner_label_max),
           .session = session_of(given.remote_owner)};
 }
 
@@ -259,7 +259,7 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
                            : space.claim_or_wait(asked, deadline_after(space.engine().now(),
                                                                        Millis{given.wait_ms}));
     fill(answer, told);
-    return answer.deliver(c::say(told.error));
+    return answer.deliver(c::say_outcome(told.error, *claims->engine, given.key_length));
   });
 }
 
@@ -269,8 +269,10 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
   if (count == 0) return SEMEL_OK;
   if (requests == nullptr || outcomes == nullptr) return c::say_null("requests or outcomes");
   return c::guarded([&] {
-    if (count > limits::batch_max) return c::say(ErrorCode::too_many_keys);
     const std::size_t size = outcomes->size;
+    if (const int error = c::check_batch<semel_claim_outcome>(count, requests->size, size)) {
+      return error;
+    }
     std::vector<semel_request> given(count);
     std::vector<ClaimRequest> asked(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -280,9 +282,6 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
       if (const int error = check_claim(given[i], false); error != SEMEL_OK) return error;
       asked[i] = c::request_of(given[i]);
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
-    }
-    if (size < c::Answer<semel_claim_outcome>::least) {
-      return c::say_size(size, c::Answer<semel_claim_outcome>::least);
     }
     std::vector<ClaimOutcome> told(count);
     Claims& space = claims->claims;
@@ -300,7 +299,7 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
 int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_int64 ttl_ms,
                 int* issued) {
   if (claims == nullptr) return c::say_null("claims");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   return c::guarded([&] {
     Claims& space = claims->claims;
     const auto ttl = ttl_ms == 0 ? std::nullopt : std::optional{Millis{ttl_ms}};
@@ -314,7 +313,7 @@ int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_
 int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
                     semel_claim_view* view) {
   if (claims == nullptr || view == nullptr) return c::say_null("claims or view");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   c::Answer answer{view};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
@@ -342,8 +341,10 @@ int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
 int semel_resolve(semel_claims* claims, const void* key, size_t key_length, int how,
                   const void* result, size_t result_length, int* changed) {
   if (claims == nullptr) return c::say_null("claims");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
-  if (!c::is_sound(result, result_length)) return c::say_null("result");
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
+  if (const int error = c::check_value(*claims->engine, result, result_length, "result")) {
+    return error;
+  }
   return c::guarded([&] {
     if (how < SEMEL_RESOLVE_DONE || how > SEMEL_RESOLVE_FORGOTTEN) {
       return c::say(ErrorCode::bad_option, "how = " + std::to_string(how) + ", allowed 0..2");

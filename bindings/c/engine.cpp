@@ -76,6 +76,8 @@ constexpr Millis background_usual{100};
   }
   if (Status opened = open_storage(given, *made, options); !opened) return opened.error();
   SEMEL_TRY(engine, Engine::open(options));
+  made->key_bytes_max = options.key_bytes_max;
+  made->value_bytes_max = options.value_bytes_max;
   made->engine = std::move(engine);
   if (Status recovered = recover(*made); !recovered) return recovered.error();
   return made;

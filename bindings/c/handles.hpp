@@ -15,6 +15,7 @@
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
 #include "semel/lock.hpp"
+#include "semel/process.hpp"
 #include "semel/store.hpp"
 #include "semel/watchdog.hpp"
 
@@ -29,6 +30,9 @@ struct semel_engine {
   semel::ManualClock* manual = nullptr;  // the same, if it is one
   std::unique_ptr<semel::Journal> storage;
   std::unique_ptr<semel::Engine> engine;
+  std::size_t key_bytes_max = semel::limits::key_bytes_max;
+  std::size_t value_bytes_max = semel::limits::value_bytes_default;
+  semel::ProcessMark process;
   std::mutex mutex;  // of what follows
   std::unique_ptr<semel::Watchdog> watchdog;
   std::map<std::string, std::unique_ptr<semel_claims>, std::less<>> claims;

@@ -7,10 +7,13 @@ int semel_lock_open(semel_claims* claims, const void* key, size_t key_length,
                     const semel_lock_options* options, semel_lock** lock) {
   if (claims == nullptr || lock == nullptr) return c::say_null("claims or lock");
   *lock = nullptr;
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   semel_lock_options given;
   if (const int error = c::read_sized(options, given); error != SEMEL_OK) return error;
-  if (!c::is_sound(given.owner, given.owner_length)) return c::say_null("owner");
+  if (const int error =
+          c::check_bytes(given.owner, given.owner_length, "owner", limits::owner_label_max)) {
+    return error;
+  }
   return c::guarded([&] {
     const LockOptions with{.lease = c::lease_of(given.lease_ms),
                            .owner = c::bytes_of(given.owner, given.owner_length),

@@ -144,7 +144,7 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
       report = std::move(run.report());
     }
     fill(answer, report);
-    return answer.deliver(c::say(report.error));
+    return answer.deliver(c::say_report(report.error, *claims->engine, given.key_length));
   });
 }
 
@@ -187,6 +187,6 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
       told = std::move(run.consumed());
     }
     fill(answer, told);
-    return answer.deliver(c::say(told.error));
+    return answer.deliver(c::say_report(told.error, *claims->engine, given.key_length));
   });
 }

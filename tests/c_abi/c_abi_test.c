@@ -524,6 +524,7 @@ int main(int count, char** arguments) {
   test_issued(engine);
   test_batches(engine);
   CHECK_OK(semel_engine_close(engine));
+  test_lengths();
   test_patterns();
   test_locks();
   if (strcmp(arguments[1], "-") != 0) test_restart(arguments[1]);
