@@ -122,6 +122,7 @@ int semel_engine_open(const semel_options* options, semel_engine** engine) {
 
 int semel_engine_close(semel_engine* engine) {
   if (engine == nullptr) return SEMEL_OK;
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     const std::unique_ptr<semel_engine> ends{engine};
     ends->watchdog.reset();
@@ -132,6 +133,7 @@ int semel_engine_close(semel_engine* engine) {
 
 int semel_engine_advance(semel_engine* engine, semel_int64 ms) {
   if (engine == nullptr) return c::say_null("engine");
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     if (ms < 0) return c::say(ErrorCode::bad_option, "ms = " + std::to_string(ms));
     if (ms > 0 && engine->manual == nullptr) {
@@ -149,6 +151,7 @@ int semel_engine_advance(semel_engine* engine, semel_int64 ms) {
 
 int semel_engine_stats(semel_engine* engine, semel_stats* stats) {
   if (engine == nullptr || stats == nullptr) return c::say_null("engine or stats");
+  if (const int error = c::check_process(*engine)) return error;
   c::Answer answer{stats};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {

@@ -12,6 +12,7 @@ namespace {
 [[nodiscard]] int check(const semel_engine* engine, const void* key, std::size_t key_length,
                         const void* value = nullptr, std::size_t value_length = 0) noexcept {
   if (engine == nullptr) return c::say_null("engine");
+  if (const int error = c::check_process(*engine)) return error;
   if (const int error = c::check_key(*engine, key, key_length)) return error;
   return c::check_value(*engine, value, value_length);
 }
@@ -207,6 +208,7 @@ int semel_transition(semel_engine* engine, const void* key, size_t key_length, c
 int semel_first_seen(semel_engine* engine, const char* name, const semel_bytes* fields,
                      size_t count, semel_int64 window_ms, int* first) {
   if (engine == nullptr || name == nullptr) return c::say_null("engine or name");
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     std::vector<Bytes> list;
     if (const int error = c::read_fields(fields, count, list)) return error;
