@@ -29,7 +29,7 @@ from ._locks import Lock
 from ._numbers import number
 from ._runs import (Ending, Run, bytes_of, consumed_of, invoke, nothing_but_no, once_of, same)
 from ._types import Claim, Consumed, NoResult, NotTaken, Once, SemelError
-from ._waits import Wait
+from ._waits import Held, Wait
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -37,9 +37,10 @@ __all__ = ['claim', 'consume_once', 'guarded', 'lock', 'once']
 
 
 class _Bell:
-    """The end of waits, for one loop: a pipe that is there while somebody waits."""
+    """The end of waits, for one loop: a pipe that is there while somebody waits. Only they hold it,
+    so that a loop that is let go with its tasks takes it along."""
 
-    _of: 'weakref.WeakKeyDictionary[Any, _Bell]' = weakref.WeakKeyDictionary()
+    _of: 'weakref.WeakKeyDictionary[Any, weakref.ref[_Bell]]' = weakref.WeakKeyDictionary()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = weakref.ref(loop)
@@ -50,9 +51,11 @@ class _Bell:
     @classmethod
     def here(cls) -> '_Bell':
         loop = asyncio.get_running_loop()
-        bell = cls._of.get(loop)
+        known = cls._of.get(loop)
+        bell = None if known is None else known()
         if bell is None:
-            bell = cls._of[loop] = cls(loop)
+            bell = cls(loop)
+            cls._of[loop] = weakref.ref(bell)
         return bell
 
     def __enter__(self) -> int:
@@ -78,14 +81,15 @@ class _Bell:
         """Returns when there is an answer. The wait is left by whoever has begun it."""
         loop = asyncio.get_running_loop()
         told = self._waits[wait] = loop.create_future()
-        engine._on_close[told] = functools.partial(_call_on, loop, self._ring)
+        mark = object()
+        engine._on_close[mark] = functools.partial(_ring_soon, weakref.ref(self))
         due = loop.call_later(wait_ms / 1000 + 0.001, self._ring)
         try:
             if not wait.look():
                 await told
         finally:
             due.cancel()
-            engine._on_close.pop(told, None)
+            engine._on_close.pop(mark, None)
             self._waits.pop(wait, None)
 
     def _ring(self) -> None:
@@ -104,9 +108,13 @@ class _Bell:
                 told.set_exception(error)
 
 
-def _call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+def _ring_soon(of: 'weakref.ref[_Bell]') -> None:
+    bell = of()
+    loop = None if bell is None else bell._loop()
+    if bell is None or loop is None:
+        return
     try:
-        loop.call_soon_threadsafe(function)
+        loop.call_soon_threadsafe(bell._ring)
     except RuntimeError:
         pass  # the loop has ended, and its tasks with it
 
@@ -123,7 +131,9 @@ async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: An
         except asyncio.CancelledError as why:
             cancelled = why
     if cancelled is not None:
-        call.exception()
+        made = None if call.exception() is not None else call.result()
+        if isinstance(made, Held):
+            await _off_loop(engine, made.abandon)
         raise cancelled
     return call.result()
 
@@ -133,7 +143,10 @@ async def _wait(claims: Claims, request: c.Request, bell: _Bell, fd: int) -> Wai
     wait = await _off_loop(claims.engine, claims._begin, request, fd)
     try:
         await bell.answered(claims.engine, wait, request.wait_ms)
-    except BaseException:
+    except asyncio.CancelledError:
+        await _off_loop(claims.engine, wait.abandon)
+        raise
+    except BaseException:  # GeneratorExit, too: nothing can be awaited any more
         wait.abandon()
         raise
     return wait
@@ -242,6 +255,9 @@ class lock:
             try:
                 await bell.answered(self._engine, wait, longest)
                 return self._lock.end(wait)
+            except asyncio.CancelledError:
+                await _off_loop(self._engine, wait.abandon)
+                raise
             finally:
                 wait.abandon()
 
