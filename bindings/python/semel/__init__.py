@@ -25,7 +25,8 @@ __version__: str = _loaded.version().decode()
 __all__ = [
     'Answer', 'Claim', 'Claims', 'Code', 'CompareResult', 'Consumed', 'DecrementResult',
     'Engine', 'Failed', 'KEEP_TTL', 'Lock', 'NoResult', 'NotTaken', 'Once', 'OnceAnswer',
-    'OutOfRange', 'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'Rejected', 'SemelError', 'SetResult', 'State',
+    'OutOfRange', 'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'Rejected', 'SemelError',
+    'SetResult', 'State',
     'TokenState', 'Tokens', 'TransitionResult', 'Verdict', 'Versioned', 'View', 'Work',
     'composite_key', 'guarded',
 ]

@@ -260,7 +260,8 @@ def guarded(claims: Claims, key: Union[str, Callable[..., Text]], *,
 
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
-            outcome = claims.once(name_of(*arguments, **named), lambda: function(*arguments, **named),
+            outcome = claims.once(name_of(*arguments, **named),
+                                  lambda: function(*arguments, **named),
                                   encode=lambda value: raw(encode(value)), decode=decode, **how)
             if not outcome.has_value:
                 raise NoResult(outcome)

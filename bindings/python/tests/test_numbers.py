@@ -55,7 +55,8 @@ class NumbersTest(unittest.TestCase):
                         rest['version'] = 0
                     span = 'first_seen.window_ms' if name == 'window_ms' else name
                     yield function, name, span, (
-                        lambda value, f=function, a=arguments, r=rest, n=name: f(*a, **r, **{n: value}))
+                        lambda value, f=function, a=arguments, r=rest, n=name:
+                        f(*a, **r, **{n: value}))
         for name in integers(_request):
             for function, more in ((calls.claim, ()), (calls.once, (lambda: self.fail('ran'),)),
                                    (calls.consume_once, (lambda: self.fail('ran'),)),
