@@ -174,9 +174,9 @@ typedef struct semel_options {
  * (also: the library was built without a storage), SEMEL_STORAGE_DAMAGED, SEMEL_STORAGE_IN_USE,
  * SEMEL_STORAGE_NEWER. */
 SEMEL_API int semel_engine_open(const semel_options* options, semel_engine** engine);
-/* Ends the engine and all its claims; its locks must have ended before, and no call may be under
- * way. Waits until everything is on the disk, if there is a storage. NULL is fine. It is closed
- * also after an error, which tells that something may not be there after a power cut:
+/* Ends the engine and all its claims; its locks, waits and runs must have ended before, and no call
+ * may be under way. Waits until everything is on the disk, if there is a storage. NULL is fine. It
+ * is closed also after an error, which tells that something may not be there after a power cut:
  * SEMEL_OUTCOME_UNKNOWN, SEMEL_REFUSED. */
 SEMEL_API int semel_engine_close(semel_engine* engine);
 /* Moves a manual clock by `ms` (0: not), then removes what has ended and tells who waits for it.

@@ -154,7 +154,8 @@ class Claims:
         wait = self._begin(request)
         run = None
         try:
-            wait.sleep()
+            if request.wait_ms != 0:
+                wait.sleep()
             run = Run.once(self.engine, wait)
             ending, outcome = Ending(encode), c.OnceOutcome()
             _run(run, ending, function)

@@ -53,8 +53,10 @@ other = locks.lock('l', wait_ms=600_000)
 
 
 def scene(text, *, limit_s=LIMIT_S):
-    return subprocess.run([sys.executable, '-B', '-c', BEFORE + textwrap.dedent(text)],
-                          capture_output=True, text=True, timeout=limit_s, check=False)
+    # Newer Pythons warn of fork() where there are threads, which is what is tried.
+    return subprocess.run([sys.executable, '-B', '-W', 'ignore::DeprecationWarning', '-c',
+                           BEFORE + textwrap.dedent(text)], capture_output=True,
+                          text=True, timeout=limit_s, check=False)
 
 
 class InterruptTest(unittest.TestCase):
