@@ -20,7 +20,9 @@
  * Outcomes   An expected answer is no error: it stands in the outcome's fields. Where a call has
  *            both, the outcome is filled also if an error is returned.
  * Bytes      are a pointer and a length, any content. They are copied before a call returns. NULL
- *            with length 0 is empty. A const char* is a text that ends with a zero byte.
+ *            with length 0 is empty. What is too long is refused before any of it is read: keys and
+ *            values as their errors say, labels over 64 bytes, 65536 fields, anything else over
+ *            256 GiB. A const char* is a text that ends with a zero byte.
  * Structs    SEMEL_INIT(s) makes all of it zero but its first member, which is its size. In a
  *            struct that is handed in, zero is the usual value of every field. Later releases add
  *            fields at the end only; a struct of an earlier release works as before, and one of a
@@ -28,7 +30,8 @@
  * Buffers    A semel_buffer in an outcome is owned by the caller: semel_buffer_free() each. A call
  *            frees what an earlier one has left in it, so an outcome can be used again.
  * Threads    An engine and its claims may be used by all threads at once, a lock by one at a time.
- *            No handle is to be used after a fork().
+ *            In a child that fork() made every call with a handle of its parent returns
+ *            SEMEL_FORKED, blocks nowhere and changes nothing, also where it ends a handle.
  * Times      in milliseconds; of the engine's clock, which no change of the wall clock moves.
  */
 #ifndef SEMEL_H
@@ -171,9 +174,9 @@ typedef struct semel_options {
  * (also: the library was built without a storage), SEMEL_STORAGE_DAMAGED, SEMEL_STORAGE_IN_USE,
  * SEMEL_STORAGE_NEWER. */
 SEMEL_API int semel_engine_open(const semel_options* options, semel_engine** engine);
-/* Ends the engine and all its claims; its locks must have ended before, and no call may be under
- * way. Waits until everything is on the disk, if there is a storage. NULL is fine. It is closed
- * also after an error, which tells that something may not be there after a power cut:
+/* Ends the engine and all its claims; its locks, waits and runs must have ended before, and no call
+ * may be under way. Waits until everything is on the disk, if there is a storage. NULL is fine. It
+ * is closed also after an error, which tells that something may not be there after a power cut:
  * SEMEL_OUTCOME_UNKNOWN, SEMEL_REFUSED. */
 SEMEL_API int semel_engine_close(semel_engine* engine);
 /* Moves a manual clock by `ms` (0: not), then removes what has ended and tells who waits for it.
@@ -631,6 +634,53 @@ SEMEL_API int semel_lock_give(semel_lock* lock, int* held);
 SEMEL_API semel_uint64 semel_lock_token(const semel_lock* lock);
 /* Gives the lock back if it is held, and ends the owner. NULL is fine. */
 SEMEL_API void semel_lock_close(semel_lock* lock);
+
+/* --- waits and runs that block nobody -------------------------------------------------------- */
+/* For event loops, and for languages that look for signals while they wait: what semel_claim,
+ * semel_lock_take, semel_once and semel_consume_once do in one call, in several. Of one wait or
+ * run a thread at a time, any thread. Both must have ended before their engine, and their lock. */
+
+/* A place in the line for a claim, and in the end an answer. */
+typedef struct semel_wait semel_wait;
+
+/* Asks as semel_claim does, and enters the line if another has it and request->wait_ms says so;
+ * does not block. `notify_fd`: -1, or where a byte is written once the answer comes later than this
+ * call: a pipe or an eventfd that does not block, the caller's, open until the wait has ended.
+ * keep_lease and without_key are for semel_once_begin(). `*wait` is to be ended by semel_wait_end()
+ * or semel_once_begin(); it is NULL on an error. Errors: SEMEL_BAD_OPTION, SEMEL_MEMORY_FULL,
+ * SEMEL_FORKED; all others are those of the answer. */
+SEMEL_API int semel_wait_begin(semel_claims* claims, const semel_request* request, int notify_fd,
+                               semel_wait** wait);
+/* The same for a lock; semel_wait_end() takes it. In its outcome SEMEL_IN_FLIGHT without an error
+ * says that another has it, `epoch` is the fencing token. */
+SEMEL_API int semel_lock_begin(semel_lock* lock, semel_int64 wait_ms, int notify_fd,
+                               semel_wait** wait);
+/* Sleeps until there is an answer, at most `longest_ms` of real time; 0: only looks. *answered 0:
+ * not yet. The place in the line is kept. Progress: blocks so long. */
+SEMEL_API int semel_wait_for(semel_wait* wait, semel_int64 longest_ms, int* answered);
+/* Ends the wait. With an answer: that, as of semel_claim. Without one: leaves the line, and tells
+ * SEMEL_IN_FLIGHT with SEMEL_TIMED_OUT. `outcome` NULL: nobody wants to know, so what was granted,
+ * be it in this moment, is given back. `wait` NULL is fine. Progress: does not wait for others but
+ * where they leave the line. After SEMEL_BAD_OPTION (the outcome cannot be filled) it goes on. */
+SEMEL_API int semel_wait_end(semel_wait* wait, semel_claim_outcome* outcome);
+
+/* A function that runs, without the function. */
+typedef struct semel_run semel_run;
+
+/* Ends `wait` as what semel_once was answered. *work, valid while the run lasts: the caller is to
+ * do the work. *work NULL: there is none to do. In both cases `*run` is to be ended by
+ * semel_once_end(). After SEMEL_BAD_OPTION the wait goes on. */
+SEMEL_API int semel_once_begin(semel_wait* wait, const semel_work** work, semel_run** run);
+/* Says what became of the work (SEMEL_WORK_..), with its result or why it failed, and ends the run;
+ * without work both are not looked at. Returns what semel_once would. After SEMEL_BAD_OPTION and
+ * SEMEL_FORKED the run goes on. `run` NULL is fine. */
+SEMEL_API int semel_once_end(semel_run* run, int how, const void* data, size_t length,
+                             semel_once_outcome* outcome);
+/* The same for a message: nobody waits, so there is no wait. */
+SEMEL_API int semel_consume_begin(semel_claims* claims, const semel_request* request,
+                                  const semel_work** work, semel_run** run);
+SEMEL_API int semel_consume_end(semel_run* run, int how, const void* data, size_t length,
+                                semel_consumed* consumed);
 
 /* --- keys ------------------------------------------------------------------------------------ */
 

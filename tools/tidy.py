@@ -70,6 +70,7 @@ PARTS_OF_FILES = {
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/toml_file.cpp': {'project': ('semel/', 'net/'), 'foreign': ('toml++/',)},
+    'bindings/c/wait.cpp': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('os',)},
     'patterns/boost_json.cpp': {'project': (), 'foreign': ('boost/json/',)},
     'patterns/json_tree.cpp': {'project': ('semel/', 'patterns/'), 'foreign': ('boost/json/',)},
     'patterns/signed_digests.cpp': {'project': ('semel/', 'patterns/'), 'foreign': ('openssl/',)},

@@ -30,7 +30,7 @@ void semel_buffer_free(semel_buffer* buffer) {
 
 int semel_out_write(semel_out* out, const void* data, size_t length) {
   if (out == nullptr) return c::say_null("out");
-  if (!c::is_sound(data, length)) return c::say_null("data");
+  if (const int error = c::check_bytes(data, length, "data")) return error;
   try {
     out->bytes.append(c::bytes_of(data, length));
     return SEMEL_OK;
@@ -41,14 +41,9 @@ int semel_out_write(semel_out* out, const void* data, size_t length) {
 
 int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key) {
   if (key == nullptr) return c::say_null("key");
-  if (!c::is_sound(fields, count)) return c::say_null("fields");
   return c::guarded([&] {
     std::vector<Bytes> list;
-    list.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!c::is_sound(fields[i].data, fields[i].length)) return c::say_null("a field");
-      list.push_back(c::bytes_of(fields[i].data, fields[i].length));
-    }
+    if (const int error = c::read_fields(fields, count, list)) return error;
     if (!c::put(*key, composite_key(list))) return c::say_untold("no memory");
     return int{SEMEL_OK};
   });
@@ -56,7 +51,7 @@ int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* k
 
 int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print) {
   if (print == nullptr) return c::say_null("print");
-  if (!c::is_sound(payload, length)) return c::say_null("payload");
+  if (const int error = c::check_bytes(payload, length, "payload")) return error;
   const Fingerprint made = fingerprint_of(c::bytes_of(payload, length));
   print->algorithm = made.algorithm;
   std::memcpy(print->digest, made.digest.data(), made.digest.size());

@@ -48,13 +48,32 @@ int check(const semel_request& given) noexcept {
 }
 
 ClaimRequest request_of(const semel_request& given) noexcept {
-  return {.key = bytes_of(given.key, given.key_length),
+  return {.key = bounded_key(given.key, given.key_length),
           .lease = lease_of(given.lease_ms),
           .fingerprint = fingerprint_from(given.fingerprint),
           .claim_id = claim_id_of(given),
           .first_sent_unix_ms = first_sent_of_request(given),
-          .owner = bytes_of(given.owner, given.owner_length),
+          .owner = bounded(given.owner, given.owner_length, limits::owner_label_max),
           .session = session_of(given.remote_owner)};
+}
+
+void fill_claim(Answer<semel_claim_outcome>& to, const ClaimOutcome& from) noexcept {
+  to->answer = static_cast<int>(from.answer);
+  to->error = number_of(from.error);
+  to->takeover = from.takeover ? 1 : 0;
+  to->result_expired = from.result_expired ? 1 : 0;
+  to->poison = from.poison ? 1 : 0;
+  to->attempt = from.attempt;
+  to->epoch = from.epoch;
+  to->remaining_ms = from.remaining.count();
+  to->retry_after_ms = from.retry_after.count();
+  to->window_start_unix_ms = from.window_start_unix_ms.value_or(0);
+  to->window_end_unix_ms = from.window_end_unix_ms.value_or(0);
+  to->folded_onto = from.folded_onto ? static_cast<semel_int64>(*from.folded_onto) : -1;
+  to->version = from.version;
+  const bool replays = from.answer == ClaimAnswer::replay && !from.result_expired;
+  if (replays || from.answer == ClaimAnswer::kept_failure) to.set(to->result, from.result);
+  if (!from.owner.empty()) to.set(to->owner, from.owner);
 }
 
 }  // namespace semel::c
@@ -123,25 +142,6 @@ void fill(c::Answer<semel_policy>& to, const Policy& policy) noexcept {
   to->db = policy.db;
 }
 
-void fill(c::Answer<semel_claim_outcome>& to, const ClaimOutcome& from) noexcept {
-  to->answer = static_cast<int>(from.answer);
-  to->error = c::number_of(from.error);
-  to->takeover = from.takeover ? 1 : 0;
-  to->result_expired = from.result_expired ? 1 : 0;
-  to->poison = from.poison ? 1 : 0;
-  to->attempt = from.attempt;
-  to->epoch = from.epoch;
-  to->remaining_ms = from.remaining.count();
-  to->retry_after_ms = from.retry_after.count();
-  to->window_start_unix_ms = from.window_start_unix_ms.value_or(0);
-  to->window_end_unix_ms = from.window_end_unix_ms.value_or(0);
-  to->folded_onto = from.folded_onto ? static_cast<semel_int64>(*from.folded_onto) : -1;
-  to->version = from.version;
-  const bool replays = from.answer == ClaimAnswer::replay && !from.result_expired;
-  if (replays || from.answer == ClaimAnswer::kept_failure) to.set(to->result, from.result);
-  if (!from.owner.empty()) to.set(to->owner, from.owner);
-}
-
 /// A claim by itself, or in a batch: what only runs of functions know is refused.
 [[nodiscard]] int check_claim(const semel_request& given, bool may_wait) noexcept {
   if (const int error = c::check(given); error != SEMEL_OK) return error;
@@ -176,6 +176,7 @@ int semel_claims_open(semel_engine* engine, const char* name, const semel_policy
     return c::say_null("engine, name or claims");
   }
   *claims = nullptr;
+  if (const int error = c::check_process(*engine)) return error;
   semel_policy given;
   if (const int error = c::read_sized(policy, given); error != SEMEL_OK) return error;
   return c::guarded([&] {
@@ -199,6 +200,7 @@ int semel_claims_change(semel_engine* engine, const char* name, const semel_poli
   if (engine == nullptr || name == nullptr || policy == nullptr) {
     return c::say_null("engine, name or policy");
   }
+  if (const int error = c::check_process(*engine)) return error;
   semel_policy given;
   if (const int error = c::read_sized(policy, given); error != SEMEL_OK) return error;
   return c::guarded([&] {
@@ -217,6 +219,7 @@ SEMEL_SAME(SEMEL_DROP_ALL, DropRule::all);
 
 int semel_claims_drop(semel_engine* engine, const char* name, int rule, semel_uint64* gone) {
   if (engine == nullptr || name == nullptr) return c::say_null("engine or name");
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     if (rule < SEMEL_DROP_UNUSED || rule > SEMEL_DROP_ALL) {
       return c::say(ErrorCode::bad_option, "rule = " + std::to_string(rule) + ", allowed 0..2");
@@ -233,6 +236,7 @@ int semel_claims_list(semel_engine* engine, semel_uint64* cursor, size_t count,
   if (engine == nullptr || cursor == nullptr || names == nullptr) {
     return c::say_null("engine, cursor or names");
   }
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     std::string all;
     const auto next = engine->engine->list_namespaces(
@@ -258,8 +262,8 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
         given.wait_ms == 0 ? space.claim(asked)
                            : space.claim_or_wait(asked, deadline_after(space.engine().now(),
                                                                        Millis{given.wait_ms}));
-    fill(answer, told);
-    return answer.deliver(c::say(told.error));
+    c::fill_claim(answer, told);
+    return answer.deliver(c::say_outcome(told.error, *claims->engine, given.key_length));
   });
 }
 
@@ -269,8 +273,10 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
   if (count == 0) return SEMEL_OK;
   if (requests == nullptr || outcomes == nullptr) return c::say_null("requests or outcomes");
   return c::guarded([&] {
-    if (count > limits::batch_max) return c::say(ErrorCode::too_many_keys);
     const std::size_t size = outcomes->size;
+    if (const int error = c::check_batch<semel_claim_outcome>(count, requests->size, size)) {
+      return error;
+    }
     std::vector<semel_request> given(count);
     std::vector<ClaimRequest> asked(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -281,16 +287,13 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
       asked[i] = c::request_of(given[i]);
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
     }
-    if (size < c::Answer<semel_claim_outcome>::least) {
-      return c::say_size(size, c::Answer<semel_claim_outcome>::least);
-    }
     std::vector<ClaimOutcome> told(count);
     Claims& space = claims->claims;
     space.claim(asked, told);
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {
       c::Answer answer{c::item(outcomes, size, i)};
-      fill(answer, told[i]);
+      c::fill_claim(answer, told[i]);
       if (const int untold = answer.deliver(SEMEL_OK); untold != SEMEL_OK) error = untold;
     }
     return error;
@@ -300,7 +303,8 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
 int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_int64 ttl_ms,
                 int* issued) {
   if (claims == nullptr) return c::say_null("claims");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
+  if (const int error = c::check_process(*claims->engine)) return error;
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   return c::guarded([&] {
     Claims& space = claims->claims;
     const auto ttl = ttl_ms == 0 ? std::nullopt : std::optional{Millis{ttl_ms}};
@@ -314,7 +318,8 @@ int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_
 int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
                     semel_claim_view* view) {
   if (claims == nullptr || view == nullptr) return c::say_null("claims or view");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
+  if (const int error = c::check_process(*claims->engine)) return error;
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   c::Answer answer{view};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
@@ -342,8 +347,11 @@ int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
 int semel_resolve(semel_claims* claims, const void* key, size_t key_length, int how,
                   const void* result, size_t result_length, int* changed) {
   if (claims == nullptr) return c::say_null("claims");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
-  if (!c::is_sound(result, result_length)) return c::say_null("result");
+  if (const int error = c::check_process(*claims->engine)) return error;
+  if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
+  if (const int error = c::check_value(*claims->engine, result, result_length, "result")) {
+    return error;
+  }
   return c::guarded([&] {
     if (how < SEMEL_RESOLVE_DONE || how > SEMEL_RESOLVE_FORGOTTEN) {
       return c::say(ErrorCode::bad_option, "how = " + std::to_string(how) + ", allowed 0..2");

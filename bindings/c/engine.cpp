@@ -76,6 +76,8 @@ constexpr Millis background_usual{100};
   }
   if (Status opened = open_storage(given, *made, options); !opened) return opened.error();
   SEMEL_TRY(engine, Engine::open(options));
+  made->key_bytes_max = options.key_bytes_max;
+  made->value_bytes_max = options.value_bytes_max;
   made->engine = std::move(engine);
   if (Status recovered = recover(*made); !recovered) return recovered.error();
   return made;
@@ -120,6 +122,7 @@ int semel_engine_open(const semel_options* options, semel_engine** engine) {
 
 int semel_engine_close(semel_engine* engine) {
   if (engine == nullptr) return SEMEL_OK;
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     const std::unique_ptr<semel_engine> ends{engine};
     ends->watchdog.reset();
@@ -130,6 +133,7 @@ int semel_engine_close(semel_engine* engine) {
 
 int semel_engine_advance(semel_engine* engine, semel_int64 ms) {
   if (engine == nullptr) return c::say_null("engine");
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     if (ms < 0) return c::say(ErrorCode::bad_option, "ms = " + std::to_string(ms));
     if (ms > 0 && engine->manual == nullptr) {
@@ -147,6 +151,7 @@ int semel_engine_advance(semel_engine* engine, semel_int64 ms) {
 
 int semel_engine_stats(semel_engine* engine, semel_stats* stats) {
   if (engine == nullptr || stats == nullptr) return c::say_null("engine or stats");
+  if (const int error = c::check_process(*engine)) return error;
   c::Answer answer{stats};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {

@@ -36,10 +36,15 @@ int say_null(const char* what) noexcept {
   return guarded([&] { return say(ErrorCode::bad_option, std::string{what} + " is NULL"); });
 }
 
+int check_size(std::size_t size, std::size_t least) noexcept {
+  return size < least || size > struct_bytes_max ? say_size(size, least) : int{SEMEL_OK};
+}
+
 int say_size(std::size_t size, std::size_t least) noexcept {
   return guarded([&] {
-    return say(ErrorCode::bad_option, "size = " + std::to_string(size) + ", at least " +
-                                          std::to_string(least) + "; see SEMEL_INIT");
+    return say(ErrorCode::bad_option, "size = " + std::to_string(size) + ", allowed " +
+                                          std::to_string(least) + ".." +
+                                          std::to_string(struct_bytes_max) + "; see SEMEL_INIT");
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 
+#include <atomic>
 #include <exception>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
 #include "semel/lock.hpp"
+#include "semel/process.hpp"
 #include "semel/store.hpp"
 #include "semel/watchdog.hpp"
 
@@ -29,7 +31,11 @@ struct semel_engine {
   semel::ManualClock* manual = nullptr;  // the same, if it is one
   std::unique_ptr<semel::Journal> storage;
   std::unique_ptr<semel::Engine> engine;
-  std::mutex mutex;  // of what follows
+  std::size_t key_bytes_max = semel::limits::key_bytes_max;
+  std::size_t value_bytes_max = semel::limits::value_bytes_default;
+  semel::ProcessMark process;
+  std::atomic<bool> has_leader{false};  // of those in semel_wait_for
+  std::mutex mutex;                     // of what follows
   std::unique_ptr<semel::Watchdog> watchdog;
   std::map<std::string, std::unique_ptr<semel_claims>, std::less<>> claims;
   std::vector<std::unique_ptr<semel_claims>> dropped;  // of namespaces that are gone
@@ -41,6 +47,7 @@ struct semel_engine {
 
 struct semel_lock {
   semel::Lock lock;
+  semel_claims& claims;
 };
 
 struct semel_out {
@@ -92,5 +99,9 @@ int guarded(Function&& function) {
   return data != nullptr || length == 0;
 }
 int say_null(const char* what) noexcept;
+/// SEMEL_FORKED in a child of the engine's process: none of its mutexes is to be waited for.
+[[nodiscard]] inline int check_process(const semel_engine& engine) noexcept {
+  return engine.process.is_here() ? int{SEMEL_OK} : say(ErrorCode::forked);
+}
 
 }  // namespace semel::c

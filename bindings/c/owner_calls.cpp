@@ -17,8 +17,8 @@ namespace {
 using Verb = OwnerOutcome (Claims::*)(const OwnerCall&);
 
 /// Reads and checks; SEMEL_OK: `made` is what is meant, and points to the caller's bytes.
-[[nodiscard]] int read(const semel_owner_call* call, OwnerCall& made) noexcept {
-  semel_owner_call given;
+[[nodiscard]] int read(const semel_owner_call* call, semel_owner_call& given,
+                       OwnerCall& made) noexcept {
   if (const int error = c::read_sized(call, given); error != SEMEL_OK) return error;
   if (!c::is_sound(given.key, given.key_length)) return c::say_null("key");
   if (!c::is_sound(given.payload, given.payload_length)) return c::say_null("payload");
@@ -28,7 +28,7 @@ using Verb = OwnerOutcome (Claims::*)(const OwnerCall&);
                     "on_failure = " + std::to_string(given.on_failure) + ", allowed 0..3");
     });
   }
-  made = {.key = c::bytes_of(given.key, given.key_length),
+  made = {.key = c::bounded_key(given.key, given.key_length),
           .epoch = given.epoch,
           .payload = c::bytes_of(given.payload, given.payload_length),
           .lease = c::lease_of(given.lease_ms)};
@@ -49,15 +49,17 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
 [[nodiscard]] int call_owner(semel_claims* claims, const semel_owner_call* call,
                              semel_owner_outcome* outcome, Verb verb) {
   if (claims == nullptr || call == nullptr) return c::say_null("claims or call");
+  semel_owner_call given;
   OwnerCall made;
-  if (const int error = read(call, made); error != SEMEL_OK) return error;
+  if (const int error = read(call, given, made); error != SEMEL_OK) return error;
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
     Claims& space = claims->claims;
     const OwnerOutcome told = (space.*verb)(made);
     fill(answer, told);
-    return answer.deliver(c::say(told.error));
+    return answer.deliver(
+        c::say_outcome(told.error, *claims->engine, given.key_length, given.payload_length));
   });
 }
 
@@ -87,17 +89,17 @@ int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
   if (count == 0) return SEMEL_OK;
   if (calls == nullptr || outcomes == nullptr) return c::say_null("calls or outcomes");
   return c::guarded([&] {
-    if (count > limits::batch_max) return c::say(ErrorCode::too_many_keys);
     const std::size_t size = outcomes->size;
+    if (const int error = c::check_batch<semel_owner_outcome>(count, calls->size, size)) {
+      return error;
+    }
+    semel_owner_call given;
     std::vector<OwnerCall> made(count);
     for (std::size_t i = 0; i < count; ++i) {
       const semel_owner_call* const one = c::item(calls, calls->size, i);
       if (one->size != calls->size) return c::say_size(one->size, calls->size);
-      if (const int error = read(one, made[i]); error != SEMEL_OK) return error;
+      if (const int error = read(one, given, made[i]); error != SEMEL_OK) return error;
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
-    }
-    if (size < c::Answer<semel_owner_outcome>::least) {
-      return c::say_size(size, c::Answer<semel_owner_outcome>::least);
     }
     std::vector<OwnerOutcome> told(count);
     Claims& space = claims->claims;

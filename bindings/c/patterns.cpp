@@ -1,8 +1,6 @@
 // Functions that run once, and messages that are handled once. What decides is the same as behind
 // once() and consume_once(); here is only how a function of C says how it went.
-#include "bindings/c/requests.hpp"
-#include "semel/consume.hpp"
-#include "semel/once.hpp"
+#include "bindings/c/runs.hpp"
 
 using namespace semel;
 
@@ -28,24 +26,89 @@ SEMEL_SAME(SEMEL_RETRY_LATER, Verdict::retry_later);
 SEMEL_SAME(SEMEL_ACK_DUPLICATE, Verdict::ack_duplicate);
 SEMEL_SAME(SEMEL_DEAD_LETTER, Verdict::dead_letter);
 
-namespace {
+namespace semel::c {
 
-/// Calls the function of C. Whatever else it returns has failed.
-[[nodiscard]] int call(semel_function function, void* context, const Work& work, semel_out& out) {
+semel_work told_work(const Work& work) noexcept {
   const Bytes key = work.key();
-  const semel_work told{.size = sizeof told,
-                        .key = key.data(),
-                        .key_length = key.size(),
-                        .epoch = work.epoch(),
-                        .attempt = work.attempt(),
-                        .takeover = work.takeover() ? 1 : 0};
-  const int how = function(context, &told, &out);
-  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_DONE_WITHOUT ? how : SEMEL_WORK_FAILED;
+  return {.size = sizeof(semel_work),
+          .key = key.data(),
+          .key_length = key.size(),
+          .epoch = work.epoch(),
+          .attempt = work.attempt(),
+          .takeover = work.takeover() ? 1 : 0};
 }
 
-[[nodiscard]] bool is_unknown(int how) noexcept {
-  return how == SEMEL_WORK_ABANDONED || how == SEMEL_WORK_UNKNOWN;
+OnceCall call_of(const semel_request& given, semel_engine& engine) {
+  const ClaimRequest request = request_of(given);
+  return {.key = request.key,
+          .fingerprint = request.fingerprint,
+          .claim_id = request.claim_id,
+          .first_sent_unix_ms = request.first_sent_unix_ms,
+          .owner = request.owner,
+          .lease = request.lease,
+          .session = request.session,
+          .wait = Millis{given.wait_ms},
+          .watchdog = given.keep_lease != 0 ? &engine.keeper() : nullptr,
+          .without_key = given.without_key != 0};
 }
+
+Message message_of(const ClaimRequest& asked) noexcept {
+  return {.id = asked.key,
+          .fingerprint = asked.fingerprint,
+          .first_sent_unix_ms = asked.first_sent_unix_ms,
+          .owner = asked.owner};
+}
+
+ConsumeOptions options_of(const semel_request& given, const ClaimRequest& asked,
+                          semel_engine& engine) {
+  return {.lease = asked.lease,
+          .session = asked.session,
+          .watchdog = given.keep_lease != 0 ? &engine.keeper() : nullptr,
+          .refuse_without_id = given.without_key == 0};
+}
+
+int check_message(const semel_request& given) noexcept {
+  if (given.wait_ms == 0 && given.claim_id == nullptr) return SEMEL_OK;
+  return guarded(
+      [&] { return say(ErrorCode::bad_option, "wait_ms and claim_id are not for messages"); });
+}
+
+void fill(Answer<semel_once_outcome>& to, const OnceReport& from) noexcept {
+  to->answer = static_cast<int>(from.answer);
+  to->takeover = from.takeover ? 1 : 0;
+  to->late = from.late ? 1 : 0;
+  to->attempt = from.attempt;
+  to->epoch = from.epoch;
+  to->retry_after_ms = from.retry_after.count();
+  const bool failed = from.answer == OnceAnswer::failed ||
+                      from.answer == OnceAnswer::kept_failure || !from.failure.empty();
+  if (failed) to.set(to->failure, from.failure);
+}
+
+void fill(Answer<semel_consumed>& to, const Consumed& from) noexcept {
+  to->verdict = static_cast<int>(from.verdict);
+  to->answer = static_cast<int>(from.answer);
+  to->unguarded = from.unguarded ? 1 : 0;
+  to->attempts = from.attempts;
+  to->epoch = from.epoch;
+  to->retry_after_ms = from.retry_after.count();
+  const bool failed = from.answer == OnceAnswer::failed || from.answer == OnceAnswer::kept_failure;
+  if (failed) to.set(to->failure, from.failure);
+}
+
+OnceReport forked_report() {
+  OnceReport report;
+  report.error = {ErrorCode::forked, {}};
+  return report;
+}
+
+Consumed forked_message() {
+  Consumed consumed;
+  consumed.error = {ErrorCode::forked, {}};
+  return consumed;
+}
+
+namespace {
 
 /// A function that has said why it failed. GuardedRun::fail() would put the sentence of an error's
 /// number before it; as the claim is failed here, the run finds nothing to give back.
@@ -67,47 +130,40 @@ void fail(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::stri
   }
 }
 
-[[nodiscard]] OnceCall call_of(const semel_request& given, semel_engine& engine) {
-  const ClaimRequest request = c::request_of(given);
-  return {.key = request.key,
-          .fingerprint = request.fingerprint,
-          .claim_id = request.claim_id,
-          .first_sent_unix_ms = request.first_sent_unix_ms,
-          .owner = request.owner,
-          .lease = request.lease,
-          .session = request.session,
-          .wait = Millis{given.wait_ms},
-          .watchdog = given.keep_lease != 0 ? &engine.keeper() : nullptr,
-          .without_key = given.without_key != 0};
-}
-
-void fill(c::Answer<semel_once_outcome>& to, const OnceReport& from) noexcept {
-  to->answer = static_cast<int>(from.answer);
-  to->takeover = from.takeover ? 1 : 0;
-  to->late = from.late ? 1 : 0;
-  to->attempt = from.attempt;
-  to->epoch = from.epoch;
-  to->retry_after_ms = from.retry_after.count();
-  const bool failed = from.answer == OnceAnswer::failed ||
-                      from.answer == OnceAnswer::kept_failure || !from.failure.empty();
-  if (failed) to.set(to->failure, from.failure);
-}
-
-void fill(c::Answer<semel_consumed>& to, const Consumed& from) noexcept {
-  to->verdict = static_cast<int>(from.verdict);
-  to->answer = static_cast<int>(from.answer);
-  to->unguarded = from.unguarded ? 1 : 0;
-  to->attempts = from.attempts;
-  to->epoch = from.epoch;
-  to->retry_after_ms = from.retry_after.count();
-  const bool failed = from.answer == OnceAnswer::failed || from.answer == OnceAnswer::kept_failure;
-  if (failed) to.set(to->failure, from.failure);
-}
-
 [[nodiscard]] detail::Handling handling_of(int how, std::string&& why) {
+  if (is_unknown(how)) return {detail::Handled::unknown, std::move(why)};
   if (how == SEMEL_WORK_REJECTED) return {detail::Handled::rejected, std::move(why)};
   const bool done = how == SEMEL_WORK_DONE || how == SEMEL_WORK_DONE_WITHOUT;
   return {done ? detail::Handled::ok : detail::Handled::failed, std::move(why)};
+}
+
+}  // namespace
+
+bool finish(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::string& bytes) {
+  if (how == SEMEL_WORK_DONE) {
+    run.complete(bytes);
+    return run.report().answer != OnceAnswer::superseded;
+  }
+  if (how == SEMEL_WORK_DONE_WITHOUT) {
+    run.complete_without(std::move(bytes));
+  } else {
+    fail(claims, key, run, how, std::move(bytes));
+  }
+  return false;
+}
+
+void finish(detail::Consumption& run, int how, std::string&& bytes) {
+  if (run.finish(handling_of(how, std::move(bytes)))) run.complete();
+}
+
+}  // namespace semel::c
+
+namespace {
+
+/// Calls the function of C.
+[[nodiscard]] int call(semel_function function, void* context, const Work& work, semel_out& out) {
+  const semel_work told = c::told_work(work);
+  return c::work_of(function(context, &told, &out));
 }
 
 }  // namespace
@@ -121,8 +177,12 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
+    if (c::check_process(*claims->engine) != SEMEL_OK) {
+      c::fill(answer, c::forked_report());
+      return answer.deliver(c::say(ErrorCode::forked));
+    }
     Claims& space = claims->claims;
-    const OnceCall asked = call_of(given, *claims->engine);
+    const OnceCall asked = c::call_of(given, *claims->engine);
     OnceReport report;
     {
       detail::GuardedRun run{space, asked, detail::ask(space, asked)};
@@ -130,21 +190,14 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
       bool has_value = false;
       if (run.runs()) {
         const int how = call(function, context, run.work(), out);
-        if (how == SEMEL_WORK_DONE) {
-          run.complete(out.bytes);
-          has_value = run.report().answer != OnceAnswer::superseded;
-        } else if (how == SEMEL_WORK_DONE_WITHOUT) {
-          run.complete_without(std::move(out.bytes));
-        } else {
-          fail(space, asked.key, run, how, std::move(out.bytes));
-        }
+        has_value = c::finish(space, asked.key, run, how, out.bytes);
       }
       if (has_value) answer.set(answer->value, out.bytes);
       if (run.stored()) answer.set(answer->value, *run.stored());
       report = std::move(run.report());
     }
-    fill(answer, report);
-    return answer.deliver(c::say(report.error));
+    c::fill(answer, report);
+    return answer.deliver(c::say_report(report.error, *claims->engine, given.key_length));
   });
 }
 
@@ -156,37 +209,29 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
   semel_request given;
   if (const int error = c::read_sized(request, given); error != SEMEL_OK) return error;
   if (const int error = c::check(given); error != SEMEL_OK) return error;
+  if (const int error = c::check_message(given)) return error;
   c::Answer answer{consumed};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
-    if (given.wait_ms != 0 || given.claim_id != nullptr) {
-      return c::say(ErrorCode::bad_option, "wait_ms and claim_id are not for messages");
+    if (c::check_process(*claims->engine) != SEMEL_OK) {
+      c::fill(answer, c::forked_message());
+      return answer.deliver(c::say(ErrorCode::forked));
     }
     Claims& space = claims->claims;
     const ClaimRequest asked = c::request_of(given);
-    const Message message{.id = asked.key,
-                          .fingerprint = asked.fingerprint,
-                          .first_sent_unix_ms = asked.first_sent_unix_ms,
-                          .owner = asked.owner};
-    const ConsumeOptions options{
-        .lease = asked.lease,
-        .session = asked.session,
-        .watchdog = given.keep_lease != 0 ? &claims->engine->keeper() : nullptr,
-        .refuse_without_id = given.without_key == 0};
+    const Message message = c::message_of(asked);
+    const ConsumeOptions options = c::options_of(given, asked, *claims->engine);
     Consumed told;
     {
       detail::Consumption run{space, message, options};
       if (run.runs()) {
         semel_out out;
         const int how = call(handler, context, run.work(), out);
-        detail::Handling handling =
-            is_unknown(how) ? detail::Handling{detail::Handled::unknown, std::move(out.bytes)}
-                            : handling_of(how, std::move(out.bytes));
-        if (run.finish(std::move(handling))) run.complete();
+        c::finish(run, how, std::move(out.bytes));
       }
       told = std::move(run.consumed());
     }
-    fill(answer, told);
-    return answer.deliver(c::say(told.error));
+    c::fill(answer, told);
+    return answer.deliver(c::say_report(told.error, *claims->engine, given.key_length));
   });
 }

@@ -40,5 +40,6 @@ int check(const semel_request& given) noexcept;
 }
 
 [[nodiscard]] ClaimRequest request_of(const semel_request& given) noexcept;
+void fill_claim(Answer<semel_claim_outcome>& to, const ClaimOutcome& from) noexcept;
 
 }  // namespace semel::c

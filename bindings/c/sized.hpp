@@ -7,10 +7,12 @@
 #include <cstring>
 #include <string>
 
-#include "bindings/c/handles.hpp"
+#include "bindings/c/lengths.hpp"
 
 namespace semel::c {
 
+/// SEMEL_OK: it can be the size of a struct.
+int check_size(std::size_t size, std::size_t least) noexcept;
 int say_size(std::size_t size, std::size_t least) noexcept;
 int say_tail(std::size_t offset) noexcept;
 /// Bytes of the caller's own; false: no memory.
@@ -23,7 +25,7 @@ int read_sized(const T* given, T& known) noexcept {
   known.size = sizeof known;
   if (given == nullptr) return SEMEL_OK;
   const std::size_t size = given->size;
-  if (size < sizeof size) return say_size(size, sizeof size);
+  if (const int error = check_size(size, sizeof size)) return error;
   const char* const bytes = reinterpret_cast<const char*>(given);
   for (std::size_t i = sizeof known; i < size; ++i) {
     if (bytes[i] != 0) return say_tail(i);
@@ -79,7 +81,7 @@ class Answer {
     std::memset(static_cast<void*>(&mine_), 0, sizeof mine_);
     if (to_ == nullptr) return;
     size_ = to_->size;
-    if (size_ < least) error_ = say_size(size_, least);
+    error_ = check_size(size_, least);
     if (error_ == SEMEL_OK) release(*to_);
   }
   ~Answer() { release(mine_); }
@@ -119,6 +121,19 @@ class Answer {
   int error_ = SEMEL_OK;
   bool untold_ = false;
 };
+
+/// What is the same in all batches: how many, and the sizes of what goes in and comes out.
+template <class T>
+int check_batch(std::size_t count, std::size_t in_size, std::size_t out_size) noexcept {
+  if (count > limits::batch_max) {
+    return guarded([&] {
+      return say(ErrorCode::too_many_keys, "a batch of " + std::to_string(count) + ", at most " +
+                                               std::to_string(limits::batch_max));
+    });
+  }
+  if (const int error = check_size(in_size, sizeof in_size)) return error;
+  return check_size(out_size, Answer<T>::least);
+}
 
 /// Item i of an array whose items have the caller's size.
 template <class T>

@@ -12,9 +12,9 @@ namespace {
 [[nodiscard]] int check(const semel_engine* engine, const void* key, std::size_t key_length,
                         const void* value = nullptr, std::size_t value_length = 0) noexcept {
   if (engine == nullptr) return c::say_null("engine");
-  if (!c::is_sound(key, key_length)) return c::say_null("key");
-  if (!c::is_sound(value, value_length)) return c::say_null("value");
-  return SEMEL_OK;
+  if (const int error = c::check_process(*engine)) return error;
+  if (const int error = c::check_key(*engine, key, key_length)) return error;
+  return c::check_value(*engine, value, value_length);
 }
 
 [[nodiscard]] Expiry expiry_of(semel_int64 ttl_ms) noexcept {
@@ -62,7 +62,10 @@ int semel_set(semel_engine* engine, const void* key, size_t key_length, const vo
   if (const int error = check(engine, key, key_length, value, value_length)) return error;
   semel_set_options given;
   if (const int error = c::read_sized(options, given); error != SEMEL_OK) return error;
-  if (!c::is_sound(given.expected, given.expected_length)) return c::say_null("expected");
+  if (const int error =
+          c::check_value(*engine, given.expected, given.expected_length, "expected")) {
+    return error;
+  }
   c::Answer answer{result};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
@@ -188,7 +191,7 @@ int semel_transition(semel_engine* engine, const void* key, size_t key_length, c
                      size_t from_length, const void* to, size_t to_length, semel_int64 ttl_ms,
                      int* moved, semel_buffer* state) {
   if (const int error = check(engine, key, key_length, from, from_length)) return error;
-  if (!c::is_sound(to, to_length)) return c::say_null("to");
+  if (const int error = c::check_value(*engine, to, to_length, "to")) return error;
   return c::guarded([&] {
     const auto done =
         transition(engine->store(), c::bytes_of(key, key_length), c::bytes_of(from, from_length),
@@ -205,14 +208,10 @@ int semel_transition(semel_engine* engine, const void* key, size_t key_length, c
 int semel_first_seen(semel_engine* engine, const char* name, const semel_bytes* fields,
                      size_t count, semel_int64 window_ms, int* first) {
   if (engine == nullptr || name == nullptr) return c::say_null("engine or name");
-  if (!c::is_sound(fields, count)) return c::say_null("fields");
+  if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     std::vector<Bytes> list;
-    list.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!c::is_sound(fields[i].data, fields[i].length)) return c::say_null("a field");
-      list.push_back(c::bytes_of(fields[i].data, fields[i].length));
-    }
+    if (const int error = c::read_fields(fields, count, list)) return error;
     SeenBefore seen{engine->store(), name, Millis{window_ms}};
     const Result<bool> is_first = seen.is_first(list);
     if (!is_first.ok()) return c::say(is_first.error());

@@ -70,11 +70,14 @@ class Lock {
   /// What the last attempt was answered.
   [[nodiscard]] const ClaimOutcome& why() const noexcept { return outcome_; }
 
- private:
+  /// For a wait that blocks nobody (Claims::begin_wait) after try_lock() has met another's: what is
+  /// asked, valid as long as this lock, and the end of the wait. True: held now.
   [[nodiscard]] ClaimRequest request() const noexcept;
+  [[nodiscard]] bool take(ClaimOutcome&& outcome);
+
+ private:
   [[nodiscard]] bool again();
   [[nodiscard]] bool begin();
-  [[nodiscard]] bool take(ClaimOutcome&& outcome);
   [[nodiscard]] bool refuse(ErrorCode code, std::string why);
 
   mutable Claims claims_;

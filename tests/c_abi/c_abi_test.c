@@ -524,8 +524,10 @@ int main(int count, char** arguments) {
   test_issued(engine);
   test_batches(engine);
   CHECK_OK(semel_engine_close(engine));
+  test_lengths();
   test_patterns();
   test_locks();
+  test_waits(arguments[1]);
   if (strcmp(arguments[1], "-") != 0) test_restart(arguments[1]);
   printf("c_abi: %d checks, %d failures\n", checks, failures);
   return failures == 0 ? 0 : 1;

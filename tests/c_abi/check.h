@@ -32,8 +32,10 @@ semel_claims* open_claims(semel_engine* engine, const char* name, const char* po
 semel_request request_for(const char* key);
 semel_owner_call owner_call_for(const char* key, semel_uint64 epoch, const char* payload);
 
+void test_lengths(void);
 void test_patterns(void);
 void test_locks(void);
+void test_waits(const char* directory);
 void test_restart(const char* directory);
 
 #endif

@@ -2,11 +2,13 @@
 
 import os
 import threading
+import time
 from ctypes import byref, c_int, c_int64, c_uint64, c_void_p
-from typing import Any, Dict, Iterator, Optional, Set, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from . import _library as c
 from ._library import Text, library, list_of, raw, take
+from ._numbers import number
 from ._types import (Code, CompareResult, DecrementResult, SemelError, SetResult,
                      TransitionResult, Versioned, last_error)
 
@@ -26,17 +28,22 @@ class Engine:
                  memory_bytes: int = 0, durability: str = 'usual', sync_every_ms: int = 0,
                  log_bytes: int = 0, key_bytes_max: int = 0, value_bytes_max: int = 0,
                  background_ms: int = 0, manual_clock: bool = False) -> None:
-        self._ended = threading.Condition()
         self._handle: Optional[int] = None
-        self._under_way = 0
-        self._here = threading.local()
-        self._locks: Set[int] = set()
+        self._process = os.getpid()
+        self._calls: Dict[object, int] = {}  # under way, each with its thread
+        self._ender: Optional[int] = None  # the thread that has ended what is owned
+        self._owned: Dict[object, Tuple[c_void_p, Callable[[int], Any]]] = {}  # end before this
+        self._on_close: Dict[object, Callable[[], None]] = {}  # who waits without a call
         options = c.Options(
-            memory_bytes=memory_bytes, durability=_DURABILITY[durability], log_bytes=log_bytes,
-            sync_every_ms=sync_every_ms, key_bytes_max=key_bytes_max,
-            value_bytes_max=value_bytes_max, background_ms=background_ms,
-            manual_clock=int(manual_clock),
+            memory_bytes=number('memory_bytes', memory_bytes), durability=_DURABILITY[durability],
+            log_bytes=number('log_bytes', log_bytes),
+            sync_every_ms=number('sync_every_ms', sync_every_ms),
+            key_bytes_max=number('key_bytes_max', key_bytes_max),
+            value_bytes_max=number('value_bytes_max', value_bytes_max),
+            background_ms=number('background_ms', background_ms),
+            manual_clock=int(bool(manual_clock)),
             storage_directory=None if storage is None else os.fsencode(storage))
+        self.is_durable = storage is not None  # a call may wait for the disk
         handle = c_void_p()
         code = library.engine_open(byref(options), byref(handle))
         if code != Code.OK:
@@ -44,20 +51,42 @@ class Engine:
         self._handle = handle.value
 
     def close(self) -> None:
-        """Waits for calls under way and until everything is on the disk. Locks are given back."""
-        if getattr(self._here, 'depth', 0):
+        """Ends waits (CLOSING), waits for functions that run, and until everything is on the disk.
+        Locks are given back; what coroutines still do is as if they had been cancelled. May be
+        called again when it was interrupted. In a child of fork() it does nothing."""
+        if not self.is_here:
+            self._handle = None
+            return
+        if threading.get_ident() in list(self._calls.values()):
             raise RuntimeError('an engine cannot be closed by a function that runs in it')
-        with self._ended:
-            handle, self._handle = self._handle, None
-            if handle is None:
-                return
-            self._ended.wait_for(lambda: self._under_way == 0)
-        for lock in self._locks:
-            library.lock_close(lock)
-        self._locks.clear()
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        try:
+            for tell in list(self._on_close.values()):
+                tell()
+            while self._calls:
+                time.sleep(0.002)
+        except BaseException:
+            self._handle = handle
+            raise
+        self._ender = threading.get_ident()
+        while self._calls:
+            time.sleep(0.0005)
+        for last in (False, True):  # locks, which waits may be for, come last
+            for mark, (held, end) in list(self._owned.items()):
+                if (end is library.lock_close) == last:
+                    end(held)
+                    del self._owned[mark]
         code = library.engine_close(handle)
         if code != Code.OK:
             raise last_error(code)
+
+    @property
+    def is_here(self) -> bool:
+        """False: this is a child of the process that has opened it, where all calls are refused
+        with FORKED."""
+        return self._process == os.getpid()
 
     def __enter__(self) -> 'Engine':
         return self
@@ -74,18 +103,30 @@ class Engine:
 
     def _call(self, function: Any, *arguments: Any) -> int:
         """Calls what is not to run while the engine ends; returns the error's number."""
-        with self._ended:
-            if self._handle is None:
-                raise SemelError(Code.CLOSING, 'the engine is closed')
-            self._under_way += 1
-        self._here.depth = getattr(self._here, 'depth', 0) + 1
+        mine = object()
         try:
+            self._calls[mine] = threading.get_ident()
+            if self._handle is None:  # close() sets it, then looks for calls
+                raise SemelError(Code.CLOSING, 'the engine is closed')
             return function(*arguments)
         finally:
-            self._here.depth -= 1
-            with self._ended:
-                self._under_way -= 1
-                self._ended.notify_all()
+            self._calls.pop(mine, None)
+
+    def _end(self, function: Any, *arguments: Any) -> int:
+        """The same for what ends something: also while close() waits for that."""
+        mine = object()
+        try:
+            self._calls[mine] = threading.get_ident()
+            if self._ender is not None:  # close() sets it, then looks for calls
+                raise SemelError(Code.CLOSING, 'the engine is closed')
+            return function(*arguments)
+        finally:
+            self._calls.pop(mine, None)
+
+    def _await_end(self) -> None:
+        """Returns when what is owned has ended; on the thread that ends it, at once."""
+        while self._owned and self._ender not in (None, threading.get_ident()):
+            time.sleep(0.001)
 
     def _do(self, function: Any, *arguments: Any) -> None:
         code = self._call(function, *arguments)
@@ -131,7 +172,7 @@ class Engine:
 
     def advance(self, ms: int = 0) -> None:
         """Moves a manual clock, and removes what has ended."""
-        self._do(library.engine_advance, self._handle, ms)
+        self._do(library.engine_advance, self._handle, number('ms', ms))
 
     def stats(self) -> Dict[str, int]:
         stats = c.Stats()
@@ -148,8 +189,10 @@ class Engine:
             raise SemelError(Code.BAD_OPTION, 'one condition at most')
         expected = None if if_equal is None else raw(if_equal)
         options = c.SetOptions(
-            condition=said.index(True) + 1 if any(said) else 0, get=int(get), ttl_ms=ttl_ms,
-            expected=expected, expected_length=len(expected or b''), version=if_version or 0)
+            condition=said.index(True) + 1 if any(said) else 0, get=int(bool(get)),
+            ttl_ms=number('ttl_ms', ttl_ms), expected=expected,
+            expected_length=len(expected or b''),
+            version=0 if if_version is None else number('if_version', if_version))
         result, data = c.SetResult(), raw(value)
         self._keyed(library.set, key, data, len(data), byref(options), byref(result))
         return SetResult(bool(result.stored), take(result.previous), result.version)
@@ -167,30 +210,31 @@ class Engine:
         return self._flag(library.delete, key)
 
     def incr_by(self, key: Text, by: int = 1) -> int:
-        number = c_int64()
-        self._keyed(library.incr_by, key, by, byref(number))
-        return number.value
+        value = c_int64()
+        self._keyed(library.incr_by, key, number('by', by), byref(value))
+        return value.value
 
     def expire(self, key: Text, ttl_ms: int) -> bool:
-        return self._flag(library.expire, key, ttl_ms)
+        return self._flag(library.expire, key, number('ttl_ms', ttl_ms))
 
     def ttl(self, key: Text) -> int:
         """In milliseconds; -1 it does not end, -2 there is no such key."""
-        number = c_int64()
-        self._keyed(library.ttl, key, byref(number))
-        return number.value
+        remaining = c_int64()
+        self._keyed(library.ttl, key, byref(remaining))
+        return remaining.value
 
     def compare_and_set(self, key: Text, version: int, value: Text, *,
                         ttl_ms: int = KEEP_TTL) -> CompareResult:
         """Sets `key` if nothing has changed it since it had `version` (0: there was none)."""
         stored, current, data = c_int(), c.Value(), raw(value)
-        self._keyed(library.compare_and_set, key, version, data, len(data), ttl_ms,
-                    byref(stored), byref(current))
+        self._keyed(library.compare_and_set, key, number('version', version), data, len(data),
+                    number('ttl_ms', ttl_ms), byref(stored), byref(current))
         return CompareResult(bool(stored), _versioned(current))
 
     def decrement_if_at_least(self, key: Text, amount: int, floor: int = 0) -> DecrementResult:
         taken, left = c_int(), c_int64()
-        self._keyed(library.decrement_if_at_least, key, amount, floor, byref(taken), byref(left))
+        self._keyed(library.decrement_if_at_least, key, number('amount', amount),
+                    number('floor', floor), byref(taken), byref(left))
         return DecrementResult(bool(taken), left.value)
 
     def transition(self, key: Text, source: Text, target: Text, *,
@@ -198,15 +242,15 @@ class Engine:
         """Moves a state; an empty `source`: there must be none yet."""
         moved, state = c_int(), c.Buffer()
         before, after = raw(source), raw(target)
-        self._keyed(library.transition, key, before, len(before), after, len(after), ttl_ms,
-                    byref(moved), byref(state))
+        self._keyed(library.transition, key, before, len(before), after, len(after),
+                    number('ttl_ms', ttl_ms), byref(moved), byref(state))
         return TransitionResult(bool(moved), take(state) or b'')
 
     def first_seen(self, name: str, *fields: Text, window_ms: int) -> bool:
         """True for the first of any number of callers with these fields within the window."""
         first = c_int()
         self._do(library.first_seen, self._handle, name.encode(), list_of(fields), len(fields),
-                 window_ms, byref(first))
+                 number('first_seen.window_ms', window_ms), byref(first))
         return bool(first)
 
     def _flag(self, function: Any, key: Text, *arguments: Any) -> bool:

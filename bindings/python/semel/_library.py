@@ -10,7 +10,7 @@ from typing import Any, Optional, Union
 
 SONAME = 'libsemel.so.0'
 
-Text = Union[str, bytes]
+Text = Union[str, bytes, bytearray, memoryview]
 
 
 def _candidates():
@@ -150,7 +150,6 @@ class LockOptions(Sized):
                 ('lease_ms', c_int64), ('keep_lease', c_int), ('remote_owner', c_int)]
 
 
-FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(Work), c_void_p)
 _KEY = [c_void_p, c_char_p, c_size_t]
 _OWNER = [c_void_p, POINTER(OwnerCall), POINTER(OwnerOutcome)]
 _FLAG = POINTER(c_int)
@@ -159,7 +158,6 @@ _SIGNATURES = {
     'error_text': (c_char_p, [c_int]),
     'error_detail': (c_char_p, []),
     'buffer_free': (None, [POINTER(Buffer)]),
-    'out_write': (c_int, [c_void_p, c_char_p, c_size_t]),
     'engine_open': (c_int, [POINTER(Options), POINTER(c_void_p)]),
     'engine_close': (c_int, [c_void_p]),
     'engine_advance': (c_int, [c_void_p, c_int64]),
@@ -191,9 +189,15 @@ _SIGNATURES = {
     'issue': (c_int, [*_KEY, c_int64, _FLAG]),
     'claim_get': (c_int, [*_KEY, POINTER(ClaimView)]),
     'resolve': (c_int, [*_KEY, c_int, c_char_p, c_size_t, _FLAG]),
-    'once': (c_int, [c_void_p, POINTER(Request), FUNCTION, c_void_p, POINTER(OnceOutcome)]),
-    'consume_once': (c_int, [c_void_p, POINTER(Request), FUNCTION, c_void_p,
-                             POINTER(Consumed)]),
+    'wait_begin': (c_int, [c_void_p, POINTER(Request), c_int, POINTER(c_void_p)]),
+    'lock_begin': (c_int, [c_void_p, c_int64, c_int, POINTER(c_void_p)]),
+    'wait_for': (c_int, [c_void_p, c_int64, _FLAG]),
+    'wait_end': (c_int, [c_void_p, POINTER(ClaimOutcome)]),
+    'once_begin': (c_int, [c_void_p, POINTER(POINTER(Work)), POINTER(c_void_p)]),
+    'once_end': (c_int, [c_void_p, c_int, c_char_p, c_size_t, POINTER(OnceOutcome)]),
+    'consume_begin': (c_int, [c_void_p, POINTER(Request), POINTER(POINTER(Work)),
+                              POINTER(c_void_p)]),
+    'consume_end': (c_int, [c_void_p, c_int, c_char_p, c_size_t, POINTER(Consumed)]),
     'lock_open': (c_int, [*_KEY, POINTER(LockOptions), POINTER(c_void_p)]),
     'lock_take': (c_int, [c_void_p, c_int64, POINTER(c_uint64)]),
     'lock_give': (c_int, [c_void_p, _FLAG]),

@@ -43,6 +43,7 @@ class Code(enum.IntEnum):
     WAITERS_FULL = 202
     TIMED_OUT = 204
     CLOSING = 205
+    FORKED = 207
     OUTCOME_UNKNOWN = 302
     REFUSED = 303
     STORAGE_FAILED = 304

@@ -1,0 +1,42 @@
+// Between a claim that was granted and what is said of it: shared by functions that run on the
+// stack of a call (patterns.cpp) and by runs in two halves (runs.cpp).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bindings/c/requests.hpp"
+#include "semel/consume.hpp"
+#include "semel/once.hpp"
+
+namespace semel::c {
+
+[[nodiscard]] constexpr bool is_unknown(int how) noexcept {
+  return how == SEMEL_WORK_ABANDONED || how == SEMEL_WORK_UNKNOWN;
+}
+/// Whatever else a function returns has failed.
+[[nodiscard]] constexpr int work_of(int how) noexcept {
+  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_DONE_WITHOUT ? how : SEMEL_WORK_FAILED;
+}
+
+[[nodiscard]] semel_work told_work(const Work& work) noexcept;
+[[nodiscard]] OnceCall call_of(const semel_request& given, semel_engine& engine);
+[[nodiscard]] Message message_of(const ClaimRequest& asked) noexcept;
+[[nodiscard]] ConsumeOptions options_of(const semel_request& given, const ClaimRequest& asked,
+                                        semel_engine& engine);
+/// Errors: bad_option (what is not for messages).
+int check_message(const semel_request& given) noexcept;
+
+/// The function has run. True: `bytes` are its result, and the caller's value.
+[[nodiscard]] bool finish(Claims& claims, Bytes key, detail::GuardedRun& run, int how,
+                          std::string& bytes);
+void finish(detail::Consumption& run, int how, std::string&& bytes);
+
+void fill(Answer<semel_once_outcome>& to, const OnceReport& from) noexcept;
+void fill(Answer<semel_consumed>& to, const Consumed& from) noexcept;
+
+/// In a child of the engine's process nothing runs, and no message is acknowledged.
+[[nodiscard]] OnceReport forked_report();
+[[nodiscard]] Consumed forked_message();
+
+}  // namespace semel::c

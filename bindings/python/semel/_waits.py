@@ -1,0 +1,103 @@
+"""Places in the line for a claim. The library keeps a place while Python sleeps in slices, so that
+a signal is seen between two of them, and who is interrupted leaves the line.
+
+What was granted to somebody who has left is given back, by whoever notices last: the call itself,
+else the end of its object, else the end of the engine (Engine._owned).
+"""
+
+from ctypes import byref, c_int, c_void_p
+from typing import Any, Callable, Optional
+
+from ._engine import Engine
+from ._library import library
+from ._types import Code, SemelError, last_error
+
+SLICE_MS = 50
+
+
+class Held:
+    """Something of C's that has to be ended before its engine, exactly once."""
+
+    def __init__(self, engine: Engine, end: Callable[[int], Any]) -> None:
+        self._engine = engine
+        self._end = end
+        self._handle = c_void_p()
+        self._mark = object()
+
+    def _start(self, begin: Any, *arguments: Any) -> int:
+        """Whoever is interrupted when it has begun ends it: it is known before it begins."""
+        self._engine._owned[self._mark] = (self._handle, self._end)
+        try:
+            code = begin(*arguments, byref(self._handle))
+            if code != Code.OK:
+                raise last_error(code)
+            return code
+        except BaseException:
+            self.abandon()
+            raise
+
+    def _give(self) -> Optional[int]:
+        """The handle, to whoever ends it; None: it has ended."""
+        known = self._engine._owned.pop(self._mark, None)
+        return None if known is None else self._handle.value
+
+    def abandon(self) -> None:
+        """Ends it if it has not ended."""
+        if self._mark in self._engine._owned:
+            try:
+                self._engine._end(self._abandon)
+            except SemelError:
+                self._engine._await_end()  # it ends this as well
+
+    def _abandon(self) -> int:
+        handle = self._give()
+        if handle is not None:
+            self._end(handle)
+        return Code.OK
+
+    def __del__(self) -> None:
+        self.abandon()
+
+
+def _leave(handle: int) -> None:
+    library.wait_end(handle, None)
+
+
+class Wait(Held):
+    """From `begin`, which takes `arguments`, a descriptor to write to, and a place for a handle."""
+
+    def __init__(self, engine: Engine, begin: Any, *arguments: Any, fd: int = -1) -> None:
+        super().__init__(engine, _leave)
+        engine._call(self._start, begin, *arguments, fd)
+
+    def look(self, longest_ms: int = 0) -> bool:
+        """Whether there is an answer, after so long at most."""
+        return bool(self._engine._call(self._look, longest_ms))
+
+    def _look(self, longest_ms: int) -> int:
+        if self._mark not in self._engine._owned:
+            raise closed()
+        answered = c_int()
+        code = library.wait_for(self._handle, longest_ms, byref(answered))
+        if code != Code.OK:
+            raise last_error(code)
+        return answered.value
+
+    def sleep(self) -> None:
+        """Until there is an answer, or a signal's handler raises, or the engine is closed."""
+        while not self.look(SLICE_MS):
+            pass
+
+    def end(self, outcome: Any) -> int:
+        """Fills the outcome with the answer."""
+        return self._engine._end(self._finish, outcome)
+
+    def _finish(self, outcome: Any) -> int:
+        handle = self._give()
+        if handle is None:
+            raise closed()
+        return library.wait_end(handle, byref(outcome))
+
+
+def closed() -> SemelError:
+    return SemelError(Code.CLOSING, 'the engine is closed')

@@ -1,0 +1,309 @@
+"""semel.aio: coroutines that wait and run once, cancelled, on several loops, and closed under."""
+
+import asyncio
+import gc
+import os
+import tempfile
+import threading
+import unittest
+
+import semel
+from semel import (Answer, Code, Engine, OnceAnswer, SemelError, State, Verdict, aio)
+
+LIMIT_S = 60
+
+
+def descriptors():
+    return len(os.listdir('/proc/self/fd'))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.engine = Engine(manual_clock=True, memory_bytes=16 << 20)
+        self.addCleanup(self.engine.close)
+        self.calls = self.engine.claims('calls', 'call')
+
+    def run_it(self, coroutine):
+        async def limited():
+            return await asyncio.wait_for(coroutine, LIMIT_S)
+        told = asyncio.run(limited())
+        self.assertEqual(self.engine._owned, {})
+        self.assertEqual(self.engine._on_close, {})
+        if self.engine._handle is not None:
+            self.assertEqual(self.engine.stats()['waiters'], 0)
+        return told
+
+    async def waiters(self, count):
+        while self.engine.stats()['waiters'] != count:
+            await asyncio.sleep(0.001)
+
+
+class WaitTest(Case):
+    def test_many_wait_on_one_loop_which_goes_on(self):
+        async def main():
+            held = self.calls.claim('k')
+            waits = [asyncio.create_task(aio.claim(self.calls, 'k', wait_ms=3_600_000))
+                     for _ in range(200)]
+            await self.waiters(200)
+            self.assertTrue(self.calls.complete('k', held.epoch, b'done').ok)
+            return await asyncio.gather(*waits)
+
+        before = descriptors()
+        told = self.run_it(main())
+        self.assertEqual({(one.answer, one.result) for one in told}, {(Answer.REPLAY, b'done')})
+        self.assertEqual(descriptors(), before)
+
+    def test_a_deadline(self):
+        async def main():
+            self.calls.claim('k')
+            wait = asyncio.create_task(aio.claim(self.calls, 'k', wait_ms=1_000))
+            await self.waiters(1)
+            self.engine.advance(1_000)
+            return await wait
+
+        told = self.run_it(main())
+        self.assertEqual((told.answer, told.error.code), (Answer.IN_FLIGHT, Code.TIMED_OUT))
+
+    def test_a_deadline_by_the_system_s_clock_without_a_background_thread(self):
+        async def main():
+            with Engine(memory_bytes=16 << 20, background_ms=-1) as engine:
+                calls = engine.claims('c', 'call')
+                calls.claim('k')
+                return await aio.claim(calls, 'k', wait_ms=30)
+
+        self.assertEqual(self.run_it(main()).error.code, Code.TIMED_OUT)
+
+    def test_who_is_cancelled_leaves_the_line(self):
+        async def main():
+            held = self.calls.claim('k')
+            first = asyncio.create_task(aio.claim(self.calls, 'k', wait_ms=3_600_000))
+            await self.waiters(1)
+            second = asyncio.create_task(aio.claim(self.calls, 'k', wait_ms=3_600_000))
+            await self.waiters(2)
+            first.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await first
+            await self.waiters(1)
+            self.calls.release('k', held.epoch)
+            self.assertEqual((await second).answer, Answer.GRANTED)
+
+        self.run_it(main())
+
+    def test_who_is_cancelled_in_the_moment_of_the_grant_gives_it_back(self):
+        async def main():
+            for ask in (lambda: aio.claim(self.calls, 'k', wait_ms=3_600_000),
+                        lambda: aio.once(self.calls, 'k', self.fail, wait_ms=3_600_000)):
+                held = self.calls.claim('k')
+                self.assertTrue(held.granted)
+                task = asyncio.create_task(ask())
+                await self.waiters(1)
+                self.calls.release('k', held.epoch)  # it is granted, and does not know
+                self.assertIs(self.calls.get('k').state, State.HELD)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertIsNot(self.calls.get('k').state, State.HELD)
+
+        self.run_it(main())
+
+    def test_several_loops_and_threads(self):
+        held = self.calls.claim('k')
+        told, lock = [], threading.Lock()
+
+        def loop():
+            async def main():
+                return await asyncio.gather(*(
+                    aio.once(self.calls, 'k', self.never, wait_ms=3_600_000) for _ in range(20)))
+            outcomes = asyncio.run(main())
+            with lock:
+                told.extend(outcomes)
+
+        threads = [threading.Thread(target=loop) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while self.engine.stats()['waiters'] != 60:
+            self.assertTrue(all(thread.is_alive() for thread in threads))
+        self.calls.complete('k', held.epoch, b'x')
+        for thread in threads:
+            thread.join(LIMIT_S)
+        self.assertEqual([one.value for one in told], [b'x'] * 60)
+
+    async def never(self):
+        self.fail('it ran')
+
+    def test_an_engine_that_is_closed_ends_the_waits(self):
+        async def main():
+            self.calls.claim('k')
+            tasks = [asyncio.create_task(aio.claim(self.calls, 'k', wait_ms=3_600_000)),
+                     asyncio.create_task(aio.once(self.calls, 'k', self.never, wait_ms=60_000))]
+            await self.waiters(2)
+            self.engine.close()  # on the loop's own thread
+            for task in tasks:
+                with self.assertRaises(SemelError) as raised:
+                    await task
+                self.assertEqual(raised.exception.code, Code.CLOSING)
+
+        before = descriptors()
+        self.run_it(main())
+        self.assertEqual(descriptors(), before)
+
+    def test_a_loop_that_ends_without_its_tasks(self):
+        before = descriptors()
+        self.calls.claim('k')
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(aio.claim(self.calls, 'k', wait_ms=3_600_000))
+        loop.run_until_complete(self.waiters(1))
+        task._log_destroy_pending = False
+        loop.close()
+        del task, loop
+        gc.collect()
+        self.assertEqual((self.engine.stats()['waiters'], self.engine._owned), (0, {}))
+        self.assertEqual(descriptors(), before)
+
+
+class OnceTest(Case):
+    def test_a_coroutine_runs_once(self):
+        runs = []
+
+        async def pay(work):
+            runs.append(work.attempt)
+            await asyncio.sleep(0)
+            return b'paid'
+
+        async def main():
+            return await asyncio.gather(*(aio.once(self.calls, 'k', pay, wait_ms=3_600_000)
+                                          for _ in range(20)))
+
+        told = self.run_it(main())
+        self.assertEqual(runs, [1])
+        self.assertEqual({one.value for one in told}, {b'paid'})
+        self.assertEqual(sorted(one.answer for one in told),
+                         [OnceAnswer.RAN] + 19 * [OnceAnswer.REPLAYED])
+
+    def test_failures_and_exceptions(self):
+        async def fail():
+            raise semel.Failed('slow')
+
+        async def wrong():
+            raise KeyError('gone')
+
+        async def main():
+            self.assertEqual((await aio.once(self.calls, 'k', fail)).failure, 'slow')
+            with self.assertRaisesRegex(KeyError, 'gone'):
+                await aio.once(self.calls, 'k', wrong)
+            self.assertEqual((await aio.once(self.calls, 'k', lambda: b'plain')).value, b'plain')
+
+        self.run_it(main())
+
+    def test_a_coroutine_that_is_cancelled_ends_as_on_exception_says(self):
+        async def main(name, policy, state):
+            space = self.engine.claims(name, policy)
+            inside = asyncio.Event()
+
+            async def slow():
+                inside.set()
+                await asyncio.Event().wait()
+
+            for key, ask in (('a', aio.once), ('b', aio.consume_once)):
+                inside.clear()
+                task = asyncio.create_task(ask(space, key, slow))
+                await inside.wait()
+                self.assertIs(space.get(key).state, State.HELD)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertIn(space.get(key).state, state)
+
+        self.run_it(main('p', 'payment', [State.IN_DOUBT]))
+        self.run_it(main('c', 'call', [State.ABSENT, State.VACANT]))
+
+    def test_messages_and_guarded(self):
+        async def handle():
+            await asyncio.sleep(0)
+
+        async def no():
+            return False
+
+        @aio.guarded(self.calls, 'order-{order}')
+        async def charge(order):
+            await asyncio.sleep(0)
+            return {'order': order}
+
+        async def main():
+            queue = self.engine.claims('mq', 'message')
+            self.assertEqual((await aio.consume_once(queue, 'm', handle)).verdict, Verdict.ACK)
+            self.assertEqual((await aio.consume_once(queue, 'm', handle)).verdict,
+                             Verdict.ACK_DUPLICATE)
+            self.assertEqual((await aio.consume_once(queue, 'n', no)).verdict,
+                             Verdict.RETRY_LATER)
+            self.assertEqual([await charge(7), await charge(order=7)], [{'order': 7}] * 2)
+
+        self.run_it(main())
+
+    def test_with_a_storage_the_loop_goes_on(self):
+        async def main(directory):
+            try:
+                engine = Engine(directory + '/s', log_bytes=8 << 20, durability='synced')
+            except SemelError as error:
+                self.skipTest(error.detail)
+            with engine:
+                calls = engine.claims('c', 'call')
+                ticks = 0
+
+                async def tick():
+                    nonlocal ticks
+                    while True:
+                        ticks += 1
+                        await asyncio.sleep(0)
+
+                ticker = asyncio.create_task(tick())
+                told = await asyncio.gather(*(aio.once(calls, f'k{i % 4}', lambda: b'x',
+                                                       wait_ms=10_000) for i in range(8)))
+                task = asyncio.create_task(aio.once(calls, 'late', lambda: b'y'))
+                await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                self.assertIsNot(calls.get('late').state, State.HELD)
+                ticker.cancel()
+                self.assertEqual({one.value for one in told}, {b'x'})
+                self.assertGreater(ticks, 8)
+                self.assertEqual(engine._owned, {})
+
+        with tempfile.TemporaryDirectory() as directory:
+            self.run_it(main(directory))
+
+
+class LockTest(Case):
+    def test_one_after_another(self):
+        inside = []
+
+        async def work(locks, i):
+            async with aio.lock(locks, 'l', wait_ms=3_600_000) as lock:
+                inside.append(i)
+                self.assertGreater(lock.token, 0)
+                await asyncio.sleep(0)
+                self.assertEqual(inside.pop(), i)
+
+        async def main():
+            locks = self.engine.claims('locks', 'fair-lock')
+            await asyncio.gather(*(work(locks, i) for i in range(20)))
+            async with aio.lock(locks, 'l') as held:
+                other = aio.lock(locks, 'l', wait_ms=3_600_000)
+                self.assertFalse(await other.take(0))
+                with self.assertRaises(semel.NotTaken):
+                    async with aio.lock(locks, 'l'):
+                        self.fail('another has it')
+                task = asyncio.create_task(other.take())
+                await self.waiters(1)
+                await held.give()
+                task.cancel()  # granted, and does not know
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertEqual(other.token, 0)
+                self.assertTrue(await held.take())
+
+        self.run_it(main())
+
+
+if __name__ == '__main__':
+    unittest.main()
