@@ -158,7 +158,7 @@ def by_go(name, version, folder):
 # --- what must be known --------------------------------------------------------------------------
 
 class Library:
-    """`known`: the places whose scripts must be in the catalogue, but for texts that `but` finds."""
+    """`known`: places whose scripts must be in the catalogue, but for texts that `but` finds."""
 
     def __init__(self, fetch, name, versions, known='.', but=None):
         self.fetch, self.name, self.versions = fetch, name, versions
