@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "lua_compat/script_calls.hpp"
 #include "lua_compat/script_shape.hpp"
 #include "lua_compat/script_tokens.hpp"
 #include "lua_compat/script_tree.hpp"
@@ -201,6 +202,7 @@ ScriptShape shape_of(std::string_view script, KeysOf keys_of) {
   if (!tree) return shape;
   shape.declares_keys = declares_keys(*tree, keys_of);
   shape.lines = call_lines(*tree);
+  shape.sent = sent_commands(*tree);
   if (auto command = OneCommand{*tree}.read()) {
     shape.known = KnownScript::one_command;
     shape.commands.push_back(std::move(*command));

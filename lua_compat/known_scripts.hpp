@@ -92,6 +92,19 @@ struct KeyPositions {
 /// none, is not known, or its keys are found in another way.
 using KeysOf = std::optional<KeyPositions> (*)(std::string_view command);
 
+/// One place in a text where a command is sent.
+struct SentCommand {
+  std::string name{};        ///< in small letters
+  std::string subcommand{};  ///< its second word, if that is a constant as well
+  std::uint32_t line = 1;    ///< as errors tell it
+  /// Its name is a constant. If not, nothing is said of it.
+  bool is_named = false;
+  bool has_subcommand = false;
+  /// An error of it is caught: by redis.pcall, or by pcall or xpcall around it. Scripts find out
+  /// in this way what a server has.
+  bool is_caught = false;
+};
+
 /// What the tokens of a script show.
 struct ScriptShape {
   /// Every key that it can touch is one of KEYS: its section is that of their shards.
@@ -105,6 +118,8 @@ struct ScriptShape {
   /// Of the calls of a known script's commands, in their order in the text: the line that errors
   /// tell.
   std::vector<std::uint32_t> lines;
+  /// Of any script that can be read (lua_compat/script_calls.hpp); needed only until it is loaded.
+  std::vector<SentCommand> sent;
 };
 
 /// The script's tokens in the one form that all texts with the same tokens have

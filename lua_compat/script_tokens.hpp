@@ -13,7 +13,7 @@
 
 namespace semel::lua {
 
-inline constexpr std::size_t script_bytes_max = std::size_t{64} << 10;  ///< of what is looked at
+inline constexpr std::size_t script_bytes_max = std::size_t{128} << 10;  ///< of what is looked at
 
 enum class TokenKind : std::uint8_t { name, number, string, symbol, end };
 

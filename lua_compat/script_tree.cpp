@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <utility>
 
 #include "lua_compat/script_tokens.hpp"
@@ -57,10 +58,9 @@ class Parser {
     bool has_varargs = false;
     int loops = 0;
   };
-  struct Local {
-    std::string name;
-    std::uint32_t number;
-  };
+  /// What a name means, innermost last. Found by its hash: a text of many names and locals would
+  /// otherwise take the product of their numbers.
+  using Meanings = std::unordered_map<std::string, std::vector<std::uint32_t>>;
   /// A value, and whether it stood in parentheses, which may not be assigned to.
   struct Value {
     NodeIndex at;
@@ -119,7 +119,9 @@ class Parser {
   // --- names
   NodeIndex declare(std::string name) {
     const std::uint32_t number = tree_.local_count++;
-    locals_.push_back({std::move(name), number});
+    const auto place = meanings_.try_emplace(std::move(name)).first;
+    place->second.push_back(number);
+    locals_.push_back(&place->second);
     return add(Node{.kind = NodeKind::declared, .number = number});
   }
   NodeIndex declare_all(std::vector<std::string> names) {
@@ -130,10 +132,11 @@ class Parser {
   NodeIndex use(const std::string& name) {
     // PUC Lua gives functions with varargs a hidden local of this name, LuaJIT does not.
     if (name == "arg" && functions_.size() > 1) fail();
-    const auto found = std::find_if(locals_.rbegin(), locals_.rend(),
-                                    [&](const Local& local) { return local.name == name; });
-    if (found == locals_.rend()) return add(NodeKind::global, {}, name);
-    return add(Node{.kind = NodeKind::local, .number = found->number});
+    const auto found = meanings_.find(name);
+    if (found == meanings_.end() || found->second.empty()) {
+      return add(NodeKind::global, {}, name);
+    }
+    return add(Node{.kind = NodeKind::local, .number = found->second.back()});
   }
   std::vector<std::string> names() {
     std::vector<std::string> found;
@@ -148,7 +151,10 @@ class Parser {
   NodeIndex scoped(Read&& read) {
     const std::size_t outer = locals_.size();
     const NodeIndex made = nested(std::forward<Read>(read));
-    locals_.resize(outer);
+    while (locals_.size() > outer) {
+      locals_.back()->pop_back();
+      locals_.pop_back();
+    }
     return made;
   }
   template <class Read>
@@ -482,7 +488,8 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t place_ = 0;
   Tree tree_;
-  std::vector<Local> locals_;
+  Meanings meanings_;
+  std::vector<std::vector<std::uint32_t>*> locals_;  // in scope, each by what its name means
   std::vector<Function> functions_;
   unsigned depth_ = 0;
   bool failed_ = false;

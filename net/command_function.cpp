@@ -118,7 +118,10 @@ std::optional<RestorePolicy> read_policy(Call& call) {
 bool takes_libraries(Call& call) {
   if (scripts_are_off(call)) return false;
   if (call.node.scripts.policy() == ScriptPolicy::any) return true;
-  call.fail("ERR functions are not taken: the setting 'scripts' is 'known'; 'any' lets them in");
+  call.node.scripts.refused();
+  call.fail(
+      "ERR functions are not taken: only scripts of the node's catalogue run here, by the setting "
+      "'scripts' ('known', or 'auto' on an address that others reach); 'any' lets them in");
   return false;
 }
 

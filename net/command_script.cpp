@@ -24,6 +24,7 @@ std::optional<std::size_t> key_count_of(Call& call, std::string_view not_a_numbe
 
 bool scripts_are_off(Call& call) {
   if (call.node.scripts.policy() != ScriptPolicy::off) return false;
+  call.node.scripts.refused();
   call.fail("ERR scripts are off; the setting 'scripts' lets them run");
   return true;
 }

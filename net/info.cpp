@@ -135,6 +135,7 @@ void put_scripts(Lines& lines, Node& node) {
   lines.put("number_of_cached_scripts", scripts.count);
   lines.put("number_of_functions", node.scripts.functions.function_count());
   lines.put("number_of_libraries", libraries.size());
+  lines.put("scripts_refused", node.scripts.refused_count());
   lines.put("used_memory_vm_functions", 0);
   lines.bytes("used_memory_vm_total", scripts.interpreter_bytes);
   lines.put("used_memory_functions", library_bytes);

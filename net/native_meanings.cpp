@@ -330,9 +330,11 @@ bool obtain_by_prefix(NativeRun& run) {
 
 bool release_and_tell(NativeRun& run) {
   const auto& commands = run.shape().commands;
-  bool is_released = run.send(0, {"get", run.key(0)}).is(run.argument(0));
-  if (is_released) is_released = is_one(run.send(1, commands[0]));
-  if (is_released) run.send(2, commands[1]);
+  std::size_t site = 0;
+  const bool asks = run.entry().variant == 0;
+  bool is_released = !asks || run.send(site++, {"get", run.key(0)}).is(run.argument(0));
+  if (is_released) is_released = is_one(run.send(site++, commands[0]));
+  if (is_released) run.send(site, commands[1]);
   if (!run.is_over()) run.answer(is_released ? run.entry().answer : run.entry().differs);
   return true;
 }

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "lua_compat/script_calls.hpp"
 #include "net/native_scripts.hpp"
+#include "net/script_check.hpp"
 #include "net/script_host.hpp"
 #include "net/text.hpp"
 
@@ -121,10 +123,16 @@ SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t 
   }
   const ScriptPolicy policy = scripts_.policy();
   if (policy == ScriptPolicy::known && script->shape.known == lua::KnownScript::unknown) {
-    error =
-        "ERR this script is none of those that the node knows, and the setting 'scripts' is "
-        "'known': 'any' lets all scripts run";
+    scripts_.refused();
+    error = not_known_error;
     return nullptr;
+  }
+  if (is_new) {
+    const std::vector<lua::SentCommand> sent = std::move(script->shape.sent);
+    if (auto wrong = scripts_.refusal_of("script", sent)) {
+      error = std::move(*wrong);
+      return nullptr;
+    }
   }
   script->used(now_ns);
   if (is_new && script->shape.known == lua::KnownScript::unknown) {
@@ -170,6 +178,11 @@ SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new
   }
   if (must_be_new && scripts_.functions.has(head.name)) {
     error = library_exists(head.name);
+    return nullptr;
+  }
+  const auto sent = lua::sent_commands(code.substr(head.body_begin));
+  if (auto wrong = scripts_.refusal_of("library", sent)) {
+    error = std::move(*wrong);
     return nullptr;
   }
   auto library = std::make_shared<Library>();

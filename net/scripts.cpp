@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "net/script_check.hpp"
+
 namespace semel::net {
 namespace {
 
@@ -22,6 +24,36 @@ bool is_loopback(std::string_view address) noexcept {
 }
 
 }  // namespace
+
+std::string_view word_of(ScriptPolicy policy) noexcept {
+  switch (policy) {
+    case ScriptPolicy::automatic:
+      return "auto";
+    case ScriptPolicy::off:
+      return "off";
+    case ScriptPolicy::known:
+      return "known";
+    case ScriptPolicy::any:
+      break;
+  }
+  return "any";
+}
+
+std::string_view what_runs(ScriptPolicy policy) noexcept {
+  switch (policy) {
+    case ScriptPolicy::off:
+      return "no script and no function runs; EVAL, EVALSHA, SCRIPT LOAD, FUNCTION LOAD and FCALL "
+             "are refused";
+    case ScriptPolicy::known:
+      return "scripts of the node's catalogue run (locks, tokens and counters of known libraries, "
+             "and a single command); EVAL and SCRIPT LOAD of others and FUNCTION LOAD are "
+             "refused; --scripts any lets all run";
+    case ScriptPolicy::automatic:
+    case ScriptPolicy::any:
+      break;
+  }
+  return "all scripts and functions run";
+}
 
 Scripts::Scripts(Settings& settings) : settings_(settings) {
   const auto follow = [this] {
@@ -120,6 +152,17 @@ ScriptPolicy Scripts::read_policy() const {
   const std::vector<std::string> addresses = settings_.list(Setting::bind);
   return std::all_of(addresses.begin(), addresses.end(), is_loopback) ? ScriptPolicy::any
                                                                       : ScriptPolicy::known;
+}
+
+std::optional<std::string> Scripts::refusal_of(std::string_view what,
+                                               std::span<const lua::SentCommand> sent) {
+  enum class Unknown : std::uint8_t { refuse, run };
+  if (settings_.choice<Unknown>(Setting::script_unknown_commands) == Unknown::run) {
+    return std::nullopt;
+  }
+  auto wrong = missing_command(what, sent);
+  if (wrong) refused();
+  return wrong;
 }
 
 lua::Bounds Scripts::bounds() const noexcept {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,11 @@ using SharedScript = std::shared_ptr<Script>;
 
 /// The setting `scripts`.
 enum class ScriptPolicy : std::uint8_t { automatic, off, known, any };
+
+/// As the setting has it.
+[[nodiscard]] std::string_view word_of(ScriptPolicy policy) noexcept;
+/// Which scripts run under it and what is refused, in one line for the log.
+[[nodiscard]] std::string_view what_runs(ScriptPolicy policy) noexcept;
 
 enum class ScriptKind : std::uint8_t { script, function };
 
@@ -82,6 +88,16 @@ class Scripts {
   [[nodiscard]] ScriptPolicy policy() const noexcept {
     return policy_.load(std::memory_order_relaxed);  // mo: relaxed: a setting
   }
+  /// Of a text that is new, by the setting `script-unknown-commands`: the error. It is counted.
+  [[nodiscard]] std::optional<std::string> refusal_of(std::string_view what,
+                                                      std::span<const lua::SentCommand> sent);
+  /// Counts a text that was not taken by a setting.
+  void refused() noexcept {
+    refused_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+  [[nodiscard]] std::uint64_t refused_count() const noexcept {
+    return refused_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
   [[nodiscard]] lua::Bounds bounds() const noexcept;
   [[nodiscard]] std::int64_t busy_after_ns() const noexcept;
   [[nodiscard]] std::int64_t time_max_ns() const noexcept;
@@ -117,6 +133,7 @@ class Scripts {
   std::atomic<ScriptPolicy> policy_{ScriptPolicy::any};
   std::atomic<std::size_t> busy_count_{0};
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::uint64_t> refused_{0};
 };
 
 }  // namespace semel::net

@@ -67,6 +67,7 @@ struct MetricFigures {
   // Commands.
   std::uint64_t commands = 0;
   std::uint64_t error_replies = 0;
+  std::uint64_t scripts_refused = 0;
   std::vector<CommandMetric> by_command{};
   std::vector<ErrorMetric> by_error{};
   /// Of all commands: how many took at most 2^i microseconds and more than half of that; the last

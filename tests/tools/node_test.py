@@ -277,6 +277,18 @@ class Scripts(Case):
                 self.assertEqual(client("PING"), "+PONG")
             self.assertRegex(others[2]("SCRIPT", "KILL"), "^-NOTBUSY ")
 
+    def test_the_log_says_which_of_them_run(self):
+        for policy, words in (("any", "all scripts and functions run"), ("off", "no script"),
+                              ("known", "scripts of the node's catalogue run")):
+            node = self.node("--scripts", policy)
+            self.assertIn(f'event=scripts policy={policy} by="the setting" text="{words}',
+                          node.log())
+        client = node.client()
+        self.assertRegex(client("EVAL", "return 1 + 1", 0), "none of those .* 'any' lets all")
+        self.assertEqual(client("CONFIG", "SET", "scripts", "any"), "+OK")
+        self.assertEqual(client("EVAL", "return 1 + 1", 0), 2)
+        until(lambda: "event=scripts policy=any" in node.log(), "a line for the change")
+
     def test_who_waits_for_its_keys_when_it_gets_long_is_told_too(self):
         _, (script, *others) = self.busy_node(2)
         script.send("EVAL", self.ENDLESS, 0)

@@ -25,6 +25,7 @@ void fill_clients(net::Node& node, const net::Server& server, net::MetricFigures
   figures.connections_accepted = stats.accepted;
   figures.connections_refused = stats.rejected_full + stats.rejected_files + node.stats.refused();
   figures.http_refused = node.stats.refused_http();
+  figures.scripts_refused = node.scripts.refused_count();
   figures.bytes_received = stats.bytes_in;
   figures.bytes_sent = stats.bytes_out;
 }

@@ -231,6 +231,7 @@ void NodeRun::follow_settings() {
                           {"in_use", server->maxclients()},
                           {"reason", "the limit of open files has no room"}});
   });
+  settings_.on_change(Setting::scripts, [this] { log_scripts(); });
   constexpr std::array of_tls = {Setting::tls_cert_file,     Setting::tls_key_file,
                                  Setting::tls_key_file_pass, Setting::tls_ca_cert_file,
                                  Setting::tls_ca_cert_dir,   Setting::tls_auth_clients,
@@ -259,8 +260,19 @@ void NodeRun::log_doors() {
   if (!doors_.unix_path.empty()) listening("clients", doors_.unix_path);
 }
 
+/// Which scripts run, and what is refused, once at the start and after each change.
+void NodeRun::log_scripts() {
+  const net::ScriptPolicy policy = node_->scripts.policy();
+  const bool is_chosen =
+      settings_.choice<net::ScriptPolicy>(Setting::scripts) == net::ScriptPolicy::automatic;
+  watch_.log().info("scripts", {{"policy", net::word_of(policy)},
+                                {"by", is_chosen ? "the addresses" : "the setting"},
+                                {"text", net::what_runs(policy)}});
+}
+
 Failure NodeRun::tell_ready() {
   log_doors();
+  log_scripts();
   watch_.serves({.figures =
                      [this](net::MetricFigures& figures) {
                        fill_figures(*node_, *server_, *storage_, figures);

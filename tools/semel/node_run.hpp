@@ -53,6 +53,7 @@ class NodeRun {
   void set_hooks();
   void follow_settings();
   void log_doors();
+  void log_scripts();
   void greet() const;
   /// Until somebody says that it is enough.
   void wait_for_end();

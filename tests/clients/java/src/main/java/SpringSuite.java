@@ -1,4 +1,9 @@
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.ObjectOutput;
+import io.lettuce.core.protocol.ProtocolVersion;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -6,12 +11,15 @@ import java.util.concurrent.TimeUnit;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnection;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.RedisCallback;
 import org.springframework.data.redis.core.RedisOperations;
 import org.springframework.data.redis.core.SessionCallback;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.RedisScript;
+import redis.clients.jedis.util.KeyValue;
 
 /** Spring Data Redis, on both of its drivers. */
 final class SpringSuite {
@@ -163,6 +171,84 @@ final class SpringSuite {
     Report.same(template.opsForHash().putIfAbsent(key("hash"), "a", "3"), false);
   }
 
+  private static String text(Object part) {
+    return part instanceof byte[] bytes ? new String(bytes) : String.valueOf(part);
+  }
+
+  /** Names and values of a map in turn, whatever the driver makes of one. */
+  private static List<String> flat(Object reply) {
+    List<String> parts = new ArrayList<>();
+    if (reply instanceof Map<?, ?> map) {
+      map.forEach((name, value) -> parts.addAll(List.of(text(name), text(value))));
+    } else {
+      for (Object part : reply == null ? List.of() : (List<?>) reply) {
+        if (part instanceof KeyValue<?, ?> pair) {
+          parts.addAll(List.of(text(pair.getKey()), text(pair.getValue())));
+        } else {
+          parts.add(text(part));
+        }
+      }
+    }
+    return parts;
+  }
+
+  /** Lettuce takes a command that it does not know for one bulk string, unless it is told more. */
+  private List<String> called(String command, String... words) {
+    byte[][] arguments = new byte[words.length][];
+    for (int i = 0; i < words.length; ++i) arguments[i] = words[i].getBytes();
+    try (var connection = factory.getConnection()) {
+      return flat(connection instanceof LettuceConnection own
+          ? own.execute(command, new ObjectOutput<>(ByteArrayCodec.INSTANCE), arguments)
+          : connection.execute(command, arguments));
+    }
+  }
+
+  private void claims() {
+    List<String> first = called("SEMEL.CLAIM", "orders", key("order"));
+    Report.same(first.subList(0, 3), List.of("outcome", "granted", "epoch"));
+    List<String> other = called("SEMEL.CLAIM", "orders", key("order"));
+    Report.same(other.subList(0, 3), List.of("outcome", "in_flight", "remaining_ms"));
+    Report.same(called("SEMEL.COMPLETE", "orders", key("order"), first.get(3), "paid"),
+        List.of("outcome", "ok", "late", "false"));
+    List<String> again = called("SEMEL.CLAIM", "orders", key("order"));
+    Report.same(again.get(1), "replay");
+    Report.same(again.get(again.indexOf("result") + 1), "paid");
+  }
+
+  /** By RedisConnection.execute alone: an array of bulk strings is read, and the last one is it. */
+  private static void plainClaims(RedisStandaloneConfiguration where) {
+    ClientOptions two = ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build();
+    LettuceConnectionFactory factory = new LettuceConnectionFactory(where,
+        LettuceClientConfiguration.builder().clientOptions(two).build());
+    factory.afterPropertiesSet();
+    factory.start();
+    try (var connection = factory.getConnection()) {
+      byte[] space = "orders".getBytes();
+      byte[] order = "order, plain".getBytes();
+      Report.same(text(connection.execute("SEMEL.CLAIM", space, order)), "0");  // no takeover
+      Report.same(text(connection.execute("SEMEL.RELEASE", space, order, "1".getBytes())),
+          "not_owner");
+      Report.same(text(connection.execute("SEMEL.FORGET", space, order)), "1");
+    }
+  }
+
+  private boolean hasClaims() {
+    try {
+      called("SEMEL.GETCLAIM", "orders", key("none"));
+      return true;
+    } catch (RuntimeException error) {
+      return !String.valueOf(error.getCause()).contains("unknown command");
+    }
+  }
+
+  private void checkClaims(String name, Report.Work work) {
+    if (hasClaims()) {
+      Report.check(name, work);
+    } else {
+      System.out.println("skipped " + name + ": the server has no claims");
+    }
+  }
+
   private void run() {
     Report.check("handshake" + in,
         () -> Report.same(template.execute(connection -> connection.ping(), true), "PONG"));
@@ -175,6 +261,7 @@ final class SpringSuite {
     Report.check("pub/sub" + in, this::pubsub);
     Report.check("pipeline" + in, this::pipeline);
     Report.check("hashes" + in, this::hashes);
+    checkClaims("claims by execute" + in, this::claims);
   }
 
   public static void main(String[] arguments) {
@@ -183,7 +270,9 @@ final class SpringSuite {
     LettuceConnectionFactory lettuce = new LettuceConnectionFactory(where);
     lettuce.afterPropertiesSet();
     lettuce.start();
-    new SpringSuite("Lettuce", lettuce).run();
+    SpringSuite first = new SpringSuite("Lettuce", lettuce);
+    first.run();
+    first.checkClaims("claims by execute, Lettuce in RESP2", () -> plainClaims(where));
     JedisConnectionFactory jedis = new JedisConnectionFactory(where);
     jedis.afterPropertiesSet();
     jedis.start();
