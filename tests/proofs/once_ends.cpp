@@ -88,8 +88,7 @@ void OnceProgram::close_under_owner() {
   oracle_.close();
   next_process(steps());
   Claims claims = world_.claims("n", policy_);
-  const ClaimOutcome second =
-      random_.chance(1, 2) ? claims.claim({.key = which}) : ClaimOutcome{};
+  const ClaimOutcome second = random_.chance(1, 2) ? claims.claim({.key = which}) : ClaimOutcome{};
   const OwnerOutcome late = claims.complete({.key = which, .epoch = first.epoch, .payload = "1"});
   const ClaimOutcome third = claims.claim({.key = which});
   if (!world_.alive()) return;

@@ -118,8 +118,7 @@ class OnceOracle {
     if (found == keys_.end()) return true;
     const Key& work = found->second;
     if (work.perhaps_held || work.perhaps_ended) return false;
-    return work.state == State::free ||
-           (work.state == State::running && !in_doubt_at_lease_end());
+    return work.state == State::free || (work.state == State::running && !in_doubt_at_lease_end());
   }
   void complain(const std::string& key, const char* what) {
     if (complaint_.empty()) complaint_ = key + " " + what;

@@ -220,10 +220,10 @@ void OnceProgram::consume(const std::string& key) {
   Watchdog* const keeps = random_.chance(1, 2) ? &watchdog : nullptr;
   Run run;
   try {
-    const Consumed consumed = consume_once(
-        claims, {.id = key},
-        [&](Work& given) { return status(work(key, given, keeps, lease, run)); },
-        {.watchdog = keeps});
+    const Consumed consumed =
+        consume_once(claims, {.id = key},
+                     [&](Work& given) { return status(work(key, given, keeps, lease, run)); },
+                     {.watchdog = keeps});
     judge_consumed(key, run, consumed);
   } catch (const std::runtime_error&) {
   }
@@ -238,14 +238,14 @@ void OnceProgram::batch() {
   std::vector<Message> messages;
   for (const std::string& id : ids) messages.push_back({.id = id});
   std::vector<Run> runs(ids.size());
-  const auto consumed = consume_batch(
-      claims, messages,
-      [&](const Message& one, Work& given) {
-        Run& run = runs[static_cast<std::size_t>(&one - messages.data())];
-        if (run.how) complain("a message of a batch was handled twice");
-        return status(work(std::string{one.id}, given, keeps, lease / 3 * 2, run));
-      },
-      {.watchdog = keeps});
+  const auto consumed =
+      consume_batch(claims, messages,
+                    [&](const Message& one, Work& given) {
+                      Run& run = runs[static_cast<std::size_t>(&one - messages.data())];
+                      if (run.how) complain("a message of a batch was handled twice");
+                      return status(work(std::string{one.id}, given, keeps, lease / 3 * 2, run));
+                    },
+                    {.watchdog = keeps});
   if (consumed.size() != ids.size()) return complain("a batch without an answer for each");
   figures_.twins += ids.size() - std::set<std::string>{ids.begin(), ids.end()}.size();
   for (std::size_t i = 0; i < ids.size(); ++i) judge_consumed(ids[i], runs[i], consumed[i]);
