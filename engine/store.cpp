@@ -377,10 +377,11 @@ Result<CompareResult> Store::compare_and_set(Bytes key, Version version, Bytes v
                    .key = key,
                    .value = value,
                    .expected = version};
+  std::string stored{value};  // before it is there: without memory for the answer nothing changes
   return run(*engine_, op, [&](StoreOutcome& out) {
     CompareResult result{.stored = out.applied, .current = {}};
     if (out.applied) {
-      result.current = Versioned{std::string{value}, out.version};
+      result.current = Versioned{std::move(stored), out.version};
     } else if (out.has_value) {
       result.current = Versioned{std::move(out.value), out.version};
     }

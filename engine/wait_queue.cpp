@@ -235,7 +235,10 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
     const bool asked = ask(head->call, seen, outcome);
     lock.lock();
     head->state = Waiter::State::waiting;
-    if (!asked) return set_recheck(shard, entry, queue.seen.now + ask_again);
+    if (!asked) {
+      if (queue.again) continue;
+      return set_recheck(shard, entry, queue.seen.now + ask_again);
+    }
     if (outcome.answer != ClaimAnswer::in_flight) {
       end_wait(shard, entry, head, std::move(outcome), out);
       continue;

@@ -306,7 +306,10 @@ void WaitQueue::close() noexcept {
       const std::lock_guard lock{shard.mutex};
       for (auto place = shard.queues.begin(); place != shard.queues.end();) {
         Entry& entry = *place++;
-        if (entry.second.busy) continue;  // its asker answers
+        if (entry.second.busy) {  // its asker answers
+          entry.second.again = true;
+          continue;
+        }
         close_queue(shard, entry, out);
         erase_queue(shard, entry);
       }

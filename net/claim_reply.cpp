@@ -55,7 +55,7 @@ class Fields {
     *at_++ = static_cast<char>('0' + count % 10);
     end_line();
   }
-  ~Fields() { flush(); }
+  ~Fields() noexcept(false) { flush(); }
   Fields(const Fields&) = delete;
   Fields& operator=(const Fields&) = delete;
 
@@ -136,9 +136,11 @@ class Fields {
     *at_++ = '\r';
     *at_++ = '\n';
   }
+  /// May throw for want of memory, but not again after that, from the destructor.
   void flush() {
-    reply_.prepared({room_.data(), static_cast<std::size_t>(at_ - room_.data())});
+    const auto gathered = static_cast<std::size_t>(at_ - room_.data());
     at_ = room_.data();
+    reply_.prepared({room_.data(), gathered});
   }
 
   RespWriter& reply_;

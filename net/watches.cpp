@@ -1,6 +1,7 @@
 #include "net/watches.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace semel::net {
 
@@ -27,7 +28,14 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
   const Version version = version_of(db, key);
   watcher.keys.push_back({db, name.second, version});
   const std::lock_guard lock{mutex_};
-  watched_[name].push_back({&watcher, version});
+  try {
+    watched_[name].push_back({&watcher, version});
+  } catch (const std::bad_alloc&) {  // forget() finds each of its keys here
+    watcher.keys.pop_back();
+    const auto place = watched_.find(name);
+    if (place != watched_.end() && place->second.empty()) watched_.erase(place);
+    throw;
+  }
   count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
   return Done{};
 }

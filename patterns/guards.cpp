@@ -25,10 +25,11 @@ Result<TransitionResult> transition(Store store, Bytes key, Bytes from, Bytes to
                            .operand = from,
                            .expiry = expiry,
                            .get = true};
+  std::string moved_to{to};  // before it is there: without memory for the answer nothing moves
   SEMEL_TRY(outcome, store.set(key, to, options));
-  TransitionResult result{.moved = outcome.stored, .state = {}};
-  result.state = outcome.stored ? std::string{to} : std::move(outcome.previous).value_or("");
-  return result;
+  return TransitionResult{
+      .moved = outcome.stored,
+      .state = outcome.stored ? std::move(moved_to) : std::move(outcome.previous).value_or("")};
 }
 
 SeenBefore::SeenBefore(Store store, Bytes name, Millis window)

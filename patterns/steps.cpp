@@ -6,6 +6,7 @@
 #include "semel/steps.hpp"
 
 #include <array>
+#include <new>
 
 #include "semel/hashes.hpp"
 #include "semel/store.hpp"
@@ -89,12 +90,23 @@ Status Steps::remember(Bytes name, Bytes bytes) {
     static_cast<void>(gone);
   }
   SEMEL_TRY(fresh, memos.hset(places.memos, std::span{pairs}.first(keeps_maker ? 1 : 2)));
-  static_cast<void>(fresh);
   // As long as the claim itself is remembered if its owner goes silent now.
   const Millis kept = view.lease_remaining + claims_.policy().attempts_ttl;
   const Expiry expiry = Expiry::in(std::min(kept, limits::ttl_max));
-  SEMEL_TRY(expires, claims_.engine().store(places.db).expire(places.memos, expiry));
-  static_cast<void>(expires);
+  Store store = claims_.engine().store(places.db);
+  const auto set_end = [&]() -> Result<bool> {
+    try {
+      return store.expire(places.memos, expiry);
+    } catch (const std::bad_alloc&) {
+      return Error{ErrorCode::memory_full, {}};
+    }
+  };
+  if (const Result<bool> ends = set_end(); !ends.ok()) {
+    // The first memos have no end yet, and would stay for good; later ones end with those before.
+    const Result<std::int64_t> fields = memos.hlen(places.memos);
+    if (fields.ok() && *fields == fresh) static_cast<void>(store.del(places.memos));
+    return ends.error();
+  }
   return section.commit();
 }
 

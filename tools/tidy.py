@@ -45,7 +45,7 @@ PARTS = {
                           'xxhash.h')},
     'tests/consumer': {'project': (), 'foreign': ('semel/',)},
     'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'net/', 'lua_compat/',
-                          'tools/', 'tests/'),
+                          'tools/', 'bindings/', 'semel.h', 'tests/'),
               'foreign': ('os', 'catch2/', 'boost/context/', 'lua.hpp', 'CLI/', 'fmt/', 'openssl/',
                           'rocksdb/', 'sanitizer/', 'xxhash.h')},
 }

@@ -524,6 +524,22 @@ TEST_CASE("waiting: a closing engine lets blocked threads go", "[engine][waiting
   CHECK(outcome.error == ErrorCode::closing);
 }
 
+TEST_CASE("waiting: a closing engine lets a thread go that is just about to block",
+          "[engine][waiting][race]") {
+  // Its waiter is counted before it has looked at the record again.
+  for (int i = 0; i < 200; ++i) {
+    Fixture f;
+    Claims ns = f.ns();
+    static_cast<void>(ns.claim({.key = "k"}));
+    ClaimOutcome outcome;
+    std::thread waiter{[&] { outcome = ns.claim_or_wait({.key = "k"}, no_end); }};
+    while (f.engine->stats().waiters < 1) std::this_thread::yield();
+    f.engine.reset();
+    waiter.join();
+    REQUIRE(outcome.error == ErrorCode::closing);
+  }
+}
+
 TEST_CASE("waiting: no wake-up is lost between owners and waiters that come and go",
           "[engine][waiting][race]") {
   Fixture f;

@@ -1,6 +1,9 @@
 // A process that can end at any step. Each change that reaches the journal and each effect of the
 // work is a step; behind the last one that the test allows the process is dead: what it goes on to
 // do reaches nobody. restart() is the next process, with what the journal has.
+//
+// fill() is for full memory: records of other keys that are no part of the story. They are no steps
+// and end with the process.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +23,11 @@ class World {
  public:
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
-  explicit World(std::uint64_t steps = never) : steps_left_(steps) { open(); }
+  explicit World(std::uint64_t steps = never,
+                 std::size_t memory_bytes = limits::memory_bytes_default)
+      : memory_bytes_(memory_bytes), steps_left_(steps) {
+    open();
+  }
 
   [[nodiscard]] Engine& engine() noexcept { return *engine_; }
   [[nodiscard]] ManualClock& clock() noexcept { return clock_; }
@@ -40,9 +47,25 @@ class World {
     return static_cast<std::size_t>(std::count(effects_.begin(), effects_.end(), what));
   }
 
+  /// Other keys take all memory that is left.
+  void fill() {
+    for (const std::size_t bytes : {60'000U, 4'000U, 200U, 1U}) {
+      const std::string value(bytes, 'f');
+      while (engine_->store().set(filler_key(filled_), value).ok()) ++filled_;
+    }
+  }
+  /// They go.
+  void empty() {
+    for (; filled_ > 0; --filled_) {
+      static_cast<void>(engine_->store().del(filler_key(filled_ - 1)));
+    }
+  }
+  [[nodiscard]] bool is_filled() const noexcept { return filled_ > 0; }
+
   /// The next process begins.
   void restart(std::uint64_t steps = never) {
     engine_.reset();
+    filled_ = 0;
     steps_left_ = steps;
     alive_ = true;
     open();
@@ -56,11 +79,17 @@ class World {
     return alive_;
   }
 
+  static constexpr Bytes filler = "other:";
+  [[nodiscard]] static std::string filler_key(std::size_t number) {
+    return std::string{filler} + std::to_string(number);
+  }
+
   class CutJournal final : public Journal {
    public:
     explicit CutJournal(World& world) : world_(world) {}
     Ticket append(std::span<const Mutation> group) override {
       const std::lock_guard lock{world_.mutex_};  // an engine's threads append side by side
+      if (group.size() == 1 && group[0].key.starts_with(filler)) return newest_ticket();
       // A namespace is declared once, before the story begins: not a step of it.
       const bool declares = std::all_of(group.begin(), group.end(), [](const Mutation& each) {
         return each.kind == Kind::name_space;
@@ -74,10 +103,15 @@ class World {
     Status wait(Ticket, Durability) override { return Done{}; }
     Ticket newest() const override {
       const std::lock_guard lock{world_.mutex_};
-      return world_.kept_.newest() + lost_;
+      return newest_ticket();
     }
 
    private:
+    // Under the world's mutex. Not 0, which would say that nothing was taken.
+    [[nodiscard]] Ticket newest_ticket() const {
+      return std::max<Ticket>(world_.kept_.newest() + lost_, 1);
+    }
+
     World& world_;
     Ticket lost_ = 0;
   };
@@ -87,6 +121,7 @@ class World {
     engine_ = Engine::open({.clock = &clock_,
                             .journal = journal_.get(),
                             .durability = Durability::logged,
+                            .memory_bytes = memory_bytes_,
                             .shard_count = 4,
                             .hash_seed = 7,
                             .first_version = newest_version_ + 1})
@@ -102,6 +137,8 @@ class World {
   std::unique_ptr<CutJournal> journal_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::string> effects_;
+  std::size_t memory_bytes_;
+  std::size_t filled_ = 0;
   std::uint64_t steps_left_;
   Version newest_version_ = 0;
   bool alive_ = true;

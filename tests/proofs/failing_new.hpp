@@ -12,6 +12,8 @@ class FailingNew {
   static void arm(std::uint64_t which) noexcept;
   /// None fails any more; disarm() still tells.
   static void hold() noexcept;
+  /// Allocations that are not freed yet, of all threads.
+  static std::int64_t live() noexcept;
   /// True: it has failed.
   static bool disarm() noexcept;
 };

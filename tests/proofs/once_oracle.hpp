@@ -22,6 +22,9 @@ class OnceOracle {
   /// A run has had its effect at `now`; its lease lasts until `lease_until` at least.
   std::uint64_t begin(const std::string& key, Timestamp now, Timestamp lease_until) {
     Key& work = keys_[key];
+    if (work.perhaps_held && now >= work.lease_until && !in_doubt_at_lease_end()) {
+      work.state = State::free;  // its end was not written, so the end of its lease counts
+    }
     if (work.state == State::done) complain(key, "ran again after it was done");
     if (work.state == State::kept) complain(key, "ran again after it had failed for good");
     if (work.state == State::doubt) complain(key, "ran again before the doubt was resolved");
@@ -35,6 +38,7 @@ class OnceOracle {
     }
     touched_.insert(key);
     work.state = State::running;
+    work.perhaps_held = work.perhaps_ended = false;
     work.lease_until = lease_until;
     return work.run = ++last_run_;
   }
@@ -42,13 +46,17 @@ class OnceOracle {
     Key& work = keys_[key];
     if (work.run == run) work.lease_until = std::max(work.lease_until, lease_until);
   }
-  /// A run that was taken over says nothing any more.
-  void end(const std::string& key, std::uint64_t run, Ending how) {
+  /// A run that was taken over says nothing any more. `written` false: there may have been no
+  /// memory to write a failure down.
+  void end(const std::string& key, std::uint64_t run, Ending how, bool written = true) {
     Key& work = keys_[key];
+    if (how == Ending::ok) work.was_done = true;  // whatever is written down of it
     if (work.run != run || work.state != State::running) return;
+    work.perhaps_held = !written && how != Ending::ok;
     switch (how) {
       case Ending::ok:
         work.state = State::done;
+        work.receipt = run;
         return;
       case Ending::error:
         return become(work, policy_.on_failure);
@@ -57,12 +65,21 @@ class OnceOracle {
         return become(work, policy_.on_exception);
     }
   }
+  /// The run ended well, and the answer says that this is not written down: its lease goes on. Of
+  /// a run that was taken over that is always allowed.
+  void unrecorded(const std::string& key, std::uint64_t run, bool was_filled) {
+    Key& work = keys_[key];
+    if (work.run != run || work.state != State::done) return;
+    work.state = State::running;
+    if (!was_filled) complain(key, "was not written down, though there was memory");
+  }
   /// A call has ended in a process that lives: what it did is written down.
   void settle() { touched_.clear(); }
   /// The process ended in the middle of a call: of what that call touched, the end may be lost.
   void crash() {
     for (const std::string& key : touched_) {
       Key& work = keys_[key];
+      work.perhaps_ended = true;
       if (!in_doubt_at_lease_end()) {
         work.state = State::free;
       } else if (work.state == State::running) {
@@ -70,11 +87,41 @@ class OnceOracle {
       }
     }
     touched_.clear();
+    crashed_ = true;
+  }
+  /// The process ended between two calls: who ran has ended with it.
+  void close() {
+    for (auto& [name, work] : keys_) work.lease_until = Timestamp::min();
   }
   void resolved(const std::string& key, bool done) {
     Key& work = keys_[key];
     work.state = done ? State::done : State::free;
+    work.perhaps_held = work.perhaps_ended = false;
+    if (done) work.was_done = true;
     if (!done) work.runs = 0;
+  }
+
+  /// Whether an answer may say that the work was done before.
+  [[nodiscard]] bool was_done(const std::string& key) const {
+    const auto found = keys_.find(key);
+    return found != keys_.end() && found->second.was_done;
+  }
+  /// The run whose result is the work's.
+  [[nodiscard]] std::uint64_t receipt(const std::string& key) const {
+    const auto found = keys_.find(key);
+    return found == keys_.end() ? 0 : found->second.receipt;
+  }
+  /// All leases are over, and memory is free: a call has to run it.
+  [[nodiscard]] bool must_run(const std::string& key) const {
+    const auto found = keys_.find(key);
+    if (policy_.attempts_max != 0 || (crashed_ && in_doubt_at_lease_end())) return false;
+    if (found == keys_.end()) return true;
+    const Key& work = found->second;
+    if (work.perhaps_held || work.perhaps_ended) return false;
+    return work.state == State::free || (work.state == State::running && !in_doubt_at_lease_end());
+  }
+  void complain(const std::string& key, const char* what) {
+    if (complaint_.empty()) complaint_ = key + " " + what;
   }
   [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
   [[nodiscard]] std::uint64_t runs() const noexcept { return last_run_; }
@@ -83,7 +130,11 @@ class OnceOracle {
   enum class State : std::uint8_t { free, running, done, kept, doubt };
   struct Key {
     State state = State::free;
+    bool perhaps_held = false;   // its failure may not have been written: held until the lease ends
+    bool perhaps_ended = false;  // a crash may have come behind its end
+    bool was_done = false;
     std::uint64_t run = 0;
+    std::uint64_t receipt = 0;
     std::uint32_t runs = 0;
     Timestamp lease_until{};
   };
@@ -95,14 +146,12 @@ class OnceOracle {
                  : means == Policy::OnFailure::in_doubt ? State::doubt
                                                         : State::free;
   }
-  void complain(const std::string& key, const char* what) {
-    if (complaint_.empty()) complaint_ = key + " " + what;
-  }
 
   Policy policy_;
   std::map<std::string, Key> keys_;
   std::set<std::string> touched_;
   std::uint64_t last_run_ = 0;
+  bool crashed_ = false;
   std::string complaint_;
 };
 
