@@ -239,17 +239,13 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
       if (queue.again) continue;
       return set_recheck(shard, entry, queue.seen.now + ask_again);
     }
-    if (outcome.answer != ClaimAnswer::in_flight) {
+    if (outcome.answer != ClaimAnswer::in_flight || head->cancelled) {
       end_wait(shard, entry, head, std::move(outcome), out);
       continue;
     }
     queue.seen = seen;
     queue.owner = std::move(outcome.owner);
     queue.attempt = outcome.attempt;
-    if (head->cancelled) {
-      end_wait(shard, entry, head, std::move(outcome), out);
-      continue;
-    }
     if (head->call.deadline <= seen.now) {
       end_wait(shard, entry, head, give_up(queue, *head, seen.now, ErrorCode::timed_out), out);
       continue;

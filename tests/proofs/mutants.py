@@ -123,7 +123,7 @@ MUTANTS = [
           "                               : decision.value,\n"
           "        precious", "text"),
          ("engine/core.cpp", "version = context.version_next++;",
-          "::semel_noise();\n"
+          "::semel_noise(16);\n"
           "    if (!erases) {\n"
           "      const bool pending = options_.journal != nullptr && sink == nullptr;\n"
           "      Entry::write(\n"
@@ -136,8 +136,8 @@ MUTANTS = [
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
         [("engine/core.cpp",
-          "threads_.retire_record(context, handle, bytes);",
-          "context.cache.free(handle);", "statement")],
+          "threads_.retire_record(context, region_.handle_of(old), less.bytes);",
+          "context.cache.free(region_.handle_of(old));", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
@@ -160,7 +160,7 @@ MUTANTS = [
         "model"),
     Mutant(
         "snapshot_forgets", "a record replaced during a snapshot is not kept for it",
-        [("engine/core.cpp", "old.version() < cut", "false", "expression")],
+        [("engine/core.cpp", "old.version() >= cut", "true", "expression")],
         "linearizability"),
     Mutant(
         "blind_move", "a record is moved without a compare",
@@ -178,22 +178,25 @@ MUTANTS = [
 
 
 # Where every run of the copy, the one without a mutant too, gives up the processor now and then:
-# between the steps of one operation, so that threads meet there even on few cores.
+# between the steps of one operation, so that threads meet there even on few cores: one in so many
+# times.
 NOISE = [
-    ("engine/core_update.hpp", "    RecordView view;\n"),  # found, not yet read
-    ("engine/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n"),  # decided, not yet published
-    ("engine/compactor.cpp", "  old.copy_to(region_.at(handle));\n"),  # seen, not yet moved
+    ("engine/core_update.hpp", "    RecordView view;\n", 16),  # found, not yet read
+    # Decided, not yet published.
+    ("engine/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n", 16),
+    # Seen, not yet moved.
+    ("engine/compactor.cpp", "  old.copy_to(region_.at(handle));\n", 2),
 ]
 NOISE_SOURCE = """#include <sched.h>
 #include <cstdint>
 #include <cstdlib>
 int semel_mutant = std::getenv("SEMEL_MUTANT") ? std::atoi(std::getenv("SEMEL_MUTANT")) : 0;
-void semel_noise() noexcept {
+void semel_noise(unsigned one_in) noexcept {
   static thread_local std::uint64_t state = reinterpret_cast<std::uintptr_t>(&state) | 1;
   state ^= state << 13;
   state ^= state >> 7;
   state ^= state << 17;
-  if (state % 16 == 0) sched_yield();
+  if (state % one_in == 0) sched_yield();
 }
 """
 
@@ -222,7 +225,8 @@ def make_tree():
     shutil.rmtree(tree, ignore_errors=True)
     for folder in ("engine", "include", "tests/proofs"):
         shutil.copytree(ROOT / folder, tree / folder)
-    (tree / "mutant.hpp").write_text("extern int semel_mutant;\nvoid semel_noise() noexcept;\n")
+    (tree / "mutant.hpp").write_text(
+        "extern int semel_mutant;\nvoid semel_noise(unsigned one_in) noexcept;\n")
     (tree / "mutant.cpp").write_text(NOISE_SOURCE)
     places = {}  # (file, old) -> [(number, mutant, edit)]
     for number, mutant in enumerate(MUTANTS, 1):
@@ -248,11 +252,11 @@ def make_tree():
         if text.count(old) != 1:
             sys.exit(f"mutants: {users[0][1].name}: its place was changed by another mutant")
         file.write_text(text.replace(old, written))
-    for path, anchor in NOISE:
+    for path, anchor, one_in in NOISE:
         text = (tree / path).read_text()
         if text.count(anchor) != 1:
             sys.exit(f"mutants: the place of the noise occurs {text.count(anchor)} times in {path}")
-        (tree / path).write_text(text.replace(anchor, "    ::semel_noise();\n" + anchor))
+        (tree / path).write_text(text.replace(anchor, f"    ::semel_noise({one_in});\n" + anchor))
     return tree
 
 
