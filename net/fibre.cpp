@@ -84,10 +84,10 @@ class Fibre::Impl {
 
  private:
   void begin() {
-    has_begun_ = true;
     using boost::context::fiber;
     boost::context::protected_fixedsize_stack allocator{stack_bytes};
     const boost::context::stack_context stack = allocator.allocate();
+    has_begun_ = true;
     stack_bottom_ = static_cast<char*>(stack.sp) - stack.size;
     stack_size_ = stack.size;
     const boost::context::preallocated whole{stack.sp, stack.size, stack};

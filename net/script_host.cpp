@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "net/access.hpp"
@@ -153,6 +154,15 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   program_ = std::move(program);
   words_.assign(call.words.begin(), call.words.end());
   key_count_ = key_count;
+  try {
+    begin(call);
+  } catch (const std::bad_alloc&) {
+    clear();  // and with it the section, which everybody would wait for
+    throw;
+  }
+}
+
+void ScriptRun::begin(Call& call) {
   was_executing_ = client_->executing;
   const lua::ScriptShape none;
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
@@ -171,17 +181,23 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   client_->script_unix_ms = call.engine.clock().unix_ms();
   may_step_aside_ = client_->may_step_aside && !was_executing_;
   bool has_ended = true;
-  if (may_step_aside_) {
-    has_ended = thread_.fibre().run(&ScriptRun::work, this);
-  } else {
-    run_program();
+  try {
+    if (may_step_aside_) {
+      has_ended = thread_.fibre().run(&ScriptRun::work, this);
+    } else {
+      run_program();
+    }
+    if (!has_ended) keep_words();
+  } catch (const std::bad_alloc&) {
+    is_abandoned_ = true;
+    while (!has_ended) has_ended = thread_.fibre().resume();
+    fail_for_memory();
   }
   if (has_ended) {
     end();
     call.reply.prepared(reply_);
     return clear();
   }
-  keep_words();
   client_->stepped_aside = true;
   client_->waits = true;
   wait_ = client_->handle->begin_work();
@@ -192,7 +208,21 @@ void ScriptRun::work(void* run) {
   static_cast<ScriptRun*>(run)->run_program();
 }
 
-void ScriptRun::run_program() {
+/// Nothing may leave the fibre. What the script wrote stays, as with any that ends half-way.
+void ScriptRun::run_program() noexcept {
+  try {
+    find_way();
+  } catch (const std::bad_alloc&) {
+    fail_for_memory();
+  }
+}
+
+void ScriptRun::fail_for_memory() noexcept {
+  reply_.clear();
+  reply_ += "-OOM memory\r\n";  // short enough for the string itself
+}
+
+void ScriptRun::find_way() {
   if (is_native_) {
     const lua::Invocation called = invocation();
     const Script& script = *program_.script;

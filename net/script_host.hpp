@@ -52,7 +52,10 @@ class ScriptRun final : public lua::Host {
   [[nodiscard]] lua::Invocation invocation() const noexcept;
   /// The error, none: the section has begun or there is none to begin.
   [[nodiscard]] ErrorCode begin_section(bool keeps_to_keys);
-  void run_program();
+  void begin(Call& call);
+  void run_program() noexcept;
+  void find_way();
+  void fail_for_memory() noexcept;
   void interpret();
   void become_busy();
   void keep_words();

@@ -25,8 +25,9 @@ enum class Ended : std::uint8_t {
   drained,
   cut,
   killed,  ///< by another client, or it held too much
+  no_memory,
 };
-inline constexpr std::size_t endings = 14;
+inline constexpr std::size_t endings = 15;
 
 [[nodiscard]] constexpr std::string_view name_of(Ended why) noexcept {
   constexpr std::array<std::string_view, endings> names{"client hung up",
@@ -42,7 +43,8 @@ inline constexpr std::size_t endings = 14;
                                                         "damaged or refused by TLS",
                                                         "drained",
                                                         "cut off",
-                                                        "killed, or held too much"};
+                                                        "killed, or held too much",
+                                                        "no memory for it"};
   return names[static_cast<std::size_t>(why)];
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
 
 namespace semel::net {
 
@@ -23,6 +24,25 @@ bool add_to(int epoll, int descriptor, LinkName name) noexcept {
   event.events = EPOLLIN;
   event.data.u64 = name;
   return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+/// What comes again, now for another client and later for this: a heap without room leaves it out.
+template <class Do>
+void unless_full(Do&& what) {
+  try {
+    what();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+/// What one client asks for may end that client, and nobody else.
+template <class Do>
+void attempt(Link& link, Do&& what) {
+  try {
+    what();
+  } catch (const std::bad_alloc&) {
+    link.finish(Ended::no_memory);
+  }
 }
 
 }  // namespace
@@ -109,20 +129,20 @@ void IoThread::serve() {
     if (name == bells_name) {
       serve_bells();
     } else if ((name & watched_bit) != 0) {
-      watched_[name & ~watched_bit].ready();
+      unless_full([&] { watched_[name & ~watched_bit].ready(); });
     } else if (Link* const link = find(name); link != nullptr) {
-      link->on_events(ready[i].events);
+      attempt(*link, [&] { link->on_events(ready[i].events); });
       remove_if_done(static_cast<std::uint32_t>(name));
     }
   }
-  if (world_.hooks.on_round) world_.hooks.on_round(shared_.thread);
+  if (world_.hooks.on_round) unless_full([&] { world_.hooks.on_round(shared_.thread); });
 }
 
 void IoThread::serve_bells() {
   bells_->take(rung_);
   for (const LinkName name : rung_) {
     if (Link* const link = find(name); link != nullptr) {
-      link->on_wake();
+      attempt(*link, [&] { link->on_wake(); });
       remove_if_done(static_cast<std::uint32_t>(name));
     }
   }
@@ -137,9 +157,22 @@ Link* IoThread::find(LinkName name) noexcept {
 void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
                      std::shared_ptr<const TlsContext> tls) {
   load_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
-  post([this, socket = std::move(socket), id, transport, tls = std::move(tls)]() mutable {
-    begin_link(std::move(socket), id, transport, tls.get());
-  });
+  // Without memory its socket is closed: that is all a client can be told then.
+  const auto lost = [this] {
+    shared_.counters.ended[static_cast<std::size_t>(Ended::no_memory)].add();
+    load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
+  };
+  try {
+    post([this, lost, socket = std::move(socket), id, transport, tls = std::move(tls)]() mutable {
+      try {
+        begin_link(std::move(socket), id, transport, tls.get());
+      } catch (const std::bad_alloc&) {
+        lost();
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    lost();
+  }
 }
 
 void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transport,
@@ -151,17 +184,18 @@ void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transpo
   }
   shared_.now = clock_.now();
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(places_.size()));
+    free_.reserve(places_.size() + 1);  // so that a link's end needs no memory
     places_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
   }
   const std::uint32_t index = free_.back();
-  free_.pop_back();
-  ++count_;
   Place& place = places_[index];
   const LinkName name = name_at(index, place.generation);
   place.link = std::make_unique<Link>(shared_, std::move(socket), name, id, transport,
                                       std::make_shared<Waker>(bells_, name), std::move(layer));
-  place.link->begin();
+  free_.pop_back();
+  ++count_;
+  attempt(*place.link, [&] { place.link->begin(); });
   remove_if_done(index);
 }
 
@@ -200,13 +234,13 @@ void IoThread::tick() {
   if (cut) cut_all(Ended::cut);
   for (std::size_t i = bucket_; i < places_.size(); i += deadline_buckets) {
     if (!places_[i].link) continue;
-    places_[i].link->check_deadlines();
+    attempt(*places_[i].link, [&] { places_[i].link->check_deadlines(); });
     remove_if_done(i);
   }
   bucket_ = (bucket_ + 1) % deadline_buckets;
   shared_.log.renew(shared_.now);
-  for (const auto& function : ticks_) function();
-  if (world_.hooks.on_tick) world_.hooks.on_tick(shared_.thread);
+  for (const auto& function : ticks_) unless_full(function);
+  if (world_.hooks.on_tick) unless_full([&] { world_.hooks.on_tick(shared_.thread); });
 }
 
 void IoThread::drain(Timestamp deadline) {
@@ -215,7 +249,7 @@ void IoThread::drain(Timestamp deadline) {
   if (shared_.now >= deadline) cut_all(Ended::cut);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i].link) continue;
-    places_[i].link->drain();
+    attempt(*places_[i].link, [&] { places_[i].link->drain(); });
     remove_if_done(i);
   }
   check_drained();

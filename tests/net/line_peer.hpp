@@ -3,7 +3,8 @@
 //   echo TEXT   TEXT            wait       nothing until something is pushed
 //   big N       N times 'x'     subscribe  "subscribed"; counts as pub/sub from then on
 //   quit        "bye", closes   leave      "who"; must log in from then on
-//   enter       "in", has       anything else: its length; with a # in front it wants 1 MiB
+//   enter       "in", has       full       std::bad_alloc
+//   anything else: its length; with a # in front it wants 1 MiB
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -159,6 +161,8 @@ class LinePeer final : public net::Peer {
     } else if (line == "leave" || line == "enter") {
       stranger_ = line == "leave";
       out.append(stranger_ ? "who\n" : "in\n");
+    } else if (line == "full") {
+      throw std::bad_alloc{};
     } else if (line == "quit") {
       closes_ = true;
       out.append("bye\n");

@@ -122,6 +122,18 @@ TEST_CASE_METHOD(ServerFixture, "a request of more bytes than allowed is refused
   CHECK(ended_by(Ended::input_limit) == 1);
 }
 
+TEST_CASE_METHOD(ServerFixture, "a request that finds no memory ends its own client alone",
+                 "[net][server][limits][attack][fault-18]") {
+  start();
+  PlainClient other = connect();
+  PlainClient client = connect();
+  client.send("echo before\nfull\n");
+  static_cast<void>(client.read_to_end());
+  CHECK(ended_by(Ended::no_memory) == 1);
+  other.send("echo after\n");
+  CHECK(other.read(6) == "after\n");
+}
+
 TEST_CASE_METHOD(ServerFixture, "a stranger must log in within the time of a request",
                  "[net][server][limits]") {
   options.limits.request = Millis{1000};
