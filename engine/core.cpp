@@ -271,7 +271,7 @@ bool Core::wait_for(Ticket ticket, Durability level) noexcept {
 }
 
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                     const Entry* fresh, Timestamp wake, Ending way) noexcept {
+                     const Entry* fresh, Timestamp wake) noexcept {
   Timestamp old_wake = no_end;
   const Weight more = fresh != nullptr ? weight_of(*fresh) : Weight{};
   Weight less;
@@ -294,7 +294,6 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
   }
   if (old == nullptr || is_preserved(*old)) return;
-  if (way == Ending::alone) return context.cache.free(region_.handle_of(old));
   threads_.retire_record(context, region_.handle_of(old), less.bytes);
 }
 
@@ -365,7 +364,14 @@ void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
   const Entry& old = entry(seen);
   // Nobody else is inside, so no segment is frozen and no word changes under us.
   if (!ShardTable::bury(word, seen, old.version())) return;
-  committed(threads_.context(), HashBits{}, &old, true, nullptr, no_end, Ending::alone);
+  ThreadContext& own = threads_.context();
+  // Some look at records without being admitted, for a moment: when they have gone on, what was
+  // taken out before makes room for this.
+  while (!own.limbo.has_room()) {
+    threads_.collect_now(own);
+    std::this_thread::yield();
+  }
+  committed(own, HashBits{}, &old, true, nullptr, no_end);
 }
 
 void Core::prefetch_keys(std::span<const Mutation> group) noexcept {

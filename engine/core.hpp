@@ -358,7 +358,8 @@ class Core final : public SegmentSink {
 
   /// The mutation that says what `entry` is. Its bytes point into the entry.
   static void fill_mutation(Mutation& mutation, const Entry& entry) noexcept;
-  /// Ends `seen` in `word` outside of any decision (flush). Under a section only.
+  /// Ends `seen` in `word` outside of any decision (flush). Under a section only, and not inside an
+  /// operation: one of our own would keep the memory of all of them.
   void erase_exclusive(ShardTable::Word& word, SlotWord seen);
 
   // --- beyond the table (cold.cpp, spill.cpp) ----------------------------------------------
@@ -472,13 +473,9 @@ class Core final : public SegmentSink {
   [[nodiscard]] static Timestamp wake_of(const Entry& entry) noexcept;
   /// After a lost compare-and-set: helps a replacement of the segment along.
   void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash, const Probe& probe);
-  enum class Ending {
-    among_others,  // somebody may be reading the old record
-    alone,         // the section keeps everybody out: its memory is free at once
-  };
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                 const Entry* fresh, Timestamp wake, Ending way = Ending::among_others) noexcept;
+                 const Entry* fresh, Timestamp wake) noexcept;
   void tell_expired(ThreadContext& context, const Entry& old) noexcept;
   /// Whether the running snapshot needs it, and frees it when it has ended.
   [[nodiscard]] bool is_preserved(const Entry& old) noexcept;

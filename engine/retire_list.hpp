@@ -34,6 +34,11 @@ class RetireList {
       spare_ = new (std::nothrow) Block;
     return spare_ != nullptr;
   }
+  /// True: the next call of push() succeeds. Always once everything before it has been taken out,
+  /// if reserve() has succeeded before.
+  [[nodiscard]] bool has_room() noexcept {
+    return (last_ != nullptr && filled_ < block_size) || reserve();
+  }
   /// True: the next `count` calls of push() succeed.
   [[nodiscard]] bool reserve(std::size_t count) noexcept {
     if (!reserve()) return false;

@@ -287,6 +287,7 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
     return Done{};
   }
   Section::Impl all{*this, core.all_shards()};
+  if (!core.context().limbo.reserve()) return Error{ErrorCode::memory_full, {}};
   // mo: relaxed: written inside of a section over everything, read inside of operations.
   std::atomic<Version>& below = flushed_below[mutation.db & 15];
   if (below.load(std::memory_order_relaxed) < mutation.version) {
@@ -300,7 +301,6 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
 std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::Impl& all) {
   std::uint64_t erased = 0;
   for (Core::Shard& shard : core_.shards()) {
-    const Core::Operation operation{core_, core_.context()};
     for_each_record(shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
       const Entry& entry = core_.entry(seen);
       if (entry.db() != stored || entry.version() >= below) return;

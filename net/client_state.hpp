@@ -59,7 +59,7 @@ struct ClientState {
       false;  ///< its script takes long and has stepped aside: waits, until it ends
   bool may_step_aside = false;      ///< whoever serves it serves others meanwhile
   bool error_is_counted = false;    ///< of the present command: the same as one before
-  std::int64_t script_unix_ms = 0;  ///< the time that a script sees; 0: there is none
+  std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer

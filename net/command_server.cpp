@@ -97,9 +97,8 @@ void info(Call& call) {
 }
 
 void time(Call& call) {
-  const std::int64_t script_ms = call.client.script_unix_ms;
-  const std::int64_t us =
-      script_ms != 0 ? script_ms * 1000 : unix_us_of(call.engine.clock().unix_ms());
+  const std::int64_t script_us = call.client.script_unix_us;
+  const std::int64_t us = script_us != 0 ? script_us : unix_us_of(call.engine.clock().unix_ms());
   call.reply.array(2);
   call.reply.bulk_of(us / 1'000'000);
   call.reply.bulk_of(us % 1'000'000);

@@ -69,6 +69,10 @@ class Fibre::Impl {
 #if defined(SEMEL_FIBRE_ASAN)
     __sanitizer_finish_switch_fiber(caller_fake_, nullptr, nullptr);
 #endif
+#if defined(SEMEL_FIBRE_TSAN)
+    // The last time only here: the fibre's functions still return, and must do so on its account.
+    if (ends_) __tsan_switch_to_fiber(tsan_caller_, 0);
+#endif
     return has_returned_;
   }
   void to_caller() {
@@ -112,9 +116,6 @@ class Fibre::Impl {
 #endif
   }
   void leave_last() {
-#if defined(SEMEL_FIBRE_TSAN)
-    __tsan_switch_to_fiber(tsan_caller_, 0);
-#endif
 #if defined(SEMEL_FIBRE_ASAN)
     __sanitizer_start_switch_fiber(nullptr, caller_bottom_, caller_size_);
 #endif

@@ -10,6 +10,7 @@
 #include "net/native_scripts.hpp"
 #include "net/node.hpp"
 #include "net/script_thread.hpp"
+#include "net/wall_clock.hpp"
 
 namespace semel::net {
 namespace {
@@ -178,7 +179,7 @@ void ScriptRun::begin(Call& call) {
   db_ = client_->db;
   client_->executing = true;
   client_->in_script = true;
-  client_->script_unix_ms = call.engine.clock().unix_ms();
+  client_->script_unix_us = unix_us_of(call.engine.clock().unix_ms());
   may_step_aside_ = client_->may_step_aside && !was_executing_;
   bool has_ended = true;
   try {
@@ -282,7 +283,7 @@ void ScriptRun::end() {
   client_->db = db_;
   client_->executing = was_executing_;
   client_->in_script = false;
-  client_->script_unix_ms = 0;
+  client_->script_unix_us = 0;
   client_->last_command = static_cast<std::uint32_t>(index_of(*row_));
   client_->error_is_counted = !last_error_.empty() && reply_.starts_with(last_error_);
 }

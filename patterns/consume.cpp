@@ -35,6 +35,20 @@ struct Judgement {
   Verdict verdict;
 };
 
+/// Whether it lies in the message and not in this consumer: then every consumer would refuse it.
+[[nodiscard]] bool is_of_message(ErrorCode error) noexcept {
+  switch (error) {
+    case ErrorCode::forked:
+    case ErrorCode::bad_namespace:
+    case ErrorCode::namespace_differs:
+    case ErrorCode::namespace_dropped:
+    case ErrorCode::storage_damaged:
+      return false;
+    default:
+      return retry_of(error) == Retry::never;
+  }
+}
+
 /// What a claim that does not let the handler run means for the broker. Whatever is not known to be
 /// handled is never acknowledged.
 [[nodiscard]] Judgement judgement_of(const ClaimOutcome& claim) noexcept {
@@ -59,7 +73,7 @@ struct Judgement {
     default:
       break;
   }
-  if (retry_of(claim.error) == Retry::never) return {OnceAnswer::refused, Verdict::dead_letter};
+  if (is_of_message(claim.error)) return {OnceAnswer::refused, Verdict::dead_letter};
   return {OnceAnswer::busy, Verdict::retry_later};
 }
 

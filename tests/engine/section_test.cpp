@@ -145,6 +145,27 @@ TEST_CASE("section: a journal that takes no writes refuses inside as well", "[en
   CHECK(f.journal.size() == 1);
 }
 
+TEST_CASE("section: a flush beside those who look at records without being let in",
+          "[engine][section][race]") {
+  EngineFixture f;
+  std::atomic<bool> ends{false};
+  std::thread sweeper{[&] {
+    while (!ends.load(std::memory_order_relaxed)) f.engine->advance();  // mo: relaxed: a stop sign
+  }};
+  for (int i = 0; i < 100; ++i) {
+    // Some of the same moment that have ended early: those timers are looked at.
+    for (int k = 0; k < 40; ++k) {
+      const std::string key = std::to_string(k % 8);
+      static_cast<void>(f.put(key, std::string(100, 'v'), Expiry::in(50ms)));
+      if (k % 8 == 7) REQUIRE(f.engine->flush(0).ok());
+    }
+    f.clock.advance(1ms);
+  }
+  ends.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  sweeper.join();
+  CHECK(f.engine->check_invariants().empty());
+}
+
 TEST_CASE("section: databases swapped by others never leave a key uncovered",
           "[engine][section][race]") {
   EngineFixture f;

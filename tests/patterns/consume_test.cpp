@@ -167,6 +167,21 @@ TEST_CASE("consume: a full machine sends the message back, and does not lose it 
   CHECK(full.retry_after > Millis{0});
 }
 
+TEST_CASE("consume: what lies in the consumer and not in the message is no dead letter",
+          "[patterns][consume]") {
+  World world;
+  Claims claims = world.claims("mq", policies::message);
+  REQUIRE(world.engine().drop_namespace("mq").has_value());
+  const Consumed sent_back = consume_once(claims, message, [] { FAIL("nothing guards it"); });
+  CHECK(sent_back.error.code == ErrorCode::namespace_dropped);
+  CHECK(sent_back.verdict == Verdict::retry_later);
+  const std::string long_id(limits::key_bytes_max + 1, 'x');
+  Claims anew = world.claims("mq", policies::message);
+  const Consumed refused = consume_once(anew, {.id = long_id}, [] { FAIL("nothing guards it"); });
+  CHECK(refused.error.code == ErrorCode::key_too_long);
+  CHECK(refused.verdict == Verdict::dead_letter);
+}
+
 TEST_CASE("consume: a batch is claimed at once, handled in order, and twins fold (P14, case K)",
           "[patterns][consume]") {
   World world;
