@@ -1,6 +1,6 @@
 // Requests to a node, for the proof of failing allocations: a connection whose request fails for
-// want of memory may be closed, and the node serves all others. What LuaJIT allocates by itself does
-// not go through operator new and is not made to fail.
+// want of memory may be closed, and the node serves all others. What LuaJIT allocates by itself
+// does not go through operator new and is not made to fail.
 #include <string_view>
 
 #include "net/connection.hpp"
