@@ -17,6 +17,8 @@ namespace semel::engine {
 
 namespace {
 
+constexpr int looks_for_room = 10'000;  // each yields
+
 constexpr std::size_t directory_bytes = (std::size_t{1} << depth_max) * sizeof(std::uint64_t);
 
 /// Shards grow at different moments, or the whole table would be half empty at the same time:
@@ -366,8 +368,8 @@ void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
   if (!ShardTable::bury(word, seen, old.version())) return;
   ThreadContext& own = threads_.context();
   // Some look at records without being admitted, for a moment: when they have gone on, what was
-  // taken out before makes room for this.
-  while (!own.limbo.has_room()) {
+  // taken out before makes room for this. If none of them does, this record's memory is lost.
+  for (int look = 0; look < looks_for_room && !own.limbo.has_room(); ++look) {
     threads_.collect_now(own);
     std::this_thread::yield();
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 
 namespace semel::net {
 namespace {
@@ -55,7 +56,9 @@ class Fields {
     *at_++ = static_cast<char>('0' + count % 10);
     end_line();
   }
-  ~Fields() noexcept(false) { flush(); }
+  ~Fields() noexcept(false) {
+    if (std::uncaught_exceptions() == 0) flush();  // else the reply is given up
+  }
   Fields(const Fields&) = delete;
   Fields& operator=(const Fields&) = delete;
 

@@ -273,7 +273,10 @@ void ScriptRun::abandon() {
   client_->stepped_aside = false;
   while (!thread_.fibre().resume()) {
   }
-  end_aside();
+  try {
+    end_aside();
+  } catch (const std::bad_alloc&) {  // nobody is left to hear the reply
+  }
 }
 
 /// The section ends before anybody hears of what was done in it.
@@ -291,13 +294,22 @@ void ScriptRun::end() {
 void ScriptRun::end_aside() {
   const std::int64_t now = node_->ticks().ns();
   end();
+  try {
+    tell(now);
+  } catch (const std::bad_alloc&) {
+    clear();  // the thread is free for the next script, and this client is ended
+    throw;
+  }
+  clear();
+}
+
+void ScriptRun::tell(std::int64_t now) {
   std::string ignored;
   RespWriter writer{ignored, client_->dialect};
   Call call{*node_, node_->engine(), *client_, words_, writer, row_};
   if (client_->lane != nullptr) measured(call, now - began_ns_, reply_);
   client_->handle->reply(wait_, std::move(reply_));
   node_->pubsub.release(*client_);
-  clear();
 }
 
 void ScriptRun::clear() {

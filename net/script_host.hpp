@@ -61,6 +61,7 @@ class ScriptRun final : public lua::Host {
   void keep_words();
   void end();
   void end_aside();
+  void tell(std::int64_t now);
   void clear();
   void refuse(const CommandRow* row, std::string_view text, std::string& reply);
   [[nodiscard]] const CommandRow* admit(Call& call, std::string& reply);

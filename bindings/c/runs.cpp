@@ -8,7 +8,7 @@
 
 using namespace semel;
 
-/// One of `once` and `handling` is there. Whoever lets it go without a word has abandoned it.
+/// One of `once` and `handling` is there. A run that is deleted without an end was abandoned.
 struct semel_run {
   semel_run(semel_claims& space, std::unique_ptr<semel_wait>&& from)
       : claims(space), wait(std::move(from)) {}

@@ -184,8 +184,8 @@ void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transpo
   }
   shared_.now = clock_.now();
   if (free_.empty()) {
-    free_.reserve(places_.size() + 1);  // so that a link's end needs no memory
     places_.emplace_back();
+    free_.reserve(places_.capacity());  // so that a link's end needs no memory
     free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
   }
   const std::uint32_t index = free_.back();

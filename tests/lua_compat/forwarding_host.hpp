@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lua_compat/interpreter.hpp"
+#include "tests/lua_compat/told_to_scripts.hpp"
 #include "tests/support/raw_client.hpp"
 
 namespace semel::tests {
@@ -24,13 +25,7 @@ class ForwardingHost final : public lua::Host {
     }
     const std::vector<std::string> copied{words.begin(), words.end()};
     const std::string heard = (dialect == net::Resp::two ? two_ : three_).call(copied);
-    // Scripts are told these two in other words than clients.
-    if (heard.starts_with("-ERR unknown command"))
-      reply += "-ERR Unknown Redis command called from script\r\n";
-    else if (heard.starts_with("-ERR wrong number of arguments"))
-      reply += "-ERR Wrong number of args calling Redis command from script\r\n";
-    else
-      reply += heard;
+    reply += told_to_scripts(heard);
   }
   [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view> words) override {
     if (words[0] == "nosuch") return std::nullopt;

@@ -10,6 +10,7 @@
 
 #include "net/connection.hpp"
 #include "semel/semel.hpp"
+#include "tests/lua_compat/told_to_scripts.hpp"
 #include "tests/support/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/resp_client.hpp"
@@ -33,13 +34,7 @@ class World : public lua::Host {
   }
   void call(std::span<const std::string_view> words, net::Resp, std::string& reply) override {
     const std::string answer = request({words.begin(), words.end()});
-    // Scripts are told these two in other words than clients.
-    if (answer.starts_with("-ERR unknown command"))
-      reply += "-ERR Unknown Redis command called from script\r\n";
-    else if (answer.starts_with("-ERR wrong number of arguments"))
-      reply += "-ERR Wrong number of args calling Redis command from script\r\n";
-    else
-      reply += answer;
+    reply += told_to_scripts(answer);
   }
   std::optional<bool> may_call(std::span<const std::string_view>) override { return true; }
   void log(lua::LogLevel, std::string_view) override {}

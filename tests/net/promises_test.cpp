@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "semel/memory_journal.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {
@@ -87,6 +88,27 @@ TEST_CASE("ends: one rule for every command that sets one", "[net][attack][fault
         (17'592'186'044'416 > last_ms));
   CHECK(f.call({"INCREX", "k", "PX", text(ttl_most + 1)}).starts_with("-ERR invalid expire time"));
   CHECK(f.call({"GET", "k"}) == "$1\r\n1\r\n");
+}
+
+TEST_CASE("FLUSHALL: says OK only when everything is gone", "[net][attack][fault-22]") {
+  MemoryJournal journal;
+  auto engine = Engine::open({.journal = &journal}).value();
+  net::Node node{*engine};
+  net::Batch batch;
+  net::Connection client{node, batch, nullptr, {.id = 1}};
+  const auto call = [&](const std::vector<std::string>& words) {
+    std::string reply;
+    client.receive(request_bytes(words), reply);
+    return reply;
+  };
+  REQUIRE(call({"SET", "k", "v"}) == "+OK\r\n");
+  journal.set_accepts_writes(false);
+  CHECK(call({"FLUSHALL"}).starts_with("-MISCONF "));
+  CHECK(call({"FLUSHDB", "ASYNC"}).starts_with("-MISCONF "));
+  CHECK(call({"DBSIZE"}) == ":1\r\n");
+  journal.set_accepts_writes(true);
+  CHECK(call({"FLUSHALL"}) == "+OK\r\n");
+  CHECK(call({"DBSIZE"}) == ":0\r\n");
 }
 
 TEST_CASE("TIME: in microseconds on the system's clock, whole milliseconds on others",
