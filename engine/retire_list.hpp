@@ -14,9 +14,12 @@ namespace semel::engine {
 class RetireList {
  public:
   struct Retired {
-    std::uint64_t what;  // Handle, or address of a segment: always the larger number
+    std::uint64_t what;  // Handle, or segment_bit and the address of a segment
     std::uint64_t epoch;
   };
+  /// No handle and no address has it. That addresses are larger than all handles does not hold: under
+  /// valgrind, or where the address space is short, they are not.
+  static constexpr std::uint64_t segment_bit = std::uint64_t{1} << 63;
   /// What reserve() promises room for: more than any operation on one key ever retires.
   static constexpr std::size_t block_size = 126;
 

@@ -250,8 +250,8 @@ void Threads::free_old(ThreadContext& context) noexcept {
   while (!context.limbo.empty() && context.limbo.front().epoch + 2 <= epoch) {
     const std::uint64_t what = context.limbo.front().what;
     context.limbo.pop_front();
-    if (what > slot::handle_mask) {
-      segments_.reuse_segment(reinterpret_cast<void*>(what));
+    if ((what & RetireList::segment_bit) != 0) {
+      segments_.reuse_segment(reinterpret_cast<void*>(what & ~RetireList::segment_bit));
     } else {
       context.cache.free(what);
     }

@@ -182,7 +182,7 @@ class Threads {
     retire(context, handle, bytes);
   }
   void retire_segment(ThreadContext& context, void* segment, std::size_t bytes) noexcept {
-    retire(context, reinterpret_cast<std::uintptr_t>(segment), bytes);
+    retire(context, RetireList::segment_bit | reinterpret_cast<std::uintptr_t>(segment), bytes);
   }
 
   /// Frees what this thread retired and nobody uses, moving the epoch if it can.

@@ -77,7 +77,6 @@ struct Fixture {
   CountingSink sink;
   std::unique_ptr<Arena> arena = std::make_unique<Arena>(region);
   Threads threads{*arena, sink};
-  // Large, so that its addresses are told from handles.
   std::vector<char> memory = std::vector<char>(std::size_t{4} << 20);
 };
 
@@ -90,6 +89,15 @@ TEST_CASE("threads: what was retired comes back after everyone has passed, not b
   CHECK_FALSE(f.sink.has(&f.memory[0]));
   f.collect(4);
   CHECK(f.sink.has(&f.memory[0]));
+}
+
+TEST_CASE("threads: a segment at an address as small as a handle comes back as a segment",
+          "[engine][threads]") {
+  Fixture f;
+  const auto* const low = reinterpret_cast<const void*>(std::uintptr_t{0x540'0000});
+  f.retire(low);
+  f.collect(4);
+  CHECK(f.sink.has(low));
 }
 
 TEST_CASE("threads: nothing a reader may look at is reused while it is inside",
