@@ -63,7 +63,7 @@ unsigned Core::timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at
   unsigned alive = 0;
   shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = entry(seen);
-    if (wake_of(record) == wake || record.due() == wake) ++alive;
+    if (record.due() == wake || wake_of(record) == wake) ++alive;
     return alive < at_most;
   });
   return alive;

@@ -15,24 +15,6 @@ Claims::Namespace::Namespace(Bytes name, const Policy& policy) : prefix_(name) {
   write(policy);
 }
 
-Policy Claims::Namespace::policy() const noexcept {
-  std::array<std::uint64_t, word_count> words;
-  for (;;) {
-    // mo: acquire [namespaces.policy]: the copy that it names is complete.
-    const std::uint32_t sequence = sequence_.load(std::memory_order_acquire);
-    const Words& copy = copies_[sequence & 1];
-    for (std::size_t i = 0; i < word_count; ++i) {
-      words[i] = copy[i].load(std::memory_order_acquire);  // mo: acquire [namespaces.policy]
-    }
-    // mo: relaxed: a word of a later copy was read with acquire, and its sequence came before it.
-    if (sequence_.load(std::memory_order_relaxed) == sequence) [[likely]]
-      break;
-  }
-  Policy policy;
-  std::memcpy(static_cast<void*>(&policy), words.data(), sizeof policy);
-  return policy;
-}
-
 void Claims::Namespace::write(const Policy& policy) noexcept {
   std::array<std::uint64_t, word_count> words{};
   std::memcpy(words.data(), &policy, sizeof policy);

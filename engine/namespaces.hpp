@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -56,7 +57,24 @@ class Claims::Namespace {
   /// "name:", what the table key of each record begins with.
   [[nodiscard]] Bytes prefix() const noexcept { return prefix_; }
   /// Progress: lock-free; a reader goes round again only if the policy was changed twice meanwhile.
-  [[nodiscard]] Policy policy() const noexcept;
+  [[nodiscard]] Policy policy() const noexcept {
+    Policy policy;
+    for (;;) {
+      // mo: acquire [namespaces.policy]: the copy that it names is complete.
+      const std::uint32_t sequence = sequence_.load(std::memory_order_acquire);
+      const Words& copy = copies_[sequence & 1];
+      // Each word to its place at once: a copy of copies would wait for these stores to be done.
+#pragma GCC unroll 16
+      for (std::size_t i = 0; i < word_count; ++i) {
+        // mo: acquire [namespaces.policy]
+        const std::uint64_t word = copy[i].load(std::memory_order_acquire);
+        std::memcpy(reinterpret_cast<char*>(&policy) + i * sizeof word, &word, sizeof word);
+      }
+      // mo: relaxed: a word of a later copy was read with acquire, and its sequence came before it.
+      if (sequence_.load(std::memory_order_relaxed) == sequence) [[likely]]
+        return policy;
+    }
+  }
   [[nodiscard]] State state() const noexcept {
     return state_.load(std::memory_order_acquire);  // mo: acquire [namespaces.state]
   }
@@ -74,7 +92,8 @@ class Claims::Namespace {
   Ticket ticket = 0;         ///< of that mutation; under the mutex
 
  private:
-  static constexpr std::size_t word_count = (sizeof(Policy) + 7) / 8;
+  static constexpr std::size_t word_count = sizeof(Policy) / 8;
+  static_assert(sizeof(Policy) % 8 == 0);
   static_assert(std::is_trivially_copyable_v<Policy>);
   using Words = std::array<std::atomic<std::uint64_t>, word_count>;
 

@@ -89,12 +89,14 @@ template <class T, class MakeOp, class Read, class Answer>
 Result<T> look(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read, Answer&& answer) {
   Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
+  Result<T> result{std::in_place};  // the one object that is returned, so that it is never moved
   engine::ThreadContext* const found = core.threads().try_context();
-  if (found == nullptr) [[unlikely]]
-    return explain(engine, make_op(), core.why_no_context());
+  if (found == nullptr) [[unlikely]] {
+    result = explain(engine, make_op(), core.why_no_context());
+    return result;
+  }
   engine::ThreadContext& own = *found;
   Timestamp now = core.now(own);
-  Result<T> result{std::in_place};  // returned from one place, so that it is never moved
   bool changed = false;
   {
     Core::Place place = core.place_of(key);
