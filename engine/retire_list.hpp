@@ -17,8 +17,8 @@ class RetireList {
     std::uint64_t what;  // Handle, or segment_bit and the address of a segment
     std::uint64_t epoch;
   };
-  /// No handle and no address has it. That addresses are larger than all handles does not hold: under
-  /// valgrind, or where the address space is short, they are not.
+  /// No handle and no address has it. Addresses are not always larger than handles: not under
+  /// valgrind, and not where the address space is short.
   static constexpr std::uint64_t segment_bit = std::uint64_t{1} << 63;
   /// What reserve() promises room for: more than any operation on one key ever retires.
   static constexpr std::size_t block_size = 126;
