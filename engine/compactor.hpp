@@ -1,4 +1,5 @@
-// Moves records together, so that memory of one size can serve another.
+// Moves records together, so that memory of one size can serve another, and takes out what was
+// flushed.
 //
 // Goals      after most records of a size have ended, all but a few of its spans go back; work in
 //            steps, beside operations; nobody notices: version, time to live and timers stay, and
@@ -45,6 +46,19 @@ class Compactor {
   /// Progress: waits for nobody.
   bool step(ThreadContext& own, Effort effort);
 
+  /// Records have been flushed: the next pass takes them out, and begins at once.
+  void sweep_flushed_soon() noexcept {
+    sweep_due_.store(true, std::memory_order_relaxed);  // mo: relaxed: the next pass sees it
+  }
+  /// Whether flushed records may still be there.
+  [[nodiscard]] bool sweeps_flushed() const noexcept {
+    // mo: relaxed: hints
+    return sweep_due_.load(std::memory_order_relaxed) || sweeping_.load(std::memory_order_relaxed);
+  }
+  /// A whole pass of that kind, in steps, unless a snapshot or somebody's section is in the way.
+  /// Not inside an operation. Progress: waits for a step of another thread.
+  void sweep_flushed(ThreadContext& own);
+
   /// Timers were dropped for want of memory: the next pass renews those of all records it meets.
   void renew_timers() noexcept {
     renewal_due_.store(true, std::memory_order_relaxed);  // mo: relaxed: the next pass sees it
@@ -63,8 +77,14 @@ class Compactor {
  private:
   static constexpr std::size_t slots_at_once = 512;  // of one operation: sections wait for it
   static constexpr std::size_t slots_per_move = 16;  // what a move costs
+  static constexpr std::size_t slots_per_sweep = 4;
 
   [[nodiscard]] bool begin(ThreadContext& own, unsigned sixteenths);
+  /// Goes on with a pass or begins one; false: nothing is to be done.
+  [[nodiscard]] bool runs_or_begins(ThreadContext& own, unsigned sixteenths);
+  /// As much of the pass as `slots` slots cost; ends it at its end.
+  void go_on(ThreadContext& own, std::size_t slots);
+  /// What it cost; walk_blocked: it cannot go on now.
   [[nodiscard]] std::size_t walk(ThreadContext& own);
   void end(ThreadContext& own);
   void next_segment(std::uint32_t depth) noexcept;
@@ -76,6 +96,8 @@ class Compactor {
   std::uint32_t slot_ = 0;
   std::uint64_t birth_ = 0;  // of the segment
   bool renewing_ = false;
+  std::atomic<bool> sweeping_{false};  // flushed records; written under mutex_
+  std::atomic<bool> sweep_due_{false};
   std::atomic<bool> running_{false};  // written under mutex_
   std::atomic<bool> renewal_due_{false};
   std::atomic<std::uint64_t> moved_{0};

@@ -280,7 +280,12 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   if (old != nullptr) {
     less = weight_of(*old);
     old_wake = wake_of(*old);
-    if (!old_was_live && !is_grave(*old)) tell_expired(context, *old);
+    if (is_flushed(*old)) [[unlikely]] {
+      context.bump(Count::records_flushed, 0 - less.records);
+      less.records = 0;  // the flush took it off the others
+    } else if (!old_was_live && !is_grave(*old)) {
+      tell_expired(context, *old);
+    }
     if (old_was_live && old_wake != no_end && old_wake != wake) context.bump(Count::ended_early);
   }
   // Counters wrap around: one thread adds, another takes away. Most replacements change none.
@@ -384,8 +389,7 @@ void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
       group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
 }
 
-ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end,
-                        const std::atomic<Version>& floor) {
+ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end) {
   if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
   ThreadContext& own = threads_.context();
   const HashBits hash = hash_of(mutation.db, mutation.key);
@@ -400,9 +404,9 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave
   const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
   Operation operation{*this, own};
   operation.admit(shard);
-  // mo: relaxed: raised in a section over everything, so before we were let in, or after we are out
-  // and then what we publish is swept with the rest.
-  if (mutation.version < floor.load(std::memory_order_relaxed)) return ErrorCode::ok;
+  // Raised in a section over everything, so before we were let in, or after we are out and then
+  // what we publish ends with the rest.
+  if (mutation.version < flushed_below(mutation.db)) return ErrorCode::ok;
   for (Room tried = Room::nothing;;) {
     const Probe probe = shard.table.find(
         hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });

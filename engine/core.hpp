@@ -16,6 +16,7 @@
 //   relaxed. [core.snapshot] see snapshot.cpp.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -158,7 +159,7 @@ class Core final : public SegmentSink {
     const Handle handle = place.shard->table.hit(place.hash, matches);
     if (handle == 0) return nullptr;
     const auto* const found = static_cast<const Entry*>(region_.at(handle));
-    if (!found->lives_at(now)) return nullptr;
+    if (!lives(*found, now)) return nullptr;
     settle(*found);
     return found;
   }
@@ -327,9 +328,8 @@ class Core final : public SegmentSink {
 
   /// Puts a mutation back as it was; a record of the same or a larger version stays. An erase of a
   /// key that is not there leaves a grave until `grave_end`, so that an older put that comes later
-  /// stays away. What is below `floor` is passed over; it may rise in a section over everything.
-  [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end,
-                                  const std::atomic<Version>& floor);
+  /// stays away. What was flushed is passed over.
+  [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp grave_end);
 
   /// Brings what restore() will look at into the cache; at most group_max mutations.
   void prefetch_keys(std::span<const Mutation> group) noexcept;
@@ -358,8 +358,8 @@ class Core final : public SegmentSink {
 
   /// The mutation that says what `entry` is. Its bytes point into the entry.
   static void fill_mutation(Mutation& mutation, const Entry& entry) noexcept;
-  /// Ends `seen` in `word` outside of any decision (flush). Under a section only, and not inside an
-  /// operation: one of our own would keep the memory of all of them.
+  /// Ends `seen` in `word` outside of any decision (a restored flush). Under a section only, and
+  /// not inside an operation: one of our own would keep the memory of all of them.
   void erase_exclusive(ShardTable::Word& word, SlotWord seen);
 
   // --- beyond the table (cold.cpp, spill.cpp) ----------------------------------------------
@@ -404,6 +404,37 @@ class Core final : public SegmentSink {
   }
   [[nodiscard]] std::uint64_t db_map() const noexcept {
     return db_map_.load(std::memory_order_relaxed);  // mo: relaxed: as in stored_db
+  }
+
+  // --- flushed databases (flush.cpp) --------------------------------------------------------
+  // A flush is a floor: records of the database with a smaller version have ended, for everybody
+  // and at once. They are taken out behind it, beside operations.
+  /// Whether a flush has ended the record.
+  [[nodiscard]] bool is_flushed(const Entry& record) const noexcept {
+    return record.version() < flushed_below(record.db());
+  }
+  /// What flushed_below() is for each database, as stored.
+  using Floors = std::array<Version, limits::db_count>;
+  [[nodiscard]] Floors floors() const noexcept;
+  [[nodiscard]] Version flushed_below(std::uint8_t stored) const noexcept {
+    // mo: relaxed: changes only inside a section over everything; [core.section] orders it.
+    return floors_[stored].load(std::memory_order_relaxed);
+  }
+  void raise_floor(std::uint8_t stored, Version below) noexcept;
+  /// Under a section over everything: ends all records of a database, whose versions are all below
+  /// `below`. Returns how many there were, those that had ended by their ttl and are still there
+  /// with them.
+  std::uint64_t flush_database(std::uint8_t stored, Version below) noexcept;
+  /// Takes out what was flushed, unless a snapshot or somebody's section is in the way: then
+  /// advance() does. Progress: waits for a step of another thread that is at it.
+  void sweep_flushed();
+  /// Takes one of them out. False: it has changed, is frozen, or the heap has no room to remember
+  /// it. Inside an operation that was admitted.
+  [[nodiscard]] bool sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
+  void help_growth(Shard& shard, HashBits hash, Handle stuck);
+  /// Neither its ttl nor a flush has ended it.
+  [[nodiscard]] bool lives(const Entry& record, Timestamp now) const noexcept {
+    return record.lives_at(now) && !is_flushed(record);
   }
 
   // --- insight ----------------------------------------------------------------------------
@@ -486,12 +517,13 @@ class Core final : public SegmentSink {
   /// Takes an ended record, or grave, out. False: it has changed or is frozen.
   [[nodiscard]] bool sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word,
                            SlotWord seen, Timestamp now);
-  void help_growth(Shard& shard, HashBits hash, Handle stuck);
   void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
   /// Records that the timer may be of, counted up to `at_most`.
   [[nodiscard]] unsigned timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at_most);
   void drain(ThreadContext& context);
   void step_wheel_compaction(std::size_t budget);
+  /// Takes out some of what was flushed. False: there was none, or something is in the way.
+  [[nodiscard]] bool sweep_some_flushed(ThreadContext& context);
   /// Whether room was looked for in vain and nothing has ended since.
   [[nodiscard]] bool is_futile() noexcept;
   /// Used and not held: in spans of which a part lives, in caches, in retire lists.
@@ -552,6 +584,7 @@ class Core final : public SegmentSink {
   ShardTable::Word* directories_ = nullptr;
   std::size_t cold_charged_ = 0;  // of start(), then of the spiller
   std::atomic<std::uint64_t> db_map_{0xfedc'ba98'7654'3210};
+  std::array<std::atomic<Version>, limits::db_count> floors_{};
   alignas(64) unsigned char secret_[192];
   alignas(64) std::atomic<Version> versions_;
   alignas(64) std::mutex wheel_mutex_;

@@ -123,7 +123,7 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
     if (sink == nullptr) operation.keep_up(now);
     const Probe probe = look(place, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
-    const bool live = old != nullptr && old->lives_at(now);
+    const bool live = old != nullptr && lives(*old, now);
     if (live && old->pending()) [[unlikely]] {
       wait_for_append(*old);
       operation.note_wait();

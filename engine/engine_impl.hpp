@@ -80,11 +80,9 @@ class Engine::Impl {
   [[nodiscard]] Status restore(const Mutation& mutation);
   [[nodiscard]] Status restore_database(const Mutation& mutation);
   /// In `all`, a section over everything: ends the records of a database, as stored, with a smaller
-  /// version. Returns how many were alive.
-  std::uint64_t erase_database(std::uint8_t stored, Version below, Section::Impl& all);
+  /// version, and takes them out.
+  void erase_database(std::uint8_t stored, Version below, Section::Impl& all);
 
-  /// Restored mutations of a flushed database below these versions stay away.
-  std::array<std::atomic<Version>, limits::db_count> flushed_below{};
   Version db_map_version = 0;  // under a section over everything
   std::mutex snapshot_mutex;   // one snapshot at a time
 

@@ -31,6 +31,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
       }
       [[fallthrough]];
     case Room::retired:
+      if (sweep_some_flushed(context)) return true;
       // A section's time stands still, and what is due elsewhere may have to wait for it.
       if (context.section == nullptr) {
         const std::uint64_t before = threads_.sum(Count::bytes_records);
@@ -60,6 +61,17 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
       // mo: relaxed: a guess, see core.hpp
       futile_bytes_.store(idle_bytes(), std::memory_order_relaxed);
       return false;
+  }
+  return false;
+}
+
+bool Core::sweep_some_flushed(ThreadContext& context) {
+  constexpr Compactor::Effort part{.slots = 250'000, .sixteenths = 16};  // some ms
+  constexpr int parts_max = 64;
+  const std::uint64_t before = threads_.sum(Count::records_flushed);
+  for (int i = 0; i < parts_max && compactor_.sweeps_flushed(); ++i) {
+    if (!compactor_.step(context, part)) break;
+    if (threads_.sum(Count::records_flushed) < before) return true;
   }
   return false;
 }
@@ -98,7 +110,7 @@ void Core::step_compaction(ThreadContext& context, std::size_t budget) {
   const std::size_t before = idle_bytes();
   const std::size_t usual = std::max<std::size_t>(
       held_bytes() / 8, std::min<std::size_t>(std::size_t{2} << 20, options_.memory_bytes / 16));
-  if (!compactor_.is_running() && !compactor_.renewal_due()) {
+  if (!compactor_.is_running() && !compactor_.renewal_due() && !compactor_.sweeps_flushed()) {
     if (before <= usual) return;
     if (compact_pause_ != 0) {
       --compact_pause_;
@@ -118,15 +130,17 @@ void Core::step_compaction(ThreadContext& context, std::size_t budget) {
 
 void Core::go_on_compacting() {
   constexpr Compactor::Effort more{.slots = 1'000'000, .sixteenths = background_sixteenths};
-  if (compactor_.is_running()) static_cast<void>(compactor_.step(threads_.context(), more));
+  if (compactor_.is_running() || compactor_.sweeps_flushed()) {
+    static_cast<void>(compactor_.step(threads_.context(), more));
+  }
 }
 
 std::size_t Core::compact() {
   ThreadContext& own = threads_.context();
   constexpr Compactor::Effort all{.slots = ~std::size_t{0}, .sixteenths = 16};
   const std::size_t before = region_.used_bytes();
-  // Two passes: what was under way may have chosen before records ended.
-  for (int pass = 0; pass < 2; ++pass) {
+  // What was under way may have chosen before records ended, and what is flushed goes first.
+  for (int pass = 0; pass < 3; ++pass) {
     if (!compactor_.step(own, all)) break;
   }
   threads_.collect_now(own);

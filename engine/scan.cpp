@@ -188,6 +188,7 @@ class Scan {
     Bytes value;
   };
   void take(const engine::Entry& entry, std::vector<Copied>& found) const {
+    if (impl_.core().is_flushed(entry)) return;
     take({entry.kind(), entry.db(), entry.due(), entry.version(), entry.key(), entry.value()},
          found);
   }

@@ -1,4 +1,4 @@
-// The consistent cut, the way back in, and operations on whole databases.
+// The consistent cut, and the way back in.
 //
 // A cut: inside a section over everything all version blocks are thrown away, so every change made
 // later carries a version not below the cut. From then on a writer that replaces a record of the
@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/databases.hpp"
 #include "engine/engine_impl.hpp"
 #include "engine/section.hpp"
 
@@ -28,19 +29,6 @@ using engine::Entry;
 using engine::Handle;
 
 constexpr Millis grave_ttl{3'600'000};
-
-/// Calls `visit(Word&, SlotWord)` for each record of a shard. Inside an operation or section.
-template <class Visit>
-void for_each_record(Core::Shard& shard, Visit&& visit) {
-  shard.table.for_each_segment([&](Core::ShardTable::Segment& segment) {
-    const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      // mo: acquire [table.publish]: the record is read next.
-      const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
-      if (engine::slot::is_record(word & ~engine::slot::frozen)) visit(segment.slots()[i], word);
-    }
-  });
-}
 
 /// The records of one stretch of the table below the cut; moves `place` on.
 void collect(Core& core, Core::Shard& shard, std::uint32_t& index, Version cut,
@@ -62,18 +50,6 @@ void collect(Core& core, Core::Shard& shard, std::uint32_t& index, Version cut,
   }
   const std::uint32_t width = 1U << (engine::depth_max - segment.depth);
   index = (index & ~(width - 1)) + width;
-}
-
-void add_db_map(Core& core, Version version, const std::function<void(const Mutation&)>& visit) {
-  std::string map;
-  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    map.push_back(static_cast<char>(core.stored_db(db)));
-  }
-  Mutation mutation;
-  mutation.type = Mutation::Type::db_map;
-  mutation.version = version;
-  mutation.value = map;
-  visit(mutation);
 }
 
 /// Names a key among others.
@@ -166,6 +142,7 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   if (!running) return Error{ErrorCode::snapshot_running, {}};
   Timestamp now;
   Version cut = 0;
+  Core::Floors floors{};
   std::optional<ColdCut> beyond;
   Visitor visitor{core, visit};
   {
@@ -173,19 +150,20 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
     if (!all) return all.error();
     now = all->now();
     cut = core.fence_versions();
+    floors = core.floors();
     if (core.cold() != nullptr) beyond.emplace(core, cut, now);
     core.snapshot_cut.store(cut, std::memory_order_release);  // mo: release [core.snapshot]
   }
   const auto show = [&](Handle handle) {
     const Entry& entry = core.entry(handle);
-    if (entry.due() <= now || visitor.has_failed()) return;
+    if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
     Mutation mutation;
     Core::fill_mutation(mutation, entry);
     visitor(mutation);
   };
   // Whatever the visitor does, and also without memory, the cut ends and what was kept for it goes.
   visitor.run([&] {
-    add_db_map(core, cut, std::ref(visitor));
+    engine::visit_db_map(core, cut, std::ref(visitor));
     impl_->namespaces().for_each_mutation(std::ref(visitor));
     std::vector<Handle> found;
     for (Core::Shard& shard : core.shards()) {
@@ -263,113 +241,10 @@ Status Engine::Impl::restore(const Mutation& mutation) {
     const engine::Core::Operation operation{core_, core_.context()};
     grave_end = std::max(grave_end, core_.cold_end(mutation.db, mutation.key));
   }
-  const ErrorCode error = core_.restore(mutation, now, grave_end, flushed_below[mutation.db]);
+  const ErrorCode error = core_.restore(mutation, now, grave_end);
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};
-}
-
-Status Engine::Impl::restore_database(const Mutation& mutation) {
-  engine::Core& core = core_;
-  if (mutation.type == Mutation::Type::db_map) {
-    if (mutation.value.size() != limits::db_count) {
-      return Error{ErrorCode::bad_option,
-                   "database map of " + std::to_string(mutation.value.size()) + " bytes"};
-    }
-    if (mutation.version < db_map_version) return Done{};
-    std::uint64_t map = 0;
-    for (unsigned db = 0; db < limits::db_count; ++db) {
-      map |= (static_cast<std::uint64_t>(mutation.value[db]) & 15) << (db * 4);
-    }
-    Section::Impl all{*this, core.all_shards()};
-    db_map_version = mutation.version;
-    core.set_db_map(map);
-    return Done{};
-  }
-  Section::Impl all{*this, core.all_shards()};
-  if (!core.context().limbo.reserve()) return Error{ErrorCode::memory_full, {}};
-  // mo: relaxed: written inside of a section over everything, read inside of operations.
-  std::atomic<Version>& below = flushed_below[mutation.db & 15];
-  if (below.load(std::memory_order_relaxed) < mutation.version) {
-    below.store(mutation.version, std::memory_order_relaxed);  // mo: relaxed: as above
-  }
-  if (core.cold() != nullptr) core.cold()->flush(mutation.db & 15, mutation.version);
-  erase_database(mutation.db & 15, mutation.version, all);
-  return Done{};
-}
-
-std::uint64_t Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::Impl& all) {
-  std::uint64_t erased = 0;
-  for (Core::Shard& shard : core_.shards()) {
-    for_each_record(shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
-      const Entry& entry = core_.entry(seen);
-      if (entry.db() != stored || entry.version() >= below) return;
-      if (entry.due() > all.now()) ++erased;
-      if (entry.kind() == Kind::claim) all.note_change({core_.shown_db(stored), entry.key()});
-      core_.erase_exclusive(word, seen);
-    });
-  }
-  return erased;
-}
-
-Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db) {
-  if (db && *db >= limits::db_count) {
-    return Error{ErrorCode::db_out_of_range, std::to_string(*db)};
-  }
-  Core& core = impl_->core();
-  SEMEL_TRY(all, section({}));
-  Section::Impl& section = engine::impl_of(all);
-  if (const ErrorCode no = section.reserve_to_erase(0, limits::db_count); no != ErrorCode::ok) {
-    return Error{no, {}};
-  }
-  const Version version = core.fence_versions();
-  std::uint64_t erased = 0;
-  for (std::uint8_t each = 0; each < limits::db_count; ++each) {
-    if (db && *db != each) continue;
-    const std::uint8_t stored = core.stored_db(each);
-    if (core.cold() != nullptr) {
-      erased += core.cold()->size(stored, section.now());
-      core.cold()->flush(stored, version);
-    }
-    erased += impl_->erase_database(stored, version, section);
-    Mutation mutation;
-    mutation.type = Mutation::Type::flush;
-    mutation.db = stored;
-    mutation.version = version;
-    if (core.journal() != nullptr) section.add(mutation);
-  }
-  // If this fails, the journal has it, and the next spill tries again before it writes.
-  try {
-    if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
-  } catch (const std::bad_alloc&) {
-  }
-  if (const Status status = all.commit(); !status) return status.error();
-  return erased;
-}
-
-Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
-  if (one >= limits::db_count || other >= limits::db_count) {
-    return Error{ErrorCode::db_out_of_range, std::to_string(std::max(one, other))};
-  }
-  Core& core = impl_->core();
-  {
-    auto all = section({});
-    if (!all) return all.error();
-    if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
-    engine::impl_of(*all).note_all_changed();
-    if (core.journal() != nullptr) engine::impl_of(*all).make_room(limits::db_count, 1);
-    const std::uint64_t map = core.db_map();
-    const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
-    core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
-    const Version version = core.fence_versions();
-    impl_->db_map_version = version;
-    if (core.journal() != nullptr) {
-      add_db_map(core, version,
-                 [&](const Mutation& mutation) { engine::impl_of(*all).add(mutation); });
-    }
-  }
-  const ErrorCode unknown = impl_->confirm();
-  return unknown == ErrorCode::ok ? Status{Done{}} : Error{unknown, {}};
 }
 
 }  // namespace semel

@@ -89,6 +89,7 @@ void Spill::keep(const Entry& entry, Timestamp now) {
 }
 
 void Spill::take(const Entry& entry, Timestamp now) {
+  if (core_.is_flushed(entry)) return;
   if (!may_leave(entry, now)) {
     if (keeps_) keep(entry, now);
     return;
@@ -181,7 +182,6 @@ Status Spill::bar_changed() {
   }
   // If nothing is left of such a key, nothing would keep its copy from coming back. Who ends one
   // from now on leaves a grave by himself.
-  const std::atomic<Version> no_floor{0};
   for (const std::uint32_t index : changed_) {
     Mutation record = cold_.collected_record(index);
     record.type = Mutation::Type::erase;
@@ -190,7 +190,7 @@ Status Spill::bar_changed() {
       const Operation operation{core_, own_};
       end = core_.cold_end(record.db, record.key);
     }
-    const ErrorCode barred = core_.restore(record, core_.clock().now(), end, no_floor);
+    const ErrorCode barred = core_.restore(record, core_.clock().now(), end);
     if (barred != ErrorCode::ok) return Error{barred, "a grave for a record that changed"};
   }
   return Done{};

@@ -25,6 +25,7 @@ Stats Core::stats() {
   Stats stats;
   stats.records = threads_.sum(Count::records);
   stats.records_with_ttl = threads_.sum(Count::records_with_ttl);
+  stats.records_flushed = threads_.sum(Count::records_flushed);
   stats.operations = threads_.sum(Count::operations);
   stats.hits = threads_.sum(Count::hits);
   stats.misses = threads_.sum(Count::misses);
@@ -56,6 +57,7 @@ Stats Core::stats() {
 void Core::check_invariants(std::vector<std::string>& broken) {
   const std::lock_guard lock{wheel_mutex_};
   std::uint64_t records = 0;
+  std::uint64_t flushed = 0;
   std::uint64_t bytes = 0;
   for (std::size_t s = 0; s < shard_count_; ++s) {
     Shard& shard = shards_[s];
@@ -69,7 +71,7 @@ void Core::check_invariants(std::vector<std::string>& broken) {
         if (slot::is_frozen(word)) broken.push_back("a segment in use is frozen");
         if (!slot::is_record(word)) continue;
         const Entry& record = entry(word);
-        records += is_grave(record) ? 0 : 1;
+        (is_flushed(record) ? flushed : records) += is_grave(record) ? 0 : 1;
         bytes += Arena::rounded(record.bytes());
         const HashBits hash = hash_of(record.db(), record.key());
         if (hash.tag() != slot::tag(word)) where("tag differs from hash", record.key());
@@ -87,6 +89,10 @@ void Core::check_invariants(std::vector<std::string>& broken) {
   if (records != threads_.sum(Count::records)) {
     broken.push_back("table holds " + std::to_string(records) + " records, counted " +
                      std::to_string(threads_.sum(Count::records)));
+  }
+  if (flushed != threads_.sum(Count::records_flushed)) {
+    broken.push_back("table holds " + std::to_string(flushed) + " flushed records, counted " +
+                     std::to_string(threads_.sum(Count::records_flushed)));
   }
   if (bytes != threads_.sum(Count::bytes_records)) {
     broken.push_back("records hold " + std::to_string(bytes) + " bytes, counted " +

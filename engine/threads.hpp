@@ -61,8 +61,9 @@ enum class Count : std::uint8_t {
   sections,
   growth_steps,
   lost_races,
-  records,           // of these four the sum over all threads is meant: one thread adds,
+  records,           // of these five the sum over all threads is meant: one thread adds,
   records_with_ttl,  // another takes away
+  records_flushed,   // ended by a flush and still there; not counted in `records`
   bytes_records,
   ended_early,  // timed records replaced or erased before their time
   timers_logged,

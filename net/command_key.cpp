@@ -140,12 +140,13 @@ void tell_renamed(Call& call) {
 }
 
 /// False: an error has been written.
-bool takes_flush_words(Call& call) {
-  const bool right = call.words.size() == 1 ||
-                     (call.words.size() == 2 &&
-                      (is_word(call.words[1], "async") || is_word(call.words[1], "sync")));
-  if (!right) call.fail_syntax();
-  return right;
+void flush(Call& call, std::optional<std::uint8_t> db) {
+  const bool async = call.words.size() == 2 && is_word(call.words[1], "async");
+  const bool right =
+      call.words.size() == 1 || async || (call.words.size() == 2 && is_word(call.words[1], "sync"));
+  if (!right) return call.fail_syntax();
+  const FlushMode mode = async ? FlushMode::async : FlushMode::sync;
+  call.answer(call.engine.flush(db, mode), [&](auto) { call.reply.ok(); });
 }
 
 }  // namespace
@@ -319,13 +320,11 @@ void dbsize(Call& call) {
 }
 
 void flushdb(Call& call) {
-  if (!takes_flush_words(call)) return;
-  call.answer(call.engine.flush(call.client.db), [&](auto) { call.reply.ok(); });
+  flush(call, call.client.db);
 }
 
 void flushall(Call& call) {
-  if (!takes_flush_words(call)) return;
-  call.answer(call.engine.flush({}), [&](auto) { call.reply.ok(); });
+  flush(call, {});
 }
 
 void select(Call& call) {

@@ -182,7 +182,9 @@ std::string memory(Facts& facts) {
   lines.put("maxmemory_clients", clients.limit());
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
   lines.put("mem_allocator", "semel");
-  lines.zeros({"active_defrag_running", "lazyfree_pending_objects", "lazyfreed_objects"});
+  lines.put("active_defrag_running", 0);
+  lines.put("lazyfree_pending_objects", facts.stats.records_flushed);
+  lines.put("lazyfreed_objects", 0);
   return lines.take();
 }
 
@@ -368,6 +370,7 @@ std::string semel(Facts& facts) {
   Lines lines{"Semel"};
   lines.put("records", stats.records);
   lines.put("records_with_ttl", stats.records_with_ttl);
+  lines.put("records_flushed", stats.records_flushed);
   lines.put("operations", stats.operations);
   lines.put("refused", stats.refused);
   lines.put("claims_granted", stats.claims_granted);

@@ -118,9 +118,17 @@ struct DropReport {
   std::uint64_t held = 0;      ///< held or in doubt
 };
 
+/// When the memory of flushed records is given back.
+enum class FlushMode : std::uint8_t {
+  sync,   ///< before the call returns; after it, where a snapshot or a section is in the way
+  async,  ///< by advance() and Options::background, in steps; what has ended and is not swept yet
+          ///< counts as removed, too
+};
+
 struct Stats {
   std::uint64_t records = 0;  ///< in the table, those that ended but were not swept included
   std::uint64_t records_with_ttl = 0;
+  std::uint64_t records_flushed = 0;  ///< by FlushMode::async, and not taken out yet
   std::uint64_t operations = 0;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
@@ -317,7 +325,10 @@ class Engine {
   /// Removes every record of `db` (none: of all databases), atomically. Returns how many. Waits for
   /// the engine's level like every call. Errors: db_out_of_range; refused and memory_full, nothing
   /// is removed; outcome_unknown, they are removed.
-  Result<std::uint64_t> flush(std::optional<std::uint8_t> db);
+  /// Progress: other threads wait for a moment that does not depend on how many records there are;
+  /// see FlushMode for this thread. What the records hold counts towards the limit until they are
+  /// taken out, which a call that finds no memory helps along.
+  Result<std::uint64_t> flush(std::optional<std::uint8_t> db, FlushMode mode = FlushMode::sync);
   /// Exchanges two databases. Errors: db_out_of_range, refused, outcome_unknown.
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
   /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's

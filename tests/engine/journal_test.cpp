@@ -107,7 +107,10 @@ void live(EngineFixture& f, Claims ns, std::mt19937_64& random, int steps) {
         f.pass(Millis{random() % 20});
         break;
       case 8:
-        if (random() % 50 == 0) static_cast<void>(f.engine->flush(db));
+        if (random() % 50 == 0) {
+          const FlushMode mode = random() % 2 == 0 ? FlushMode::async : FlushMode::sync;
+          static_cast<void>(f.engine->flush(db, mode));
+        }
         if (random() % 50 == 0) static_cast<void>(f.engine->swap_db(db, 1));
         break;
       case 9:

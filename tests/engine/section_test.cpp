@@ -347,7 +347,8 @@ TEST_CASE("section: sections, expiry, snapshots, scans, sizes and subscribers ne
             static_cast<void>(f.engine->snapshot([](const Mutation&) {}));
             break;
           case 5:
-            static_cast<void>(f.engine->flush(1));
+            static_cast<void>(
+                f.engine->flush(1, random() % 2 == 0 ? FlushMode::async : FlushMode::sync));
             break;
           case 6:
             f.engine->unsubscribe_expired(f.engine->subscribe_expired([](const ExpiredEvent&) {}));

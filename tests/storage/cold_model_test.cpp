@@ -249,7 +249,8 @@ class Twins {
     switch (pick(8)) {
       case 0: {
         const auto db = static_cast<std::uint8_t>(pick(2));
-        both([db](Engine& engine) { static_cast<void>(engine.flush(db)); });
+        const FlushMode mode = pick(2) == 0 ? FlushMode::async : FlushMode::sync;
+        both([db, mode](Engine& engine) { static_cast<void>(engine.flush(db, mode)); });
         break;
       }
       case 1:
