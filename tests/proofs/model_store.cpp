@@ -332,7 +332,8 @@ void ModelRun::do_multi_write(Store store, std::uint8_t db) {
     KeyState& here = state(db, key);
     Ms due = never;
     if (expiry.mode() == Expiry::Mode::in) due = now() + expiry.ttl().count();
-    if (expiry.mode() == Expiry::Mode::keep && alive(here, now())) due = here.due;
+    // What is vacant is not there for a store, and has no end to be kept.
+    if (expiry.mode() == Expiry::Mode::keep && is_there(db, key)) due = here.due;
     put_string(here, value, due);
   }
 }
