@@ -49,17 +49,22 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
-        [("engine/core_update.hpp", "old != nullptr && old->lives_at(now);",
-          "old != nullptr && old->lives_at(now + Millis{1});", "tail")],
+        [("engine/core_update.hpp", "old != nullptr && lives(*old, now);",
+          "old != nullptr && lives(*old, now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
-        [("engine/core_update.hpp", "old != nullptr && old->lives_at(now);",
-          "old != nullptr && old->lives_at(now - Millis{1});", "tail")],
+        [("engine/core_update.hpp", "old != nullptr && lives(*old, now);",
+          "old != nullptr && lives(*old, now - Millis{1});", "tail")],
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
-        [("engine/core.hpp", "found->lives_at(now)", "true", "expression")],
+        [("engine/core.hpp", "!lives(*found, now)", "is_flushed(*found)", "expression")],
+        "model"),
+    Mutant(
+        "flushed_lives", "what was flushed is there until it is taken out",
+        [("engine/core.hpp", "record.lives_at(now) && !is_flushed(record)",
+          "record.lives_at(now)", "expression")],
         "model"),
     Mutant(
         "early_sweep", "the wheel's sweep takes what ends in 2 ms",
