@@ -315,7 +315,8 @@ def run_proof(proof, number, seed, limit_s):
     seconds = 0.0
     endless = 0
     for run in range(runs_max):
-        caught, how, took = run_once(proof, number, seed if run == 0 else (seed or 0) + run, limit_s)
+        this_seed = seed if run == 0 else (seed or 0) + run
+        caught, how, took = run_once(proof, number, this_seed, limit_s)
         seconds += took
         endless += how == "did not end"
         if caught and (how != "did not end" or endless == 2):
