@@ -8,5 +8,10 @@ function(semel_warnings target)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       target_compile_options(${target} PRIVATE -Wno-restrict)
     endif()
+    # g++ 13 and later warn of a pointer that a guard's constructor keeps and its destructor takes
+    # back.
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+      target_compile_options(${target} PRIVATE -Wno-dangling-pointer)
+    endif()
   endif()
 endfunction()

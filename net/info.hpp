@@ -1,6 +1,7 @@
 // INFO: what a node says of itself, as text for people and for the clients that look for a field.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

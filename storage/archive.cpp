@@ -46,6 +46,16 @@ std::string named_in(const rocksdb::Status& status, const std::string& path) {
   return path + logs;
 }
 
+/// Others may keep files as well. Until RocksDB 9 a parameter says that theirs stay, too.
+template <class Database>
+rocksdb::Status keep_no_longer(Database& database) {
+  if constexpr (requires { database.EnableFileDeletions(false); }) {
+    return database.EnableFileDeletions(false);
+  } else {
+    return database.EnableFileDeletions();
+  }
+}
+
 /// As long as it lives, RocksDB deletes no file: what its compaction replaces meanwhile, as it may
 /// from the moment a database is open, can still be read by name.
 class KeptFiles {
@@ -53,8 +63,7 @@ class KeptFiles {
   explicit KeptFiles(rocksdb::DB& database)
       : database_(database), keeps_(database.DisableFileDeletions().ok()) {}
   ~KeptFiles() {
-    constexpr bool even_if_others_keep = false;
-    if (keeps_) static_cast<void>(database_.EnableFileDeletions(even_if_others_keep));
+    if (keeps_) static_cast<void>(keep_no_longer(database_));
   }
   KeptFiles(const KeptFiles&) = delete;
   KeptFiles& operator=(const KeptFiles&) = delete;

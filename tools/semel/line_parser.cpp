@@ -22,7 +22,7 @@ bool has_quoted_field(Bytes line, char delimiter) {
   return false;
 }
 
-std::string quoted(Bytes text) {
+std::string in_quotes(Bytes text) {
   constexpr std::size_t shown_max = 80;
   if (text.size() <= shown_max) return fmt::format("'{}'", text);
   return fmt::format("'{}...'", text.substr(0, shown_max));
@@ -232,7 +232,7 @@ LineProblem LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
   };
   if (!reading || !ends_field(reading->size)) {
     explanation_ = fmt::format("field {} is {}, not a time of the format '{}'", rule_.time_field,
-                               quoted(field), rule_.time_format->name());
+                               in_quotes(field), rule_.time_format->name());
     return LineProblem::bad_time;
   }
   parsed.unix_ms = reading->unix_ms;
@@ -248,7 +248,7 @@ LineProblem LineParser::read_time_json(ParsedLine& parsed) {
     return LineProblem::missing_time;
   }
   explanation_ = fmt::format("the value at JSON pointer '{}' is {}, not a time of the format '{}'",
-                             *rule_.time_pointer, quoted(time.text), rule_.time_format->name());
+                             *rule_.time_pointer, in_quotes(time.text), rule_.time_format->name());
   return LineProblem::bad_time;
 }
 
