@@ -3,9 +3,9 @@
 #include "tests/claim_machine/claim_table.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "tests/engine/claim_bench.hpp"
 

@@ -1,11 +1,11 @@
 // Region and arena. Vocabulary: take, give, cache.
 #include "engine/arena.hpp"
 
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 using namespace semel;
 using namespace semel::engine;

@@ -1,10 +1,10 @@
 // One key and the claim machine, without a table: applies each decision to itself.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "engine/claim_machine.hpp"
 

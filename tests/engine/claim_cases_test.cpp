@@ -3,10 +3,10 @@
 // needs no disk are in claims_test.cpp, the rest of both in tests/storage/claim_cases_test.cpp.
 #include <atomic>
 #include <barrier>
-#include <catch2/catch.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "tests/engine/claim_bench.hpp"
 #include "tests/engine/engine_fixture.hpp"

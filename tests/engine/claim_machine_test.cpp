@@ -1,9 +1,9 @@
 // The claim's truth table, cell by cell: claims, and the bytes of a record.
 // Words: held = a claim that runs; over = its lease has ended; owner = who holds the epoch;
 //        vacant = given back after a failure; doubt = over under a policy that never re-runs.
-#include <catch2/catch.hpp>
 #include <limits>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "tests/engine/claim_bench.hpp"
 

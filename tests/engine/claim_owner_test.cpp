@@ -1,7 +1,7 @@
 // The claim's truth table, cell by cell: owner calls, operator calls, trimming, views.
 // Words: as in claim_machine_test.cpp.
-#include <catch2/catch.hpp>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "tests/engine/claim_bench.hpp"
 

@@ -1,11 +1,11 @@
 // Claims by the batch: an outcome each, folds, all or nothing.
 // Words: folded = a repeated key inside one batch; ns = the claims of one namespace.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/claims.hpp"
 #include "semel/memory_journal.hpp"

@@ -3,11 +3,11 @@
 #include "semel/claims.hpp"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "engine/engine_impl.hpp"
 #include "semel/memory_journal.hpp"

@@ -1,9 +1,9 @@
 // Clocks: what stands still stands still, what goes never goes back.
 #include "semel/clock.hpp"
 
-#include <catch2/catch.hpp>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

@@ -1,6 +1,5 @@
 // What answers wait for: a journal that holds everybody back shows who asks it.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -8,6 +7,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 

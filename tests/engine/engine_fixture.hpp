@@ -1,7 +1,6 @@
 // An engine on a clock that stands still, and what its tests ask of it.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/claims.hpp"
 #include "semel/clock.hpp"

@@ -1,10 +1,10 @@
 // A record's bytes: every field comes back as it was written, at every size and at the ends.
 #include "engine/entry.hpp"
 
-#include <catch2/catch.hpp>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "engine/slot.hpp"
 #include "semel/limits.hpp"

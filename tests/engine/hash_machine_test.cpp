@@ -2,10 +2,10 @@
 #include "engine/hash_machine.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <set>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "engine/hash_value.hpp"
 #include "semel/limits.hpp"

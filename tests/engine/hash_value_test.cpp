@@ -5,11 +5,11 @@
 #include "engine/hash_value.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

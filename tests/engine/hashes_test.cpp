@@ -3,10 +3,10 @@
 #include "semel/hashes.hpp"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "semel/limits.hpp"
 #include "tests/engine/engine_fixture.hpp"

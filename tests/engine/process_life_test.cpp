@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "engine/engine_impl.hpp"
 #include "semel/hashes.hpp"

@@ -5,7 +5,6 @@
 // compared with a tolerance, *far* ones are absolute, beyond any near one, and compared exactly.
 // A list stands for "another kind": a claim on our side.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -13,6 +12,7 @@
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "engine/numbers.hpp"
 #include "engine/semantics.hpp"

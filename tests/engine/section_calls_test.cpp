@@ -1,8 +1,8 @@
 // Calls of the typed faces on the thread of a section: they are a part of it.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <optional>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 #include "tests/engine/engine_fixture.hpp"

@@ -3,11 +3,11 @@
 // Words: *absent* is no record; *string* and *claim* are the two kinds; *due* is the end of a
 // record; *now* stands still; *keep*, *store* and *erase* are what a decision does.
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "engine/claim_codec.hpp"
 #include "engine/numbers.hpp"

@@ -4,13 +4,13 @@
 // moved to one before and to n; *nothing changed* is checked by reading everything back.
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "engine/numbers.hpp"
 #include "semel/claims.hpp"

@@ -2,7 +2,6 @@
 #include "engine/table.hpp"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <set>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 using namespace semel;
 using namespace semel::engine;

@@ -4,7 +4,6 @@
 #include "engine/threads.hpp"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <set>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 namespace semel::engine {
 namespace {

@@ -1,13 +1,13 @@
 // The wheel alone. Vocabulary: at(ms), fired.
 #include "engine/ttl_wheel.hpp"
 
-#include <catch2/catch.hpp>
 #include <map>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "engine/region.hpp"
 #include "semel/limits.hpp"

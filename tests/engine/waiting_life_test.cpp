@@ -1,7 +1,6 @@
 // What a wait promises to callbacks that throw, leave and are destroyed (docs/process-life.md).
 // Words: waiter = a claim_or_wait that met a held key; owner = who holds it.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <coroutine>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "tests/engine/engine_fixture.hpp"
 

@@ -3,12 +3,12 @@
 //        owner = who holds it now. Real threads only under [race].
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <coroutine>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/claims.hpp"
 

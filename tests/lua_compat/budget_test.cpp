@@ -1,7 +1,7 @@
 // What one script may use, counted in the allocator.
 #include "lua_compat/budget.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

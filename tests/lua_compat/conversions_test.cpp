@@ -1,6 +1,6 @@
 // Replies of commands as scripts see them, what scripts return as clients see it, and what one
 // script can leave behind for another.
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/fake_host.hpp"
 

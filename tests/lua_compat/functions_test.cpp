@@ -1,5 +1,5 @@
 // Libraries of functions, loaded and called beside a redis-server, byte for byte.
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/forwarding_host.hpp"
 #include "tests/support/redis_server.hpp"

@@ -5,8 +5,8 @@
 // Words: a *bound* is one of lua::Bounds.
 #include <pthread.h>
 
-#include <catch2/catch.hpp>
 #include <functional>
+#include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/fake_host.hpp"
 

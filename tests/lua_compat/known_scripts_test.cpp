@@ -2,10 +2,10 @@
 #include "lua_compat/known_scripts.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>
+#include "tests/support/catch.hpp"
 
 #include "lua_compat/script_tokens.hpp"
 #include "net/native_scripts.hpp"

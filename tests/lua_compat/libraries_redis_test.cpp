@@ -1,10 +1,10 @@
 // The libraries of scripts beside those of a redis-server: the same random expressions, the same
 // results and errors.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/lua_world.hpp"
 #include "tests/lua_compat/random_expressions.hpp"

@@ -3,8 +3,8 @@
 #include <pthread.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "lua_compat/libraries.hpp"
 #include "tests/lua_compat/lua_world.hpp"

@@ -3,10 +3,10 @@
 #include "net/native_scripts.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <charconv>
 #include <memory>
 #include <random>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "semel/semel.hpp"

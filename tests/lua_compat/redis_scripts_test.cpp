@@ -2,9 +2,9 @@
 //
 // Words: the *server* runs the scripts itself; the *second* one carries out what the interpreter's
 // scripts ask for, so that both have the same keys all the time.
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
+#include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/forwarding_host.hpp"
 #include "tests/support/redis_server.hpp"

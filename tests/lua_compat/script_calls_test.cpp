@@ -1,6 +1,6 @@
 // Which commands a script's text is found to send.
-#include <catch2/catch.hpp>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "lua_compat/script_calls.hpp"
 #include "lua_compat/script_tokens.hpp"

@@ -1,5 +1,5 @@
 // Which scripts are proven to touch nothing but what KEYS names.
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "lua_compat/known_scripts.hpp"
 #include "net/native_scripts.hpp"

@@ -1,7 +1,7 @@
 // The tokens of a script, and the form that texts with the same tokens have.
 #include "lua_compat/script_tokens.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "lua_compat/known_scripts.hpp"
 

@@ -1,5 +1,5 @@
 // Users' rights where the table alone does not tell the keys: claims, MSETEX, HELLO.
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "semel/local_redis.hpp"
 #include "tests/net/conversation.hpp"

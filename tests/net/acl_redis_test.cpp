@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
+#include "tests/support/catch.hpp"
 
 #include "net/acl/acl_command.hpp"
 #include "net/text.hpp"

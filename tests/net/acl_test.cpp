@@ -2,9 +2,9 @@
 #include "net/acl/acl.hpp"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <set>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "net/acl/acl_command.hpp"
 #include "net/acl/acl_limits.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -13,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/admin/escape.hpp"
 #include "net/admin/metrics.hpp"

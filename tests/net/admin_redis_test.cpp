@@ -1,7 +1,7 @@
 // What a node says of itself, of its commands and of its clients, beside a redis-server.
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/command_docs.hpp"
 #include "tests/net/conversation.hpp"

@@ -4,12 +4,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "net/admin/systemd.hpp"
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/admin/admin_server.hpp"
 

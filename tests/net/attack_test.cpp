@@ -2,11 +2,11 @@
 //
 // Told: an event for the log. Hidden: a word that is replaced because it is a secret.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/audit.hpp"
 #include "net/measure.hpp"

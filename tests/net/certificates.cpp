@@ -4,8 +4,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <catch2/catch.hpp>
 #include <cstdio>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

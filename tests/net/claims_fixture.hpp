@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <charconv>
 #include <condition_variable>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "semel/semel.hpp"

@@ -3,11 +3,11 @@
 // Vocabulary: `held` is what the node counts for all of them, `limit` its bound, a `part` a large
 // value that a reply refers to.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "tests/net/conversation.hpp"
 

@@ -1,11 +1,11 @@
 // CLIENT among several connections: names, lists, ends, pauses and waits.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <functional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "tests/net/conversation.hpp"
 

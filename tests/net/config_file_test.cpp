@@ -3,10 +3,10 @@
 // Words: a *line* is what a person is told; a *file* is a temporary one.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include "tests/support/catch.hpp"
 
 #include "net/config/config_file.hpp"
 #include "net/config/config_text.hpp"

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "semel/semel.hpp"

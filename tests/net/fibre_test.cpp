@@ -1,9 +1,9 @@
 // Work on a stack of its own.
 #include "net/fibre.hpp"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 namespace {

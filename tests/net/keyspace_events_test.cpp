@@ -3,8 +3,8 @@
 // Words: a *party* is a connection; the *listener* is the one that subscribes to events.
 #include "net/keyspace_events.hpp"
 
-#include <catch2/catch.hpp>
 #include <random>
+#include "tests/support/catch.hpp"
 
 #include "net/text.hpp"
 #include "tests/net/dialogue.hpp"

@@ -1,6 +1,6 @@
 // The commands in process: LocalRedis.
-#include <catch2/catch.hpp>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "net/reply_reader.hpp"
 #include "semel/local_redis.hpp"

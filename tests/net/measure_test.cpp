@@ -1,6 +1,6 @@
 // What a node counts: INFO, SLOWLOG, LATENCY.
-#include <catch2/catch.hpp>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "net/info.hpp"
 #include "tests/net/conversation.hpp"

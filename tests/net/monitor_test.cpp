@@ -1,7 +1,7 @@
 // MONITOR: what is shown of what others do.
 #include "net/monitor.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "tests/net/parties.hpp"
 

@@ -1,6 +1,6 @@
 // Commands on strings that came after Redis 7, by what their makers say of them.
-#include <catch2/catch.hpp>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "tests/net/conversation.hpp"
 

@@ -1,10 +1,10 @@
 // Who may connect to a node from where, and as whom: peers with addresses that a test makes up.
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/server/node_peer.hpp"
 #include "semel/semel.hpp"

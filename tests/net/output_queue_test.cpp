@@ -1,10 +1,10 @@
 // What waits to be sent: its order, what it holds, and what it lets go of.
 #include "net/server/output_queue.hpp"
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <random>
 #include <string>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 namespace {

@@ -1,10 +1,10 @@
 // Pages that are made from tables are what the tables give. To write them again:
 // SEMEL_WRITE_PAGES=1 net_tests "[pages]".
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "net/command_docs.hpp"
 

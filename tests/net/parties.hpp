@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "semel/semel.hpp"

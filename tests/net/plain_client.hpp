@@ -8,10 +8,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include "tests/support/catch.hpp"
 
 #include "net/server/descriptor.hpp"
 #include "tests/net/line_peer.hpp"

@@ -1,9 +1,9 @@
 // Commands do what their OK says: ends of keys, events, random keys, cursors, pauses, and replies
 // that every driver can read.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <set>
+#include "tests/support/catch.hpp"
 
 #include "semel/memory_journal.hpp"
 #include "tests/net/conversation.hpp"

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <functional>
 #include <random>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "net/text.hpp"
 #include "tests/net/dialogue.hpp"

@@ -3,11 +3,11 @@
 // Words: a *dialogue* is one connection's requests in a row; a *marker* is what an ECHO after each
 // request answers, so that its reply ends where the marker begins.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "net/text.hpp"

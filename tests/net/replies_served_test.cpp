@@ -3,10 +3,10 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/server/node_peer.hpp"
 #include "semel/semel.hpp"

@@ -2,10 +2,10 @@
 // Words: piece = what one read of a socket brings.
 #include "net/resp_parser.hpp"
 
-#include <catch2/catch.hpp>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

@@ -1,10 +1,10 @@
 // Replies, byte for byte, in both dialects.
 #include "net/resp_writer.hpp"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

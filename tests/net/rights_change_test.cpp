@@ -1,8 +1,8 @@
 // Rights that change while somebody uses them, and what is noted of a refusal.
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <fstream>
+#include "tests/support/catch.hpp"
 
 #include "net/acl/acl.hpp"
 #include "tests/net/conversation.hpp"

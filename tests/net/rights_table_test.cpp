@@ -4,8 +4,8 @@
 // Words: a *form* is a request of a command whose key is "k" (of a claim, "ns:k"); the *scene* is
 // what lies there before: a string, a number, a hash, or a claim that is done. A form *discloses*
 // if its reply differs between two scenes that differ in stored bytes and ttl alone.
-#include <catch2/catch.hpp>
 #include <map>
+#include "tests/support/catch.hpp"
 
 #include "net/text.hpp"
 #include "tests/net/conversation.hpp"

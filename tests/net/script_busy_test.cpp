@@ -1,9 +1,9 @@
 // Scripts that take long: they step aside, the others answer BUSY, and they can be killed.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "tests/net/conversation.hpp"

@@ -1,10 +1,10 @@
 // Texts that are refused before anything of them has run, because they name a command that is not
 // there.
-#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/script_text.hpp"
 #include "tests/net/conversation.hpp"

@@ -1,8 +1,8 @@
 // Scripts and functions as commands: beside a redis-server, and what is our own of them.
-#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/script_text.hpp"
 #include "semel/local_redis.hpp"

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
+#include "tests/support/catch.hpp"
 
 #include "net/server/server.hpp"
 #include "tests/net/line_peer.hpp"

@@ -5,11 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/server/process.hpp"
 #include "tests/net/server_fixture.hpp"

@@ -4,13 +4,13 @@
 // Words: a *row* is a line of settings.def; a setting *for clients* is one that is stored and does
 // nothing.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/config/settings.hpp"
 #include "tests/support/redis_server.hpp"

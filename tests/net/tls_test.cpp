@@ -3,13 +3,13 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
+#include "tests/support/catch.hpp"
 
 #include "net/server/log_gate.hpp"
 #include "net/server/tls.hpp"

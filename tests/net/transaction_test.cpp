@@ -1,10 +1,10 @@
 // MULTI, EXEC, DISCARD, WATCH: beside a redis-server, and where there is none to compare with.
-#include <catch2/catch.hpp>
 #include <memory>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "semel/memory_journal.hpp"

@@ -3,7 +3,6 @@
 // Words: a *transcript* is one file of tests/transcripts/golden; a *step* is one of its lines; a
 // *client* has a letter.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "net/connection.hpp"
 #include "semel/clock.hpp"

@@ -1,8 +1,8 @@
 // What breaks in locks, guards, nonces and tables of what was seen; the others, and the words, are
 // in breaks_test.cpp.
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/debounce.hpp"
 #include "semel/guards.hpp"

@@ -4,10 +4,10 @@
 //
 // Words: a *story* has callers A, B and C, of whom each is a client of one Redis; who is slow,
 // paused or dead just says nothing for a while. The order of calls is the interleaving.
-#include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/consume.hpp"
 #include "semel/json_key.hpp"

@@ -1,9 +1,9 @@
 // consume_once(): a message that is delivered at least once has its effect once.
 #include "semel/consume.hpp"
 
-#include <catch2/catch.hpp>
 #include <deque>
 #include <stdexcept>
+#include "tests/support/catch.hpp"
 
 #include "tests/patterns/world.hpp"
 

@@ -2,9 +2,9 @@
 #include "semel/debounce.hpp"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <stdexcept>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "tests/patterns/world.hpp"
 

@@ -1,8 +1,8 @@
 // Guarded changes: compare_and_set, decrement_if_at_least, transition, SeenBefore.
 #include "semel/guards.hpp"
 
-#include <catch2/catch.hpp>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "tests/patterns/world.hpp"
 

@@ -1,7 +1,7 @@
 // The time inside an id, at both ends of what such an id can hold.
-#include <catch2/catch.hpp>
 #include <limits>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "semel/keys.hpp"
 

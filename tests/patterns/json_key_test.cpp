@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "patterns/json_number.hpp"
 #include "semel/limits.hpp"

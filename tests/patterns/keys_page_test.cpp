@@ -1,8 +1,8 @@
 // What docs/keys.md shows: its blocks of C++ stand here, word for word, and what they say holds.
 // tests/tools/readme_test.py compares the two.
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/claims.hpp"
 #include "semel/clock.hpp"

@@ -2,12 +2,12 @@
 #include "semel/keys.hpp"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 using namespace semel;
 

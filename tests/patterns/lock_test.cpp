@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <mutex>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "semel/policies.hpp"
 #include "tests/patterns/world.hpp"

@@ -1,9 +1,9 @@
 // once(): a function runs once under a key, and its result is replayed.
 #include "semel/once.hpp"
 
-#include <catch2/catch.hpp>
 #include <stdexcept>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "tests/patterns/world.hpp"
 

@@ -1,10 +1,10 @@
 // What docs/patterns.md shows: its blocks of C++ stand here, word for word, and what they say
 // holds. tests/tools/readme_test.py compares the two. Its table of policies is made here.
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/consume.hpp"
 #include "semel/debounce.hpp"

@@ -4,11 +4,11 @@
 
 #include <atomic>
 #include <barrier>
-#include <catch2/catch.hpp>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/limits.hpp"
 #include "semel/store.hpp"

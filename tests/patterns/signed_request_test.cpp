@@ -1,11 +1,11 @@
 // What is signed, by the vectors of the RFCs and by what another implementation computes.
 #include "semel/signed_request.hpp"
 
-#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 using namespace semel;
 

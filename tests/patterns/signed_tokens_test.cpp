@@ -4,11 +4,11 @@
 
 #include <atomic>
 #include <barrier>
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/engine.hpp"
 #include "semel/signed_request.hpp"

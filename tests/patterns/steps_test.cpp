@@ -1,7 +1,7 @@
 // Steps: what part of some work has brought about is remembered until the work is done.
 #include "semel/steps.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "semel/once.hpp"
 #include "tests/patterns/world.hpp"

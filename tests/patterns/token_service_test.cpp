@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <set>
 #include <thread>
+#include "tests/support/catch.hpp"
 
 #include "tests/patterns/world.hpp"
 

@@ -1,9 +1,9 @@
 // What must not happen whatever the work does: a second run after an exception that may have had
 // its effect, a second run for a result that could not be kept, a lock that is not held.
-#include <catch2/catch.hpp>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
+#include "tests/support/catch.hpp"
 
 #include "semel/lock.hpp"
 #include "semel/once.hpp"

@@ -2,8 +2,8 @@
 // Words: put, get, take (a claim), finish (complete), span (two moments).
 #include "tests/proofs/checker.hpp"
 
-#include <catch2/catch.hpp>
 #include <random>
+#include "tests/support/catch.hpp"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // The cases of claims that need a disk: a restart (I), a full machine with room on disk (H).
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"

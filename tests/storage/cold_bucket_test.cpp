@@ -1,9 +1,9 @@
 #include "storage/cold_bucket.hpp"
 
-#include <catch2/catch.hpp>
 #include <random>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "storage/cold_filter.hpp"
 

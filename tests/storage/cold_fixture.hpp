@@ -3,11 +3,11 @@
 
 #include <rocksdb/db.h>
 
-#include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 #include "storage/cold_store.hpp"

@@ -1,10 +1,10 @@
 // A directory that goes with the test.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include "tests/support/catch.hpp"
 
 namespace semel::tests {
 

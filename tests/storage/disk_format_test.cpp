@@ -1,10 +1,10 @@
 // The example of docs/disk-format.md is read by the code that reads segments.
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 #include "storage/log_scan.hpp"

@@ -3,9 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "semel/cold_directory.hpp"
 #include "semel/storage.hpp"

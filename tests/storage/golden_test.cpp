@@ -1,6 +1,6 @@
 // What earlier releases left behind is opened by this one (tests/storage/golden, golden_maker.cpp).
-#include <catch2/catch.hpp>
 #include <filesystem>
+#include "tests/support/catch.hpp"
 
 #include "semel/storage_tools.hpp"
 #include "tests/storage/golden.hpp"

@@ -1,7 +1,7 @@
 // Hashes on the disk: the next life, the files behind the log, the cold store, and the tools.
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "semel/storage_tools.hpp"
 #include "tests/storage/cold_fixture.hpp"

@@ -3,7 +3,6 @@
 #include <rocksdb/iterator.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/rocksdb.hpp"
 #include "semel/semel.hpp"

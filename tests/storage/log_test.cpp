@@ -1,11 +1,11 @@
 // The log alone: what is appended is read back, and what is not right is noticed.
 #include "storage/log.hpp"
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "storage/log_scan.hpp"
 #include "storage/mark.hpp"

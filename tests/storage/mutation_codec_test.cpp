@@ -1,8 +1,8 @@
 #include "storage/mutation_codec.hpp"
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "storage/spans.hpp"
 

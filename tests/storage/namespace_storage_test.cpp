@@ -1,10 +1,10 @@
 // Namespaces on the disk: the next life, the files behind the log, the cold store, and the tools.
 // Words: life = an engine over a directory, from opening to closing.
-#include <catch2/catch.hpp>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/storage_tools.hpp"
 #include "tests/storage/cold_fixture.hpp"

@@ -1,8 +1,8 @@
 // Patterns over a storage: what was done once stays done when the process ends and the next begins.
-#include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "semel/consume.hpp"
 #include "semel/guards.hpp"

@@ -1,11 +1,11 @@
 // What counts of a log after a boot, by hand: tests/storage/faults/powerloss.cpp does it at random.
 // A copy of a storage that is open is what a power cut, or a kill, leaves of it.
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"

@@ -3,7 +3,6 @@
 
 #include <rocksdb/db.h>
 
-#include <catch2/catch.hpp>
 #include <coroutine>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"

@@ -1,13 +1,13 @@
 // A life of a process in a directory, and damage done to its files.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+#include "tests/support/catch.hpp"
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"

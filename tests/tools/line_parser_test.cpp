@@ -2,7 +2,7 @@
 // compared), room (where keys that are put together are written).
 #include "tools/semel/line_parser.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 #include "tools/semel/units.hpp"
 

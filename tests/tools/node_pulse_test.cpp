@@ -1,6 +1,6 @@
 // Whether the threads of a node go round.
-#include <catch2/catch.hpp>
 #include <chrono>
+#include "tests/support/catch.hpp"
 
 #include "tools/semel/node_pulse.hpp"
 

@@ -2,7 +2,7 @@
 // range, boundary.
 #include "tools/semel/timestamp.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 using semel::Result;
 using semel::tool::TimeFormat;

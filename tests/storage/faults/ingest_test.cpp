@@ -3,12 +3,12 @@
 #include <rocksdb/env.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include "tests/support/catch.hpp"
 
 #include "storage/archive.hpp"
 #include "storage/disk.hpp"

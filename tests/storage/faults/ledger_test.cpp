@@ -1,7 +1,7 @@
 // The ledger of the fault proofs: what may be found after a failure and what not.
 #include "tests/storage/faults/ledger.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch.hpp"
 
 namespace semel::faults {
 namespace {
