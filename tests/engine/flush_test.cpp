@@ -194,11 +194,13 @@ TEST_CASE("flush: beside threads that write, read, claim, sweep and take snapsho
   EngineFixture f{{.memory_bytes = 32 * mib, .shard_count = 4}};
   Claims ns = f.claims("ns");
   std::atomic<bool> ends{false};
+  std::atomic<std::uint64_t> calls{0};
   std::vector<std::thread> threads;
   for (unsigned lane = 0; lane < 4; ++lane) {
     threads.emplace_back([&, lane] {
       std::mt19937_64 random{lane};
-      while (!ends.load(std::memory_order_relaxed)) {  // mo: relaxed: a stop sign
+      while (!ends.load(std::memory_order_relaxed)) {   // mo: relaxed: a stop sign
+        calls.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: paces the flushes only
         const std::string key = std::to_string(random() % 2'000);
         switch (random() % 6) {
           case 0:
@@ -222,6 +224,10 @@ TEST_CASE("flush: beside threads that write, read, claim, sweep and take snapsho
     });
   }
   for (int i = 0; i < 200; ++i) {
+    const std::uint64_t enough = calls.load(std::memory_order_relaxed) + 200;  // mo: relaxed: pace
+    while (calls.load(std::memory_order_relaxed) < enough) {  // mo: relaxed: as above
+      std::this_thread::yield();
+    }
     const FlushMode mode = i % 2 == 0 ? FlushMode::async : FlushMode::sync;
     REQUIRE(f.engine->flush(i % 3 == 0 ? std::nullopt : std::optional<std::uint8_t>{0}, mode).ok());
     f.clock.advance(1ms);
