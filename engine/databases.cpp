@@ -171,7 +171,8 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
     }
     if (const Status status = all.commit(); !status) return status.error();
   }
-  if (mode == FlushMode::sync) core.sweep_flushed();
+  // Inside a section of this thread's own everybody else would wait for it.
+  if (mode == FlushMode::sync && core.context().section == nullptr) core.sweep_flushed();
   return ended;
 }
 

@@ -139,7 +139,7 @@ void tell_renamed(Call& call) {
   call.notify('g', "rename_to", call.words[2]);
 }
 
-/// False: an error has been written.
+/// FLUSHDB, or FLUSHALL without a database.
 void flush(Call& call, std::optional<std::uint8_t> db) {
   const bool async = call.words.size() == 2 && is_word(call.words[1], "async");
   const bool right =

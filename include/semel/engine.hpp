@@ -128,7 +128,7 @@ enum class FlushMode : std::uint8_t {
 struct Stats {
   std::uint64_t records = 0;  ///< in the table, those that ended but were not swept included
   std::uint64_t records_with_ttl = 0;
-  std::uint64_t records_flushed = 0;  ///< by FlushMode::async, and not taken out yet
+  std::uint64_t records_flushed = 0;  ///< ended by a flush, and not taken out yet
   std::uint64_t operations = 0;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;

@@ -182,7 +182,7 @@ MUTANTS = [
 ]
 
 
-# By proof: with so many seeds a mutant must survive.
+# By proof: how many seeds are tried before a mutant counts as a survivor.
 RUNS_MAX = {"model": 2, "linearizability": 12}
 
 # Where every run of the copy, the one without a mutant too, gives up the processor now and then:
