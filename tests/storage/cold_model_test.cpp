@@ -315,6 +315,7 @@ class Twins {
     std::map<std::pair<int, std::string>, std::pair<Version, std::string>> all;
     const Status done = engine.snapshot([&](const Mutation& mutation) {
       if (mutation.type == Mutation::Type::db_map) return;
+      if (mutation.kind == Kind::name_space) return;  // each declares it when it first needs it
       auto& best = all[{mutation.db, std::string{mutation.key}}];
       if (mutation.version < best.first) return;
       best = {mutation.version,
