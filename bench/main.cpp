@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.hpp"
-#include "bench/suite_engine.hpp"
+#include "bench/engine/suite_engine.hpp"
+#include "bench/harness/report.hpp"
 #ifdef SEMEL_BENCH_STORAGE
-#include "bench/suite_patterns.hpp"
-#include "bench/suite_storage.hpp"
-#include "bench/suite_tiered.hpp"
+#include "bench/engine/suite_patterns.hpp"
+#include "bench/storage/suite_storage.hpp"
+#include "bench/storage/suite_tiered.hpp"
 #endif
 
 namespace semel::bench {

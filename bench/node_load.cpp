@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/histogram.hpp"
+#include "bench/harness/histogram.hpp"
 
 namespace {
 

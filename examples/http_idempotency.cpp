@@ -1,8 +1,8 @@
 // POST /payments with an Idempotency-Key, as draft-ietf-httpapi-idempotency-key-header has it: a
 // request that is sent again is answered as at first, and charges nothing. Payments is to be
 // copied.
-#include <semel/keys.hpp>
-#include <semel/once.hpp>
+#include <semel/patterns/keys.hpp>
+#include <semel/patterns/once.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // A lock around a file on disk, and why a lock is not enough: an owner that is paused for longer
 // than its lease does not know that it has lost the lock, and goes on to write. The file refuses
 // it: its first line is the largest fencing token that ever wrote to it.
-#include <semel/lock.hpp>
+#include <semel/patterns/lock.hpp>
 #include <semel/policies.hpp>
 #include <semel/semel.hpp>
 

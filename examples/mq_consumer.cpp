@@ -11,8 +11,8 @@
 // its own. tests/broker/run.py kills this program again and again and counts the bookings.
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
-#include <semel/consume.hpp>
-#include <semel/keys.hpp>
+#include <semel/patterns/consume.hpp>
+#include <semel/patterns/keys.hpp>
 #include <semel/rocksdb.hpp>
 #include <semel/semel.hpp>
 

@@ -1,5 +1,5 @@
 // The example of README.md.
-#include <semel/once.hpp>
+#include <semel/patterns/once.hpp>
 
 int main() {
   auto engine = semel::Engine::open().value();

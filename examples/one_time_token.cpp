@@ -1,9 +1,9 @@
 // A form that is sent once: the page carries a token, and the token is good for one submission. Who
 // clicks twice sees what the first click did, who made a mistake may send the form again, and a
 // token that was never given out, or that is too old, does nothing.
+#include <semel/patterns/token_service.hpp>
 #include <semel/policies.hpp>
 #include <semel/semel.hpp>
-#include <semel/token_service.hpp>
 
 #include <cstdio>
 #include <string>

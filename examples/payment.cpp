@@ -1,7 +1,7 @@
 // Payments that are never run again by themselves: what a process left in the middle is in doubt
 // until somebody has asked the provider. The provider is a map here; the crash is real to the
 // storage: a life ends without finishing what it had begun.
-#include <semel/once.hpp>
+#include <semel/patterns/once.hpp>
 #include <semel/semel.hpp>
 #include <semel/storage.hpp>
 

@@ -579,7 +579,7 @@ typedef struct semel_once_outcome {
   semel_int64 retry_after_ms;
 } semel_once_outcome;
 
-/* Runs `function` if nobody has, and nobody does, under request->key (semel/once.hpp). `context` is
+/* Runs `function` if nobody has, and nobody does, under request->key (semel/patterns/once.hpp). `context` is
  * handed to it. Errors: with SEMEL_ONCE_BUSY and SEMEL_ONCE_REFUSED, where it did not run, and with
  * SEMEL_ONCE_UNRECORDED, where it did; SEMEL_RESULT_NOT_KEPT with SEMEL_ONCE_RAN: it is done, but
  * its result is too long or there is no memory for it, and repeats are SEMEL_ONCE_EXPIRED;
@@ -602,7 +602,7 @@ typedef struct semel_consumed {
 } semel_consumed;
 
 /* Runs `handler` if the message request->key was not handled yet, and says what the broker is to be
- * told (semel/consume.hpp). The message is to be told so also after an error, which says why it is
+ * told (semel/patterns/consume.hpp). The message is to be told so also after an error, which says why it is
  * SEMEL_ONCE_BUSY, SEMEL_ONCE_REFUSED or SEMEL_ONCE_UNRECORDED. If the call itself is not valid
  * (SEMEL_BAD_OPTION; also: wait_ms or claim_id is set) the outcome is not filled.
  * Without a key it is SEMEL_DEAD_LETTER, or with request->without_key run unguarded. */
@@ -684,7 +684,7 @@ SEMEL_API int semel_consume_end(semel_run* run, int how, const void* data, size_
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
-/* The fields as one key that no other list of fields gives (semel/keys.hpp). */
+/* The fields as one key that no other list of fields gives (semel/patterns/keys.hpp). */
 SEMEL_API int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key);
 /* XXH3-128 of the payload: finds mistakes, does not withstand an enemy. */
 SEMEL_API int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print);

@@ -1,5 +1,5 @@
-// See semel/consume.hpp: from what a claim and a handler say to what the broker is told.
-#include "semel/consume.hpp"
+// See semel/patterns/consume.hpp: from what a claim and a handler say to what the broker is told.
+#include "semel/patterns/consume.hpp"
 
 #include <algorithm>
 #include <exception>

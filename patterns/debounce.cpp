@@ -1,10 +1,10 @@
-// See semel/debounce.hpp.
+// See semel/patterns/debounce.hpp.
 //
 // Who comes while a run is under way leaves a mark, whose version is always a new one, and then
 // finds the claim in flight. Whoever ends a run gives the claim back and then looks whether the
 // mark is still the one that it saw when it began: one of the two sees the other, so nobody who was
 // told "will run again" is forgotten.
-#include "semel/debounce.hpp"
+#include "semel/patterns/debounce.hpp"
 
 #include <algorithm>
 #include <exception>

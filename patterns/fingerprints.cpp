@@ -4,7 +4,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 namespace semel {
 

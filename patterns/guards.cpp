@@ -1,11 +1,11 @@
-// See semel/guards.hpp.
-#include "semel/guards.hpp"
+// See semel/patterns/guards.hpp.
+#include "semel/patterns/guards.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "semel/engine.hpp"
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 namespace semel {
 

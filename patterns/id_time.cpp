@@ -1,7 +1,7 @@
 // The time inside an id.
 #include <charconv>
 
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 namespace semel {
 

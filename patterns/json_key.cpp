@@ -1,4 +1,4 @@
-#include "semel/json_key.hpp"
+#include "semel/patterns/json_key.hpp"
 
 #include <algorithm>
 #include <charconv>

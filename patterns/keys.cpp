@@ -1,4 +1,4 @@
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 #include <algorithm>
 

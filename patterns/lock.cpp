@@ -1,5 +1,5 @@
-// See semel/lock.hpp. A lock is a claim that is never completed.
-#include "semel/lock.hpp"
+// See semel/patterns/lock.hpp. A lock is a claim that is never completed.
+#include "semel/patterns/lock.hpp"
 
 #include <new>
 #include <utility>

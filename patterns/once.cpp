@@ -1,5 +1,5 @@
-// See semel/once.hpp: from a claim's answer to a run, and from a run to what is told.
-#include "semel/once.hpp"
+// See semel/patterns/once.hpp: from a claim's answer to a run, and from a run to what is told.
+#include "semel/patterns/once.hpp"
 
 #include <mutex>
 #include <new>

@@ -1,4 +1,4 @@
-#include "semel/replay_guard.hpp"
+#include "semel/patterns/replay_guard.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "semel/signed_request.hpp"
+#include "semel/patterns/signed_request.hpp"
 
 namespace semel {
 

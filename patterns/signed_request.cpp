@@ -1,4 +1,4 @@
-#include "semel/signed_request.hpp"
+#include "semel/patterns/signed_request.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "semel/signed_tokens.hpp"
+#include "semel/patterns/signed_tokens.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "patterns/signed_digests.hpp"
 #include "patterns/token_outcome.hpp"
 #include "semel/limits.hpp"
-#include "semel/signed_request.hpp"
+#include "semel/patterns/signed_request.hpp"
 
 namespace semel {
 

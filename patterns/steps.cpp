@@ -1,9 +1,9 @@
-// See semel/steps.hpp. The memos are the fields of one hash beside the claim: its key begins with
-// "steps/", which no namespace can, so that it is nobody's claim. One more field has the
-// fingerprint of the payload that made them: a claim that was given back keeps none, and the next
-// may be for another payload. Memos of releases before 0.2 have no such field and are taken as they
-// are.
-#include "semel/steps.hpp"
+// See semel/patterns/steps.hpp. The memos are the fields of one hash beside the claim: its key
+// begins with "steps/", which no namespace can, so that it is nobody's claim. One more field has
+// the fingerprint of the payload that made them: a claim that was given back keeps none, and the
+// next may be for another payload. Memos of releases before 0.2 have no such field and are taken as
+// they are.
+#include "semel/patterns/steps.hpp"
 
 #include <array>
 #include <new>

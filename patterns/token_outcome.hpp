@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "semel/claim.hpp"
-#include "semel/token_answer.hpp"
+#include "semel/patterns/token_answer.hpp"
 
 namespace semel::patterns {
 

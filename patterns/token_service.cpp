@@ -1,5 +1,5 @@
-// See semel/token_service.hpp.
-#include "semel/token_service.hpp"
+// See semel/patterns/token_service.hpp.
+#include "semel/patterns/token_service.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// See semel/watchdog.hpp.
+// See semel/patterns/watchdog.hpp.
 //
 // Concurrency
 //   kept_     under mutex_. A renewal runs under the mutex of its own claim alone, so that a guard
@@ -6,7 +6,7 @@
 //   [watchdog.lost]  release store where a renewal is refused  pairs with  acquire load in lost().
 //             stale: an owner learns later that it has lost its lease. Cost: nothing that its epoch
 //             does not prevent.
-#include "semel/watchdog.hpp"
+#include "semel/patterns/watchdog.hpp"
 
 #include <algorithm>
 #include <atomic>

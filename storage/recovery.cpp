@@ -7,9 +7,9 @@
 #include <optional>
 #include <thread>
 
-#include "storage/mutation_codec.hpp"
-#include "storage/rocks_status.hpp"
-#include "storage/stopwatch.hpp"
+#include "storage/archive/rocks_status.hpp"
+#include "storage/log/mutation_codec.hpp"
+#include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {

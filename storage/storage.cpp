@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "storage/stopwatch.hpp"
+#include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {

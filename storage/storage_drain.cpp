@@ -1,7 +1,7 @@
 // The thread that prepares segments of the log, and takes those that are full into the archive.
 #include <algorithm>
 
-#include "storage/mutation_codec.hpp"
+#include "storage/log/mutation_codec.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {

@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "storage/mutation_codec.hpp"
-#include "storage/rocks_status.hpp"
+#include "storage/archive/rocks_status.hpp"
+#include "storage/log/mutation_codec.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {

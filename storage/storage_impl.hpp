@@ -27,14 +27,14 @@
 #include "semel/process.hpp"
 #include "semel/rocksdb.hpp"
 #include "semel/storage.hpp"
-#include "storage/archive.hpp"
-#include "storage/disk.hpp"
-#include "storage/joined_files.hpp"
-#include "storage/joins.hpp"
-#include "storage/log.hpp"
-#include "storage/log_scan.hpp"
-#include "storage/mark.hpp"
-#include "storage/signal.hpp"
+#include "storage/archive/archive.hpp"
+#include "storage/joint/joined_files.hpp"
+#include "storage/joint/joins.hpp"
+#include "storage/log/disk.hpp"
+#include "storage/log/log.hpp"
+#include "storage/log/log_scan.hpp"
+#include "storage/log/mark.hpp"
+#include "storage/log/signal.hpp"
 
 namespace semel {
 

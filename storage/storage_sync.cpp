@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "storage/rocks_status.hpp"
-#include "storage/stopwatch.hpp"
+#include "storage/archive/rocks_status.hpp"
+#include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {

@@ -32,7 +32,7 @@ PARTS = {
     'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h', 'cxxabi.h')},
     'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
     'bindings': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('cxxabi.h',)},
-    'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp_'),
+    'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp/'),
                    'foreign': ('lua.hpp', 'openssl/')},
     'net': {'project': ('semel/', 'net/', 'lua_compat/'), 'foreign': ()},
     'net/server': {'project': ('semel/', 'net/'), 'foreign': ('os', 'boost/asio', 'openssl/')},
@@ -53,7 +53,7 @@ PARTS = {
 # those that read and write the node's configuration, and its side that faces the operator.
 PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
-    'net/connection.cpp': {'project': ('semel/', 'net/', 'engine/bounded_apply.hpp'),
+    'net/node/connection.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},
     'net/acl/password.cpp': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/admin/admin_server.cpp': {'project': ('semel/', 'net/'),
@@ -63,9 +63,9 @@ PARTS_OF_FILES = {
     'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('fmt/',)},
     'net/admin/process_figures.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/admin/systemd.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
-    'net/fibre.cpp': {'project': ('semel/', 'net/'),
+    'net/scripts/fibre.cpp': {'project': ('semel/', 'net/'),
                       'foreign': ('boost/context/', 'sanitizer/')},
-    'net/script_text.cpp': {'project': ('semel/', 'net/', 'lua_compat/'),
+    'net/scripts/script_text.cpp': {'project': ('semel/', 'net/', 'lua_compat/'),
                             'foreign': ('openssl/',)},
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
@@ -80,8 +80,8 @@ OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
                        r'[a-z]?mmintrin|x86intrin|ucontext|locale|malloc|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 
-CLOCK_OWNERS = ('engine/clock.cpp', 'net/ticks.cpp', 'storage/stopwatch.hpp', 'bench/',
-                'tools/')
+CLOCK_OWNERS = ('engine/time/clock.cpp', 'net/time/ticks.cpp', 'storage/log/stopwatch.hpp',
+                'bench/', 'tools/')
 # (pattern, advice, where it is looked for, where it is allowed)
 BANNED = [
     (r'\b(sleep_for|sleep_until|usleep|nanosleep)\b', 'wait for a condition, not for time', (), ()),

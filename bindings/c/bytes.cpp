@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bindings/c/sized.hpp"
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 namespace semel::c {
 

@@ -15,10 +15,10 @@
 #include "semel.h"
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
-#include "semel/lock.hpp"
+#include "semel/patterns/lock.hpp"
+#include "semel/patterns/watchdog.hpp"
 #include "semel/process.hpp"
 #include "semel/store.hpp"
-#include "semel/watchdog.hpp"
 
 struct semel_claims {
   semel::Claims claims;

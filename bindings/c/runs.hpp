@@ -6,8 +6,8 @@
 #include <string>
 
 #include "bindings/c/requests.hpp"
-#include "semel/consume.hpp"
-#include "semel/once.hpp"
+#include "semel/patterns/consume.hpp"
+#include "semel/patterns/once.hpp"
 
 namespace semel::c {
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "bindings/c/sized.hpp"
-#include "semel/guards.hpp"
+#include "semel/patterns/guards.hpp"
 
 using namespace semel;
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "semel/once.hpp"
+#include "semel/patterns/once.hpp"
 
 using namespace semel;
 

@@ -1,5 +1,5 @@
 // Claims: an owner-fenced record of one piece of work. Words, requests and answers.
-// The state machine itself is engine/claim_machine.hpp; its table is docs/semantics.md.
+// The state machine itself is engine/rules/claim_rules.hpp; its table is docs/semantics.md.
 #pragma once
 
 #include <array>

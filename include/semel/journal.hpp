@@ -34,7 +34,7 @@ struct Mutation {
   /// of, which would come back if this were forgotten first.
   Timestamp keep_until = no_end;
   Bytes key;
-  Bytes value;                       ///< of a string; of a hash as engine/hash_value.hpp packs it
+  Bytes value;  ///< of a string; of a hash as engine/rules/hash_value.hpp packs it
   std::optional<ClaimRecord> claim;  ///< of a claim; its times are on the engine's clock
 };
 

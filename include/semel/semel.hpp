@@ -1,4 +1,5 @@
-// The engine and its faces. Each pattern has a header of its own: semel/once.hpp and others.
+// The engine and its faces. Each pattern has a header of its own: semel/patterns/once.hpp and
+// others.
 #pragma once
 
 #include "semel/claims.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/acl/acl.hpp"
-#include "net/resp_writer.hpp"
+#include "net/resp/resp_writer.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {

@@ -1,6 +1,6 @@
 #include "net/acl/catalog.hpp"
 
-#include "net/text.hpp"
+#include "net/resp/text.hpp"
 
 namespace semel::net {
 

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "net/acl/acl_limits.hpp"
-#include "net/text.hpp"
+#include "net/resp/text.hpp"
 
 namespace semel::net {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "net/acl/acl_limits.hpp"
-#include "net/text.hpp"
+#include "net/resp/text.hpp"
 #include "semel/store.hpp"
 
 namespace semel::net {

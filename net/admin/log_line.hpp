@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "net/log_level.hpp"
+#include "net/resp/log_level.hpp"
 
 namespace semel::net {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/config/namespaces.hpp"
-#include "net/config/settings.hpp"
+#include "net/settings/settings.hpp"
 
 namespace semel::net {
 

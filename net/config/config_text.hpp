@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "net/config/settings.hpp"
+#include "net/settings/settings.hpp"
 
 namespace semel::net {
 

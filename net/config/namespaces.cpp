@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "net/claim_words.hpp"
-#include "net/config/setting_table.hpp"
-#include "net/config/setting_value.hpp"
-#include "net/text.hpp"
+#include "net/commands/claim_words.hpp"
+#include "net/resp/text.hpp"
+#include "net/settings/setting_table.hpp"
+#include "net/settings/setting_value.hpp"
 #include "semel/limits.hpp"
 
 namespace semel::net {

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "net/config/config_file.hpp"
-#include "net/resp_parser.hpp"
-#include "net/text.hpp"
+#include "net/resp/resp_parser.hpp"
+#include "net/resp/text.hpp"
 
 namespace semel::net {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "net/config/settings.hpp"
+#include "net/settings/settings.hpp"
 
 namespace semel::net {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/config/setting_table.hpp"
+#include "net/settings/setting_table.hpp"
 
 namespace semel::net {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "net/room.hpp"
+#include "net/resp/release_capacity.hpp"
 #include "net/server/socket_names.hpp"
 
 namespace semel::net {

@@ -3,7 +3,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <utility>
 
-#include "net/room.hpp"
+#include "net/resp/release_capacity.hpp"
 #include "net/server/refusing_peer.hpp"
 
 namespace semel::net {

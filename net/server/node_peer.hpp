@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "net/connection.hpp"
+#include "net/node/connection.hpp"
 #include "net/server/peer.hpp"
 #include "semel/journal.hpp"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/log_level.hpp"
+#include "net/resp/log_level.hpp"
 #include "net/server/peer.hpp"
 #include "net/server/tls.hpp"
 #include "semel/clock.hpp"

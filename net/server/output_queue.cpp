@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/room.hpp"
+#include "net/resp/release_capacity.hpp"
 
 namespace semel::net {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/large_bytes.hpp"
+#include "net/resp/large_bytes.hpp"
 
 namespace semel::net {
 

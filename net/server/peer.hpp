@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/large_bytes.hpp"
+#include "net/resp/large_bytes.hpp"
 
 namespace semel::net {
 

@@ -6,7 +6,7 @@
 
 #define X(one) one  // a user's own: no header may want this name
 
-#include "semel/guards.hpp"
+#include "semel/patterns/guards.hpp"
 #include "semel/semel.hpp"
 
 namespace {

@@ -254,7 +254,9 @@ class Consumers:
     def tell_compile_time(self):
         """User time of the compiler for one header alone, the best of three. Told, not judged: the
         machine may be a slow one."""
-        name = 'once.hpp' if (self.prefix / 'include/semel/once.hpp').exists() else 'semel.hpp'
+        name = 'patterns/once.hpp'
+        if not (self.prefix / 'include/semel' / name).exists():
+            name = 'semel.hpp'
         source = self.work / 'header.cpp'
         source.write_text(f'#include <semel/{name}>\n', encoding='utf-8')
         flags = self.pkg_config('--cflags', 'semel-core')

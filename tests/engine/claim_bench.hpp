@@ -6,7 +6,7 @@
 #include <string>
 #include "tests/support/catch.hpp"
 
-#include "engine/claim_machine.hpp"
+#include "engine/rules/claim_rules.hpp"
 
 namespace semel::engine {
 

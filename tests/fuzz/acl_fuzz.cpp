@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "net/access.hpp"
 #include "net/acl/acl.hpp"
+#include "net/commands/access.hpp"
 #include "tests/fuzz/check.hpp"
 
 namespace semel::tests {

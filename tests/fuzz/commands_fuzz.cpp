@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/connection.hpp"
+#include "net/node/connection.hpp"
 #include "semel/clock.hpp"
 #include "semel/semel.hpp"
 #include "tests/fuzz/check.hpp"

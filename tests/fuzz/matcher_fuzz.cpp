@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "lua_compat/known_scripts.hpp"
-#include "lua_compat/script_tokens.hpp"
-#include "net/native_scripts.hpp"
+#include "lua_compat/matcher/known_scripts.hpp"
+#include "lua_compat/matcher/script_tokens.hpp"
+#include "net/scripts/native_scripts.hpp"
 #include "tests/fuzz/check.hpp"
 
 namespace semel::tests {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/resp_parser.hpp"
+#include "net/resp/resp_parser.hpp"
 #include "tests/fuzz/check.hpp"
 
 namespace semel::tests {

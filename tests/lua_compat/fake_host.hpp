@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lua_compat/interpreter.hpp"
+#include "lua_compat/interpreter/interpreter.hpp"
 
 namespace semel::tests {
 

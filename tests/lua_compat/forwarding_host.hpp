@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lua_compat/interpreter.hpp"
+#include "lua_compat/interpreter/interpreter.hpp"
 #include "tests/lua_compat/told_to_scripts.hpp"
 #include "tests/support/raw_client.hpp"
 

@@ -2,10 +2,10 @@
 """Known scripts on a redis-server and on our node, the same replies and the same keys:
 tests/lua_compat/known_beside_redis.py [--program SEMEL | --against redis] [--rounds N] [--seed N]
 
-Runs every text of lua_compat/known_catalogue.def, and some that are one command, by EVAL, EVALSHA
-and in pipelines of EVALSHA, on random states and with random arguments, usual ones and others.
-Times may differ by what passes between the two servers. With --against redis the second server
-is a redis-server as well: what differs then is wrong with this program.
+Runs every text of lua_compat/matcher/known_catalogue.def, and some that are one command, by EVAL,
+EVALSHA and in pipelines of EVALSHA, on random states and with random arguments, usual ones and
+others. Times may differ by what passes between the two servers. With --against redis the second
+server is a redis-server as well: what differs then is wrong with this program.
 """
 
 import argparse
@@ -42,7 +42,7 @@ SINGLE = (
 
 def catalogue():
     """[(text, keys, arguments)], something in each hole"""
-    source = (ROOT / 'lua_compat/known_catalogue.def').read_text(encoding='utf-8')
+    source = (ROOT / 'lua_compat/matcher/known_catalogue.def').read_text(encoding='utf-8')
     found = [(text, 2, 2) for text in SINGLE]
     for entry in re.findall(r'^X\((.*?)\)$', source, re.MULTILINE | re.DOTALL):
         strings = re.search(r'"[^"]*",(?:\s*//[^\n]*)?\s*((?:"[^"]*"\s*)+),', entry)

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "lua_compat/libraries.hpp"
+#include "lua_compat/libraries/libraries.hpp"
 
 namespace semel::tests {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lua_compat/budget.hpp"
+#include "lua_compat/runtime/budget.hpp"
 
 namespace semel::tests {
 

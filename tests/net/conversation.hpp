@@ -7,7 +7,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "net/connection.hpp"
+#include "net/node/connection.hpp"
 #include "semel/semel.hpp"
 #include "tests/support/raw_client.hpp"
 

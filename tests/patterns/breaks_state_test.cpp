@@ -4,10 +4,10 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "semel/debounce.hpp"
-#include "semel/guards.hpp"
-#include "semel/lock.hpp"
-#include "semel/replay_guard.hpp"
+#include "semel/patterns/debounce.hpp"
+#include "semel/patterns/guards.hpp"
+#include "semel/patterns/lock.hpp"
+#include "semel/patterns/replay_guard.hpp"
 #include "tests/patterns/story.hpp"
 #include "tests/patterns/world.hpp"
 

@@ -9,10 +9,10 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "semel/consume.hpp"
-#include "semel/json_key.hpp"
-#include "semel/signed_request.hpp"
-#include "semel/token_service.hpp"
+#include "semel/patterns/consume.hpp"
+#include "semel/patterns/json_key.hpp"
+#include "semel/patterns/signed_request.hpp"
+#include "semel/patterns/token_service.hpp"
 #include "tests/patterns/story.hpp"
 #include "tests/patterns/world.hpp"
 

@@ -1,5 +1,5 @@
 // consume_once(): a message that is delivered at least once has its effect once.
-#include "semel/consume.hpp"
+#include "semel/patterns/consume.hpp"
 
 #include <deque>
 #include <stdexcept>

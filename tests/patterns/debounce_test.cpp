@@ -1,5 +1,5 @@
 // Debounce: not again so soon (P12).
-#include "semel/debounce.hpp"
+#include "semel/patterns/debounce.hpp"
 
 #include <atomic>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // Guarded changes: compare_and_set, decrement_if_at_least, transition, SeenBefore.
-#include "semel/guards.hpp"
+#include "semel/patterns/guards.hpp"
 
 #include <thread>
 #include "tests/support/catch.hpp"

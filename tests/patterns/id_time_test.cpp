@@ -3,7 +3,7 @@
 #include <string>
 #include "tests/support/catch.hpp"
 
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 using namespace semel;
 

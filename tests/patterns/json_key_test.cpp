@@ -1,5 +1,5 @@
 // Canonical JSON: RFC 8785 by its own examples, and what no spelling of one text may change.
-#include "semel/json_key.hpp"
+#include "semel/patterns/json_key.hpp"
 
 #include <algorithm>
 #include <array>

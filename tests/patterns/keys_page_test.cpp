@@ -6,10 +6,10 @@
 
 #include "semel/claims.hpp"
 #include "semel/clock.hpp"
-#include "semel/json_key.hpp"
-#include "semel/keys.hpp"
-#include "semel/replay_guard.hpp"
-#include "semel/signed_tokens.hpp"
+#include "semel/patterns/json_key.hpp"
+#include "semel/patterns/keys.hpp"
+#include "semel/patterns/replay_guard.hpp"
+#include "semel/patterns/signed_tokens.hpp"
 
 using namespace semel;
 

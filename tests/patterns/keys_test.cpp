@@ -1,5 +1,5 @@
 // Keys and fingerprints: no two lists of fields, scopes or sets of values may give one.
-#include "semel/keys.hpp"
+#include "semel/patterns/keys.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Lock, Watchdog and Fence.
-#include "semel/lock.hpp"
+#include "semel/patterns/lock.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // once(): a function runs once under a key, and its result is replayed.
-#include "semel/once.hpp"
+#include "semel/patterns/once.hpp"
 
 #include <stdexcept>
 #include <thread>

@@ -6,14 +6,14 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "semel/consume.hpp"
-#include "semel/debounce.hpp"
-#include "semel/guards.hpp"
-#include "semel/json_key.hpp"
-#include "semel/lock.hpp"
-#include "semel/replay_guard.hpp"
-#include "semel/signed_request.hpp"
-#include "semel/token_service.hpp"
+#include "semel/patterns/consume.hpp"
+#include "semel/patterns/debounce.hpp"
+#include "semel/patterns/guards.hpp"
+#include "semel/patterns/json_key.hpp"
+#include "semel/patterns/lock.hpp"
+#include "semel/patterns/replay_guard.hpp"
+#include "semel/patterns/signed_request.hpp"
+#include "semel/patterns/token_service.hpp"
 
 using namespace semel;
 

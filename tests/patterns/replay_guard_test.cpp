@@ -1,6 +1,6 @@
 // A signed request is taken once: each side of each boundary, each field changed, and the clocks
 // that do not help.
-#include "semel/replay_guard.hpp"
+#include "semel/patterns/replay_guard.hpp"
 
 #include <atomic>
 #include <barrier>

@@ -1,5 +1,5 @@
 // What is signed, by the vectors of the RFCs and by what another implementation computes.
-#include "semel/signed_request.hpp"
+#include "semel/patterns/signed_request.hpp"
 
 #include <map>
 #include <random>

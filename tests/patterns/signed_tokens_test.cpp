@@ -1,6 +1,6 @@
 // One-time tokens without a store: what they say is believed only if it is signed, and each is
 // used once until it is over.
-#include "semel/signed_tokens.hpp"
+#include "semel/patterns/signed_tokens.hpp"
 
 #include <atomic>
 #include <barrier>
@@ -11,7 +11,7 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/engine.hpp"
-#include "semel/signed_request.hpp"
+#include "semel/patterns/signed_request.hpp"
 #include "tests/patterns/paused_clock.hpp"
 
 using namespace semel;

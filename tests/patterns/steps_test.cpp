@@ -1,9 +1,9 @@
 // Steps: what part of some work has brought about is remembered until the work is done.
-#include "semel/steps.hpp"
+#include "semel/patterns/steps.hpp"
 
 #include "tests/support/catch.hpp"
 
-#include "semel/once.hpp"
+#include "semel/patterns/once.hpp"
 #include "tests/patterns/world.hpp"
 
 using namespace semel;

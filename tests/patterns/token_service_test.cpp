@@ -1,5 +1,5 @@
 // One-time tokens: issued, reserved, spent; given back after a failure (P3, P3b).
-#include "semel/token_service.hpp"
+#include "semel/patterns/token_service.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -5,9 +5,9 @@
 #include <system_error>
 #include "tests/support/catch.hpp"
 
-#include "semel/lock.hpp"
-#include "semel/once.hpp"
-#include "semel/token_service.hpp"
+#include "semel/patterns/lock.hpp"
+#include "semel/patterns/once.hpp"
+#include "semel/patterns/token_service.hpp"
 #include "tests/patterns/world.hpp"
 
 using namespace semel;

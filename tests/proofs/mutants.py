@@ -37,11 +37,11 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
-        [("engine/core.cpp", "!won", "!won && false", "expression")],
+        [("engine/core/core.cpp", "!won", "!won && false", "expression")],
         "linearizability"),
     Mutant(
         "blind_store", "a record is stored without a compare",
-        [("engine/table.hpp",
+        [("engine/table/table.hpp",
           "return probe.slot->compare_exchange_strong(expected, desired, "
           "std::memory_order_seq_cst,\n"
           "                                               std::memory_order_relaxed);",
@@ -49,30 +49,31 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
-        [("engine/core_update.hpp", "old != nullptr && lives(*old, now);",
+        [("engine/core/core_update.hpp", "old != nullptr && lives(*old, now);",
           "old != nullptr && lives(*old, now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
-        [("engine/core_update.hpp", "old != nullptr && lives(*old, now);",
+        [("engine/core/core_update.hpp", "old != nullptr && lives(*old, now);",
           "old != nullptr && lives(*old, now - Millis{1});", "tail")],
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
-        [("engine/core.hpp", "!lives(*found, now)", "is_flushed(*found)", "expression")],
+        [("engine/core/core.hpp", "!lives(*found, now)", "is_flushed(*found)", "expression")],
         "model"),
     Mutant(
         "flushed_lives", "what was flushed is there until it is taken out",
-        [("engine/core.hpp", "record.lives_at(now) && !is_flushed(record)",
+        [("engine/core/core.hpp", "record.lives_at(now) && !is_flushed(record)",
           "record.lives_at(now)", "expression")],
         "model"),
     Mutant(
         "early_sweep", "the wheel's sweep takes what ends in 2 ms",
-        [("engine/expiry.cpp", "old.due() > now", "old.due() > now + Millis{2}", "expression")],
+        [("engine/core/expiry.cpp", "old.due() > now", "old.due() > now + Millis{2}",
+          "expression")],
         "model"),
     Mutant(
         "resurrect_by_complete", "complete() re-creates a claim that was given back",
-        [("engine/claim_machine.cpp",
+        [("engine/rules/claim_rules.cpp",
           "if (found != Found::claim) return {};",
           "if (found == Found::absent && verb == OwnerVerb::complete) {\n"
           "      record.epoch = call.epoch;\n      answer(outcome, OwnerAnswer::ok);\n"
@@ -81,53 +82,53 @@ MUTANTS = [
         "model"),
     Mutant(
         "resurrect_by_replay", "an older mutation replaces a newer record",
-        [("engine/core.cpp", "old->version() >= mutation.version", "false", "expression")],
+        [("engine/core/core.cpp", "old->version() >= mutation.version", "false", "expression")],
         "model"),
     Mutant(
         "epoch_kept", "a takeover keeps the epoch of the owner before",
-        [("engine/claim_machine.cpp", "record.epoch = facts.candidate;",
+        [("engine/rules/claim_rules.cpp", "record.epoch = facts.candidate;",
           "if (record.epoch == 0) record.epoch = facts.candidate;", "statement")],
         "model"),
     Mutant(
         "epoch_repeats", "what a deleted record has shown is forgotten, so versions repeat",
-        [("engine/core_update.hpp", "old != nullptr ? old->version() : probe.floor",
+        [("engine/core/core_update.hpp", "old != nullptr ? old->version() : probe.floor",
           "old != nullptr ? old->version() : 0", "expression")],
         "linearizability"),
     Mutant(
         "lost_in_growth", "a segment is copied without stopping its writers",
-        [("engine/table.hpp",
+        [("engine/table/table.hpp",
           "old.slots()[i].fetch_or(slot::frozen, std::memory_order_acq_rel) & ~slot::frozen",
           "old.slots()[i].load(std::memory_order_acquire) & ~slot::frozen", "expression")],
         "linearizability"),
     Mutant(
         "dropped_in_growth", "one record in sixty-four is left behind when a segment is replaced",
-        [("engine/table.hpp", "} else if (!slot::is_empty(word)) {",
+        [("engine/table/table.hpp", "} else if (!slot::is_empty(word)) {",
           "} else if (!slot::is_empty(word) && i % 64 != 5) {", "condition")],
         "model"),
     Mutant(
         "duplicate_grant", "a claim is granted in the last millisecond of another's lease",
-        [("engine/claim_machine.cpp", "facts.now >= record.lease_until",
+        [("engine/rules/claim_rules.cpp", "facts.now >= record.lease_until",
           "facts.now + Millis{1} >= record.lease_until", "expression")],
         "model"),
     Mutant(
         "grant_not_stored", "a takeover is answered but not stored: two owners of one lease",
-        [("engine/claim_machine.cpp",
+        [("engine/rules/claim_rules.cpp",
           "outcome.takeover = outcome.answer == ClaimAnswer::granted;",
           "outcome.takeover = outcome.answer == ClaimAnswer::granted;\n"
           "  if (outcome.takeover) return {};", "statement")],
         "linearizability"),
     Mutant(
         "stale_complete", "an owner from before may complete",
-        [("engine/claim_machine.cpp", "if (record.epoch != call.epoch) {",
+        [("engine/rules/claim_rules.cpp", "if (record.epoch != call.epoch) {",
           "if (record.epoch < call.epoch) {", "condition")],
         "model"),
     Mutant(
         "torn_value", "a record is published before its bytes are written",
-        [("engine/core.cpp", "decision.value, precious",
+        [("engine/core/core.cpp", "decision.value, precious",
           "::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
           "                               : decision.value,\n"
           "        precious", "text"),
-         ("engine/core.cpp", "version = context.version_next++;",
+         ("engine/core/core.cpp", "version = context.version_next++;",
           "::semel_noise(16);\n"
           "    if (!erases) {\n"
           "      const bool pending = options_.journal != nullptr && sink == nullptr;\n"
@@ -140,19 +141,19 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
-        [("engine/core.cpp",
+        [("engine/core/core.cpp",
           "threads_.retire_record(context, region_.handle_of(old), less.bytes);",
           "context.cache.free(region_.handle_of(old));", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
-        [("engine/core_update.hpp",
+        [("engine/core/core_update.hpp",
           "!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db",
           "stored_db(key.db) != place.stored_db", "expression")],
         "linearizability"),
     Mutant(
         "promoted_twice", "every waiter of a free key is told that it was granted",
-        [("engine/wait_queue.cpp", "end_wait(shard, entry, head, std::move(outcome), out);",
+        [("engine/api/wait_queue.cpp", "end_wait(shard, entry, head, std::move(outcome), out);",
           "const ClaimOutcome same = outcome;\n"
           "      end_wait(shard, entry, head, std::move(outcome), out);\n"
           "      if (!queue.waiters.empty()) {\n"
@@ -161,21 +162,21 @@ MUTANTS = [
         "model"),
     Mutant(
         "scan_skips", "a scan that goes on leaves out a line",
-        [("engine/scan.cpp", "cursor.line = last;", "cursor.line = last + 1;", "statement")],
+        [("engine/api/scan.cpp", "cursor.line = last;", "cursor.line = last + 1;", "statement")],
         "model"),
     Mutant(
         "snapshot_forgets", "a record replaced during a snapshot is not kept for it",
-        [("engine/core.cpp", "old.version() >= cut", "true", "expression")],
+        [("engine/core/core.cpp", "old.version() >= cut", "true", "expression")],
         "linearizability"),
     Mutant(
         "blind_move", "a record is moved without a compare",
-        [("engine/compactor.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
+        [("engine/core/compactor.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
           "if (word.store((seen & ~slot::handle_mask) | handle, std::memory_order_seq_cst), "
           "false) {", "condition")],
         "linearizability"),
     Mutant(
         "left_before_grace", "the place that a record has left is given out again at once",
-        [("engine/compactor.cpp",
+        [("engine/core/compactor.cpp",
           "threads_.retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));",
           "context.cache.free(slot::handle(seen));", "statement")],
         "linearizability"),
@@ -189,11 +190,11 @@ RUNS_MAX = {"model": 2, "linearizability": 12}
 # between the steps of one operation, so that threads meet there even on few cores: one in so many
 # times.
 NOISE = [
-    ("engine/core_update.hpp", "    RecordView view;\n", 16),  # found, not yet read
+    ("engine/core/core_update.hpp", "    RecordView view;\n", 16),  # found, not yet read
     # Decided, not yet published.
-    ("engine/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n", 16),
+    ("engine/core/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n", 16),
     # Seen, not yet moved.
-    ("engine/compactor.cpp", "  old.copy_to(region_.at(handle));\n", 2),
+    ("engine/core/compactor.cpp", "  old.copy_to(region_.at(handle));\n", 2),
 ]
 NOISE_SOURCE = """#include <sched.h>
 #include <cstdint>
@@ -276,15 +277,21 @@ def run_compiler(arguments):
 
 def build(tree):
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
-    sources = sorted((tree / "engine").glob("*.cpp")) + [tree / "mutant.cpp"]
-    sources += [tree / "tests/proofs" / f"{name}.cpp" for name in PARTS + MODEL + LINEAR
-                if (tree / "tests/proofs" / f"{name}.cpp").exists()]
+    engine_sources = sorted((tree / "engine").rglob("*.cpp")) + [tree / "mutant.cpp"]
+    proofs = tree / "tests/proofs"
+    proof_sources = {name: next(proofs.rglob(f"{name}.cpp"), None)
+                     for name in PARTS + MODEL + LINEAR}
+    sources = engine_sources + [source for source in proof_sources.values() if source]
     objects = BUILD / "objects"
     objects.mkdir(parents=True, exist_ok=True)
+
+    def object_of(source):
+        return objects / str(source.relative_to(tree)).replace("/", "_").replace(".cpp", ".o")
+
     jobs = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for source in sources:
-            target = objects / f"{source.parent.name}_{source.stem}.o"
+            target = object_of(source)
             command = compiler + FLAGS + ["-I.", "-Iinclude", "-c",
                                           str(source.relative_to(tree)), "-o", str(target)]
             jobs[pool.submit(run_compiler, command)] = source
@@ -296,11 +303,9 @@ def build(tree):
                       file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    engine = [str(objects / f"engine_{s.stem}.o") for s in sources if s.parent.name == "engine"]
-    engine.append(str(objects / "tree_mutant.o"))
+    engine = [str(object_of(source)) for source in engine_sources]
     for proof, names in (("model", MODEL), ("linearizability", LINEAR)):
-        mine = [str(objects / f"proofs_{n}.o") for n in PARTS + names
-                if (objects / f"proofs_{n}.o").exists()]
+        mine = [str(object_of(proof_sources[n])) for n in PARTS + names if proof_sources[n]]
         said = run_compiler(["g++", *mine, *engine, "-lpthread", "-o",
                              str(BUILD / f"proof_{proof}")])
         if said is not None:

@@ -16,7 +16,7 @@
 
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
-#include "semel/lock.hpp"
+#include "semel/patterns/lock.hpp"
 #include "semel/store.hpp"
 #include "tests/proofs/arguments.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-#include "tests/proofs/oracle.hpp"
+#include "tests/proofs/model/oracle.hpp"
 
 namespace semel::proofs {
 

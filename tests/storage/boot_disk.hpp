@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "storage/disk.hpp"
+#include "storage/log/disk.hpp"
 
 namespace semel::tests {
 

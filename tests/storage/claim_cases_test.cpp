@@ -9,7 +9,7 @@
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
 #include "tests/claim_machine/claim_table.hpp"
-#include "tests/storage/cold_fixture.hpp"
+#include "tests/storage/cold/cold_fixture.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {

@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "storage/archive.hpp"
-#include "storage/mark.hpp"
+#include "storage/archive/archive.hpp"
+#include "storage/log/mark.hpp"
 #include "tests/storage/golden.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include "semel/storage_tools.hpp"
 #include "tests/storage/golden.hpp"
-#include "tests/storage/tool_fixture.hpp"
+#include "tests/storage/repair/tool_fixture.hpp"
 
 namespace semel::tests {
 namespace {

@@ -7,7 +7,7 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/storage_tools.hpp"
-#include "tests/storage/cold_fixture.hpp"
+#include "tests/storage/cold/cold_fixture.hpp"
 #include "tests/storage/directory.hpp"
 #include "tests/storage/golden.hpp"
 

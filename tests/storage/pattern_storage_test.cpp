@@ -4,11 +4,11 @@
 #include <string>
 #include "tests/support/catch.hpp"
 
-#include "semel/consume.hpp"
-#include "semel/guards.hpp"
-#include "semel/lock.hpp"
+#include "semel/patterns/consume.hpp"
+#include "semel/patterns/guards.hpp"
+#include "semel/patterns/lock.hpp"
+#include "semel/patterns/token_service.hpp"
 #include "semel/storage.hpp"
-#include "semel/token_service.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {

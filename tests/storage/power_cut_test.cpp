@@ -9,8 +9,8 @@
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
-#include "storage/disk.hpp"
-#include "storage/log_format.hpp"
+#include "storage/log/disk.hpp"
+#include "storage/log/log_format.hpp"
 #include "tests/storage/boot_disk.hpp"
 #include "tests/storage/directory.hpp"
 

@@ -14,7 +14,7 @@
 
 #include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
-#include "storage/disk.hpp"
+#include "storage/log/disk.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {

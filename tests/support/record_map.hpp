@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "engine/semantics.hpp"
+#include "engine/rules/string_rules.hpp"
 #include "semel/limits.hpp"
 
 namespace semel::tests {

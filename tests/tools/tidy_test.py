@@ -112,7 +112,7 @@ class TidyTest(unittest.TestCase):
 
     def test_the_clock_is_read_where_it_belongs(self):
         text = 'auto f() { return std::chrono::steady_clock::now(); }\n'
-        self.sound('engine/clock.cpp', text)
+        self.sound('engine/time/clock.cpp', text)
         self.sound('bench/a.cpp', text)
         self.broken('tests/a_test.cpp', text, 'take the time from', 1)
 
@@ -144,7 +144,7 @@ class TidyTest(unittest.TestCase):
 
     def test_an_example_sees_only_the_public_face(self):
         self.sound('examples/a.cpp', '#include "semel/semel.hpp"\n')
-        self.broken('examples/a.cpp', '#include "engine/core.hpp"\n', 'includes only', 1)
+        self.broken('examples/a.cpp', '#include "engine/core/core.hpp"\n', 'includes only', 1)
         self.sound('tests/consumer/a/main.cpp', '#include <semel/semel.hpp>\n')
         self.broken('tests/consumer/a/main.cpp', '#include "semel/semel.hpp"\n', 'includes only',
                     1)

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "semel/version.hpp"
-#include "tools/semel/dedup_command.hpp"
-#include "tools/semel/demo.hpp"
-#include "tools/semel/exit_code.hpp"
-#include "tools/semel/storage_commands.hpp"
+#include "tools/semel/dedup/dedup_command.hpp"
+#include "tools/semel/demo/demo.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+#include "tools/semel/storage/storage_commands.hpp"
 #ifdef SEMEL_HAS_NODE
-#include "tools/semel/node_command.hpp"
+#include "tools/semel/node/node_command.hpp"
 #endif
 
 namespace {

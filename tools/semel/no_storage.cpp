@@ -1,6 +1,6 @@
 // In place of everything that needs the storage, where it is not built.
-#include "tools/semel/dedup_state.hpp"
-#include "tools/semel/storage_commands.hpp"
+#include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/storage/storage_commands.hpp"
 
 namespace semel::tool {
 

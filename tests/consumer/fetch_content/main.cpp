@@ -1,5 +1,5 @@
 // A program on the core alone: work is done once, and whoever comes again gets its answer.
-#include <semel/keys.hpp>
+#include <semel/patterns/keys.hpp>
 #include <semel/semel.hpp>
 
 #include <cstdio>

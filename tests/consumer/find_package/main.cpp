@@ -1,9 +1,9 @@
 // A program on the installed package: an order is paid, the process ends, and the next one replays
 // what was paid. Beside it, Redis' commands without a server, JSON and signatures.
-#include <semel/json_key.hpp>
 #include <semel/local_redis.hpp>
+#include <semel/patterns/json_key.hpp>
+#include <semel/patterns/signed_request.hpp>
 #include <semel/semel.hpp>
-#include <semel/signed_request.hpp>
 #include <semel/storage.hpp>
 
 #include <cstdio>

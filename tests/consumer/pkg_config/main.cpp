@@ -1,6 +1,6 @@
 // A program that is built by hand with what pkg-config says. With SEMEL_CONSUMER_STORAGE it lives
 // twice on a storage, else once on the core.
-#include <semel/keys.hpp>
+#include <semel/patterns/keys.hpp>
 #include <semel/semel.hpp>
 #ifdef SEMEL_CONSUMER_STORAGE
 #include <semel/storage.hpp>

@@ -10,8 +10,8 @@
 #include <string>
 #include "tests/support/catch.hpp"
 
-#include "storage/archive.hpp"
-#include "storage/disk.hpp"
+#include "storage/archive/archive.hpp"
+#include "storage/log/disk.hpp"
 #include "tests/storage/faults/hooked_files.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "semel/clock.hpp"
-#include "storage/disk.hpp"
+#include "storage/log/disk.hpp"
 #include "tests/proofs/random.hpp"
 #include "tests/storage/faults/hooked_files.hpp"
 

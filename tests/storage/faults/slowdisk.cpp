@@ -22,7 +22,7 @@
 #include <x86intrin.h>
 #endif
 
-#include "storage/disk.hpp"
+#include "storage/log/disk.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/hooked_files.hpp"
 #include "tests/storage/faults/scratch.hpp"

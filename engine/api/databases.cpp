@@ -1,0 +1,204 @@
+// Whole databases: flush, swap, and both as a recovery puts them back.
+//
+// A flush is one store: the floor of the database rises inside a section over everything, and every
+// record with a smaller version has ended from then on. What follows costs time by the record and
+// is done beside operations: the compactor's walk takes the records out, in the call itself or, for
+// a flush that does not wait, in advance(). A key that is used again before takes the place of its
+// flushed record, as it would of one whose ttl has ended.
+#include "engine/api/databases.hpp"
+
+#include <new>
+#include <utility>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/section.hpp"
+
+namespace semel {
+
+namespace engine {
+
+void visit_db_map(Core& core, Version version, const std::function<void(const Mutation&)>& visit) {
+  std::string map;
+  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
+    map.push_back(static_cast<char>(core.stored_db(db)));
+  }
+  Mutation mutation;
+  mutation.type = Mutation::Type::db_map;
+  mutation.version = version;
+  mutation.value = map;
+  visit(mutation);
+}
+
+Core::Floors Core::floors() const noexcept {
+  Floors floors{};
+  for (std::uint8_t stored = 0; stored < limits::db_count; ++stored) {
+    floors[stored] = flushed_below(stored);
+  }
+  return floors;
+}
+
+void Core::raise_floor(std::uint8_t stored, Version below) noexcept {
+  if (below <= flushed_below(stored)) return;
+  floors_[stored].store(below, std::memory_order_relaxed);  // mo: relaxed: as in flushed_below
+}
+
+std::uint64_t Core::flush_database(std::uint8_t stored, Version below) noexcept {
+  const std::uint64_t count = records_in(stored);
+  // Nobody is inside an operation, so the other threads' fields may be written; see
+  // fence_versions().
+  threads_.for_each([&](ThreadContext& context) {
+    // mo: relaxed: see ThreadContext::bump.
+    context.db_records[stored].store(0, std::memory_order_relaxed);
+  });
+  ThreadContext& own = threads_.context();
+  own.bump(Count::records, 0 - count);
+  own.bump(Count::records_flushed, count);
+  raise_floor(stored, below);
+  compactor_.sweep_flushed_soon();
+  return count;
+}
+
+void Core::sweep_flushed() {
+  compactor_.sweep_flushed(threads_.context());
+}
+
+bool Core::sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
+  if (!context.limbo.reserve()) return false;
+  const Entry& old = entry(seen);
+  // No grave: copies in the cold store are flushed as well.
+  if (!ShardTable::bury(word, seen, old.version())) return false;
+  committed(context, HashBits{}, &old, false, nullptr, no_end);
+  return true;
+}
+
+}  // namespace engine
+
+namespace {
+
+using engine::Core;
+using engine::Entry;
+
+/// Calls `visit(Word&, SlotWord)` for each record of a shard. Inside an operation or section.
+template <class Visit>
+void for_each_record(Core::Shard& shard, Visit&& visit) {
+  shard.table.for_each_segment([&](Core::ShardTable::Segment& segment) {
+    const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      // mo: acquire [table.publish]: the record is read next.
+      const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
+      if (engine::slot::is_record(word & ~engine::slot::frozen)) visit(segment.slots()[i], word);
+    }
+  });
+}
+
+}  // namespace
+
+Status Engine::Impl::restore_database(const Mutation& mutation) {
+  engine::Core& core = core_;
+  if (mutation.type == Mutation::Type::db_map) {
+    if (mutation.value.size() != limits::db_count) {
+      return Error{ErrorCode::bad_option,
+                   "database map of " + std::to_string(mutation.value.size()) + " bytes"};
+    }
+    if (mutation.version < db_map_version) return Done{};
+    std::uint64_t map = 0;
+    for (unsigned db = 0; db < limits::db_count; ++db) {
+      map |= (static_cast<std::uint64_t>(mutation.value[db]) & 15) << (db * 4);
+    }
+    Section::Impl all{*this, core.all_shards()};
+    db_map_version = mutation.version;
+    core.set_db_map(map);
+    return Done{};
+  }
+  const std::uint8_t stored = mutation.db & 15;
+  Section::Impl all{*this, core.all_shards()};
+  if (!core.context().limbo.reserve()) return Error{ErrorCode::memory_full, {}};
+  if (core.cold() != nullptr) core.cold()->flush(stored, mutation.version);
+  erase_database(stored, mutation.version, all);
+  // Not before: what is below the floor is counted as flushed already.
+  core.raise_floor(stored, mutation.version);
+  return Done{};
+}
+
+void Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::Impl& all) {
+  for (Core::Shard& shard : core_.shards()) {
+    for_each_record(shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
+      const Entry& entry = core_.entry(seen);
+      if (entry.db() != stored || entry.version() >= below) return;
+      if (entry.kind() == Kind::claim) all.note_change({core_.shown_db(stored), entry.key()});
+      core_.erase_exclusive(word, seen);
+    });
+  }
+}
+
+Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mode) {
+  if (db && *db >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(*db)};
+  }
+  Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  // What has ended does not count. Another thread that is at it may wait for our section.
+  if (mode == FlushMode::sync) {
+    core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
+  }
+  std::uint64_t ended = 0;
+  {
+    SEMEL_TRY(all, section({}));
+    Section::Impl& section = engine::impl_of(all);
+    if (const ErrorCode no = section.reserve_to_erase(0, limits::db_count); no != ErrorCode::ok) {
+      return Error{no, {}};
+    }
+    const Version version = core.fence_versions();
+    section.note_all_changed();
+    for (std::uint8_t each = 0; each < limits::db_count; ++each) {
+      if (db && *db != each) continue;
+      const std::uint8_t stored = core.stored_db(each);
+      if (core.cold() != nullptr) {
+        ended += core.cold()->size(stored, section.now());
+        core.cold()->flush(stored, version);
+      }
+      ended += core.flush_database(stored, version);
+      Mutation mutation;
+      mutation.type = Mutation::Type::flush;
+      mutation.db = stored;
+      mutation.version = version;
+      if (core.journal() != nullptr) section.add(mutation);
+    }
+    // If this fails, the journal has it, and the next spill tries again before it writes.
+    try {
+      if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
+    } catch (const std::bad_alloc&) {
+    }
+    if (const Status status = all.commit(); !status) return status.error();
+  }
+  // Inside a section of this thread's own everybody else would wait for it.
+  if (mode == FlushMode::sync && core.context().section == nullptr) core.sweep_flushed();
+  return ended;
+}
+
+Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
+  if (one >= limits::db_count || other >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(std::max(one, other))};
+  }
+  Core& core = impl_->core();
+  {
+    auto all = section({});
+    if (!all) return all.error();
+    if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
+    engine::impl_of(*all).note_all_changed();
+    if (core.journal() != nullptr) engine::impl_of(*all).make_room(limits::db_count, 1);
+    const std::uint64_t map = core.db_map();
+    const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
+    core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
+    const Version version = core.fence_versions();
+    impl_->db_map_version = version;
+    if (core.journal() != nullptr) {
+      engine::visit_db_map(core, version,
+                           [&](const Mutation& mutation) { engine::impl_of(*all).add(mutation); });
+    }
+  }
+  const ErrorCode unknown = impl_->confirm();
+  return unknown == ErrorCode::ok ? Status{Done{}} : Error{unknown, {}};
+}
+
+}  // namespace semel

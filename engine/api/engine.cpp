@@ -1,0 +1,446 @@
+#include "semel/engine.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/apply.hpp"
+#include "engine/core/section.hpp"
+#include "semel/claims.hpp"
+#include "semel/hashes.hpp"
+#include "semel/store.hpp"
+
+namespace semel {
+
+namespace {
+
+std::uint64_t random_number() noexcept {
+  std::uint64_t number = 0;
+  while (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+  }
+  return number;
+}
+
+Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+  if (value >= low && value <= high) return Done{};
+  return Error{ErrorCode::bad_option, std::string{name} + " = " + std::to_string(value) +
+                                          ", range " + std::to_string(low) + ".." +
+                                          std::to_string(high)};
+}
+
+Status check_options(const Options& options) {
+  SEMEL_TRY(memory, check_range("memory_bytes", options.memory_bytes, limits::memory_bytes_min,
+                                limits::memory_bytes_max));
+  SEMEL_TRY(key, check_range("key_bytes_max", options.key_bytes_max, 1, limits::key_bytes_max));
+  SEMEL_TRY(value,
+            check_range("value_bytes_max", options.value_bytes_max, 0, limits::value_bytes_max));
+  SEMEL_TRY(shards, check_range("shard_count", options.shard_count, 1, limits::shard_count_max));
+  if (!std::has_single_bit(options.shard_count)) {
+    return Error{ErrorCode::bad_option,
+                 "shard_count = " + std::to_string(options.shard_count) + ", not a power of two"};
+  }
+  if (options.background) {
+    SEMEL_TRY(background,
+              check_range("background", static_cast<std::uint64_t>(options.background->count()), 0,
+                          1000));
+    static_cast<void>(background);
+  }
+  SEMEL_TRY(above, check_range("spill_above", options.spill_above, 5, 90));
+  SEMEL_TRY(soon,
+            check_range("spill_ttl_min", static_cast<std::uint64_t>(options.spill_ttl_min.count()),
+                        0, static_cast<std::uint64_t>(limits::ttl_max.count())));
+  static_cast<void>(above), static_cast<void>(soon);
+  if (options.durability != Durability::memory && options.journal == nullptr) {
+    return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
+  }
+  // The largest record must fit into the journal, which may not refuse once it is visible.
+  const std::size_t record = options.value_bytes_max + options.key_bytes_max + 1024;
+  if (options.journal != nullptr && record > options.journal->group_bytes_max()) {
+    return Error{ErrorCode::bad_option,
+                 "value_bytes_max = " + std::to_string(options.value_bytes_max) +
+                     " with its key is more than the journal takes at once, " +
+                     std::to_string(options.journal->group_bytes_max())};
+  }
+  static_cast<void>(memory), static_cast<void>(key), static_cast<void>(value);
+  static_cast<void>(shards);
+  return Done{};
+}
+
+/// How often the engine's own thread is to come by; none: there is none.
+std::optional<Millis> background_of(const Options& options) {
+  constexpr Millis usual{100};
+  if (options.background != Millis{0}) return options.background;
+  // A clock that is moved by hand is moved by somebody who wants to see what happens then.
+  if (dynamic_cast<const ManualClock*>(options.clock) != nullptr) return std::nullopt;
+  return usual;
+}
+
+}  // namespace
+
+Engine::Impl::Impl(const Options& options, std::uint64_t incarnation)
+    : own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
+      clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
+      core_(options, clock_),
+      sessions_(incarnation) {}
+
+Engine::Impl::~Impl() {
+  spiller_.stop();
+  stop_background();
+  if (core_.journal() != nullptr) core_.journal()->engine_ends();
+  wait_queue_.close();
+}
+
+void Engine::Impl::apply_or_refuse(engine::Core::Operation& operation,
+                                   const engine::Core::Place& place, const StoreOp& op,
+                                   Timestamp now, StoreOutcome& outcome) noexcept {
+  try {
+    engine::apply_at(core_, operation, place, op, now, outcome);
+  } catch (const std::bad_alloc&) {
+    engine::refuse(outcome, ErrorCode::memory_full);  // before anything was changed
+  }
+}
+
+void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept {
+  engine::ThreadContext* const found = core_.threads().try_context();
+  if (found == nullptr) [[unlikely]]
+    return engine::refuse(outcome, core_.why_no_context());
+  engine::ThreadContext& own = *found;
+  if (!engine::begin_apply(op, core_.options(), outcome, own)) [[unlikely]]
+    return;
+  {
+    engine::Core::Place place = core_.place_of({op.db, op.key});
+    engine::Core::Operation operation{core_, own};
+    if (core_.admit(operation, place, {op.db, op.key})) [[likely]] {
+      operation.keep_up(now);
+      apply_or_refuse(operation, place, op, now, outcome);
+    } else {
+      outcome.error = ErrorCode::section_held;
+    }
+  }
+  after_operation(own, {op.db, op.key}, outcome.applied);
+  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
+  if (const ErrorCode unknown = confirm(own); unknown != ErrorCode::ok) outcome.error = unknown;
+}
+
+ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
+  if (own.section != nullptr) return ErrorCode::ok;  // whoever ends the section waits for all of it
+  // A call that changed nothing rests on what it saw. That was appended before it was answered from
+  // (Core::settle), so the newest ticket covers it.
+  const bool changed = own.ticket != 0;
+  const Ticket ticket = changed ? own.ticket : core_.newest();
+  own.ticket = 0;
+  if (changed) core_.pace();
+  // Whatever the journal says, the change is visible: nothing was refused any more.
+  return core_.wait_for(ticket, core_.options().durability) ? ErrorCode::ok
+                                                            : ErrorCode::outcome_unknown;
+}
+
+Status Engine::Impl::confirm_ticket(Ticket ticket) {
+  Journal* const journal = core_.journal();
+  const Durability level = core_.options().durability;
+  // Whoever ends a section waits for all of it.
+  const bool waits = level != Durability::memory && core_.context().section == nullptr;
+  if (ticket == 0 || journal == nullptr || !waits) return Done{};
+  core_.pace();
+  if (core_.wait_for(ticket, level)) return Done{};
+  return Error{ErrorCode::outcome_unknown, {}};
+}
+
+Status Engine::Impl::confirm(Durability level) {
+  if (core_.threads().is_forked()) return Error{ErrorCode::forked, {}};
+  Journal* const journal = core_.journal();
+  if (journal == nullptr) return Error{ErrorCode::bad_option, "no journal"};
+  // What another thread has published but not yet appended may have been seen by nobody: whoever
+  // answers from a record waits for its append first.
+  Status status = Error{ErrorCode::outcome_unknown, {}};
+  core_.callbacks().run(Callback::journal,
+                        [&] { status = journal->wait(journal->newest(), level); });
+  return status;
+}
+
+void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+                         std::optional<Timestamp> given) noexcept {
+  ErrorCode no = core_.begin_call();
+  if (ops.size() > limits::batch_max) no = ErrorCode::too_many_keys;
+  if (no != ErrorCode::ok) [[unlikely]] {
+    for (StoreOutcome& outcome : outcomes) engine::refuse(outcome, no);
+    return;
+  }
+  Timestamp now = given.value_or(core_.now(core_.context()));
+  for (std::size_t at = 0; at < ops.size(); at += engine::Core::group_max) {
+    const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
+    const auto group = ops.subspan(at, count);
+    core_.group(
+        count, now,
+        [&](std::size_t i) {
+          return KeyRef{group[i].db, group[i].key};
+        },
+        [&](std::size_t i, engine::Core::Operation& operation, const engine::Core::Place& place) {
+          StoreOutcome& outcome = outcomes[at + i];
+          if (!engine::begin_apply(group[i], core_.options(), outcome, operation.context())) return;
+          if (place.shard != nullptr) [[likely]] {
+            apply_or_refuse(operation, place, group[i], given.value_or(now), outcome);
+          } else {
+            outcome.error = ErrorCode::section_held;
+          }
+        });
+    if (wait_queue_.has_waiters()) [[unlikely]] {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (outcomes[at + i].applied) changed(core_.context(), {group[i].db, group[i].key});
+      }
+    }
+  }
+  const ErrorCode unknown = confirm_batch();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return;
+  for (StoreOutcome& outcome : outcomes) {
+    if (outcome.error == ErrorCode::ok) outcome.error = unknown;
+  }
+}
+
+std::size_t Engine::Impl::advance(std::size_t budget) {
+  if (core_.begin_call() != ErrorCode::ok) return budget;
+  const Timestamp now = clock_.now();
+  const std::size_t left = core_.advance(now, budget, false);
+  wait_queue_.poll(now);
+  return left;
+}
+
+void Engine::Impl::start_background(Millis every) {
+  background_ = std::thread{[this, every] {
+    std::unique_lock lock{background_mutex_};
+    while (!background_wake_.wait_for(lock, every, [this] { return background_stop_; })) {
+      if (is_recovering()) continue;
+      lock.unlock();
+      // In small parts, so that threads with timers to hand over are not kept out for long.
+      try {
+        while (advance(10'000) == 0) {
+        }
+        core_.go_on_compacting();
+      } catch (const std::bad_alloc&) {  // the next round may have more
+      }
+      core_.region().touch_ahead();
+      lock.lock();
+    }
+  }};
+}
+
+bool Engine::Impl::is_recovering() noexcept {
+  constexpr unsigned pause = 20;  // visits: two seconds
+  // mo: relaxed: a count that is compared with an older one.
+  const std::uint64_t restores = restores_.load(std::memory_order_relaxed);
+  restores_pause_ = restores == restores_seen_ ? restores_pause_ + 1 : 0;
+  restores_seen_ = restores;
+  return restores != 0 && restores_pause_ < pause;
+}
+
+void Engine::Impl::stop_background() {
+  {
+    const std::lock_guard lock{background_mutex_};
+    background_stop_ = true;
+  }
+  background_wake_.notify_all();
+  if (background_.joinable()) background_.join();
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Engine::~Engine() {
+  // In a child nothing of the parent's is ended: neither threads, which are not here, nor a journal
+  // or sections that the parent goes on with.
+  if (impl_ != nullptr && impl_->core().threads().is_forked()) static_cast<void>(impl_.release());
+}
+
+void Engine::prepare_process() noexcept {
+  static_cast<void>(engine::Barrier::of_kernel().prepare());
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
+  SEMEL_TRY(checked, check_options(options));
+  static_cast<void>(checked);
+  if (!ProcessMark::is_watching()) return Error{ErrorCode::out_of_address_space, "atfork"};
+  try {
+    auto impl = std::make_unique<Impl>(options, random_number());
+    SEMEL_TRY(started, impl->core().start());
+    static_cast<void>(started);
+    if (const std::optional<Millis> every = background_of(options)) {
+      impl->start_background(*every);
+      if (options.cold != nullptr) impl->spiller().start(*every);
+    }
+    return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_address_space, "heap"};
+  } catch (const std::system_error& failed) {
+    return Error{ErrorCode::no_thread, failed.what()};
+  }
+}
+
+Store Engine::store(std::uint8_t db) noexcept {
+  return Store{*this, db};
+}
+
+Hashes Engine::hashes(std::uint8_t db) noexcept {
+  return Hashes{*this, db};
+}
+
+void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
+  impl_->apply(op, outcome, impl_->now());
+}
+
+void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
+  impl_->apply(ops, outcomes, {});
+}
+
+void Engine::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+                      Timestamp now) noexcept {
+  impl_->apply(ops, outcomes, now);
+}
+
+std::size_t Engine::advance(std::size_t budget) {
+  return impl_->advance(budget);
+}
+
+std::size_t Engine::compact() {
+  return impl_->core().compact();
+}
+
+std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
+  auto all = section({});  // nobody may be telling meanwhile
+  if (!all) return 0;
+  auto& sinks = impl_->core().expired_sinks;
+  const std::uint64_t handle = sinks.empty() ? 1 : sinks.back().first + 1;
+  sinks.emplace_back(handle, std::move(sink));
+  return handle;
+}
+
+void Engine::unsubscribe_expired(std::uint64_t handle) {
+  auto all = section({});
+  if (!all) return;
+  std::erase_if(impl_->core().expired_sinks,
+                [handle](const auto& sink) { return sink.first == handle; });
+}
+
+SessionId Engine::open_session() {
+  return impl_->core().threads().is_forked() ? 0 : impl_->sessions().open();
+}
+
+void Engine::close_session(SessionId session) {
+  if (impl_->core().threads().is_forked()) return;
+  if (impl_->sessions().close(session)) impl_->wait_queue().session_closed(session);
+}
+
+std::uint64_t Engine::size(std::uint8_t db) const {
+  if (db >= limits::db_count) return 0;
+  engine::Core& core = impl_->core();
+  if (core.begin_call() != ErrorCode::ok) return 0;
+  // What has ended does not count. Another thread that is at it may wait for our section.
+  core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
+  const std::uint8_t stored = core.stored_db(db);
+  const std::uint64_t beyond = core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());
+  return core.records_in(stored) + beyond;
+}
+
+Result<SpillReport> Engine::spill() {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  return impl_->spiller().spill();
+}
+
+bool Engine::has_cold_store() const noexcept {
+  return impl_->core().cold() != nullptr;
+}
+
+bool Engine::spill_due() const {
+  return !impl_->core().threads().is_forked() && impl_->spiller().is_due();
+}
+
+Stats Engine::stats() const {
+  if (impl_->core().threads().is_forked()) return {};
+  Stats stats = impl_->core().stats();
+  stats.waiters = impl_->wait_queue().waiting();
+  stats.callbacks_threw = impl_->core().callbacks().threw();
+  stats.spills = impl_->spiller().spills();
+  stats.spills_failed = impl_->spiller().failed();
+  const engine::Namespaces::Figures namespaces = impl_->namespaces().figures();
+  stats.namespaces = namespaces.count;
+  stats.namespaces_dropped = namespaces.dropped;
+  stats.bytes_namespaces = namespaces.bytes;
+  return stats;
+}
+
+const Clock& Engine::clock() const noexcept {
+  return impl_->clock();
+}
+
+Timestamp Engine::now() const noexcept {
+  return impl_->now();
+}
+
+Status Engine::confirm(Durability level) {
+  return impl_->confirm(level);
+}
+
+void Engine::confirm_async(Durability level, std::function<void(Status)> then) {
+  engine::CallbackWatch& callbacks = impl_->core().callbacks();
+  const auto told = std::make_shared<std::function<void(Status)>>(std::move(then));
+  const auto tell = [&callbacks, told](Status status) {
+    callbacks.run(Callback::confirmation, [&] { (*told)(std::move(status)); });
+  };
+  if (impl_->core().threads().is_forked()) return tell(Error{ErrorCode::forked, {}});
+  Journal* const journal = impl_->core().journal();
+  if (journal == nullptr) return tell(Error{ErrorCode::bad_option, "no journal"});
+  const bool taken =
+      callbacks.run(Callback::journal, [&] { journal->when(journal->newest(), level, tell); });
+  if (!taken) tell(Error{ErrorCode::outcome_unknown, {}});
+}
+
+Confirmation Engine::confirmed(Durability level) noexcept {
+  return {*this, level};
+}
+
+struct Confirmation::Shared {
+  enum Stage : int { asked, suspended, answered, destroyed };
+  std::atomic<int> stage{asked};
+  Status status{Done{}};
+};
+
+bool Confirmation::await_suspend(std::coroutine_handle<> waiting) {
+  const auto shared = shared_ = std::make_shared<Shared>();
+  engine_.confirm_async(level_, [shared, waiting](Status status) {
+    shared->status = std::move(status);
+    // mo: acq_rel [engine.confirmation]: the second of two sees what the first has done.
+    if (shared->stage.exchange(Shared::answered, std::memory_order_acq_rel) == Shared::suspended) {
+      waiting.resume();
+    }
+  });
+  int stage = Shared::asked;
+  // mo: acq_rel, failure acquire [engine.confirmation]. From here on `this` may be gone.
+  return shared->stage.compare_exchange_strong(stage, Shared::suspended, std::memory_order_acq_rel,
+                                               std::memory_order_acquire);
+}
+
+Status Confirmation::await_resume() {
+  return std::move(shared_->status);
+}
+
+Confirmation::~Confirmation() {
+  // mo: acq_rel [engine.confirmation]: an answer that comes later resumes nobody.
+  if (shared_ != nullptr) shared_->stage.exchange(Shared::destroyed, std::memory_order_acq_rel);
+}
+
+void Engine::quiesce() {
+  if (impl_->core().begin_call() != ErrorCode::ok) return;
+  impl_->core().threads().collect_all(impl_->core().context());
+}
+
+std::vector<std::string> Engine::check_invariants() {
+  std::vector<std::string> broken;
+  if (impl_->core().threads().is_forked()) return {"the engine belongs to the parent process"};
+  impl_->core().check_invariants(broken);
+  return broken;
+}
+
+}  // namespace semel

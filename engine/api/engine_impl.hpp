@@ -1,0 +1,115 @@
+// What an Engine is made of.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "engine/api/impl_access.hpp"
+#include "engine/api/sessions.hpp"
+#include "engine/api/wait_queue.hpp"
+#include "engine/core/core.hpp"
+#include "engine/core/namespaces.hpp"
+#include "engine/core/section.hpp"
+#include "engine/core/spill.hpp"
+#include "semel/engine.hpp"
+
+namespace semel {
+
+class Engine::Impl {
+ public:
+  Impl(const Options& options, std::uint64_t incarnation);
+  ~Impl();
+
+  [[nodiscard]] engine::Core& core() noexcept { return core_; }
+  [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
+  /// The time of a call that begins now.
+  [[nodiscard]] Timestamp now() noexcept {
+    const engine::ThreadContext* const own = core_.threads().try_context();
+    return own != nullptr ? core_.now(*own) : clock_.now();
+  }
+  [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
+  [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
+  [[nodiscard]] engine::WaitQueue& wait_queue() noexcept { return wait_queue_; }
+  [[nodiscard]] engine::Spiller& spiller() noexcept { return spiller_; }
+  /// Counters of the calling thread.
+  [[nodiscard]] engine::ThreadContext& thread_stats() { return core_.context(); }
+
+  void apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now) noexcept;
+  /// At a `given` time, or at that of the call.
+  void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+             std::optional<Timestamp> given) noexcept;
+  /// What follows when an operation on one key of the store has ended.
+  void after_operation(engine::ThreadContext& own, const KeyRef& key, bool changed) {
+    if (own.drain_due) [[unlikely]]
+      core_.drain_own_timers(own);
+    // A waiter may be interested when a string command ended a claim.
+    if (changed && wait_queue_.has_waiters()) [[unlikely]]
+      this->changed(own, key);
+  }
+  /// A key that somebody may wait for has changed.
+  void changed(const engine::ThreadContext& own, const KeyRef& key) {
+    own.section != nullptr ? own.section->note_change(key) : wait_queue_.changed(key.db, key.key);
+  }
+  /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
+  /// or why that is not known.
+  [[nodiscard]] ErrorCode confirm(engine::ThreadContext& own) {
+    if (core_.options().durability == Durability::memory) [[likely]]
+      return ErrorCode::ok;
+    return wait_for_journal(own);
+  }
+  [[nodiscard]] ErrorCode confirm() { return confirm(core_.context()); }
+  /// The same for a batch: what its last change was given covers its changes, but not all it saw.
+  [[nodiscard]] ErrorCode confirm_batch() {
+    const bool wrote = std::exchange(core_.context().ticket, 0) != 0;
+    if (wrote && core_.options().durability != Durability::memory) core_.pace();
+    return confirm();
+  }
+  [[nodiscard]] Status confirm(Durability level);
+  /// What a change beside the table has brought, or nothing if it changed none: waits for it.
+  [[nodiscard]] Status confirm_ticket(Ticket ticket);
+  std::size_t advance(std::size_t budget);
+  void start_background(Millis every);
+  void stop_background();
+
+  /// A live key of `db`, or none. Not uniform, but every key can come.
+  [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
+
+  [[nodiscard]] Status restore(const Mutation& mutation);
+  [[nodiscard]] Status restore_database(const Mutation& mutation);
+  /// In `all`, a section over everything: ends the records of a database, as stored, with a smaller
+  /// version, and takes them out.
+  void erase_database(std::uint8_t stored, Version below, Section::Impl& all);
+
+  Version db_map_version = 0;  // under a section over everything
+  std::mutex snapshot_mutex;   // one snapshot at a time
+
+  /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
+  void apply_or_refuse(engine::Core::Operation& operation, const engine::Core::Place& place,
+                       const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
+
+ private:
+  [[nodiscard]] ErrorCode wait_for_journal(engine::ThreadContext& own);
+  /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts
+  /// mutations back, in whatever order: a swept record no longer keeps an older one away.
+  [[nodiscard]] bool is_recovering() noexcept;
+
+  std::unique_ptr<const Clock> own_clock_;
+  const Clock& clock_;
+  engine::Core core_;
+  engine::Namespaces namespaces_{core_};
+  engine::Sessions sessions_;
+  engine::WaitQueue wait_queue_{core_.region(), core_.callbacks()};
+  engine::Spiller spiller_{core_, namespaces_};
+  std::mutex background_mutex_;
+  std::condition_variable background_wake_;
+  bool background_stop_ = false;
+  std::atomic<std::uint64_t> restores_{0};  // calls
+  std::uint64_t restores_seen_ = 0;         // the background thread's
+  unsigned restores_pause_ = 0;             // likewise: visits without one
+  std::thread background_;
+};
+
+}  // namespace semel

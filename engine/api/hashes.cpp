@@ -1,0 +1,202 @@
+// The typed face of hashes: build a HashOp, take it to the record, read the outcome.
+#include "semel/hashes.hpp"
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/rules/hash_rules.hpp"
+
+namespace semel {
+
+namespace {
+
+using engine::Core;
+using engine::HashOp;
+using engine::HashOutcome;
+using engine::HashVerb;
+
+/// Tells value and limit.
+Error explain(const Options& options, Bytes key, std::uint8_t db, const HashOp& op,
+              const HashOutcome& out) {
+  const auto limit = [](auto value, auto bound) {
+    return std::to_string(value) + ", limit " + std::to_string(bound);
+  };
+  switch (out.error) {
+    case ErrorCode::key_too_long:
+      return {out.error, "bytes = " + limit(key.size(), options.key_bytes_max)};
+    case ErrorCode::db_out_of_range:
+      return {out.error, "db = " + limit(unsigned{db}, limits::db_count - 1)};
+    case ErrorCode::value_too_long:
+      return {out.error, "fields of the hash = " + limit(out.fields, limits::hash_fields_max) +
+                             ", bytes = " + limit(out.bytes, options.value_bytes_max)};
+    case ErrorCode::increment_overflow:
+      return {out.error, "by = " + std::to_string(op.amount)};
+    case ErrorCode::bad_option:
+      return {out.error, op.verb == HashVerb::scan
+                             ? "count = 0, at least 1"
+                             : "count = " + std::to_string(op.amount) + ", at least -" +
+                                   std::to_string(limits::hash_picks_max) + ", and together " +
+                                   std::to_string(limits::hash_picks_bytes_max) + " bytes"};
+    case ErrorCode::memory_full:
+      return {out.error, "limit " + std::to_string(options.memory_bytes) + " bytes"};
+    default:
+      return {out.error, {}};
+  }
+}
+
+/// Applies one operation to one key, in the section of this thread if it is in one; `read` turns
+/// its outcome into the answer.
+template <class Read>
+auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
+    -> Result<decltype(read(std::declval<HashOutcome&>()))> {
+  Engine::Impl& impl = engine::impl_of(engine);
+  Core& core = impl.core();
+  HashOutcome out;
+  if (out.error = core.begin_call(); out.error != ErrorCode::ok) [[unlikely]]
+    return explain(core.options(), key.key, key.db, op, out);
+  engine::ThreadContext& own = core.context();
+  own.bump(engine::Count::operations);
+  std::string scratch;
+  bool changed = false;
+  const auto decide = [&](const engine::RecordView* live, const Core::NextVersion&) {
+    // A claim that was given back and only remembers its attempts is absent to everybody else.
+    if (live != nullptr && live->kind == Kind::claim && engine::is_vacant(live->value)) {
+      live = nullptr;
+    }
+    // As secret as the table's own hashes.
+    const engine::HashFacts facts{
+        core.options().value_bytes_max,
+        op.verb >= HashVerb::set ? core.hash64_of(core.stored_db(key.db), key.key) : 0};
+    const engine::Decision decision = engine::decide_hash(live, op, facts, out, scratch);
+    changed = decision.action != engine::Action::keep;
+    return decision;
+  };
+  Version version = 0;
+  Timestamp now = core.now(own);
+  const ErrorCode error = core.update(key.db, key.key, now, decide, version);
+  own.bump(out.found ? engine::Count::hits : engine::Count::misses);
+  if (error != ErrorCode::ok) {
+    out.error = error;
+  } else {
+    impl.after_operation(own, key, changed);
+    if (out.error == ErrorCode::ok) out.error = impl.confirm(own);
+  }
+  if (out.error != ErrorCode::ok) [[unlikely]]
+    return explain(core.options(), key.key, key.db, op, out);
+  return read(out);
+}
+
+std::int64_t number(HashOutcome& out) {
+  return out.number;
+}
+bool found_field(HashOutcome& out) {
+  return out.found_field;
+}
+FieldValues list(HashOutcome& out) {
+  return std::move(out.list);
+}
+
+/// Another number for each call. Nothing but which field comes rests on it.
+std::uint64_t any_number() noexcept {
+  static constinit thread_local std::uint64_t state = 0;
+  if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state);
+  return state = state * 6364136223846793005U + 1442695040888963407U;
+}
+
+}  // namespace
+
+// --- writes ---------------------------------------------------------------------------------
+
+Result<std::int64_t> Hashes::hset(Bytes key, std::span<const FieldValue> pairs) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::set, .pairs = pairs}, number);
+}
+
+Result<bool> Hashes::hset(Bytes key, Bytes field, Bytes value) {
+  const FieldValue pair{field, value};
+  SEMEL_TRY(added, hset(key, {&pair, 1}));
+  return added != 0;
+}
+
+Result<bool> Hashes::hsetnx(Bytes key, Bytes field, Bytes value) {
+  const FieldValue pair{field, value};
+  return run(*engine_, {db_, key}, {.verb = HashVerb::set_if_absent, .pairs = {&pair, 1}},
+             [](HashOutcome& out) { return !out.found_field; });
+}
+
+Result<std::int64_t> Hashes::hdel(Bytes key, std::span<const Bytes> fields) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::del, .fields = fields}, number);
+}
+
+Result<std::int64_t> Hashes::hincrby(Bytes key, Bytes field, std::int64_t by) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::incr_by, .field = field, .amount = by},
+             number);
+}
+
+Result<std::string> Hashes::hincrbyfloat(Bytes key, Bytes field, long double by) {
+  return run(*engine_, {db_, key},
+             {.verb = HashVerb::incr_by_float, .field = field, .by_float = by},
+             [](HashOutcome& out) { return std::move(out.value); });
+}
+
+// --- reads ----------------------------------------------------------------------------------
+
+Result<std::optional<std::string>> Hashes::hget(Bytes key, Bytes field) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::get, .field = field}, [](HashOutcome& out) {
+    return out.found_field ? std::optional{std::move(out.value)} : std::nullopt;
+  });
+}
+
+Result<std::vector<std::optional<std::string>>> Hashes::hmget(Bytes key,
+                                                              std::span<const Bytes> fields) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::get_many, .fields = fields},
+             [](HashOutcome& out) { return std::move(out.values); });
+}
+
+Result<bool> Hashes::hexists(Bytes key, Bytes field) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::strlen, .field = field}, found_field);
+}
+
+Result<std::int64_t> Hashes::hlen(Bytes key) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::len}, number);
+}
+
+Result<std::int64_t> Hashes::hstrlen(Bytes key, Bytes field) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::strlen, .field = field}, number);
+}
+
+Result<FieldValues> Hashes::hgetall(Bytes key) {
+  return run(*engine_, {db_, key}, {.verb = HashVerb::all}, list);
+}
+
+Result<std::vector<std::string>> Hashes::hkeys(Bytes key) {
+  SEMEL_TRY(all, hgetall(key));
+  std::vector<std::string> keys;
+  keys.reserve(all.size());
+  for (const FieldValue& each : all) keys.emplace_back(each.field);
+  return keys;
+}
+
+Result<std::vector<std::string>> Hashes::hvals(Bytes key) {
+  SEMEL_TRY(all, hgetall(key));
+  std::vector<std::string> values;
+  values.reserve(all.size());
+  for (const FieldValue& each : all) values.emplace_back(each.value);
+  return values;
+}
+
+Result<std::optional<std::string>> Hashes::hrandfield(Bytes key) {
+  SEMEL_TRY(one, hrandfield(key, 1));
+  return one.empty() ? std::nullopt : std::optional{std::string{one[0].field}};
+}
+
+Result<FieldValues> Hashes::hrandfield(Bytes key, std::int64_t count) {
+  return run(*engine_, {db_, key},
+             {.verb = HashVerb::random, .amount = count, .random = any_number()}, list);
+}
+
+Result<HashScan> Hashes::hscan(Bytes key, std::uint64_t cursor, Bytes pattern, std::size_t count) {
+  return run(
+      *engine_, {db_, key},
+      {.verb = HashVerb::scan, .cursor = cursor, .count = count, .pattern = pattern},
+      [](HashOutcome& out) { return HashScan{.cursor = out.next, .items = std::move(out.list)}; });
+}
+
+}  // namespace semel

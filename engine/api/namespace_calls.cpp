@@ -1,0 +1,184 @@
+// The namespace calls of the engine: declared, changed, dropped, listed.
+//
+// A drop: a first look, so that one that is in use is left alone; then no new claims are let in,
+// and all operations that may not have seen that are waited for; then what is there is counted,
+// and goes. So no claim is granted between the count and the end, and what is held when it begins
+// can only become finished.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/api/engine_impl.hpp"
+#include "semel/claims.hpp"
+
+namespace semel {
+namespace {
+
+using engine::NamespaceHandle;
+
+constexpr std::size_t records_at_once = 1'024;
+
+class Drop {
+ public:
+  Drop(Engine& engine, NamespaceHandle names, DropRule rule)
+      : engine_(engine), names_(std::move(names)), rule_(rule), db_(names_->policy().db) {}
+
+  [[nodiscard]] Result<DropReport> run(Ticket& ticket) {
+    SEMEL_TRY(first, look());
+    static_cast<void>(first);
+    engine::Namespaces& namespaces = engine::impl_of(engine_).namespaces();
+    SEMEL_TRY(begun, namespaces.begin_drop(*names_));
+    static_cast<void>(begun);
+    engine::Core& core = engine::impl_of(engine_).core();
+    core.threads().wait_for_others(core.context());
+    Status emptied = look();
+    if (emptied && rule_ != DropRule::unused) emptied = erase();
+    if (!emptied) {
+      namespaces.give_up_drop(*names_);
+      return emptied.error();
+    }
+    SEMEL_TRY(finished, namespaces.finish_drop(*names_, ticket));
+    static_cast<void>(finished);
+    return report_;
+  }
+
+ private:
+  [[nodiscard]] static bool is_finished(const ClaimRecord& claim) noexcept {
+    return claim.state == ClaimState::done || claim.state == ClaimState::failed ||
+           claim.state == ClaimState::vacant;
+  }
+  template <class Visit>
+  [[nodiscard]] Result<std::uint64_t> page(std::uint64_t cursor, Visit&& visit) {
+    return engine_.scan(cursor,
+                        {.db = db_,
+                         .kind = Kind::claim,
+                         .prefix = names_->prefix(),
+                         .count = records_at_once,
+                         .vacant = true},
+                        [&](const ScanItem& item) { visit(item.key, *item.claim); });
+  }
+
+  /// Errors: namespace_in_use.
+  [[nodiscard]] Status look() {
+    if (rule_ == DropRule::all) return Done{};
+    std::uint64_t cursor = 0;
+    std::string found;
+    do {
+      SEMEL_TRY(next, page(cursor, [&](Bytes key, const ClaimRecord& claim) {
+                  if (rule_ == DropRule::finished && is_finished(claim)) return;
+                  if (!found.empty()) return;
+                  found.append(is_finished(claim) ? "a finished claim" : "a claim that is held");
+                  found.append(" or in doubt", is_finished(claim) ? 0 : 12);
+                  found.append(", key of ").append(std::to_string(key.size())).append(" bytes");
+                }));
+      cursor = next;
+    } while (cursor != 0 && found.empty());
+    if (found.empty()) return Done{};
+    return Error{ErrorCode::namespace_in_use, std::string{names_->name()} + ": there is " + found};
+  }
+
+  [[nodiscard]] Status erase() {
+    std::uint64_t cursor = 0;
+    do {
+      std::vector<std::string> keys;
+      SEMEL_TRY(next, page(cursor, [&](Bytes key, const ClaimRecord&) { keys.emplace_back(key); }));
+      for (const std::string& key : keys) {
+        SEMEL_TRY(gone, erase(key));
+        static_cast<void>(gone);
+      }
+      cursor = next;
+    } while (cursor != 0);
+    return Done{};
+  }
+
+  [[nodiscard]] Status erase(Bytes key) {
+    engine::Core& core = engine::impl_of(engine_).core();
+    bool held = false;
+    bool erased = false;
+    Version version = 0;
+    Timestamp now = engine::impl_of(engine_).now();
+    const ErrorCode error = core.update(
+        db_, key, now,
+        [&](const engine::RecordView* live, const auto&) -> engine::Decision {
+          ClaimRecord claim;
+          erased =
+              live != nullptr && live->kind == Kind::claim && engine::decode(live->value, claim);
+          if (!erased) return {};
+          held = !is_finished(claim);
+          return {.action = engine::Action::erase, .kind = Kind::claim, .value = {}};
+        },
+        version);
+    if (error != ErrorCode::ok) return Error{error, std::string{names_->name()}};
+    if (!erased) return Done{};
+    ++(held ? report_.held : report_.finished);
+    if (engine::impl_of(engine_).wait_queue().has_waiters())
+      engine::impl_of(engine_).wait_queue().changed(db_, key);
+    return Done{};
+  }
+
+  Engine& engine_;
+  const NamespaceHandle names_;
+  const DropRule rule_;
+  const std::uint8_t db_;
+  DropReport report_;
+};
+
+}  // namespace
+
+Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  Ticket ticket = 0;
+  SEMEL_TRY(found, impl_->namespaces().declare(name, policy, ticket));
+  SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
+  static_cast<void>(confirmed);
+  return Claims{*this, std::move(found)};
+}
+
+Result<Claims> Engine::claims(Bytes name) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  NamespaceHandle found = impl_->namespaces().find(name);
+  if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
+  return Claims{*this, std::move(found)};
+}
+
+Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  Ticket ticket = 0;
+  SEMEL_TRY(changed, impl_->namespaces().change(name, policy, ticket));
+  SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
+  static_cast<void>(confirmed);
+  return changed;
+}
+
+Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (rule > DropRule::all) return Error{ErrorCode::bad_option, "rule of a drop"};
+  if (impl_->core().context().section != nullptr) {
+    return Error{ErrorCode::bad_option, "a namespace cannot be dropped inside a section"};
+  }
+  NamespaceHandle found = impl_->namespaces().find(name);
+  if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
+  Ticket ticket = 0;
+  SEMEL_TRY(report, (Drop{*this, std::move(found), rule}.run(ticket)));
+  SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
+  static_cast<void>(confirmed);
+  return report;
+}
+
+Result<std::uint64_t> Engine::list_namespaces(
+    std::uint64_t cursor, std::size_t count,
+    const std::function<void(Bytes name, const Policy& policy)>& visit) const {
+  if (count < 1 || count > limits::namespace_list_max) {
+    return Error{ErrorCode::bad_option, "count = " + std::to_string(count) + ", range 1.." +
+                                            std::to_string(limits::namespace_list_max)};
+  }
+  if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  return impl_->namespaces().list(cursor, count, visit);
+}
+
+std::vector<std::string> Engine::namespaces() const {
+  if (impl_->core().threads().is_forked()) return {};
+  return impl_->namespaces().names();
+}
+
+}  // namespace semel

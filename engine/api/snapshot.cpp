@@ -1,0 +1,250 @@
+// The consistent cut, and the way back in.
+//
+// A cut: inside a section over everything all version blocks are thrown away, so every change made
+// later carries a version not below the cut. From then on a writer that replaces a record of the
+// cut hands it over instead of freeing it. The walk visits the records it meets below the cut,
+// then those handed over. A record replaced after the walk has passed it comes twice, alike. Last
+// come the copies of the cold store, as it was at the cut, but for those that something in the
+// table had taken the place of by then.
+//
+//   [core.snapshot]  snapshot_cut is stored inside the section (start) or before a wait for all
+//                    operations (end), so no operation sees it change; release and acquire.
+#include <functional>
+#include <new>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "engine/api/databases.hpp"
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/section.hpp"
+
+namespace semel {
+
+namespace {
+
+using engine::Core;
+using engine::Entry;
+using engine::Handle;
+
+constexpr Millis grave_ttl{3'600'000};
+
+/// The records of one stretch of the table below the cut; moves `place` on.
+void collect(Core& core, Core::Shard& shard, std::uint32_t& index, Version cut,
+             std::vector<Handle>& found) {
+  Core::Operation operation{core, core.context()};
+  operation.admit(shard);
+  // Indexes are walked in reversed-bit order, see scan.cpp; here the segment is taken as a whole.
+  std::uint32_t reversed = 0;
+  for (unsigned bit = 0; bit < engine::depth_max; ++bit) {
+    reversed |= ((index >> bit) & 1U) << (engine::depth_max - 1 - bit);
+  }
+  Core::ShardTable::Segment& segment = *shard.table.locate({reversed});
+  const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    // mo: acquire [table.publish]: the record is read next.
+    const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
+    if (!engine::slot::is_record(word & ~engine::slot::frozen)) continue;
+    if (core.entry(word).version() < cut) found.push_back(engine::slot::handle(word));
+  }
+  const std::uint32_t width = 1U << (engine::depth_max - segment.depth);
+  index = (index & ~(width - 1)) + width;
+}
+
+/// Names a key among others.
+std::string name_of(std::uint8_t stored_db, Bytes key) {
+  return std::string(1, static_cast<char>(stored_db)).append(key);
+}
+
+/// The user's visitor, up to the first exception.
+class Visitor {
+ public:
+  Visitor(Core& core, const std::function<void(const Mutation&)>& visit)
+      : core_(core), visit_(visit) {}
+
+  void operator()(const Mutation& mutation) {
+    if (has_failed()) return;
+    if (!core_.callbacks().run(Callback::visitor, [&] { visit_(mutation); })) {
+      failed_ = ErrorCode::callback_threw;
+    }
+  }
+  /// `walk` may throw std::bad_alloc.
+  template <class Walk>
+  void run(Walk&& walk) noexcept {
+    if (has_failed()) return;
+    try {
+      walk();
+    } catch (const std::bad_alloc&) {
+      failed_ = ErrorCode::memory_full;
+    }
+  }
+  [[nodiscard]] bool has_failed() const noexcept { return failed_ != ErrorCode::ok; }
+  [[nodiscard]] Error error() const { return {failed_, {}}; }
+
+ private:
+  Core& core_;
+  const std::function<void(const Mutation&)>& visit_;
+  ErrorCode failed_ = ErrorCode::ok;
+};
+
+/// What a snapshot sees beyond the table.
+class ColdCut {
+ public:
+  ColdCut(Core& core, Version cut, Timestamp now)
+      : core_(core), cut_(cut), now_(now), view_(core.cold()->view()) {}
+
+  /// A grave of the cut that was replaced, or went, since.
+  void note_grave(const Entry& grave) { graves_.insert(name_of(grave.db(), grave.key())); }
+
+  [[nodiscard]] Status show(const std::function<void(const Mutation&)>& visit) {
+    constexpr std::size_t at_once = 1'024;
+    std::uint64_t rank = 0;
+    do {
+      SEMEL_TRY(next, core_.cold()->scan(*view_, rank, at_once,
+                                         [&](std::uint64_t, const ColdRecord& copy) {
+                                           if (is_of_cut(copy.record)) visit(copy.record);
+                                         }));
+      rank = next;
+    } while (rank != 0);
+    return Done{};
+  }
+
+ private:
+  [[nodiscard]] bool is_of_cut(const Mutation& record) {
+    if (record.version >= cut_ || record.due <= now_) return false;
+    if (graves_.contains(name_of(record.db, record.key))) return false;
+    const engine::HashBits hash = core_.hash_of(record.db, record.key);
+    Core::Shard& shard = core_.shard_of(hash);
+    Core::Operation operation{core_, core_.context()};
+    operation.admit(shard);
+    const Core::Probe probe =
+        shard.table.find(hash, Core::Match{core_.region(), record.db, record.key});
+    if (probe.state != Core::Probe::State::found) return true;
+    const Version version = core_.entry(probe.seen).version();
+    // Of the same version: it has been shown, or it is a grave (Spill::bar_changed).
+    return version < record.version || version >= cut_;
+  }
+
+  Core& core_;
+  const Version cut_;
+  const Timestamp now_;
+  const std::shared_ptr<const ColdStore::View> view_;
+  std::unordered_set<std::string> graves_;
+};
+
+}  // namespace
+
+Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
+  Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  const std::unique_lock running{impl_->snapshot_mutex, std::try_to_lock};
+  if (!running) return Error{ErrorCode::snapshot_running, {}};
+  Timestamp now;
+  Version cut = 0;
+  Core::Floors floors{};
+  std::optional<ColdCut> beyond;
+  Visitor visitor{core, visit};
+  {
+    auto all = section({});
+    if (!all) return all.error();
+    now = all->now();
+    cut = core.fence_versions();
+    floors = core.floors();
+    if (core.cold() != nullptr) beyond.emplace(core, cut, now);
+    core.snapshot_cut.store(cut, std::memory_order_release);  // mo: release [core.snapshot]
+  }
+  const auto show = [&](Handle handle) {
+    const Entry& entry = core.entry(handle);
+    if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
+    Mutation mutation;
+    Core::fill_mutation(mutation, entry);
+    visitor(mutation);
+  };
+  // Whatever the visitor does, and also without memory, the cut ends and what was kept for it goes.
+  visitor.run([&] {
+    engine::visit_db_map(core, cut, std::ref(visitor));
+    impl_->namespaces().for_each_mutation(std::ref(visitor));
+    std::vector<Handle> found;
+    for (Core::Shard& shard : core.shards()) {
+      for (std::uint32_t index = 0; index < (1U << engine::depth_max) && !visitor.has_failed();) {
+        found.clear();
+        collect(core, shard, index, cut, found);
+        for (const Handle handle : found) show(handle);  // nothing below the cut is freed meanwhile
+      }
+    }
+  });
+  core.snapshot_cut.store(0, std::memory_order_release);  // mo: release [core.snapshot]
+  core.threads().wait_for_others(core.context());
+  std::vector<Handle> preserved;
+  bool lost = false;
+  {
+    const std::lock_guard lock{core.preserved_mutex};
+    preserved.swap(core.preserved);
+    lost = std::exchange(core.preserved_lost, false);
+  }
+  visitor.run([&] {
+    for (const Handle handle : preserved) {
+      show(handle);
+      const Entry& entry = core.entry(handle);
+      if (beyond && entry.due() == Timestamp{}) beyond->note_grave(entry);
+    }
+  });
+  {
+    const Core::Operation operation{core, core.context()};
+    for (const Handle handle : preserved) {
+      core.threads().retire_record(core.context(), handle,
+                                   engine::Arena::rounded(core.entry(handle).bytes()));
+    }
+  }
+  // It may be a lot, and this thread may not touch the engine again until the next snapshot.
+  quiesce();
+  Status shown{Done{}};
+  if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });
+  if (visitor.has_failed()) return visitor.error();
+  if (lost) return Error{ErrorCode::memory_full, {}};
+  return shown;
+}
+
+Status Engine::restore(const Mutation& mutation) {
+  return restore({&mutation, 1});
+}
+
+Status Engine::restore(std::span<const Mutation> mutations) {
+  Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
+    const auto group = mutations.subspan(at, std::min(Core::group_max, mutations.size() - at));
+    if (group.size() > 1) core.prefetch_keys(group);
+    for (const Mutation& mutation : group) {
+      if (Status status = impl_->restore(mutation); !status) return status;
+    }
+  }
+  // A recovery may restore millions before the first advance(); their timers wait in the heap.
+  if (core.context().drain_due) core.drain_own_timers(core.context());
+  return Done{};
+}
+
+Status Engine::Impl::restore(const Mutation& mutation) {
+  restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
+  core_.raise_versions(mutation.version);
+  if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
+    return restore_database(mutation);
+  }
+  if (mutation.kind == Kind::name_space) return namespaces_.restore(mutation, clock_.now());
+  if (mutation.db >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
+  }
+  const Timestamp now = clock_.now();
+  Timestamp grave_end = now + grave_ttl;
+  if (core_.cold() != nullptr) {
+    const engine::Core::Operation operation{core_, core_.context()};
+    grave_end = std::max(grave_end, core_.cold_end(mutation.db, mutation.key));
+  }
+  const ErrorCode error = core_.restore(mutation, now, grave_end);
+  if (error == ErrorCode::ok) return Done{};
+  return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
+                          std::to_string(mutation.value.size()) + " bytes"};
+}
+
+}  // namespace semel

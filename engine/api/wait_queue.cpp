@@ -1,0 +1,408 @@
+// See wait_queue.hpp. Time, telling and the blocked threads are in wait_queue_time.cpp.
+#include "engine/api/wait_queue.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "engine/core/namespaces.hpp"
+
+namespace semel::engine {
+namespace {
+
+[[nodiscard]] ClaimOutcome refuse(ClaimAnswer answer, ErrorCode why) noexcept {
+  ClaimOutcome outcome;
+  outcome.answer = answer;
+  outcome.error = why;
+  return outcome;
+}
+
+/// A caller that is not let in: busy when there is no room, in_flight when the engine ends.
+[[nodiscard]] ClaimOutcome not_entered(ClaimOutcome&& last, ErrorCode why) noexcept {
+  if (why != ErrorCode::closing) return refuse(ClaimAnswer::busy, why);
+  last.error = why;
+  return std::move(last);
+}
+
+/// What the heap takes for a node of a list, map or table besides its value, about.
+constexpr std::size_t node_overhead = 64;
+/// When a waiter is asked for again that there was no memory to ask for.
+constexpr Millis ask_again{10};
+
+}  // namespace
+
+// --- entering -----------------------------------------------------------------------------------
+
+/// All memory that a wait takes, in hand before anything is locked or counted.
+struct WaitQueue::Entrance {
+  Entrance(const WaitCall& call, Bed* bed)
+      : key(std::make_shared<const std::string>(call.table_key)) {
+    Waiter& waiter = waiters.emplace_back();
+    waiter.call = call;
+    waiter.call.arrives = false;
+    waiter.owner = call.request.owner;
+    waiter.bed = bed;
+    waiter.charged =
+        sizeof(Waiter) + 2 * node_overhead + sizeof(Timers::value_type) + waiter.owner.size();
+    Queue& queue = queues.try_emplace(Name{call.db, *key}).first->second;
+    queue.key = key;
+    queue.charged = sizeof(Entry) + 3 * node_overhead + sizeof(Timers::value_type) + key->size();
+    Timers made;
+    made.try_emplace(TimerKey{});
+    queue_timer = made.extract(made.begin());
+    made.try_emplace(TimerKey{});
+    waiter_timer = made.extract(made.begin());
+  }
+
+  SharedKey key;
+  Waiters waiters;
+  Queues queues;
+  Timers::node_type queue_timer;
+  Timers::node_type waiter_timer;
+};
+
+bool WaitQueue::answered_at_once(const WaitCall& call, ClaimOutcome& outcome) {
+  Seen seen;
+  outcome = call.attempt(call, seen);
+  if (outcome.answer != ClaimAnswer::in_flight) return true;
+  if (call.deadline > seen.now) return false;
+  outcome.error = ErrorCode::timed_out;
+  return true;
+}
+
+WaitQueue::Entry& WaitQueue::line_of(Shard& shard, Entrance& entrance) {
+  const auto known = shard.queues.find(entrance.queues.begin()->first);
+  if (known != shard.queues.end()) return *known;
+  // May throw, and then nothing has changed; what follows does not.
+  Entry& entry = *shard.queues.insert(entrance.queues.extract(entrance.queues.begin())).position;
+  region_.charge(static_cast<std::ptrdiff_t>(entry.second.charged));
+  // mo: relaxed: tickets need to differ, not to be ordered.
+  entry.second.ticket = tickets_.fetch_add(1, std::memory_order_relaxed);
+  entrance.queue_timer.key() = {no_end, entry.second.ticket};
+  entrance.queue_timer.mapped() = Target{&entry, true, {}};
+  entry.second.timer = shard.timers.insert(std::move(entrance.queue_timer)).position;
+  return entry;
+}
+
+WaitQueue::SharedKey WaitQueue::enter(const WaitCall& call, Bed* bed, ClaimCallback& done,
+                                      WaitTicket& ticket, ErrorCode& why) {
+  Entrance entrance{call, bed};
+  Shard& shard = shard_of({call.db, call.table_key});
+  const std::size_t charge = entrance.waiters.front().charged;
+  const std::size_t more = charge + entrance.queues.begin()->second.charged;
+  why = ErrorCode::closing;
+  const std::lock_guard lock{shard.mutex};
+  // mo: relaxed: close() stores it before it takes this mutex.
+  if (closed_.load(std::memory_order_relaxed)) return nullptr;
+  why = ErrorCode::memory_full;
+  if (region_.used_bytes() + more > region_.limit_bytes(Region::Use::record)) return nullptr;
+  why = ErrorCode::waiters_full;
+  // mo: relaxed: a look, so that a full engine takes nothing
+  if (waiting_.load(std::memory_order_relaxed) >= limits::waiters_total_max) return nullptr;
+  Entry& entry = line_of(shard, entrance);
+  Queue& queue = entry.second;
+  if (queue.waiters.size() >= limits::waiters_per_key_max) return nullptr;
+  // mo: seq_cst [wait_queue.waiting]: counted before the record is read again by settle().
+  if (waiting_.fetch_add(1, std::memory_order_seq_cst) >= limits::waiters_total_max) {
+    waiting_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: gives room back
+    if (queue.waiters.empty() && !queue.busy) erase_queue(shard, entry);
+    return nullptr;
+  }
+  region_.charge(static_cast<std::ptrdiff_t>(charge));
+  const WaiterAt waiter = entrance.waiters.begin();
+  waiter->done = std::move(done);
+  waiter->shard = &shard;
+  waiter->key = queue.key;
+  waiter->call.table_key = *queue.key;
+  waiter->call.request.key = Bytes{*queue.key}.substr(queue.key->size() - call.request.key.size());
+  waiter->call.request.owner = waiter->owner;
+  // mo: relaxed: tickets need to differ, not to be ordered.
+  ticket = waiter->ticket = tickets_.fetch_add(1, std::memory_order_relaxed);
+  queue.waiters.splice(queue.waiters.end(), entrance.waiters);
+  if (call.deadline != no_end) {
+    entrance.waiter_timer.key() = {call.deadline, waiter->ticket};
+    entrance.waiter_timer.mapped() = Target{&entry, false, waiter};
+    waiter->timer = shard.timers.insert(std::move(entrance.waiter_timer)).position;
+    publish_next(shard);
+  }
+  why = ErrorCode::ok;
+  return queue.key;
+}
+
+bool WaitQueue::wait(const WaitCall& call, ClaimCallback&& done, WaitTicket& ticket,
+                     ClaimOutcome& outcome) {
+  ticket = 0;
+  if (answered_at_once(call, outcome)) return false;
+  ErrorCode why = ErrorCode::ok;
+  const std::uint8_t db = call.db;
+  const SharedKey key = enter(call, nullptr, done, ticket, why);
+  if (key == nullptr) {
+    outcome = not_entered(std::move(outcome), why);
+    return false;
+  }
+  // From here on the callback may have run on another thread, and with it may be gone whatever
+  // the call's bytes, `ticket` and `outcome` belonged to; `key` is our own.
+  settle({db, *key}, key);
+  return true;
+}
+
+// --- asking -------------------------------------------------------------------------------------
+
+void WaitQueue::Deliveries::push(Waiter& waiter) noexcept {
+  waiter.next = nullptr;
+  (last_ == nullptr ? first_ : last_->next) = &waiter;
+  last_ = &waiter;
+  ++count_;
+}
+
+WaitQueue::Waiter& WaitQueue::Deliveries::pop() noexcept {
+  Waiter& waiter = *first_;
+  first_ = waiter.next;
+  if (first_ == nullptr) last_ = nullptr;
+  --count_;
+  return waiter;
+}
+
+void WaitQueue::Deliveries::append(Deliveries& more) noexcept {
+  while (!more.empty()) push(more.pop());
+}
+
+void WaitQueue::take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& to) noexcept {
+  if (waiter->call.deadline != no_end) shard.timers.erase(waiter->timer);
+  to.splice(to.end(), entry.second.waiters, waiter);
+  // mo: relaxed: an owner that still sees the old count looks up a queue in vain.
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void WaitQueue::end_wait(Shard& shard, Entry& entry, WaiterAt waiter, ClaimOutcome&& outcome,
+                         Deliveries& out) noexcept {
+  take_out(shard, entry, waiter, shard.leaving);
+  waiter->state = Waiter::State::leaving;
+  waiter->outcome = std::move(outcome);
+  out.push(*waiter);
+}
+
+void WaitQueue::erase_queue(Shard& shard, Entry& entry) noexcept {
+  shard.timers.erase(entry.second.timer);
+  region_.charge(-static_cast<std::ptrdiff_t>(entry.second.charged));
+  // The bytes of the name must outlive the search for it.
+  const SharedKey key = entry.second.key;
+  shard.queues.erase(Name{entry.first.db, *key});
+}
+
+void WaitQueue::close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept {
+  Queue& queue = entry.second;
+  while (!queue.waiters.empty()) {
+    end_wait(shard, entry, queue.waiters.begin(),
+             give_up(queue, queue.waiters.front(), queue.seen.now, ErrorCode::closing), out);
+  }
+}
+
+ClaimOutcome WaitQueue::give_up(const Queue& queue, const Waiter& waiter, Timestamp now,
+                                ErrorCode why) noexcept {
+  ClaimOutcome outcome = refuse(ClaimAnswer::in_flight, why);
+  try {
+    outcome.owner = queue.owner;
+  } catch (const std::bad_alloc&) {  // it is for people
+  }
+  outcome.attempt = queue.attempt;
+  outcome.remaining = std::max(Millis{0}, queue.seen.held_until - now);
+  outcome.retry_after = std::min(outcome.remaining, waiter.call.names->policy().retry_after_max);
+  return outcome;
+}
+
+/// False: there was no memory to ask, and nothing has changed.
+bool WaitQueue::ask(const WaitCall& call, Seen& seen, ClaimOutcome& outcome) noexcept {
+  try {
+    outcome = call.attempt(call, seen);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry,
+                          Deliveries& out) noexcept {
+  Queue& queue = entry.second;
+  while (!queue.waiters.empty() && out.count() < delivery_batch) {
+    // mo: relaxed: close() stores it before it takes this mutex.
+    if (closed_.load(std::memory_order_relaxed)) return close_queue(shard, entry, out);
+    const WaiterAt head = queue.waiters.begin();
+    queue.again = false;
+    head->state = Waiter::State::asked;
+    lock.unlock();  // `busy` keeps the queue and its head where they are
+    Seen seen;
+    ClaimOutcome outcome;
+    const bool asked = ask(head->call, seen, outcome);
+    lock.lock();
+    head->state = Waiter::State::waiting;
+    if (!asked) {
+      if (queue.again) continue;
+      return set_recheck(shard, entry, queue.seen.now + ask_again);
+    }
+    if (outcome.answer != ClaimAnswer::in_flight || head->cancelled) {
+      end_wait(shard, entry, head, std::move(outcome), out);
+      continue;
+    }
+    queue.seen = seen;
+    queue.owner = std::move(outcome.owner);
+    queue.attempt = outcome.attempt;
+    if (head->call.deadline <= seen.now) {
+      end_wait(shard, entry, head, give_up(queue, *head, seen.now, ErrorCode::timed_out), out);
+      continue;
+    }
+    if (queue.again) continue;
+    return set_recheck(shard, entry, seen.held_until);
+  }
+}
+
+/// True: the batch was full, there may be more.
+bool WaitQueue::settle_some(Shard& shard, const Name& name, SharedKey& key,
+                            Deliveries& out) noexcept {
+  std::unique_lock lock{shard.mutex};
+  const auto place = shard.queues.find(name);
+  if (place == shard.queues.end()) return false;
+  Entry& entry = *place;  // outlives `place`, which a rehash ends while we ask without the lock
+  Queue& queue = entry.second;
+  key = queue.key;
+  if (queue.busy) {
+    queue.again = true;
+    return false;
+  }
+  queue.busy = true;
+  ask_heads(lock, shard, entry, out);
+  queue.busy = false;
+  const bool more = !queue.waiters.empty() && out.count() >= delivery_batch;
+  if (queue.waiters.empty()) erase_queue(shard, entry);
+  publish_next(shard);
+  return more;
+}
+
+void WaitQueue::settle(Name name, SharedKey key) noexcept {
+  Shard& shard = shard_of(name);
+  bool more = true;
+  while (more) {
+    Deliveries out;
+    more = settle_some(shard, name, key, out);
+    if (more) name.key = *key;
+    deliver(std::move(out));
+  }
+}
+
+void WaitQueue::settle_all(std::optional<SessionId> session) noexcept {
+  // mo: relaxed: rounds need to differ.
+  const std::uint64_t round = rounds_.fetch_add(1, std::memory_order_relaxed) + 1;
+  std::array<std::pair<std::uint8_t, SharedKey>, 64> found;
+  for (Shard& shard : shards_) {
+    for (std::size_t count = found.size(); count == found.size();) {
+      count = 0;
+      {
+        const std::lock_guard lock{shard.mutex};
+        for (auto& [name, queue] : shard.queues) {
+          if (count == found.size()) break;
+          if (queue.round == round) continue;
+          queue.round = round;
+          // What a busy queue is about to learn may be older than the end of the session.
+          if (queue.busy || !session || queue.seen.held_session == *session) {
+            found[count++] = {name.db, queue.key};
+          }
+        }
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        settle({found[i].first, *found[i].second}, found[i].second);
+        found[i].second.reset();
+      }
+    }
+  }
+}
+
+void WaitQueue::changed_meanwhile(std::uint8_t db, Bytes table_key) noexcept {
+  const Name name{db, table_key};
+  Shard& shard = shard_of(name);
+  const std::lock_guard lock{shard.mutex};
+  const auto place = shard.queues.find(name);
+  if (place == shard.queues.end()) return;
+  if (place->second.busy) place->second.again = true;
+  set_recheck(shard, *place, std::min(place->second.seen.now, place->second.timer->first.first));
+  publish_next(shard);
+}
+
+bool WaitQueue::has_waiters_for(std::uint8_t db, Bytes table_key) noexcept {
+  if (!has_waiters()) [[likely]]
+    return false;
+  const Name name{db, table_key};
+  Shard& shard = shard_of(name);
+  const std::lock_guard lock{shard.mutex};
+  return shard.queues.contains(name);
+}
+
+// --- leaving ------------------------------------------------------------------------------------
+
+std::pair<WaitQueue::Entry*, WaitQueue::WaiterAt> WaitQueue::find(Shard& shard, const Name* name,
+                                                                  WaitTicket ticket) noexcept {
+  const auto look = [&](Entry& entry) {
+    Waiters& waiters = entry.second.waiters;
+    const auto found = std::find_if(waiters.begin(), waiters.end(),
+                                    [&](const Waiter& one) { return one.ticket == ticket; });
+    return std::pair{found == waiters.end() ? nullptr : &entry, found};
+  };
+  if (name != nullptr) {
+    const auto place = shard.queues.find(*name);
+    return place == shard.queues.end() ? std::pair{static_cast<Entry*>(nullptr), WaiterAt{}}
+                                       : look(*place);
+  }
+  for (Entry& entry : shard.queues) {
+    if (const auto found = look(entry); found.first != nullptr) return found;
+  }
+  return {nullptr, WaiterAt{}};
+}
+
+bool WaitQueue::cancel(WaitTicket ticket) noexcept {
+  return std::any_of(shards_.begin(), shards_.end(),
+                     [&](Shard& shard) { return cancel_in(shard, nullptr, ticket); });
+}
+
+bool WaitQueue::cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept {
+  const auto is_it = [&](const Waiter& one) { return one.ticket == ticket; };
+  // Whatever the callback holds is let go without the lock.
+  ClaimCallback unheard;
+  Waiters ended;
+  bool found = false;
+  {
+    std::unique_lock lock{shard.mutex};
+    const auto [line, waiter] = find(shard, name, ticket);
+    if (line != nullptr) {
+      Queue& queue = line->second;
+      found = !waiter->cancelled;
+      waiter->cancelled = true;
+      unheard = std::move(waiter->done);
+      if (waiter->state == Waiter::State::waiting) {
+        take_out(shard, *line, waiter, ended);
+        if (queue.waiters.empty() && !queue.busy) erase_queue(shard, *line);
+        publish_next(shard);
+      }  // else its asker ends the wait, and gives back what was granted
+    } else if (const auto leaver = std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it);
+               leaver == shard.leaving.end()) {
+      return false;
+    } else if (leaver->state == Waiter::State::leaving) {
+      found = !leaver->cancelled;
+      leaver->cancelled = true;
+      unheard = std::move(leaver->done);
+    } else if (leaver->runner != std::this_thread::get_id()) {
+      ++shard.cancellers;
+      shard.told.wait(
+          lock, [&] { return std::none_of(shard.leaving.begin(), shard.leaving.end(), is_it); });
+      --shard.cancellers;
+    }
+  }
+  // Not even the destructor of what the callback captured may break the promise.
+  callbacks_.run(Callback::waiter, [&] { unheard = nullptr; });
+  let_go(ended);
+  return found;
+}
+
+void WaitQueue::let_go(Waiters& ended) noexcept {
+  for (const Waiter& waiter : ended) region_.charge(-static_cast<std::ptrdiff_t>(waiter.charged));
+  ended.clear();
+}
+
+}  // namespace semel::engine

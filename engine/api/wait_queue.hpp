@@ -1,0 +1,284 @@
+// Who waits for which claim. A side table: it exists only while somebody waits, and an owner that
+// finishes work nobody waits for pays one atomic load.
+//
+// A waiter keeps its own request. Whenever the claim may have changed, the queue asks claim() again
+// on behalf of the waiter at the head: in_flight leaves everybody waiting, any other answer ends
+// that waiter's wait and the next one is asked. So a completion reaches all waiters, each with
+// its own fingerprint check, and a free key reaches exactly one: the next finds it in flight.
+//
+// Everything a wait needs is allocated when it is entered. From then on nothing here can fail: the
+// answers of others may depend on it, and grants are made on behalf of waiters.
+//
+// A waiter is, under the mutex of its shard,
+//   waiting -> asked    at the head, while a thread asks claim() for it without the lock
+//   -> leaving          out of its line, in `leaving` until it has been told
+//   -> running          its callback runs, without the lock
+// cancel() takes it out of any of these but the last, for which it waits.
+//
+// Of the blocked threads one, the leader, sleeps with a timeout for the nearest timer of them all;
+// the others sleep until they are told. It hands the lead over before it acts on a timer, as it may
+// run others' callbacks then.
+//
+// Concurrency
+//   [wait_queue.waiting]  a waiter counts itself (seq_cst), then reads the record; an owner changes
+//                         the record (the table's seq_cst compare-and-set), then reads the
+//                         count (seq_cst). One of the two sees the other. If both missed,
+//                         the waiter would sleep until the lease it saw is over.
+//   `next` of a shard     its earliest timer, so that poll() finds without a lock that nothing is
+//                         due. A hint: a stale one is put right at the next poll().
+//   everything else       under the mutex of its shard. No lock is held while claim() is asked or
+//                         a callback runs. Order of locks: shard, inside_mutex_, bed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/core/callbacks.hpp"
+#include "engine/memory/region.hpp"
+#include "semel/claims.hpp"
+
+namespace semel::engine {
+
+/// What an attempt learned besides its outcome.
+struct Seen {
+  Timestamp now;
+  Timestamp held_until{};      ///< in_flight: end of what is in the way
+  SessionId held_session = 0;  ///< in_flight: whose lease it is
+};
+
+/// One claim that may wait, and how to ask it again.
+struct WaitCall {
+  /// May throw before it has changed anything.
+  using Attempt = ClaimOutcome (*)(const WaitCall&, Seen&);
+  /// Releases what was granted to a waiter that had left.
+  using GiveBack = void (*)(const WaitCall&, const ClaimOutcome&);
+
+  Attempt attempt = nullptr;
+  GiveBack give_back = nullptr;
+  Engine* engine = nullptr;
+  std::shared_ptr<const Claims::Namespace> names{};
+  ClaimRequest request;  ///< bytes of the caller; the queue keeps copies
+  Bytes table_key;       ///< "name:key", what changed() will be told
+  std::uint8_t db = 0;
+  Timestamp deadline = no_end;
+  bool arrives = true;  ///< it is not in a line yet
+};
+
+class WaitQueue {
+ public:
+  /// Waiters count towards the limit of `region`.
+  WaitQueue(Region& region, CallbackWatch& callbacks) : region_(region), callbacks_(callbacks) {}
+  WaitQueue(const WaitQueue&) = delete;
+  WaitQueue& operator=(const WaitQueue&) = delete;
+
+  /// Asks, and waits while the answer is in_flight. Progress: blocks.
+  [[nodiscard]] ClaimOutcome wait(const WaitCall& call, const Clock& clock);
+  /// The same; `done` runs once, on the thread that ends the wait, without any lock held. A
+  /// callback that ends another wait has that wait's callback run after it has returned. `ticket`
+  /// is what cancel() takes, written before `done` can run. False: it need not wait, or may not;
+  /// `outcome` is the answer, and `done` is not called.
+  [[nodiscard]] bool wait(const WaitCall& call, ClaimCallback&& done, WaitTicket& ticket,
+                          ClaimOutcome& outcome);
+  /// See Claims::cancel_wait.
+  [[nodiscard]] bool cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket) noexcept {
+    const Name name{db, table_key};
+    return cancel_in(shard_of(name), &name, ticket);
+  }
+  /// The same where the key is not at hand: looks at everybody.
+  [[nodiscard]] bool cancel(WaitTicket ticket) noexcept;
+
+  /// True if anybody waits for anything. To be asked after the change was made visible.
+  [[nodiscard]] bool has_waiters() const noexcept {
+    return waiting_.load(std::memory_order_seq_cst) != 0;  // mo: seq_cst [wait_queue.waiting]
+  }
+  /// True if anybody waits for this key. Progress: blocks while others enter or leave lines.
+  [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes table_key) noexcept;
+  /// The record of this key changed (or went). Not to be called inside an atomic section.
+  void changed(std::uint8_t db, Bytes table_key) noexcept { settle({db, table_key}, nullptr); }
+  /// The same, but the next poll() looks.
+  void changed_meanwhile(std::uint8_t db, Bytes table_key) noexcept;
+  /// Claims held by `session` are free from now on.
+  void session_closed(SessionId session) noexcept { settle_all(session); }
+  /// Any record may have changed: databases were swapped.
+  void all_changed() noexcept { settle_all(std::nullopt); }
+  /// Ends what is due by `now`: leases and deadlines. Called by Engine::advance and by waiters.
+  void poll(Timestamp now) noexcept;
+  /// Answers everyone with error closing, and returns when no blocked waiter is inside any more.
+  void close() noexcept;
+
+  [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
+  [[nodiscard]] std::size_t waiting() const noexcept {
+    return waiting_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+
+ private:
+  static constexpr std::size_t shard_count = 16;
+  static constexpr std::size_t delivery_batch = 16;  ///< bounds the results copied at one time
+
+  struct Name {
+    std::uint8_t db;
+    Bytes key;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  struct HashName {
+    std::size_t operator()(const Name& name) const noexcept {
+      return std::hash<Bytes>{}(name.key) ^ (std::size_t{name.db} * 0x9E37'79B9U);
+    }
+  };
+  /// Bytes that all who use them keep alive.
+  using SharedKey = std::shared_ptr<const std::string>;
+
+  /// Where a blocked waiter sleeps; lives on its stack.
+  struct Bed {
+    std::mutex mutex;
+    std::condition_variable awake;
+    bool answered = false;
+    bool leads = false;
+    bool nudged = false;  // look at the timers again
+    ClaimOutcome outcome;
+    Bed* before = nullptr;  // of all that are inside, under inside_mutex_
+    Bed* after = nullptr;
+  };
+  struct Target;
+  struct Shard;
+  /// Earliest first; the ticket tells equal times apart.
+  using TimerKey = std::pair<Timestamp, std::uint64_t>;
+  using Timers = std::map<TimerKey, Target>;
+  struct Waiter {
+    enum class State : std::uint8_t { waiting, asked, leaving, running };
+    WaitCall call;
+    std::string owner;   // bytes of call.request.owner
+    SharedKey key;       // bytes of call.table_key
+    Bed* bed = nullptr;  // of a blocked waiter, or
+    ClaimCallback done;  // the callback
+    WaitTicket ticket = 0;
+    State state = State::waiting;
+    bool cancelled = false;    // nobody is to be told
+    std::thread::id runner{};  // running: where
+    Shard* shard = nullptr;
+    Waiter* next = nullptr;    // leaving: to be told by the same thread
+    std::size_t charged = 0;   // to the memory limit
+    Timers::iterator timer{};  // if it has a deadline
+    ClaimOutcome outcome;
+  };
+  using Waiters = std::list<Waiter>;
+  using WaiterAt = Waiters::iterator;
+  struct Queue {
+    SharedKey key;              // bytes of its name
+    Waiters waiters;            // in order of arrival
+    bool busy = false;          // a thread is asking for the head, without the lock
+    bool again = false;         // something changed while it did
+    Seen seen;                  // what the last in_flight said
+    std::string owner;          // and whose it was
+    std::uint32_t attempt = 0;  // and which grant of it
+    Timers::iterator timer{};   // when to look again; at no_end: not
+    std::uint64_t ticket = 0;
+    std::uint64_t round = 0;  // of settle_all(), the last that met it
+    std::size_t charged = 0;  // to the memory limit
+  };
+  using Queues = std::unordered_map<Name, Queue, HashName>;
+  using Entry = Queues::value_type;
+  struct Target {
+    Entry* entry;
+    bool lease;       // the lease of the queue's owner, else
+    WaiterAt waiter;  // the deadline of this waiter
+  };
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    Queues queues;
+    Waiters leaving;
+    std::size_t cancellers = 0;    // that wait for a callback to end
+    std::condition_variable told;  // a callback has ended
+    Timers timers;
+    std::atomic<std::int64_t> next{no_end.time_since_epoch().count()};
+  };
+  /// Who is to be told, in order. They lie in `leaving`.
+  class Deliveries {
+   public:
+    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+    [[nodiscard]] std::size_t count() const noexcept { return count_; }
+    void push(Waiter& waiter) noexcept;
+    [[nodiscard]] Waiter& pop() noexcept;
+    void append(Deliveries& more) noexcept;
+
+   private:
+    Waiter* first_ = nullptr;
+    Waiter* last_ = nullptr;
+    std::size_t count_ = 0;
+  };
+  struct Entrance;  // what a wait needs to be entered
+  class DeliveringHere;
+  class Inside;
+
+  [[nodiscard]] static ClaimOutcome give_up(const Queue& queue, const Waiter& waiter, Timestamp now,
+                                            ErrorCode why) noexcept;
+  [[nodiscard]] Shard& shard_of(const Name& name) noexcept {
+    return shards_[HashName{}(name) / 64 % shard_count];
+  }
+
+  [[nodiscard]] static bool answered_at_once(const WaitCall& call, ClaimOutcome& outcome);
+  /// Null: not entered, `why` says why.
+  [[nodiscard]] SharedKey enter(const WaitCall& call, Bed* bed, ClaimCallback& done,
+                                WaitTicket& ticket, ErrorCode& why);
+  [[nodiscard]] Entry& line_of(Shard& shard, Entrance& entrance);
+  /// `key`: the bytes of the name, if a callback may end whatever it lies in now.
+  void settle(Name name, SharedKey key) noexcept;
+  void settle_all(std::optional<SessionId> session) noexcept;
+  [[nodiscard]] bool settle_some(Shard& shard, const Name& name, SharedKey& key,
+                                 Deliveries& out) noexcept;
+  void ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry,
+                 Deliveries& out) noexcept;
+  [[nodiscard]] bool ask(const WaitCall& call, Seen& seen, ClaimOutcome& outcome) noexcept;
+  /// Out of its line. The second: and it is told nothing.
+  void end_wait(Shard& shard, Entry& entry, WaiterAt waiter, ClaimOutcome&& outcome,
+                Deliveries& out) noexcept;
+  void take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& to) noexcept;
+  void end_deadlines(Shard& shard, Timestamp now) noexcept;
+  void erase_queue(Shard& shard, Entry& entry) noexcept;
+  static void set_recheck(Shard& shard, Entry& entry, Timestamp when) noexcept;
+  void publish_next(Shard& shard) noexcept;
+  void close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept;
+  void deliver(Deliveries&& deliveries) noexcept;
+  void tell(Waiter& waiter) noexcept;
+  [[nodiscard]] bool cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept;
+  [[nodiscard]] static std::pair<Entry*, WaiterAt> find(Shard& shard, const Name* name,
+                                                        WaitTicket ticket) noexcept;
+  void tell_blocked(Deliveries& deliveries) noexcept;
+  void let_go(Waiters& ended) noexcept;
+
+  void sleep(Bed& bed, const Clock& clock) noexcept;
+  [[nodiscard]] Millis nap(Timestamp now) const noexcept;
+  [[nodiscard]] bool is_due(Timestamp now) const noexcept;
+  void elect(Bed* not_this) noexcept;  // under inside_mutex_
+  void nudge_leader() noexcept;
+
+  Region& region_;
+  CallbackWatch& callbacks_;
+  std::array<Shard, shard_count> shards_;
+  std::atomic<std::size_t> waiting_{0};
+  std::atomic<WaitTicket> tickets_{1};
+  std::atomic<std::uint64_t> rounds_{0};
+  std::atomic<bool> closed_{false};
+
+  std::mutex inside_mutex_;
+  std::condition_variable nobody_inside_;
+  Bed* inside_ = nullptr;  // blocked waiters, under inside_mutex_
+  Bed* leader_ = nullptr;  // of them, under inside_mutex_
+  // When the leader will look at the timers; the earliest time there is: there is no leader.
+  std::atomic<std::int64_t> leader_wakes_{Timestamp::min().time_since_epoch().count()};
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,324 @@
+// The wait queue's other half: what is due, who is told, and how threads sleep. See wait_queue.hpp.
+#include <algorithm>
+#include <array>
+
+#include "engine/api/wait_queue.hpp"
+
+namespace semel::engine {
+namespace {
+
+/// How long the leader of the blocked waiters sleeps at most before it looks at the clock by
+/// itself: it must work without a background thread, and the engine's clock need not follow the
+/// real one.
+constexpr Millis nap_max{10};
+
+}  // namespace
+
+// --- time ---------------------------------------------------------------------------------------
+
+void WaitQueue::publish_next(Shard& shard) noexcept {
+  const Timestamp next = shard.timers.empty() ? no_end : shard.timers.begin()->first.first;
+  // mo: relaxed: a hint; who acts on it reads the timers under the mutex.
+  shard.next.store(next.time_since_epoch().count(), std::memory_order_relaxed);
+  // mo: relaxed: a hint; the leader sleeps for nap_max at most.
+  if (next.time_since_epoch().count() < leader_wakes_.load(std::memory_order_relaxed)) {
+    nudge_leader();
+  }
+}
+
+void WaitQueue::set_recheck(Shard& shard, Entry& entry, Timestamp when) noexcept {
+  Queue& queue = entry.second;
+  if (queue.timer->first.first == when) return;
+  auto timer = shard.timers.extract(queue.timer);
+  timer.key().first = when;
+  queue.timer = shard.timers.insert(std::move(timer)).position;
+}
+
+bool WaitQueue::is_due(Timestamp now) const noexcept {
+  return std::any_of(shards_.begin(), shards_.end(), [&](const Shard& shard) {
+    // mo: relaxed: a hint; the timers are read under the mutex.
+    return shard.next.load(std::memory_order_relaxed) <= now.time_since_epoch().count();
+  });
+}
+
+void WaitQueue::poll(Timestamp now) noexcept {
+  if (!has_waiters()) return;
+  std::array<std::pair<std::uint8_t, SharedKey>, 64> due;
+  for (Shard& shard : shards_) {
+    // mo: relaxed: as in is_due()
+    if (shard.next.load(std::memory_order_relaxed) > now.time_since_epoch().count()) continue;
+    for (std::size_t count = due.size(); count == due.size();) {
+      count = 0;
+      {
+        const std::lock_guard lock{shard.mutex};
+        for (auto timer = shard.timers.begin();
+             timer != shard.timers.end() && timer->first.first <= now && count < due.size();) {
+          const Target target = timer->second;
+          ++timer;
+          if (!target.lease) continue;
+          set_recheck(shard, *target.entry, no_end);
+          due[count++] = {target.entry->first.db, target.entry->second.key};
+        }
+        publish_next(shard);
+      }
+      // Leases before deadlines: who can be promoted in this millisecond is not told "timed out".
+      for (std::size_t i = 0; i < count; ++i) {
+        settle({due[i].first, *due[i].second}, due[i].second);
+        due[i].second.reset();
+      }
+    }
+    end_deadlines(shard, now);
+  }
+}
+
+void WaitQueue::end_deadlines(Shard& shard, Timestamp now) noexcept {
+  Deliveries out;
+  {
+    const std::lock_guard lock{shard.mutex};
+    auto timer = shard.timers.begin();
+    while (timer != shard.timers.end() && timer->first.first <= now) {
+      const Target target = timer->second;
+      ++timer;  // before end_wait removes the one we look at
+      if (target.lease) continue;
+      Queue& queue = target.entry->second;
+      if (queue.busy && target.waiter == queue.waiters.begin()) {
+        queue.again = true;  // its asker ends the wait; until then the timer stays
+        continue;
+      }
+      end_wait(shard, *target.entry, target.waiter,
+               give_up(queue, *target.waiter, now, ErrorCode::timed_out), out);
+      if (!queue.waiters.empty() || queue.busy) continue;
+      if (timer == queue.timer) ++timer;
+      erase_queue(shard, *target.entry);
+    }
+    publish_next(shard);
+  }
+  deliver(std::move(out));
+}
+
+// --- telling ------------------------------------------------------------------------------------
+
+/// Notes that this thread runs callbacks, so that a wait that ends inside of one is told after it
+/// instead of inside it: a chain of waiters takes no stack.
+class WaitQueue::DeliveringHere {
+ public:
+  DeliveringHere(const WaitQueue& queue, Deliveries& mine) noexcept
+      : queue_(queue), mine_(mine), outer_(innermost_) {
+    for (DeliveringHere* each = outer_; each != nullptr; each = each->outer_) {
+      if (&each->queue_ != &queue) continue;
+      each->mine_.append(mine);
+      return;
+    }
+    innermost_ = this;
+  }
+  ~DeliveringHere() {
+    if (innermost_ == this) innermost_ = outer_;
+  }
+  DeliveringHere(const DeliveringHere&) = delete;
+  DeliveringHere& operator=(const DeliveringHere&) = delete;
+
+ private:
+  static constinit thread_local DeliveringHere* innermost_;
+
+  const WaitQueue& queue_;
+  Deliveries& mine_;
+  DeliveringHere* const outer_;
+};
+
+constinit thread_local WaitQueue::DeliveringHere* WaitQueue::DeliveringHere::innermost_ = nullptr;
+
+void WaitQueue::deliver(Deliveries&& deliveries) noexcept {
+  tell_blocked(deliveries);
+  if (deliveries.empty()) return;
+  const DeliveringHere here{*this, deliveries};  // takes them all if this thread is inside one
+  while (!deliveries.empty()) tell(deliveries.pop());
+}
+
+void WaitQueue::tell_blocked(Deliveries& deliveries) noexcept {
+  Deliveries others;
+  while (!deliveries.empty()) {
+    Waiter& waiter = deliveries.pop();
+    if (waiter.bed == nullptr) {
+      others.push(waiter);
+      continue;
+    }
+    Waiters ended;
+    {
+      Shard& shard = *waiter.shard;
+      const std::lock_guard lock{shard.mutex};
+      const auto is_it = [&](const Waiter& one) { return &one == &waiter; };
+      ended.splice(ended.end(), shard.leaving,
+                   std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it));
+    }
+    {
+      Bed& bed = *waiter.bed;
+      const std::lock_guard lock{bed.mutex};
+      bed.outcome = std::move(waiter.outcome);
+      bed.answered = true;
+      bed.awake.notify_one();  // under the lock: the bed is gone once it can be read
+    }
+    let_go(ended);
+  }
+  deliveries = others;
+}
+
+void WaitQueue::tell(Waiter& waiter) noexcept {
+  Shard& shard = *waiter.shard;
+  bool cancelled = false;
+  {
+    const std::lock_guard lock{shard.mutex};
+    cancelled = waiter.cancelled;
+    waiter.state = Waiter::State::running;
+    waiter.runner = std::this_thread::get_id();
+  }
+  if (!cancelled) {
+    callbacks_.run(Callback::waiter, [&] { waiter.done(std::move(waiter.outcome)); });
+  } else if (waiter.outcome.answer == ClaimAnswer::granted) {
+    callbacks_.run(Callback::waiter, [&] { waiter.call.give_back(waiter.call, waiter.outcome); });
+  }
+  // What the callback holds goes before anybody who waits for its end goes on.
+  callbacks_.run(Callback::waiter, [&] { waiter.done = nullptr; });
+  Waiters ended;
+  {
+    const std::lock_guard lock{shard.mutex};
+    const auto is_it = [&](const Waiter& one) { return &one == &waiter; };
+    ended.splice(ended.end(), shard.leaving,
+                 std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it));
+    if (shard.cancellers != 0) shard.told.notify_all();
+  }
+  let_go(ended);
+}
+
+// --- blocked threads ----------------------------------------------------------------------------
+
+/// A thread in wait(), on the list of those that close() waits for.
+class WaitQueue::Inside {
+ public:
+  Inside(WaitQueue& queue, Bed& bed) noexcept : queue_(queue), bed_(bed) {
+    const std::lock_guard lock{queue_.inside_mutex_};
+    bed_.after = queue_.inside_;
+    if (bed_.after != nullptr) bed_.after->before = &bed_;
+    queue_.inside_ = &bed_;
+    if (queue_.leader_ == nullptr) queue_.elect(nullptr);
+  }
+  /// The last touch of the queue: close() returns when nobody is inside.
+  ~Inside() {
+    const std::lock_guard lock{queue_.inside_mutex_};
+    (bed_.before != nullptr ? bed_.before->after : queue_.inside_) = bed_.after;
+    if (bed_.after != nullptr) bed_.after->before = bed_.before;
+    if (queue_.leader_ == &bed_) queue_.elect(nullptr);
+    if (queue_.inside_ == nullptr) queue_.nobody_inside_.notify_all();
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  WaitQueue& queue_;
+  Bed& bed_;
+};
+
+ClaimOutcome WaitQueue::wait(const WaitCall& call, const Clock& clock) {
+  ClaimOutcome outcome;
+  if (answered_at_once(call, outcome)) return outcome;
+  Bed bed;
+  const Inside inside{*this, bed};
+  ClaimCallback none;
+  WaitTicket ticket = 0;
+  ErrorCode why = ErrorCode::ok;
+  const SharedKey key = enter(call, &bed, none, ticket, why);
+  if (key == nullptr) {
+    if (why != ErrorCode::closing) outcome = {};
+    outcome.error = why;
+    return outcome;
+  }
+  settle({call.db, *key}, key);
+  sleep(bed, clock);
+  return std::move(bed.outcome);
+}
+
+void WaitQueue::elect(Bed* not_this) noexcept {
+  Bed* next = inside_;
+  if (next == not_this && next != nullptr) next = next->after;
+  if (leader_ != nullptr && leader_ != next) {
+    const std::lock_guard lock{leader_->mutex};
+    leader_->leads = false;
+  }
+  leader_ = next;
+  const Timestamp wakes = next == nullptr ? Timestamp::min() : no_end;
+  // mo: relaxed: a hint for publish_next().
+  leader_wakes_.store(wakes.time_since_epoch().count(), std::memory_order_relaxed);
+  if (next == nullptr) return;
+  const std::lock_guard lock{next->mutex};
+  next->leads = true;
+  next->awake.notify_one();
+}
+
+void WaitQueue::nudge_leader() noexcept {
+  const std::lock_guard lock{inside_mutex_};
+  if (leader_ == nullptr) return;
+  const std::lock_guard bed_lock{leader_->mutex};
+  leader_->nudged = true;
+  leader_->awake.notify_one();
+}
+
+Millis WaitQueue::nap(Timestamp now) const noexcept {
+  Timestamp next = now + nap_max;
+  for (const Shard& shard : shards_) {
+    // mo: relaxed: a hint; too late by nap_max at most.
+    const Millis due{shard.next.load(std::memory_order_relaxed)};
+    next = std::min(next, Timestamp{due});
+  }
+  return std::max(Millis{1}, next - now);
+}
+
+void WaitQueue::sleep(Bed& bed, const Clock& clock) noexcept {
+  for (;;) {
+    {
+      std::unique_lock lock{bed.mutex};
+      bed.awake.wait(lock, [&] { return bed.answered || bed.leads; });
+      if (bed.answered) return;
+      bed.nudged = false;
+      const Timestamp now = clock.now();
+      const Millis pause = nap(now);
+      // mo: relaxed: a hint for publish_next().
+      leader_wakes_.store((now + pause).time_since_epoch().count(), std::memory_order_relaxed);
+      bed.awake.wait_for(lock, pause, [&] { return bed.answered || bed.nudged; });
+      if (bed.answered) return;
+    }
+    const Timestamp now = clock.now();
+    if (!is_due(now)) continue;
+    {
+      const std::lock_guard lock{inside_mutex_};
+      elect(&bed);  // what is told next may take its time
+    }
+    poll(now);
+    const std::lock_guard lock{inside_mutex_};
+    if (leader_ == nullptr) elect(nullptr);
+  }
+}
+
+void WaitQueue::close() noexcept {
+  // mo: relaxed: read under the mutexes that are taken next.
+  closed_.store(true, std::memory_order_relaxed);
+  for (Shard& shard : shards_) {
+    Deliveries out;
+    {
+      const std::lock_guard lock{shard.mutex};
+      for (auto place = shard.queues.begin(); place != shard.queues.end();) {
+        Entry& entry = *place++;
+        if (entry.second.busy) {  // its asker answers
+          entry.second.again = true;
+          continue;
+        }
+        close_queue(shard, entry, out);
+        erase_queue(shard, entry);
+      }
+      publish_next(shard);
+    }
+    deliver(std::move(out));
+  }
+  std::unique_lock lock{inside_mutex_};
+  nobody_inside_.wait(lock, [&] { return inside_ == nullptr; });
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,108 @@
+// Lookups beyond the table. An operation that finds nothing for its key asks the cold store's
+// filters; if they say maybe, it is left, the disk is read, and the table is looked at again. What
+// was read is the truth as long as the table still has nothing for the key and nothing has moved
+// from the table into the store since: the store's stamp says so.
+//
+// A cold copy is never changed. What takes its place is in the table, a record or a grave, until no
+// copy can live: a grave lasts until the latest end of all parts that may hold the key.
+#include "engine/core/core.hpp"
+#include "engine/rules/hash_value.hpp"
+#include "engine/table/rank.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace semel::engine {
+
+std::uint64_t Core::rank_of(std::uint8_t stored, Bytes key) const noexcept {
+  return engine::rank_of(hash64_of(stored, key), shard_bits());
+}
+
+unsigned Core::shard_bits() const noexcept {
+  return static_cast<unsigned>(std::countr_zero(options_.shard_count));
+}
+
+Status Core::attach_cold() {
+  ColdStore& cold = *options_.cold;
+  SEMEL_TRY(attached, cold.attach(options_.shard_count,
+                                  [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
+  static_cast<void>(attached);
+  // It is held beside the table, and grows with what is moved there. Without room for records every
+  // few of them would be a generation, and soon all is refused.
+  if (const std::size_t held = cold.memory_bytes(); held > options_.memory_bytes / 4) {
+    return Error{ErrorCode::bad_option, "memory_bytes = " + std::to_string(options_.memory_bytes) +
+                                            ", but the cold store holds " + std::to_string(held) +
+                                            " already, which may be a quarter of it"};
+  }
+  raise_versions(cold.first_version());
+  charge_cold();
+  return Done{};
+}
+
+void Core::charge_cold() noexcept {
+  // A spill takes memory before it gives any back: a part at a time (1/64 of the limit and what
+  // writing it needs) and the filter of its generation (2 bytes a record of 50). It must find that
+  // on a machine that is full, so nobody else gets it. What is used already cannot be kept free:
+  // the rest is taken when there is room again.
+  const std::size_t held = options_.cold->memory_bytes();
+  const std::size_t others = region_.used_bytes() - cold_charged_;
+  const std::size_t limit = region_.limit_bytes(Region::Use::record);
+  const std::size_t room = limit > others + held ? limit - others - held : 0;
+  const std::size_t wanted = options_.memory_bytes / 16;
+  const std::size_t charge = held + std::min(room, wanted);
+  region_.charge(static_cast<std::ptrdiff_t>(charge) - static_cast<std::ptrdiff_t>(cold_charged_));
+  cold_charged_ = charge;
+}
+
+ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLook& look,
+                          bool in_section) {
+  ColdStore& cold = *options_.cold;
+  if (look.stamp != 0 && look.stamp == cold.stamp() && look.stored_db == place.stored_db) {
+    return look.found ? ColdAnswer::present : ColdAnswer::absent;
+  }
+  look.rank = rank_of(place.stored_db, key.key);
+  if (cold.may_hold_until(look.rank) == Timestamp{}) [[likely]]
+    return ColdAnswer::absent;
+  look.stored_db = place.stored_db;
+  look.stamp = cold.stamp();
+  operation.outside([&] {
+    const Result<bool> found = cold.find(look.rank, look.stored_db, key.key, look.copy().record);
+    look.error = found.ok() ? ErrorCode::ok : found.error().code;
+    look.found = found.ok() && *found;
+    const Mutation& copy = look.copy().record.record;
+    if (look.found && copy.kind == Kind::hash && !is_sound(copy.value)) {
+      look.error = ErrorCode::storage_damaged;
+    }
+  });
+  if (look.error != ErrorCode::ok) return ColdAnswer::failed;
+  if (look.found) {
+    ColdLook::Copy& copy = look.copy();
+    const Mutation& record = copy.record.record;
+    copy.view = {record.kind, record.claim ? encode(*record.claim, copy.scratch) : record.value,
+                 record.due, record.version};
+  }
+  if (!in_section && !admit(operation, place, key)) {
+    look.error = ErrorCode::section_held;
+    return ColdAnswer::failed;
+  }
+  return ColdAnswer::look_again;
+}
+
+void Core::take_cold(const ColdLook::Copy& copy, Change& change) const noexcept {
+  const Mutation& record = copy.record.record;
+  change.cold = &copy.record;
+  change.floor = std::max(change.floor, record.version);
+  // By the clock as well: what kept the copy from coming back may have gone since `now` was read.
+  change.live = record.due > change.now && record.due > clock_.now();
+}
+
+Timestamp Core::cold_end(std::uint8_t stored, Bytes key) const noexcept {
+  if (options_.cold == nullptr) return Timestamp{};
+  const Timestamp end = options_.cold->may_hold_until(rank_of(stored, key));
+  // A little longer, for threads whose clocks do not agree to the millisecond.
+  return end == Timestamp{} || end > no_end - grave_ttl ? end : end + grave_ttl;
+}
+
+}  // namespace semel::engine

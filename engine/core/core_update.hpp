@@ -1,0 +1,166 @@
+// The templates of the core: how an update runs, alone, in a section, or among others. Included by
+// core.hpp alone, at its end.
+#pragma once
+
+#include "engine/core/core.hpp"
+
+namespace semel::engine {
+
+inline bool Core::admit(Operation& operation, Place& place, KeyRef key) noexcept {
+  if (!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db) [[unlikely]] {
+    return wait_for_place(operation, place, key);
+  }
+  return true;
+}
+
+template <class Decide>
+ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide,
+                       Version& version) {
+  return update_unless(db, key, now, NobodyAnswers{}, decide, version);
+}
+
+template <class Answers, class Decide>
+ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answers&& answers,
+                              Decide&& decide, Version& version) {
+  ThreadContext* const found = threads_.try_context();
+  if (found == nullptr) [[unlikely]]
+    return why_no_context();
+  ThreadContext& own = *found;
+  ErrorCode result = check_key(db, key);
+  if (result != ErrorCode::ok) [[unlikely]]
+    return result;
+  {
+    Operation operation{*this, own};
+    Place place = place_of({db, key});
+    if (!admit(operation, place, {db, key})) [[unlikely]]
+      return ErrorCode::section_held;
+    operation.keep_up(now);
+    const Entry* live = nullptr;
+    if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NobodyAnswers>) {
+      live = hit_far(place, key, now);
+    }
+    if (live != nullptr && answers(*live)) {
+      version = live->version();
+    } else {
+      result = decide_at(operation, place, {db, key}, now, decide, version);
+    }
+  }
+  if (own.drain_due) [[unlikely]]
+    drain_own_timers(own);
+  return result;
+}
+
+template <class HashAt>
+void Core::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept {
+  const auto fetch_record = [&](HashBits hash, unsigned distance) {
+    const Handle handle = shard_of(hash).table.peek(hash, distance);
+    if (handle == 0) return false;
+    const auto* const record = static_cast<const char*>(region_.at(handle));
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + bytes - 1);  // records are packed: most lie in two lines
+    return true;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 0));
+  }
+  std::uint64_t elsewhere = 0;  // bit i: not in its home line
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fetch_record(hash_at(i), 0)) continue;
+    elsewhere |= std::uint64_t{1} << i;
+    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 1));
+  }
+  for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
+    static_cast<void>(
+        fetch_record(hash_at(static_cast<std::size_t>(__builtin_ctzll(elsewhere))), 1));
+  }
+}
+
+template <class KeyAt, class Run>
+void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
+  ThreadContext& own = threads_.context();
+  std::array<Place, group_max> places;
+  {
+    Operation operation{*this, own};
+    for (std::size_t i = 0; i < count; ++i) {
+      const KeyRef key = key_at(i);
+      places[i] = place_of({static_cast<std::uint8_t>(key.db & 15), key.key});
+    }
+    prefetch(
+        count, [&](std::size_t i) { return places[i].hash; }, 56);
+    for (std::size_t i = 0; i < count; ++i) {
+      const KeyRef key = key_at(i);
+      if (!admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
+        places[i].shard = nullptr;
+      }
+      operation.keep_up(now);
+      run(i, operation, places[i]);
+    }
+  }
+  if (own.drain_due) [[unlikely]]
+    drain_own_timers(own);
+}
+
+template <class Decide>
+ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
+                                 Version& version, MutationSink& sink) {
+  if (const ErrorCode bad = check_key(db, key); bad != ErrorCode::ok) [[unlikely]]
+    return bad;
+  ThreadContext& own = threads_.context();
+  // The section keeps others out, but memory is still given back by epochs.
+  Operation operation{*this, own};
+  const Place place = place_of({db, key});
+  return decide_at(operation, place, {db, key}, now, decide, version, &sink);
+}
+
+template <class Decide>
+ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp& now,
+                          Decide& decide, Version& version, MutationSink* sink) {
+  if (sink == nullptr && is_own(operation.context(), *place.shard)) [[unlikely]] {
+    sink = operation.context().section;
+  }
+  ColdLook beyond;
+  for (Room tried = Room::nothing;;) {
+    if (sink == nullptr) operation.keep_up(now);
+    const Probe probe = look(place, key.key);
+    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
+    const bool live = old != nullptr && lives(*old, now);
+    if (live && old->pending()) [[unlikely]] {
+      wait_for_append(*old);
+      operation.note_wait();
+      continue;
+    }
+    Change change{.key = key.key,
+                  .now = now,
+                  .old = old,
+                  .live = live,
+                  .floor = old != nullptr ? old->version() : probe.floor,
+                  .sink = sink};
+    RecordView view;
+    if (live) view = {old->kind(), old->value(), old->due(), change.floor};
+    if (old == nullptr && options_.cold != nullptr) [[unlikely]] {
+      const ColdAnswer answer = ask_cold(operation, place, key, beyond, sink != nullptr);
+      if (answer == ColdAnswer::look_again) continue;
+      if (answer == ColdAnswer::failed) return beyond.error;
+      if (answer == ColdAnswer::present) {
+        take_cold(beyond.copy(), change);
+        view = beyond.copy().view;
+      }
+    }
+    const NextVersion next{*this, operation.context(), change.floor};
+    const Decision decision = decide(change.live ? &view : nullptr, next);
+    if (decision.action == Action::keep || (decision.action == Action::erase && !change.live)) {
+      version = change.live ? view.version : 0;
+      return ErrorCode::ok;
+    }
+    const std::optional<ErrorCode> done =
+        carry_out(operation.context(), place, probe, change, decision, version);
+    if (!done) [[unlikely]]
+      continue;
+    if (*done != ErrorCode::memory_full) [[likely]]
+      return *done;
+    if (!operation.reclaim(tried)) return refuse(operation.context());
+    if (sink == nullptr && !admit(operation, place, key)) return ErrorCode::section_held;
+  }
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,195 @@
+// The namespaces of an engine: name -> policy. Declared seldom, read by every claim call.
+//
+// They are records like others: as many as the memory limit lets in, journalled as mutations of
+// Kind::name_space, put back by Engine::restore. They lie beside the table, where no key can meet
+// them: neither scans nor flushes know of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/core/namespace_terms.hpp"
+#include "semel/claims.hpp"
+#include "semel/journal.hpp"
+
+namespace semel {
+
+/// One namespace. Held by the registry and by every handle; it is gone when the last has let go.
+class Claims::Namespace {
+  // Concurrency of the policy
+  //   states   `sequence_` says which of two copies holds; the other is free to be written.
+  //   writers  write(), under the registry's mutex. readers  any thread.
+  //   [namespaces.policy]  release stores in write  pair with  acquire loads in policy. The
+  //            words of a copy are written after the sequence that freed it, so who reads one of
+  //            it sees that the sequence has moved on, and reads again.
+  //   stale    a call under way may still use the policy before a change. That is the promise:
+  //            "for later calls".
+  // Concurrency of `state_`
+  //   writers  under the registry's mutex. readers  any thread; before a claim is stored, inside
+  //            of an operation.
+  //   [namespaces.state]  release store in move_to  pairs with  acquire load in state.
+  //   stale    who drops waits for all operations after the store, so none stores a claim later.
+ public:
+  enum class State : std::uint8_t {
+    open,
+    closing,  ///< somebody looks whether it can be dropped: takes no new claims
+    dropped,
+  };
+
+  Namespace(Bytes name, const Policy& policy);
+  Namespace(const Namespace&) = delete;
+  Namespace& operator=(const Namespace&) = delete;
+
+  [[nodiscard]] Bytes name() const noexcept { return Bytes{prefix_}.substr(0, prefix_.size() - 1); }
+  /// "name:", what the table key of each record begins with.
+  [[nodiscard]] Bytes prefix() const noexcept { return prefix_; }
+  /// Progress: lock-free; a reader goes round again only if the policy was changed twice meanwhile.
+  [[nodiscard]] Policy policy() const noexcept {
+    Policy policy;
+    for (;;) {
+      // mo: acquire [namespaces.policy]: the copy that it names is complete.
+      const std::uint32_t sequence = sequence_.load(std::memory_order_acquire);
+      const Words& copy = copies_[sequence & 1];
+      // Each word to its place at once: a copy of copies would wait for these stores to be done.
+#pragma GCC unroll 16
+      for (std::size_t i = 0; i < word_count; ++i) {
+        // mo: acquire [namespaces.policy]
+        const std::uint64_t word = copy[i].load(std::memory_order_acquire);
+        std::memcpy(reinterpret_cast<char*>(&policy) + i * sizeof word, &word, sizeof word);
+      }
+      // mo: relaxed: a word of a later copy was read with acquire, and its sequence came before it.
+      if (sequence_.load(std::memory_order_relaxed) == sequence) [[likely]]
+        return policy;
+    }
+  }
+  [[nodiscard]] State state() const noexcept {
+    return state_.load(std::memory_order_acquire);  // mo: acquire [namespaces.state]
+  }
+
+  // --- of the registry, under its mutex ---------------------------------------------------------
+  void write(const Policy& policy) noexcept;
+  void move_to(State state) noexcept {
+    state_.store(state, std::memory_order_release);  // mo: release [namespaces.state]
+  }
+  /// What it costs, in bytes of the engine's memory.
+  [[nodiscard]] static std::size_t bytes_of(Bytes name) noexcept;
+
+  Version version = 0;       ///< of the newest mutation; under the mutex
+  std::uint64_t serial = 0;  ///< its place in the order of declaration
+  Ticket ticket = 0;         ///< of that mutation; under the mutex
+
+ private:
+  static constexpr std::size_t word_count = sizeof(Policy) / 8;
+  static_assert(sizeof(Policy) % 8 == 0);
+  static_assert(std::is_trivially_copyable_v<Policy>);
+  using Words = std::array<std::atomic<std::uint64_t>, word_count>;
+
+  std::atomic<std::uint32_t> sequence_{0};
+  std::atomic<State> state_{State::open};
+  std::array<Words, 2> copies_{};
+  std::string prefix_;
+};
+
+namespace engine {
+
+class Core;
+using NamespaceHandle = std::shared_ptr<Claims::Namespace>;
+
+/// All namespaces of one engine; safe from any thread. Progress: takes a mutex, shared to look
+/// something up, so callers keep the handle instead of asking for each call.
+class Namespaces {
+ public:
+  explicit Namespaces(Core& core) : core_(core) {}
+
+  /// See Engine::claims. In `ticket`: what must be waited for before anybody is answered.
+  [[nodiscard]] Result<NamespaceHandle> declare(Bytes name, const Policy& policy, Ticket& ticket);
+  /// See Engine::change_namespace.
+  [[nodiscard]] Result<std::string> change(Bytes name, const Policy& policy, Ticket& ticket);
+
+  /// Takes no new claims from now on. Errors: namespace_dropped (another call is at it).
+  [[nodiscard]] Status begin_drop(Claims::Namespace& names);
+  void give_up_drop(Claims::Namespace& names);
+  /// Errors: refused; then it is open again.
+  [[nodiscard]] Status finish_drop(Claims::Namespace& names, Ticket& ticket);
+
+  /// Null: not declared.
+  [[nodiscard]] NamespaceHandle find(Bytes name) const;
+  /// The namespace whose records a table key "name:key" belongs to. Null: none declared.
+  [[nodiscard]] NamespaceHandle find_by_key(Bytes table_key) const;
+  /// The names of all, in order.
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// See Engine::list_namespaces.
+  [[nodiscard]] std::uint64_t list(
+      std::uint64_t cursor, std::size_t count,
+      const std::function<void(Bytes name, const Policy& policy)>& visit) const;
+
+  /// Puts a mutation of Kind::name_space back. Errors: memory_full, bad_namespace, storage_damaged.
+  [[nodiscard]] Status restore(const Mutation& mutation, Timestamp now);
+  /// Visits the mutation that made each what it is, as it is when the walk comes by. `visit` may
+  /// call the engine.
+  void for_each_mutation(const std::function<void(const Mutation&)>& visit) const;
+  /// Appends the same to the journal, under the mutex: an erase must not come to stand before the
+  /// put that it ends, or a journal that forgets from old to new would bring it back.
+  void append_again(Journal& journal) const;
+
+  struct Figures {
+    std::uint64_t count = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] Figures figures() const;
+
+ private:
+  /// An erase that was put back before the put that it ended.
+  struct Grave {
+    Version version = 0;
+    Timestamp end{};
+  };
+  static constexpr Millis grave_ttl{3'600'000};
+  /// The engine's own keyed hash: nobody can choose names that meet.
+  struct NameHash {
+    Core* core;
+    [[nodiscard]] std::size_t operator()(Bytes name) const noexcept;
+  };
+  using ByName = std::unordered_map<Bytes, NamespaceHandle, NameHash>;
+  using BySerial = std::map<std::uint64_t, NamespaceHandle>;
+
+  /// Under mutex_. False: no memory.
+  [[nodiscard]] bool insert(const NamespaceHandle& made);
+  void remove(const Claims::Namespace& names);
+  [[nodiscard]] Result<NamespaceHandle> same_or_error(const NamespaceHandle& known,
+                                                      const Policy& policy, Ticket& ticket) const;
+  /// False: the journal has not taken it.
+  [[nodiscard]] bool tell(Mutation::Type type, Claims::Namespace& names, const Policy& policy,
+                          Ticket& ticket);
+  [[nodiscard]] Status check_journal() const;
+  [[nodiscard]] Status restore_put(const Mutation& mutation);
+  void restore_erase(const Mutation& mutation, Timestamp now);
+  void forget_graves(Timestamp now);
+
+  Core& core_;
+  mutable std::shared_mutex mutex_;      // of all that follows
+  ByName by_name_{1, NameHash{&core_}};  // keys lie in the namespaces
+  BySerial by_serial_;
+  std::uint64_t next_serial_ = 1;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::unordered_map<std::string, Grave> graves_;
+  std::deque<std::pair<Timestamp, std::string>> grave_ends_;
+};
+
+}  // namespace engine
+}  // namespace semel

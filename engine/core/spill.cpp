@@ -1,0 +1,356 @@
+#include "engine/core/spill.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/rules/claim_rules.hpp"
+#include "engine/table/rank.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+constexpr std::size_t batch_max = 32;
+constexpr std::uint32_t places = 1U << depth_max;
+
+}  // namespace
+
+Spill::Spill(Core& core, const Namespaces& namespaces)
+    : core_(core),
+      namespaces_(namespaces),
+      cold_(*core.cold()),
+      own_(core.context()),
+      shard_bits_(core.shard_bits()),
+      // A part is held in memory until it has left the table, at about twice its bytes in there.
+      part_bytes_(std::max<std::size_t>(core.options().memory_bytes / 64, 64 * 1024)),
+      keeps_(core.journal() != nullptr && core.journal()->wants_spills()) {}
+
+Result<SpillReport> Spill::run() {
+  // What has been appended by now is about records the walk will meet as they are then, or later.
+  const Ticket cut = keeps_ ? core_.journal()->newest() : 0;
+  SEMEL_TRY(flushed, cold_.keep_flushes());
+  SEMEL_TRY(begun, cold_.begin_generation());
+  static_cast<void>(flushed), static_cast<void>(begun);
+  Status walked = walk();
+  if (!walked) cold_.abandon();
+  const Status dropped = cold_.drop_ended(core_.clock().now());
+  core_.threads().wait_for_others(own_);
+  cold_.reclaim();
+  core_.charge_cold();
+  if (!walked) return walked.error();
+  if (!dropped) return dropped.error();
+  if (keeps_) {
+    namespaces_.append_again(*core_.journal());  // they stay in memory, as what may not leave
+    core_.journal()->spilled(cut, core_.journal()->newest());
+  }
+  return report_;
+}
+
+Status Spill::walk() {
+  Stop at;
+  const auto shards = static_cast<std::uint32_t>(core_.shards().size());
+  while (at.shard < shards) {
+    // What stays is appended again, inside an operation: it must not find the journal full.
+    if (keeps_ && !core_.journal()->accepts_writes()) {
+      return Error{ErrorCode::refused, "the journal takes no writes, so nothing more is spilled"};
+    }
+    collect(at);
+    if (cold_.collected_bytes() < part_bytes_ && at.shard < shards) continue;
+    SEMEL_TRY(finished, finish_part(at));
+    static_cast<void>(finished);
+  }
+  return Done{};
+}
+
+bool Spill::may_leave(const Entry& entry, Timestamp now) const noexcept {
+  const Millis soon = core_.options().spill_ttl_min;
+  if (entry.due() <= now || (entry.due() != no_end && entry.due() - now < soon)) return false;
+  if (entry.pending()) return false;  // the journal is about to have it
+  if (entry.kind() != Kind::claim) return true;
+  const Bytes value = entry.value();
+  if (value.empty()) return false;
+  const auto state = static_cast<ClaimState>(static_cast<unsigned char>(value.front()) & 7);
+  return state == ClaimState::done || state == ClaimState::failed;
+}
+
+/// Appends what stays to the journal again.
+void Spill::keep(const Entry& entry, Timestamp now) {
+  if (entry.pending()) return;  // its own append comes after the cut
+  const bool grave = Core::is_grave(entry);
+  if (!grave && entry.due() <= now && core_.cold_end(entry.db(), entry.key()) <= now) return;
+  Mutation& mutation = kept_.emplace_back();
+  Core::fill_mutation(mutation, entry);
+  const Timestamp beyond = core_.cold_end(entry.db(), entry.key());
+  mutation.keep_until = std::max(grave ? Core::wake_of(entry) : entry.due(), beyond);
+  if (!grave) return;
+  mutation.type = Mutation::Type::erase;
+  mutation.value = {};
+  mutation.due = no_end;
+}
+
+void Spill::take(const Entry& entry, Timestamp now) {
+  if (core_.is_flushed(entry)) return;
+  if (!may_leave(entry, now)) {
+    if (keeps_) keep(entry, now);
+    return;
+  }
+  Mutation mutation;
+  Core::fill_mutation(mutation, entry);
+  cold_.collect(core_.rank_of(entry.db(), entry.key()), mutation);
+}
+
+void Spill::collect(Stop& at) {
+  Core::Shard& shard = core_.shards()[at.shard];
+  const Timestamp now = core_.clock().now();
+  Operation operation{core_, own_};
+  operation.admit(shard);
+  ShardTable::Segment& segment = *shard.table.locate({reverse16(at.place)});
+  const std::uint32_t count = shard.table.line_count() * slots_per_line;
+  words_.clear();
+  kept_.clear();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    // mo: acquire [table.publish]: the record is read next.
+    const SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
+    if (slot::is_record(word & ~slot::frozen)) words_.push_back(word);
+  }
+  constexpr std::size_t ahead = 12;
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    if (i + ahead < words_.size()) __builtin_prefetch(&core_.entry(words_[i + ahead]));
+    take(core_.entry(words_[i]), now);
+  }
+  // Inside the operation: the mutations point into records.
+  // One by one: together they may be more than a journal takes at once, and nothing joins them.
+  for (const Mutation& kept : kept_) static_cast<void>(core_.journal()->append({&kept, 1}));
+  at.place += 1U << (depth_max - segment.depth);
+  if (at.place < places) return;
+  at.place = 0;
+  ++at.shard;
+}
+
+Status Spill::finish_part(Stop end) {
+  const std::uint64_t first = first_rank(part_begin_.shard, part_begin_.place, shard_bits_);
+  const bool last_part = end.shard == core_.shards().size();
+  const std::uint64_t last =
+      last_part ? ~std::uint64_t{0} : first_rank(end.shard, end.place, shard_bits_) - 1;
+  if (!cold_.collected().empty()) {
+    SEMEL_TRY(written, cold_.write_part(first, last));
+    // From here on whoever ends a record leaves a grave where the part may hold it.
+    core_.threads().wait_for_others(own_);
+    cold_.reclaim();
+    SEMEL_TRY(barred, bar_changed());
+    static_cast<void>(written), static_cast<void>(barred);
+    cold_.reveal();
+    report_.records += cold_.collected().size();
+    report_.changed += changed_.size();
+    ++report_.parts;
+    for (const std::uint32_t index : changed_) count_out(index);
+    remove_unchanged();
+    cold_.end_part();
+    tidy_segments(end);
+    core_.threads().collect_now(own_);
+    core_.charge_cold();
+  }
+  part_begin_ = end;
+  return Done{};
+}
+
+/// A copy that the table knows better.
+void Spill::count_out(std::size_t index) {
+  const Mutation record = cold_.collected_record(index);
+  const Operation operation{core_, own_};
+  cold_.superseded(cold_.collected()[index].rank, 0, record.db, record.due);
+}
+
+Status Spill::bar_changed() {
+  changed_.clear();
+  const std::span<const ColdPlace> all = cold_.collected();
+  for (std::size_t at = 0; at < all.size(); at += batch_max) {
+    const std::size_t count = std::min(batch_max, all.size() - at);
+    Operation operation{core_, own_};
+    const auto hash_at = [&](std::size_t i) { return hash_of_rank(all[at + i].rank, shard_bits_); };
+    core_.prefetch(count, hash_at, sizeof(Entry));
+    for (std::size_t i = 0; i < count; ++i) {
+      Core::Shard& shard = core_.shard_of(hash_at(i));
+      operation.admit(shard);
+      bool there = false;
+      shard.table.for_each_candidate(hash_at(i), [&](ShardTable::Word&, SlotWord seen) {
+        there = core_.entry(seen).version() == all[at + i].version;
+        return !there;
+      });
+      if (!there) changed_.push_back(static_cast<std::uint32_t>(at + i));
+    }
+  }
+  // If nothing is left of such a key, nothing would keep its copy from coming back. Who ends one
+  // from now on leaves a grave by himself.
+  for (const std::uint32_t index : changed_) {
+    Mutation record = cold_.collected_record(index);
+    record.type = Mutation::Type::erase;
+    Timestamp end;
+    {
+      const Operation operation{core_, own_};
+      end = core_.cold_end(record.db, record.key);
+    }
+    const ErrorCode barred = core_.restore(record, core_.clock().now(), end);
+    if (barred != ErrorCode::ok) return Error{barred, "a grave for a record that changed"};
+  }
+  return Done{};
+}
+
+void Spill::remove_unchanged() {
+  const std::span<const ColdPlace> all = cold_.collected();
+  std::size_t next_changed = 0;
+  std::vector<std::uint32_t> left;
+  for (std::size_t at = 0; at < all.size(); at += batch_max) {
+    const std::size_t count = std::min(batch_max, all.size() - at);
+    {
+      Operation operation{core_, own_};
+      const auto hash_at = [&](std::size_t i) {
+        return hash_of_rank(all[at + i].rank, shard_bits_);
+      };
+      core_.prefetch(count, hash_at, sizeof(Entry));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (next_changed < changed_.size() && changed_[next_changed] == at + i) {
+          ++next_changed;
+          continue;
+        }
+        if (!remove(operation, all[at + i])) left.push_back(static_cast<std::uint32_t>(at + i));
+      }
+    }
+    // Whoever has timers to hand over must not wait for the whole spill.
+    if (own_.drain_due) core_.drain_own_timers(own_);
+  }
+  report_.changed += left.size();
+  for (const std::uint32_t index : left) count_out(index);
+}
+
+bool Spill::remove(Operation& operation, const ColdPlace& place) {
+  const HashBits hash = hash_of_rank(place.rank, shard_bits_);
+  Core::Shard& shard = core_.shard_of(hash);
+  bool removed = false;
+  for (Handle stuck = 1; stuck != 0;) {
+    stuck = 0;
+    operation.admit(shard);
+    shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
+      const Entry& old = core_.entry(seen);
+      if (old.version() != place.version || Core::is_grave(old)) return true;
+      removed = ShardTable::bury(word, seen, old.version());
+      if (removed) {
+        core_.committed(own_, hash, &old, true, nullptr, no_end);
+      } else {
+        stuck = slot::handle(seen);
+      }
+      return false;
+    });
+    if (stuck != 0) core_.help_growth(shard, hash, stuck);
+  }
+  return removed;
+}
+
+/// Empties the segments of what the removals left: a probe passes tombstones, and stops at an empty
+/// slot.
+void Spill::tidy_segments(Stop end) {
+  Stop at = part_begin_;
+  while (at.shard < end.shard || (at.shard == end.shard && at.place < end.place)) {
+    Core::Shard& shard = core_.shards()[at.shard];
+    Operation operation{core_, own_};
+    operation.admit(shard);
+    const HashBits hash{reverse16(at.place)};
+    ShardTable::Segment* const segment = shard.table.locate(hash);
+    const std::uint32_t slots = shard.table.line_count() * slots_per_line;
+    std::uint32_t records = 0;
+    std::uint32_t tombstones = 0;
+    for (std::uint32_t i = 0; i < slots; ++i) {
+      // mo: relaxed: a guess; grow() looks for itself.
+      const SlotWord word = segment->slots()[i].load(std::memory_order_relaxed);
+      if (slot::is_record(word & ~slot::frozen)) ++records;
+      if (slot::is_tombstone(word)) ++tombstones;
+    }
+    const std::uint32_t width = 1U << (depth_max - segment->depth);
+    if (records * 2 <= slots && tombstones * 8 > slots) {
+      static_cast<void>(shard.table.grow(hash, segment));  // without memory it stays as it is
+    }
+    at.place += width;
+    if (at.place < places) continue;
+    at.place = 0;
+    ++at.shard;
+  }
+}
+
+// --- when -------------------------------------------------------------------------------------
+
+Result<SpillReport> Spiller::spill() {
+  if (core_.cold() == nullptr) return Error{ErrorCode::bad_option, "there is no cold store"};
+  const std::lock_guard lock{one_};
+  // mo: relaxed: a figure that is compared with the present one; nothing else is read by it
+  refused_seen_.store(core_.threads().sum(Count::refused), std::memory_order_relaxed);
+  Result<SpillReport> done = Spill{core_, namespaces_}.run();
+  (done ? spills_ : failed_).fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  return done;
+}
+
+bool Spiller::is_due() noexcept {
+  if (core_.cold() == nullptr) return false;
+  const std::size_t limit = core_.options().memory_bytes;
+  // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
+  // records, a spill makes no smaller.
+  const std::uint64_t records = core_.threads().sum(Count::bytes_records);
+  if (records >= limit / 8 && core_.held_bytes() > limit / 100 * core_.options().spill_above) {
+    return true;
+  }
+  // Records that are few but lie everywhere leave no whole span for anything else, and then the
+  // table cannot grow: nothing but taking them away makes room.
+  const Region& region = core_.region();
+  const bool full = region.used_bytes() > region.limit_bytes(Region::Use::record) / 16 * 15;
+  if (!full) return false;
+  // mo: relaxed: see spill(); whoever sees an older one starts a spill that finds little
+  const std::uint64_t seen = refused_seen_.load(std::memory_order_relaxed);
+  return records >= limit / 32 || core_.threads().sum(Count::refused) != seen;
+}
+
+Status Spiller::drop_ended() {
+  const std::lock_guard lock{one_};
+  Status dropped = core_.cold()->drop_ended(core_.clock().now());
+  core_.threads().wait_for_others(core_.context());
+  core_.cold()->reclaim();
+  core_.charge_cold();
+  return dropped;
+}
+
+Millis Spiller::step(Millis every) {
+  constexpr Millis rest{1'000};
+  const Timestamp now = core_.clock().now();
+  if (now >= next_drop_) {
+    next_drop_ = now + rest;
+    static_cast<void>(drop_ended());  // it has ended all the same, and is tried again
+  }
+  if (!is_due()) return every;
+  const Result<SpillReport> done = spill();
+  // A spill that failed, on a full disk say, or found next to nothing that may leave, is tried
+  // again at leisure: the engine goes on, and refuses new records when memory is full.
+  constexpr std::uint64_t record_bytes = 50;
+  const bool made_room = done && done->records * record_bytes > core_.options().memory_bytes / 64;
+  return made_room ? every : std::max(every, rest);
+}
+
+void Spiller::start(Millis every) {
+  thread_ = std::thread{[this, every] {
+    std::unique_lock lock{mutex_};
+    Millis pause = every;
+    while (!wake_.wait_for(lock, pause, [this] { return stop_; })) {
+      lock.unlock();
+      pause = step(every);
+      lock.lock();
+    }
+  }};
+}
+
+void Spiller::stop() {
+  {
+    const std::lock_guard lock{mutex_};
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,105 @@
+// Moving records from the table into the cold store: see semel/cold.hpp and
+// docs/decisions/0007-window-larger-than-memory.md.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/core/core.hpp"
+#include "engine/core/namespaces.hpp"
+#include "semel/engine.hpp"
+
+namespace semel::engine {
+
+/// One spill: a walk over the table in the order of ranks, in parts. For each part: collect, write
+/// and sync; wait until every operation knows the part's filter; bar the way back for what has
+/// changed since it was collected; let lookups find the part; take out of the table what has not.
+class Spill {
+ public:
+  Spill(Core& core, const Namespaces& namespaces);
+
+  [[nodiscard]] Result<SpillReport> run();
+
+ private:
+  using Operation = Core::Operation;
+  using ShardTable = Core::ShardTable;
+
+  /// Where a walk is: a shard and a directory index with its bits reversed (scan.cpp).
+  struct Stop {
+    std::uint32_t shard = 0;
+    std::uint32_t place = 0;
+  };
+
+  [[nodiscard]] Status walk();
+  void collect(Stop& at);
+  void take(const Entry& entry, Timestamp now);
+  [[nodiscard]] bool may_leave(const Entry& entry, Timestamp now) const noexcept;
+  void keep(const Entry& entry, Timestamp now);
+  [[nodiscard]] Status finish_part(Stop end);
+  /// Marks those that are no longer what the table holds, and bars their way back.
+  [[nodiscard]] Status bar_changed();
+  void remove_unchanged();
+  /// False: it has changed.
+  [[nodiscard]] bool remove(Operation& operation, const ColdPlace& place);
+  void tidy_segments(Stop end);
+  void count_out(std::size_t index);
+
+  Core& core_;
+  const Namespaces& namespaces_;
+  ColdStore& cold_;
+  ThreadContext& own_;
+  const unsigned shard_bits_;
+  const std::size_t part_bytes_;
+  const bool keeps_;  // the journal wants what stays
+  Stop part_begin_;
+  std::vector<SlotWord> words_;
+  std::vector<Mutation> kept_;
+  std::vector<std::uint32_t> changed_;  // of the collected
+  SpillReport report_;
+};
+
+/// Runs spills, one at a time, and a thread that starts them.
+class Spiller {
+ public:
+  Spiller(Core& core, const Namespaces& namespaces) noexcept
+      : core_(core), namespaces_(namespaces) {}
+  ~Spiller() { stop(); }
+  Spiller(const Spiller&) = delete;
+  Spiller& operator=(const Spiller&) = delete;
+
+  [[nodiscard]] Result<SpillReport> spill();
+  [[nodiscard]] bool is_due() noexcept;
+  /// Lets go of generations that have ended.
+  [[nodiscard]] Status drop_ended();
+  void start(Millis every);
+  void stop();
+
+  [[nodiscard]] std::uint64_t spills() const noexcept {
+    return spills_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+  [[nodiscard]] std::uint64_t failed() const noexcept {
+    return failed_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+
+ private:
+  /// What the thread does each time; returns how long it may rest.
+  [[nodiscard]] Millis step(Millis every);
+
+  Core& core_;
+  const Namespaces& namespaces_;
+  Timestamp next_drop_{};                       // of the thread
+  std::mutex one_;                              // spill at a time
+  std::atomic<std::uint64_t> refused_seen_{0};  // when the last spill began
+  std::atomic<std::uint64_t> spills_{0};
+  std::atomic<std::uint64_t> failed_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;  // under mutex_
+  std::thread thread_;
+};
+
+}  // namespace semel::engine

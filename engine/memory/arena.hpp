@@ -1,0 +1,199 @@
+// Memory for records: size classes of 8-byte steps, so that a 56-byte record costs 56 bytes.
+//
+// A Cache belongs to one thread and serves nearly every call without touching shared memory: it
+// keeps a short stack of free handles per class and a piece of a fresh span. Caches trade stacks
+// with the shared pool in halves, under a short mutex. The pool keeps a bit for each free record,
+// at the beginning of the record's span: freeing takes no memory, so the limit holds however many
+// records are free, and giving one back does not touch its cache line.
+//
+// A span whose records are all in the pool goes back to the region, so that memory of one class can
+// serve another. Where records ended here and there, spans are chosen to leave: their free records
+// serve nobody any more, and what lives in them is moved by whoever knows where it is pointed to
+// (compactor.hpp). Records larger than large_bytes take spans of their own.
+//
+// Concurrency
+//   leaving       of a span: written under its pool's mutex; who reads an old value moves a record
+//                 less, or frees one the long way: relaxed.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "engine/memory/region.hpp"
+#include "engine/table/slot.hpp"
+
+namespace semel::engine {
+
+class Arena {
+ public:
+  static constexpr unsigned class_count = 61;
+  static constexpr std::size_t large_bytes = 32 * 1024;
+
+  class Cache;
+
+  explicit Arena(Region& region);
+  [[nodiscard]] Region& region() const noexcept { return region_; }
+  /// False: there was no address space for what it must know of each span.
+  [[nodiscard]] bool is_ready() const noexcept { return spans_ != nullptr; }
+
+  /// The class that serves `bytes` (1..large_bytes).
+  [[nodiscard]] static constexpr unsigned class_of(std::size_t bytes) noexcept;
+  [[nodiscard]] static constexpr std::size_t class_bytes(unsigned size_class) noexcept;
+  /// What a record of `bytes` takes from the limit.
+  [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes) noexcept;
+
+  // --- for the compactor, one thread at a time ----------------------------------------------
+  /// Chooses spans to leave, the emptiest first, as long as what lives in them finds room among the
+  /// free records of those that stay, and less than `sixteenths` of a span lives. Those that are
+  /// empty go at once. Returns how many were chosen or went.
+  std::size_t choose_leaving(unsigned sixteenths);
+  /// Whether this record lies in a span that is to be left.
+  [[nodiscard]] bool is_leaving(Handle handle) const noexcept {
+    // mo: relaxed: see the head of the file.
+    return spans_[Region::span_of(handle)].leaving.load(std::memory_order_relaxed) != 0;
+  }
+  /// A free record of a span that stays; 0: there is none. Never takes a fresh span.
+  [[nodiscard]] Handle allocate_staying(std::size_t bytes);
+  /// What has not been left serves again.
+  void end_leaving();
+  /// Gives spans that hold nothing back to the region. True: there were some.
+  bool purge_all();
+
+ private:
+  friend class Cache;
+
+  enum class In : std::uint8_t { no_list, free_list, leaving_list };
+  /// Per span of 64 KiB: what it serves and how much of it is in the pool. All zero: nothing.
+  struct SpanInfo {
+    std::uint8_t size_class;
+    In in;                 // this and the next are under the pool's mutex
+    std::uint16_t pooled;  // records in the pool
+    std::uint16_t run;     // spans of a large record
+    std::atomic<std::uint8_t> leaving;
+    std::uint32_t next;  // in its list; 0: none
+    std::uint32_t before;
+    std::uint64_t bits;  // of the pooled records, where 64 are enough
+  };
+  static_assert(sizeof(SpanInfo) == 24);
+  struct Pool {
+    std::mutex mutex;
+    std::uint32_t spans = 0;       // list of those with records in the pool, but for those that
+    std::uint32_t leaving = 0;     // are to be left
+    std::uint32_t span_count = 0;  // in the first list
+    std::uint32_t full_spans = 0;  // of them, those with all of their records in the pool
+  };
+  struct Free {
+    void operator()(void* memory) const noexcept { std::free(memory); }
+  };
+
+  /// Words of a span's bits; 0: they are in its SpanInfo.
+  [[nodiscard]] static constexpr std::size_t bit_words(unsigned size_class) noexcept {
+    const std::size_t records = Region::span_bytes / class_bytes(size_class);
+    return records <= 64 ? 0 : (records + 63) / 64;
+  }
+  [[nodiscard]] static constexpr std::uint16_t capacity(unsigned size_class) noexcept {
+    return static_cast<std::uint16_t>((Region::span_bytes - bit_words(size_class) * 8) /
+                                      class_bytes(size_class));
+  }
+  [[nodiscard]] static constexpr Handle first_handle(std::uint32_t span,
+                                                     unsigned size_class) noexcept {
+    return Region::handles_per_span * span + bit_words(size_class);
+  }
+  [[nodiscard]] std::uint64_t* bits_of(std::uint32_t span, unsigned size_class) const noexcept {
+    return bit_words(size_class) == 0 ? &spans_[span].bits
+                                      : static_cast<std::uint64_t*>(region_.span(span));
+  }
+  /// Takes a span for records of a class; 0: there is none.
+  [[nodiscard]] std::uint32_t take_span(unsigned size_class, Region::Use use);
+  /// Moves up to `count` handles out of the pool.
+  std::size_t pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait);
+  void push(unsigned size_class, const Handle* from, std::size_t count);
+  void push_part(unsigned size_class, std::span<const Handle> handles);
+  void purge(Pool& pool, unsigned size_class);
+  void link(Pool& pool, In list, std::uint32_t index) noexcept;
+  void unlink(Pool& pool, std::uint32_t index) noexcept;
+  void give_back(std::uint32_t index) noexcept;
+  std::size_t choose_leaving(Pool& pool, unsigned size_class, unsigned sixteenths);
+
+  Region& region_;
+  std::unique_ptr<SpanInfo[], Free> spans_;
+  std::array<Pool, class_count> pools_;
+};
+
+/// One thread's share. Not thread-safe; may be handed from thread to thread.
+class Arena::Cache {
+ public:
+  explicit Cache(Arena& arena) noexcept : arena_(arena) { arena_.region_.charge(sizeof(Cache)); }
+  ~Cache();
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  /// 0: the memory limit is reached. A replacement may use the region's reserve.
+  [[nodiscard]] Handle allocate(std::size_t bytes, Region::Use use);
+  void free(Handle handle) noexcept;
+  /// Gives all free handles to the pool.
+  void flush() noexcept;
+
+ private:
+  /// Free records a thread keeps to itself: about a span of each class. What the epochs give back
+  /// at one time (threads.hpp) finds room, or every record would go through the pool.
+  static const std::array<std::uint16_t, class_count> stack_max;
+  struct Stack {
+    std::size_t count = 0;
+    std::unique_ptr<Handle[]> items;
+  };
+  struct Fresh {  // the part of a span that was never handed out
+    Handle next = 0;
+    std::uint32_t left = 0;
+  };
+
+  [[nodiscard]] Handle refill(unsigned size_class, Region::Use use);
+  /// A free record of a larger class, when nothing else is left: records freed one here and one
+  /// there never make a whole span. For the replacement of a live record more waste is right.
+  [[nodiscard]] Handle larger(unsigned size_class, Region::Use use);
+  [[nodiscard]] Handle allocate_large(std::size_t bytes, Region::Use use);
+  /// Null: no memory for one.
+  [[nodiscard]] Stack* stack(unsigned size_class) noexcept;
+  [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;
+
+  Arena& arena_;
+  std::array<std::unique_ptr<Stack>, class_count> stacks_;
+  std::array<Fresh, class_count> fresh_;
+};
+
+constexpr unsigned Arena::class_of(std::size_t bytes) noexcept {
+  if (bytes <= 256) return static_cast<unsigned>((bytes + 7) / 8);  // 1..32
+  // Four classes for each doubling: 320, 384, 448, 512, 640, ..
+  const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(bytes - 1));
+  const auto quarter = static_cast<unsigned>((bytes - 1) >> (power - 2)) & 3U;
+  return 33 + (power - 8) * 4 + quarter;
+}
+
+constexpr std::size_t Arena::class_bytes(unsigned size_class) noexcept {
+  if (size_class <= 32) return std::size_t{size_class} * 8;
+  const unsigned power = (size_class - 33) / 4 + 8;
+  const unsigned quarter = (size_class - 33) % 4;
+  return (std::size_t{5} + quarter) << (power - 2);
+}
+
+constexpr std::size_t Arena::rounded(std::size_t bytes) noexcept {
+  if (bytes <= 256) return (bytes + 7) / 8 * 8;
+  if (bytes <= large_bytes) return class_bytes(class_of(bytes));
+  return (bytes + Region::span_bytes - 1) / Region::span_bytes * Region::span_bytes;
+}
+
+static_assert(Arena::class_of(256) == 32 && Arena::class_bytes(32) == 256);
+static_assert(Arena::class_of(257) == 33 && Arena::class_bytes(33) == 320);
+static_assert(Arena::class_of(320) == 33 && Arena::class_of(321) == 34);
+static_assert(Arena::class_of(512) == 36 && Arena::class_bytes(36) == 512);
+static_assert(Arena::class_of(Arena::large_bytes) == Arena::class_count - 1);
+static_assert(Arena::class_bytes(Arena::class_count - 1) == Arena::large_bytes);
+
+}  // namespace semel::engine

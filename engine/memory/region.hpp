@@ -1,0 +1,153 @@
+// The memory of one engine: one reserved address range, handed out in spans of 64 KiB.
+//
+// Everything an engine holds for records, table and wheel comes from here, so the limit is one
+// number. Reserved address space costs nothing until it is touched; the range beyond the first
+// 4 MiB is advised to use huge pages, because fresh 4 KiB pages cost as much as a cache miss per
+// record. A whole huge page goes back to the system when it is free. Free spans beside used ones
+// are kept for the next that asks, but not more of them than a part of what is used: what is
+// resident stays near what is used. trim() gives them back where nobody asks any more.
+//
+// What is free is kept in bits, made with the region: giving back takes no memory and cannot fail.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "engine/table/slot.hpp"
+
+namespace semel::engine {
+
+class Region {
+ public:
+  static constexpr std::size_t span_bytes = 64 * 1024;
+  static constexpr std::size_t handles_per_span = span_bytes / 8;
+  static constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+  enum class Use : std::uint8_t {
+    /// Refused when only the reserve is left.
+    record,
+    /// Table segments and replacements: may use the reserve, so that growth never fails half-way
+    /// and a live record can be completed.
+    structure,
+    /// The wheel: may use all, for the timer of a live record must not be lost.
+    timer,
+  };
+
+  Region() = default;
+  ~Region();
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  /// False: the address space is not to be had.
+  [[nodiscard]] bool reserve(std::size_t limit_bytes);
+
+  /// First of `count` adjacent spans. Their content is undefined, unless `zeroed`.
+  /// Progress: takes a short mutex.
+  [[nodiscard]] std::optional<std::uint32_t> take(std::uint32_t count, Use use);
+  /// Asked when a take would fail: gives spans back that hold nothing. True: try again. Set once,
+  /// before other threads come.
+  void when_full(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+  void give(std::uint32_t first, std::uint32_t count) noexcept;
+
+  [[nodiscard]] void* span(std::uint32_t index) const noexcept {
+    return base_ + std::size_t{index} * span_bytes;
+  }
+  [[nodiscard]] void* at(Handle handle) const noexcept { return base_ + handle * 8; }
+  [[nodiscard]] Handle handle_of(const void* address) const noexcept {
+    return static_cast<Handle>(static_cast<const std::byte*>(address) - base_) / 8;
+  }
+  [[nodiscard]] static std::uint32_t span_of(Handle handle) noexcept {
+    return static_cast<std::uint32_t>(handle / handles_per_span);
+  }
+
+  /// Touches the memory that will be taken next, a few megabytes ahead, so that nobody who needs it
+  /// waits for the system: a fresh huge page takes 0.1 ms, and several where the system has to find
+  /// one first. For a thread that has the time. Progress: blocks in the kernel, holds no lock.
+  void touch_ahead() noexcept;
+
+  /// Gives free memory back to the system, some runs of spans at a time. False: there is more.
+  /// Progress: takes the mutex, and blocks in the kernel for some microseconds each.
+  bool trim(std::size_t runs_max = 64) noexcept;
+  /// The same where nothing was taken for a while, for a thread that comes by now and then.
+  void trim_idle() noexcept;
+
+  /// Counts heap memory that is to belong to the engine against the limit, before it is allocated.
+  /// False: the limit for this use is reached, and nothing is counted. Thread-safe; wait-free.
+  [[nodiscard]] bool try_charge(std::size_t bytes, Use use = Use::record) noexcept {
+    charge(static_cast<std::ptrdiff_t>(bytes));
+    if (used_bytes() <= limit_bytes(use)) return true;
+    release(bytes);
+    return false;
+  }
+  /// The other half of try_charge() and charge().
+  void release(std::size_t bytes) noexcept { charge(-static_cast<std::ptrdiff_t>(bytes)); }
+  /// Counts heap memory that belongs to the engine against the limit. Never fails: what is
+  /// charged exists already.
+  void charge(std::ptrdiff_t bytes) noexcept {
+    // mo: relaxed: a limit that is a few operations late is still held by the reserve.
+    charged_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::size_t charged_bytes() const noexcept {
+    // mo: relaxed: a statistic.
+    const auto charged = charged_.load(std::memory_order_relaxed);
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(charged, 0));
+  }
+  [[nodiscard]] std::size_t used_bytes() const noexcept;
+  [[nodiscard]] std::size_t limit_bytes() const noexcept { return limit_bytes_; }
+  /// Up to where used_bytes() may grow for this use.
+  [[nodiscard]] std::size_t limit_bytes(Use use) const noexcept {
+    if (use == Use::timer) return limit_bytes_;
+    return limit_bytes_ - (use == Use::record ? reserve_bytes_ : timer_reserve_bytes_);
+  }
+  [[nodiscard]] std::size_t span_count() const noexcept { return span_count_; }
+
+ private:
+  static constexpr std::uint32_t spans_per_page = huge_page_bytes / span_bytes;
+  static_assert(spans_per_page == 32, "half a word of bits");
+  /// What may be free and resident whatever is used: 8 MiB.
+  static constexpr std::size_t dirty_min = 128;
+  struct Free {
+    void operator()(void* memory) const noexcept { std::free(memory); }
+  };
+  using Bits = std::unique_ptr<std::uint64_t[], Free>;
+
+  [[nodiscard]] std::optional<std::uint32_t> try_take(std::uint32_t count, Use use);
+  // The rest under mutex_.
+  [[nodiscard]] std::uint32_t find_run(std::uint32_t count) noexcept;
+  void mark_taken(std::uint32_t first, std::uint32_t count) noexcept;
+  [[nodiscard]] std::uint32_t page_bits(const Bits& bits, std::uint32_t page) const noexcept {
+    return static_cast<std::uint32_t>(bits[page / 2] >> (page % 2 * spans_per_page));
+  }
+  void give_page_back(std::uint32_t page) noexcept;
+  [[nodiscard]] std::size_t trim_runs(std::size_t runs_max) noexcept;
+
+  std::function<bool()> reclaim_;
+  std::byte* base_ = nullptr;
+  std::size_t span_count_ = 0;
+  std::size_t limit_bytes_ = 0;
+  std::size_t reserve_bytes_ = 0;        // not for records
+  std::size_t timer_reserve_bytes_ = 0;  // not for structure either
+  std::atomic<std::ptrdiff_t> charged_{0};
+  std::atomic<std::size_t> used_spans_{0};
+  std::mutex mutex_;
+  std::uint32_t top_ = 1;  // spans above were never used; 0 is no handle
+  Bits free_;              // a bit for each span below top_
+  Bits dirty_;             // of the free ones: may be resident
+  std::size_t dirty_spans_ = 0;
+  std::uint32_t free_from_ = 0;  // nothing below is free
+  std::uint64_t takes_ = 0;
+  std::uint64_t takes_seen_ = 0;  // by trim_idle()
+  unsigned idle_ = 0;             // calls of trim_idle() since the last take
+  std::size_t touched_ = 0;       // bytes; touch_ahead()'s caller alone
+};
+
+}  // namespace semel::engine

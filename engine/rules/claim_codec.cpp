@@ -1,0 +1,261 @@
+// See claim_codec.hpp for the format.
+#include "engine/rules/claim_codec.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace semel::engine {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is copied, not swapped");
+static_assert(limits::owner_label_max <= 255, "the length of the owner label is one byte");
+
+/// Bits of `head` above the state.
+enum Flag : std::uint16_t {
+  flag_result_expired = 1 << 3,  // and then the digest of the result is there
+  flag_lease_until = 1 << 4,
+  flag_result_until = 1 << 5,
+  flag_unique_until = 1 << 6,
+  flag_session = 1 << 7,
+  flag_claim_id = 1 << 8,
+  flag_details = 1 << 9,
+  flag_one_end = 1 << 10,  // result_until is unique_until, stored once
+  flag_poison = 1 << 11,
+};
+constexpr unsigned state_bits = 7;
+static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
+
+struct Header {
+  std::uint16_t head;
+  std::uint64_t epoch;
+};
+constexpr std::size_t header_bytes = 10;
+constexpr std::size_t time_bytes = 6;
+
+/// What the common record does not have: it is the first attempt and carries no label.
+struct Details {
+  std::uint32_t attempts = 1;
+  std::uint8_t owner_bytes = 0;
+  std::uint8_t algorithm = 0;
+  std::uint16_t unused = 0;
+};
+static_assert(sizeof(Details) == 8);
+
+using Digest = std::array<std::uint8_t, 16>;
+
+/// Bytes between header and fingerprint or owner for each combination of flags. A table, because
+/// counting bits is a function call where the compiler may not assume the instruction.
+constexpr auto flagged_bytes = [] {
+  std::array<std::uint8_t, 256> bytes{};
+  for (unsigned i = 0; i < bytes.size(); ++i) {
+    const unsigned head = i << 3;
+    const unsigned times = head & (flag_lease_until | flag_result_until | flag_unique_until);
+    const unsigned words = head & (flag_session | flag_details);
+    const unsigned digests = head & (flag_result_expired | flag_claim_id);
+    bytes[i] = static_cast<std::uint8_t>(std::popcount(times) * int{time_bytes} +
+                                         std::popcount(words) * 8 + std::popcount(digests) * 16);
+  }
+  return bytes;
+}();
+[[nodiscard]] std::size_t bytes_for(unsigned head) noexcept {
+  return flagged_bytes[(head >> 3) & 0xff];
+}
+
+/// Bytes before the result.
+[[nodiscard]] std::size_t fixed_bytes(unsigned head, const Details& details) noexcept {
+  return header_bytes + bytes_for(head) + (details.algorithm != 0 ? sizeof(Digest) : 0) +
+         details.owner_bytes;
+}
+
+/// State and flags alone; none if there is not even that.
+[[nodiscard]] unsigned head_of(Bytes bytes) noexcept {
+  std::uint16_t head = 0;
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  return head;
+}
+
+/// Reads header and details. False: the bytes are too few for what they say follows.
+[[nodiscard]] bool read_fixed(Bytes bytes, Header& header, Details& details) noexcept {
+  if (bytes.size() < header_bytes) return false;
+  std::memcpy(&header.head, bytes.data(), 2);
+  std::memcpy(&header.epoch, bytes.data() + 2, 8);
+  if (header.head & flag_details) {
+    if (bytes.size() < header_bytes + sizeof details) return false;
+    std::memcpy(&details, bytes.data() + header_bytes, sizeof details);
+  }
+  return bytes.size() >= fixed_bytes(header.head, details);
+}
+
+[[nodiscard]] std::uint16_t head_of(const ClaimRecord& record) noexcept {
+  const bool one_end =
+      record.result_until == record.unique_until && record.unique_until != Timestamp{};
+  const bool details =
+      record.attempts != 1 || !record.owner.empty() || record.fingerprint.algorithm != 0;
+  unsigned head = static_cast<unsigned>(record.state);
+  if (record.result_expired) head |= flag_result_expired;
+  if (record.poison) head |= flag_poison;
+  if (record.lease_until != Timestamp{}) head |= flag_lease_until;
+  if (record.result_until != Timestamp{} && !one_end) head |= flag_result_until;
+  if (record.unique_until != Timestamp{}) head |= flag_unique_until;
+  if (record.session != 0) head |= flag_session;
+  if (record.claim_id) head |= flag_claim_id;
+  if (details) head |= flag_details;
+  if (one_end) head |= flag_one_end;
+  return static_cast<std::uint16_t>(head);
+}
+
+/// Appends to a buffer that is known to be large enough.
+class Writer {
+ public:
+  explicit Writer(char* at) noexcept : at_(at) {}
+  void bytes(const void* from, std::size_t count) noexcept {
+    if (count == 0) return;
+    std::memcpy(at_, from, count);
+    at_ += count;
+  }
+  void word(std::uint64_t value) noexcept { bytes(&value, sizeof value); }
+  void time(Timestamp when) noexcept {
+    // 48 bits of milliseconds reach 8,900 years; beyond that is "does not end". A time before the
+    // clock's zero (a restored record's, after a reboot) becomes the first millisecond: over.
+    const std::int64_t ms = std::max<std::int64_t>(1, when.time_since_epoch().count());
+    const std::uint64_t stored = std::min(static_cast<std::uint64_t>(ms), time_mask);
+    bytes(&stored, time_bytes);
+  }
+  static constexpr std::uint64_t time_mask = (std::uint64_t{1} << (8 * time_bytes)) - 1;
+
+ private:
+  char* at_;
+};
+
+/// Reads from bytes whose length was checked against the header.
+class Reader {
+ public:
+  explicit Reader(const char* at) noexcept : at_(at) {}
+  [[nodiscard]] std::uint64_t word() noexcept { return number(8); }
+  [[nodiscard]] Timestamp time() noexcept {
+    const std::uint64_t ms = number(time_bytes);
+    return ms == Writer::time_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(ms)}};
+  }
+  [[nodiscard]] Digest digest() noexcept {
+    Digest value;
+    std::memcpy(value.data(), at_, value.size());
+    at_ += value.size();
+    return value;
+  }
+  [[nodiscard]] Bytes bytes(std::size_t count) noexcept {
+    const Bytes view{at_, count};
+    at_ += count;
+    return view;
+  }
+  [[nodiscard]] const char* at() const noexcept { return at_; }
+
+ private:
+  [[nodiscard]] std::uint64_t number(std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at_, count);
+    at_ += count;
+    return value;
+  }
+  const char* at_;
+};
+
+}  // namespace
+
+Bytes encode(const ClaimRecord& record, Scratch& scratch) {
+  const std::uint16_t head = head_of(record);
+  Details details;
+  details.attempts = record.attempts;
+  details.owner_bytes = static_cast<std::uint8_t>(record.owner.size());
+  details.algorithm = record.fingerprint.algorithm;
+  const std::size_t total = fixed_bytes(head, details) + record.result.size();
+  char* const start = scratch.reserve(total);
+  Writer writer{start};
+  writer.bytes(&head, sizeof head);
+  writer.word(record.epoch);
+  if (head & flag_details) writer.bytes(&details, sizeof details);
+  if (head & flag_lease_until) writer.time(record.lease_until);
+  if (head & flag_result_until) writer.time(record.result_until);
+  if (head & flag_unique_until) writer.time(record.unique_until);
+  if (head & flag_session) writer.word(record.session);
+  if (head & flag_claim_id) writer.bytes(record.claim_id->data(), sizeof(Digest));
+  if (head & flag_result_expired) writer.bytes(record.result_digest.data(), sizeof(Digest));
+  if (details.algorithm != 0) writer.bytes(record.fingerprint.digest.data(), sizeof(Digest));
+  writer.bytes(record.owner.data(), details.owner_bytes);
+  writer.bytes(record.result.data(), record.result.size());
+  return {start, total};
+}
+
+bool decode(Bytes bytes, ClaimRecord& record) noexcept {
+  Header header;
+  Details details;
+  if (!read_fixed(bytes, header, details)) return false;
+  const unsigned head = header.head;
+  if ((head & state_bits) > static_cast<unsigned>(ClaimState::vacant)) return false;
+
+  // Each field once, instead of clearing the record first: this is on the path of every claim.
+  record.state = static_cast<ClaimState>(head & state_bits);
+  record.result_expired = (head & flag_result_expired) != 0;
+  record.poison = (head & flag_poison) != 0;
+  record.attempts = details.attempts;
+  record.epoch = header.epoch;
+  Reader reader{bytes.data() + header_bytes + (head & flag_details ? sizeof details : 0)};
+  record.lease_until = head & flag_lease_until ? reader.time() : Timestamp{};
+  record.result_until = head & flag_result_until ? reader.time() : Timestamp{};
+  record.unique_until = head & flag_unique_until ? reader.time() : Timestamp{};
+  if (head & flag_one_end) record.result_until = record.unique_until;
+  record.session = head & flag_session ? reader.word() : 0;
+  if (head & flag_claim_id) {
+    record.claim_id = reader.digest();
+  } else {
+    record.claim_id.reset();
+  }
+  record.result_digest = record.result_expired ? reader.digest() : Digest{};
+  record.fingerprint.algorithm = details.algorithm;
+  record.fingerprint.digest = details.algorithm != 0 ? reader.digest() : Digest{};
+  record.owner = reader.bytes(details.owner_bytes);
+  record.result = {reader.at(), bytes.size() - fixed_bytes(head, details)};
+  return true;
+}
+
+bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
+  Header header;
+  Details details;
+  if (!read_fixed(bytes, header, details)) return false;
+  const unsigned head = header.head;
+  constexpr unsigned asked = state_bits | flag_result_expired;
+  if ((head & asked) != static_cast<unsigned>(ClaimState::done)) return false;
+  // The end of the result stands behind that of the lease, or is that of the key.
+  const unsigned before = head & flag_one_end ? flag_details | flag_lease_until | flag_result_until
+                                              : flag_details | flag_lease_until;
+  const Timestamp until = Reader{bytes.data() + header_bytes + bytes_for(head & before)}.time();
+  if ((head & (flag_one_end | flag_result_until)) == 0 || now >= until) return false;
+  const std::size_t at = fixed_bytes(head, details);
+  replay = {.attempts = details.attempts, .result = bytes.substr(at)};
+  return true;
+}
+
+SessionId session_of(Bytes bytes) noexcept {
+  const unsigned head = head_of(bytes);
+  if ((head & flag_session) == 0) return 0;
+  constexpr unsigned before =
+      flag_details | flag_lease_until | flag_result_until | flag_unique_until;
+  const std::size_t at = header_bytes + bytes_for(head & before);
+  return bytes.size() < at + 8 ? 0 : Reader{bytes.data() + at}.word();
+}
+
+Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept {
+  constexpr unsigned done = static_cast<unsigned>(ClaimState::done);
+  constexpr unsigned asked = state_bits | flag_result_until | flag_result_expired;
+  if ((head_of(bytes) & asked) != (done | flag_result_until)) [[likely]]
+    return due;
+  Header header;
+  Details details;
+  if (!read_fixed(bytes, header, details)) return due;
+  // Without a result there is nothing to give back.
+  if (bytes.size() == fixed_bytes(header.head, details)) return due;
+  const std::size_t before = bytes_for(header.head & (flag_details | flag_lease_until));
+  return std::min(due, Reader{bytes.data() + header_bytes + before}.time());
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,98 @@
+// The claim's truth table: pure functions of (record or none, call, policy, facts). No clock, no
+// atomics, no state; a decision may be taken several times until its compare-and-set wins.
+// Source: docs/semantics.md#claims
+//
+//   absent/vacant --claim--> held --complete--> done
+//                             |  \--fail------> failed (kept) | vacant (attempts kept) | absent
+//                             |             \-> in_doubt, by the owner's word, until resolve
+//                             |   \-release---> absent
+//                             \-claim after lease end--> held (takeover) | failed (poison)
+//
+// A lease is over from the millisecond lease_until on, or when its session is closed. Nothing
+// sweeps a held record away before that: the next claim decides, in the same compare-and-set.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/rules/claim_codec.hpp"
+#include "engine/rules/record.hpp"
+#include "semel/claims.hpp"
+
+namespace semel::engine {
+
+/// What a decision may know about the world besides the record and the call.
+struct ClaimFacts {
+  Timestamp now;
+  Version candidate = 0;       ///< version this change will get; becomes the epoch of a grant
+  bool owner_dead = false;     ///< the session of the record is closed
+  SessionId session = 0;       ///< of the caller; a grant is bound to it
+  bool others_first = false;   ///< others wait for this key, and they go first
+  std::int64_t unix_now = 0;   ///< for first_sent only
+  Timestamp held_until{};      ///< out: in_flight: end of the lease, or record, in the way
+  SessionId held_session = 0;  ///< out: in_flight: its session
+};
+
+enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
+
+/// The part of a claim's checks that needs no record: lease 1 ms..limits::ttl_max, owner label at
+/// most limits::owner_label_max. Errors: bad_option.
+[[nodiscard]] ErrorCode check_claim(const ClaimRequest& request) noexcept;
+/// The same for an owner call. Errors: bad_option.
+[[nodiscard]] ErrorCode check_owner(OwnerVerb verb, const OwnerCall& call) noexcept;
+
+/// Whether the payload is to be stored, and so has a limit.
+[[nodiscard]] inline bool is_kept(OwnerVerb verb, const OwnerCall& call) noexcept {
+  return verb != OwnerVerb::complete || call.keeping != ResultKeeping::none;
+}
+/// Whether `error` stands in the way of the result alone, and the work may be done without it.
+[[nodiscard]] inline bool may_drop(OwnerVerb verb, const OwnerCall& call,
+                                   ErrorCode error) noexcept {
+  return (error == ErrorCode::memory_full || error == ErrorCode::value_too_long) &&
+         verb == OwnerVerb::complete && call.keeping == ResultKeeping::optional;
+}
+
+/// What claim() does to `live` (null: absent). `request` has passed check_claim. The outcome is
+/// reset. An existing record is judged by claim_id, then fingerprint, then state.
+[[nodiscard]] Decision decide_claim(const RecordView* live, const ClaimRequest& request,
+                                    const Policy& policy, ClaimFacts& facts, ClaimOutcome& outcome,
+                                    Scratch& scratch);
+
+/// What an owner call does to `live`. `call` has passed check_owner. Of the facts only now and
+/// owner_dead are used. The outcome is reset.
+[[nodiscard]] Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& call,
+                                    const Policy& policy, const ClaimFacts& facts,
+                                    OwnerOutcome& outcome, Scratch& scratch);
+
+/// Outcome of an operator call. Error: wrong_kind.
+struct OperatorOutcome {
+  ErrorCode error = ErrorCode::ok;
+  bool found = false;
+};
+
+/// issue: what nothing is known about becomes vacant until `ttl` from now. `found`: something is
+/// known. Errors: wrong_kind.
+[[nodiscard]] Decision decide_issue(const RecordView* live, Millis ttl, Timestamp now,
+                                    OperatorOutcome& outcome, Scratch& scratch);
+
+/// forget: removes a claim whatever its state. A vacant record goes too, but was not `found`.
+[[nodiscard]] Decision decide_forget(const RecordView* live, OperatorOutcome& outcome) noexcept;
+
+/// resolve: ends a held claim, in doubt or not, as done with `result` or as absent.
+[[nodiscard]] Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes result,
+                                      const Policy& policy, Timestamp now, OperatorOutcome& outcome,
+                                      Scratch& scratch);
+
+/// For the wheel: a done record whose result has ended becomes its digest and outcome; everything
+/// else is kept. `record` may be of any kind.
+[[nodiscard]] Decision trim(const RecordView& record, Timestamp now, Scratch& scratch);
+
+/// State as told to people: in_doubt is what is stored so, and held, lease over, and a policy that
+/// never re-runs; a vacant record is absent, unless keys are issued.
+[[nodiscard]] ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
+                                  bool owner_dead) noexcept;
+
+/// The record as get() tells it. Errors: wrong_kind.
+[[nodiscard]] ErrorCode view_claim(const RecordView* live, const Policy& policy,
+                                   const ClaimFacts& facts, ClaimView& view);
+
+}  // namespace semel::engine

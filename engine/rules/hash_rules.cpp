@@ -1,0 +1,268 @@
+#include "engine/rules/hash_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "engine/rules/hash_value.hpp"
+#include "engine/rules/numbers.hpp"
+#include "semel/limits.hpp"
+#include "semel/store.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+constexpr Decision keep{};
+
+Decision fail(HashOutcome& outcome, ErrorCode code) noexcept {
+  outcome.error = code;
+  return keep;
+}
+
+/// Collects fields and values that own their bytes in the end.
+class ListBuilder {
+ public:
+  void add(Bytes field, Bytes value) {
+    parts_.push_back({field, value});
+    bytes_ += field.size() + value.size();
+  }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] FieldValues take() {
+    std::vector<char> bytes;
+    bytes.reserve(bytes_);  // so that nothing moves any more
+    const auto copy = [&bytes](Bytes part) {
+      const std::size_t at = bytes.size();
+      bytes.insert(bytes.end(), part.begin(), part.end());
+      return Bytes{bytes.data() + at, part.size()};
+    };
+    for (FieldValue& part : parts_) part = {copy(part.field), copy(part.value)};
+    return {std::move(bytes), std::move(parts_)};
+  }
+
+ private:
+  std::vector<FieldValue> parts_;
+  std::uint64_t bytes_ = 0;
+};
+
+// --- reads ----------------------------------------------------------------------------------
+
+Decision decide_get(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+  if (const auto found = hash.find(op.field)) {
+    outcome.found_field = true;
+    outcome.number = static_cast<std::int64_t>(found->value.size());
+    if (op.verb == HashVerb::get) outcome.value.assign(found->value);
+  }
+  return keep;
+}
+
+Decision decide_get_many(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+  outcome.values.reserve(op.fields.size());
+  for (const Bytes field : op.fields) {
+    auto& value = outcome.values.emplace_back();
+    if (const auto found = hash.find(field)) value.emplace(found->value);
+  }
+  return keep;
+}
+
+Decision decide_all(const HashView& hash, HashOutcome& outcome) {
+  ListBuilder list;
+  hash.each([&](const HashView::Found& pair) { list.add(pair.field, pair.value); });
+  outcome.list = list.take();
+  return keep;
+}
+
+/// A sequence of numbers that one number leads to.
+class Sequence {
+ public:
+  explicit Sequence(std::uint64_t first) noexcept : state_(first) {}
+  /// 0..bound - 1, of which there are not many.
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept {
+    state_ += 0x9E37'79B9'7F4A'7C15U;
+    std::uint64_t mixed = state_;
+    mixed = (mixed ^ mixed >> 30) * 0xBF58'476D'1CE4'E5B9U;
+    mixed = (mixed ^ mixed >> 27) * 0x94D0'49BB'1331'11EBU;
+    return (mixed >> 32) * bound >> 32;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+Decision decide_random(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+  const std::size_t size = hash.size();
+  if (size == 0 || op.amount == 0) return keep;
+  Sequence sequence{op.random};
+  ListBuilder list;
+  if (hash.is_indexed() && (op.amount == 1 || op.amount == -1)) {
+    const std::uint64_t word = hash.index_word(sequence.below(size));
+    if (const auto pair = hash.pair_at(static_cast<std::uint32_t>(word))) {
+      list.add(pair->field, pair->value);
+    }
+  } else if (op.amount > 0) {
+    // One after the other, each taken with the chance that makes every choice as likely.
+    auto wanted = std::min<std::uint64_t>(static_cast<std::uint64_t>(op.amount), size);
+    std::size_t left = size;
+    hash.each([&](const HashView::Found& pair) {
+      if (sequence.below(left--) >= wanted) return;
+      --wanted;
+      list.add(pair.field, pair.value);
+    });
+  } else {
+    const std::uint64_t wanted = -static_cast<std::uint64_t>(op.amount);
+    if (wanted > limits::hash_picks_max) return fail(outcome, ErrorCode::bad_option);
+    std::vector<HashView::Found> pairs;
+    pairs.reserve(size);
+    hash.each([&](const HashView::Found& pair) { pairs.push_back(pair); });
+    if (pairs.empty()) return keep;
+    for (std::uint64_t i = 0; i < wanted; ++i) {
+      const HashView::Found& pair = pairs[sequence.below(pairs.size())];
+      list.add(pair.field, pair.value);
+      if (list.bytes() > limits::hash_picks_bytes_max) return fail(outcome, ErrorCode::bad_option);
+    }
+  }
+  outcome.list = list.take();
+  return keep;
+}
+
+static_assert(limits::hash_scan_whole_max >= plain_fields_max, "larger ones have an index");
+
+/// In the order of the index, which is that of the hashes: a cursor is the hash to go on from, so
+/// those of one hash are told together.
+Decision decide_scan(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+  if (op.count == 0) return fail(outcome, ErrorCode::bad_option);
+  ListBuilder list;
+  const auto take = [&](const HashView::Found& pair) {
+    if (!op.pattern.empty() && !glob_match(op.pattern, pair.field)) return;
+    list.add(pair.field, pair.value);
+  };
+  if (hash.size() <= limits::hash_scan_whole_max) {
+    hash.each(take);
+  } else if (op.cursor <= std::numeric_limits<std::uint32_t>::max()) {
+    std::size_t place = hash.place_of(static_cast<std::uint32_t>(op.cursor));
+    std::uint64_t last = 0;
+    for (std::size_t looked = 0; place < hash.size(); ++place, ++looked) {
+      const std::uint64_t word = hash.index_word(place);
+      if (looked >= op.count && word >> 32 != last) break;
+      last = word >> 32;
+      if (const auto pair = hash.pair_at(static_cast<std::uint32_t>(word))) take(*pair);
+    }
+    if (place < hash.size()) outcome.next = hash.index_word(place) >> 32;
+  }
+  outcome.list = list.take();
+  return keep;
+}
+
+// --- writes ---------------------------------------------------------------------------------
+
+Decision write(const RecordView* live, const HashView& hash, std::span<const HashChange> changes,
+               const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+  const HashWriter writer{hash, changes, facts.seed};
+  outcome.number = static_cast<std::int64_t>(writer.added() + writer.removed());
+  if (writer.changes_nothing()) return keep;
+  if (writer.fields() == 0) {
+    return {.action = Action::erase, .kind = Kind::hash, .due = no_end, .value = {}};
+  }
+  // What is too long already, under a limit that was larger once, may become shorter.
+  const bool grows = live == nullptr || writer.bytes() > live->value.size();
+  if ((writer.added() != 0 && writer.fields() > limits::hash_fields_max) ||
+      (grows && writer.bytes() > facts.value_bytes_max)) {
+    outcome.fields = writer.fields();
+    outcome.bytes = writer.bytes();
+    return fail(outcome, ErrorCode::value_too_long);
+  }
+  writer.write(scratch);
+  return {.action = Action::store,
+          .kind = Kind::hash,
+          .due = live != nullptr ? live->due : no_end,
+          .value = scratch};
+}
+
+Decision decide_set(const RecordView* live, const HashView& hash, const HashOp& op,
+                    const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+  std::vector<HashChange> changes;
+  changes.reserve(op.pairs.size());
+  for (const FieldValue& pair : op.pairs) changes.push_back({pair.field, pair.value});
+  return write(live, hash, changes, facts, outcome, scratch);
+}
+
+Decision decide_del(const RecordView* live, const HashView& hash, const HashOp& op,
+                    const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+  if (live == nullptr) return keep;
+  std::vector<HashChange> changes;
+  changes.reserve(op.fields.size());
+  for (const Bytes field : op.fields) changes.push_back({field, std::nullopt});
+  return write(live, hash, changes, facts, outcome, scratch);
+}
+
+Decision decide_incr_by(const RecordView* live, const HashView& hash, const HashOp& op,
+                        const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+  std::int64_t number = 0;
+  const auto found = hash.find(op.field);
+  if (found && !parse_integer(found->value, number)) {
+    return fail(outcome, ErrorCode::not_an_integer);
+  }
+  if (__builtin_add_overflow(number, op.amount, &number)) {
+    return fail(outcome, ErrorCode::increment_overflow);
+  }
+  format_integer(number, outcome.value);
+  const std::array change{HashChange{op.field, outcome.value}};
+  const Decision decision = write(live, hash, change, facts, outcome, scratch);
+  outcome.number = number;
+  return decision;
+}
+
+Decision decide_incr_by_float(const RecordView* live, const HashView& hash, const HashOp& op,
+                              const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+  long double number = 0;
+  const auto found = hash.find(op.field);
+  if (found && !parse_float(found->value, number)) return fail(outcome, ErrorCode::not_a_float);
+  number += op.by_float;
+  if (!std::isfinite(number)) return fail(outcome, ErrorCode::nan_or_infinity);
+  append_float(number, outcome.value);
+  const std::array change{HashChange{op.field, outcome.value}};
+  return write(live, hash, change, facts, outcome, scratch);
+}
+
+}  // namespace
+
+Decision decide_hash(const RecordView* live, const HashOp& op, const HashFacts& facts,
+                     HashOutcome& outcome, std::string& scratch) {
+  outcome = {};
+  if (live != nullptr && live->kind != Kind::hash) return fail(outcome, ErrorCode::wrong_type);
+  outcome.found = live != nullptr;
+  const HashView hash = live != nullptr ? HashView{live->value} : HashView{};
+  if (!hash.good()) return fail(outcome, ErrorCode::storage_damaged);
+  switch (op.verb) {
+    case HashVerb::get:
+    case HashVerb::strlen:
+      return decide_get(hash, op, outcome);
+    case HashVerb::get_many:
+      return decide_get_many(hash, op, outcome);
+    case HashVerb::len:
+      outcome.number = static_cast<std::int64_t>(hash.size());
+      return keep;
+    case HashVerb::all:
+      return decide_all(hash, outcome);
+    case HashVerb::random:
+      return decide_random(hash, op, outcome);
+    case HashVerb::scan:
+      return decide_scan(hash, op, outcome);
+    case HashVerb::set_if_absent:
+      outcome.found_field = !op.pairs.empty() && hash.find(op.pairs.front().field).has_value();
+      if (outcome.found_field) return keep;
+      [[fallthrough]];
+    case HashVerb::set:
+      return decide_set(live, hash, op, facts, outcome, scratch);
+    case HashVerb::del:
+      return decide_del(live, hash, op, facts, outcome, scratch);
+    case HashVerb::incr_by:
+      return decide_incr_by(live, hash, op, facts, outcome, scratch);
+    case HashVerb::incr_by_float:
+      return decide_incr_by_float(live, hash, op, facts, outcome, scratch);
+  }
+  return keep;
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,361 @@
+#include "engine/rules/hash_value.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <xxhash.h>
+
+#include "engine/table/entry.hpp"
+
+namespace semel::engine {
+
+static_assert(std::endian::native == std::endian::little, "the format is copied, not swapped");
+
+namespace {
+
+constexpr char form_plain = 1;
+constexpr char form_indexed = 2;
+constexpr std::size_t plain_head = 2;
+constexpr std::size_t indexed_head = 1 + sizeof(std::uint32_t) + sizeof(std::uint64_t);
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+constexpr unsigned varint_bytes_max = 5;
+
+std::size_t varint_bytes(std::size_t value) noexcept {
+  return static_cast<std::size_t>(std::max(1, (64 - std::countl_zero(value) + 6) / 7));
+}
+
+void put_varint(std::size_t value, std::string& to) {
+  for (; value >= 128; value >>= 7) to.push_back(static_cast<char>(value | 128));
+  to.push_back(static_cast<char>(value));
+}
+
+/// None: it does not end in time.
+std::optional<std::size_t> take_varint(Bytes bytes, std::size_t& at) noexcept {
+  std::size_t value = 0;
+  for (unsigned i = 0; i < varint_bytes_max && at < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    value |= std::size_t{byte & 127U} << (7 * i);
+    if (byte < 128) return value;
+  }
+  return std::nullopt;
+}
+
+std::size_t pair_bytes(Bytes field, Bytes value) noexcept {
+  return varint_bytes(field.size()) + varint_bytes(value.size()) + field.size() + value.size();
+}
+
+void put_pair(Bytes field, Bytes value, std::string& to) {
+  put_varint(field.size(), to);
+  put_varint(value.size(), to);
+  to.append(field).append(value);
+}
+
+std::uint32_t hash_of(Bytes field, std::uint64_t seed) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits_withSeed(field.data(), field.size(), seed));
+}
+
+std::uint64_t word_of(std::uint32_t hash, std::size_t at) noexcept {
+  return std::uint64_t{hash} << 32 | at;
+}
+std::uint32_t hash_in(std::uint64_t word) noexcept {
+  return static_cast<std::uint32_t>(word >> 32);
+}
+std::size_t place_in(std::uint64_t word) noexcept {
+  return static_cast<std::uint32_t>(word);
+}
+
+bool same(Bytes a, Bytes b) noexcept {
+  return a.size() == b.size() && same_bytes(a.data(), b.data(), a.size());
+}
+
+/// The index of pairs as they lie there, ascending.
+std::vector<std::uint64_t> index_of(const HashView& hash, std::uint64_t seed) {
+  std::vector<std::uint64_t> words;
+  words.reserve(hash.size());
+  hash.each([&](const HashView::Found& pair) {
+    words.push_back(word_of(hash_of(pair.field, seed), pair.at));
+  });
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+}  // namespace
+
+// --- reading ----------------------------------------------------------------------------------
+
+HashView::HashView(Bytes value) noexcept : good_(false) {
+  if (value.empty()) return;
+  if (value[0] == form_plain && value.size() >= plain_head) {
+    fields_ = static_cast<unsigned char>(value[1]);
+    pairs_ = value.substr(plain_head);
+    good_ = fields_ != 0 && fields_ <= plain_fields_max;
+  } else if (value[0] == form_indexed && value.size() >= indexed_head) {
+    std::uint32_t fields = 0;
+    std::memcpy(&fields, value.data() + 1, sizeof fields);
+    std::memcpy(&seed_, value.data() + 1 + sizeof fields, sizeof seed_);
+    value.remove_prefix(indexed_head);
+    const std::size_t index_bytes = std::size_t{fields} * word_bytes;
+    if (fields > plain_fields_max && index_bytes <= value.size()) {
+      fields_ = fields;
+      pairs_ = value.substr(0, value.size() - index_bytes);
+      index_ = value.substr(value.size() - index_bytes);
+      good_ = true;
+    }
+  }
+  if (!good_) fields_ = 0;
+}
+
+std::optional<HashView::Found> HashView::pair_in(Bytes pairs, std::size_t at) noexcept {
+  std::size_t end = at;
+  const auto field_bytes = take_varint(pairs, end);
+  const auto value_bytes = field_bytes ? take_varint(pairs, end) : std::nullopt;
+  if (!value_bytes || *field_bytes > pairs.size() - end ||
+      *value_bytes > pairs.size() - end - *field_bytes) {
+    return std::nullopt;
+  }
+  const char* const field = pairs.data() + end;
+  end += *field_bytes + *value_bytes;
+  return Found{at, end, {field, *field_bytes}, {field + *field_bytes, *value_bytes}};
+}
+
+std::uint64_t HashView::index_word(std::size_t place) const noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, index_.data() + place * word_bytes, word_bytes);
+  return word;
+}
+
+std::size_t HashView::place_of(std::uint32_t hash) const noexcept {
+  std::size_t first = 0;
+  for (std::size_t count = fields_; count != 0;) {
+    const std::size_t half = count / 2;
+    if (hash_in(index_word(first + half)) < hash) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+std::optional<HashView::Found> HashView::find(Bytes field) const noexcept {
+  if (!is_indexed()) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < fields_; ++i) {
+      const std::optional<Found> pair = pair_at(at);
+      if (!pair || same(pair->field, field)) return pair;
+      at = pair->end;
+    }
+    return std::nullopt;
+  }
+  const std::uint32_t hash = hash_of(field, seed_);
+  for (std::size_t i = place_of(hash); i < fields_; ++i) {
+    const std::uint64_t word = index_word(i);
+    if (hash_in(word) != hash) break;
+    const std::optional<Found> pair = pair_at(place_in(word));
+    if (pair && same(pair->field, field)) return pair;
+  }
+  return std::nullopt;
+}
+
+bool is_sound(Bytes value) {
+  const HashView hash{value};
+  if (!hash.good()) return false;
+  std::size_t pairs = 0;
+  std::size_t end = 0;
+  hash.each([&](const HashView::Found& pair) {
+    ++pairs;
+    end = pair.end;
+  });
+  if (pairs != hash.size() || end != hash.pairs().size()) return false;
+  // Under any seed, two of one name are neighbours here, or have the same hash as all between.
+  const std::vector<std::uint64_t> words = index_of(hash, hash.seed());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (hash.is_indexed() && hash.index_word(i) != words[i]) return false;
+    const Bytes field = hash.pair_at(place_in(words[i]))->field;
+    for (std::size_t j = i + 1; j < words.size() && hash_in(words[j]) == hash_in(words[i]); ++j) {
+      if (same(hash.pair_at(place_in(words[j]))->field, field)) return false;
+    }
+  }
+  return true;
+}
+
+// --- writing ----------------------------------------------------------------------------------
+
+HashWriter::HashWriter(const HashView& before, std::span<const HashChange> changes,
+                       std::uint64_t seed)
+    : before_(before),
+      seed_(before.is_indexed() ? before.seed() : seed),
+      pair_bytes_(before.pairs().size()),
+      kept_bytes_(pair_bytes_) {
+  if (changes.size() == 1) {
+    take(changes[0], changes[0], 0);
+  } else {
+    take_all(changes, seed_);
+  }
+  std::sort(edits_.begin(), edits_.end(), [](const Edit& a, const Edit& b) { return a.at < b.at; });
+  std::sort(fresh_.begin(), fresh_.end(),
+            [](const Fresh& a, const Fresh& b) { return a.order < b.order; });
+  std::ptrdiff_t shift = 0;
+  for (Edit& edit : edits_) {
+    shift += static_cast<std::ptrdiff_t>(edit.fresh_bytes) -
+             static_cast<std::ptrdiff_t>(edit.end - edit.at);
+    edit.shift = shift;
+  }
+}
+
+/// Finds those of one field: their hashes are equal.
+void HashWriter::take_all(std::span<const HashChange> changes, std::uint64_t seed) {
+  std::vector<std::uint64_t> words(changes.size());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    words[i] = word_of(hash_of(changes[i].field, seed), i);
+  }
+  std::sort(words.begin(), words.end());
+  for (std::size_t begin = 0, end = 0; begin < words.size(); begin = end) {
+    while (end < words.size() && hash_in(words[end]) == hash_in(words[begin])) ++end;
+    // Mostly one; each round takes all of the field of the first that is left.
+    std::size_t left = end;
+    for (std::size_t from = begin; from < left;) {
+      const std::size_t first = place_in(words[from]);
+      std::size_t last = first;
+      std::size_t others = from;
+      for (std::size_t i = from; i < left; ++i) {
+        const std::size_t each = place_in(words[i]);
+        if (same(changes[each].field, changes[first].field)) {
+          last = each;
+        } else {
+          words[others++] = words[i];
+        }
+      }
+      left = others;
+      take(changes[first], changes[last], first);
+    }
+  }
+}
+
+void HashWriter::take(const HashChange& first, const HashChange& last, std::size_t order) {
+  const std::optional<HashView::Found> found = before_.find(first.field);
+  if (!found) {
+    if (!last.value) return;
+    fresh_.push_back({first.field, *last.value, order});
+    pair_bytes_ += pair_bytes(first.field, *last.value);
+    ++added_;
+    return;
+  }
+  Edit edit{found->at, found->end, 0, first.field, {}, 0};
+  if (last.value) {
+    edit.value = *last.value;
+    edit.fresh_bytes = pair_bytes(first.field, *last.value);
+  } else {
+    ++removed_;
+  }
+  const std::size_t gone = edit.end - edit.at;
+  pair_bytes_ += edit.fresh_bytes - gone;  // wraps around and back
+  kept_bytes_ += edit.fresh_bytes - gone;
+  edits_.push_back(edit);
+}
+
+std::size_t HashWriter::head_bytes() const noexcept {
+  return will_be_indexed() ? indexed_head : plain_head;
+}
+
+std::size_t HashWriter::bytes() const noexcept {
+  return head_bytes() + pair_bytes_ + (will_be_indexed() ? fields() * word_bytes : 0);
+}
+
+void HashWriter::write(std::string& to) const {
+  to.clear();
+  to.reserve(bytes());
+  if (!will_be_indexed()) {
+    to.push_back(form_plain);
+    to.push_back(static_cast<char>(fields()));
+    return write_pairs(to);
+  }
+  to.push_back(form_indexed);
+  const auto count = static_cast<std::uint32_t>(fields());
+  to.append(reinterpret_cast<const char*>(&count), sizeof count);
+  to.append(reinterpret_cast<const char*>(&seed_), sizeof seed_);
+  write_pairs(to);
+  before_.is_indexed() ? patch_index(to) : make_index(to);
+}
+
+void HashWriter::write_pairs(std::string& to) const {
+  std::size_t at = 0;
+  for (const Edit& edit : edits_) {
+    to.append(before_.pairs().substr(at, edit.at - at));
+    if (edit.fresh_bytes != 0) put_pair(edit.field, edit.value, to);
+    at = edit.end;
+  }
+  to.append(before_.pairs().substr(at));
+  for (const Fresh& fresh : fresh_) put_pair(fresh.field, fresh.value, to);
+}
+
+void HashWriter::make_index(std::string& to) const {
+  std::vector<std::uint64_t> words;
+  words.reserve(fields());
+  // Not more than plain_fields_max were there, and what was written a moment ago can be read.
+  const Bytes pairs = Bytes{to}.substr(indexed_head);
+  for (std::size_t at = 0; at < pairs.size();) {
+    const HashView::Found pair = *HashView::pair_in(pairs, at);
+    words.push_back(word_of(hash_of(pair.field, seed_), at));
+    at = pair.end;
+  }
+  std::sort(words.begin(), words.end());
+  to.append(reinterpret_cast<const char*>(words.data()), words.size() * word_bytes);
+}
+
+std::optional<std::ptrdiff_t> HashWriter::shift_of(std::size_t place) const noexcept {
+  if (edits_.size() == 1) [[likely]] {
+    const Edit& edit = edits_.front();
+    if (place == edit.at && edit.fresh_bytes == 0) return std::nullopt;
+    // Without a branch: places come in no order, so none could be foreseen.
+    return -static_cast<std::ptrdiff_t>(place > edit.at) & edit.shift;
+  }
+  const auto behind =
+      std::upper_bound(edits_.begin(), edits_.end(), place,
+                       [](std::size_t at, const Edit& edit) { return at < edit.at; });
+  if (behind == edits_.begin()) return 0;
+  const auto edit = behind - 1;
+  if (edit->at != place) return edit->shift;
+  if (edit->fresh_bytes == 0) return std::nullopt;
+  return edit == edits_.begin() ? 0 : (edit - 1)->shift;
+}
+
+/// The old index in order, each word moved as its pair was; the new pairs' words between them.
+void HashWriter::patch_index(std::string& to) const {
+  const bool stays =
+      fresh_.empty() && removed_ == 0 &&
+      std::all_of(edits_.begin(), edits_.end(), [](const Edit& edit) { return edit.shift == 0; });
+  if (stays) {
+    to.append(before_.index());
+    return;
+  }
+  std::vector<std::uint64_t> fresh;
+  fresh.reserve(fresh_.size());
+  std::size_t at = kept_bytes_;
+  for (const Fresh& each : fresh_) {
+    fresh.push_back(word_of(hash_of(each.field, seed_), at));
+    at += pair_bytes(each.field, each.value);
+  }
+  std::sort(fresh.begin(), fresh.end());
+
+  const std::size_t begin = to.size();
+  to.resize(begin + fields() * word_bytes);
+  char* out = to.data() + begin;
+  const auto put = [&out](std::uint64_t word) {
+    std::memcpy(out, &word, word_bytes);
+    out += word_bytes;
+  };
+  auto next = fresh.begin();
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    const std::uint64_t word = before_.index_word(i);
+    const std::optional<std::ptrdiff_t> shift = shift_of(place_in(word));
+    if (!shift) continue;
+    for (; next != fresh.end() && hash_in(*next) < hash_in(word); ++next) put(*next);
+    put(word + static_cast<std::uint64_t>(*shift));
+  }
+  for (; next != fresh.end(); ++next) put(*next);
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,203 @@
+// A record in memory: immutable once published, so a reader needs no lock and a writer replaces it.
+// One bit is not: whether the journal has it yet.
+//
+//   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
+//            bits 44..46 kind, bits 47..50 database, bit 51 long form, bits 52..62 version, high
+//            part, bit 63 pending: not journalled yet
+//   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
+//   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
+//   then the key, then the value, without padding.
+//
+// A 32-byte key with an 8-byte value takes 56 bytes. due, 44 bits, reaches 557 years.
+//
+// Concurrency
+//   [entry.pending]  cleared with release by the thread that published the record, after it has
+//   been
+//                    appended to the journal; read with acquire by whoever answers from it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "engine/rules/record.hpp"
+#include "semel/op.hpp"
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+/// Compares without calling into the C library: keys are short, and the call costs as much. Whole
+/// words and then one that overlaps, with no branch on what the bytes are.
+[[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) noexcept {
+  const auto word = [](const char* at) {
+    std::uint64_t value;
+    std::memcpy(&value, at, 8);
+    return value;
+  };
+  const auto differ = [&](std::size_t at) { return word(a + at) ^ word(b + at); };
+  if (count - 8 > 32) [[unlikely]]
+    return std::memcmp(a, b, count) == 0;  // 0..7 or above 40
+#if defined(__SSE2__)
+  if (count - 16 <= 16) {
+    const auto half = [](const char* at) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    };
+    const __m128i first = _mm_cmpeq_epi8(half(a), half(b));
+    const __m128i last = _mm_cmpeq_epi8(half(a + count - 16), half(b + count - 16));
+    return _mm_movemask_epi8(_mm_and_si128(first, last)) == 0xffff;
+  }
+#endif
+  std::uint64_t difference = differ(0) | differ(count - 8);
+  if (count > 16) difference |= differ(8) | differ(count - 16);
+  if (count > 32) difference |= differ(16);
+  return difference == 0;
+}
+
+/// The same for copying: `to` and `from` do not overlap.
+inline void copy_bytes(char* to, const char* from, std::size_t count) noexcept {
+  if (count - 8 > 32) [[unlikely]] {  // 0..7 or above 40
+    if (count != 0) std::memcpy(to, from, count);
+    return;
+  }
+  const auto word = [&](std::size_t at) { std::memcpy(to + at, from + at, 8); };
+  word(0);
+  if (count > 16) {
+    word(8);
+    word(count - 16);
+  }
+  if (count > 32) word(16);
+  word(count - 8);
+}
+
+class Entry {
+ public:
+  static constexpr Version version_max = (Version{1} << 59) - 1;
+
+  [[nodiscard]] static constexpr bool is_short(std::size_t key, std::size_t value) noexcept {
+    return key < 256 && value < 256;
+  }
+  [[nodiscard]] static constexpr std::size_t bytes(std::size_t key, std::size_t value) noexcept {
+    return (is_short(key, value) ? 16 : 24) + key + value;
+  }
+
+  struct Header {
+    Kind kind;
+    std::uint8_t db;
+    Timestamp due;
+    Version version;
+    bool pending = false;
+  };
+  /// Writes a record of Entry::bytes() at `memory`.
+  static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
+    auto* const entry = static_cast<Entry*>(memory);
+    const bool compact = is_short(key.size(), value.size());
+    const std::uint64_t word0 =
+        pack_due(header.due) | (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
+        (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
+        ((header.version >> 48) << 52) | (std::uint64_t{header.pending} << 63);
+    entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
+    entry->word1_ = header.version & low_version;
+    char* bytes = reinterpret_cast<char*>(entry + 1);
+    if (compact) {
+      entry->word1_ |= (std::uint64_t{key.size()} << 48) | (std::uint64_t{value.size()} << 56);
+    } else {
+      const std::uint64_t sizes = key.size() | (std::uint64_t{value.size()} << 32);
+      std::memcpy(bytes, &sizes, 8);
+      bytes += 8;
+    }
+    copy_bytes(bytes, key.data(), key.size());
+    copy_bytes(bytes + key.size(), value.data(), value.size());
+  }
+
+  /// Writes the same record at `memory`. Only of a record that is not pending: nobody writes to it.
+  void copy_to(void* memory) const noexcept {
+    auto* const copy = static_cast<Entry*>(memory);
+    copy->word0_.store(word0(), std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
+    copy->word1_ = word1_;
+    std::memcpy(reinterpret_cast<char*>(copy + 1), reinterpret_cast<const char*>(this + 1),
+                bytes() - sizeof(Entry));
+  }
+
+  [[nodiscard]] Timestamp due() const noexcept {
+    const std::uint64_t due = word0() & due_mask;
+    return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
+  }
+  /// due() > now; "does not end" is the largest number already.
+  [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
+    return static_cast<std::int64_t>(word0() & due_mask) > now.time_since_epoch().count();
+  }
+  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0() >> 44) & 7); }
+  [[nodiscard]] std::uint8_t db() const noexcept {
+    return static_cast<std::uint8_t>((word0() >> 47) & 15);
+  }
+  [[nodiscard]] Version version() const noexcept {
+    return ((word0() & ~pending_bit) >> 52 << 48) | (word1_ & low_version);
+  }
+  /// True until the journal has it. Whoever answers from the record waits for that first.
+  [[nodiscard]] bool pending() const noexcept {
+    // mo: acquire [entry.pending]: the append comes before what follows.
+    return (word0_.load(std::memory_order_acquire) & pending_bit) != 0;
+  }
+  /// By the thread that published it. Nobody else writes to a record.
+  void set_journalled() const noexcept {
+    word0_.store(word0() & ~pending_bit, std::memory_order_release);  // mo: release [entry.pending]
+  }
+  [[nodiscard]] Bytes key() const noexcept { return {body(), key_size()}; }
+  [[nodiscard]] Bytes value() const noexcept {
+    return {body() + key_size(), is_long() ? long_sizes() >> 32 : word1_ >> 56};
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes(key().size(), value().size()); }
+
+  [[nodiscard]] bool has_key(std::uint8_t database, Bytes key) const noexcept {
+    // Short form and database in one comparison; the length in another.
+    const std::uint64_t wanted = std::uint64_t{database} << 47;
+    if ((word0() & (form_bit | db_mask)) == wanted) [[likely]] {
+      return ((word1_ >> 48) & 0xff) == key.size() &&
+             same_bytes(reinterpret_cast<const char*>(this + 1), key.data(), key.size());
+    }
+    return key_size() == key.size() && db() == database &&
+           same_bytes(body(), key.data(), key.size());
+  }
+
+ private:
+  static constexpr std::uint64_t due_mask = (std::uint64_t{1} << 44) - 1;
+  static constexpr std::uint64_t form_bit = std::uint64_t{1} << 51;  // set: long form
+  static constexpr std::uint64_t db_mask = std::uint64_t{15} << 47;
+  static constexpr std::uint64_t pending_bit = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t low_version = (std::uint64_t{1} << 48) - 1;
+
+  [[nodiscard]] static std::uint64_t pack_due(Timestamp due) noexcept {
+    const std::int64_t ms = due.time_since_epoch().count();
+    if (ms < 0) return 0;
+    return static_cast<std::uint64_t>(ms) < due_mask ? static_cast<std::uint64_t>(ms) : due_mask;
+  }
+  [[nodiscard]] bool is_long() const noexcept { return (word0() & form_bit) != 0; }
+  [[nodiscard]] std::uint64_t long_sizes() const noexcept {
+    std::uint64_t sizes;
+    std::memcpy(&sizes, this + 1, 8);
+    return sizes;
+  }
+  [[nodiscard]] std::size_t key_size() const noexcept {
+    return is_long() ? long_sizes() & 0xffff'ffff : (word1_ >> 48) & 0xff;
+  }
+  [[nodiscard]] const char* body() const noexcept {
+    return reinterpret_cast<const char*>(this + 1) + (is_long() ? 8 : 0);
+  }
+
+  [[nodiscard]] std::uint64_t word0() const noexcept {
+    // mo: relaxed: all but the pending bit was complete when the record was published.
+    return word0_.load(std::memory_order_relaxed);
+  }
+
+  mutable std::atomic<std::uint64_t> word0_;
+  std::uint64_t word1_;
+};
+static_assert(sizeof(Entry) == 16);
+static_assert(Entry::bytes(32, 8) == 56, "the figure of docs/decisions/0003-table-layout.md");
+
+}  // namespace semel::engine

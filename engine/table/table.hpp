@@ -1,0 +1,497 @@
+// One shard's hash table: lock-free, grows a segment at a time, never rehashes as a whole.
+//
+// Goals      one cache miss to a key's slots and one to its record; no shared counter on any path;
+//            growth and cleaning in steps of one segment (some 10 us); readers never wait.
+// Non-goals  shrinking; ordered iteration.
+//
+// Shape: a directory of 2^16 words in lazily touched memory. Word i is (segment | depth) or 0. The
+// segment of depth d at index i < 2^d holds the hashes whose low d directory bits are i; a zero
+// word means: look at the index without its highest bit. So splitting a segment writes two words
+// and copies no directory. A segment is an array of lines of eight slots (slot.hpp). A key's probe
+// sequence is its home line, then up to seven more at a step of its own.
+//
+// Concurrency
+//   states    slot.hpp for a slot; directory word: 0 -> segment -> successor ..
+//   writers   any thread inside an operation, by compare-and-set only. readers likewise.
+//   [table.publish]    a slot's release CAS pairs with the acquire loads of find() and visit():
+//                      the record's bytes are complete before anyone can reach it.
+//   [table.freeze]     fetch_or of the frozen bit pairs with the failing CAS of a writer: after it
+//   no
+//                      writer changes the word, so every copy made of a frozen segment is the same.
+//   [table.directory]  release CAS of a directory word pairs with acquire loads in locate().
+//   [table.depth]      the depth hint is raised before a deeper segment is published, so a reader
+//                      that could know of the deeper segment looks there first.
+//   stale     A reader that located a segment before its successor was published answers from the
+//             frozen words: they were the truth at the moment it located the segment, which lies
+//             inside its operation. A writer in the same place fails its CAS and looks again.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/table/line.hpp"
+#include "engine/table/slot.hpp"
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+/// What find() saw.
+template <class Atomic>
+struct Probe {
+  enum class State : std::uint8_t { found, vacant, full };
+  State state = State::full;
+  Atomic* slot = nullptr;         ///< found: the record's; vacant: the first empty one
+  SlotWord seen = 0;              ///< the word read there
+  SlotWord prefix = 0;            ///< tag and distance a record at this slot must carry
+  Version floor = 0;              ///< a new record must have a larger version
+  const void* segment = nullptr;  ///< where it looked
+};
+
+/// `Sync::template atomic<T>` is std::atomic, or a test's atomics over a cooperative scheduler;
+/// `Sync::vector_lines` says whether a line may be read by vector loads (line.hpp).
+/// `Source` hands out and takes back segment memory:
+///   void* allocate_segment(bytes)            zeroed, 64-byte aligned; null: none to be had
+///   void release_segment(void*)              was never visible to anyone
+///   void retire_segment(void*)               others may still be reading it
+template <class Sync, class Source>
+class Table {
+ public:
+  using Word = typename Sync::template atomic<SlotWord>;
+  using Probe = engine::Probe<Word>;
+
+  /// Header of a segment; its lines follow it.
+  struct alignas(64) Segment {
+    Version floor;        ///< versions of tombstones that were dropped on the way here
+    std::uint64_t birth;  ///< names this segment; never reused in one table
+    std::uint32_t depth;
+    std::uint32_t index;  ///< in the directory
+    Source* source;       ///< where its memory goes back to
+    [[nodiscard]] Word* slots() noexcept { return reinterpret_cast<Word*>(this + 1); }
+  };
+  static_assert(sizeof(Segment) == 64, "lines must be cache lines");
+
+  /// `line_count`: a prime above 255, so that every step visits every line before it comes round.
+  /// `directory` points to 2^depth_max zero words that outlive the table.
+  Table(Source& source, std::uint32_t line_count, Word* directory) noexcept
+      : source_(source), line_count_(line_count), directory_(directory) {}
+
+  /// Makes the first segment. False: no memory.
+  [[nodiscard]] bool start() {
+    Segment* first = make_segment(0, 0, 0);
+    if (first == nullptr) return false;
+    // mo: release [table.directory]: the segment's header is read through this word.
+    directory_[0].store(pack(first), std::memory_order_release);
+    count_segments(1);
+    return true;
+  }
+
+  [[nodiscard]] static constexpr std::size_t segment_bytes(std::uint32_t line_count) noexcept {
+    return sizeof(Segment) + std::size_t{line_count} * slots_per_line * sizeof(Word);
+  }
+
+  /// The first candidate of the home line, if `match(handle)` is true for it; else 0, which says
+  /// nothing. Most records that are there are found so, in half of find()'s instructions.
+  /// Progress: wait-free.
+  template <class Match>
+  [[nodiscard, gnu::always_inline]] Handle hit(HashBits hash, Match&& match) const noexcept {
+    Word* const slots = &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
+    const SlotWord prefix = slot::make(hash.tag(), 0, 0);
+    const unsigned candidates = Line{slots, prefix}.candidates();
+    if (candidates == 0) return 0;
+    // mo: acquire [table.publish]: match reads the record's bytes.
+    const SlotWord now =
+        slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire);
+    if (((now ^ prefix) & slot::match_mask) != 0) [[unlikely]]
+      return 0;
+    const Handle handle = slot::handle(now);
+    return match(handle) ? handle : 0;
+  }
+
+  /// Looks for the record for which `match(handle)` is true among those with these hash bits.
+  /// Progress: wait-free.
+  template <class Match>
+  [[nodiscard]] Probe find(HashBits hash, Match&& match) const noexcept {
+    Segment* segment = locate(hash);
+    const std::uint64_t tag = hash.tag();
+    const std::uint32_t step = slot::step(tag);
+    std::uint32_t line = hash.line(line_count_);
+    Probe probe;
+    for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
+      Word* const slots = &segment->slots()[line * slots_per_line];
+      const SlotWord prefix = slot::make(tag, distance, 0);
+      const Line seen{slots, prefix};
+      for (unsigned candidates = seen.candidates(); candidates != 0; candidates &= candidates - 1) {
+        Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
+        // mo: acquire [table.publish]: match reads the record's bytes.
+        const SlotWord now = word.load(std::memory_order_acquire);
+        if (((now ^ prefix) & slot::match_mask) == 0) [[likely]] {
+          if (match(slot::handle(now))) [[likely]] {
+            return Probe{Probe::State::found, &word, now, prefix, 0, segment};
+          }
+        } else if (slot::is_tombstone(now)) {
+          // It ended after the line was read, which therefore does not know of the tombstone.
+          probe.floor = std::max(probe.floor, slot::version(now));
+        }
+      }
+      if (seen.has_tombstones()) [[unlikely]]
+        probe.floor = tombstone_floor(slots, probe.floor);
+      if (const unsigned empties = seen.empties(); empties != 0) [[likely]] {
+        Word& word = slots[static_cast<unsigned>(__builtin_ctz(empties))];
+        const Version floor = std::max(probe.floor, segment->floor);
+        return Probe{Probe::State::vacant, &word, 0, prefix, floor, segment};
+      }
+      line = next_line(line, step);
+    }
+    probe.floor = std::max(probe.floor, segment->floor);
+    probe.segment = segment;
+    return probe;
+  }
+
+  /// Puts `handle` where `probe` looked. False: the slot has changed; look and decide again.
+  /// Progress: wait-free.
+  [[nodiscard]] bool publish(const Probe& probe, Handle handle) noexcept {
+    return swap(probe, probe.prefix | handle);
+  }
+  /// Ends the record that `probe` found, at `version`.
+  [[nodiscard]] bool bury(const Probe& probe, Version version) noexcept {
+    return swap(probe, slot::make_tombstone(version));
+  }
+  /// True if a change failed, or will fail, because the segment is being replaced.
+  [[nodiscard]] static bool is_frozen(const Probe& probe) noexcept {
+    // mo: acquire [table.freeze]: frozen words are copied by whoever sees them.
+    return probe.slot != nullptr && slot::is_frozen(probe.slot->load(std::memory_order_acquire));
+  }
+
+  /// Replaces the segment of `hash`, if it is still `seen`, by one without tombstones or by two.
+  /// Any number of threads may do this at once: each makes its own copy of the same frozen words,
+  /// the first to publish wins. False: no memory, or the directory is at its deepest; what the
+  /// segment held can still be changed. Progress: lock-free.
+  [[nodiscard]] bool grow(HashBits hash, const void* seen) {
+    Segment* const old = locate(hash);
+    if (old != seen) return true;  // another thread did it
+    Segment* low = make_segment(old->depth, old->index, old->floor);
+    Segment* high = low == nullptr ? nullptr : make_segment(old->depth, old->index, old->floor);
+    if (high == nullptr) {
+      if (low != nullptr) source_.release_segment(low);
+      return false;
+    }
+    Frozen frozen = freeze(*old);
+    low->floor = high->floor = frozen.floor;
+
+    // Without tombstones to drop, a rebuild would make no room and the next insert would be back.
+    const std::size_t slots = std::size_t{line_count_} * slots_per_line;
+    const std::vector<Moving>& records = frozen.records;
+    if (records.size() * 2 <= slots && frozen.tombstones != 0 && rebuild(*old, *low, records)) {
+      source_.release_segment(high);
+      return true;
+    }
+    if (old->depth < depth_max && split(*old, *low, *high, records)) return true;
+    // No room can be made. The segment must not stay frozen, or nobody could change its records
+    // ever again: a copy, as full as it was, takes its place.
+    clear(*low);
+    if (!rebuild(*old, *low, records)) source_.release_segment(low);
+    source_.release_segment(high);
+    return false;
+  }
+
+  /// The segment that holds `hash` now. Progress: lock-free (loops only while a split is
+  /// published).
+  [[nodiscard, gnu::always_inline]] Segment* locate(HashBits hash) const noexcept {
+    // mo: acquire [table.depth]: see the head of the file.
+    const std::uint32_t index = hash.directory() & low_bits(depth_.load(std::memory_order_acquire));
+    // mo: acquire [table.directory]: the segment's header and slots are read through this word.
+    const std::uint64_t word = directory_[index].load(std::memory_order_acquire);
+    if (word != 0 && holds(word, index, hash)) [[likely]]
+      return unpack(word);
+    return search_directory(hash);
+  }
+
+  /// Address of the line `find` reads first, or second, for prefetching.
+  [[nodiscard]] Word* line_at(HashBits hash, unsigned distance) const noexcept {
+    std::uint32_t line = hash.line(line_count_);
+    if (distance != 0) line = next_line(line, slot::step(hash.tag()));
+    return &locate(hash)->slots()[line * slots_per_line];
+  }
+  /// Handle of a likely candidate in such a line, or 0, for prefetching.
+  [[nodiscard]] Handle peek(HashBits hash, unsigned distance) const noexcept {
+    Word* const slots = line_at(hash, distance);
+    const unsigned candidates = Line{slots, slot::make(hash.tag(), distance, 0)}.candidates();
+    if (candidates == 0) return 0;
+    // mo: acquire [table.publish]: only its address is used here.
+    return slot::handle(
+        slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire));
+  }
+
+  /// Calls `visit(Word&, SlotWord)` for each slot that may hold a record with these hash bits,
+  /// until it returns false: the next line is another cache miss.
+  template <class Visit>
+  void for_each_candidate(HashBits hash, Visit&& visit) const {
+    Segment* segment = locate(hash);
+    const std::uint64_t tag = hash.tag();
+    std::uint32_t line = hash.line(line_count_);
+    for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
+      Word* const slots = &segment->slots()[line * slots_per_line];
+      const SlotWord prefix = slot::make(tag, distance, 0);
+      const Line seen{slots, prefix};
+      for (unsigned candidates = seen.candidates(); candidates != 0; candidates &= candidates - 1) {
+        Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
+        // mo: acquire [table.publish]: visit reads the record's bytes.
+        const SlotWord now = word.load(std::memory_order_acquire);
+        if (((now ^ prefix) & slot::match_mask) == 0 && !visit(word, now)) return;
+      }
+      if (seen.empties() != 0) return;
+      line = next_line(line, slot::step(tag));
+    }
+  }
+
+  /// Ends the record in `word`, last seen as `seen`. False: it has changed or is frozen.
+  [[nodiscard]] static bool bury(Word& word, SlotWord seen, Version version) noexcept {
+    if (slot::is_frozen(seen)) return false;
+    // mo: release [table.publish]: who sees the tombstone sees all that was done before;
+    //     failure relaxed: nothing is read through the word.
+    return word.compare_exchange_strong(seen, slot::make_tombstone(version),
+                                        std::memory_order_release, std::memory_order_relaxed);
+  }
+
+  /// Puts `handle`, a record of the same key, in its place. False: as bury().
+  [[nodiscard]] static bool replace(Word& word, SlotWord seen, Handle handle) noexcept {
+    if (slot::is_frozen(seen)) return false;
+    // mo: release [table.publish]: the record's bytes are complete; failure relaxed: as above.
+    return word.compare_exchange_strong(seen, (seen & ~slot::handle_mask) | handle,
+                                        std::memory_order_release, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::uint32_t line_count() const noexcept { return line_count_; }
+  [[nodiscard]] std::uint64_t segment_count() const noexcept {
+    // mo: relaxed: a statistic.
+    return segment_count_.load(std::memory_order_relaxed);
+  }
+
+  /// Calls `visit(Segment&)` for each segment, in directory order. Segments that split meanwhile
+  /// may be met as a whole or in parts.
+  template <class Visit>
+  void for_each_segment(Visit&& visit) const {
+    // mo: acquire [table.depth]
+    const std::uint32_t count = 1U << depth_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      // mo: acquire [table.directory]
+      const std::uint64_t word = directory_[i].load(std::memory_order_acquire);
+      if (word != 0) visit(*unpack(word));
+    }
+  }
+
+ private:
+  using Line = engine::Line<Word, Sync::vector_lines>;
+
+  static constexpr std::uint64_t depth_bits = 63;  // segments are 64-byte aligned
+
+  static constexpr std::uint32_t low_bits(std::uint64_t depth) noexcept {
+    return (1U << depth) - 1U;
+  }
+  static constexpr std::uint32_t highest_bit(std::uint32_t value) noexcept {
+    return value == 0 ? 0 : 1U << (31 - __builtin_clz(value));
+  }
+  [[nodiscard]] static std::uint64_t pack(const Segment* segment) noexcept {
+    return reinterpret_cast<std::uintptr_t>(segment) | segment->depth;
+  }
+  [[nodiscard]] static Segment* unpack(std::uint64_t word) noexcept {
+    return reinterpret_cast<Segment*>(word & ~depth_bits);
+  }
+  /// A split between the reads of depth and word leaves us with the wrong half.
+  [[nodiscard]] static bool holds(std::uint64_t word, std::uint32_t index, HashBits hash) noexcept {
+    return (hash.directory() & low_bits(word & depth_bits)) == index;
+  }
+  /// locate() where a segment is less deep than the table, and where a split came in between.
+  [[nodiscard, gnu::noinline]] Segment* search_directory(HashBits hash) const noexcept {
+    for (;;) {
+      // mo: acquire [table.depth]: see the head of the file.
+      const std::uint32_t depth = depth_.load(std::memory_order_acquire);
+      std::uint32_t index = hash.directory() & low_bits(depth);
+      // mo: acquire [table.directory]: as in locate().
+      std::uint64_t word = directory_[index].load(std::memory_order_acquire);
+      while (word == 0) {
+        index &= ~highest_bit(index);
+        word = directory_[index].load(std::memory_order_acquire);  // mo: [table.directory]
+      }
+      if (holds(word, index, hash)) [[likely]]
+        return unpack(word);
+    }
+  }
+  [[nodiscard]] std::uint32_t next_line(std::uint32_t line, std::uint32_t step) const noexcept {
+    line += step;
+    while (line >= line_count_) line -= line_count_;
+    return line;
+  }
+
+  [[nodiscard]] static Version tombstone_floor(const Word* slots, Version floor) noexcept {
+    for (unsigned i = 0; i < slots_per_line; ++i) {
+      // mo: acquire [table.publish]: the version of a record that ended here.
+      const SlotWord word = slots[i].load(std::memory_order_acquire);
+      if (slot::is_tombstone(word)) floor = std::max(floor, slot::version(word));
+    }
+    return floor;
+  }
+
+  [[nodiscard]] bool swap(const Probe& probe, SlotWord desired) noexcept {
+    SlotWord expected = probe.seen;
+    if (slot::is_frozen(expected)) return false;
+    // mo: seq_cst [table.publish] [wait_queue.waiting]: a finishing owner's change comes before
+    //     its look at the number of waiters; failure relaxed: the caller looks again.
+    return probe.slot->compare_exchange_strong(expected, desired, std::memory_order_seq_cst,
+                                               std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] Segment* make_segment(std::uint32_t depth, std::uint32_t index, Version floor) {
+    auto* segment = static_cast<Segment*>(source_.allocate_segment(segment_bytes(line_count_)));
+    if (segment == nullptr) return nullptr;
+    segment->floor = floor;
+    // mo: relaxed: only uniqueness matters.
+    segment->birth = births_.fetch_add(1, std::memory_order_relaxed) + 1;
+    segment->depth = depth;
+    segment->index = index;
+    segment->source = &source_;
+    return segment;
+  }
+
+  /// A record's slot word on its way to a new segment.
+  struct Moving {
+    SlotWord word;
+    std::uint32_t home;
+  };
+
+  [[nodiscard]] std::uint32_t home_line(std::uint32_t line, SlotWord word) const noexcept {
+    const std::uint32_t back = slot::step(slot::tag(word)) % line_count_ * slot::distance(word);
+    return (line + line_count_ * probe_lines_max - back) % line_count_;
+  }
+
+  struct Frozen {
+    std::vector<Moving> records;
+    std::size_t tombstones = 0;
+    Version floor = 0;
+  };
+
+  /// Stops all change in `old` and collects what it holds.
+  [[nodiscard]] Frozen freeze(Segment& old) {
+    const std::uint32_t count = line_count_ * slots_per_line;
+    Frozen frozen;
+    frozen.floor = old.floor;
+    frozen.records.reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      // mo: acq_rel [table.freeze]: no writer changes the word after this; and the record behind
+      //     it was published before.
+      const SlotWord word =
+          old.slots()[i].fetch_or(slot::frozen, std::memory_order_acq_rel) & ~slot::frozen;
+      if (slot::is_tombstone(word)) {
+        frozen.floor = std::max(frozen.floor, slot::version(word));
+        ++frozen.tombstones;
+      } else if (!slot::is_empty(word)) {
+        frozen.records.push_back({word, home_line(i / slots_per_line, word)});
+      }
+    }
+    return frozen;
+  }
+
+  /// Puts the records with `bit` of the directory bits equal to `side` into `to`. Tries several
+  /// orders, for a record that finds eight full lines in one order finds room in another.
+  [[nodiscard]] bool fill(Segment& to, const std::vector<Moving>& records, std::uint32_t bit,
+                          std::uint32_t side) noexcept {
+    const std::size_t count = records.size();
+    for (std::size_t attempt = 0; attempt < fill_attempts_max; ++attempt) {
+      bool placed = true;
+      for (std::size_t i = 0; i < count && placed; ++i) {
+        const Moving& record = records[(i + attempt * (count / fill_attempts_max)) % count];
+        if ((slot::tag(record.word) & bit) != side) continue;
+        placed = place(to, record);
+      }
+      if (placed) return true;
+      clear(to);
+    }
+    return false;
+  }
+
+  void clear(Segment& fresh) noexcept {
+    for (std::uint32_t i = 0; i < line_count_ * slots_per_line; ++i) {
+      fresh.slots()[i].store(0, std::memory_order_relaxed);  // mo: relaxed: not yet published
+    }
+  }
+
+  [[nodiscard]] bool place(Segment& to, const Moving& record) noexcept {
+    const std::uint64_t tag = slot::tag(record.word);
+    std::uint32_t line = record.home;
+    for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
+      Word* const slots = &to.slots()[line * slots_per_line];
+      for (unsigned i = 0; i < slots_per_line; ++i) {
+        // mo: relaxed: the segment is ours until it is published by [table.directory].
+        if (slots[i].load(std::memory_order_relaxed) != 0) continue;
+        // mo: relaxed: likewise.
+        slots[i].store(slot::make(tag, distance, slot::handle(record.word)),
+                       std::memory_order_relaxed);
+        return true;
+      }
+      line = next_line(line, slot::step(tag));
+    }
+    return false;
+  }
+
+  /// Replaces `old` by one segment without its tombstones.
+  [[nodiscard]] bool rebuild(Segment& old, Segment& fresh, const std::vector<Moving>& records) {
+    if (!fill(fresh, records, 0, 0)) return false;
+    replace(old, fresh);
+    return true;
+  }
+
+  /// Replaces `old` by two segments, one directory bit deeper.
+  [[nodiscard]] bool split(Segment& old, Segment& low, Segment& high,
+                           const std::vector<Moving>& records) {
+    const std::uint32_t bit = 1U << old.depth;
+    if (!fill(low, records, bit, 0) || !fill(high, records, bit, bit)) return false;
+    low.depth = high.depth = old.depth + 1;
+    high.index = old.index | bit;
+    // mo: acq_rel [table.depth]: raised before the deeper segment can be found.
+    std::uint32_t depth = depth_.load(std::memory_order_relaxed);  // mo: relaxed: the CAS decides
+    while (depth < high.depth &&
+           !depth_.compare_exchange_weak(depth, high.depth, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed)) {
+    }
+    std::uint64_t none = 0;
+    // mo: release [table.directory]: the copy is complete. The upper half goes first: whoever
+    //     still finds `old` for it then fails to change it and comes back here.
+    if (directory_[high.index].compare_exchange_strong(none, pack(&high), std::memory_order_release,
+                                                       std::memory_order_relaxed)) {
+      count_segments(1);
+    } else {
+      source_.release_segment(&high);  // another thread's copy of the same words is there
+    }
+    replace(old, low);
+    return true;
+  }
+
+  void replace(Segment& old, Segment& fresh) noexcept {
+    std::uint64_t expected = pack(&old);
+    // mo: release [table.directory]: the copy is complete.
+    if (directory_[old.index].compare_exchange_strong(
+            expected, pack(&fresh), std::memory_order_release, std::memory_order_relaxed)) {
+      source_.retire_segment(&old);
+    } else {
+      source_.release_segment(&fresh);
+    }
+  }
+
+  void count_segments(std::uint64_t more) noexcept {
+    segment_count_.fetch_add(more, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+
+  static constexpr std::size_t fill_attempts_max = 16;
+
+  Source& source_;
+  const std::uint32_t line_count_;
+  Word* const directory_;
+  typename Sync::template atomic<std::uint32_t> depth_{0};
+  typename Sync::template atomic<std::uint64_t> births_{0};
+  typename Sync::template atomic<std::uint64_t> segment_count_{0};
+};
+
+}  // namespace semel::engine

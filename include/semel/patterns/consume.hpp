@@ -1,0 +1,229 @@
+// Consuming a message once from a broker that delivers it at least once.
+//
+//   auto claims = engine->claims("payments", policies::message).value();
+//   const Consumed consumed = consume_once(claims, {.id = id}, [&] { return pay(message); });
+//   switch (consumed.verdict) {
+//     case Verdict::ack:
+//     case Verdict::ack_duplicate: broker.ack(message); break;
+//     case Verdict::retry_later: broker.requeue(message, consumed.retry_after); break;
+//     case Verdict::dead_letter: broker.reject(message); break;
+//   }
+//
+// A crash at any point leaves the message to the broker, which delivers it again: the claim then
+// says whether it was done. Between an effect and its mark a crash lets the effect happen again,
+// unless both are one write (semel/rocksdb.hpp) or the effect knows its fencing token. Source:
+// docs/patterns.md#consume-once
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semel/patterns/once.hpp"
+
+namespace semel {
+
+/// What is to be said to the broker.
+enum class Verdict : std::uint8_t {
+  ack,            ///< it was handled by this call
+  retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
+  ack_duplicate,  ///< it was handled before
+  dead_letter,    ///< nobody is to try again: too many tries, rejected, too old, or another payload
+};
+
+struct Message {
+  Bytes id{};  ///< of the message, the same in each delivery. Empty: it is handled unguarded
+  Fingerprint fingerprint{};
+  std::optional<std::int64_t> first_sent_unix_ms{};
+  Bytes owner{};
+};
+
+struct ConsumeOptions {
+  std::optional<Millis> lease{};
+  std::optional<SessionId> session{};
+  Watchdog* watchdog = nullptr;
+  bool refuse_without_id = false;  ///< a message without an id: dead_letter instead of unguarded
+};
+
+struct Consumed {
+  Verdict verdict = Verdict::retry_later;
+  OnceAnswer answer = OnceAnswer::refused;  ///< why
+  bool unguarded = false;      ///< the handler ran without protection: no id, or fail-open
+  std::uint32_t attempts = 0;  ///< how often it was tried, this one included
+  Epoch epoch = 0;
+  Millis retry_after{0};           ///< retry_later
+  std::string failure;             ///< what the handler said or threw, or had said
+  std::exception_ptr exception{};  ///< of a batch: what its handler threw
+  Error error;  ///< unrecorded: handled, but not written down; busy, refused: why
+};
+
+/// What a handler may return beside a Status: the message is wrong, and no other try will help.
+struct Rejected {
+  std::string reason;
+};
+
+namespace detail {
+
+enum class Handled : std::uint8_t { ok, failed, rejected, unknown };
+struct Handling {
+  Handled how = Handled::ok;
+  std::string reason;
+};
+
+inline Handling handling_of(const Status& status) {
+  if (status) return {};
+  // outcome_unknown: the effect may be there.
+  const bool known = retry_of(status.error().code) != Retry::read_first;
+  return {known ? Handled::failed : Handled::unknown, status.error().message()};
+}
+inline Handling handling_of(bool ok) {
+  return {ok ? Handled::ok : Handled::failed, ok ? "" : "the handler said no"};
+}
+inline Handling handling_of(Rejected&& rejected) {
+  return {Handled::rejected, std::move(rejected.reason)};
+}
+inline Handling handling_of(std::optional<Rejected>&& rejected) {
+  return rejected ? handling_of(*std::move(rejected)) : Handling{};
+}
+
+template <class Handler, class... Arguments>
+Handling call_handler(Handler& handler, Arguments&&... arguments) {
+  using Plain = decltype(handler(std::forward<Arguments>(arguments)...));
+  if constexpr (std::is_void_v<Plain>) {
+    handler(std::forward<Arguments>(arguments)...);
+    return {};
+  } else {
+    return handling_of(handler(std::forward<Arguments>(arguments)...));
+  }
+}
+
+/// One message between its claim and its verdict.
+class Consumption {
+ public:
+  Consumption(Claims& claims, const Message& message, const ConsumeOptions& options);
+  /// With an answer that is there already, to what was `asked` then (a batch); start() follows.
+  Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
+              ClaimOutcome&& claim, Timestamp asked);
+  /// Of one whose handler has begun and not ended: it threw. Of one that has not begun: it is given
+  /// back as if it had not been claimed.
+  ~Consumption();
+  Consumption(Consumption&&) = delete;
+
+  /// The handler is about to run: the lease is looked at, renewed, or asked for again.
+  void start(const ConsumeOptions& options);
+  [[nodiscard]] bool runs() const noexcept { return runs_; }
+  [[nodiscard]] Work& work() noexcept { return *work_; }
+  /// True: the claim is to be completed.
+  [[nodiscard]] bool finish(Handling&& handling);
+  void complete();
+  /// The handler threw, and the exception ends here.
+  void threw(std::exception_ptr exception);
+  [[nodiscard]] Consumed& consumed() noexcept { return consumed_; }
+
+ private:
+  void judge();
+  void keep(const ConsumeOptions& options);
+  void begin(const ConsumeOptions& options);
+  void fail(Handling&& handling);
+  void completed(const OwnerOutcome& outcome);
+  /// The handler threw, or does not know: as the policy's on_exception says.
+  void unknown(std::string&& what);
+  void superseded();
+
+  Claims& claims_;
+  const Message& message_;
+  ClaimOutcome claim_;
+  Timestamp asked_{};
+  std::optional<Work> work_;
+  Watchdog::Guard kept_;
+  Consumed consumed_;
+  bool runs_ = false;
+  bool open_ = false;     // granted, and not ended
+  bool started_ = false;  // the handler has begun
+};
+
+}  // namespace detail
+
+/// Runs `handler` if this message was not handled yet, and says what the broker is to be told. The
+/// handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
+/// std::optional<Rejected>. A Status of outcome_unknown says "I don't know": it ends as the
+/// policy's on_exception says, and so does a handler that throws; its exception goes on.
+///   on_exception   the claim            verdict
+///   release        given back           retry_later
+///   keep           failed for good      dead_letter
+///   in_doubt       nobody's, resolve()  retry_later, answer in_doubt, until it is resolved
+/// Progress: that of the handler; waits for the journal.
+template <class Handler>
+Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
+                      const ConsumeOptions& options = {}) {
+  detail::Consumption run{claims, message, options};
+  if (run.runs()) {
+    bool handled = false;
+    if constexpr (std::is_invocable_v<Handler&, Work&>) {
+      handled = run.finish(detail::call_handler(handler, run.work()));
+    } else {
+      handled = run.finish(detail::call_handler(handler));
+    }
+    if (handled) run.complete();
+  }
+  return std::move(run.consumed());
+}
+
+/// The same for a batch of any size: the claims are asked for up to 256 at a time, then the
+/// handlers run one after another in order, and each message is completed when its own handler
+/// ends. Nothing that one handler does changes the fate of another message: one that throws ends
+/// its own as the policy's on_exception says, the exception is in Consumed::exception, and the next
+/// one runs. Before each handler its lease is looked at: renewed if a third of it has passed, asked
+/// for again if it is over. options.watchdog keeps the leases of all that are claimed. A message
+/// that comes twice is handled once, and its second is a duplicate; if the first failed, the second
+/// comes again, or is tried again if it is more than 256 away. `handler` takes a const Message&,
+/// and perhaps a Work&.
+template <class Handler>
+std::vector<Consumed> consume_batch(Claims& claims, std::span<const Message> messages,
+                                    Handler&& handler, const ConsumeOptions& options = {});
+
+namespace detail {
+
+/// What consume_batch does around its handlers.
+class BatchConsumption {
+ public:
+  using RunOne = std::function<Handling(const Message&, Work&)>;
+  BatchConsumption(Claims& claims, std::span<const Message> messages,
+                   const ConsumeOptions& options) noexcept
+      : claims_(claims), messages_(messages), options_(options) {}
+  [[nodiscard]] std::vector<Consumed> run(const RunOne& handler);
+
+ private:
+  void claim(std::size_t begin, std::size_t end);
+  void handle(std::size_t at, Consumption& run, const RunOne& handler);
+
+  Claims& claims_;
+  std::span<const Message> messages_;
+  const ConsumeOptions& options_;
+  std::vector<std::unique_ptr<Consumption>> runs_;    // of those that are claimed now
+  std::vector<std::optional<std::size_t>> first_of_;  // of each message that was folded
+};
+
+}  // namespace detail
+
+template <class Handler>
+std::vector<Consumed> consume_batch(Claims& claims, std::span<const Message> messages,
+                                    Handler&& handler, const ConsumeOptions& options) {
+  return detail::BatchConsumption{claims, messages, options}.run(
+      [&](const Message& message, Work& work) {
+        if constexpr (std::is_invocable_v<Handler&, const Message&, Work&>) {
+          return detail::call_handler(handler, message, work);
+        } else {
+          static_cast<void>(work);
+          return detail::call_handler(handler, message);
+        }
+      });
+}
+
+}  // namespace semel

@@ -1,0 +1,115 @@
+// Not again so soon: a click that comes twice, a webhook that rings, a rebuild that is asked for a
+// hundred times.
+//
+//   Debounce clicks{*engine, claims, {.interval = Millis{45'000}}};
+//   auto pressed = clicks.run(user, [&] { return submit(form); });
+//   if (pressed == DebounceAnswer::suppressed) ..
+//
+// The interval is the claim's lease. It is longer than the work takes, or a Watchdog keeps it: what
+// lasts longer than its interval may run beside the next.
+// Source: docs/patterns.md#debounce
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+#include "semel/patterns/once.hpp"
+
+namespace semel {
+
+enum class DebounceAnswer : std::uint8_t {
+  ran,
+  suppressed,      ///< it ran, or runs, within the interval
+  will_run_again,  ///< it runs, and will be run once more when it ends
+  failed,          ///< it ran, and returned an error
+  busy,            ///< no room: nothing ran
+  refused,         ///< the call is not valid
+};
+
+struct DebounceOptions {
+  Millis interval{45'000};        ///< from the beginning of a run
+  bool remove_on_finish = false;  ///< the next may run as soon as this one has ended well
+  bool remove_on_error = false;   ///< .. or has failed
+  /// Who comes while it runs is not lost: it is run once more after it, however many came. Runs
+  /// then do not wait for the interval.
+  bool run_once_more_after = false;
+  Watchdog* watchdog = nullptr;
+};
+
+class Debounce {
+ public:
+  /// `claims` should have policies::debounce; nothing else uses its keys.
+  Debounce(Engine& engine, const Claims& claims, const DebounceOptions& options = {}) noexcept
+      : engine_(&engine), claims_(claims), options_(options) {}
+
+  /// Runs `function` unless it ran within the interval. It may return nothing, a bool, a Status or
+  /// a Result. One that throws has failed; with run_once_more_after it is run once more for those
+  /// who were told so, and the first exception goes on after that. Progress: that of the function;
+  /// waits for the journal.
+  template <class Function>
+  DebounceAnswer run(Bytes key, Function&& function);
+
+  /// How long until it may run again; 0: now.
+  [[nodiscard]] Result<Millis> remaining(Bytes key);
+
+ private:
+  class Turn;
+
+  Engine* engine_;
+  Claims claims_;
+  DebounceOptions options_;
+};
+
+/// One call: the claim, and who else asked meanwhile.
+class Debounce::Turn {
+ public:
+  Turn(Debounce& debounce, Bytes key);
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  [[nodiscard]] bool runs() const noexcept { return runs_; }
+  /// Runs `function` until nobody is left who was told so.
+  void run(const std::function<bool()>& function);
+  [[nodiscard]] DebounceAnswer answer() const noexcept { return answer_; }
+
+ private:
+  void ask();
+  /// Ends a run. Afterwards runs() says whether there is one more.
+  void end(bool ok);
+  [[nodiscard]] bool announce();
+  [[nodiscard]] bool others_asked();
+
+  Debounce& debounce_;
+  Bytes key_;
+  std::string asked_key_;
+  Watchdog::Guard kept_;
+  Epoch epoch_ = 0;
+  Version seen_ = 0;
+  bool runs_ = false;
+  DebounceAnswer answer_ = DebounceAnswer::refused;
+};
+
+namespace detail {
+
+template <class Function>
+bool succeeds(Function& function) {
+  using Plain = decltype(function());
+  if constexpr (std::is_void_v<Plain>) {
+    function();
+    return true;
+  } else {
+    return static_cast<bool>(function());
+  }
+}
+
+}  // namespace detail
+
+template <class Function>
+DebounceAnswer Debounce::run(Bytes key, Function&& function) {
+  Turn turn{*this, key};
+  if (turn.runs()) turn.run([&] { return detail::succeeds(function); });
+  return turn.answer();
+}
+
+}  // namespace semel

@@ -1,0 +1,278 @@
+// Work that happens once: the first call with a key runs a function and keeps its result, every
+// later one gets that result.
+//
+//   auto engine = Engine::open().value();
+//   auto orders = engine->claims("orders", policies::call).value();
+//   auto receipt = once(orders, "order-4711", [&] { return charge(order); });
+//   if (receipt.has_value()) show(*receipt.value);        // ran now, or replayed
+//
+// Nobody else runs it meanwhile, a result is replayed also after a restart (with a storage), and an
+// owner that was slow cannot overwrite the result of the one that took over.
+// Source: docs/patterns.md#once
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "semel/claims.hpp"
+#include "semel/codec.hpp"
+#include "semel/patterns/steps.hpp"
+#include "semel/patterns/watchdog.hpp"
+#include "semel/policies.hpp"
+
+namespace semel {
+
+enum class OnceAnswer : std::uint8_t {
+  ran,           ///< the function ran, its result is kept; error result_not_kept: it is done, but
+                 ///< the result could not be kept (too long, no memory, encode() threw)
+  replayed,      ///< it had run; the value is that result
+  expired,       ///< it had run, and its result is not kept any more
+  in_flight,     ///< another runs it now
+  failed,        ///< it ran and returned an error: given back or kept, as the policy says
+  kept_failure,  ///< it had failed for good
+  mismatch,      ///< the key was used with another fingerprint
+  in_doubt,      ///< its owner went silent, threw, or answered that it does not know its outcome:
+                 ///< nobody may run it before that is resolved. After a run: failure says what is
+                 ///< known
+  too_old,
+  too_new,
+  unknown,     ///< a key that was never issued
+  busy,        ///< no room now; nothing ran
+  refused,     ///< the call is not valid, or the disk is not to be relied on; nothing ran
+  superseded,  ///< it ran, but too late: another had taken over. The value is the other's, if done
+  unrecorded,  ///< it ran, and that could not be written down: after the lease it may run again
+  unguarded,   ///< it ran without protection: no key, or no room in a namespace that fails open
+};
+
+/// What a call may say beside its key.
+struct OnceCall {
+  Bytes key{};
+  Fingerprint fingerprint{};
+  /// To ask again after a lost answer: runs again what the lost call was granted, unless that call
+  /// still runs in this process; then it is in_flight.
+  std::optional<ClaimId> claim_id{};
+  std::optional<std::int64_t> first_sent_unix_ms{};
+  Bytes owner{};
+  std::optional<Millis> lease{};
+  std::optional<SessionId> session{};
+  Millis wait{0};                ///< for another that runs it now; 0: in_flight at once
+  Watchdog* watchdog = nullptr;  ///< keeps the lease while the function runs
+  unsigned complete_tries = 3;   ///< how often to say that it is done, if the disk does not confirm
+  bool without_key = false;      ///< an empty key: run unguarded instead of refused
+};
+
+/// What happened, apart from the value.
+struct OnceReport {
+  OnceAnswer answer = OnceAnswer::refused;
+  bool takeover = false;      ///< an earlier owner went silent: its effect may be there
+  bool late = false;          ///< the lease had ended before the result came, but nobody was there
+  std::uint32_t attempt = 0;  ///< 1 for the first
+  Epoch epoch = 0;            ///< of the run: the fencing token
+  Millis retry_after{0};      ///< in_flight, busy: a hint
+  std::string failure;        ///< failed, kept_failure
+  Error error;  ///< failed, busy, refused, unrecorded, replayed without a value; ran: see there
+};
+
+template <class T>
+struct OnceOutcome : OnceReport {
+  std::optional<T> value;  ///< ran, replayed, unguarded, unrecorded; superseded if there is one
+  [[nodiscard]] bool has_value() const noexcept { return value.has_value(); }
+};
+
+/// What the function that runs may want to know; for those that take it as an argument.
+class Work {
+ public:
+  Work(const Claims& claims, Bytes key, const ClaimOutcome& claim) noexcept
+      : steps_(claims, key, claim.epoch), claims_(claims), key_(key), claim_(&claim) {}
+  [[nodiscard]] Bytes key() const noexcept { return key_; }
+  /// The fencing token: hand it to whatever the work writes to. 0: the run is not guarded.
+  [[nodiscard]] Epoch epoch() const noexcept { return claim_->epoch; }
+  [[nodiscard]] std::uint32_t attempt() const noexcept { return claim_->attempt; }
+  /// An owner before went silent: its effect may be there already.
+  [[nodiscard]] bool takeover() const noexcept { return claim_->takeover; }
+  /// False: the lease is lost, and another may run.
+  [[nodiscard]] bool renew(std::optional<Millis> lease = {}) {
+    return claims_.renew({.key = key_, .epoch = epoch(), .lease = lease}).answer == OwnerAnswer::ok;
+  }
+  /// Steps that are remembered until the work is done.
+  [[nodiscard]] Steps& steps() noexcept { return steps_; }
+
+ private:
+  Steps steps_;
+  Claims claims_;
+  Bytes key_;
+  const ClaimOutcome* claim_;
+};
+
+namespace detail {
+
+/// Claims, and waits if the call says so.
+[[nodiscard]] inline ClaimOutcome ask(Claims& claims, const OnceCall& call) {
+  const ClaimRequest request{.key = call.key,
+                             .lease = call.lease,
+                             .fingerprint = call.fingerprint,
+                             .claim_id = call.claim_id,
+                             .first_sent_unix_ms = call.first_sent_unix_ms,
+                             .owner = call.owner,
+                             .session = call.session};
+  if (call.watchdog != nullptr &&
+      !call.watchdog->can_keep(call.lease.value_or(claims.policy().lease))) {
+    ClaimOutcome refused;
+    refused.error = ErrorCode::bad_option;
+    return refused;
+  }
+  if (call.wait <= Millis{0}) [[likely]]
+    return claims.claim(request);
+  return claims.claim_or_wait(request, deadline_after(claims.engine().now(), call.wait));
+}
+
+/// Gives back a grant under which nothing has run: as if it had not been claimed, but for attempts
+/// before it. If that cannot be written down, the end of the lease gives it back.
+void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
+
+/// The part of a guarded run that does not depend on types.
+class GuardedRun {
+ public:
+  GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim);
+  /// What was not finished, as the function threw, becomes what the policy says of exceptions.
+  ~GuardedRun() {
+    if (open_) abandon();
+  }
+  GuardedRun(const GuardedRun&) = delete;
+  GuardedRun& operator=(const GuardedRun&) = delete;
+
+  /// True: the function is to be run.
+  [[nodiscard]] bool runs() const noexcept { return runs_; }
+  [[nodiscard]] Work& work() noexcept { return *work_; }
+  /// The bytes of a result that is replayed, or of a newer owner's.
+  [[nodiscard]] const std::optional<std::string>& stored() const noexcept { return stored_; }
+  [[nodiscard]] OnceReport& report() noexcept { return report_; }
+
+  void complete(Bytes result);
+  /// It is done, and has a result that cannot be kept.
+  void complete_without(std::string why);
+  void fail(Error&& error);
+  /// Its outcome is not known.
+  void doubt(std::string known);
+
+ private:
+  void abandon() noexcept;
+  void finish(Bytes result, ResultKeeping keeping);
+  [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then);
+  void answer(ClaimOutcome& claim);
+  void run_once_here();
+
+  Claims& claims_;
+  const OnceCall& call_;
+  ClaimOutcome claim_;
+  std::optional<Work> work_;
+  Watchdog::Guard kept_;
+  std::shared_ptr<void> here_;  // with a claim id: no other call runs this grant in this process
+  std::optional<std::string> stored_;
+  OnceReport report_;
+  bool runs_ = false;
+  bool open_ = false;
+};
+
+[[nodiscard]] inline Error not_readable(Bytes key) {
+  return {ErrorCode::bad_encoding, "result of '" + std::string{key} + "'"};
+}
+
+/// The run is done, whatever becomes of its result.
+template <class Value>
+void complete_run(GuardedRun& run, const Value& value) {
+  if constexpr (noexcept(Codec<Value>::encode(value))) {
+    run.complete(Codec<Value>::encode(value));
+  } else {
+    std::optional<std::string> bytes;
+    std::string why = "encode() threw";
+    try {
+      bytes.emplace(Codec<Value>::encode(value));
+    } catch (const std::exception& thrown) {
+      why.append(": ").append(thrown.what());
+    } catch (...) {  // it is not an exception of the work, and must not be taken for one
+    }
+    bytes ? run.complete(*bytes) : run.complete_without(std::move(why));
+  }
+}
+
+template <class Function>
+auto run_guarded(Function& function, Work& work) {
+  if constexpr (std::is_invocable_v<Function&, Work&>) {
+    return call_for_result(function, work);
+  } else {
+    return call_for_result(function);
+  }
+}
+
+}  // namespace detail
+
+/// Runs `function` if nobody has, and nobody does, under this key. It may take a Work&, and return
+/// nothing, a value, or a Result<T> whose error gives the claim back (or keeps the failure, as the
+/// policy says). What it means that the function throws, or answers unknown_outcome(), is said by
+/// Policy::on_exception: given back, kept, or in doubt; an exception goes on. A result that cannot
+/// be kept does not undo the work: it is done, and duplicates are answered expired.
+/// Progress: that of the function; waits if call.wait says so, and for the journal.
+template <class Function>
+auto once(Claims& claims, const OnceCall& call, Function&& function) {
+  using Outcome = decltype(detail::run_guarded(function, std::declval<Work&>()));
+  using Value = std::remove_cvref_t<decltype(*std::declval<Outcome&>())>;
+  static_assert(Encodable<Value>, "give the result's type encode() and decode(), or a Codec");
+
+  OnceOutcome<Value> done;
+  ClaimOutcome claim = detail::ask(claims, call);
+  if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // most of what is asked
+    done.answer = OnceAnswer::replayed;
+    done.attempt = claim.attempt;
+    if constexpr (std::is_same_v<Value, std::string>) {
+      done.value.emplace(std::move(claim.result));
+    } else {
+      done.value = Codec<Value>::decode(claim.result);
+    }
+    if (!done.value) done.error = detail::not_readable(call.key);
+    return done;
+  }
+  detail::GuardedRun run{claims, call, std::move(claim)};
+  std::optional<Value> value;
+  if (run.runs()) {
+    Outcome outcome = detail::run_guarded(function, run.work());
+    if (outcome.ok()) {
+      detail::complete_run(run, *outcome);
+      if (run.report().answer != OnceAnswer::superseded) value.emplace(*std::move(outcome));
+    } else {
+      run.fail(Error{outcome.error()});
+    }
+  }
+  if (run.stored()) {
+    value = Codec<Value>::decode(*run.stored());
+    if (!value) run.report().error = detail::not_readable(call.key);
+  }
+  static_cast<OnceReport&>(done) = std::move(run.report());
+  done.value = std::move(value);
+  return done;
+}
+
+template <class Function>
+auto once(Claims& claims, Bytes key, Function&& function) {
+  return once(claims, OnceCall{.key = key}, std::forward<Function>(function));
+}
+
+/// The same with a namespace that is declared here. Answers refused if it cannot be.
+template <class Function>
+auto once(Engine& engine, const NamedPolicy& named, const OnceCall& call, Function&& function) {
+  Result<Claims> claims = engine.claims(named.name, named.policy);
+  if (claims) return once(*claims, call, std::forward<Function>(function));
+  decltype(once(*claims, call, function)) refused;
+  refused.error = claims.error();
+  return refused;
+}
+
+template <class Function>
+auto once(Engine& engine, const NamedPolicy& named, Bytes key, Function&& function) {
+  return once(engine, named, OnceCall{.key = key}, std::forward<Function>(function));
+}
+
+}  // namespace semel

@@ -1,0 +1,219 @@
+#include "lua_compat/runtime/lua_to_reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace semel::lua {
+namespace {
+
+constexpr const char* too_deep = "ERR reached lua stack limit";
+constexpr const char* too_large = "ERR the reply of the script is too large";
+
+struct Writer {
+  lua_State* state;
+  Run& run;
+  net::RespWriter out;
+  std::size_t begin;
+  std::size_t depth = 0;
+};
+
+// All of these take the value on top of the stack off it. False: a bound was passed.
+bool write(Writer& writer);
+
+std::string_view text_on_top(lua_State* state) {
+  std::size_t bytes = 0;
+  const char* const text = lua_tolstring(state, -1, &bytes);
+  return {text, bytes};
+}
+
+/// Cut towards zero; what does not fit is the smallest one, as the processors of redis-server have
+/// it.
+std::int64_t integer_of(double number) noexcept {
+  constexpr double bound = 9223372036854775808.0;
+  if (!(number > -bound && number < bound)) return std::numeric_limits<std::int64_t>::min();
+  return static_cast<std::int64_t>(number);
+}
+
+/// Without ends of lines, which would end a line of the protocol. It calls nothing of Lua, so it
+/// may return what has a destructor.
+/// redis-server takes the text of a status and of an error for one of C.
+std::string_view until_zero(std::string_view text) {
+  return text.substr(0, text.find('\0'));
+}
+
+std::string one_line(std::string_view text) {
+  std::string line{text};
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
+  return line;
+}
+
+void write_big_number(Writer& writer, std::string_view text) {
+  if (writer.out.dialect() == net::Resp::two) {
+    writer.out.bulk(one_line(text));
+    return;
+  }
+  writer.out.prepared("(");
+  writer.out.prepared(one_line(text));
+  writer.out.prepared("\r\n");
+}
+
+/// The table's own field, pushed; true if it is of the type, else nothing is pushed.
+bool field(const Writer& writer, Word word, int type) {
+  push_word(writer.state, writer.run, word);
+  lua_rawget(writer.state, -2);
+  if (lua_type(writer.state, -1) == type) return true;
+  lua_pop(writer.state, 1);
+  return false;
+}
+
+bool write_verbatim(Writer& writer) {
+  if (!field(writer, Word::format, LUA_TSTRING)) return false;
+  const std::string_view format = text_on_top(writer.state);
+  lua_insert(writer.state, -2);
+  if (!field(writer, Word::string, LUA_TSTRING)) {
+    lua_insert(writer.state, -2);
+    lua_pop(writer.state, 1);
+    return false;
+  }
+  std::array<char, 3> letters{' ', ' ', ' '};
+  for (std::size_t at = 0; at < std::min(format.size(), letters.size()); ++at)
+    letters[at] = format[at] == '\r' || format[at] == '\n' ? ' ' : format[at];
+  writer.out.verbatim(text_on_top(writer.state), {letters.data(), letters.size()});
+  lua_pop(writer.state, 2);  // the table itself is the caller's
+  return true;
+}
+
+/// Maps and sets: the table of pairs is on top.
+bool write_pairs(Writer& writer, bool is_map) {
+  std::size_t count = 0;
+  for (lua_pushnil(writer.state); lua_next(writer.state, -2) != 0; lua_pop(writer.state, 1))
+    ++count;
+  charge(writer.state, 2 * count);
+  if (is_map)
+    writer.out.map(count);
+  else
+    writer.out.set(count);
+  for (lua_pushnil(writer.state); lua_next(writer.state, -2) != 0;) {
+    if (!is_map) lua_pop(writer.state, 1);
+    lua_pushvalue(writer.state, is_map ? -2 : -1);
+    if (!write(writer)) return false;
+    if (is_map && !write(writer)) return false;
+  }
+  lua_pop(writer.state, 1);
+  return true;
+}
+
+bool write_array(Writer& writer) {
+  // How many there are is known when the first nil is met; objlen may know another border.
+  int count = 0;
+  for (;; ++count) {
+    lua_rawgeti(writer.state, -1, count + 1);
+    const bool is_end = lua_isnil(writer.state, -1);
+    lua_pop(writer.state, 1);
+    if (is_end) break;
+  }
+  charge(writer.state, static_cast<std::uint64_t>(count));
+  writer.out.array(static_cast<std::size_t>(count));
+  for (int index = 1; index <= count; ++index) {
+    lua_rawgeti(writer.state, -1, index);
+    if (!write(writer)) return false;
+  }
+  lua_pop(writer.state, 1);
+  return true;
+}
+
+enum class Special : std::uint8_t { no, written, failed };
+
+/// The forms that a table has by a field of its own; it stays on the stack unless failed.
+Special write_special(Writer& writer) {
+  lua_State* const state = writer.state;
+  if (field(writer, Word::err, LUA_TSTRING)) {
+    writer.out.error(until_zero(text_on_top(state)));
+  } else if (field(writer, Word::ok, LUA_TSTRING)) {
+    writer.out.simple(one_line(until_zero(text_on_top(state))));
+  } else if (field(writer, Word::double_, LUA_TNUMBER)) {
+    writer.out.number(lua_tonumber(state, -1));
+  } else if (field(writer, Word::map, LUA_TTABLE)) {
+    return write_pairs(writer, true) ? Special::written : Special::failed;
+  } else if (field(writer, Word::set, LUA_TTABLE)) {
+    return write_pairs(writer, false) ? Special::written : Special::failed;
+  } else if (field(writer, Word::big_number, LUA_TSTRING)) {
+    write_big_number(writer, text_on_top(state));
+  } else if (field(writer, Word::verbatim_string, LUA_TTABLE)) {
+    const bool written = write_verbatim(writer);
+    lua_pop(state, 1);
+    return written ? Special::written : Special::no;
+  } else {
+    return Special::no;
+  }
+  lua_pop(state, 1);
+  return Special::written;
+}
+
+bool write_table(Writer& writer) {
+  if (writer.depth >= writer.run.reply_depth_max || lua_checkstack(writer.state, 8) == 0) {
+    writer.run.failure = too_deep;
+    return false;
+  }
+  ++writer.depth;
+  switch (write_special(writer)) {
+    case Special::failed:
+      return false;
+    case Special::written:
+      lua_pop(writer.state, 1);
+      break;
+    case Special::no:
+      if (!write_array(writer)) return false;
+  }
+  --writer.depth;
+  return true;
+}
+
+void write_boolean(Writer& writer, bool value) {
+  if (writer.run.dialect == net::Resp::three)
+    writer.out.boolean(value);
+  else if (value)
+    writer.out.integer(1);
+  else
+    writer.out.null();
+}
+
+bool write(Writer& writer) {
+  lua_State* const state = writer.state;
+  switch (lua_type(state, -1)) {
+    case LUA_TTABLE:
+      return write_table(writer);
+    case LUA_TSTRING:
+      writer.out.bulk(text_on_top(state));
+      break;
+    case LUA_TNUMBER:
+      writer.out.integer(integer_of(lua_tonumber(state, -1)));
+      break;
+    case LUA_TBOOLEAN:
+      write_boolean(writer, lua_toboolean(state, -1) != 0);
+      break;
+    default:
+      writer.out.null();
+  }
+  lua_pop(state, 1);
+  if (writer.out.size() - writer.begin <= writer.run.reply_bytes_max) return true;
+  writer.run.failure = too_large;
+  return false;
+}
+
+}  // namespace
+
+void write_value(lua_State* state, Run& run) {
+  const std::size_t begin = run.reply->size();
+  Writer writer{.state = state,
+                .run = run,
+                .out = net::RespWriter{*run.reply, run.invocation->dialect},
+                .begin = begin};
+  if (!write(writer)) run.reply->resize(begin);
+}
+
+}  // namespace semel::lua

@@ -1,0 +1,27 @@
+// What the handlers of the SEMEL family share.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "net/claims/claim_spaces.hpp"
+#include "net/commands/claim_words.hpp"
+#include "net/commands/command.hpp"
+
+namespace semel::net {
+
+/// "ERR namespace 'name': why".
+void fail_namespace(Call& call, std::string_view name, std::string_view why);
+/// The same with the prefix of what is wrong, and its detail or its sentence.
+void fail_namespace(Call& call, std::string_view name, const Error& error);
+
+/// False: `fault` has been written.
+[[nodiscard]] bool accept(Call& call, const std::string& fault);
+
+/// Puts what the words say about the owner into the request: the connection, or somebody remote.
+void set_owner(Call& call, ClaimWords& words);
+
+/// An error of the engine about `key`, with what can be said about it.
+void fail_about(Call& call, ErrorCode code, std::string_view key);
+
+}  // namespace semel::net

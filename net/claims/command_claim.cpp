@@ -1,0 +1,174 @@
+// Claims one by one: asked for, ended by their owner, looked at, and set right by an operator.
+#include "net/claims/claim_call.hpp"
+#include "net/claims/claim_reply.hpp"
+#include "net/claims/claim_session.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+
+void fail_namespace(Call& call, std::string_view name, std::string_view why) {
+  call.fail(std::string{"ERR namespace "}.append(quoted_word(name)).append(": ").append(why));
+}
+
+void fail_namespace(Call& call, std::string_view name, const Error& error) {
+  std::string text{resp_prefix_of(error.code)};
+  text.append(" namespace ").append(quoted_word(name)).append(": ");
+  call.fail(text.append(error.detail.empty() ? sentence_of(error.code) : error.detail));
+}
+
+bool accept(Call& call, const std::string& fault) {
+  if (fault.empty()) [[likely]]
+    return true;
+  call.fail(fault);
+  return false;
+}
+
+void set_owner(Call& call, ClaimWords& words) {
+  words.request.session = words.binds ? session_of(call.engine, call.client) : 0;
+}
+
+void fail_about(Call& call, ErrorCode code, std::string_view key) {
+  std::string text = error_text(code);
+  if (code == ErrorCode::key_too_long) {
+    text.append(": ").append(std::to_string(key.size())).append(" bytes and its namespace");
+  }
+  call.fail(text);
+}
+
+namespace {
+
+using OwnerVerb = OwnerOutcome (Claims::*)(const OwnerCall&);
+
+/// "ns key epoch": `owner` is filled.
+FoundSpace read_owner(Call& call, OwnerCall& owner) {
+  owner.key = call.words[2];
+  if (!accept(call, read_epoch(call.words[3], owner.epoch))) return {};
+  return find_space(call, call.words[1]);
+}
+
+void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace found) {
+  if (found.undeclared) return write_owner(call.reply, {});  // unknown
+  if (found.claims == nullptr) return;
+  const OwnerOutcome outcome = (found.claims->*verb)(owner);
+  if (outcome.error == ErrorCode::key_too_long) return fail_about(call, outcome.error, owner.key);
+  write_owner(call.reply, outcome);
+}
+
+/// KEEP or RELEASE; none: another word.
+std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
+  if (is_word(word, "keep")) return Policy::OnFailure::keep;
+  if (is_word(word, "release")) return Policy::OnFailure::release;
+  if (is_word(word, "in-doubt")) return Policy::OnFailure::in_doubt;
+  return std::nullopt;
+}
+
+/// 1 if something was there; else 0.
+void answer_operator(Call& call, const Result<bool>& found) {
+  found.ok() ? write_number(call.reply, *found ? 1 : 0)
+             : fail_about(call, found.error().code, call.words[2]);
+}
+
+}  // namespace
+
+namespace handlers {
+
+void semel_claim(Call& call) {
+  ClaimWords words;
+  WordSpan rest = call.words.subspan(3);
+  if (!accept(call, read_claim_words(rest, false, words))) return;
+  Claims* const claims = claims_of(call, call.words[1]);
+  if (claims == nullptr) return;
+  words.request.key = call.words[2];
+  set_owner(call, words);
+  const ClaimOutcome outcome = claims->claim(words.request);
+  if (outcome.error == ErrorCode::key_too_long) {
+    return fail_about(call, outcome.error, words.request.key);
+  }
+  write_claim(call.reply, outcome);
+}
+
+void semel_issue(Call& call) {
+  std::optional<Millis> ttl;
+  if (call.words.size() != 3) {
+    if (!is_word(call.words[3], "ttl")) return call.fail(unknown_word(call.words[3], "TTL"));
+    if (call.words.size() != 5) return call.fail_arity();
+    if (!accept(call, read_ms("TTL", call.words[4], 1, ttl.emplace()))) return;
+  }
+  const FoundSpace found = find_space(call, call.words[1]);
+  Claims* const claims = found.claims;
+  if (claims == nullptr && !found.undeclared) return;
+  if (claims == nullptr || !claims->policy().issued) {
+    return fail_namespace(call, call.words[1], "no keys are issued in it: declare it ISSUED");
+  }
+  answer_operator(call, claims->issue(call.words[2], ttl));
+}
+
+void semel_complete(Call& call) {
+  if (call.words.size() > 5) return call.fail_arity();
+  OwnerCall owner;
+  if (call.words.size() == 5) owner.payload = call.words[4];
+  run_owner(call, &Claims::complete, owner, read_owner(call, owner));
+}
+
+void semel_fail(Call& call) {
+  if (call.words.size() > 6) return call.fail_arity();
+  OwnerCall owner;
+  if (call.words.size() == 5) {
+    owner.on_failure = on_failure_of(call.words[4]);
+    if (!owner.on_failure) owner.payload = call.words[4];
+  } else if (call.words.size() == 6) {
+    owner.payload = call.words[4];
+    owner.on_failure = on_failure_of(call.words[5]);
+    if (!owner.on_failure) return call.fail(unknown_word(call.words[5], "KEEP, RELEASE, IN-DOUBT"));
+  }
+  run_owner(call, &Claims::fail, owner, read_owner(call, owner));
+}
+
+void semel_renew(Call& call) {
+  OwnerCall owner;
+  if (call.words.size() != 4) {
+    if (!is_word(call.words[4], "lease")) return call.fail(unknown_word(call.words[4], "LEASE"));
+    if (call.words.size() != 6) return call.fail_arity();
+    if (!accept(call, read_ms("LEASE", call.words[5], 1, owner.lease.emplace()))) return;
+  }
+  run_owner(call, &Claims::renew, owner, read_owner(call, owner));
+}
+
+void semel_release(Call& call) {
+  OwnerCall owner;
+  run_owner(call, &Claims::release, owner, read_owner(call, owner));
+}
+
+void semel_getclaim(Call& call) {
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.undeclared) return write_view(call.reply, {});  // absent
+  if (found.claims == nullptr) return;
+  const Result<ClaimView> view = found.claims->get(call.words[2]);
+  view ? write_view(call.reply, *view) : fail_about(call, view.error().code, call.words[2]);
+}
+
+void semel_resolve(Call& call) {
+  const bool is_done = is_word(call.words[3], "done");
+  if (!is_done && !is_word(call.words[3], "released")) {
+    return call.fail(unknown_word(call.words[3], "DONE, RELEASED"));
+  }
+  if (call.words.size() > (is_done ? 5U : 4U)) return call.fail_arity();
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.undeclared) return write_number(call.reply, 0);
+  Claims* const claims = found.claims;
+  if (claims == nullptr) return;
+  const Bytes result = call.words.size() == 5 ? call.words[4] : Bytes{};
+  answer_operator(call, claims->resolve(call.words[2],
+                                        is_done ? Resolution::done : Resolution::released, result));
+}
+
+void semel_forget(Call& call) {
+  const FoundSpace found = find_space(call, call.words[1]);
+  if (found.undeclared) return write_number(call.reply, 0);
+  if (found.claims != nullptr) answer_operator(call, found.claims->forget(call.words[2]));
+}
+
+}  // namespace handlers
+}  // namespace semel::net

@@ -1,0 +1,90 @@
+// A claim that waits while another owner has the work.
+//
+// The wait ends on whatever thread ends the other's claim, in a callback that leaves the reply with
+// the client's handle. By then the connection may be gone, or go before it reads the reply. A claim
+// that was granted to nobody is given back, so that the next in line has it at once. Who leaves
+// while it waits leaves the line.
+#include <memory>
+#include <utility>
+
+#include "net/claims/claim_call.hpp"
+#include "net/claims/claim_reply.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net::handlers {
+namespace {
+
+/// What outlives the command, and perhaps the connection.
+struct Waiting {
+  std::shared_ptr<ClientHandle> handle;
+  std::uint64_t wait;
+  Resp dialect;
+  Claims claims;
+  std::string key;
+  bool named;  ///< by a CLAIM-ID
+
+  void end(const ClaimOutcome& outcome) const {
+    std::string bytes;
+    RespWriter reply{bytes, dialect};
+    write_claim(reply, outcome);
+    // A claim with an id of its own is kept for who asks again: giving it back could take it from
+    // the very client that has come back on another connection and was regranted.
+    if (outcome.answer != ClaimAnswer::granted || named) {
+      return handle->reply(wait, std::move(bytes));
+    }
+    handle->reply(wait, std::move(bytes),
+                  [claims = claims, key = key, epoch = outcome.epoch]() mutable {
+                    // Whatever the answer: then it is not ours any more.
+                    static_cast<void>(claims.release({.key = key, .epoch = epoch}));
+                  });
+  }
+};
+
+}  // namespace
+
+void semel_wait(Call& call) {
+  Millis timeout{0};
+  ClaimWords words;
+  WordSpan rest = call.words.subspan(4);
+  if (!accept(call, read_ms("timeout-ms", call.words[1], 0, timeout))) return;
+  if (!accept(call, read_claim_words(rest, false, words))) return;
+  Claims* const claims = claims_of(call, call.words[2]);
+  if (claims == nullptr) return;
+  words.request.key = call.words[3];
+  set_owner(call, words);
+  const ClaimOutcome outcome = claims->claim(words.request);
+  if (outcome.error == ErrorCode::key_too_long) {
+    return fail_about(call, outcome.error, words.request.key);
+  }
+  // Nobody waits inside a transaction, nor for a reply that is not wanted.
+  if (outcome.answer != ClaimAnswer::in_flight || call.client.executing ||
+      call.client.replies != Replies::on) {
+    return write_claim(call.reply, outcome);
+  }
+  const Timestamp deadline =
+      timeout == Millis{0} ? no_end : deadline_after(call.engine.now(), timeout);
+  const Waiting waiting{call.client.handle,
+                        call.client.handle->begin_wait(),
+                        call.client.dialect,
+                        *claims,
+                        std::string{words.request.key},
+                        words.request.claim_id.has_value()};
+  call.client.waits = true;
+  // The answer may be a result: it is for those who may still read it then.
+  call.client.waits_for = std::make_unique<QueuedCommand>(
+      QueuedCommand{call.row, {call.words.begin(), call.words.end()}});
+  call.client.waits_since = 0;  // they may have changed since they were looked at
+  const WaitTicket ticket = claims->claim_or_wait(
+      words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
+  // Who asks again by its id finds its place, and what it was granted meanwhile.
+  if (ticket == 0 || waiting.named) return;
+  call.client.handle->if_abandoned(waiting.wait,
+                                   [claims = *claims, key = waiting.key, ticket]() mutable {
+                                     // False: it was granted in this moment, and is given back as
+                                     // what nobody reads.
+                                     static_cast<void>(claims.cancel_wait(key, ticket));
+                                   });
+}
+
+}  // namespace semel::net::handlers

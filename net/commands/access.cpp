@@ -1,0 +1,308 @@
+#include "net/commands/access.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "net/commands/handlers.hpp"
+#include "net/node/node.hpp"
+
+namespace semel::net {
+namespace {
+
+/// What a call would touch. Its views are into the words, and those of claims into `claims`.
+struct Touched {
+  std::vector<std::string> claims;
+  std::vector<AclKey> keys;
+  std::vector<AclChannel> channels;
+};
+
+/// As redis-server has it: what is not accessed needs no permission to read, as in EXISTS, but a
+/// pattern that matches.
+constexpr KeyAccess access_of(std::uint16_t flags) noexcept {
+  const bool reads = (flags & key_access) != 0;
+  const bool writes = (flags & (key_update | key_insert | key_delete)) != 0;
+  return reads ? (writes ? KeyAccess::both : KeyAccess::read)
+               : (writes ? KeyAccess::write : KeyAccess::none);
+}
+
+Touched touched_by(const CommandRow& row, std::span<const std::string_view> words) {
+  UsedKeys used = used_keys(row, words);
+  Touched touched;
+  touched.claims = std::move(used.composed);  // the strings stay where they are
+  for (const UsedKey& key : used.keys) touched.keys.push_back({key.name, access_of(key.flags)});
+  for (const UsedKey& channel : used.channels) {
+    touched.channels.push_back({channel.name, (channel.flags & key_pattern) != 0});
+  }
+  return touched;
+}
+
+bool may_hear_all(const User& user, const Subscriber& subscriber) {
+  for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
+    for (const std::string_view name : subscriber.of(topic)) {
+      if (!user.may_hear({name, topic == Topic::pattern})) return false;
+    }
+  }
+  return true;
+}
+
+bool may_monitor(const User& user) {
+  return user.check({.command = static_cast<std::uint32_t>(index_of(*find_command("monitor")))})
+      .ok();
+}
+
+AclRequest request_of(const CommandRow& row, std::span<const std::string_view> words,
+                      const Touched& touched) {
+  // The number of a command in the catalog is its place in the table, from which that was made.
+  return {.command = static_cast<std::uint32_t>(index_of(row)),
+          .argument = words.size() > 1 ? words[1] : std::string_view{},
+          .keys = touched.keys,
+          .channels = touched.channels};
+}
+
+}  // namespace
+
+std::vector<AclCommand> acl_commands() {
+  std::vector<AclCommand> commands;
+  for (const CommandRow& row : all_commands()) {
+    commands.push_back({row.name, row.categories, row.is(flag_no_auth)});
+  }
+  return commands;
+}
+
+namespace {
+
+constexpr std::string_view must_log_in = "NOAUTH Authentication required.";
+
+DenialContext context_of(const ClientState& client) noexcept {
+  if (client.in_script) return DenialContext::lua;
+  const bool in_transaction = client.executing || client.transaction != nullptr;
+  return in_transaction ? DenialContext::multi : DenialContext::toplevel;
+}
+
+/// What the user's rights say to a call, and an entry of the log if it is no. `text` is then the
+/// error of a command that is refused before it is queued or run.
+AclDenied judge(Call& call, std::string& text) {
+  const User& user = call.client.user.user();
+  if (user.is_unlimited()) [[likely]]
+    return AclDenied::ok;
+  const Touched touched = touched_by(*call.row, call.words);
+  const AclRequest request = request_of(*call.row, call.words, touched);
+  const Verdict verdict = user.check(request);
+  if (verdict.ok()) return AclDenied::ok;
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  log_denial(about, verdict, request);
+  text = noperm_text(verdict, request, call.node.acl.catalog());
+  return verdict.denied;
+}
+
+/// The same behind a look for changes of the user. One that is gone may nothing.
+AclDenied judge_again(Call& call, std::string& text) {
+  if (call.node.acl.refresh(call.client.user) != AclChange::gone) return judge(call, text);
+  call.client.closes = true;
+  text = must_log_in;
+  return AclDenied::command;
+}
+
+}  // namespace
+
+bool may_run(Call& call, std::string& why) {
+  AclSession& session = call.client.user;
+  if (call.node.acl.refresh(session) == AclChange::gone) {
+    call.client.closes = true;
+    why = must_log_in;
+    return false;
+  }
+  if (session.needs_auth()) {
+    if (call.row->is(flag_no_auth)) return true;
+    why = must_log_in;
+    return false;
+  }
+  return judge(call, why) == AclDenied::ok;
+}
+
+bool may_run_queued(Call& call, std::string& why) {
+  const AclDenied denied = judge_again(call, why);
+  if (denied == AclDenied::ok) return true;
+  why =
+      "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+      "call. This command is no longer allowed for the following reason: ";
+  switch (denied) {
+    case AclDenied::key:
+      why += "no permission to touch the specified keys";
+      break;
+    case AclDenied::channel:
+      why += "no permission to access one of the channels used as arguments to the command";
+      break;
+    default:
+      why += "no permission to execute the command or subcommand";
+  }
+  return false;
+}
+
+std::string_view denial_in_script(Call& call) {
+  std::string ignored;
+  switch (judge_again(call, ignored)) {
+    case AclDenied::ok:
+      return {};
+    case AclDenied::key:
+      return "ERR The user executing the script can't access at least one of the keys mentioned in "
+             "the command arguments";
+    case AclDenied::channel:
+      return "ERR The user executing the script can't publish to the channel mentioned in the "
+             "command";
+    default:
+      return "ERR The user executing the script can't run this command or subcommand";
+  }
+}
+
+void review_wait(Node& node, ClientState& client) {
+  if (client.waits_for == nullptr) return;
+  if (node.acl.generation() == client.waits_since) return;
+  client.waits_since = node.acl.generation();
+  const std::vector<std::string>& kept = client.waits_for->words;
+  const std::vector<std::string_view> words{kept.begin(), kept.end()};
+  std::string error;
+  std::string unused;
+  RespWriter nobody{unused, client.dialect};
+  Call call{node, node.engine(), client, words, nobody, client.waits_for->row};
+  if (judge_again(call, error) == AclDenied::ok) return;
+  std::string reply;
+  RespWriter{reply, client.dialect}.error(error);
+  // What it was granted meanwhile is given back where nobody reads the answer.
+  if (!client.handle->end_wait(reply)) client.handle->kill();
+}
+
+bool may_still_hear(const ClientState& client) {
+  const User& user = client.user.user();
+  const Subscriber* const subscriber = client.subscriber.get();
+  if (subscriber != nullptr && !may_hear_all(user, *subscriber)) return false;
+  return !client.monitors || may_monitor(user);
+}
+
+std::optional<bool> could_run(const Call& call) {
+  const CommandRow* row = find_command(call.words[0]);
+  if (row != nullptr && is_container(*row) && call.words.size() > 1) {
+    row = find_subcommand(*row, call.words[1]);
+  }
+  if (row == nullptr) return std::nullopt;
+  const Touched touched = touched_by(*row, call.words);
+  return call.client.user.user().check(request_of(*row, call.words, touched)).ok();
+}
+
+// --- ACL and AUTH ------------------------------------------------------------------------------
+
+AclLookup NodeAclHost::look_up(std::span<const std::string_view> words) {
+  AclLookup found;
+  const CommandRow* row = find_command(words[0]);
+  if (row != nullptr && is_container(*row) && words.size() > 1) {
+    const CommandRow* const sub = find_subcommand(*row, words[1]);
+    row = sub != nullptr ? sub : row;
+  }
+  if (row == nullptr) return found;
+  found.found = row->takes(words.size()) ? AclLookup::Found::yes : AclLookup::Found::wrong_arity;
+  found.command = static_cast<std::uint32_t>(index_of(*row));
+  if (words.size() > 1) found.argument = words[1];
+  if (found.found == AclLookup::Found::wrong_arity) return found;
+  Touched touched = touched_by(*row, words);
+  claims_ = std::move(touched.claims);  // the strings stay where they are
+  found.keys = std::move(touched.keys);
+  found.channels = std::move(touched.channels);
+  return found;
+}
+
+std::string NodeAclHost::client_info() {
+  return call_.node.describe(call_.client);
+}
+std::string NodeAclHost::file_name() {
+  return call_.node.settings.text(Setting::aclfile);
+}
+
+AclHost::Read NodeAclHost::read_file() {
+  const std::string name = file_name();
+  std::ifstream file{name, std::ios::binary};
+  if (!file) return {.error = "Error loading ACLs, opening file '" + name + "'"};
+  return {.text = std::string{std::istreambuf_iterator<char>{file}, {}}};
+}
+
+bool NodeAclHost::write_file(std::string_view text) {
+  return call_.node.hooks.replace_file && call_.node.hooks.replace_file(file_name(), text);
+}
+
+void NodeAclHost::login_denied(std::string_view user) {
+  const auto& hook = call_.node.hooks.login_denied;
+  if (hook) hook(user, call_.client.handle->origin.address);
+}
+
+AclCall acl_call(Call& call, AclHost& host) {
+  return {.acl = call.node.acl,
+          .session = call.client.user,
+          .words = call.words,
+          .reply = call.reply,
+          .host = host,
+          .now = call.engine.now(),
+          .context = context_of(call.client)};
+}
+
+void note_user(ClientState& client) {
+  const std::string& name = client.user.user().name();
+  client.handle->change_names([&](ClientHandle::Names& names) { names.user = name; });
+}
+
+void note_login(Call& call) {
+  note_user(call.client);
+  // Whoever deleted the user before this could be read has not found this connection.
+  if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
+}
+
+namespace {
+
+/// Behind a change of users, before it is answered: nothing that happens later reaches those who
+/// may not have it any more. The rest, and the client of `call` itself, look at their own rights
+/// as soon as their threads come by (Node::users_changed).
+void review_others(Call& call) {
+  const Acl& acl = call.node.acl;
+  const auto may_stay = [&](const ClientHandle& handle, auto&& check) {
+    if (&handle == call.client.handle.get()) return true;
+    const SharedUser user = acl.find(handle.names().user);
+    return user != nullptr && check(*user);
+  };
+  for (const auto& handle : call.node.clients.all()) {
+    // mo: relaxed: who begins to monitor meanwhile is judged by its new rights.
+    const bool monitors = handle->shown.monitors.load(std::memory_order_relaxed);
+    const bool stays =
+        may_stay(*handle, [&](const User& user) { return !monitors || may_monitor(user); });
+    if (!stays) handle->kill();
+  }
+  call.node.pubsub.close_unless([&](const Subscriber& subscriber) {
+    return may_stay(*subscriber.handle,
+                    [&](const User& user) { return may_hear_all(user, subscriber); });
+  });
+}
+
+}  // namespace
+
+namespace handlers {
+
+void acl(Call& call) {
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  const std::uint64_t before = call.node.acl.generation();
+  acl_command(about);
+  if (call.node.acl.generation() == before) return;
+  review_others(call);
+  call.node.users_changed();
+  // Who has deleted itself is told so, and no more.
+  if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
+}
+
+void auth(Call& call) {
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  auth_command(about);
+  note_login(call);
+}
+
+}  // namespace handlers
+}  // namespace semel::net

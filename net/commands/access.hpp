@@ -1,0 +1,60 @@
+// Whether a client may: the users of net/acl, asked about one call; and ACL and AUTH in the table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/acl/acl_command.hpp"
+#include "net/acl/catalog.hpp"
+#include "net/commands/command.hpp"
+
+namespace semel::net {
+
+/// The table as the catalog of the users' rights: numbers are places in all_commands().
+[[nodiscard]] std::vector<AclCommand> acl_commands();
+
+/// False: `why` is the error that says that the client must log in, or what it has no permission
+/// for; the latter stands in the log. Of a client whose user has all rights this is a load and two
+/// branches.
+[[nodiscard]] bool may_run(Call& call, std::string& why);
+
+/// The same of a command that EXEC is about to run: rights may have changed since it was queued,
+/// and a command in front of it may have been AUTH.
+[[nodiscard]] bool may_run_queued(Call& call, std::string& why);
+/// Of a command that a script asks for: why the user may not, in redis-server's words; empty: it
+/// may. A refusal stands in the log.
+[[nodiscard]] std::string_view denial_in_script(Call& call);
+/// The rights may have changed of a client whose command waits: if it may not have the answer any
+/// more the wait ends with an error, or the connection if it is too late for that.
+void review_wait(Node& node, ClientState& client);
+/// The same of what it hears: False: channels, or what others send, are none of its business now.
+[[nodiscard]] bool may_still_hear(const ClientState& client);
+/// Whether the user may run the words of `call`, whose row is looked up. None: there is no such
+/// command.
+[[nodiscard]] std::optional<bool> could_run(const Call& call);
+
+/// What ACL and AUTH need of the node around them.
+class NodeAclHost final : public AclHost {
+ public:
+  explicit NodeAclHost(Call& call) noexcept : call_(call) {}
+  [[nodiscard]] AclLookup look_up(std::span<const std::string_view> words) override;
+  [[nodiscard]] std::string client_info() override;
+  [[nodiscard]] std::string file_name() override;
+  [[nodiscard]] Read read_file() override;
+  [[nodiscard]] bool write_file(std::string_view text) override;
+  void login_denied(std::string_view user) override;
+
+ private:
+  Call& call_;
+  std::vector<std::string> claims_;  // what a lookup's keys may point into
+};
+
+[[nodiscard]] AclCall acl_call(Call& call, AclHost& host);
+/// CLIENT LIST shows from now on who the client has logged in as.
+void note_user(ClientState& client);
+/// The same of one that has just logged in; it closes if its user is gone already.
+void note_login(Call& call);
+
+}  // namespace semel::net

@@ -1,0 +1,18 @@
+// What an operator finds in the log of what clients have done to the node itself: to its settings,
+// its users, its scripts, its other clients, and to all of its data at once.
+#pragma once
+
+#include <string_view>
+
+#include "net/commands/command.hpp"
+
+namespace semel::net {
+
+/// Whether calls of `row` are told to the log. Progress: one load.
+[[nodiscard]] bool is_audited(const CommandRow& row) noexcept;
+
+/// Tells the node's hook of `call`, which has been carried out and answered with `reply`. Secrets
+/// are left out, and what is long. The event has the command's name, as config_set.
+void audit(const Call& call, std::string_view reply);
+
+}  // namespace semel::net

@@ -1,0 +1,284 @@
+#include "net/commands/claim_words.hpp"
+
+#include <limits>
+
+#include "net/resp/text.hpp"
+#include "semel/policies.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::size_t shown_bytes_max = 64;
+constexpr std::string_view claim_word_names =
+    "LEASE, FINGERPRINT, ALGORITHM, CLAIM-ID, FIRST-SENT, OWNER, BIND";
+constexpr std::string_view policy_word_names =
+    "AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, "
+    "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR";
+
+constexpr int hex_value(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char small = lower(c);
+  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+/// 32 hexadecimal digits; with dashes where a UUID has them, if allowed.
+bool read_hex(std::string_view word, bool is_uuid, std::array<std::uint8_t, 16>& bytes) noexcept {
+  constexpr std::size_t digits = 32;
+  constexpr std::size_t uuid_size = 36;
+  const bool dashed = is_uuid && word.size() == uuid_size;
+  if (!dashed && word.size() != digits) return false;
+  std::size_t digit = 0;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (dashed && (i == 8 || i == 13 || i == 18 || i == 23)) {
+      if (word[i] != '-') return false;
+      continue;
+    }
+    const int value = hex_value(word[i]);
+    if (value < 0) return false;
+    std::uint8_t& byte = bytes[digit / 2];
+    byte = static_cast<std::uint8_t>(digit % 2 == 0 ? value << 4 : byte | value);
+    ++digit;
+  }
+  return true;
+}
+
+std::string fault_of(std::string_view name, std::string_view word, std::string_view allowed) {
+  std::string text{"ERR "};
+  text.append(name).append(" must be ").append(allowed);
+  return text.append(", not ").append(quoted_word(word));
+}
+
+std::string_view take(WordSpan& rest) noexcept {
+  const std::string_view word = rest.front();
+  rest = rest.subspan(1);
+  return word;
+}
+
+std::string no_value(std::string_view name) {
+  return "ERR " + std::string{name} + " needs a value behind it";
+}
+
+std::string read_fingerprint(std::string_view word, Fingerprint& fingerprint) {
+  if (!read_hex(word, false, fingerprint.digest)) {
+    return fault_of("FINGERPRINT", word, "32 hexadecimal digits");
+  }
+  if (fingerprint.algorithm == 0) fingerprint.algorithm = 1;
+  return {};
+}
+
+std::string read_claim_id(std::string_view word, std::optional<ClaimId>& id) {
+  if (read_hex(word, true, id.emplace())) return {};
+  return fault_of("CLAIM-ID", word, "32 hexadecimal digits or a UUID");
+}
+
+/// One option with a value.
+std::string read_claim_value(std::string_view word, std::string_view value, ClaimRequest& request,
+                             std::optional<std::uint8_t>& algorithm) {
+  std::int64_t number = 0;
+  std::string fault;
+  if (is_word(word, "lease")) return read_ms("LEASE", value, 1, request.lease.emplace());
+  if (is_word(word, "fingerprint")) return read_fingerprint(value, request.fingerprint);
+  if (is_word(word, "claim-id")) return read_claim_id(value, request.claim_id);
+  if (is_word(word, "algorithm")) {
+    fault = read_number("ALGORITHM", value, 1, std::numeric_limits<std::uint8_t>::max(), number);
+    algorithm = static_cast<std::uint8_t>(number);
+    return fault;
+  }
+  if (is_word(word, "first-sent")) {
+    fault = read_number("FIRST-SENT", value, 0, std::numeric_limits<std::int64_t>::max(), number);
+    request.first_sent_unix_ms = number;
+    return fault;
+  }
+  if (value.size() > limits::owner_label_max) {  // OWNER is what is left
+    return "ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) + " bytes, not " +
+           std::to_string(value.size());
+  }
+  request.owner = value;
+  return {};
+}
+
+bool has_value(std::string_view word) noexcept {
+  return is_word(word, "lease") || is_word(word, "fingerprint") || is_word(word, "claim-id") ||
+         is_word(word, "owner") || is_word(word, "first-sent") || is_word(word, "algorithm");
+}
+
+struct PolicyTime {
+  std::string_view word;
+  std::string_view name;
+  Millis Policy::*field;
+  std::int64_t least;
+};
+constexpr PolicyTime policy_times[] = {
+    {"lease", "LEASE", &Policy::lease, 1},
+    {"result-ttl", "RESULT-TTL", &Policy::result_ttl, 1},
+    {"unique-ttl", "UNIQUE-TTL", &Policy::unique_ttl, 0},
+    {"failure-ttl", "FAILURE-TTL", &Policy::failure_ttl, 1},
+    {"attempts-ttl", "ATTEMPTS-TTL", &Policy::attempts_ttl, 1},
+    {"window", "WINDOW", &Policy::window, 0},
+    {"ahead", "AHEAD", &Policy::ahead, 0},
+    {"retry-after-max", "RETRY-AFTER-MAX", &Policy::retry_after_max, 1},
+};
+
+struct PolicyFlag {
+  std::string_view word;
+  std::string_view name;
+  bool Policy::*field;
+};
+constexpr PolicyFlag policy_flags[] = {
+    {"strict", "STRICT", &Policy::strict},
+    {"fail-open", "FAIL-OPEN", &Policy::fail_open},
+    {"issued", "ISSUED", &Policy::issued},
+    {"fair", "FAIR", &Policy::fair},
+};
+
+/// AS name: the policy of that name, whatever database it is for.
+std::string read_policy_name(std::string_view value, Policy& policy) {
+  for (const NamedPolicy& each : policies::all) {
+    if (value != each.name) continue;
+    const std::uint8_t db = policy.db;
+    policy = each.policy;
+    policy.db = db;
+    return {};
+  }
+  std::string names;
+  for (const NamedPolicy& each : policies::all) {
+    names.append(names.empty() ? "" : ", ").append(each.name);
+  }
+  return fault_of("AS", value, "one of " + names);
+}
+
+std::string read_policy_choice(std::string_view word, std::string_view value, Policy& policy) {
+  if (is_word(word, "on-lease-end")) {
+    const bool doubts = is_word(value, "in-doubt");
+    if (!doubts && !is_word(value, "retry")) {
+      return fault_of("ON-LEASE-END", value, "RETRY or IN-DOUBT");
+    }
+    policy.on_lease_end = doubts ? Policy::OnLeaseEnd::in_doubt : Policy::OnLeaseEnd::retry;
+    return {};
+  }
+  if (is_word(word, "on-exception")) {
+    if (is_word(value, "release")) return policy.on_exception = Policy::OnFailure::release, "";
+    if (is_word(value, "keep")) return policy.on_exception = Policy::OnFailure::keep, "";
+    if (is_word(value, "in-doubt")) return policy.on_exception = Policy::OnFailure::in_doubt, "";
+    return fault_of("ON-EXCEPTION", value, "RELEASE, KEEP or IN-DOUBT");
+  }
+  if (is_word(word, "on-failure")) {
+    const bool keeps = is_word(value, "keep");
+    if (!keeps && !is_word(value, "release")) {
+      return fault_of("ON-FAILURE", value, "RELEASE or KEEP");
+    }
+    policy.on_failure = keeps ? Policy::OnFailure::keep : Policy::OnFailure::release;
+    return {};
+  }
+  std::int64_t number = 0;
+  std::string fault =
+      read_number("ATTEMPTS-MAX", value, 0, std::numeric_limits<std::uint32_t>::max(), number);
+  policy.attempts_max = static_cast<std::uint32_t>(number);
+  return fault;
+}
+
+std::string read_policy_word(WordSpan& rest, Policy& policy) {
+  const std::string_view word = take(rest);
+  for (const PolicyFlag& flag : policy_flags) {
+    if (!is_word(word, flag.word)) continue;
+    policy.*flag.field = true;
+    return {};
+  }
+  for (const PolicyTime& time : policy_times) {
+    if (!is_word(word, time.word)) continue;
+    if (rest.empty()) return no_value(time.name);
+    return read_ms(time.name, take(rest), time.least, policy.*time.field);
+  }
+  if (!is_word(word, "on-lease-end") && !is_word(word, "on-failure") &&
+      !is_word(word, "on-exception") && !is_word(word, "attempts-max")) {
+    return unknown_word(word, policy_word_names);
+  }
+  if (rest.empty()) return no_value(word);
+  return read_policy_choice(word, take(rest), policy);
+}
+
+}  // namespace
+
+std::string quoted_word(std::string_view word) {
+  std::string text{"'"};
+  text.append(word.substr(0, shown_bytes_max));
+  return text.append(word.size() > shown_bytes_max ? "..'" : "'");
+}
+
+std::string unknown_word(std::string_view word, std::string_view allowed) {
+  return "ERR unknown word " + quoted_word(word) + ", allowed are " + std::string{allowed};
+}
+
+std::string read_number(std::string_view name, std::string_view word, std::int64_t least,
+                        std::int64_t most, std::int64_t& number) {
+  const auto read = integer_of(word);
+  if (read && *read >= least && *read <= most) {
+    number = *read;
+    return {};
+  }
+  return fault_of(name, word, std::to_string(least) + ".." + std::to_string(most));
+}
+
+std::string read_ms(std::string_view name, std::string_view word, std::int64_t least, Millis& ms) {
+  std::int64_t number = 0;
+  std::string fault = read_number(name, word, least, limits::ttl_max.count(), number);
+  ms = Millis{number};
+  return fault;
+}
+
+std::string read_epoch(std::string_view word, Epoch& epoch) {
+  std::int64_t number = 0;
+  std::string fault =
+      read_number("epoch", word, 1, std::numeric_limits<std::int64_t>::max(), number);
+  epoch = static_cast<Epoch>(number);
+  return fault;
+}
+
+std::string read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words) {
+  std::optional<std::uint8_t> algorithm;
+  while (!rest.empty()) {
+    if (until_keys && is_word(rest.front(), "keys")) break;
+    const std::string_view word = take(rest);
+    if (is_word(word, "bind")) {
+      words.binds = true;
+      continue;
+    }
+    if (!has_value(word)) return unknown_word(word, claim_word_names);
+    if (rest.empty()) return no_value(word);
+    std::string fault = read_claim_value(word, take(rest), words.request, algorithm);
+    if (!fault.empty()) return fault;
+  }
+  if (!algorithm) return {};
+  if (words.request.fingerprint.algorithm == 0) return "ERR ALGORITHM needs a FINGERPRINT";
+  words.request.fingerprint.algorithm = *algorithm;
+  return {};
+}
+
+std::string read_keys(WordSpan& rest) {
+  if (rest.size() < 2) return "ERR KEYS n key.. is missing";
+  rest = rest.subspan(1);
+  const std::string_view word = take(rest);
+  std::int64_t count = 0;
+  std::string fault = read_number("the number of keys", word, 1,
+                                  static_cast<std::int64_t>(limits::batch_max), count);
+  if (!fault.empty()) return fault;
+  if (static_cast<std::size_t>(count) == rest.size()) return {};
+  return "ERR " + std::to_string(count) + " keys are announced, " + std::to_string(rest.size()) +
+         " follow";
+}
+
+std::string read_policy(WordSpan rest, Policy& policy) {
+  if (!rest.empty() && is_word(rest.front(), "as")) {
+    take(rest);
+    if (rest.empty()) return no_value("AS");
+    std::string fault = read_policy_name(take(rest), policy);
+    if (!fault.empty()) return fault;
+  }
+  while (!rest.empty()) {
+    std::string fault = read_policy_word(rest, policy);
+    if (!fault.empty()) return fault;
+  }
+  return {};
+}
+
+}  // namespace semel::net

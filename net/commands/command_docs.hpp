@@ -1,0 +1,36 @@
+// What is told of a command beside its row: command_docs.def.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/commands/command.hpp"
+
+namespace semel::net {
+
+struct CommandDocs {
+  std::string_view name;
+  std::string_view group;
+  std::string_view tips;  ///< for clients of a cluster, commas between
+  std::string_view complexity;
+  std::string_view words;  ///< behind the name
+  std::string_view summary;
+  std::string_view deviation;  ///< from Redis; empty: none that we know of
+};
+
+/// By name.
+[[nodiscard]] std::span<const CommandDocs> all_command_docs() noexcept;
+/// Null: there are none.
+[[nodiscard]] const CommandDocs* docs_of(const CommandRow& row) noexcept;
+
+/// The row of "get" or "client|kill", in any case of letters. Null: there is none.
+[[nodiscard]] const CommandRow* find_full_name(std::string_view name) noexcept;
+/// The text between the commas (or what `separator` is); empty: nothing.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// docs/compatibility.md, made from both tables.
+[[nodiscard]] std::string compatibility_page();
+
+}  // namespace semel::net

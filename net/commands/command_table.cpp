@@ -1,0 +1,148 @@
+// The table of commands, and finding in it.
+#include <algorithm>
+#include <array>
+
+#include "net/commands/handlers.hpp"
+#include "net/commands/single_key_command.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::uint32_t flags_of(std::string_view letters) {
+  std::uint32_t flags = 0;
+  for (const char letter : letters) flags |= 1U << flag_letters.find(letter);
+  return flags;
+}
+
+constexpr std::uint32_t category(std::string_view name) {
+  for (std::size_t i = 0; i < category_names.size(); ++i) {
+    if (category_names[i] == name) return 1U << i;
+  }
+  return 1U << 31U;  // fails the assertion below
+}
+
+/// Those that are named, and those that follow from the flags.
+constexpr std::uint32_t categories_of(std::string_view names, std::uint32_t flags) {
+  std::uint32_t found = category((flags & flag_fast) != 0 ? "fast" : "slow");
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(' '), names.size());
+    found |= category(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  if ((flags & flag_write) != 0) found |= category("write");
+  if ((flags & flag_readonly) != 0 && (found & category("scripting")) == 0) {
+    found |= category("read");
+  }
+  if ((flags & flag_admin) != 0) found |= category("admin") | category("dangerous");
+  if ((flags & flag_pubsub) != 0) found |= category("pubsub");
+  if ((flags & flag_blocking) != 0) found |= category("blocking");
+  return found;
+}
+
+constexpr CommandRow row_of(const CommandRow& row, std::string_view categories,
+                            std::string_view keys) {
+  CommandRow whole = row;
+  whole.categories = categories_of(categories, row.flags);
+  whole.keys = key_specs_of(keys);
+  for (const KeySpec& spec : whole.keys.all()) {
+    if (spec.place != KeySpec::Place::range || !spec.is_shown()) continue;
+    if (whole.first_key == 0) whole.first_key = spec.first;
+    whole.last_key = spec.last;
+    whole.key_step = spec.step;
+  }
+  return whole;
+}
+
+constexpr CommandRow rows[] = {
+#define X(name, arity, flags, categories, keys, since, handler)                              \
+  row_of({name, arity, flags_of(flags), 0, 0, 0, 0, since, &handlers::handler, nullptr, {}}, \
+         categories, keys),
+#define S(name, arity, flags, categories, keys, since, handler) \
+  row_of({name,                                                 \
+          arity,                                                \
+          flags_of(flags),                                      \
+          0,                                                    \
+          0,                                                    \
+          0,                                                    \
+          0,                                                    \
+          since,                                                \
+          &handlers::handler,                                   \
+          &singles::handler##_single,                           \
+          {}},                                                  \
+         categories, keys),
+#include "net/commands/command_table.def"
+#undef S
+#undef X
+};
+constexpr std::size_t row_count = std::size(rows);
+static_assert(std::is_sorted(std::begin(rows), std::end(rows),
+                             [](const CommandRow& a, const CommandRow& b) {
+                               return a.name < b.name;
+                             }));
+static_assert(std::none_of(std::begin(rows), std::end(rows), [](const CommandRow& row) {
+  return (row.categories >> category_names.size()) != 0 || !row.keys.is_valid;
+}));
+
+// Names by their hash: a lookup is a walk over the name and one comparison.
+constexpr std::size_t index_size = 1024;
+constexpr std::uint16_t no_row = 0xffff;
+static_assert(row_count * 2 < index_size);
+
+constexpr std::uint32_t hash_of(std::string_view name) noexcept {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(lower(c))) * 16777619U;
+  }
+  return hash ^ hash >> 15U;
+}
+
+constexpr auto index_by_name = [] {
+  std::array<std::uint16_t, index_size> index{};
+  index.fill(no_row);
+  for (std::size_t i = 0; i < row_count; ++i) {
+    std::size_t at = hash_of(rows[i].name) % index_size;
+    while (index[at] != no_row) at = (at + 1) % index_size;
+    index[at] = static_cast<std::uint16_t>(i);
+  }
+  return index;
+}();
+
+}  // namespace
+
+std::span<const CommandRow> all_commands() noexcept {
+  return rows;
+}
+
+std::size_t index_of(const CommandRow& row) noexcept {
+  return static_cast<std::size_t>(&row - rows);
+}
+
+const CommandRow* find_command(std::string_view name) noexcept {
+  if (name.find('|') != std::string_view::npos) return nullptr;  // subcommands have a word each
+  for (std::size_t at = hash_of(name) % index_size; index_by_name[at] != no_row;
+       at = (at + 1) % index_size) {
+    const CommandRow& row = rows[index_by_name[at]];
+    if (is_word(name, row.name)) return &row;
+  }
+  return nullptr;
+}
+
+bool is_container(const CommandRow& row) noexcept {
+  const CommandRow* const next = &row + 1;
+  return next != std::end(rows) && next->name.size() > row.name.size() &&
+         next->name[row.name.size()] == '|' && next->name.starts_with(row.name);
+}
+
+const CommandRow* find_subcommand(const CommandRow& parent, std::string_view name) noexcept {
+  const std::size_t behind = parent.name.size() + 1;
+  for (const CommandRow* row = &parent + 1;
+       row != std::end(rows) && row->name.size() > behind && row->name[behind - 1] == '|' &&
+       row->name.starts_with(parent.name);
+       ++row) {
+    if (is_word(name, row->name.substr(behind))) return row;
+  }
+  return nullptr;
+}
+
+}  // namespace semel::net

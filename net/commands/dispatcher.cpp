@@ -1,0 +1,272 @@
+// From the words of a request to the handler of its row, or to a refusal.
+#include <algorithm>
+#include <array>
+
+#include "net/commands/access.hpp"
+#include "net/commands/audit.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/commands/measure.hpp"
+#include "net/commands/single_key_command.hpp"
+#include "net/commands/transaction.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::size_t shown_bytes_max = 128;  // of a name and of arguments that nobody knows
+
+std::string_view up_to_zero(std::string_view text) noexcept {
+  return text.substr(0, text.find('\0'));
+}
+
+void fail_transaction(Call& call) {
+  if (call.client.transaction != nullptr) call.client.transaction->failed = true;
+}
+
+/// Before the handler is called. An EXEC that is refused takes its transaction with it; another
+/// command lets the transaction fail that it would have been a part of.
+void write_refusal(Call& call, std::string_view text) {
+  if (call.row != nullptr && call.row->handler == handlers::exec) {
+    end_transaction(call.node, call.client);
+    if (text.starts_with("ERR ")) text.remove_prefix(4);
+    return call.fail("EXECABORT Transaction discarded because of: " + std::string{text});
+  }
+  fail_transaction(call);
+  call.fail(text);
+}
+
+void refuse(Call& call, std::string_view text) {
+  const std::size_t before = call.reply.size();
+  write_refusal(call, text);
+  if (call.client.lane == nullptr) return;
+  const std::size_t command = call.row == nullptr ? StatsLane::no_command : index_of(*call.row);
+  call.client.lane->rejected(command, call.reply.since(before));
+}
+
+void refuse_unknown(Call& call) {
+  std::string text = "ERR unknown command '";
+  text += up_to_zero(call.words[0]).substr(0, shown_bytes_max);
+  text += "', with args beginning with: ";
+  std::string shown;
+  for (std::size_t i = 1; i < call.words.size() && shown.size() < shown_bytes_max; ++i) {
+    const std::size_t room = shown_bytes_max - shown.size();
+    shown.append("'").append(up_to_zero(call.words[i]).substr(0, room)).append("' ");
+  }
+  refuse(call, text + shown);
+}
+
+void refuse_unknown_subcommand(Call& call) {
+  std::string parent{call.row->name};
+  std::transform(parent.begin(), parent.end(), parent.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  const std::string_view word = up_to_zero(call.words[1]).substr(0, shown_bytes_max);
+  refuse(call, "ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
+}
+
+/// False: an error has been written.
+bool find_row(Call& call) {
+  call.row = find_command(call.words[0]);
+  if (call.row == nullptr) {
+    refuse_unknown(call);
+    return false;
+  }
+  if (is_container(*call.row) && call.words.size() > 1) {
+    const CommandRow* const sub = find_subcommand(*call.row, call.words[1]);
+    if (sub != nullptr) {
+      call.row = sub;
+    } else {
+      refuse_unknown_subcommand(call);
+      return false;
+    }
+  }
+  if (call.row->takes(call.words.size())) return true;
+  refuse(call, call.arity_text());
+  return false;
+}
+
+/// What a connection takes that could not tell other replies from messages.
+bool is_for_listeners(const CommandRow& row) noexcept {
+  constexpr std::array<std::string_view, 9> names = {"ping",      "psubscribe",   "punsubscribe",
+                                                     "quit",      "reset",        "ssubscribe",
+                                                     "subscribe", "sunsubscribe", "unsubscribe"};
+  return std::find(names.begin(), names.end(), row.name) != names.end();
+}
+
+/// redis-server takes a monitor for a replica.
+bool is_for_monitors(const CommandRow& row) noexcept {
+  return !row.is(flag_write) && !row.is(flag_readonly) && row.name != "publish" &&
+         row.name != "spublish";
+}
+
+}  // namespace
+
+void Call::fail(ErrorCode code) {
+  // Nothing else in a node holds a section for long.
+  if (code == ErrorCode::section_held) return fail(node.scripts.busy_text());
+  std::string text{resp_prefix_of(code)};
+  text.append(" ").append(sentence_of(code));
+  fail(text);
+}
+
+std::string Call::arity_text() const {
+  return "ERR wrong number of arguments for '" + std::string{row->name} + "' command";
+}
+
+void Call::fail(Fault fault) {
+  switch (fault) {
+    case Fault::none:
+    case Fault::special:
+    case Fault::syntax:
+      return fail("ERR syntax error");
+    case Fault::integer:
+      return fail("ERR value is not an integer or out of range");
+    case Fault::floating:
+      return fail("ERR value is not a valid float");
+    case Fault::expire:
+      return fail("ERR invalid expire time in '" + std::string{row->name} + "' command");
+    case Fault::arity:
+      return fail(arity_text());
+  }
+}
+
+const CommandRow* admit(Call& call) {
+  if (!find_row(call)) return nullptr;
+  if (std::string why; !may_run(call, why)) [[unlikely]] {
+    refuse(call, why);
+    return nullptr;
+  }
+  if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {
+    refuse(call, "ERR Command not allowed inside a transaction");
+    return nullptr;
+  }
+  if (call.client.only_listens() && !is_for_listeners(*call.row)) {
+    refuse(call, "ERR Can't execute '" + std::string{call.row->name} +
+                     "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                     "allowed in this context");
+    return nullptr;
+  }
+  if (call.client.monitors && !is_for_monitors(*call.row)) {
+    refuse(call, "ERR Replica can't interact with the keyspace");
+    return nullptr;
+  }
+  if (call.node.scripts.is_busy() && !call.row->is(flag_allow_busy)) [[unlikely]] {
+    refuse(call, call.node.scripts.busy_text());
+    return nullptr;
+  }
+  return call.row;
+}
+
+void dispatch(Call& call) {
+  if (admit(call) == nullptr) return;
+  if (call.client.transaction != nullptr && is_queued(*call.row)) return enqueue(call);
+  execute(call);
+}
+
+namespace {
+
+/// What was done is done; only its reply is left out. Of a script's call the script's host tells.
+void refuse_too_large(Call& call, std::size_t before) {
+  if (call.client.in_script) return;
+  call.reply.take_back(before);
+  std::string text = "ERR the reply is larger than ";
+  text += std::to_string(call.node.client_memory->reply_bytes_max());
+  text += " bytes, half of maxmemory-clients";
+  if (call.row->is(flag_write)) text += "; the command was carried out";
+  call.fail(text);
+}
+
+}  // namespace
+
+void execute(Call& call) {
+  StatsLane* const lane = call.client.lane;
+  // What is executed inside of it moves the lane's present on.
+  const std::int64_t began = lane == nullptr ? 0 : lane->now();
+  const std::size_t before = call.reply.size();
+  call.client.last_command = static_cast<std::uint32_t>(index_of(*call.row));
+  call.row->handler(call);
+  if (call.reply.is_cut()) [[unlikely]]
+    refuse_too_large(call, before);
+  if (call.client.stepped_aside) [[unlikely]]
+    return;  // measured when it ends
+  if (lane != nullptr) [[likely]] {
+    static_cast<void>(lane->lap(call.node.ticks()));
+    measured(call, lane->now() - began, call.reply.since(before));
+  }
+  if (is_audited(*call.row)) [[unlikely]]
+    audit(call, call.reply.since(before));
+  if (call.node.monitors.any()) [[unlikely]]
+    call.node.monitors.show(call, call.client.in_script ? "lua" : "");
+  if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
+    return;
+  // Keys that have no place among the words, or are in another database.
+  const UsedKeys used = used_keys(*call.row, call.words);
+  const bool anywhere = call.row->keys.count == 0 || used.is_all ||
+                        call.row->handler == handlers::copy || call.row->handler == handlers::move;
+  if (anywhere) return call.node.watches.all_touched();
+  for (const UsedKey& key : used.keys) call.node.watches.touched(call.client.db, key.name);
+}
+
+bool run_single(Call& call, const Single& single, Fault& fault) {
+  StoreOp op{.db = call.client.db, .key = call.key()};
+  fault = single.plan(call, op);
+  if (fault != Fault::none) return false;
+  StoreOutcome outcome;
+  call.engine.apply(op, outcome);
+  answer_single(call, single, op, outcome);
+  return true;
+}
+
+namespace {
+
+/// Of what is too long, how long it is, and what it may be at most.
+std::string sizes_of(ErrorCode code, const StoreOp& op) {
+  const bool is_key = code == ErrorCode::key_too_long;
+  if (!is_key && code != ErrorCode::value_too_long) return {};
+  const std::size_t bytes = is_key ? op.key.size() : op.value.size();
+  const std::size_t most = is_key ? limits::key_bytes_max : limits::value_bytes_max;
+  // An engine may be opened with less; and a value may have grown by a short argument.
+  if (bytes <= most) return {};
+  return ": " + std::to_string(bytes) + " bytes, at most " + std::to_string(most);
+}
+
+/// Of the value that a read finds: a part of one has a name of its own.
+std::string large_name(const StoreOp& op) {
+  std::string name{static_cast<char>(op.verb == Verb::getrange), static_cast<char>(op.db)};
+  name += op.key;
+  if (op.verb == Verb::getrange) {
+    name += '\0';
+    name += std::to_string(op.amount) + ":" + std::to_string(op.end);
+  }
+  return name;
+}
+
+void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
+  std::string text{resp_prefix_of(code)};
+  text.append(" ").append(sentence_of(code)).append(sizes_of(code, op));
+  call.fail(text);
+}
+
+}  // namespace
+
+void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome) {
+  if (outcome.error != ErrorCode::ok) [[unlikely]]
+    return fail_about(call, outcome.error, op);
+  std::string name;
+  if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
+      [[unlikely]] {
+    // What was not changed may be met again. What was has no version any more.
+    if (!outcome.applied) name = large_name(op);
+    call.reply.offer(&outcome.value, name, outcome.version);
+  }
+  if (!call.node.events.any()) [[likely]]
+    return single.answer(call, op, outcome);
+  const bool is_behind = is_told_behind(call, op);
+  tell_miss(call, op, outcome);
+  if (!is_behind) tell_change(call, op, outcome);
+  single.answer(call, op, outcome);
+  if (is_behind) tell_change(call, op, outcome);
+}
+
+}  // namespace semel::net

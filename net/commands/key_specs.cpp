@@ -1,0 +1,122 @@
+#include "net/commands/key_specs.hpp"
+
+#include <algorithm>
+
+#include "net/commands/claim_words.hpp"
+#include "net/commands/command.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+void add(UsedKeys& used, const KeySpec& spec, std::string_view name, std::uint16_t flags) {
+  if (spec.is_key()) {
+    used.keys.push_back({name, flags});
+  } else if ((flags & (key_channel | key_pattern)) != 0) {
+    used.channels.push_back({name, flags});
+  }
+}
+
+/// The words from `first` to `last`, every step-th.
+void add_range(UsedKeys& used, const KeySpec& spec, Words words, int first, int last) {
+  const auto count = static_cast<int>(words.size());
+  const std::uint16_t flags = flags_in(spec, words);
+  for (int i = first; i <= last && i < count; i += spec.step) {
+    add(used, spec, words[static_cast<std::size_t>(i)], flags);
+  }
+}
+
+void add_counted(UsedKeys& used, const KeySpec& spec, Words words) {
+  const auto count = static_cast<int>(words.size());
+  if (spec.first >= count) return;
+  const auto number = integer_of(words[static_cast<std::size_t>(spec.first)]);
+  if (!number || *number < 0 || *number > count) return;
+  const int first = spec.first + 1;
+  const int last = first + (static_cast<int>(*number) - 1) * spec.step;
+  if (last >= count) return;  // the command refuses such words, and redis-server sees no keys
+  add_range(used, spec, words, first, last);
+}
+
+/// The words that are keys of claims, and how far apart they are.
+struct ClaimKeys {
+  Words words{};
+  std::size_t step = 1;
+};
+
+ClaimKeys claim_keys_in(const KeySpec& spec, Words words) {
+  constexpr std::size_t words_per_claim = 3;
+  const auto behind = static_cast<std::size_t>(spec.first) + 1;
+  if (words.size() <= behind) return {};
+  Words rest = words.subspan(behind);
+  switch (spec.place) {
+    case KeySpec::Place::claim:
+      return {rest.first(1)};
+    case KeySpec::Place::completes:
+      return {rest.subspan(1), words_per_claim};
+    case KeySpec::Place::claims: {
+      ClaimWords options;
+      if (!read_claim_words(rest, true, options).empty() || !read_keys(rest).empty()) return {};
+      return {rest};
+    }
+    default:
+      return {};
+  }
+}
+
+void compose(UsedKeys& used, const KeySpec& spec, Words words) {
+  const auto at = static_cast<std::size_t>(spec.first);
+  if (words.size() <= at) return;
+  std::string prefix{words[at]};
+  prefix += ':';
+  if (spec.place == KeySpec::Place::space) {
+    used.composed.push_back(prefix + "*");
+    used.is_all = true;
+  }
+  const ClaimKeys keys = claim_keys_in(spec, words);
+  for (std::size_t i = 0; i < keys.words.size(); i += keys.step) {
+    used.composed.push_back(prefix + std::string{keys.words[i]});
+  }
+  // Behind the last of them: the strings stay where they are from now on.
+  const std::uint16_t flags = flags_in(spec, words);
+  for (const std::string& key : used.composed) add(used, spec, key, flags);
+}
+
+}  // namespace
+
+std::uint16_t flags_in(const KeySpec& spec, Words words) {
+  if ((spec.flags & key_variable_flags) == 0) return spec.flags;
+  const auto whole = static_cast<std::uint16_t>(spec.flags & ~key_variable_flags);
+  const auto is_one_of_them = [&](std::string_view word) {
+    std::string_view rest = spec.words;
+    while (!rest.empty()) {
+      if (is_word(word, key_column::take_up_to(rest, ","))) return true;
+      rest.remove_prefix(std::min<std::size_t>(rest.size(), 1));
+    }
+    return false;
+  };
+  const auto from = std::min(static_cast<std::size_t>(spec.words_from), words.size());
+  return std::ranges::any_of(words.subspan(from), is_one_of_them) ? whole : spec.other_flags;
+}
+
+UsedKeys used_keys(const CommandRow& row, Words words) {
+  UsedKeys used;
+  for (const KeySpec& spec : row.keys.all()) {
+    switch (spec.place) {
+      case KeySpec::Place::range: {
+        const auto count = static_cast<int>(words.size());
+        add_range(used, spec, words, spec.first, spec.last < 0 ? count + spec.last : spec.last);
+        break;
+      }
+      case KeySpec::Place::counted:
+        add_counted(used, spec, words);
+        break;
+      default:
+        compose(used, spec, words);
+    }
+  }
+  return used;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,201 @@
+// Which keys and channels a command uses, and how: the `keys` column of
+// net/commands/command_table.def.
+//
+// The only place that knows. COMMAND shows it, users' rights are checked by it, and those who WATCH
+// keys are notified by it; so no command can need other rights than it admits to.
+//
+//   column = spec *( ";" spec )                one for keys that are used in different ways
+//   spec   = flags place [ "?" index ":" word *( "," word ) "|" flags ]
+//   flags  = flag *( "," flag )
+//   place  = "@" first [ ":" last [ ":" step ] ]  words by their indexes; -1 is the last word
+//          | "#" index [ ":" step ]            at `index` stands how many follow
+//          | "@claim" index                    the namespace; the key of the claim stands behind it
+//          | "@claims" index                   the namespace; options; KEYS n key..
+//          | "@completes" index                the namespace; n; and n times key, epoch, result
+//          | "@space" index                    a namespace with all its claims
+//   flag   = those of Redis, or "channel", "pattern": the words are channels
+//
+// Behind "?": the flags in front hold if one of these words stands at `index` or later; else
+// those behind "|" do. A claim's key is "namespace:key", that of a whole namespace "namespace:*".
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::net {
+
+struct CommandRow;
+
+/// In the order in which COMMAND shows them; the last two are ours.
+inline constexpr std::array<std::string_view, 13> key_flag_names = {
+    "RO",     "RW",     "OW",      "RM",         "access",         "update",
+    "insert", "delete", "not_key", "incomplete", "variable_flags", "channel",
+    "pattern"};
+enum KeyFlag : std::uint16_t {
+  key_read_only = 1U << 0U,
+  key_read_write = 1U << 1U,
+  key_overwrite = 1U << 2U,
+  key_remove = 1U << 3U,
+  key_access = 1U << 4U,  ///< what is stored, or when it ends, shows in the reply or elsewhere
+  key_update = 1U << 5U,
+  key_insert = 1U << 6U,
+  key_delete = 1U << 7U,
+  key_not_key = 1U << 8U,
+  key_variable_flags = 1U << 10U,
+  key_channel = 1U << 11U,
+  key_pattern = 1U << 12U,
+};
+inline constexpr std::size_t shown_key_flags = 11;
+
+struct KeySpec {
+  enum class Place : std::uint8_t { range, counted, claim, claims, completes, space };
+
+  std::uint16_t flags = 0;
+  Place place = Place::range;
+  std::int16_t first = 0;
+  std::int16_t last = 0;  ///< an index; negative: from the end
+  std::int16_t step = 1;
+  // Of variable flags.
+  std::int16_t words_from = 0;
+  std::uint16_t other_flags = 0;
+  std::string_view words{};  ///< commas between
+
+  [[nodiscard]] constexpr bool is_key() const noexcept {
+    return (flags & (key_not_key | key_channel | key_pattern)) == 0;
+  }
+  /// What COMMAND INFO and its first, last and step are about.
+  [[nodiscard]] constexpr bool is_shown() const noexcept {
+    return is_key() || (flags & key_not_key) != 0;
+  }
+};
+
+struct KeySpecs {
+  static constexpr std::size_t count_max = 2;
+  std::array<KeySpec, count_max> specs{};
+  std::uint8_t count = 0;
+  bool is_valid = true;
+
+  [[nodiscard]] constexpr std::span<const KeySpec> all() const noexcept {
+    return std::span{specs}.first(count);
+  }
+};
+
+/// Of a column of the table.
+[[nodiscard]] constexpr KeySpecs key_specs_of(std::string_view column);
+
+struct UsedKey {
+  std::string_view name;
+  std::uint16_t flags;  ///< of KeyFlag; of a channel, too
+};
+
+/// What one request uses. Names are views of its words, or of `composed`.
+struct UsedKeys {
+  std::vector<UsedKey> keys{};
+  std::vector<UsedKey> channels{};
+  std::vector<std::string> composed{};
+  bool is_all = false;  ///< perhaps other keys as well: a whole namespace
+};
+
+/// The flags of `spec` in a request of these words.
+[[nodiscard]] std::uint16_t flags_in(const KeySpec& spec, std::span<const std::string_view> words);
+/// `words` must live as long as what is returned. Words that the handler will refuse may give none.
+[[nodiscard]] UsedKeys used_keys(const CommandRow& row, std::span<const std::string_view> words);
+
+// --- reading the column --------------------------------------------------------------------------
+
+namespace key_column {
+
+constexpr std::string_view take_up_to(std::string_view& rest, std::string_view ends) {
+  const std::size_t end = std::min(rest.find_first_of(ends), rest.size());
+  const std::string_view found = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return found;
+}
+
+constexpr bool read_number(std::string_view& rest, std::int16_t& number) {
+  const bool is_negative = rest.starts_with('-');
+  if (is_negative) rest.remove_prefix(1);
+  if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;
+  int value = 0;
+  while (!rest.empty() && rest.front() >= '0' && rest.front() <= '9') {
+    value = value * 10 + (rest.front() - '0');
+    rest.remove_prefix(1);
+  }
+  number = static_cast<std::int16_t>(is_negative ? -value : value);
+  return value < 1000;
+}
+
+constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
+  while (!text.empty()) {
+    const std::string_view name = take_up_to(text, ",");
+    if (!text.empty()) text.remove_prefix(1);
+    std::size_t i = 0;
+    while (i < key_flag_names.size() && key_flag_names[i] != name) ++i;
+    if (i == key_flag_names.size()) return false;
+    flags = static_cast<std::uint16_t>(flags | 1U << i);
+  }
+  return flags != 0;
+}
+
+constexpr bool read_place(std::string_view text, KeySpec& spec) {
+  using Place = KeySpec::Place;
+  constexpr std::array<std::string_view, 4> names = {"claims", "claim", "completes", "space"};
+  constexpr std::array<Place, 4> places = {Place::claims, Place::claim, Place::completes,
+                                           Place::space};
+  if (text.empty()) return false;
+  spec.place = text.front() == '#' ? Place::counted : Place::range;
+  text.remove_prefix(1);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!text.starts_with(names[i])) continue;
+    spec.place = places[i];
+    text.remove_prefix(names[i].size());
+    break;
+  }
+  if (!read_number(text, spec.first)) return false;
+  spec.last = spec.first;
+  if (spec.place == Place::range && text.starts_with(':')) {
+    text.remove_prefix(1);
+    if (!read_number(text, spec.last)) return false;
+  }
+  if (text.starts_with(':')) {
+    text.remove_prefix(1);
+    if (!read_number(text, spec.step)) return false;
+  }
+  return text.empty();
+}
+
+constexpr bool read_words(std::string_view text, KeySpec& spec) {
+  if (text.empty()) return (spec.flags & key_variable_flags) == 0;
+  text.remove_prefix(1);
+  if (!read_number(text, spec.words_from) || !text.starts_with(':')) return false;
+  text.remove_prefix(1);
+  spec.words = take_up_to(text, "|");
+  if (spec.words.empty() || text.empty()) return false;
+  return read_flags(text.substr(1), spec.other_flags) && (spec.flags & key_variable_flags) != 0;
+}
+
+}  // namespace key_column
+
+constexpr KeySpecs key_specs_of(std::string_view column) {
+  KeySpecs found;
+  while (!column.empty()) {
+    std::string_view text = key_column::take_up_to(column, ";");
+    if (!column.empty()) column.remove_prefix(1);
+    KeySpec spec;
+    const std::string_view flags = key_column::take_up_to(text, "@#");
+    const std::string_view place = key_column::take_up_to(text, "?");
+    found.is_valid = found.is_valid && found.count < KeySpecs::count_max &&
+                     key_column::read_flags(flags, spec.flags) &&
+                     key_column::read_place(place, spec) && key_column::read_words(text, spec);
+    if (!found.is_valid) return found;
+    found.specs[found.count++] = spec;
+  }
+  return found;
+}
+
+}  // namespace semel::net

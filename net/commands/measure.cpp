@@ -1,0 +1,114 @@
+#include "net/commands/measure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+void tell(const Call& call, std::int64_t ns, std::span<const std::string_view> words) {
+  Node& node = call.node;
+  const bool slow = node.slow_log.takes(ns) && !call.row->is(flag_skip_slowlog);
+  const bool latent = node.latency.takes(ns);
+  if (!slow && !latent) return;
+  const std::int64_t unix_seconds = call.engine.clock().unix_ms() / 1000;
+  if (slow) {
+    const ClientHandle& handle = *call.client.handle;
+    node.slow_log.add({.unix_seconds = unix_seconds,
+                       .us = ns / 1000,
+                       .address = handle.origin.address,
+                       .name = handle.names().name},
+                      without_secrets(*call.row, words));
+  }
+  if (latent) {
+    node.latency.add(call.row->is(flag_fast) ? "fast-command" : "command", unix_seconds,
+                     ns / ns_per_ms);
+  }
+}
+
+using Shown = std::span<std::string_view>;
+
+void hide(Shown words, std::size_t first, std::size_t end) {
+  constexpr std::string_view hidden = "(redacted)";
+  for (std::size_t i = first; i < std::min(end, words.size()); ++i) words[i] = hidden;
+}
+
+/// Up to so many words behind each `option`. From the end on, so that an option is found whose word
+/// is hidden because the word before it reads like one as well (SETNAME auth AUTH ..).
+void hide_behind(Shown words, std::string_view option, std::size_t count) {
+  for (std::size_t i = words.size(); i-- > 1;) {
+    if (is_word(words[i], option)) hide(words, i + 1, i + 1 + count);
+  }
+}
+
+void hide_secrets(const CommandRow& row, Shown words) {
+  if (row.name == "auth") hide(words, 1, words.size());
+  if (row.name == "acl|setuser") hide(words, 2, words.size());
+  if (row.name == "hello") hide_behind(words, "auth", 2);
+  if (row.name == "migrate") {
+    hide_behind(words, "auth", 1);
+    hide_behind(words, "auth2", 2);
+  }
+  if (row.name != "config|set") return;
+  // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
+  for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+    const std::string name = lower_of(words[i]);
+    if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {
+      hide(words, i + 1, i + 2);
+    }
+  }
+}
+
+/// Where the words of another command begin among those of `row`; 0: nowhere.
+std::size_t inner_command(const CommandRow& row) noexcept {
+  if (row.name == "command|getkeys" || row.name == "command|getkeysandflags") return 2;
+  return row.name == "acl|dryrun" ? 3 : 0;
+}
+
+const CommandRow* row_of_words(std::span<const std::string_view> words) noexcept {
+  const CommandRow* const row = find_command(words[0]);
+  if (row == nullptr || !is_container(*row) || words.size() < 2) return row;
+  return find_subcommand(*row, words[1]);
+}
+
+}  // namespace
+
+std::vector<std::string_view> without_secrets(const CommandRow& row,
+                                              std::span<const std::string_view> words) {
+  std::vector<std::string_view> shown{words.begin(), words.end()};
+  const CommandRow* present = &row;
+  std::size_t at = 0;
+  // A command that is an argument of another may be one whose argument is a command.
+  while (present != nullptr) {
+    hide_secrets(*present, std::span{shown}.subspan(at));
+    const std::size_t inner = inner_command(*present);
+    if (inner == 0 || at + inner >= words.size()) break;
+    at += inner;
+    present = row_of_words(words.subspan(at));
+  }
+  return shown;
+}
+
+void measured(const Call& call, std::int64_t ns, std::string_view reply) {
+  StatsLane& lane = *call.client.lane;
+  const std::size_t command = index_of(*call.row);
+  lane.called(command, ns);
+  const bool is_counted = std::exchange(call.client.error_is_counted, false);
+  if (reply.starts_with('-')) is_counted ? lane.failed_again(command) : lane.failed(command, reply);
+  tell(call, ns, call.words);
+}
+
+void measured_together(const Call& call, std::int64_t ns_each, std::uint64_t count,
+                       std::string_view key) {
+  call.client.lane->called(index_of(*call.row), ns_each, count);
+  const std::array<std::string_view, 2> words{call.row->name, key};
+  tell(call, ns_each, words);
+}
+
+}  // namespace semel::net

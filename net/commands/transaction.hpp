@@ -1,0 +1,19 @@
+// MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+#pragma once
+
+#include "net/commands/command.hpp"
+
+namespace semel::net {
+
+/// Of what is queued. Redis has no bound of its own but the limit of a client's query buffer, 1
+/// GiB.
+inline constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
+
+/// Between MULTI and EXEC a command waits, but for those that are about the transaction itself.
+[[nodiscard]] bool is_queued(const CommandRow& row) noexcept;
+/// Puts the call behind those of the client's transaction. One reply is written.
+void enqueue(Call& call);
+/// The client's transaction, if there is one, and what it watches are no more.
+void end_transaction(Node& node, ClientState& client);
+
+}  // namespace semel::net

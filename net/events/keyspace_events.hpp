@@ -1,0 +1,97 @@
+// What happens to keys, told to those who subscribe to it: __keyspace@<db>__:<key> carries the name
+// of what happened, __keyevent@<db>__:<event> the key. Which classes of events are told, a text of
+// letters says (notify-keyspace-events):
+//
+//   K keyspace channels   $ strings   s sets          x expired    n new keys (not in A)
+//   E keyevent channels   l lists     z sorted sets   e evicted    m missed reads (not in A)
+//   g of any kind         h hashes    t streams       d modules    A g$lshzxetd
+//
+// Events are told when the command has been carried out, not inside its step: of two clients that
+// change one key at the same moment the events may come in the other order. A transaction's come
+// behind it, in the order of its changes. Nothing is kept for those who do not listen.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/events/pubsub.hpp"
+#include "semel/engine.hpp"
+
+namespace semel::net {
+
+struct Call;
+
+class KeyspaceEvents {
+ public:
+  /// Both must live as long as this.
+  KeyspaceEvents(Engine& engine, PubSub& pubsub);
+  ~KeyspaceEvents();
+  KeyspaceEvents(const KeyspaceEvents&) = delete;
+  KeyspaceEvents& operator=(const KeyspaceEvents&) = delete;
+
+  /// A text: what is wrong, in redis-server's words, and nothing was changed.
+  [[nodiscard]] std::optional<std::string> set_flags(std::string_view letters);
+  /// In redis-server's order, but `n` is shown beside A as well.
+  [[nodiscard]] std::string flags() const;
+
+  /// Whether anything is told at all.
+  [[nodiscard]] bool any() const noexcept {
+    // mo: relaxed: a setting; who changes it does not wait for the commands under way
+    return flags_.load(std::memory_order_relaxed) != 0;
+  }
+  /// Whether events of a class, by its letter, are told.
+  [[nodiscard]] bool wants(char event_class) const noexcept;
+  /// `from`: whose command it was; null: nobody's.
+  void tell(ClientState* from, char event_class, std::string_view event, std::uint8_t db,
+            std::string_view key);
+
+  /// Tells what has ended by its ttl since. To be called often: connections do at the end of a
+  /// round, whoever calls Engine::advance() should behind it. One load if there is nothing.
+  void drain(ClientState* from = nullptr) {
+    // mo: relaxed: what is queued while this looks is told by the next one
+    if (waiting_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      tell_expired(from);
+  }
+  /// Ends that were not told because too many others were waiting.
+  [[nodiscard]] std::uint64_t lost() const noexcept {
+    return lost_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
+  }
+
+  static constexpr std::size_t waiting_max = 65'536;
+  static constexpr std::size_t waiting_bytes_max = std::size_t{16} << 20;  ///< of their keys
+
+ private:
+  struct Expired {
+    std::uint8_t db;
+    std::string key;
+  };
+  void queue(const ExpiredEvent& event);
+  void tell_expired(ClientState* from);
+  void publish(ClientState* from, std::string_view event, std::uint8_t db, std::string_view key);
+
+  Engine& engine_;
+  PubSub& pubsub_;
+  std::uint64_t sink_ = 0;
+  std::atomic<std::uint32_t> flags_{0};  // 0 also if neither K nor E is among them: see set_flags()
+  std::atomic<std::uint32_t> letters_{0};
+  std::mutex telling_;  // held while expired_ is told; before mutex_
+  std::mutex mutex_;
+  std::deque<Expired> expired_;          // under mutex_
+  std::size_t expired_bytes_ = 0;        // of their keys, under mutex_
+  std::atomic<std::size_t> waiting_{0};  // in expired_, or taken out and not told yet
+  std::atomic<std::uint64_t> lost_{0};
+};
+
+// What an operation has missed and what it has done, by its verb; `outcome` has no error. A miss is
+// told before the reply, a change before or behind it, as redis-server sends them to one who hears
+// of its own commands.
+void tell_miss(Call& call, const StoreOp& op, const StoreOutcome& outcome);
+void tell_change(Call& call, const StoreOp& op, const StoreOutcome& outcome);
+[[nodiscard]] bool is_told_behind(const Call& call, const StoreOp& op) noexcept;
+
+}  // namespace semel::net

@@ -1,0 +1,140 @@
+// SUBSCRIBE and PUBLISH: who is to hear what.
+//
+// One mutex for a node: whoever subscribes to two channels hears them in one order, all hear a
+// channel in the same order, and nothing is heard behind the confirmation of an UNSUBSCRIBE. It is
+// held while bytes are appended for each receiver, which waits for nobody. Without a subscription
+// in the node a publication is one load.
+//
+// Inside a transaction a publication is held back until EXEC's reply is whole, but counts its
+// receivers at once; what the connection publishes to itself is decided then, too.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "net/resp/resp_writer.hpp"
+#include "net/session/client_handle.hpp"
+
+namespace semel::net {
+
+struct ClientState;
+
+/// What a subscription is for; each kind has names of its own.
+enum class Topic : std::uint8_t { channel, pattern, shard };
+inline constexpr std::size_t topic_count = 3;
+
+/// A connection that has subscribed at least once. Its thread alone changes it, under the mutex of
+/// PubSub, and may read it without.
+struct Subscriber {
+  std::shared_ptr<ClientHandle> handle;
+  Resp dialect = Resp::two;
+  /// Views of PubSub's own names, which stay as long as somebody subscribes to them.
+  std::array<std::set<std::string_view>, topic_count> names{};
+  std::size_t name_bytes = 0;
+
+  [[nodiscard]] const std::set<std::string_view>& of(Topic topic) const noexcept {
+    return names[static_cast<std::size_t>(topic)];
+  }
+  [[nodiscard]] std::size_t count() const noexcept {
+    return names[0].size() + names[1].size() + names[2].size();
+  }
+};
+
+/// What is to be pushed when the present transaction has answered.
+struct HeldPushes {
+  struct Message {
+    Topic topic;
+    std::string channel;
+    std::string text;
+  };
+  std::vector<Message> messages{};  ///< to all but the connection itself
+  std::size_t bytes = 0;            ///< of messages
+  std::string own{};                ///< to the connection itself, as it will be sent
+};
+
+class PubSub {
+ public:
+  /// What is published is counted there for as long as somebody is to be sent it.
+  explicit PubSub(std::shared_ptr<ClientMemory> memory) : memory_(std::move(memory)) {}
+  PubSub(const PubSub&) = delete;
+  PubSub& operator=(const PubSub&) = delete;
+
+  static constexpr std::size_t subscriptions_max = 65'536;               ///< of one connection
+  static constexpr std::size_t name_bytes_max = 65'536;                  ///< of one name
+  static constexpr std::size_t names_bytes_max = std::size_t{16} << 20;  ///< of one connection
+  static constexpr std::size_t held_bytes_max = std::size_t{16} << 20;
+
+  using Names = std::span<const std::string_view>;
+  /// Subscribes and sends a frame for each name. A text: what is wrong, and nothing was changed.
+  [[nodiscard]] std::optional<std::string> subscribe(ClientState& client, Topic topic, Names names);
+  /// The opposite; without names all of the topic's, or a frame that tells that there was none.
+  void unsubscribe(ClientState& client, Topic topic, Names names);
+  /// Ends all subscriptions of `client` without a word.
+  void forget(ClientState& client);
+  /// Closes those whose subscriptions `may_hear` refuses, without what has not been sent: nothing
+  /// that is published behind this call reaches them. It is called under the mutex.
+  void close_unless(const std::function<bool(const Subscriber&)>& may_hear);
+  /// `client` speaks another dialect from now on.
+  void change_dialect(ClientState& client);
+
+  /// Sends `text` to all who subscribe to `channel` and, unless it is a shard's, to patterns that
+  /// match it. Returns to how many subscriptions. `from`: who publishes; null: nobody of the
+  /// connections.
+  std::size_t publish(ClientState* from, Topic topic, std::string_view channel,
+                      std::string_view text);
+  /// Bytes for `client` itself, which is within a transaction: behind its reply.
+  static void hold_own(ClientState& client, std::string_view bytes);
+  /// The transaction of `client` has answered: what was held back goes out.
+  void release(ClientState& client);
+
+  [[nodiscard]] bool any() const noexcept {
+    // mo: relaxed: who publishes because it has heard of a subscription comes behind its count,
+    //     and nobody else can tell which of the two was first.
+    return subscriptions_.load(std::memory_order_relaxed) != 0;
+  }
+  /// Names with subscribers that match `pattern`, if there is one.
+  [[nodiscard]] std::vector<std::string> channels(Topic topic,
+                                                  std::optional<std::string_view> pattern) const;
+  [[nodiscard]] std::size_t subscribers(Topic topic, std::string_view name) const;
+  [[nodiscard]] std::size_t pattern_count() const;
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Subscribers = std::vector<Subscriber*>;  // in no order
+  using ByName = std::unordered_map<std::string, Subscribers, Hash, std::equal_to<>>;
+
+  [[nodiscard]] ByName& names_of(Topic topic) { return names_[static_cast<std::size_t>(topic)]; }
+  [[nodiscard]] const ByName& names_of(Topic topic) const {
+    return names_[static_cast<std::size_t>(topic)];
+  }
+  void add(Subscriber& subscriber, Topic topic, std::string_view name);
+  void remove(Subscriber& subscriber, Topic topic, std::string_view name);
+  template <class Take>
+  std::size_t each_receiver(Topic topic, std::string_view channel, Take&& take) const;
+  std::size_t send(Topic topic, std::string_view channel, std::string_view text,
+                   const ClientHandle* but) const;
+  std::size_t hold(ClientState& client, Topic topic, std::string_view channel,
+                   std::string_view text);
+  void send_held(ClientState& client);
+
+  const std::shared_ptr<ClientMemory> memory_;
+  mutable std::mutex mutex_;
+  std::array<ByName, topic_count> names_;  // under mutex_
+  std::atomic<std::size_t> subscriptions_{0};
+};
+
+}  // namespace semel::net

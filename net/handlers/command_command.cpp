@@ -1,0 +1,285 @@
+// COMMAND: what the table of commands says, and HELP of everything that has subcommands.
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "net/commands/command_docs.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+bool is_subcommand(const CommandRow& row) noexcept {
+  return row.name.find('|') != std::string_view::npos;
+}
+
+std::vector<const CommandRow*> subcommands_of(const CommandRow& parent) {
+  std::vector<const CommandRow*> rows;
+  const std::string prefix = std::string{parent.name} + "|";
+  for (const CommandRow& row : all_commands()) {
+    if (row.name.starts_with(prefix)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::vector<const CommandRow*> top_commands() {
+  std::vector<const CommandRow*> rows;
+  for (const CommandRow& row : all_commands()) {
+    if (!is_subcommand(row)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+void write_key_flags(RespWriter& reply, std::uint16_t flags) {
+  const auto shown = static_cast<std::uint16_t>(flags & ((1U << shown_key_flags) - 1));
+  reply.set(static_cast<std::size_t>(std::popcount(shown)));
+  for (std::size_t i = 0; i < shown_key_flags; ++i) {
+    if ((shown >> i & 1U) != 0) reply.simple(key_flag_names[i]);
+  }
+}
+
+void write_field(RespWriter& reply, std::string_view name, std::int64_t value) {
+  reply.bulk(name);
+  reply.integer(value);
+}
+
+/// A claim's key is none of the words.
+void write_unknown(RespWriter& reply, std::string_view name) {
+  reply.bulk(name);
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("unknown");
+  reply.bulk("spec");
+  reply.map(0);
+}
+
+void write_places(RespWriter& reply, const KeySpec& spec) {
+  const bool is_counted = spec.place == KeySpec::Place::counted;
+  if (!is_counted && spec.place != KeySpec::Place::range) {
+    write_unknown(reply, "begin_search");
+    return write_unknown(reply, "find_keys");
+  }
+  reply.bulk("begin_search");
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("index");
+  reply.bulk("spec");
+  reply.map(1);
+  write_field(reply, "index", spec.first);
+  reply.bulk("find_keys");
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk(is_counted ? "keynum" : "range");
+  reply.bulk("spec");
+  reply.map(3);
+  if (is_counted) {
+    write_field(reply, "keynumidx", 0);
+    write_field(reply, "firstkey", 1);
+    write_field(reply, "keystep", spec.step);
+  } else {
+    write_field(reply, "lastkey", spec.last < 0 ? spec.last : spec.last - spec.first);
+    write_field(reply, "keystep", spec.step);
+    write_field(reply, "limit", 0);
+  }
+}
+
+void write_key_spec(RespWriter& reply, const KeySpec& spec) {
+  constexpr std::size_t parts = 3;
+  reply.map(parts);
+  reply.bulk("flags");
+  write_key_flags(reply, spec.flags);
+  write_places(reply, spec);
+}
+
+// Redis' order in a reply, by the letters of command_table.def.
+constexpr std::string_view shown_flags = "prwmaxblsfunotqhvky";
+static_assert(shown_flags.size() == flag_letters.size());
+
+void write_flags(RespWriter& reply, const CommandRow& row) {
+  reply.set(static_cast<std::size_t>(std::popcount(row.flags)));
+  for (const char letter : shown_flags) {
+    const std::size_t i = flag_letters.find(letter);
+    if ((row.flags >> i & 1U) != 0) reply.simple(flag_names[i]);
+  }
+}
+
+void write_categories(RespWriter& reply, const CommandRow& row) {
+  reply.set(static_cast<std::size_t>(std::popcount(row.categories)));
+  for (std::size_t i = 0; i < category_names.size(); ++i) {
+    if ((row.categories >> i & 1U) != 0) reply.simple("@" + std::string{category_names[i]});
+  }
+}
+
+void write_info(RespWriter& reply, const CommandRow& row) {
+  constexpr std::size_t parts = 10;
+  const CommandDocs* const about = docs_of(row);
+  const auto tips = about == nullptr ? std::vector<std::string_view>{} : split(about->tips, ',');
+  const auto specs = row.keys.all();
+  const auto shown = std::ranges::count_if(specs, &KeySpec::is_shown);
+  const std::vector<const CommandRow*> subcommands = subcommands_of(row);
+  reply.array(parts);
+  reply.bulk(row.name);
+  reply.integer(row.arity);
+  write_flags(reply, row);
+  reply.integer(row.first_key);
+  reply.integer(row.last_key);
+  reply.integer(row.key_step);
+  write_categories(reply, row);
+  reply.set(tips.size());
+  for (const std::string_view tip : tips) reply.bulk(tip);
+  reply.set(static_cast<std::size_t>(shown));
+  for (const KeySpec& spec : specs) {
+    if (spec.is_shown()) write_key_spec(reply, spec);
+  }
+  reply.set(subcommands.size());
+  for (const CommandRow* sub : subcommands) write_info(reply, *sub);
+}
+
+void write_docs(RespWriter& reply, const CommandRow& row) {
+  const CommandDocs none{};
+  const CommandDocs* const found = docs_of(row);
+  const CommandDocs& about = found == nullptr ? none : *found;
+  const std::vector<const CommandRow*> subcommands = subcommands_of(row);
+  constexpr std::size_t fields = 4;
+  reply.bulk(row.name);
+  reply.map(fields + (subcommands.empty() ? 0 : 1));
+  reply.bulk("summary");
+  reply.bulk(about.summary);
+  reply.bulk("since");
+  reply.bulk(row.since);
+  reply.bulk("group");
+  reply.bulk(about.group);
+  reply.bulk("complexity");
+  reply.bulk(about.complexity);
+  if (subcommands.empty()) return;
+  reply.bulk("subcommands");
+  reply.map(subcommands.size());
+  for (const CommandRow* sub : subcommands) write_docs(reply, *sub);
+}
+
+bool is_of_category(const CommandRow& row, std::string_view name) {
+  for (std::size_t i = 0; i < category_names.size(); ++i) {
+    if (is_word(name, category_names[i])) return (row.categories >> i & 1U) != 0;
+  }
+  return false;
+}
+
+bool matches(const CommandRow& row, std::string_view pattern) {
+  return glob_match(lower_of(pattern), row.name);
+}
+
+void write_keys(Call& call, bool with_flags) {
+  const auto words = call.words.subspan(2);
+  const CommandRow* row = find_command(words[0]);
+  if (row != nullptr && words.size() > 1 && is_container(*row)) {
+    row = find_subcommand(*row, words[1]);
+  }
+  if (row == nullptr) return call.fail("ERR Invalid command specified");
+  if (!std::ranges::any_of(row->keys.all(), &KeySpec::is_key)) {
+    return call.fail("ERR The command has no key arguments");
+  }
+  if (!row->takes(words.size())) {
+    return call.fail("ERR Invalid number of arguments specified for command");
+  }
+  const UsedKeys used = used_keys(*row, words);
+  if (used.keys.empty() && !row->is(flag_no_mandatory_keys)) {
+    return call.fail("ERR Invalid arguments specified for command");
+  }
+  call.reply.array(used.keys.size());
+  for (const UsedKey& one : used.keys) {
+    if (with_flags) call.reply.array(2);
+    call.reply.bulk(one.name);
+    if (with_flags) write_key_flags(call.reply, one.flags);
+  }
+}
+
+void write_infos(Call& call, const std::vector<const CommandRow*>& rows) {
+  call.reply.array(rows.size());
+  for (const CommandRow* row : rows) {
+    row == nullptr ? call.reply.null() : write_info(call.reply, *row);
+  }
+}
+
+std::string large(std::string_view text) {
+  std::string shown{text};
+  for (char& c : shown) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return shown;
+}
+
+}  // namespace
+
+namespace handlers {
+
+void command(Call& call) {
+  write_infos(call, top_commands());
+}
+
+void command_count(Call& call) {
+  call.reply.integer(static_cast<std::int64_t>(top_commands().size()));
+}
+
+void command_info(Call& call) {
+  if (call.words.size() == 2) return write_infos(call, top_commands());
+  std::vector<const CommandRow*> rows;
+  for (const std::string_view name : call.words.subspan(2)) rows.push_back(find_full_name(name));
+  write_infos(call, rows);
+}
+
+void command_docs(Call& call) {
+  std::vector<const CommandRow*> rows;
+  for (const std::string_view name : call.words.subspan(2)) rows.push_back(find_full_name(name));
+  if (call.words.size() == 2) rows = top_commands();
+  std::erase(rows, nullptr);
+  call.reply.map(rows.size());
+  for (const CommandRow* row : rows) write_docs(call.reply, *row);
+}
+
+void command_list(Call& call) {
+  const auto words = call.words.subspan(2);
+  const bool filters = words.size() == 3 && is_word(words[0], "filterby");
+  if (!words.empty() && !filters) return call.fail_syntax();
+  std::vector<std::string_view> names;
+  if (filters && !is_word(words[1], "module") && !is_word(words[1], "aclcat") &&
+      !is_word(words[1], "pattern")) {
+    return call.fail_syntax();
+  }
+  for (const CommandRow& row : all_commands()) {
+    if (filters && is_word(words[1], "module")) continue;
+    if (filters && is_word(words[1], "aclcat") && !is_of_category(row, words[2])) continue;
+    if (filters && is_word(words[1], "pattern") && !matches(row, words[2])) continue;
+    names.push_back(row.name);
+  }
+  call.reply.array(names.size());
+  for (const std::string_view name : names) call.reply.bulk(name);
+}
+
+void command_getkeys(Call& call) {
+  write_keys(call, false);
+}
+void command_getkeysandflags(Call& call) {
+  write_keys(call, true);
+}
+
+void help(Call& call) {
+  const std::string_view parent = call.row->name.substr(0, call.row->name.find('|'));
+  std::vector<std::string> lines{large(parent) +
+                                 " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"};
+  for (const CommandRow* row : subcommands_of(*find_command(parent))) {
+    const CommandDocs* const about = docs_of(*row);
+    if (row == call.row || about == nullptr) continue;
+    std::string line = large(row->name.substr(parent.size() + 1));
+    if (!about->words.empty()) line.append(" ").append(about->words);
+    lines.push_back(std::move(line));
+    lines.push_back("    " + std::string{about->summary});
+  }
+  lines.emplace_back("HELP");
+  lines.emplace_back("    Prints this help.");
+  call.reply.array(lines.size());
+  for (const std::string& line : lines) call.reply.simple(line);
+}
+
+}  // namespace handlers
+}  // namespace semel::net

@@ -1,0 +1,249 @@
+// Looking at records: SCAN, OBJECT, MEMORY.
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "net/commands/handlers.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+#include "semel/hashes.hpp"
+
+namespace semel::net {
+namespace {
+
+struct ScanWords {
+  std::uint64_t cursor = 0;
+  std::size_t count = 10;
+  std::optional<std::string_view> pattern{};
+  std::optional<std::string_view> type{};
+};
+
+/// As strtoul reads it: an empty text is 0, and there may be a sign.
+std::optional<std::uint64_t> cursor_of(std::string_view text) {
+  constexpr std::size_t bytes_max = 256;
+  if (text.size() > bytes_max) return std::nullopt;
+  if (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'))) {
+    return std::nullopt;
+  }
+  const std::string copy{text};
+  char* end = nullptr;
+  errno = 0;
+  const std::uint64_t cursor = std::strtoull(copy.c_str(), &end, 10);
+  if (errno == ERANGE || end != copy.c_str() + copy.size()) return std::nullopt;
+  return cursor;
+}
+
+/// False: an error has been written.
+bool read_scan(Call& call, ScanWords& scan) {
+  const auto cursor = cursor_of(call.words[1]);
+  if (!cursor) {
+    call.fail(ErrorCode::bad_cursor);
+    return false;
+  }
+  scan.cursor = *cursor;
+  for (std::size_t i = 2; i < call.words.size(); i += 2) {
+    const std::string_view name = call.words[i];
+    const bool has_value = i + 1 < call.words.size();
+    if (has_value && is_word(name, "count")) {
+      const auto count = integer_of(call.words[i + 1]);
+      if (!count) return call.fail_number(), false;
+      if (*count < 1) return call.fail_syntax(), false;
+      scan.count = static_cast<std::size_t>(
+          std::min(*count, static_cast<std::int64_t>(limits::scan_count_max)));
+    } else if (has_value && is_word(name, "match")) {
+      scan.pattern = call.words[i + 1];
+    } else if (has_value && is_word(name, "type")) {
+      scan.type = call.words[i + 1];
+    } else {
+      return call.fail_syntax(), false;
+    }
+  }
+  return true;
+}
+
+/// What OBJECT would say of bytes that were set as they are.
+std::string_view encoding_of(std::string_view value) noexcept {
+  constexpr std::size_t integer_bytes_max = 20;
+  constexpr std::size_t embedded_bytes_max = 44;
+  if (value.size() <= integer_bytes_max && integer_of(value)) return "int";
+  return value.size() <= embedded_bytes_max ? "embstr" : "raw";
+}
+
+/// As Redis' settings are by default.
+std::string_view encoding_of(const FieldValues& fields) {
+  constexpr std::size_t fields_max = 128;
+  constexpr std::size_t bytes_max = 64;
+  const bool is_small = std::all_of(fields.begin(), fields.end(), [](const FieldValue& pair) {
+    return pair.field.size() <= bytes_max && pair.value.size() <= bytes_max;
+  });
+  return is_small && fields.size() <= fields_max ? "listpack" : "hashtable";
+}
+
+/// The kind of the record of words[2]. None: the reply has been written.
+std::optional<Kind> kind_there(Call& call) {
+  const auto kind = call.store().type(call.words[2]);
+  if (!kind.ok()) {
+    call.fail(kind.error());
+    return std::nullopt;
+  }
+  if (!*kind) call.reply.null();
+  return *kind;
+}
+
+/// What a record of this size takes, its slot and its timer included, about.
+std::int64_t record_bytes(std::size_t key, std::size_t value, bool has_ttl) noexcept {
+  constexpr std::size_t short_max = 255;
+  constexpr std::size_t slot = 12;  // eight bytes at a usual load of the table
+  constexpr std::size_t timer = 16;
+  const std::size_t head = key <= short_max && value <= short_max ? 16 : 24;
+  const std::size_t record = (head + key + value + 7) / 8 * 8;
+  return static_cast<std::int64_t>(record + slot + (has_ttl ? timer : 0));
+}
+
+}  // namespace
+
+namespace handlers {
+
+void scan(Call& call) {
+  ScanWords words;
+  if (!read_scan(call, words)) return;
+  ScanOptions options{.db = call.client.db, .count = words.count};
+  bool is_kind = true;
+  if (words.type) {
+    is_kind = false;
+    for (const Kind kind : {Kind::string, Kind::claim, Kind::hash}) {
+      if (!is_word(*words.type, name_of(kind))) continue;
+      options.kind = kind;
+      is_kind = true;
+    }
+  }
+  std::vector<std::string> keys;
+  std::size_t left = call.reply.room() / 2;  // they are held here and in the reply
+  const auto next = call.engine.scan(words.cursor, options, [&](const ScanItem& item) {
+    if (!is_kind || (words.pattern && !glob_match(*words.pattern, item.key))) return;
+    if (sizeof(std::string) + item.key.size() > left) return call.reply.cut();
+    left -= sizeof(std::string) + item.key.size();
+    keys.emplace_back(item.key);
+  });
+  if (!next.ok()) return call.fail(next.error());
+  if (call.reply.is_cut()) return;
+  call.reply.array(2);
+  call.reply.bulk(std::to_string(*next));
+  call.reply.array(keys.size());
+  for (const std::string& key : keys) call.reply.bulk(key);
+}
+
+void object_encoding(Call& call) {
+  const auto kind = kind_there(call);
+  if (!kind) return;
+  if (*kind == Kind::claim) return call.reply.bulk(name_of(*kind));
+  if (*kind == Kind::hash) {
+    return call.answer(call.engine.hashes(call.client.db).hgetall(call.words[2]),
+                       [&](const FieldValues& fields) { call.reply.bulk(encoding_of(fields)); });
+  }
+  call.answer(call.store().get(call.words[2]), [&](const std::optional<std::string>& value) {
+    value ? call.reply.bulk(encoding_of(*value)) : call.reply.null();
+  });
+}
+
+void object_refcount(Call& call) {
+  if (kind_there(call)) call.reply.integer(1);
+}
+
+void object_idletime(Call& call) {
+  if (kind_there(call)) call.reply.integer(0);
+}
+
+void object_freq(Call& call) {
+  if (!kind_there(call)) return;
+  call.fail(
+      "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+      "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
+}
+
+void memory_usage(Call& call) {
+  for (std::size_t i = 3; i < call.words.size(); i += 2) {
+    if (!is_word(call.words[i], "samples") || i + 1 == call.words.size()) {
+      return call.fail_syntax();
+    }
+    const auto samples = integer_of(call.words[i + 1]);
+    if (!samples) return call.fail_number();
+    if (*samples < 0) return call.fail_syntax();
+  }
+  const auto kind = kind_there(call);
+  if (!kind) return;
+  const auto ttl = call.store().ttl(call.words[2]);
+  const bool has_ttl = ttl.ok() && ttl->has_ttl;
+  constexpr std::size_t claim_bytes = 96;  // what it knows of its owner, without a result
+  if (*kind == Kind::hash) {
+    const auto fields = call.engine.hashes(call.client.db).hgetall(call.words[2]);
+    if (!fields) return call.fail(fields.error());
+    constexpr std::size_t lengths = 4;
+    std::size_t bytes = 0;
+    for (const FieldValue& pair : *fields) bytes += lengths + pair.field.size() + pair.value.size();
+    return call.reply.integer(record_bytes(call.words[2].size(), bytes, has_ttl));
+  }
+  if (*kind != Kind::string) {
+    return call.reply.integer(record_bytes(call.words[2].size(), claim_bytes, has_ttl));
+  }
+  call.answer(call.store().strlen(call.words[2]), [&](std::int64_t length) {
+    call.reply.integer(
+        record_bytes(call.words[2].size(), static_cast<std::size_t>(length), has_ttl));
+  });
+}
+
+void memory_doctor(Call& call) {
+  const Stats stats = call.engine.stats();
+  constexpr std::uint64_t percent_high = 90;
+  if (stats.bytes_limit != 0 && stats.bytes_used > stats.bytes_limit / 100 * percent_high) {
+    return call.reply.verbatim("More than " + std::to_string(percent_high) +
+                               " % of the memory limit is taken; writes are refused when nothing "
+                               "is left.\n");
+  }
+  call.reply.verbatim("Nothing to complain of: " + std::to_string(stats.bytes_used) + " of " +
+                      std::to_string(stats.bytes_limit) + " bytes are taken.\n");
+}
+
+void memory_malloc_stats(Call& call) {
+  call.reply.bulk("Stats not supported for the current allocator");
+}
+
+void memory_purge(Call& call) {
+  static_cast<void>(call.engine.advance());
+  call.reply.ok();
+}
+
+void memory_stats(Call& call) {
+  const Stats stats = call.engine.stats();
+  const std::uint64_t dataset = stats.bytes_records;
+  const std::uint64_t overhead = stats.bytes_used - std::min(dataset, stats.bytes_used);
+  std::uint64_t peak =
+      call.node.memory_peak.load(std::memory_order_relaxed);  // mo: relaxed: figure
+  peak = std::max(peak, stats.bytes_used);
+  const auto percent = [](std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  const auto field = [&](std::string_view name, std::uint64_t value) {
+    call.reply.bulk(name);
+    call.reply.integer(static_cast<std::int64_t>(value));
+  };
+  constexpr std::size_t fields = 12;
+  call.reply.map(fields);
+  field("peak.allocated", peak);
+  field("total.allocated", stats.bytes_used);
+  field("startup.allocated", 0);
+  field("replication.backlog", 0);
+  field("aof.buffer", 0);
+  field("table.allocated", stats.bytes_table);
+  field("wheel.allocated", stats.bytes_wheel);
+  field("overhead.total", overhead);
+  field("keys.count", stats.records);
+  field("keys.bytes-per-key", stats.records == 0 ? 0 : stats.bytes_used / stats.records);
+  field("dataset.bytes", dataset);
+  call.reply.bulk("dataset.percentage");
+  call.reply.number(percent(dataset, stats.bytes_used));
+}
+
+}  // namespace handlers
+}  // namespace semel::net

@@ -1,0 +1,122 @@
+// Subscriptions, publications, and what PUBSUB tells of them.
+#include <array>
+
+#include "net/commands/access.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/node/node.hpp"
+
+namespace semel::net::handlers {
+namespace {
+
+void subscribe_to(Call& call, Topic topic) {
+  const auto wrong = call.node.pubsub.subscribe(call.client, topic, call.words.subspan(1));
+  if (wrong) return call.fail(*wrong);
+  // Whoever has changed the user's rights since they were looked at may have come by before this
+  // subscription was there, and has promised that nothing reaches it.
+  const AclChange change = call.node.acl.refresh(call.client.user);
+  if (change == AclChange::none) return;
+  if (change == AclChange::gone || !may_still_hear(call.client)) call.client.handle->kill();
+}
+
+void unsubscribe_from(Call& call, Topic topic) {
+  call.node.pubsub.unsubscribe(call.client, topic, call.words.subspan(1));
+}
+
+void publish_to(Call& call, Topic topic) {
+  const std::size_t count =
+      call.node.pubsub.publish(&call.client, topic, call.words[1], call.words[2]);
+  call.reply.integer(static_cast<std::int64_t>(count));
+}
+
+void list_channels(Call& call, Topic topic) {
+  if (call.words.size() > 3) {
+    return call.fail("ERR unknown subcommand or wrong number of arguments for '" +
+                     std::string{call.words[1].substr(0, 128)} + "'. Try PUBSUB HELP.");
+  }
+  std::optional<std::string_view> pattern;
+  if (call.words.size() == 3) pattern = call.words[2];
+  const std::vector<std::string> names = call.node.pubsub.channels(topic, pattern);
+  call.reply.array(names.size());
+  for (const std::string& name : names) call.reply.bulk(name);
+}
+
+void count_subscribers(Call& call, Topic topic) {
+  const auto names = call.words.subspan(2);
+  call.reply.array(names.size() * 2);
+  for (const std::string_view name : names) {
+    call.reply.bulk(name);
+    call.reply.integer(static_cast<std::int64_t>(call.node.pubsub.subscribers(topic, name)));
+  }
+}
+
+}  // namespace
+
+void subscribe(Call& call) {
+  subscribe_to(call, Topic::channel);
+}
+void psubscribe(Call& call) {
+  subscribe_to(call, Topic::pattern);
+}
+void ssubscribe(Call& call) {
+  if (call.client.executing) {
+    return call.fail("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+  }
+  subscribe_to(call, Topic::shard);
+}
+void unsubscribe(Call& call) {
+  unsubscribe_from(call, Topic::channel);
+}
+void punsubscribe(Call& call) {
+  unsubscribe_from(call, Topic::pattern);
+}
+void sunsubscribe(Call& call) {
+  unsubscribe_from(call, Topic::shard);
+}
+void publish(Call& call) {
+  publish_to(call, Topic::channel);
+}
+void spublish(Call& call) {
+  publish_to(call, Topic::shard);
+}
+
+/// Never called: one of its subcommands is always meant.
+void pubsub(Call& call) {
+  call.fail_arity();
+}
+void pubsub_channels(Call& call) {
+  list_channels(call, Topic::channel);
+}
+void pubsub_shardchannels(Call& call) {
+  list_channels(call, Topic::shard);
+}
+void pubsub_numsub(Call& call) {
+  count_subscribers(call, Topic::channel);
+}
+void pubsub_shardnumsub(Call& call) {
+  count_subscribers(call, Topic::shard);
+}
+void pubsub_numpat(Call& call) {
+  call.reply.integer(static_cast<std::int64_t>(call.node.pubsub.pattern_count()));
+}
+
+void pubsub_help(Call& call) {
+  constexpr std::array<std::string_view, 14> lines = {
+      "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+      "CHANNELS [<pattern>]",
+      "    Return the currently active channels matching a <pattern> (default: '*').",
+      "NUMPAT",
+      "    Return number of subscriptions to patterns.",
+      "NUMSUB [<channel> ...]",
+      "    Return the number of subscribers for the specified channels, excluding",
+      "    pattern subscriptions(default: no channels).",
+      "SHARDCHANNELS [<pattern>]",
+      "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+      "SHARDNUMSUB [<shardchannel> ...]",
+      "    Return the number of subscribers for the specified shard level channel(s)",
+      "HELP",
+      "    Prints this help."};
+  call.reply.array(lines.size());
+  for (const std::string_view line : lines) call.reply.simple(line);
+}
+
+}  // namespace semel::net::handlers

@@ -1,0 +1,233 @@
+// The node as a whole: its time, its end, its disk, and the roles that Redis gives to servers.
+#include <array>
+#include <limits>
+
+#include "net/commands/handlers.hpp"
+#include "net/handlers/info.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+#include "net/time/wall_clock.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::string_view no_debug =
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
+    "can run it from a local connection, otherwise you need to set this option in the "
+    "configuration file, and then restart the server.";
+
+/// The connection waits until `ms` have passed (0: for ever) or somebody ends it; `reply` then.
+void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
+  ClientState& client = call.client;
+  const std::uint64_t wait = client.handle->begin_wait(reply);
+  client.waits = true;
+  if (ms == 0) return;
+  const Timestamp now = call.engine.clock().now();
+  const std::int64_t room =
+      std::numeric_limits<std::int64_t>::max() - now.time_since_epoch().count();
+  const std::weak_ptr<ClientHandle> weak = client.handle;
+  client.deadline = call.node.deadlines.add(now + Millis{std::min(ms, room)}, [weak, wait, reply] {
+    if (const auto handle = weak.lock()) handle->reply(wait, reply);
+  });
+}
+
+/// The connection waits until what was written is on the disk, and then answers `reply`.
+void wait_for_disk(Call& call, const std::string& reply) {
+  if (call.client.executing) {
+    const Status confirmed = call.engine.confirm(Durability::synced);
+    if (!confirmed) return call.fail(confirmed.error());
+    return call.reply.prepared(reply);
+  }
+  const std::uint64_t wait = call.client.handle->begin_wait(reply);
+  call.client.waits = true;
+  const std::weak_ptr<ClientHandle> weak = call.client.handle;
+  call.engine.confirm_async(Durability::synced, [weak, wait, reply](const Status& confirmed) {
+    const auto handle = weak.lock();
+    if (handle == nullptr) return;
+    if (confirmed) return handle->reply(wait, reply);
+    std::string error;
+    const ErrorCode code = confirmed.error().code;
+    RespWriter{error, Resp::two}.error(std::string{resp_prefix_of(code)} + " " +
+                                       std::string{sentence_of(code)});
+    handle->reply(wait, std::move(error));
+  });
+}
+
+/// None: an error has been written.
+std::optional<std::int64_t> timeout_of(Call& call, std::string_view word) {
+  const auto ms = integer_of(word);
+  if (!ms) {
+    call.fail("ERR timeout is not an integer or out of range");
+    return std::nullopt;
+  }
+  if (*ms < 0) {
+    call.fail("ERR timeout is negative");
+    return std::nullopt;
+  }
+  return ms;
+}
+
+void fail_words(Call& call) {
+  std::string parent{call.words[0]};
+  for (char& c : parent) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  call.fail("ERR unknown subcommand or wrong number of arguments for '" +
+            std::string{call.words[1]} + "'. Try " + parent + " HELP.");
+}
+
+/// By the setting enable-debug-command: nobody, everybody, or who comes from this machine.
+bool may_debug(const Call& call) {
+  const std::string who = call.node.settings.text(Setting::enable_debug_command);
+  if (who != "local") return who == "yes";
+  const ClientHandle::Origin& origin = call.client.handle->origin;
+  return origin.is_unix || origin.address.starts_with("127.") ||
+         origin.address.starts_with("[::1]") || origin.address.starts_with("local:");
+}
+
+/// As strtod: the number that a text begins with, or 0.
+double seconds_of(std::string_view word) {
+  return std::strtod(std::string{word}.c_str(), nullptr);
+}
+
+}  // namespace
+
+namespace handlers {
+
+void info(Call& call) {
+  call.reply.verbatim(info_text(call.node, call.words.subspan(1)));
+}
+
+void time(Call& call) {
+  const std::int64_t script_us = call.client.script_unix_us;
+  const std::int64_t us = script_us != 0 ? script_us : unix_us_of(call.engine.clock().unix_ms());
+  call.reply.array(2);
+  call.reply.bulk_of(us / 1'000'000);
+  call.reply.bulk_of(us % 1'000'000);
+}
+
+void role(Call& call) {
+  constexpr std::size_t fields = 3;
+  call.reply.array(fields);
+  call.reply.bulk("master");
+  call.reply.integer(0);
+  call.reply.array(0);
+}
+
+void wait(Call& call) {
+  const auto replicas = integer_of(call.words[1]);
+  if (!replicas) return call.fail_number();
+  const auto ms = timeout_of(call, call.words[2]);
+  if (!ms) return;
+  if (*replicas <= 0 || call.client.executing) return call.reply.integer(0);
+  wait_for_time(call, *ms, ":0\r\n");
+}
+
+void waitaof(Call& call) {
+  const auto local = integer_of(call.words[1]);
+  const auto replicas = integer_of(call.words[2]);
+  if (!local || !replicas) return call.fail_number();
+  if (*local < 0 || *local > 1 || *replicas < 0) {
+    return call.fail("ERR value is out of range, must be positive");
+  }
+  const auto ms = timeout_of(call, call.words[3]);
+  if (!ms) return;
+  if (*local == 1 && !call.node.facts.journals) {
+    return call.fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+  }
+  if (*replicas > 0 && !call.client.executing)
+    return wait_for_time(call, *ms, "*2\r\n:0\r\n:0\r\n");
+  if (*local == 1) return wait_for_disk(call, "*2\r\n:1\r\n:0\r\n");
+  call.reply.array(2);
+  call.reply.integer(0);
+  call.reply.integer(0);
+}
+
+void lolwut(Call& call) {
+  if (call.words.size() > 2 && is_word(call.words[1], "version") && !integer_of(call.words[2])) {
+    return call.fail_number();
+  }
+  call.reply.verbatim("Once, and only once.\nRedis ver. " + std::string{reported_redis_version} +
+                      "\n");
+}
+
+void debug(Call& call) {
+  if (!may_debug(call)) return call.fail(no_debug);
+  const auto what = call.words[1];
+  const std::size_t count = call.words.size();
+  if (count == 3 && is_word(what, "sleep")) {
+    // Only this connection sleeps: another one's commands have nothing to do with it.
+    constexpr double seconds_max = 3'600;
+    const double seconds = std::min(seconds_of(call.words[2]), seconds_max);
+    const auto ms = static_cast<std::int64_t>(seconds * 1000);
+    if (ms <= 0 || call.client.executing) return call.reply.ok();
+    return wait_for_time(call, ms, "+OK\r\n");
+  }
+  if (count == 3 && is_word(what, "set-active-expire")) return call.reply.ok();
+  if (count == 2 && is_word(what, "jmap")) return call.reply.ok();
+  fail_words(call);
+}
+
+void shutdown(Call& call) {
+  bool saves = false;
+  bool saves_not = false;
+  bool aborts = false;
+  for (const std::string_view word : call.words.subspan(1)) {
+    if (is_word(word, "nosave")) {
+      saves_not = true;
+    } else if (is_word(word, "save")) {
+      saves = true;
+    } else if (is_word(word, "abort")) {
+      aborts = true;
+    } else if (!is_word(word, "now") && !is_word(word, "force")) {
+      return call.fail_syntax();
+    }
+  }
+  if ((aborts && call.words.size() > 2) || (saves && saves_not)) {
+    return call.fail_syntax();
+  }
+  if (call.node.scripts.is_busy() && !saves_not) return call.fail(call.node.scripts.busy_text());
+  if (aborts) return call.fail("ERR No shutdown in progress.");
+  const auto& hook = call.node.hooks.shutdown;
+  if (!hook) return call.fail("ERR Errors trying to SHUTDOWN. Check logs.");
+  hook();
+  call.client.closes = true;  // without a reply
+}
+
+void lastsave(Call& call) {
+  const NodeFacts& facts = call.node.facts;
+  const std::int64_t ms = facts.journals ? call.engine.clock().unix_ms() : facts.started_unix_ms;
+  call.reply.integer(ms / 1000);
+}
+
+void save(Call& call) {
+  if (!call.node.facts.journals) return call.reply.ok();
+  wait_for_disk(call, "+OK\r\n");
+}
+
+void bgsave(Call& call) {
+  if (call.words.size() > 2 || (call.words.size() == 2 && !is_word(call.words[1], "schedule"))) {
+    return call.fail_syntax();
+  }
+  call.reply.simple("Background saving started");
+}
+
+void bgrewriteaof(Call& call) {
+  call.reply.simple("Background append only file rewriting started");
+}
+
+void replicaof(Call& call) {
+  if (is_word(call.words[1], "no") && is_word(call.words[2], "one")) return call.reply.ok();
+  const auto port = integer_of(call.words[2]);
+  if (!port || *port < 0 || *port > 65'535) return call.fail("ERR Invalid master port");
+  call.fail("ERR REPLICAOF is not supported: this node cannot follow another one");
+}
+
+void no_cluster(Call& call) {
+  call.fail("ERR This instance has cluster support disabled");
+}
+
+void container(Call& call) {
+  call.fail_arity();
+}
+
+}  // namespace handlers
+}  // namespace semel::net

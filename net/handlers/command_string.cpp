@@ -1,0 +1,443 @@
+// Strings: SET in the dialects of Redis 7 and of those after it, and what reads and counts.
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "net/commands/expiry_words.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/commands/presence.hpp"
+#include "net/commands/single_key_command.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+
+std::optional<ExpiryUnit> expiry_unit_of(std::string_view word) noexcept {
+  if (is_word(word, "ex")) return ExpiryUnit::in_seconds;
+  if (is_word(word, "px")) return ExpiryUnit::in_ms;
+  if (is_word(word, "exat")) return ExpiryUnit::at_seconds;
+  if (is_word(word, "pxat")) return ExpiryUnit::at_ms;
+  return std::nullopt;
+}
+
+Fault read_expiry(const Call& call, ExpiryUnit unit, std::string_view number, Expiry& expiry) {
+  const auto value = integer_of(number);
+  if (!value) return Fault::integer;
+  const bool in_seconds = unit == ExpiryUnit::in_seconds || unit == ExpiryUnit::at_seconds;
+  if (*value <= 0 || (in_seconds && *value > std::numeric_limits<std::int64_t>::max() / 1000)) {
+    return Fault::expire;
+  }
+  const std::int64_t ms = in_seconds ? *value * 1000 : *value;
+  if (unit == ExpiryUnit::at_seconds || unit == ExpiryUnit::at_ms) {
+    if (ms > command_ttl_max.count() + call.engine.clock().unix_ms()) return Fault::expire;
+    expiry = Expiry::at(call.store().from_unix_ms(ms));
+    return Fault::none;
+  }
+  if (Millis{ms} > command_ttl_max) return Fault::expire;
+  // Longer than what the engine takes as a time from now is a moment.
+  expiry = Millis{ms} <= limits::ttl_max ? Expiry::in(Millis{ms})
+                                         : Expiry::at(call.engine.now() + Millis{ms});
+  return Fault::none;
+}
+
+namespace {
+
+/// The options of SET and GETEX as they stand there.
+struct Words {
+  Condition condition = Condition::always;
+  Bytes operand{};
+  bool get = false;
+  bool keeps = false;
+  bool persists = false;
+  std::optional<ExpiryUnit> unit{};
+  std::string_view number{};
+};
+
+std::optional<Condition> condition_of(std::string_view word) noexcept {
+  if (is_word(word, "nx")) return Condition::if_absent;
+  if (is_word(word, "xx")) return Condition::if_present;
+  if (is_word(word, "ifeq")) return Condition::if_equal;
+  if (is_word(word, "ifne")) return Condition::if_not_equal;
+  if (is_word(word, "ifdeq")) return Condition::if_digest_equal;
+  if (is_word(word, "ifdne")) return Condition::if_digest_not_equal;
+  return std::nullopt;
+}
+
+/// False: it is not there, or not with what was there before.
+bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_set) {
+  const std::string_view word = rest.front();
+  rest = rest.subspan(1);
+  // Each may come twice, and the last counts, but not with another one.
+  if (const auto unit = expiry_unit_of(word)) {
+    if (words.keeps || words.persists || words.unit.value_or(*unit) != *unit) return false;
+    if (rest.empty()) return false;
+    words.unit = unit;
+    words.number = rest.front();
+    rest = rest.subspan(1);
+    return true;
+  }
+  if (!of_set) return words.persists = !words.unit && is_word(word, "persist");
+  if (is_word(word, "keepttl")) return words.keeps = !words.unit;
+  if (is_word(word, "get")) return words.get = true;
+  const auto condition = condition_of(word);
+  if (!condition) return false;
+  if (words.condition != Condition::always && words.condition != *condition) return false;
+  words.condition = *condition;
+  if (*condition == Condition::if_absent || *condition == Condition::if_present) return true;
+  if (rest.empty()) return false;
+  words.operand = rest.front();
+  rest = rest.subspan(1);
+  return true;
+}
+
+/// False: syntax error.
+bool read_words(std::span<const std::string_view> rest, bool of_set, Words& words) {
+  while (!rest.empty()) {
+    if (!take_word(words, rest, of_set)) return false;
+  }
+  return true;
+}
+
+/// None: an error has been written.
+std::optional<std::vector<KeyValue>> pairs_of(Call& call) {
+  if (call.words.size() % 2 == 0) {
+    call.fail_arity();
+    return std::nullopt;
+  }
+  std::vector<KeyValue> pairs;
+  pairs.reserve(call.words.size() / 2);
+  for (std::size_t i = 1; i < call.words.size(); i += 2) {
+    pairs.push_back({call.words[i], call.words[i + 1]});
+  }
+  return pairs;
+}
+
+// --- what is asked -------------------------------------------------------------------------
+
+Fault plan_set(const Call& call, StoreOp& op) {
+  Words words;
+  if (!read_words(call.words.subspan(3), true, words)) return Fault::syntax;
+  op.verb = Verb::set;
+  op.condition = words.condition;
+  op.operand = words.operand;
+  op.get = words.get;
+  op.value = call.words[2];
+  if (words.keeps) op.expiry = Expiry::keep();
+  return words.unit ? read_expiry(call, *words.unit, words.number, op.expiry) : Fault::none;
+}
+
+template <ExpiryUnit unit>
+Fault plan_set_for(const Call& call, StoreOp& op) {
+  op.verb = Verb::set;
+  op.value = call.words[3];
+  return read_expiry(call, unit, call.words[2], op.expiry);
+}
+
+Fault plan_setnx(const Call& call, StoreOp& op) {
+  op.verb = Verb::set;
+  op.condition = Condition::if_absent;
+  op.value = call.words[2];
+  return Fault::none;
+}
+
+Fault plan_getset(const Call& call, StoreOp& op) {
+  op.verb = Verb::set;
+  op.get = true;
+  op.value = call.words[2];
+  return Fault::none;
+}
+
+template <Verb verb>
+Fault plan_verb(const Call&, StoreOp& op) {
+  op.verb = verb;
+  return Fault::none;
+}
+
+Fault plan_getex(const Call& call, StoreOp& op) {
+  Words words;
+  if (!read_words(call.words.subspan(2), false, words)) return Fault::syntax;
+  op.verb = words.unit || words.persists ? Verb::getex : Verb::get;
+  if (!words.unit) return Fault::none;
+  const Fault fault = read_expiry(call, *words.unit, words.number, op.expiry);
+  // A key that is not there is told before a time that is wrong.
+  return fault == Fault::none ? fault : Fault::special;
+}
+
+Fault plan_append(const Call& call, StoreOp& op) {
+  op.verb = Verb::append;
+  op.value = call.words[2];
+  return Fault::none;
+}
+
+Fault plan_getrange(const Call& call, StoreOp& op) {
+  op.verb = Verb::getrange;
+  const auto start = integer_of(call.words[2]);
+  const auto end = integer_of(call.words[3]);
+  if (!start || !end) return Fault::integer;
+  op.amount = *start;
+  op.end = *end;
+  return Fault::none;
+}
+
+Fault plan_setrange(const Call& call, StoreOp& op) {
+  op.verb = Verb::setrange;
+  op.value = call.words[3];
+  const auto offset = integer_of(call.words[2]);
+  if (offset) op.amount = *offset;
+  return offset ? Fault::none : Fault::integer;
+}
+
+template <Verb verb>
+Fault plan_step(const Call&, StoreOp& op) {
+  op.verb = verb;
+  op.amount = 1;
+  return Fault::none;
+}
+
+template <Verb verb>
+Fault plan_count(const Call& call, StoreOp& op) {
+  op.verb = verb;
+  const auto by = integer_of(call.words[2]);
+  if (by) op.amount = *by;
+  return by ? Fault::none : Fault::integer;
+}
+
+/// By a fraction: its operand has no place in an operation of a batch.
+Fault plan_special(const Call&, StoreOp&) {
+  return Fault::special;
+}
+
+// --- what is answered ----------------------------------------------------------------------
+
+void answer_set(Call& call, const StoreOp& op, const StoreOutcome& found) {
+  if (op.get) return found.has_value ? call.reply.bulk(found.value) : call.reply.null();
+  found.applied ? call.reply.ok() : call.reply.null();
+}
+void answer_ok(Call& call, const StoreOp&, const StoreOutcome&) {
+  call.reply.ok();
+}
+void answer_applied(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.integer(found.applied ? 1 : 0);
+}
+void answer_value(Call& call, const StoreOp&, const StoreOutcome& found) {
+  found.has_value ? call.reply.bulk(found.value) : call.reply.null();
+}
+void answer_bytes(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.bulk(found.value);
+}
+void answer_number(Call& call, const StoreOp&, const StoreOutcome& found) {
+  call.reply.integer(found.number);
+}
+
+std::vector<Bytes> keys_of(const std::vector<KeyValue>& pairs) {
+  std::vector<Bytes> keys;
+  keys.reserve(pairs.size());
+  for (const KeyValue& pair : pairs) keys.push_back(pair.key);
+  return keys;
+}
+
+/// Of all pairs of MSET.
+void tell_set(Call& call, const Presence& before, const std::vector<KeyValue>& pairs) {
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (!before.is_old(i)) call.notify('n', "new", pairs[i].key);
+    call.notify('$', "set", pairs[i].key);
+  }
+}
+
+/// A value of MGET: a large one is held once for all that name it.
+struct Found {
+  bool is_there = false;
+  std::string value{};
+  SharedBytes large{};
+};
+
+/// Reads `keys` as of one instant. What is there need not be copied again for the reply, and no
+/// more is copied than a reply may have: the rest is as if it was not there, and the reply, which
+/// is too large, will not be sent.
+Status read_all(Call& call, std::span<const Bytes> keys, std::vector<Found>& found) {
+  std::optional<Section> section;
+  if (keys.size() > 1) {
+    std::vector<KeyRef> refs;
+    refs.reserve(keys.size());
+    for (const Bytes key : keys) refs.push_back({call.client.db, key});
+    SEMEL_TRY(held, call.engine.section(refs));
+    section.emplace(std::move(held));
+  }
+  std::map<Bytes, SharedBytes> met;
+  std::size_t left = call.reply.room();
+  StoreOutcome out;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    found[i].is_there = true;
+    if (const auto again = met.find(keys[i]); again != met.end()) {
+      found[i].large = again->second;
+      continue;
+    }
+    call.engine.apply({.verb = Verb::get, .db = call.client.db, .key = keys[i]}, out);
+    // A record of another kind has no value to show; MGET, unlike GET, does not complain.
+    if (out.error == ErrorCode::wrong_type || (out.error == ErrorCode::ok && !out.has_value)) {
+      found[i].is_there = false;
+      continue;
+    }
+    if (out.error != ErrorCode::ok) return Error{out.error, {}};
+    const std::size_t bytes = out.value.size();
+    if (bytes > left) {
+      call.reply.cut();
+      break;
+    }
+    left -= bytes;
+    if (bytes >= LargeReplies::bytes_min && call.reply.large() != nullptr) {
+      found[i].large = call.reply.large()->share(std::move(out.value));
+      met.emplace(keys[i], found[i].large);
+    } else {
+      found[i].value = out.value;
+    }
+  }
+  return section ? section->commit() : Status{Done{}};
+}
+
+void run(Call& call, const Single& single) {
+  Fault fault = Fault::none;
+  if (!run_single(call, single, fault)) call.fail(fault);
+}
+
+}  // namespace
+
+namespace singles {
+
+const Single set_single{plan_set, answer_set};
+const Single setex_single{plan_set_for<ExpiryUnit::in_seconds>, answer_ok};
+const Single psetex_single{plan_set_for<ExpiryUnit::in_ms>, answer_ok};
+const Single setnx_single{plan_setnx, answer_applied};
+const Single get_single{plan_verb<Verb::get>, answer_value};
+const Single getset_single{plan_getset, answer_value};
+const Single getdel_single{plan_verb<Verb::getdel>, answer_value};
+const Single getex_single{plan_getex, answer_value};
+const Single append_single{plan_append, answer_number};
+const Single strlen_single{plan_verb<Verb::strlen>, answer_number};
+const Single getrange_single{plan_getrange, answer_bytes};
+const Single setrange_single{plan_setrange, answer_number};
+const Single incr_single{plan_step<Verb::incr_by>, answer_number};
+const Single decr_single{plan_step<Verb::decr_by>, answer_number};
+const Single incrby_single{plan_count<Verb::incr_by>, answer_number};
+const Single decrby_single{plan_count<Verb::decr_by>, answer_number};
+const Single incrbyfloat_single{plan_special, answer_bytes};
+
+}  // namespace singles
+
+namespace handlers {
+
+void set(Call& call) {
+  run(call, singles::set_single);
+}
+void setex(Call& call) {
+  run(call, singles::setex_single);
+}
+void psetex(Call& call) {
+  run(call, singles::psetex_single);
+}
+void setnx(Call& call) {
+  run(call, singles::setnx_single);
+}
+void get(Call& call) {
+  run(call, singles::get_single);
+}
+void getset(Call& call) {
+  run(call, singles::getset_single);
+}
+void getdel(Call& call) {
+  run(call, singles::getdel_single);
+}
+void append(Call& call) {
+  run(call, singles::append_single);
+}
+void strlen(Call& call) {
+  run(call, singles::strlen_single);
+}
+void getrange(Call& call) {
+  run(call, singles::getrange_single);
+}
+void setrange(Call& call) {
+  run(call, singles::setrange_single);
+}
+void incr(Call& call) {
+  run(call, singles::incr_single);
+}
+void decr(Call& call) {
+  run(call, singles::decr_single);
+}
+void incrby(Call& call) {
+  run(call, singles::incrby_single);
+}
+void decrby(Call& call) {
+  run(call, singles::decrby_single);
+}
+
+void getex(Call& call) {
+  Fault fault = Fault::none;
+  if (run_single(call, singles::getex_single, fault)) return;
+  if (fault != Fault::special) return call.fail(fault);
+  const auto there = call.store().get(call.key());
+  if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
+  if (!there.ok() || !*there) return call.answer(there);
+  Words words;
+  Expiry expiry;
+  static_cast<void>(read_words(call.words.subspan(2), false, words));  // the plan has read them
+  call.fail(read_expiry(call, *words.unit, words.number, expiry));
+}
+
+void incrbyfloat(Call& call) {
+  const auto by = float_of(call.words[2]);
+  if (!by) {
+    // What the key holds is told before a number that is wrong.
+    const auto there = call.store().strlen(call.key());
+    return there.ok() ? call.fail("ERR value is not a valid float") : call.fail(there.error());
+  }
+  Arithmetic arithmetic;
+  arithmetic.by_float = *by;
+  const StoreOp op{.verb = Verb::incr_by_float,
+                   .db = call.client.db,
+                   .key = call.key(),
+                   .arithmetic = &arithmetic};
+  StoreOutcome outcome;
+  call.engine.apply(op, outcome);
+  answer_single(call, singles::incrbyfloat_single, op, outcome);
+}
+
+void mget(Call& call) {
+  const std::vector<Bytes> keys{call.words.begin() + 1, call.words.end()};
+  Presence before{call, 'm', keys};
+  std::vector<Found> found(keys.size());
+  const Status read = before.around([&] { return read_all(call, keys, found); });
+  if (!read) return call.fail(read.error());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
+  }
+  call.reply.array(found.size());
+  for (const Found& each : found) {
+    if (each.large != nullptr) {
+      call.reply.shared_bulk(each.large);
+    } else {
+      each.is_there ? call.reply.bulk(each.value) : call.reply.null();
+    }
+  }
+}
+
+void mset(Call& call) {
+  const auto pairs = pairs_of(call);
+  if (!pairs) return;
+  Presence before{call, 'n', keys_of(*pairs)};
+  const Status done = before.around([&] { return call.store().mset(*pairs); });
+  if (done) tell_set(call, before, *pairs);
+  call.answer(done);
+}
+
+void msetnx(Call& call) {
+  const auto pairs = pairs_of(call);
+  if (!pairs) return;
+  Presence before{call, 'n', keys_of(*pairs)};
+  const Result<bool> done = before.around([&] { return call.store().msetnx(*pairs); });
+  if (done.ok() && *done) tell_set(call, before, *pairs);
+  call.answer(done);
+}
+
+}  // namespace handlers
+}  // namespace semel::net

@@ -1,0 +1,88 @@
+// A value with its version, and a change that is made only if nothing else has changed it since.
+#include "net/claims/claim_reply.hpp"
+#include "net/commands/expiry_words.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/commands/single_key_command.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+Fault plan_versioned_get(const Call&, StoreOp& op) {
+  op.verb = Verb::get;
+  return Fault::none;
+}
+
+/// SEMEL.CAS key version value [EX s | PX ms | EXAT s | PXAT ms | PERSIST]; without: the ttl stays.
+Fault plan_compare_and_set(const Call& call, StoreOp& op) {
+  const auto version = integer_of(call.words[2]);
+  if (!version || *version < 0) return Fault::integer;
+  op.verb = Verb::set;
+  op.condition = Condition::if_version;
+  op.expected = static_cast<Version>(*version);
+  op.get = true;
+  op.value = call.words[3];
+  op.expiry = Expiry::keep();
+  if (call.words.size() == 4) return Fault::none;
+  const std::string_view word = call.words[4];
+  if (call.words.size() == 5 && is_word(word, "persist")) {
+    op.expiry = Expiry::clear();
+    return Fault::none;
+  }
+  const auto unit = expiry_unit_of(word);
+  if (!unit || call.words.size() != 6) return Fault::syntax;
+  return read_expiry(call, *unit, call.words[5], op.expiry);
+}
+
+void write_version(Call& call, const StoreOutcome& found) {
+  call.reply.bulk("version");
+  write_number(call.reply, static_cast<std::int64_t>(found.version));
+}
+
+void answer_versioned_get(Call& call, const StoreOp&, const StoreOutcome& found) {
+  if (!found.has_value) return call.reply.null();
+  call.reply.map(2);
+  write_version(call, found);
+  call.reply.bulk("value");
+  call.reply.bulk(found.value);
+}
+
+void answer_compare_and_set(Call& call, const StoreOp&, const StoreOutcome& found) {
+  const bool shows = !found.applied && found.has_value;
+  call.reply.map(shows ? 3 : 2);
+  call.reply.bulk("outcome");
+  call.reply.bulk(found.applied ? "stored" : "changed");
+  write_version(call, found);
+  if (!shows) return;
+  call.reply.bulk("value");
+  call.reply.bulk(found.value);
+}
+
+}  // namespace
+
+namespace singles {
+
+const Single semel_cas_single{plan_compare_and_set, answer_compare_and_set};
+const Single semel_get_single{plan_versioned_get, answer_versioned_get};
+
+}  // namespace singles
+
+namespace handlers {
+namespace {
+
+void run(Call& call, const Single& single) {
+  Fault fault = Fault::none;
+  if (!run_single(call, single, fault)) call.fail(fault);
+}
+
+}  // namespace
+
+void semel_cas(Call& call) {
+  run(call, singles::semel_cas_single);
+}
+void semel_get(Call& call) {
+  run(call, singles::semel_get_single);
+}
+
+}  // namespace handlers
+}  // namespace semel::net

@@ -1,0 +1,461 @@
+#include "net/handlers/info.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+
+#include "net/commands/command.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/text.hpp"
+#include "net/stats/process_facts.hpp"
+#include "semel/version.hpp"
+
+namespace semel::net {
+namespace {
+
+/// One section, line by line.
+class Lines {
+ public:
+  explicit Lines(std::string_view title) { text_.append("# ").append(title).append("\r\n"); }
+
+  void put(std::string_view name, std::string_view value) {
+    text_.append(name).append(":").append(value).append("\r\n");
+  }
+  void put(std::string_view name, const char* value) { put(name, std::string_view{value}); }
+  template <class Number>
+  requires std::is_integral_v<Number>
+  void put(std::string_view name, Number value) {
+    put(name, std::string_view{std::to_string(value)});
+  }
+  void put(std::string_view name, double value, int digits) {
+    std::array<char, 64> room{};
+    const int length = std::snprintf(room.data(), room.size(), "%.*f", digits, value);
+    put(name, std::string_view{room.data(), static_cast<std::size_t>(std::max(length, 0))});
+  }
+  void bytes(std::string_view name, std::uint64_t count) {
+    put(name, count);
+    put(std::string{name} + "_human", std::string_view{human_bytes(count)});
+  }
+  /// Fields that are always 0 here; clients look for them.
+  void zeros(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) put(name, 0);
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// What several sections tell of, read at most once.
+struct Facts {
+  Node& node;
+  Stats stats = node.engine().stats();
+  NodeFigures figures = node.stats.figures();
+  ProcessFacts process = process_facts();
+};
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::int64_t uptime_seconds(Node& node) {
+  const std::int64_t now = node.engine().clock().now().time_since_epoch().count();
+  return std::max<std::int64_t>(now - node.facts.started_ms, 0) / 1000;
+}
+
+std::string server(Facts& facts) {
+  constexpr std::int64_t seconds_per_day = 86'400;
+  Node& node = facts.node;
+  Lines lines{"Server"};
+  lines.put("redis_version", reported_redis_version);
+  lines.put("server_name", "semel");
+  lines.put("semel_version", SEMEL_VERSION);
+  lines.put("redis_git_sha1", "00000000");
+  lines.put("redis_git_dirty", 0);
+  lines.put("redis_build_id", "0");
+  lines.put("redis_mode", "standalone");
+  lines.put("os", facts.process.system);
+  lines.put("arch_bits", 8 * sizeof(void*));
+  lines.put("monotonic_clock", "POSIX clock_gettime");
+  lines.put("multiplexing_api", "epoll");
+  lines.put("gcc_version", __VERSION__);
+  lines.put("process_id", facts.process.id);
+  lines.put("process_supervised", "no");
+  lines.put("run_id", node.facts.run_id);
+  lines.put("tcp_port", node.facts.tcp_port);
+  lines.put("server_time_usec", node.engine().clock().unix_ms() * 1000);
+  lines.put("uptime_in_seconds", uptime_seconds(node));
+  lines.put("uptime_in_days", uptime_seconds(node) / seconds_per_day);
+  lines.put("hz", 10);
+  lines.put("configured_hz", 10);
+  lines.put("lru_clock", 0);
+  lines.put("executable", node.facts.executable);
+  lines.put("config_file", node.facts.config_file);
+  lines.put("io_threads_active", 0);
+  return lines.take();
+}
+
+std::string clients(Facts& facts) {
+  Node& node = facts.node;
+  const auto handles = node.clients.all();
+  const auto blocked = std::count_if(handles.begin(), handles.end(), [](const auto& handle) {
+    return handle->shown.waits.load(std::memory_order_relaxed);  // mo: relaxed: for people
+  });
+  Lines lines{"Clients"};
+  lines.put("connected_clients", handles.size());
+  lines.put("cluster_connections", 0);
+  lines.put("maxclients", node.settings.integer(Setting::maxclients));
+  std::size_t input = 0;
+  std::size_t output = 0;
+  for (const auto& handle : handles) {
+    const ClientBytes bytes = bytes_of(*handle);
+    input = std::max(input, bytes.input + bytes.input_spare);
+    output = std::max(output, bytes.output + bytes.large);
+  }
+  lines.put("client_recent_max_input_buffer", input);
+  lines.put("client_recent_max_output_buffer", output);
+  lines.put("blocked_clients", blocked);
+  lines.put("tracking_clients", 0);
+  lines.put("clients_in_timeout_table", node.deadlines.size());
+  return lines.take();
+}
+
+/// One interpreter serves both scripts and functions: what it holds is told as that of scripts.
+void put_scripts(Lines& lines, Node& node) {
+  const Scripts::Figures scripts = node.scripts.figures();
+  const std::vector<SharedLibrary> libraries = node.scripts.functions.all();
+  std::size_t library_bytes = 0;
+  for (const SharedLibrary& library : libraries) library_bytes += library->code.size();
+  const std::uint64_t kept = scripts.bytes + library_bytes;
+  lines.put("used_memory_lua", scripts.interpreter_bytes);
+  lines.put("used_memory_vm_eval", scripts.interpreter_bytes);
+  lines.put("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
+  lines.put("used_memory_scripts_eval", scripts.bytes);
+  lines.put("number_of_cached_scripts", scripts.count);
+  lines.put("number_of_functions", node.scripts.functions.function_count());
+  lines.put("number_of_libraries", libraries.size());
+  lines.put("scripts_refused", node.scripts.refused_count());
+  lines.put("used_memory_vm_functions", 0);
+  lines.bytes("used_memory_vm_total", scripts.interpreter_bytes);
+  lines.put("used_memory_functions", library_bytes);
+  lines.bytes("used_memory_scripts", kept);
+}
+
+std::string memory(Facts& facts) {
+  const Stats& stats = facts.stats;
+  std::atomic<std::uint64_t>& highest = facts.node.memory_peak;
+  // mo: relaxed: a figure for people; of two who raise it at once the lower may win.
+  const std::uint64_t peak = std::max(highest.load(std::memory_order_relaxed), stats.bytes_used);
+  highest.store(peak, std::memory_order_relaxed);
+  const std::uint64_t overhead = stats.bytes_used - std::min(stats.bytes_records, stats.bytes_used);
+  const auto percent = [&](std::uint64_t part, std::uint64_t whole) {
+    std::array<char, 32> room{};
+    static_cast<void>(std::snprintf(room.data(), room.size(), "%.2f%%", 100 * ratio(part, whole)));
+    return std::string{room.data()};
+  };
+  Lines lines{"Memory"};
+  lines.bytes("used_memory", stats.bytes_used);
+  lines.bytes("used_memory_rss", facts.process.resident_bytes);
+  lines.bytes("used_memory_peak", peak);
+  lines.put("used_memory_peak_perc", percent(stats.bytes_used, peak));
+  lines.put("used_memory_overhead", overhead);
+  lines.put("used_memory_startup", 0);
+  lines.put("used_memory_dataset", stats.bytes_records);
+  lines.put("used_memory_dataset_perc", percent(stats.bytes_records, stats.bytes_used));
+  lines.put("allocator_allocated", stats.bytes_used);
+  lines.put("allocator_active", stats.bytes_used);
+  lines.put("allocator_resident", facts.process.resident_bytes);
+  lines.bytes("total_system_memory", facts.process.system_memory_bytes);
+  put_scripts(lines, facts.node);
+  lines.bytes("maxmemory", stats.bytes_limit);
+  lines.put("maxmemory_policy", "noeviction");
+  const double fragmentation = ratio(facts.process.resident_bytes, stats.bytes_used);
+  lines.put("mem_fragmentation_ratio", fragmentation, 2);
+  lines.put("mem_fragmentation_bytes", static_cast<std::int64_t>(facts.process.resident_bytes) -
+                                           static_cast<std::int64_t>(stats.bytes_used));
+  lines.zeros({"mem_not_counted_for_evict", "mem_replication_backlog",
+               "mem_total_replication_buffers", "mem_clients_slaves"});
+  const ClientMemory& clients = *facts.node.client_memory;
+  lines.put("mem_clients_normal",
+            clients.bytes() + facts.node.clients.size() * ClientHandle::own_bytes);
+  lines.put("maxmemory_clients", clients.limit());
+  lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
+  lines.put("mem_allocator", "semel");
+  lines.put("active_defrag_running", 0);
+  lines.put("lazyfree_pending_objects", facts.stats.records_flushed);
+  lines.put("lazyfreed_objects", 0);
+  return lines.take();
+}
+
+std::string persistence(Facts& facts) {
+  const NodeFacts& node = facts.node.facts;
+  Lines lines{"Persistence"};
+  lines.zeros(
+      {"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
+  lines.put("current_fork_perc", "0.00");
+  lines.zeros({"current_save_keys_processed", "current_save_keys_total",
+               "rdb_changes_since_last_save", "rdb_bgsave_in_progress"});
+  lines.put("rdb_last_save_time", node.started_unix_ms / 1000);
+  lines.put("rdb_last_bgsave_status", "ok");
+  lines.put("rdb_last_bgsave_time_sec", -1);
+  lines.put("rdb_current_bgsave_time_sec", -1);
+  lines.zeros({"rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired",
+               "rdb_last_load_keys_loaded"});
+  lines.put("aof_enabled", node.journals ? 1 : 0);
+  lines.zeros({"aof_rewrite_in_progress", "aof_rewrite_scheduled"});
+  lines.put("aof_last_rewrite_time_sec", -1);
+  lines.put("aof_current_rewrite_time_sec", -1);
+  lines.put("aof_last_bgrewrite_status", "ok");
+  lines.zeros({"aof_rewrites", "aof_rewrites_consecutive_failures"});
+  lines.put("aof_last_write_status", "ok");
+  lines.zeros({"aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"});
+  return lines.take();
+}
+
+std::string stats(Facts& facts) {
+  const NodeFigures& figures = facts.figures;
+  Node& node = facts.node;
+  std::uint64_t channels = 0;
+  std::uint64_t patterns = 0;
+  for (const auto& handle : node.clients.all()) {
+    // mo: relaxed: for people.
+    channels += handle->shown.channels.load(std::memory_order_relaxed);
+    patterns += handle->shown.patterns.load(std::memory_order_relaxed);
+  }
+  Lines lines{"Stats"};
+  lines.put("total_connections_received", figures.connections);
+  lines.put("total_commands_processed", figures.calls);
+  lines.put("instantaneous_ops_per_sec", node.stats.calls_per_second());
+  lines.put("total_net_input_bytes", figures.bytes_received);
+  lines.put("total_net_output_bytes", figures.bytes_sent);
+  lines.zeros({"total_net_repl_input_bytes", "total_net_repl_output_bytes"});
+  lines.put("instantaneous_input_kbps", node.stats.received_kb_per_second(), 2);
+  lines.put("instantaneous_output_kbps", node.stats.sent_kb_per_second(), 2);
+  lines.put("instantaneous_input_repl_kbps", "0.00");
+  lines.put("instantaneous_output_repl_kbps", "0.00");
+  lines.put("rejected_connections", node.stats.refused());
+  lines.zeros({"sync_full", "sync_partial_ok", "sync_partial_err"});
+  lines.put("expired_keys", facts.stats.expired);
+  lines.put("expired_stale_perc", "0.00");
+  lines.zeros({"expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds", "evicted_keys"});
+  lines.put("evicted_clients", node.client_memory->evictions());
+  lines.zeros({"total_eviction_exceeded_time", "current_eviction_exceeded_time"});
+  lines.put("keyspace_hits", facts.stats.hits);
+  lines.put("keyspace_misses", facts.stats.misses);
+  lines.put("pubsub_channels", channels);
+  lines.put("pubsub_patterns", patterns);
+  lines.zeros({"pubsubshard_channels", "latest_fork_usec", "total_forks", "migrate_cached_sockets",
+               "slave_expires_tracked_keys", "active_defrag_hits", "active_defrag_misses",
+               "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
+               "current_active_defrag_time", "tracking_total_keys", "tracking_total_items",
+               "tracking_total_prefixes", "unexpected_error_replies"});
+  lines.put("total_error_replies", figures.error_replies);
+  lines.put("dump_payload_sanitizations", 0);
+  lines.put("total_reads_processed", figures.reads);
+  lines.put("total_writes_processed", figures.reads);
+  lines.zeros({"io_threaded_reads_processed", "io_threaded_writes_processed",
+               "reply_buffer_shrinks", "reply_buffer_expands"});
+  return lines.take();
+}
+
+std::string replication(Facts& facts) {
+  Lines lines{"Replication"};
+  lines.put("role", "master");
+  lines.put("connected_slaves", 0);
+  lines.put("master_failover_state", "no-failover");
+  lines.put("master_replid", facts.node.facts.run_id);
+  constexpr std::size_t id_digits = 40;
+  lines.put("master_replid2", std::string(id_digits, '0'));
+  lines.put("master_repl_offset", 0);
+  lines.put("second_repl_offset", -1);
+  lines.zeros({"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
+               "repl_backlog_histlen"});
+  return lines.take();
+}
+
+std::string cpu(Facts& facts) {
+  Lines lines{"CPU"};
+  constexpr int digits = 6;
+  lines.put("used_cpu_sys", facts.process.system_seconds, digits);
+  lines.put("used_cpu_user", facts.process.user_seconds, digits);
+  lines.put("used_cpu_sys_children", 0.0, digits);
+  lines.put("used_cpu_user_children", 0.0, digits);
+  return lines.take();
+}
+
+std::string modules(Facts&) {
+  return Lines{"Modules"}.take();
+}
+
+std::string text_of(double value, int digits) {
+  std::array<char, 64> room{};
+  static_cast<void>(std::snprintf(room.data(), room.size(), "%.*f", digits, value));
+  return room.data();
+}
+
+std::string command_stats(Facts& facts) {
+  Lines lines{"Commandstats"};
+  for (const CommandRow& row : all_commands()) {
+    const CommandFigures& figures = facts.figures.commands[index_of(row)];
+    if (figures.calls == 0 && figures.rejected == 0) continue;
+    const std::uint64_t us = figures.ns / 1000;
+    lines.put("cmdstat_" + std::string{row.name},
+              "calls=" + std::to_string(figures.calls) + ",usec=" + std::to_string(us) +
+                  ",usec_per_call=" + text_of(ratio(us, figures.calls), 2) +
+                  ",rejected_calls=" + std::to_string(figures.rejected) +
+                  ",failed_calls=" + std::to_string(figures.failed));
+  }
+  return lines.take();
+}
+
+std::string error_stats(Facts& facts) {
+  Lines lines{"Errorstats"};
+  for (const auto& [word, count] : facts.figures.errors) {
+    lines.put("errorstat_" + word, "count=" + std::to_string(count));
+  }
+  return lines.take();
+}
+
+/// The bound of the bucket in which so many of a thousand have been counted, in microseconds.
+std::uint64_t percentile(const CommandFigures& figures, std::uint64_t of_thousand) {
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < time_buckets; ++i) {
+    below += figures.times[i];
+    if (below * 1000 >= figures.calls * of_thousand) return std::uint64_t{1} << i;
+  }
+  return std::uint64_t{1} << (time_buckets - 1);
+}
+
+std::string latency_stats(Facts& facts) {
+  Lines lines{"Latencystats"};
+  for (const CommandRow& row : all_commands()) {
+    const CommandFigures& figures = facts.figures.commands[index_of(row)];
+    if (figures.calls == 0) continue;
+    lines.put("latency_percentiles_usec_" + std::string{row.name},
+              "p50=" + std::to_string(percentile(figures, 500)) +
+                  ".000,p99=" + std::to_string(percentile(figures, 990)) +
+                  ".000,p99.9=" + std::to_string(percentile(figures, 999)) + ".000");
+  }
+  return lines.take();
+}
+
+std::string cluster(Facts&) {
+  Lines lines{"Cluster"};
+  lines.put("cluster_enabled", 0);
+  return lines.take();
+}
+
+std::string keyspace(Facts& facts) {
+  Lines lines{"Keyspace"};
+  std::array<std::uint64_t, limits::db_count> keys{};
+  std::uint64_t all = 0;
+  for (std::size_t db = 0; db < keys.size(); ++db) {
+    keys[db] = facts.node.engine().size(static_cast<std::uint8_t>(db));
+    all += keys[db];
+  }
+  // Records with an end are counted for all databases together: shared out by their sizes.
+  const double timed = std::min(ratio(facts.stats.records_with_ttl, all), 1.0);
+  for (std::size_t db = 0; db < keys.size(); ++db) {
+    if (keys[db] == 0) continue;
+    const auto expires = static_cast<std::uint64_t>(timed * static_cast<double>(keys[db]) + 0.5);
+    lines.put("db" + std::to_string(db), "keys=" + std::to_string(keys[db]) +
+                                             ",expires=" + std::to_string(expires) + ",avg_ttl=0");
+  }
+  return lines.take();
+}
+
+std::string semel(Facts& facts) {
+  const Stats& stats = facts.stats;
+  Lines lines{"Semel"};
+  lines.put("records", stats.records);
+  lines.put("records_with_ttl", stats.records_with_ttl);
+  lines.put("records_flushed", stats.records_flushed);
+  lines.put("operations", stats.operations);
+  lines.put("refused", stats.refused);
+  lines.put("claims_granted", stats.claims_granted);
+  lines.put("claims_duplicate", stats.claims_duplicate);
+  lines.put("takeovers", stats.takeovers);
+  lines.put("stale_owners", stats.stale_owners);
+  lines.put("waiters", stats.waiters);
+  lines.put("namespaces", stats.namespaces);
+  lines.put("namespaces_dropped", stats.namespaces_dropped);
+  lines.put("bytes_namespaces", stats.bytes_namespaces);
+  lines.put("sections", stats.sections);
+  lines.put("growth_steps", stats.growth_steps);
+  lines.put("lost_races", stats.lost_races);
+  lines.put("slots", stats.slots);
+  lines.put("probe_lines_max", stats.probe_lines_max);
+  lines.put("wheel_items", stats.wheel_items);
+  lines.put("wheel_lag_ms", stats.wheel_lag.count());
+  lines.put("bytes_records", stats.bytes_records);
+  lines.put("bytes_table", stats.bytes_table);
+  lines.put("bytes_wheel", stats.bytes_wheel);
+  lines.put("bytes_used", stats.bytes_used);
+  lines.put("bytes_limit", stats.bytes_limit);
+  lines.put("spills", stats.spills);
+  lines.put("spills_failed", stats.spills_failed);
+  return lines.take();
+}
+
+struct Section {
+  std::string_view name;
+  std::string (*write)(Facts&);
+  bool usual;   ///< of "default"
+  bool of_all;  ///< of "all", too
+};
+
+constexpr std::array<Section, 14> sections{{
+    {"server", server, true, true},
+    {"clients", clients, true, true},
+    {"memory", memory, true, true},
+    {"persistence", persistence, true, true},
+    {"stats", stats, true, true},
+    {"replication", replication, true, true},
+    {"cpu", cpu, true, true},
+    {"modules", modules, true, false},
+    {"commandstats", command_stats, false, true},
+    {"errorstats", error_stats, true, true},
+    {"latencystats", latency_stats, false, true},
+    {"cluster", cluster, true, true},
+    {"keyspace", keyspace, true, true},
+    {"semel", semel, true, true},
+}};
+
+bool asks_for(std::string_view name, const Section& section) {
+  return is_word(name, section.name) || is_word(name, "everything") ||
+         (is_word(name, "all") && section.of_all) || (is_word(name, "default") && section.usual);
+}
+
+}  // namespace
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::uint64_t step = 1024;
+  constexpr std::string_view units = "KMGTPE";
+  if (bytes < step) return std::to_string(bytes) + "B";
+  double amount = static_cast<double>(bytes) / step;
+  std::size_t unit = 0;
+  while (amount >= step && unit + 1 < units.size()) {
+    amount /= step;
+    ++unit;
+  }
+  return text_of(amount, 2) + units[unit];
+}
+
+std::string info_text(Node& node, std::span<const std::string_view> names) {
+  std::optional<Facts> facts;
+  std::string text;
+  for (const Section& section : sections) {
+    const bool asked =
+        names.empty() ? section.usual : std::any_of(names.begin(), names.end(), [&](auto name) {
+          return asks_for(name, section);
+        });
+    if (!asked) continue;
+    if (!facts) facts.emplace(Facts{node});
+    if (!text.empty()) text += "\r\n";
+    text += section.write(*facts);
+  }
+  return text;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,547 @@
+#include "net/node/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/api/bounded_apply.hpp"
+#include "net/claims/claim_session.hpp"
+#include "net/commands/access.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/commands/measure.hpp"
+#include "net/commands/single_key_command.hpp"
+#include "net/commands/transaction.hpp"
+#include "net/resp/release_capacity.hpp"
+#include "net/resp/text.hpp"
+#include "net/scripts/script_host.hpp"
+#include "net/scripts/script_thread.hpp"
+
+namespace semel::net {
+
+Batch::Batch()
+    : ops_(count_max),
+      outcomes_(count_max),
+      rows_(count_max),
+      natives_(count_max),
+      starts_(count_max) {}
+Batch::~Batch() = default;
+
+Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin)
+    : node_(node), batch_(batch), large_(node.client_memory) {
+  client_.handle = std::make_shared<ClientHandle>(std::move(origin), host, node.client_memory);
+  client_.large = &large_;
+  open_user();
+  client_.lane = &node.stats.lane(batch.lane_.lane);
+  client_.lane->connected();
+  if (batch.scripts_ == nullptr || &batch.scripts_->scripts() != &node.scripts) {
+    batch.scripts_ = std::make_shared<ScriptThread>(node.scripts);
+  }
+  client_.scripts = batch.scripts_;
+  client_.may_step_aside = host != nullptr && host->serves_others();
+  // Whoever waits for a long script instead of answering BUSY keeps all others of its thread.
+  if (client_.may_step_aside) static_cast<void>(node.engine().set_impatient(true));
+  node.clients.add(client_.handle);
+}
+
+/// Who a client is before it has said anything.
+void Connection::open_user() {
+  const ClientHandle::Origin& origin = client_.handle->origin;
+  client_.user = node_.acl.open_session();
+  if (origin.is_remote && node_.settings.boolean(Setting::protected_mode)) client_.user.guard();
+  if (origin.certificate_user.empty()) return;
+  if (node_.acl.log_in_by_certificate(client_.user, origin.certificate_user)) {
+    note_user(client_);
+  } else {
+    node_.tell({.level = LogLevel::notice,
+                .name = "certificate_unknown",
+                .address = origin.address,
+                .user = origin.certificate_user,
+                .text = "no such user that is on: the client begins as default"});
+  }
+}
+
+namespace {
+
+/// Requests that only an HTTP client begins with.
+bool is_of_http(std::string_view word) noexcept {
+  constexpr std::string_view header = "host:";
+  return is_word(word, "post") || is_word(word.substr(0, header.size()), header);
+}
+
+/// A script or function that says it does not write is held to that when it runs.
+bool says_no_writes(Node& node, ClientState& client, const CommandRow& row,
+                    std::span<const std::string_view> words) {
+  if (row.name == "fcall") {
+    const FunctionStore::Found found = node.scripts.functions.find(words[1]);
+    return found.library != nullptr && (found.function->flags & script_no_writes) != 0;
+  }
+  const std::string sha = row.name == "eval" ? sha1_hex(words[1]) : std::string{words[1]};
+  if (const SharedScript& known = client.scripts->find(sha); known != nullptr) {
+    return known->has_shebang && (known->flags & script_no_writes) != 0;
+  }
+  if (row.name != "eval" || !words[1].starts_with("#!")) return false;
+  Script script;
+  script.text = words[1].substr(0, words[1].find('\n') + 1);
+  return !read_shebang(script) && (script.flags & script_no_writes) != 0;
+}
+
+bool may_write(Node& node, ClientState& client, const CommandRow& row,
+               std::span<const std::string_view> words) {
+  if (row.name == "eval" || row.name == "evalsha" || row.name == "fcall") {
+    return !says_no_writes(node, client, row, words);
+  }
+  return row.is(flag_write) || row.is(flag_may_replicate) || row.name == "publish" ||
+         row.name == "spublish";
+}
+
+}  // namespace
+
+Connection::~Connection() {
+  end();
+}
+
+void Connection::end() {
+  if (client_.stepped_aside) client_.scripts->run().abandon();
+  node_.clients.remove(client_.handle);
+  client_.handle->end();
+  node_.client_memory->remove(std::exchange(charged_, 0));
+  static_cast<void>(large_.take());
+  large_.begin();
+  node_.pubsub.forget(client_);
+  node_.monitors.remove(client_);
+  node_.deadlines.cancel(client_.deadline);
+  end_transaction(node_, client_);
+  end_session(node_.engine(), client_);
+}
+
+void Connection::receive(std::string_view bytes, std::string& out) {
+  const std::size_t before = out.size();
+  // Most often nothing is left of the last time, and the requests are read where they are.
+  if (input_.empty()) {
+    keep(bytes.substr(run(bytes, out)));
+  } else {
+    keep(bytes);
+    input_.erase(0, run(input_, out));
+    give_back_room();
+  }
+  note(bytes.size(), out.size() - before);
+}
+
+/// Behind what is kept already. The room grows to what the request has said that it needs,
+/// in steps, so that what was only announced costs little.
+void Connection::keep(std::string_view bytes) {
+  const std::size_t size = input_.size() + bytes.size();
+  if (size > input_.capacity()) {
+    constexpr std::size_t step = 4096;
+    std::string larger;
+    larger.reserve(std::max(size, std::min(size + wanted_, 2 * input_.size() + step)));
+    larger.append(input_);
+    input_.swap(larger);
+  }
+  input_.append(bytes);
+}
+
+void Connection::note(std::size_t received, std::size_t sent) {
+  client_.lane->moved(received, sent);
+  account();
+  show_client(client_, node_.engine().clock().now());
+}
+
+namespace {
+
+/// Up to where the system gives pages as they are written to, the whole room counts.
+std::size_t held_of(const std::string& input) noexcept {
+  constexpr std::size_t in_pages = std::size_t{128} << 10;
+  if (input.empty()) return 0;
+  return std::max(input.size(), std::min(input.capacity(), in_pages));
+}
+
+}  // namespace
+
+void Connection::account() {
+  ClientHandle::Shown& shown = client_.handle->shown;
+  const std::size_t arguments = parser_.held_bytes();
+  const std::size_t transaction = client_.transaction == nullptr ? 0 : client_.transaction->bytes;
+  const std::size_t kept = client_.kept_bytes();
+  const std::size_t held = held_of(input_) + arguments + transaction + kept + output_;
+  if (held != charged_ || held != 0) {
+    // mo: relaxed: for people and eviction
+    shown.input.store(input_.size(), std::memory_order_relaxed);
+    shown.input_spare.store(input_.capacity() - input_.size(), std::memory_order_relaxed);
+    shown.arguments.store(arguments, std::memory_order_relaxed);
+    shown.transaction.store(transaction, std::memory_order_relaxed);
+    shown.kept.store(kept, std::memory_order_relaxed);
+  }
+  if (held > charged_) node_.client_memory->add(held - charged_);
+  if (held < charged_) node_.client_memory->remove(charged_ - held);
+  charged_ = held;
+  if (node_.client_memory->is_over()) [[unlikely]]
+    node_.clients.evict(*node_.client_memory);
+}
+
+void Connection::hold_output(std::size_t own, std::size_t large, std::size_t parts) {
+  ClientHandle::Shown& shown = client_.handle->shown;
+  // mo: relaxed: for people and eviction
+  shown.output.store(own, std::memory_order_relaxed);
+  shown.large.store(large, std::memory_order_relaxed);
+  shown.parts.store(parts, std::memory_order_relaxed);
+  output_ = own;
+  account();
+}
+
+void Connection::collect(std::string& out) {
+  const std::size_t before = out.size();
+  if (client_.stepped_aside) client_.scripts->run().go_on();
+  review_wait(node_, client_);
+  const ClientHandle::Collected found = client_.handle->collect(out, large_);
+  // Rings before were for this turn.
+  if (client_.stepped_aside) client_.handle->wake_host();
+  if (found.killed) client_.closes = true;
+  if (found.replied) {
+    if (std::exchange(client_.waits_unheard, false)) {
+      out.erase(before, found.reply_bytes);
+      large_.erase(before, found.reply_bytes);
+    }
+    node_.deadlines.cancel(std::exchange(client_.deadline, 0));
+    client_.waits = false;
+    client_.waits_for.reset();
+  }
+  if (found.resumed) client_.held_back = false;
+  if (found.reviewed) review();
+  if (found.replied || found.resumed || more_) {
+    input_.erase(0, run(input_, out));
+    give_back_room();
+  }
+  note(0, out.size() - before);
+}
+
+/// What is idle costs nothing, and what had large requests once does not keep their room.
+void Connection::give_back_room() {
+  constexpr std::size_t room_kept = 4096;
+  if (input_.empty()) {
+    give_back(input_);
+  } else if (input_.capacity() > 2 * input_.size() + room_kept) {
+    input_.shrink_to_fit();
+  }
+}
+
+/// The rights of some user have changed. Who is nobody any more, or listens to what it may not
+/// hear, is closed at once, and not with its next command.
+void Connection::review() {
+  bool goes = node_.acl.refresh(client_.user) == AclChange::gone;
+  if (client_.handle->origin.is_remote && node_.settings.boolean(Setting::protected_mode) &&
+      !client_.user.is_guarded()) {
+    client_.user.guard();
+    goes = goes || client_.user.needs_auth();
+  }
+  if (goes || !may_still_hear(client_)) client_.closes = true;
+}
+
+/// What a request may hold: an argument what can be stored, all of it what there is for clients.
+void Connection::bound_request() {
+  const auto bytes = [&](Setting setting) {
+    return static_cast<std::size_t>(node_.settings.integer(setting));
+  };
+  limits_.bulk_bytes_max = bytes(Setting::proto_max_bulk_len);
+  limits_.kept_bytes_max = limits::value_bytes_max;
+  limits_.request_bytes_max =
+      std::min(bytes(Setting::client_query_buffer_limit), node_.client_memory->limit());
+}
+
+/// As if the command had been called and refused: a transaction fails with it.
+void Connection::skip_too_long(std::string& out) {
+  flush(out);
+  if (rewind_ != nullptr) return;
+  RespWriter reply{out, client_.dialect};
+  const std::size_t before = out.size();
+  if (client_.transaction != nullptr) client_.transaction->failed = true;
+  reply.error("ERR " + parser_.error());
+  client_.lane->rejected(StatsLane::no_command, reply.since(before));
+  // CLIENT REPLY SKIP and OFF hold for it as well.
+  if (client_.replies != Replies::on) out.resize(before);
+  if (client_.replies == Replies::skip) client_.replies = Replies::on;
+  ++requests_;
+}
+
+std::size_t Connection::run(std::string_view input, std::string& out) {
+  const std::size_t all = input.size();
+  const char* const end = input.data() + all;
+  wanted_ = 0;
+  more_ = false;
+  rewind_ = nullptr;
+  bound_request();
+  static_cast<void>(client_.lane->lap(node_.ticks()));
+  const std::size_t begin = out.size();
+  client_.begin_round(out);
+  while (!client_.closes && !waits()) {
+    if (out.size() - begin + large_.unsent() > replies_bytes_max) {
+      more_ = true;
+      break;
+    }
+    const RespParser::Step step =
+        parser_.parse(input, client_.user.needs_auth() ? limits_before_auth : limits_);
+    if (step == RespParser::Step::incomplete) {
+      wanted_ = parser_.wanted() - std::min(parser_.wanted(), input.size());
+      break;
+    }
+    if (step == RespParser::Step::bad) {
+      flush(out);
+      if (rewind_ != nullptr) break;
+      RespWriter{out, client_.dialect}.error("ERR " + parser_.error());
+      client_.closes = true;
+      break;
+    }
+    if (step == RespParser::Step::too_long) {
+      skip_too_long(out);
+      if (rewind_ != nullptr) break;
+    } else if (step == RespParser::Step::command && !parser_.arguments().empty()) {
+      if (!take(input.data(), out)) break;
+      ++requests_;
+      if (rewind_ != nullptr) break;
+    }
+    input.remove_prefix(parser_.consumed());
+  }
+  if (rewind_ == nullptr) flush(out);
+  if (rewind_ != nullptr) {  // the rest of a batch, when what it has answered is sent
+    input = {rewind_, static_cast<std::size_t>(end - rewind_)};
+    parser_.reset();
+    wanted_ = 0;
+    more_ = true;
+  }
+  node_.events.drain();
+  client_.end_round();
+  parser_.rest();
+  large_.begin();  // what was met is held by those who send it
+  return all - input.size();
+}
+
+bool Connection::take(const char* start, std::string& out) {
+  const CommandRow* const row = find_command(parser_.arguments()[0]);
+  if (row == nullptr && is_of_http(parser_.arguments()[0])) [[unlikely]] {
+    refuse_http(out);
+    return rewind_ == nullptr;
+  }
+  batch_.starts_[batch_.count_] = start;
+  if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
+    return false;
+  RespWriter reply{out, client_.dialect};
+  if (row != nullptr &&
+      (row->single != nullptr ? take_single(*row, reply) : take_native(*row, reply))) {
+    if (batch_.count_ == Batch::count_max) flush(out);
+    return true;
+  }
+  flush(out);
+  if (rewind_ != nullptr) return false;
+  carry_out(out);
+  return true;
+}
+
+/// A page in a browser can send a request to any port, and its body would be carried out line by
+/// line. So nothing behind the first line is, and there is no answer that the page could use.
+void Connection::refuse_http(std::string& out) {
+  flush(out);
+  if (rewind_ != nullptr) return;  // it comes again behind what is in front of it
+  client_.closes = true;
+  node_.stats.http_refused();
+  node_.tell({.level = LogLevel::warning,
+              .name = "http_refused",
+              .address = client_.handle->origin.address,
+              .user = client_.user.user().name(),
+              .text = "POST or Host: came instead of a command: a possible attack by way of "
+                      "another program; the connection is closed"});
+}
+
+bool Connection::is_held_back(const CommandRow* row) {
+  const auto words = parser_.arguments();
+  if (row != nullptr && is_container(*row) && words.size() > 1) {
+    row = find_subcommand(*row, words[1]);
+  }
+  // What will be refused is refused now.
+  if (row == nullptr || !row->takes(words.size()) || client_.user.needs_auth()) return false;
+  bool does_write = may_write(node_, client_, *row, words);
+  if (row->name == "exec" && client_.transaction != nullptr) {
+    for (const QueuedCommand& queued : client_.transaction->commands) {
+      const std::vector<std::string_view> views{queued.words.begin(), queued.words.end()};
+      does_write = does_write || may_write(node_, client_, *queued.row, views);
+    }
+  }
+  client_.held_back =
+      node_.clients.wait_for_end(client_.handle, does_write, node_.engine().clock().now());
+  return client_.held_back;
+}
+
+bool Connection::may_wait(const CommandRow& row) {
+  // The words of an inline command are gone when the next is read.
+  if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
+      client_.subscribes() || node_.monitors.any() || node_.scripts.is_busy() ||
+      !row.takes(parser_.arguments().size())) {
+    return false;
+  }
+  // A user with rights to some things only is asked about in its turn.
+  return node_.acl.refresh(client_.user) == AclChange::none && !client_.user.needs_auth() &&
+         client_.user.user().is_unlimited();
+}
+
+bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
+  if (!may_wait(row)) return false;
+  StoreOp& op = batch_.ops_[batch_.count_];
+  op = StoreOp{.db = client_.db, .key = parser_.arguments()[1]};
+  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  if (row.single->plan(call, op) != Fault::none) return false;
+  batch_.natives_[batch_.count_].shape = nullptr;
+  batch_.rows_[batch_.count_++] = &row;
+  return true;
+}
+
+bool Connection::take_native(const CommandRow& row, RespWriter& reply) {
+  const bool by_digest = row.handler == handlers::evalsha;
+  if ((!by_digest && row.handler != handlers::eval) || !may_wait(row) ||
+      node_.scripts.policy() == ScriptPolicy::off) {
+    return false;
+  }
+  const std::string_view word = parser_.arguments()[1];
+  const SharedScript& script =
+      client_.scripts->find(by_digest ? word : std::string_view{sha1_hex(word)});
+  if (script == nullptr || script->has_shebang ||
+      script->shape.known == lua::KnownScript::unknown) {
+    return false;
+  }
+  StoreOp& op = batch_.ops_[batch_.count_];
+  op = StoreOp{.db = client_.db};
+  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  NativePlan& plan = batch_.natives_[batch_.count_];
+  if (plan_native(call, script->shape, script->sha, op, plan) != Fault::none) return false;
+  script->used(client_.lane->now());
+  batch_.rows_[batch_.count_++] = &row;
+  return true;
+}
+
+void Connection::flush(std::string& out) {
+  const std::size_t planned = std::exchange(batch_.count_, 0);
+  if (planned == 0) return;
+  Engine& engine = node_.engine();
+  std::size_t count = planned;
+  if (count == 1) {
+    engine.apply(batch_.ops_[0], batch_.outcomes_[0]);
+  } else {
+    count = engine::apply_bounded(engine, std::span{batch_.ops_}.first(count),
+                                  std::span{batch_.outcomes_}.first(count), replies_bytes_max);
+  }
+  if (count < planned) {
+    rewind_ = batch_.starts_[count];
+    requests_ -= planned - count;
+  }
+  answer_batch(out, count);
+  client_.last_command = static_cast<std::uint32_t>(index_of(*batch_.rows_[count - 1]));
+  count_batch(count);
+}
+
+void Connection::answer_batch(std::string& out, std::size_t count) {
+  RespWriter reply{out, client_.dialect};
+  if (large_.is_enabled()) reply.set_large(&large_);
+  Call call{node_, node_.engine(), client_, {}, reply};
+  for (std::size_t i = 0; i < count; ++i) {
+    call.row = batch_.rows_[i];
+    const std::size_t before = out.size();
+    const NativePlan& native = batch_.natives_[i];
+    if (batch_.outcomes_[i].error == ErrorCode::section_held) [[unlikely]] {
+      call.fail(ErrorCode::section_held);
+    } else if (native.shape == nullptr) {
+      answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
+    } else {
+      answer_native(call, native, batch_.ops_[i], batch_.outcomes_[i]);
+    }
+    if (out[before] == '-') [[unlikely]]
+      client_.lane->failed(index_of(*call.row), std::string_view{out}.substr(before));
+    if (native.shape != nullptr || call.row->is(flag_write)) {
+      node_.watches.touched(client_.db, batch_.ops_[i].key);
+    }
+    // The thread's, for good: room for small values is kept, not for the largest there ever was.
+    constexpr std::size_t room_kept = std::size_t{64} << 10;
+    if (batch_.outcomes_[i].value.capacity() > room_kept) [[unlikely]]
+      give_back(batch_.outcomes_[i].value);
+  }
+}
+
+/// Their time is shared out evenly, and those of one kind that follow each other counted at once.
+void Connection::count_batch(std::size_t count) {
+  const std::int64_t each = client_.lane->lap(node_.ticks()) / static_cast<std::int64_t>(count);
+  std::string unused;
+  RespWriter nobody{unused, client_.dialect};
+  Call call{node_, node_.engine(), client_, {}, nobody};
+  bool has_natives = false;
+  for (std::size_t first = 0; first < count;) {
+    call.row = batch_.rows_[first];
+    std::size_t end = first + 1;
+    while (end < count && batch_.rows_[end] == call.row) ++end;
+    measured_together(call, each, end - first, batch_.ops_[first].key);
+    has_natives = has_natives || batch_.natives_[first].shape != nullptr;
+    first = end;
+  }
+  if (has_natives) count_natives(count, each);
+}
+
+/// What the scripts would have sent counts as well. The name of a command lies in one place for
+/// each script, so that comparing where it lies is enough to put most of them together.
+void Connection::count_natives(std::size_t count, std::int64_t ns_each) {
+  struct Tally {
+    std::string_view name;
+    std::uint64_t calls = 0;
+  };
+  std::array<Tally, 4> tallies{};
+  const auto write_down = [&](Tally& tally) {
+    const CommandRow* const row = tally.calls == 0 ? nullptr : find_command(tally.name);
+    if (row != nullptr) client_.lane->called(index_of(*row), ns_each, tally.calls);
+    tally = {};
+  };
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (batch_.natives_[i].shape == nullptr) continue;
+    for (const std::string_view name : commands_of(batch_.natives_[i], batch_.outcomes_[i])) {
+      if (name.empty()) continue;
+      auto found = std::find_if(tallies.begin(), tallies.end(), [&](const Tally& tally) {
+        return tally.name.data() == name.data();
+      });
+      if (found == tallies.end()) {
+        found = tallies.begin() + static_cast<std::ptrdiff_t>(next++ % tallies.size());
+        write_down(*found);
+        found->name = name;
+      }
+      ++found->calls;
+    }
+  }
+  for (Tally& tally : tallies) write_down(tally);
+  client_.scripts->forget_retired();
+}
+
+void Connection::carry_out(std::string& out) {
+  // What is not answered must not take along what is pushed meanwhile, which stands in `out`.
+  const bool is_heard = client_.replies == Replies::on;
+  std::string unheard;
+  std::string& answer = is_heard ? out : unheard;
+  const std::size_t before = answer.size();
+  RespWriter reply{answer, client_.dialect};
+  large_.begin();
+  if (is_heard && large_.is_enabled()) reply.set_large(&large_);
+  reply.set_bound(before + node_.client_memory->reply_bytes_max());
+  Call call{node_, node_.engine(), client_, parser_.arguments(), reply};
+  dispatch(call);
+  if (client_.waits) client_.waits_unheard = !is_heard;
+  if (client_.replies != Replies::on) {
+    reply.take_back(before);
+    if (client_.replies == Replies::skip) {
+      client_.replies = Replies::on;
+    } else if (client_.replies == Replies::skip_next) {
+      client_.replies = Replies::skip;
+    }
+  } else if (!is_heard) {
+    out += unheard;
+  }
+  if (client_.held != nullptr && !client_.stepped_aside) [[unlikely]]
+    node_.pubsub.release(client_);
+  // A command may have left something with many others.
+  if (node_.client_memory->is_over()) [[unlikely]]
+    node_.clients.evict(*node_.client_memory);
+}
+
+}  // namespace semel::net

@@ -1,0 +1,313 @@
+#include "net/resp/resp_parser.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "net/resp/release_capacity.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first is looked at
+
+bool is_space(char c) noexcept {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int digit_of(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+char escaped(char c) noexcept {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return c;
+  }
+}
+
+/// A mark, whatever it is, one to three digits, CR and another byte: what most lengths are.
+/// Negative: they are not there like this, and `at` stays.
+std::int64_t take_short_number(const char*& at, const char* end) noexcept {
+  constexpr std::ptrdiff_t most = 6;
+  constexpr int digits_max = 3;
+  if (end - at < most) return -1;
+  const char* const digits = at + 1;
+  int count = 0;
+  std::int64_t number = 0;
+  for (; count < digits_max; ++count) {
+    const unsigned digit = static_cast<unsigned char>(digits[count]) - unsigned{'0'};
+    if (digit > 9) break;
+    number = number * 10 + digit;
+  }
+  const bool leads_zero = count > 1 && digits[0] == '0';
+  if (count == 0 || leads_zero || digits[count] != '\r') return -1;
+  at = digits + count + line_end_bytes;
+  return number;
+}
+
+/// One word of a line, quotes and all. False: they do not match.
+bool take_word(std::string_view& line, std::string& word) {
+  const auto take = [&] {
+    const char c = line.front();
+    line.remove_prefix(1);
+    return c;
+  };
+  char quote = 0;
+  while (!line.empty()) {
+    const char c = take();
+    if (quote == 0) {
+      if (is_space(c)) return true;
+      if (c == '"' || c == '\'') {
+        quote = c;
+      } else {
+        word += c;
+      }
+    } else if (c == quote) {
+      return line.empty() || is_space(line.front());  // a closing quote ends the word
+    } else if (c == '\\' && quote == '\'' && line.starts_with('\'')) {
+      word += take();
+    } else if (c == '\\' && quote == '"' && !line.empty()) {
+      const bool is_hex =
+          line.size() >= 3 && line[0] == 'x' && digit_of(line[1]) >= 0 && digit_of(line[2]) >= 0;
+      if (is_hex) {
+        word += static_cast<char>(digit_of(line[1]) * 16 + digit_of(line[2]));
+        line.remove_prefix(3);
+      } else {
+        word += escaped(take());
+      }
+    } else {
+      word += c;
+    }
+  }
+  return quote == 0;
+}
+
+}  // namespace
+
+RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
+  if (ended_) begin();
+  if (passes_) {
+    at_ = searched_ = 0;
+    const Step step = pass_over(input, limits);
+    ended_ = step == Step::too_long || step == Step::bad;
+    return step;
+  }
+  if (state_ == State::begin && take_whole(input, limits)) return Step::command;
+  const Step step = run(input, limits);
+  ended_ = step != Step::incomplete && step != Step::passing;
+  if (step != Step::command || is_inline_) return step;
+  arguments_.reserve(ranges_.size());
+  for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
+  return step;
+}
+
+void RespParser::begin() noexcept {
+  state_ = State::begin;
+  ended_ = is_inline_ = passes_ = false;
+  at_ = searched_ = wanted_ = left_ = length_ = passes_left_ = 0;
+  ranges_.clear();
+  unquoted_.clear();
+  arguments_.clear();
+  forget_many();
+}
+
+/// One large request must not be paid for as long as its connection lasts.
+void RespParser::forget_many() noexcept {
+  constexpr std::size_t words_kept = 128;
+  constexpr std::size_t bytes_kept = 512;
+  if (ranges_.capacity() > words_kept) give_back(ranges_);
+  if (arguments_.capacity() > words_kept) give_back(arguments_);
+  if (unquoted_.capacity() > bytes_kept) give_back(unquoted_);
+}
+
+RespParser::Step RespParser::run(std::string_view input, const RequestLimits& limits) {
+  if (state_ == State::begin) {
+    if (input.empty()) return incomplete(1);
+    if (input.front() != '*') return read_inline(input, limits);
+    state_ = State::count;
+  }
+  if (state_ == State::count) {
+    const Step step = read_count(input, limits);
+    if (step != Step::command || left_ == 0) return step;
+    state_ = State::length;
+  }
+  while (left_ != 0) {
+    if (state_ == State::length) {
+      if (const Step step = read_length(input, limits); step != Step::command) return step;
+      if (length_ > limits.kept_bytes_max) {
+        error_ = "value exceeds the limit: " + std::to_string(length_) + " bytes, at most " +
+                 std::to_string(limits.kept_bytes_max);
+        begin_passing();
+        return pass_over(input, limits);
+      }
+      state_ = State::bytes;
+    }
+    if (input.size() - at_ < length_ + line_end_bytes) {
+      return incomplete(at_ + length_ + line_end_bytes);
+    }
+    ranges_.push_back({at_, length_});
+    at_ += length_ + line_end_bytes;
+    state_ = State::length;
+    --left_;
+  }
+  return Step::command;
+}
+
+void RespParser::begin_passing() noexcept {
+  passes_ = true;
+  passes_left_ = length_ + line_end_bytes;
+  --left_;
+  give_back(ranges_);
+}
+
+/// Nothing of the request is needed any more, so that all of `input` that is read can go.
+RespParser::Step RespParser::pass_over(std::string_view input, const RequestLimits& limits) {
+  RequestLimits as_it_comes = limits;
+  as_it_comes.request_bytes_max = ~std::size_t{0};
+  for (;;) {
+    const std::size_t passed = std::min(passes_left_, input.size() - at_);
+    at_ += passed;
+    passes_left_ -= passed;
+    if (passes_left_ != 0) break;
+    if (left_ == 0) return Step::too_long;
+    const std::size_t before = at_;
+    const Step step = read_length(input, as_it_comes);
+    if (step == Step::bad) return step;
+    if (step == Step::incomplete) {
+      at_ = before;
+      break;
+    }
+    passes_left_ = length_ + line_end_bytes;
+    --left_;
+  }
+  if (at_ != 0) return Step::passing;
+  return incomplete(std::max<std::size_t>(passes_left_, input.size() + 1));
+}
+
+bool RespParser::take_whole(std::string_view input, const RequestLimits& limits) {
+  if (input.empty() || input.front() != '*') return false;
+  const char* at = input.data();
+  const char* const end = at + input.size();
+  const std::int64_t count = take_short_number(at, end);
+  if (count < 1 || count > static_cast<std::int64_t>(limits.arguments_max)) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_bulk = at != end && *at == '$';
+    const std::int64_t bytes = is_bulk ? take_short_number(at, end) : -1;
+    if (bytes < 0 || bytes + static_cast<std::int64_t>(line_end_bytes) > end - at ||
+        static_cast<std::size_t>(bytes) > limits.bulk_bytes_max) {
+      arguments_.clear();
+      return false;
+    }
+    arguments_.emplace_back(at, static_cast<std::size_t>(bytes));
+    at += bytes + static_cast<std::int64_t>(line_end_bytes);
+  }
+  at_ = static_cast<std::size_t>(at - input.data());
+  ended_ = true;
+  return true;
+}
+
+bool RespParser::take_line(std::string_view input, std::string_view& line) {
+  const std::size_t end = input.find('\r', std::max(at_, searched_));
+  // Its second byte, whatever it is, must be there.
+  if (end == std::string_view::npos || end + line_end_bytes > input.size()) {
+    searched_ = end == std::string_view::npos ? input.size() : end;
+    wanted_ = input.size() + 1;
+    line = input.substr(at_);
+    return false;
+  }
+  line = input.substr(at_ + 1, end - at_ - 1);
+  at_ = end + line_end_bytes;
+  return true;
+}
+
+RespParser::Step RespParser::read_count(std::string_view input, const RequestLimits& limits) {
+  std::string_view line;
+  if (!take_line(input, line)) {
+    return line.size() > limits.line_bytes_max ? bad("too big mbulk count string")
+                                               : Step::incomplete;
+  }
+  const std::optional<std::int64_t> count = integer_of(line);
+  const bool in_range = count && *count <= std::numeric_limits<std::int32_t>::max();
+  if (!in_range) return bad("invalid multibulk length");
+  const auto most = static_cast<std::int64_t>(limits.arguments_max);
+  if (*count > most) {
+    return bad(limits.before_auth ? "unauthenticated multibulk length"
+                                  : "invalid multibulk length");
+  }
+  left_ = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
+  return Step::command;
+}
+
+RespParser::Step RespParser::read_length(std::string_view input, const RequestLimits& limits) {
+  std::string_view line;
+  const std::size_t from = at_;
+  if (!take_line(input, line)) {
+    return line.size() > limits.line_bytes_max ? bad("too big bulk count string")
+                                               : Step::incomplete;
+  }
+  if (input[from] != '$') {
+    return bad(std::string{"expected '$', got '"} + input[from] + "'");
+  }
+  const std::optional<std::int64_t> length = integer_of(line);
+  if (!length || *length < 0) return bad("invalid bulk length");
+  if (static_cast<std::uint64_t>(*length) > limits.bulk_bytes_max) {
+    return bad(limits.before_auth ? "unauthenticated bulk length" : "invalid bulk length");
+  }
+  length_ = static_cast<std::size_t>(*length);
+  if (at_ > limits.request_bytes_max || length_ > limits.request_bytes_max - at_) {
+    const std::string_view whose = limits.before_auth ? "unauthenticated request" : "request";
+    return bad(std::string{whose} + " of more than " + std::to_string(limits.request_bytes_max) +
+               " bytes");
+  }
+  return Step::command;
+}
+
+RespParser::Step RespParser::read_inline(std::string_view input, const RequestLimits& limits) {
+  const std::size_t end = input.find('\n', searched_);
+  if (end == std::string_view::npos) {
+    if (input.size() > limits.line_bytes_max) return bad("too big inline request");
+    searched_ = input.size();
+    return incomplete(input.size() + 1);
+  }
+  // redis-server takes a longer line if it comes at once; which bytes come at once is chance.
+  if (end > limits.line_bytes_max) return bad("too big inline request");
+  std::string_view line = input.substr(0, end);
+  at_ = end + 1;
+  is_inline_ = true;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (!split(line)) return bad("unbalanced quotes in request");
+  return Step::command;
+}
+
+bool RespParser::split(std::string_view line) {
+  unquoted_.reserve(line.size());  // words are not longer than what they come from
+  for (;;) {
+    while (!line.empty() && is_space(line.front())) line.remove_prefix(1);
+    if (line.empty()) return true;
+    const std::size_t from = unquoted_.size();
+    if (!take_word(line, unquoted_)) return false;
+    arguments_.push_back(std::string_view{unquoted_}.substr(from));
+  }
+}
+
+RespParser::Step RespParser::bad(std::string what) {
+  error_ = "Protocol error: " + std::move(what);
+  return Step::bad;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,64 @@
+// Known scripts (lua_compat/matcher/known_scripts.hpp) without Lua.
+//
+// There are two ways, and what neither takes is the interpreter's:
+//   - plan_native() makes one operation on one key of it, which goes to the engine together with
+//     others, and answer_native() writes the reply of its outcome;
+//   - run_native() sends the commands that the script would send, through the same Host, so that
+//     their rights, events, touched keys and figures are theirs as in a script.
+// Errors of commands are told as redis-server tells those of the script's own text, with its line.
+// Nothing here is asked while somebody monitors: what a script sends is shown then.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "lua_compat/interpreter/interpreter.hpp"
+#include "lua_compat/matcher/known_scripts.hpp"
+#include "net/commands/single_key_command.hpp"
+
+namespace semel::net {
+
+/// For lua::shape_of().
+[[nodiscard]] std::optional<lua::KeyPositions> key_positions(std::string_view command);
+
+/// Whether run_native() may be asked: by the number and form of keys and arguments alone. What it
+/// does then keeps to KEYS, if `shape` declares its keys or is of the catalogue.
+[[nodiscard]] bool accepts_native(const lua::ScriptShape& shape, const lua::Invocation& invocation);
+/// Whether a section over the shards of KEYS is enough for run_native(), once it is accepted. It
+/// may be although `shape` does not declare its keys: then not for the interpreter.
+[[nodiscard]] bool keeps_to_keys(const lua::ScriptShape& shape) noexcept;
+
+struct NativeCall {
+  const lua::ScriptShape& shape;
+  std::string_view sha;
+  const lua::Invocation& invocation;
+  lua::Host& host;
+  std::string& reply;
+};
+/// Appends the one reply, in the dialect of the invocation. False: nothing was written and nothing
+/// changed, the interpreter has to run the script.
+[[nodiscard]] bool run_native(const NativeCall& call);
+
+/// A known script that has become one operation. What it refers to must live until it is answered.
+struct NativePlan {
+  const lua::ScriptShape* shape = nullptr;
+  std::string_view sha;
+  const Single* single = nullptr;  ///< of a one_command
+};
+/// `call.words` are those of EVAL or EVALSHA. `op` is as StoreOp{} is but for db. Other than none:
+/// it is not one operation, or the arguments are unusual.
+[[nodiscard]] Fault plan_native(const Call& call, const lua::ScriptShape& shape,
+                                std::string_view sha, StoreOp& op, NativePlan& plan);
+/// The reply to an outcome, errors too, and what it tells of the key.
+void answer_native(Call& call, const NativePlan& plan, const StoreOp& op,
+                   const StoreOutcome& outcome);
+/// The commands that the script would have sent, by their names, the rest empty: for the figures.
+[[nodiscard]] std::array<std::string_view, 2> commands_of(const NativePlan& plan,
+                                                          const StoreOutcome& outcome);
+
+/// `text` with what redis-server adds to an error that ends a script.
+void write_script_error(RespWriter& reply, std::string_view text, std::string_view sha,
+                        std::uint32_t line);
+
+}  // namespace semel::net

@@ -1,0 +1,18 @@
+// What the commands that run scripts and functions have in common.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "net/commands/command.hpp"
+
+namespace semel::net {
+
+/// The number of keys in words[2]. None: an error has been written.
+[[nodiscard]] std::optional<std::size_t> key_count_of(
+    Call& call, std::string_view not_a_number = "ERR value is not an integer or out of range");
+/// By the setting `scripts`. True: an error has been written.
+[[nodiscard]] bool scripts_are_off(Call& call);
+
+}  // namespace semel::net

@@ -1,0 +1,330 @@
+#include "net/scripts/script_host.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
+
+#include "net/commands/access.hpp"
+#include "net/commands/measure.hpp"
+#include "net/node/node.hpp"
+#include "net/scripts/native_scripts.hpp"
+#include "net/scripts/script_thread.hpp"
+#include "net/time/wall_clock.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::int64_t slice_ns = 1'000'000;
+/// More keys than this and the section is over everything: most shards would be held anyway.
+constexpr std::size_t section_keys_max = 16;
+
+}  // namespace
+
+// --- what a script asks for ----------------------------------------------------------------------
+
+void ScriptRun::refuse(const CommandRow* row, std::string_view text, std::string& reply) {
+  const std::size_t before = reply.size();
+  RespWriter{reply, Resp::two}.error(text);
+  StatsLane* const lane = client_->lane;
+  if (lane == nullptr) return;
+  lane->rejected(row == nullptr ? StatsLane::no_command : index_of(*row),
+                 std::string_view{reply}.substr(before));
+}
+
+const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
+  const CommandRow* row = find_command(call.words[0]);
+  if (row != nullptr && is_container(*row) && call.words.size() > 1) {
+    row = find_subcommand(*row, call.words[1]);
+  }
+  const auto refused = [&](std::string_view text) -> const CommandRow* {
+    refuse(row, text, reply);
+    return nullptr;
+  };
+  if (row == nullptr) return refused("ERR Unknown Redis command called from script");
+  if (!row->takes(call.words.size())) {
+    return refused("ERR Wrong number of args calling Redis command from script");
+  }
+  if (row->is(flag_noscript)) {
+    return refused("ERR This Redis command is not allowed from script");
+  }
+  call.row = row;
+  if (const std::string_view denied = denial_in_script(call); !denied.empty()) {
+    return refused(denied);
+  }
+  // What a replica would have to be told of is a write too.
+  const bool publishes = row->is(flag_pubsub) && !row->is(flag_noscript) &&
+                         (row->name == "publish" || row->name == "spublish");
+  const bool writes = row->is(flag_write) || row->is(flag_may_replicate) || publishes;
+  if (program_.read_only && writes) {
+    return refused("ERR Write commands are not allowed from read-only scripts.");
+  }
+  if (row->is(flag_write)) {
+    wrote_ = true;
+    // mo: relaxed: as in Scripts::kill().
+    if (busy_ != nullptr) busy_->wrote.store(true, std::memory_order_relaxed);
+  }
+  return row;
+}
+
+void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std::string& reply) {
+  RespWriter writer{reply, dialect};
+  Call call{*node_, node_->engine(), *client_, words, writer};
+  const std::size_t before = reply.size();
+  const std::size_t bytes_max = thread_.scripts().bounds().reply_bytes;
+  writer.set_bound(before + bytes_max);
+  if (admit(call, reply) != nullptr) execute(call);
+  if (writer.is_cut()) {
+    reply.resize(before);
+    writer.error("ERR the reply is larger than the " + std::to_string(bytes_max) +
+                 " bytes that script-memory-max lets a script have");
+  }
+  const std::string_view answer = std::string_view{reply}.substr(before);
+  if (answer.starts_with('-')) last_error_ = answer.substr(0, answer.find('\r'));
+}
+
+std::optional<bool> ScriptRun::may_call(std::span<const std::string_view> words) {
+  RespWriter nobody{last_error_, Resp::two};
+  Call call{*node_, node_->engine(), *client_, words, nobody};
+  return could_run(call);
+}
+
+void ScriptRun::log(lua::LogLevel level, std::string_view text) {
+  if (node_->hooks.script_log) node_->hooks.script_log(level, text);
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+lua::Stop ScriptRun::pause() {
+  const std::int64_t now = node_->ticks().ns();
+  if (is_abandoned_) return lua::Stop::killed;
+  if (now - began_ns_ > thread_.scripts().time_max_ns()) return lua::Stop::time;
+  if (busy_ == nullptr) {
+    if (now - began_ns_ < thread_.scripts().busy_after_ns()) return lua::Stop::none;
+    become_busy();
+  }
+  if (may_step_aside_ && now >= slice_end_ns_) {
+    if (section_) section_->step_aside();
+    thread_.fibre().step_aside();
+    if (section_) section_->step_back();
+    slice_end_ns_ = node_->ticks().ns() + slice_ns;
+  }
+  // mo: relaxed: as in Scripts::kill().
+  const bool is_killed = is_abandoned_ || busy_->killed.load(std::memory_order_relaxed);
+  return is_killed ? lua::Stop::killed : lua::Stop::none;
+}
+
+void ScriptRun::become_busy() {
+  busy_ = std::make_shared<BusyScript>();
+  busy_->kind = program_.function == nullptr ? ScriptKind::script : ScriptKind::function;
+  if (program_.function != nullptr) busy_->name = program_.function->name;
+  busy_->words.assign(words_.begin(), words_.end());
+  busy_->began_ns = began_ns_;
+  busy_->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: nobody else has it yet
+  thread_.scripts().begin_busy(busy_);
+  // Who waits inside the engine for this section is to answer BUSY as well.
+  node_->engine().section_takes_long();
+}
+
+// --- the run -------------------------------------------------------------------------------------
+
+lua::Invocation ScriptRun::invocation() const noexcept {
+  const std::span<const std::string_view> words{words_};
+  return {.keys = words.subspan(3, key_count_),
+          .args = words.subspan(3 + key_count_),
+          .dialect = client_->dialect};
+}
+
+ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
+  if (was_executing_ || (keeps_to_keys && key_count_ == 0)) return ErrorCode::ok;
+  std::array<KeyRef, section_keys_max> keys;
+  std::size_t count = 0;
+  if (keeps_to_keys && key_count_ <= section_keys_max) {
+    for (const std::string_view key : invocation().keys) keys[count++] = {client_->db, key};
+  }
+  Result<Section> section = node_->engine().section(std::span{keys}.first(count));
+  if (!section) return section.error().code;
+  section_.emplace(std::move(*section));
+  return ErrorCode::ok;
+}
+
+void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
+  node_ = &call.node;
+  client_ = &call.client;
+  row_ = call.row;
+  program_ = std::move(program);
+  words_.assign(call.words.begin(), call.words.end());
+  key_count_ = key_count;
+  try {
+    begin(call);
+  } catch (const std::bad_alloc&) {
+    clear();  // and with it the section, which everybody would wait for
+    throw;
+  }
+}
+
+void ScriptRun::begin(Call& call) {
+  was_executing_ = client_->executing;
+  const lua::ScriptShape none;
+  const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
+  is_native_ = !node_->monitors.any() && accepts_native(shape, invocation());
+  const ErrorCode error = begin_section(is_native_ ? keeps_to_keys(shape) : shape.declares_keys);
+  if (error != ErrorCode::ok) {
+    call.fail(error);
+    return clear();
+  }
+  if (node_->monitors.any()) node_->monitors.show(call, Monitors::script_begins);
+  began_ns_ = node_->ticks().ns();
+  slice_end_ns_ = 0;
+  db_ = client_->db;
+  client_->executing = true;
+  client_->in_script = true;
+  client_->script_unix_us = unix_us_of(call.engine.clock().unix_ms());
+  may_step_aside_ = client_->may_step_aside && !was_executing_;
+  bool has_ended = true;
+  try {
+    if (may_step_aside_) {
+      has_ended = thread_.fibre().run(&ScriptRun::work, this);
+    } else {
+      run_program();
+    }
+    if (!has_ended) keep_words();
+  } catch (const std::bad_alloc&) {
+    is_abandoned_ = true;
+    while (!has_ended) has_ended = thread_.fibre().resume();
+    fail_for_memory();
+  }
+  if (has_ended) {
+    end();
+    call.reply.prepared(reply_);
+    return clear();
+  }
+  client_->stepped_aside = true;
+  client_->waits = true;
+  wait_ = client_->handle->begin_work();
+  client_->handle->wake_host();
+}
+
+void ScriptRun::work(void* run) {
+  static_cast<ScriptRun*>(run)->run_program();
+}
+
+/// Nothing may leave the fibre. What the script wrote stays, as with any that ends half-way.
+void ScriptRun::run_program() noexcept {
+  try {
+    find_way();
+  } catch (const std::bad_alloc&) {
+    fail_for_memory();
+  }
+}
+
+void ScriptRun::fail_for_memory() noexcept {
+  reply_.clear();
+  reply_ += "-OOM memory\r\n";  // short enough for the string itself
+}
+
+void ScriptRun::find_way() {
+  if (is_native_) {
+    const lua::Invocation called = invocation();
+    const Script& script = *program_.script;
+    if (run_native({script.shape, script.sha, called, *this, reply_})) return;
+    // Nothing was done yet: what the interpreter needs may be more than what is held.
+    section_.reset();
+    const ErrorCode error = begin_section(script.shape.declares_keys);
+    if (error != ErrorCode::ok) {
+      RespWriter writer{reply_, client_->dialect};
+      Call failed{*node_, node_->engine(), *client_, words_, writer, row_};
+      return failed.fail(error);
+    }
+  }
+  interpret();
+}
+
+void ScriptRun::interpret() {
+  RespWriter writer{reply_, client_->dialect};
+  lua::Interpreter& interpreter = thread_.interpreter();
+  if (program_.script != nullptr) {
+    if (const auto wrong = thread_.compile(program_.script)) {
+      return writer.error("ERR Error compiling script (new function): " + *wrong);
+    }
+    return interpreter.run(program_.script->sha, invocation(), *this, reply_);
+  }
+  if (const auto wrong = thread_.prepare(program_.library, node_->ticks()))
+    return writer.error("ERR Error " + *wrong);
+  interpreter.run_function(program_.library->id, program_.function->name, invocation(), *this,
+                           reply_);
+}
+
+/// The request's bytes are the connection's, and go when it reads on.
+void ScriptRun::keep_words() {
+  kept_words_.assign(words_.begin(), words_.end());
+  words_.assign(kept_words_.begin(), kept_words_.end());
+}
+
+void ScriptRun::go_on() {
+  client_->stepped_aside = false;
+  if (client_->lane != nullptr) static_cast<void>(client_->lane->lap(node_->ticks()));
+  if (thread_.fibre().resume()) return end_aside();
+  client_->stepped_aside = true;
+}
+
+void ScriptRun::abandon() {
+  is_abandoned_ = true;
+  client_->stepped_aside = false;
+  while (!thread_.fibre().resume()) {
+  }
+  try {
+    end_aside();
+  } catch (const std::bad_alloc&) {  // nobody is left to hear the reply
+  }
+}
+
+/// The section ends before anybody hears of what was done in it.
+void ScriptRun::end() {
+  section_.reset();
+  if (busy_ != nullptr) thread_.scripts().end_busy(busy_);
+  client_->db = db_;
+  client_->executing = was_executing_;
+  client_->in_script = false;
+  client_->script_unix_us = 0;
+  client_->last_command = static_cast<std::uint32_t>(index_of(*row_));
+  client_->error_is_counted = !last_error_.empty() && reply_.starts_with(last_error_);
+}
+
+void ScriptRun::end_aside() {
+  const std::int64_t now = node_->ticks().ns();
+  end();
+  try {
+    tell(now);
+  } catch (const std::bad_alloc&) {
+    clear();  // the thread is free for the next script, and this client is ended
+    throw;
+  }
+  clear();
+}
+
+void ScriptRun::tell(std::int64_t now) {
+  std::string ignored;
+  RespWriter writer{ignored, client_->dialect};
+  Call call{*node_, node_->engine(), *client_, words_, writer, row_};
+  if (client_->lane != nullptr) measured(call, now - began_ns_, reply_);
+  client_->handle->reply(wait_, std::move(reply_));
+  node_->pubsub.release(*client_);
+}
+
+void ScriptRun::clear() {
+  // A large reply or request is not held until the next script.
+  constexpr std::size_t kept_bytes = std::size_t{64} << 10;
+  section_.reset();
+  program_ = {};
+  words_.clear();
+  kept_words_.clear();
+  reply_.clear();
+  if (reply_.capacity() > kept_bytes) reply_ = {};
+  last_error_.clear();
+  busy_.reset();
+  wrote_ = is_abandoned_ = false;
+  thread_.settle();
+}
+
+}  // namespace semel::net

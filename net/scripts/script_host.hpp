@@ -1,0 +1,93 @@
+// One run of a script: what it may reach, within which section, and how it steps aside when it
+// takes long (docs/decisions/0014-scripts.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lua_compat/interpreter/interpreter.hpp"
+#include "net/commands/command.hpp"
+#include "net/scripts/scripts.hpp"
+
+namespace semel::net {
+
+class ScriptThread;
+
+/// What is to be run.
+struct Program {
+  SharedScript script{};    ///< or
+  SharedLibrary library{};  ///< with
+  const LibraryFunction* function = nullptr;
+  bool read_only = false;
+};
+
+class ScriptRun final : public lua::Host {
+ public:
+  explicit ScriptRun(ScriptThread& thread) noexcept : thread_(thread) {}
+  ~ScriptRun() override = default;
+  ScriptRun(const ScriptRun&) = delete;
+  ScriptRun& operator=(const ScriptRun&) = delete;
+
+  /// Runs `program` with the keys and arguments of `call`, whose numbers have been checked. One
+  /// reply is written, or, if it steps aside, comes by the client's handle.
+  void start(Call& call, Program program, std::size_t key_count);
+  /// Of a run that has stepped aside: goes on for a while. If it steps aside again, the host is to
+  /// be woken once more.
+  void go_on();
+  /// The same to its end, because the connection is gone.
+  void abandon();
+
+  void call(std::span<const std::string_view> words, Resp dialect, std::string& reply) override;
+  [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view> words) override;
+  void log(lua::LogLevel level, std::string_view text) override;
+  [[nodiscard]] lua::Stop pause() override;
+
+ private:
+  static void work(void* run);
+  [[nodiscard]] lua::Invocation invocation() const noexcept;
+  /// The error, none: the section has begun or there is none to begin.
+  [[nodiscard]] ErrorCode begin_section(bool keeps_to_keys);
+  void begin(Call& call);
+  void run_program() noexcept;
+  void find_way();
+  void fail_for_memory() noexcept;
+  void interpret();
+  void become_busy();
+  void keep_words();
+  void end();
+  void end_aside();
+  void tell(std::int64_t now);
+  void clear();
+  void refuse(const CommandRow* row, std::string_view text, std::string& reply);
+  [[nodiscard]] const CommandRow* admit(Call& call, std::string& reply);
+
+  ScriptThread& thread_;
+  // Of the present run.
+  Node* node_ = nullptr;
+  ClientState* client_ = nullptr;
+  const CommandRow* row_ = nullptr;
+  Program program_;
+  std::vector<std::string_view> words_;
+  std::vector<std::string> kept_words_;  // what words_ point into, once it has stepped aside
+  std::size_t key_count_ = 0;
+  std::optional<Section> section_;
+  std::string reply_;
+  std::string last_error_;  // of a command, as the reply would have it
+  std::int64_t began_ns_ = 0;
+  std::int64_t slice_end_ns_ = 0;
+  std::uint64_t wait_ = 0;
+  std::shared_ptr<BusyScript> busy_;
+  std::uint8_t db_ = 0;  // the client's before the script
+  bool was_executing_ = false;
+  bool is_native_ = false;  // it is tried without Lua
+  bool may_step_aside_ = false;
+  bool wrote_ = false;
+  bool is_abandoned_ = false;
+};
+
+}  // namespace semel::net

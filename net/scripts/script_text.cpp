@@ -1,0 +1,170 @@
+#include "net/scripts/script_text.hpp"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+
+#include "net/commands/command_docs.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::array<std::string_view, 5> flag_words = {"no-writes", "allow-oom", "allow-stale",
+                                                        "no-cluster", "allow-cross-slot-keys"};
+
+bool is_blank(char c) noexcept {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/// The character that stands behind a backslash at the front of `rest`, within double quotes.
+char unescape(std::string_view& rest) noexcept {
+  constexpr std::string_view letters = "nrtba";
+  constexpr std::string_view meant = "\n\r\t\b\a";
+  if (rest.size() >= 3 && rest[0] == 'x' && hex_digit(rest[1]) >= 0 && hex_digit(rest[2]) >= 0) {
+    const int byte = hex_digit(rest[1]) * 16 + hex_digit(rest[2]);
+    rest.remove_prefix(3);
+    return static_cast<char>(byte);
+  }
+  const char c = rest.front();
+  rest.remove_prefix(1);
+  const std::size_t at = letters.find(c);
+  return at == std::string_view::npos ? c : meant[at];
+}
+
+/// Takes what is quoted off the front of `rest`, which begins behind the quote. False: it does not
+/// end, or what follows is no blank.
+bool take_quoted(std::string_view& rest, char quote, std::string& word) {
+  while (!rest.empty() && rest.front() != quote) {
+    const char c = rest.front();
+    rest.remove_prefix(1);
+    if (c == '\\' && quote == '"' && !rest.empty()) {
+      word += unescape(rest);
+    } else if (c == '\\' && quote == '\'' && rest.starts_with('\'')) {
+      word += '\'';
+      rest.remove_prefix(1);
+    } else {
+      word += c;
+    }
+  }
+  if (rest.empty()) return false;
+  rest.remove_prefix(1);
+  return rest.empty() || is_blank(rest.front());
+}
+
+/// The words of a line as redis-server's configuration has them, with quotes. None: they are wrong.
+std::optional<std::vector<std::string>> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  for (;;) {
+    while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
+    if (line.empty()) return words;
+    std::string& word = words.emplace_back();
+    while (!line.empty() && !is_blank(line.front())) {
+      const char c = line.front();
+      line.remove_prefix(1);
+      if (c != '"' && c != '\'') {
+        word += c;
+      } else if (!take_quoted(line, c, word)) {
+        return std::nullopt;
+      } else {
+        break;
+      }
+    }
+  }
+}
+
+std::optional<std::string> read_flags(std::string_view list, std::uint32_t& flags) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const std::string_view word = list.substr(0, end);
+    const auto flag = script_flag(word);
+    if (!flag) return "ERR Unexpected flag in script shebang: " + std::string{word};
+    flags |= *flag;
+    if (end == list.size()) break;
+    list.remove_prefix(end + 1);
+    if (list.empty()) return "ERR Unexpected flag in script shebang: ";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> script_flag(std::string_view name) noexcept {
+  const auto found = std::find(flag_words.begin(), flag_words.end(), name);
+  if (found == flag_words.end()) return std::nullopt;
+  return 1U << static_cast<unsigned>(found - flag_words.begin());
+}
+
+std::string sha1_hex(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
+  SHA1(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  std::string hex;
+  hex.reserve(2 * digest.size());
+  for (const unsigned char byte : digest) {
+    hex += digits[byte >> 4U];
+    hex += digits[byte & 15U];
+  }
+  return hex;
+}
+
+std::optional<std::string> read_shebang(Script& script) {
+  const std::string_view text = script.text;
+  if (!text.starts_with("#!")) return std::nullopt;
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return "ERR Invalid script shebang";
+  script.has_shebang = true;
+  script.body_begin = end;  // the line's end is kept: lines are numbered as in the whole text
+  const auto words = words_of(text.substr(0, end));
+  if (!words || words->empty()) return "ERR Invalid engine in script shebang";
+  if (words->front() != "#!lua") {
+    return "ERR Unexpected engine in script shebang: " + words->front();
+  }
+  constexpr std::string_view flags = "flags=";
+  for (std::size_t i = 1; i < words->size(); ++i) {
+    const std::string_view word = (*words)[i];
+    if (!word.starts_with(flags)) {
+      return "ERR Unknown lua shebang option: " + std::string{word};
+    }
+    if (auto wrong = read_flags(word.substr(flags.size()), script.flags)) return wrong;
+  }
+  return std::nullopt;
+}
+
+bool is_library_name(std::string_view name) noexcept {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+std::optional<std::string> read_library_head(std::string_view text, LibraryHead& head) {
+  constexpr std::string_view name = "name=";
+  if (!text.starts_with("#!")) return "ERR Missing library metadata";
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return "ERR Invalid library metadata";
+  const auto words = words_of(text.substr(0, end));
+  if (!words || words->empty()) return "ERR Invalid library metadata";
+  head.body_begin = end;
+  head.engine = words->front().substr(std::min<std::size_t>(2, words->front().size()));
+  bool is_named = false;
+  for (std::size_t i = 1; i < words->size(); ++i) {
+    const std::string_view word = (*words)[i];
+    if (!word.starts_with(name)) return "ERR Invalid metadata value given: " + std::string{word};
+    if (is_named) {
+      return "ERR Invalid metadata value, name argument was given multiple times";
+    }
+    is_named = true;
+    head.name = word.substr(name.size());
+  }
+  if (!is_named) return "ERR Library name was not given";
+  if (!is_library_name(head.name)) return std::string{library_name_error};
+  return std::nullopt;
+}
+
+}  // namespace semel::net

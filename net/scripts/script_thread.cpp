@@ -1,0 +1,259 @@
+#include "net/scripts/script_thread.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lua_compat/matcher/script_calls.hpp"
+#include "net/resp/text.hpp"
+#include "net/scripts/native_scripts.hpp"
+#include "net/scripts/script_check.hpp"
+#include "net/scripts/script_host.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::size_t sha_digits = 40;
+
+/// Of 40 digits, small or not.
+std::size_t hash_of(std::string_view sha) noexcept {
+  std::uint64_t head = 0;
+  std::uint64_t next = 0;
+  std::memcpy(&head, sha.data(), sizeof head);
+  std::memcpy(&next, sha.data() + sizeof head, sizeof next);
+  head = (head ^ (next << 4U)) * 0x9E37'79B9'7F4A'7C15U;
+  return static_cast<std::size_t>(head >> 32U);
+}
+
+std::string_view body_of(const Library& library) noexcept {
+  return std::string_view{library.code}.substr(library.body_begin);
+}
+
+/// Bounds the time in which a library's code may register its functions: nobody can kill it, and
+/// others wait meanwhile. As long as redis-server gives it.
+class LoadHost final : public lua::Host {
+ public:
+  explicit LoadHost(const TickSource& ticks) noexcept
+      : ticks_(ticks), end_ns_(ticks.ns() + load_ns_max) {}
+  void call(std::span<const std::string_view>, Resp, std::string&) override {}
+  [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view>) override {
+    return std::nullopt;
+  }
+  void log(lua::LogLevel, std::string_view) override {}
+  [[nodiscard]] lua::Stop pause() override {
+    return ticks_.ns() > end_ns_ ? lua::Stop::time : lua::Stop::none;
+  }
+
+ private:
+  static constexpr std::int64_t load_ns_max = 500'000'000;
+  const TickSource& ticks_;
+  std::int64_t end_ns_;
+};
+
+}  // namespace
+
+ScriptThread::ScriptThread(Scripts& scripts)
+    : scripts_(scripts),
+      figures_(std::make_shared<InterpreterFigures>()),
+      run_(std::make_unique<ScriptRun>(*this)) {}
+
+ScriptThread::~ScriptThread() = default;
+
+lua::Interpreter& ScriptThread::interpreter() {
+  if (interpreter_ == nullptr) {
+    interpreter_ = std::make_unique<lua::Interpreter>(scripts_.bounds());
+    if (!shows_figures_) scripts_.show(figures_);
+    shows_figures_ = true;
+  } else {
+    interpreter_->set_bounds(scripts_.bounds());
+  }
+  return *interpreter_;
+}
+
+Fibre& ScriptThread::fibre() {
+  if (fibre_ == nullptr) fibre_ = std::make_unique<Fibre>();
+  return *fibre_;
+}
+
+const SharedScript& ScriptThread::find(std::string_view sha) {
+  if (sha.size() != sha_digits) return none_;
+  if (places_.empty()) places_.resize(place_count);
+  const std::size_t home = hash_of(sha);
+  for (std::size_t i = 0; i < probes_max; ++i) {
+    const SharedScript& script = places_[(home + i) % place_count].script;
+    if (script != nullptr && script->sha == sha && !script->is_forgotten()) [[likely]]
+      return script;
+  }
+  const std::string small = lower_of(sha);
+  return small == sha ? look_up(small) : find(small);
+}
+
+const SharedScript& ScriptThread::look_up(const std::string& sha) {
+  SharedScript found = scripts_.find(sha);
+  if (found == nullptr) return none_;
+  const std::size_t home = hash_of(sha);
+  std::size_t at = home;
+  for (std::size_t i = 0; i < probes_max; ++i) {
+    const SharedScript& script = places_[(home + i) % place_count].script;
+    if (script != nullptr && !script->is_forgotten()) continue;
+    at = home + i;
+    break;
+  }
+  SharedScript& place = places_[at % place_count].script;
+  if (place != nullptr) retired_.push_back(std::move(place));
+  place = std::move(found);
+  return place;
+}
+
+SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns,
+                                std::string& error) {
+  renew_if_crowded();
+  std::string sha = sha1_hex(text);
+  SharedScript script = find(sha);
+  const bool is_new = script == nullptr;
+  if (is_new) {
+    script = std::make_shared<Script>();
+    script->sha = std::move(sha);
+    script->text = text;
+    if (auto wrong = read_shebang(*script)) {
+      error = std::move(*wrong);
+      return nullptr;
+    }
+    script->shape = lua::shape_of(script->body(), key_positions);
+  }
+  const ScriptPolicy policy = scripts_.policy();
+  if (policy == ScriptPolicy::known && script->shape.known == lua::KnownScript::unknown) {
+    scripts_.refused();
+    error = not_known_error;
+    return nullptr;
+  }
+  if (is_new) {
+    const std::vector<lua::SentCommand> sent = std::move(script->shape.sent);
+    if (auto wrong = scripts_.refusal_of("script", sent)) {
+      error = std::move(*wrong);
+      return nullptr;
+    }
+  }
+  script->used(now_ns);
+  if (is_new && script->shape.known == lua::KnownScript::unknown) {
+    if (auto wrong = compile(script)) {
+      error = "ERR Error compiling script (new function): " + *wrong;
+      return nullptr;
+    }
+  }
+  // mo: relaxed: set under the mutex of the scripts, which add() takes.
+  if (!is_new && (!loads || script->loaded.load(std::memory_order_relaxed))) return script;
+  return scripts_.add(std::move(script), loads);
+}
+
+std::optional<std::string> ScriptThread::compile(const SharedScript& script) {
+  lua::Interpreter& lua = interpreter();
+  if (lua.has(script->sha)) return std::nullopt;
+  auto wrong = lua.compile(script->sha, script->body());
+  if (!wrong) compiled_.push_back(script);
+  return wrong;
+}
+
+std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library,
+                                                 const TickSource& ticks) {
+  if (loaded_.contains(library)) return std::nullopt;
+  std::vector<lua::RegisteredFunction> functions;
+  LoadHost host{ticks};
+  auto wrong = interpreter().load_library(library->id, body_of(*library), functions, &host);
+  if (!wrong) loaded_.insert(library);
+  return wrong;
+}
+
+SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new,
+                                         const TickSource& ticks, std::string& error) {
+  renew_if_crowded();
+  LibraryHead head;
+  if (auto wrong = read_library_head(code, head)) {
+    error = std::move(*wrong);
+    return nullptr;
+  }
+  if (!is_word(head.engine, "lua")) {
+    error = "ERR Engine '" + head.engine + "' not found";
+    return nullptr;
+  }
+  if (must_be_new && scripts_.functions.has(head.name)) {
+    error = library_exists(head.name);
+    return nullptr;
+  }
+  const auto sent = lua::sent_commands(code.substr(head.body_begin));
+  if (auto wrong = scripts_.refusal_of("library", sent)) {
+    error = std::move(*wrong);
+    return nullptr;
+  }
+  auto library = std::make_shared<Library>();
+  library->id = scripts_.functions.new_id();
+  library->name = head.name;
+  library->code = code;
+  library->body_begin = head.body_begin;
+  std::vector<lua::RegisteredFunction> functions;
+  LoadHost host{ticks};
+  const auto wrong = interpreter().load_library(library->id, body_of(*library), functions, &host);
+  if (wrong) {
+    error = "ERR Error " + *wrong;
+  } else if (functions.empty()) {
+    error = "ERR No functions registered";
+  }
+  for (const lua::RegisteredFunction& each : functions) {
+    LibraryFunction& function = library->functions.emplace_back();
+    function.name = each.name;
+    if (each.has_description) function.description = each.description;
+    for (const std::string& word : each.flags) {
+      const auto flag = script_flag(word);
+      if (!flag) error = "ERR Error registering functions: ERR unknown flag given";
+      function.flags |= flag.value_or(0);
+      function.flag_words.push_back(word);
+    }
+    if (!is_library_name(each.name)) {
+      error = "ERR Error registering functions: " + std::string{library_name_error};
+    }
+  }
+  if (!error.empty()) {
+    interpreter().forget_library(library->id);
+    return nullptr;
+  }
+  loaded_.insert(library);
+  return library;
+}
+
+void ScriptThread::forget_old() {
+  scripts_seen_ = scripts_.generation();
+  std::erase_if(compiled_, [this](const SharedScript& script) {
+    if (!script->is_forgotten()) return false;
+    interpreter_->forget(script->sha);
+    return true;
+  });
+  for (Place& place : places_) {
+    if (place.script != nullptr && place.script->is_forgotten()) place.script.reset();
+  }
+  libraries_seen_ = scripts_.functions.generation();
+  std::erase_if(loaded_, [this](const SharedLibrary& library) {
+    if (scripts_.functions.has_id(library->name, library->id)) return false;
+    interpreter_->forget_library(library->id);
+    return true;
+  });
+}
+
+/// Nothing may be running. What is still called is compiled again when it is.
+void ScriptThread::renew_if_crowded() {
+  if (interpreter_ == nullptr || !interpreter_->is_crowded()) return;
+  interpreter_.reset();
+  compiled_.clear();
+  loaded_.clear();
+}
+
+void ScriptThread::settle() {
+  retired_.clear();
+  renew_if_crowded();
+  if (interpreter_ == nullptr) return;
+  const bool many = scripts_.generation() - scripts_seen_ >= Scripts::forgotten_many;
+  if (many || scripts_.functions.generation() != libraries_seen_) forget_old();
+  // mo: relaxed: a statistic.
+  figures_->bytes.store(interpreter_->memory_bytes(), std::memory_order_relaxed);
+}
+
+}  // namespace semel::net

@@ -1,0 +1,246 @@
+#include "net/scripts/scripts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "net/scripts/script_check.hpp"
+
+namespace semel::net {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+std::int64_t ns_of(std::int64_t ms) noexcept {
+  return ms > std::numeric_limits<std::int64_t>::max() / ns_per_ms
+             ? std::numeric_limits<std::int64_t>::max()
+             : ms * ns_per_ms;
+}
+
+/// An address to listen on that only this machine reaches.
+bool is_loopback(std::string_view address) noexcept {
+  if (address.starts_with('-')) address.remove_prefix(1);
+  return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
+}  // namespace
+
+std::string_view word_of(ScriptPolicy policy) noexcept {
+  switch (policy) {
+    case ScriptPolicy::automatic:
+      return "auto";
+    case ScriptPolicy::off:
+      return "off";
+    case ScriptPolicy::known:
+      return "known";
+    case ScriptPolicy::any:
+      break;
+  }
+  return "any";
+}
+
+std::string_view what_runs(ScriptPolicy policy) noexcept {
+  switch (policy) {
+    case ScriptPolicy::off:
+      return "no script and no function runs; EVAL, EVALSHA, SCRIPT LOAD, FUNCTION LOAD and FCALL "
+             "are refused";
+    case ScriptPolicy::known:
+      return "scripts of the node's catalogue run (locks, tokens and counters of known libraries, "
+             "and a single command); EVAL and SCRIPT LOAD of others and FUNCTION LOAD are "
+             "refused; --scripts any lets all run";
+    case ScriptPolicy::automatic:
+    case ScriptPolicy::any:
+      break;
+  }
+  return "all scripts and functions run";
+}
+
+Scripts::Scripts(Settings& settings) : settings_(settings) {
+  const auto follow = [this] {
+    policy_.store(read_policy(), std::memory_order_relaxed);  // mo: relaxed: a setting
+  };
+  follow();
+  settings.on_change(Setting::scripts, follow);
+}
+
+SharedScript Scripts::find(std::string_view sha) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = scripts_.find(sha);
+  return found == scripts_.end() ? nullptr : found->second;
+}
+
+SharedScript Scripts::add(SharedScript script, bool loaded) {
+  const std::lock_guard lock{mutex_};
+  const auto [place, is_new] = scripts_.emplace(script->sha, script);
+  const SharedScript& kept = place->second;
+  if (is_new) {
+    kept->number = ++numbers_;
+    // mo: relaxed: it may have been forgotten since it was looked up.
+    kept->forgotten.store(false, std::memory_order_relaxed);
+  }
+  // mo: relaxed: written under the mutex; read without it for nothing that rests on more.
+  const bool was_loaded = kept->loaded.load(std::memory_order_relaxed);
+  if (loaded && !was_loaded) {
+    kept->loaded.store(true, std::memory_order_relaxed);
+    if (!is_new) --evaluated_;
+  } else if (is_new && !loaded) {
+    ++evaluated_;
+    const SharedScript held = kept;
+    if (evaluated_ > evaluated_max) make_room();
+    return held;
+  }
+  return kept;
+}
+
+void Scripts::make_room() {
+  auto oldest = scripts_.end();
+  // mo: relaxed: of uses at the same time any may be the last.
+  const auto used = [](const auto& place) {
+    return std::pair{place->second->used_ns.load(std::memory_order_relaxed), place->second->number};
+  };
+  for (auto place = scripts_.begin(); place != scripts_.end(); ++place) {
+    if (place->second->loaded.load(std::memory_order_relaxed)) continue;
+    if (oldest == scripts_.end() || used(place) < used(oldest)) oldest = place;
+  }
+  if (oldest == scripts_.end()) return;
+  oldest->second->forgotten.store(true, std::memory_order_relaxed);
+  scripts_.erase(oldest);
+  --evaluated_;
+  generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
+}
+
+void Scripts::flush() {
+  const std::lock_guard lock{mutex_};
+  for (const auto& [sha, script] : scripts_) {
+    // mo: relaxed: who runs it at the same time may be before.
+    script->forgotten.store(true, std::memory_order_relaxed);
+  }
+  scripts_.clear();
+  evaluated_ = 0;
+  // mo: relaxed: as in generation()
+  generation_.fetch_add(forgotten_many, std::memory_order_relaxed);
+}
+
+Scripts::Figures Scripts::figures() const {
+  Figures found;
+  const std::lock_guard lock{mutex_};
+  found.count = scripts_.size();
+  for (const auto& [sha, script] : scripts_) {
+    found.bytes += sizeof(Script) + script->sha.size() + script->text.size();
+  }
+  for (const auto& each : interpreters_) {
+    // mo: relaxed: a statistic.
+    if (const auto figures = each.lock()) {
+      found.interpreter_bytes += figures->bytes.load(std::memory_order_relaxed);
+    }
+  }
+  return found;
+}
+
+void Scripts::show(const std::shared_ptr<InterpreterFigures>& figures) {
+  const std::lock_guard lock{mutex_};
+  std::erase_if(interpreters_, [](const auto& each) { return each.expired(); });
+  interpreters_.push_back(figures);
+}
+
+ScriptPolicy Scripts::read_policy() const {
+  const auto set = settings_.choice<ScriptPolicy>(Setting::scripts);
+  if (set != ScriptPolicy::automatic) return set;
+  if (settings_.integer(Setting::port) < 0 && settings_.integer(Setting::tls_port) < 0) {
+    return ScriptPolicy::any;
+  }
+  const std::vector<std::string> addresses = settings_.list(Setting::bind);
+  return std::all_of(addresses.begin(), addresses.end(), is_loopback) ? ScriptPolicy::any
+                                                                      : ScriptPolicy::known;
+}
+
+std::optional<std::string> Scripts::refusal_of(std::string_view what,
+                                               std::span<const lua::SentCommand> sent) {
+  enum class Unknown : std::uint8_t { refuse, run };
+  if (settings_.choice<Unknown>(Setting::script_unknown_commands) == Unknown::run) {
+    return std::nullopt;
+  }
+  auto wrong = missing_command(what, sent);
+  if (wrong) refused();
+  return wrong;
+}
+
+lua::Bounds Scripts::bounds() const noexcept {
+  lua::Bounds bounds;
+  bounds.steps = static_cast<std::uint64_t>(settings_.integer(Setting::script_steps_max));
+  bounds.memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::script_memory_max));
+  bounds.reply_bytes = bounds.memory_bytes;
+  return bounds;
+}
+
+std::int64_t Scripts::busy_after_ns() const noexcept {
+  return ns_of(settings_.integer(Setting::busy_reply_threshold));
+}
+std::int64_t Scripts::time_max_ns() const noexcept {
+  return ns_of(settings_.integer(Setting::script_time_max));
+}
+
+std::string Scripts::busy_text() const {
+  ScriptKind kind = ScriptKind::script;
+  {
+    const std::lock_guard lock{mutex_};
+    if (!busy_.empty()) kind = busy_.front()->kind;
+  }
+  return "BUSY Redis is busy running a script. You can only call " +
+         std::string{kind == ScriptKind::script ? "SCRIPT" : "FUNCTION"} +
+         " KILL or SHUTDOWN NOSAVE.";
+}
+
+void Scripts::begin_busy(const std::shared_ptr<BusyScript>& script) {
+  const std::lock_guard lock{mutex_};
+  busy_.push_back(script);
+  busy_count_.store(busy_.size(), std::memory_order_relaxed);  // mo: relaxed: as in is_busy()
+}
+
+void Scripts::end_busy(const std::shared_ptr<BusyScript>& script) {
+  const std::lock_guard lock{mutex_};
+  std::erase(busy_, script);
+  busy_count_.store(busy_.size(), std::memory_order_relaxed);  // mo: relaxed: as in is_busy()
+}
+
+std::optional<std::string> Scripts::kill(ScriptKind kind) {
+  const std::lock_guard lock{mutex_};
+  if (busy_.empty()) return "NOTBUSY No scripts in execution right now.";
+  bool is_killed = false;
+  bool is_other = false;
+  for (const auto& script : busy_) {
+    // mo: relaxed: it may write its first key while it is being killed, and is then ended as well.
+    if (script->wrote.load(std::memory_order_relaxed)) continue;
+    if (script->kind != kind) {
+      is_other = true;
+      continue;
+    }
+    script->killed.store(true, std::memory_order_relaxed);
+    is_killed = true;
+  }
+  if (is_killed) return std::nullopt;
+  if (is_other) {
+    return std::string{"BUSY Redis is busy running a script. You can only call "} +
+           (kind == ScriptKind::script ? "FUNCTION" : "SCRIPT") + " KILL or SHUTDOWN NOSAVE.";
+  }
+  return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
+         "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
+         "NOSAVE command.";
+}
+
+void Scripts::end_all() {
+  const std::lock_guard lock{mutex_};
+  for (const auto& script : busy_) {
+    script->killed.store(true, std::memory_order_relaxed);  // mo: relaxed: as in kill()
+  }
+}
+
+std::shared_ptr<const BusyScript> Scripts::busy_function() const {
+  const std::lock_guard lock{mutex_};
+  for (const auto& script : busy_) {
+    if (script->kind == ScriptKind::function) return script;
+  }
+  return nullptr;
+}
+
+}  // namespace semel::net

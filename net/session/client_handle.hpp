@@ -1,0 +1,192 @@
+// A connection as everybody else sees it: those who push messages to it, end its waits, list it or
+// close it. It outlives the connection as long as somebody holds it, and is then without effect.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "net/resp/large_bytes.hpp"
+
+namespace semel::net {
+
+/// Who serves a connection: a server's thread, or a caller in process.
+class ClientHost {
+ public:
+  virtual ~ClientHost() = default;
+  /// From any thread: something lies in the handle; call Connection::collect() on the connection's
+  /// own thread soon. Must not block and must not call back.
+  virtual void wake() noexcept = 0;
+  /// Whether it serves others while a connection of its waits, and the connection stays until
+  /// Connection::works() has ended: then a script that takes long may step aside.
+  [[nodiscard]] virtual bool serves_others() const noexcept { return false; }
+};
+
+class ClientHandle {
+ public:
+  struct Origin {
+    std::uint64_t id = 0;
+    std::string address{};  ///< "127.0.0.1:5000", "/run/semel.sock:0"
+    std::string local_address{};
+    std::int64_t connected_ms = 0;  ///< on the node's clock
+    bool is_unix = false;
+    bool is_remote = false;  ///< of another machine, without a certificate that was asked for
+    std::string certificate_user{};  ///< whom a client's certificate names; empty: nobody
+  };
+  /// What CLIENT SETNAME and SETINFO have said.
+  struct Names {
+    std::string name{};
+    std::string library{};
+    std::string library_version{};
+    std::string user = "default";
+  };
+  /// What CLIENT LIST shows of the present. One writer, the connection; read by others for people.
+  struct Shown {
+    std::atomic<std::uint32_t> db{0};
+    std::atomic<std::uint32_t> command{~0U};  ///< index_of its row; ~0: none yet
+    std::atomic<std::int64_t> last_ms{0};
+    std::atomic<std::int32_t> queued{-1};  ///< in a transaction; -1: there is none
+    std::atomic<std::uint32_t> channels{0};
+    std::atomic<std::uint32_t> patterns{0};
+    std::atomic<std::uint32_t> shard_channels{0};
+    std::atomic<std::uint32_t> dialect{2};
+    std::atomic<std::uint32_t> watched{0};
+    // Bytes that are held for it, by what they are; a reply by reference is `large`.
+    std::atomic<std::size_t> input{0};
+    std::atomic<std::size_t> input_spare{0};
+    std::atomic<std::size_t> arguments{0};
+    std::atomic<std::size_t> transaction{0};
+    std::atomic<std::size_t> kept{0};  ///< names of channels, keys that are watched
+    std::atomic<std::size_t> output{0};
+    std::atomic<std::size_t> large{0};
+    std::atomic<std::size_t> parts{0};   ///< of output
+    std::atomic<std::size_t> pushed{0};  ///< by others, not collected yet
+    std::atomic<bool> waits{false};
+    std::atomic<bool> monitors{false};
+    std::atomic<bool> no_evict{false};
+    std::atomic<bool> no_touch{false};
+  };
+
+  /// What lies here is counted in `memory`, if there is one.
+  ClientHandle(Origin from, ClientHost* host, std::shared_ptr<ClientMemory> memory = {})
+      : origin(std::move(from)), host_(host), memory_(std::move(memory)) {}
+  ~ClientHandle() {
+    forget_pushed();
+    forget_reply();
+  }
+  ClientHandle(const ClientHandle&) = delete;
+  ClientHandle& operator=(const ClientHandle&) = delete;
+
+  const Origin origin;
+  Shown shown;
+
+  [[nodiscard]] Names names() const {
+    const std::lock_guard lock{mutex_};
+    return names_;
+  }
+  template <class Change>
+  void change_names(Change&& change) {
+    const std::lock_guard lock{mutex_};
+    change(names_);
+  }
+
+  // --- from any thread ----------------------------------------------------------------------
+  /// Adds bytes to what goes out, between two replies. False: the connection has ended, or has
+  /// more than `push_bytes_max` lying here; then it is closed.
+  bool push(std::string_view bytes);
+  /// The same; what is large is held by reference if the connection can send it so.
+  bool push(const SharedBytes& bytes);
+  /// Ends the wait of the present command with its reply. Without effect if it does not wait for
+  /// `wait` any more. `lost` is called, without any lock held, if the connection will never read
+  /// it: at once, or by end().
+  void reply(std::uint64_t wait, std::string bytes, std::function<void()> lost = {});
+  /// Ends the wait of the present command as CLIENT UNBLOCK does: with the reply of its timeout, or
+  /// with an error. False: it does not wait.
+  bool unblock(bool with_error);
+  /// The same with a reply of the caller's.
+  bool end_wait(std::string_view reply);
+  /// What was held back by a pause goes on.
+  void resume();
+  /// Closes the connection, without what has not been sent.
+  void kill();
+  /// Whether it is being closed by kill(), or because too much was pushed.
+  [[nodiscard]] bool is_killed() const noexcept {
+    return is_killed_.load(std::memory_order_relaxed);  // mo: relaxed: a hint; collect() decides
+  }
+  /// The rights of its user may have changed.
+  void review();
+
+  // --- from the connection's own thread -------------------------------------------------------
+  /// A number for the wait that begins now. `timeout_reply` is what unblock() answers.
+  [[nodiscard]] std::uint64_t begin_wait(std::string timeout_reply = "$-1\r\n");
+  /// The same of a wait that only reply() ends: a script is under way.
+  [[nodiscard]] std::uint64_t begin_work();
+  /// `abandoned` is called once, without any lock held, if the wait ends by anything but reply().
+  /// Nothing is kept if it has ended already.
+  void if_abandoned(std::uint64_t wait, std::function<void()> abandoned);
+  struct Collected {
+    bool replied = false;  ///< the wait of the present command has been answered
+    bool resumed = false;
+    bool reviewed = false;  ///< review() was called
+    bool killed = false;
+    std::size_t reply_bytes = 0;  ///< of what was appended, the first so many are the reply
+  };
+  /// What others have left here, in the order reply, pushes.
+  /// What is large goes to `large`, if it takes references.
+  Collected collect(std::string& out, LargeReplies& large);
+  /// Pushes of this thread go right to `out` and `large`, behind what others have pushed before,
+  /// until direct(nullptr, nullptr).
+  void direct(std::string* out, LargeReplies* large);
+  /// Has the host call Connection::collect() soon.
+  void wake_host();
+  /// The connection ends: its host is not called any more.
+  void end();
+
+  /// What a connection costs that holds nothing, about; shown, and not a part of any limit.
+  static constexpr std::size_t own_bytes = 3072;
+  static constexpr std::size_t name_bytes_max = 1'024;  ///< of each of Names
+  static constexpr std::size_t push_bytes_max = std::size_t{32} << 20;
+
+ private:
+  void wake(std::unique_lock<std::mutex>& lock);
+  bool end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply);
+  void move_pushed(std::string& out, LargeReplies& large);
+  void forget_pushed() noexcept;
+  void count_reply() noexcept;
+  void forget_reply() noexcept;
+  void show_pushed() noexcept;
+  template <class Append>
+  bool push_bytes(std::size_t size, Append&& append);
+
+  mutable std::mutex mutex_;
+  ClientHost* host_;  // null: nobody is woken; this and all below under mutex_
+  Names names_;
+  const std::shared_ptr<ClientMemory> memory_;
+  std::string pushed_;
+  Splices pushed_large_;          // of pushed_
+  std::size_t pushed_bytes_ = 0;  // both together
+  std::string reply_;
+  std::size_t reply_bytes_ = 0;  // of it, that are counted
+  std::string timeout_reply_;
+  std::function<void()> lost_;       // of reply_
+  std::function<void()> abandoned_;  // of the present wait
+  std::uint64_t wait_ = 0;
+  bool waits_ = false;
+  bool works_ = false;
+  bool replied_ = false;
+  bool resumed_ = false;
+  bool killed_ = false;
+  bool reviewed_ = false;
+  bool woken_ = false;  // and not collected since
+  bool ended_ = false;
+  std::string* direct_ = nullptr;
+  LargeReplies* direct_large_ = nullptr;
+  std::thread::id direct_thread_{};
+  std::atomic<bool> is_killed_{false};  // as killed_
+};
+
+}  // namespace semel::net

@@ -1,0 +1,90 @@
+#include "net/session/watches.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace semel::net {
+
+bool Watches::is_among(const std::vector<Watch>& watches, const Watcher& watcher) noexcept {
+  return std::any_of(watches.begin(), watches.end(),
+                     [&](const Watch& watch) { return watch.watcher == &watcher; });
+}
+
+Version Watches::version_of(std::uint8_t db, Bytes key) {
+  StoreOutcome found;
+  engine_.apply({.verb = Verb::exists, .db = db, .key = key}, found);
+  return found.found ? found.version : 0;
+}
+
+Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
+  const Name name{db, std::string{key}};
+  {
+    const std::lock_guard lock{mutex_};
+    const auto place = watched_.find(name);
+    if (place != watched_.end() && is_among(place->second, watcher)) return Done{};
+  }
+  const KeyRef ref[] = {{db, key}};
+  SEMEL_TRY(section, engine_.section(ref));
+  const Version version = version_of(db, key);
+  watcher.keys.push_back({db, name.second, version});
+  const std::lock_guard lock{mutex_};
+  try {
+    watched_[name].push_back({&watcher, version});
+  } catch (const std::bad_alloc&) {  // forget() finds each of its keys here
+    watcher.keys.pop_back();
+    const auto place = watched_.find(name);
+    if (place != watched_.end() && place->second.empty()) watched_.erase(place);
+    throw;
+  }
+  count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
+  return Done{};
+}
+
+void Watches::forget(Watcher& watcher) {
+  const std::lock_guard lock{mutex_};
+  for (const Watcher::Key& each : watcher.keys) {
+    const auto place = watched_.find(Name{each.db, each.key});
+    std::erase_if(place->second, [&](const Watch& watch) { return watch.watcher == &watcher; });
+    if (place->second.empty()) watched_.erase(place);
+    count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
+  }
+  watcher.keys.clear();
+  watcher.touched.store(false, std::memory_order_relaxed);  // mo: relaxed: nobody else has it
+}
+
+bool Watches::has_changed(const Watcher& watcher) {
+  // mo: relaxed: set by commands that ended before the section began, or did not touch its keys.
+  if (watcher.touched.load(std::memory_order_relaxed)) return true;
+  return std::any_of(watcher.keys.begin(), watcher.keys.end(), [this](const Watcher::Key& each) {
+    return version_of(each.db, each.key) != each.version;
+  });
+}
+
+void Watches::all_touched() {
+  std::vector<Name> names;
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [name, watchers] : watched_) names.push_back(name);
+  }
+  for (const auto& [db, key] : names) mark(db, key, version_of(db, key), false);
+}
+
+void Watches::look(std::uint8_t db, Bytes key) {
+  // Only a key that was absent and is there now must be remembered; all else is still to be seen at
+  // EXEC.
+  if (const Version version = version_of(db, key); version != 0) mark(db, key, version, true);
+}
+
+void Watches::mark(std::uint8_t db, Bytes key, Version version, bool only_new) {
+  // The version was read before the lock, which may not be held while another's section is waited
+  // for.
+  const std::lock_guard lock{mutex_};
+  const auto place = watched_.find(Name{db, std::string{key}});
+  if (place == watched_.end()) return;
+  for (const Watch& watch : place->second) {
+    if (watch.version == version || (only_new && watch.version != 0)) continue;
+    watch.watcher->touched.store(true, std::memory_order_relaxed);  // mo: relaxed: in has_changed()
+  }
+}
+
+}  // namespace semel::net

@@ -1,0 +1,136 @@
+// What the node was told to be, and what CONFIG GET and CONFIG SET say about it.
+//
+// Goals: a read on a hot path is one load; a change takes effect as a whole or not at all;
+// everybody can ask where a value came from. Files, flags and the environment are read elsewhere
+// (config_file.hpp, flags.hpp) and come in through assign().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/settings/setting_forms.hpp"
+#include "net/settings/setting_table.hpp"
+#include "net/settings/setting_value.hpp"
+
+namespace semel::net {
+
+/// Where a value came from.
+struct Origin {
+  enum class Kind : std::uint8_t { builtin, redis_conf, file, environment, flag, config_set };
+  Kind kind = Kind::builtin;
+  std::string where{};  ///< "path:line", "SEMEL_PORT", "--port"
+
+  /// "default", "semel.toml:3", "SEMEL_PORT", "--port", "CONFIG SET"
+  [[nodiscard]] std::string text() const;
+};
+
+class Settings {
+ public:
+  /// Called without arguments after a change: it reads what it needs. See on_change.
+  using Observer = std::function<void()>;
+  /// Makes a change take effect, or says why it cannot.
+  using Applier = std::function<std::optional<std::string>()>;
+  using NamedText = std::pair<std::string, std::string>;
+  using NamedView = std::pair<std::string_view, std::string_view>;
+
+  Settings();  ///< everything at its default
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+  // --- reads for code; from any thread ------------------------------------------------------
+
+  /// Of an integer, of bytes, of a duration in its unit, of a choice the place of its word.
+  [[nodiscard]] std::int64_t integer(Setting setting) const noexcept {
+    // mo: relaxed: a number stands for itself; who needs to know of a change has on_change.
+    return numbers_[index_of(setting)].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool boolean(Setting setting) const noexcept { return integer(setting) != 0; }
+  /// The word of a choice, as an enumeration in the order of the table's words.
+  template <class Enum>
+  [[nodiscard]] Enum choice(Setting setting) const noexcept {
+    return static_cast<Enum>(integer(setting));
+  }
+  /// Of a duration; a negative one means what the table says. At most 2^63 - 1 us.
+  [[nodiscard]] std::chrono::microseconds duration(Setting setting) const noexcept;
+  /// Of any type, as CONFIG GET shows it. A copy, under a lock.
+  [[nodiscard]] std::string text(Setting setting) const;
+  [[nodiscard]] std::vector<std::string> list(Setting setting) const;
+  [[nodiscard]] OutputLimits output_limits() const;
+  [[nodiscard]] std::uint32_t event_classes() const;  ///< of EventClass
+  [[nodiscard]] SettingValue value(Setting setting) const;
+  [[nodiscard]] Origin origin(Setting setting) const;
+
+  // --- CONFIG GET and CONFIG SET ------------------------------------------------------------
+
+  /// What matches any of the globs, each name once: under Redis' names, also older ones, and under
+  /// our own what Redis has no name for. A name without a wildcard finds both, and is answered as
+  /// it was written.
+  [[nodiscard]] std::vector<NamedText> get(std::span<const std::string_view> globs) const;
+  [[nodiscard]] std::vector<NamedText> get(std::string_view glob) const {
+    return get(std::span{&glob, 1});
+  }
+
+  /// Changes all of them or, with an error for the reply, nothing. Then the observers of each
+  /// are called, in this thread, without a lock. Also for a value that stayed the same: naming a
+  /// file again means that it is to be read again.
+  [[nodiscard]] std::optional<std::string> set(std::span<const NamedView> pairs);
+
+  /// `observer` is called after each successful set() of `setting`, perhaps by several threads at
+  /// once, and then reads at least as new a value. It may read and set. It is kept for as long as
+  /// this lives.
+  void on_change(Setting setting, Observer observer);
+  /// `applier` is called once in each set() that has one of `settings`, before any observer, by one
+  /// thread at a time; it reads the new values. If it says what is wrong, set() fails with that and
+  /// all is as before. It may not set. It is kept for as long as this lives.
+  void apply_with(std::span<const Setting> settings, Applier applier);
+
+  // --- the start ----------------------------------------------------------------------------
+
+  /// Whatever may change or not; no observer is called. Or what is wrong with `text`.
+  [[nodiscard]] std::optional<std::string> assign(Setting setting, std::string_view text,
+                                                  Origin origin);
+
+ private:
+  [[nodiscard]] static constexpr std::size_t index_of(Setting setting) noexcept {
+    return static_cast<std::size_t>(setting);
+  }
+  [[nodiscard]] SettingValue value_locked(Setting setting) const;
+  struct Applied {
+    std::vector<Setting> settings;
+    Applier apply;
+  };
+  struct Before {
+    Setting setting;
+    SettingValue value;
+    Origin origin;
+  };
+  /// Whom to ask about a change, and under which name of it.
+  using Asked = std::vector<std::pair<std::string_view, Applier>>;
+  [[nodiscard]] Asked appliers_of(std::span<const FoundSetting> found) const;
+  void put_back(std::vector<Before>&& before);
+  [[nodiscard]] std::optional<std::string> change_locked(std::span<const NamedView> pairs,
+                                                         std::span<const FoundSetting> found);
+  void store_locked(Setting setting, SettingValue value, Origin origin);
+
+  // mo: relaxed throughout: written under mutex_, read without it; stale for as long as a store
+  // takes to arrive, which a client cannot tell from having asked a moment earlier.
+  std::array<std::atomic<std::int64_t>, setting_count> numbers_{};
+  mutable std::mutex mutex_;
+  std::array<std::string, setting_count> texts_;         // under mutex_
+  std::array<Origin, setting_count> origins_;            // under mutex_
+  std::vector<std::pair<Setting, Observer>> observers_;  // under mutex_
+  std::vector<Applied> appliers_;                        // under mutex_
+  std::mutex applying_;  // before mutex_; held while an applier is asked
+};
+
+}  // namespace semel::net

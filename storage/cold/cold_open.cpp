@@ -1,0 +1,284 @@
+// Opening a cold store: what it remembers about itself, its parts and their filters.
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "semel/cold_directory.hpp"
+#include "storage/archive/rocks_status.hpp"
+#include "storage/cold/cold_store.hpp"
+
+namespace semel::storage {
+
+namespace {
+
+constexpr std::uint64_t format_version = 2;  // 1: strings and claims only
+constexpr std::size_t key_bytes = 13;
+
+void put_word(std::uint64_t value, std::string& out) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+bool take_word(Bytes& from, std::uint64_t& value) noexcept {
+  if (from.size() < sizeof value) return false;
+  std::memcpy(&value, from.data(), sizeof value);
+  from.remove_prefix(sizeof value);
+  return true;
+}
+
+std::uint64_t random_number() noexcept {
+  std::uint64_t number = 0;
+  while (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+  }
+  return number;
+}
+
+std::uint64_t part_of(const rocksdb::Slice& key) noexcept {
+  std::uint64_t number = 0;
+  std::memcpy(&number, key.data(), sizeof number);
+  return __builtin_bswap64(number);
+}
+
+}  // namespace
+
+std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index) {
+  std::string key(key_bytes, '\0');
+  const std::uint64_t big = __builtin_bswap64(part);
+  const std::uint32_t small = __builtin_bswap32(static_cast<std::uint32_t>(index));
+  std::memcpy(key.data(), &big, sizeof big);
+  key[sizeof big] = static_cast<char>(what);
+  std::memcpy(key.data() + sizeof big + 1, &small, sizeof small);
+  return key;
+}
+
+std::string encode_facts(const ColdPart& part, const TimeLine& line) {
+  const PartFacts& facts = part.facts;
+  std::string out;
+  for (const std::uint64_t word :
+       {format_version, facts.number, facts.generation, facts.first, facts.last, facts.records,
+        facts.buckets, facts.filter_lines, facts.databases, facts.largest_version,
+        line.to_line(facts.earliest_end), line.to_line(facts.latest_end),
+        line.to_line(facts.latest_finite_end)}) {
+    put_word(word, out);
+  }
+  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
+    for (unsigned step = 0; step < DueCounts::steps; ++step) {
+      const std::uint32_t count = part.living.at(db, step);
+      out.append(reinterpret_cast<const char*>(&count), sizeof count);
+    }
+  }
+  return out;
+}
+
+bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& counts) {
+  std::uint64_t format = 0;
+  std::uint64_t earliest = 0;
+  std::uint64_t latest = 0;
+  std::uint64_t latest_finite = 0;
+  for (std::uint64_t* const word :
+       {&format, &facts.number, &facts.generation, &facts.first, &facts.last, &facts.records,
+        &facts.buckets, &facts.filter_lines, &facts.databases, &facts.largest_version, &earliest,
+        &latest, &latest_finite}) {
+    if (!take_word(bytes, *word)) return false;
+  }
+  facts.earliest_end = line.from_line(earliest);
+  facts.latest_end = line.from_line(latest);
+  facts.latest_finite_end = line.from_line(latest_finite);
+  counts = bytes;
+  return format != 0 && format <= format_version && facts.first <= facts.last &&
+         facts.buckets != 0 && facts.filter_lines != 0 && facts.filter_lines <= facts.records + 1;
+}
+
+bool decode_counts(Bytes counts, ColdPart& part) {
+  if (counts.size() != limits::db_count * DueCounts::steps * sizeof(std::uint32_t)) return false;
+  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
+    for (unsigned step = 0; step < DueCounts::steps; ++step) {
+      std::uint32_t count = 0;
+      std::memcpy(&count, counts.data(), sizeof count);
+      counts.remove_prefix(sizeof count);
+      if (count != 0) part.living.set(db, step, count);
+    }
+  }
+  return true;
+}
+
+rocksdb::ColumnFamilyOptions cold_family_options(std::size_t cache_bytes) {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = std::size_t{1} << 20;  // of flush marks, nothing else
+  options.disable_auto_compactions = true;           // parts do not overlap, and end as whole files
+  options.compression = rocksdb::CompressionType::kLZ4Compression;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_size = 2048;  // a bucket is larger, so each has a block for itself
+  table.block_cache = rocksdb::NewLRUCache(cache_bytes);
+  table.format_version = 5;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+Result<std::unique_ptr<RocksColdStore>> RocksColdStore::open(const ColdSettings& settings) {
+  if (settings.filter_bits < 8 || settings.filter_bits > 32) {
+    return Error{ErrorCode::bad_option,
+                 "filter_bits = " + std::to_string(settings.filter_bits) + ", range 8..32"};
+  }
+  std::unique_ptr<RocksColdStore> store{new RocksColdStore{settings}};
+  SEMEL_TRY(known, store->read_store_facts());
+  SEMEL_TRY(loaded, store->load_parts());
+  static_cast<void>(known), static_cast<void>(loaded);
+  return store;
+}
+
+Status RocksColdStore::attach(unsigned shard_count, RankOf rank_of) {
+  if (shard_count_ != 0 && shard_count_ != shard_count) {
+    return Error{ErrorCode::bad_option, "shard_count = " + std::to_string(shard_count) +
+                                            ", the cold store was made with " +
+                                            std::to_string(shard_count_)};
+  }
+  rank_of_ = std::move(rank_of);
+  if (shard_count_ == shard_count && format_ == format_version) return Done{};
+  shard_count_ = shard_count;
+  format_ = format_version;
+  return put_store_facts(0);
+}
+
+Status RocksColdStore::keep_flushes() {
+  return put_store_facts(1);
+}
+
+Status RocksColdStore::put_store_facts(unsigned index) {
+  std::string bytes;
+  if (index == 0) {
+    for (const std::uint64_t word : {format_version, std::uint64_t{shard_count_}, seed_}) {
+      put_word(word, bytes);
+    }
+  } else {
+    for (const auto& mark : flushed_) {
+      put_word(mark.load(std::memory_order_acquire), bytes);  // mo: acquire [cold_store.flushed]
+    }
+  }
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  const rocksdb::Status status =
+      settings_.database->Put(options, settings_.family, cold_key(0, ColdKey::facts, index), bytes);
+  return status.ok() ? Status{Done{}} : error_of(status, "cold store");
+}
+
+Status RocksColdStore::read_store_facts() {
+  std::string bytes;
+  rocksdb::Status status =
+      settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 0), &bytes);
+  if (status.IsNotFound()) {
+    seed_ = random_number();
+    return Done{};
+  }
+  if (!status.ok()) return error_of(status, "cold store");
+  Bytes rest = bytes;
+  std::uint64_t format = 0;
+  std::uint64_t shards = 0;
+  if (!take_word(rest, format) || !take_word(rest, shards) || !take_word(rest, seed_)) {
+    return Error{ErrorCode::storage_damaged, "the cold store's description is not complete"};
+  }
+  if (format > format_version) {
+    return Error{ErrorCode::storage_newer, "cold store of format " + std::to_string(format)};
+  }
+  format_ = format;
+  shard_count_ = static_cast<std::uint32_t>(shards);
+  status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
+  if (status.IsNotFound()) return Done{};
+  if (!status.ok()) return error_of(status, "cold store");
+  rest = bytes;
+  for (auto& mark : flushed_) {
+    std::uint64_t version = 0;
+    if (!take_word(rest, version)) {
+      return Error{ErrorCode::storage_damaged, "the cold store's flushes are not complete"};
+    }
+    mark.store(version, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
+    first_version_ = std::max(first_version_, version + 1);
+  }
+  return Done{};
+}
+
+void RocksColdStore::remove_leftovers() const {
+  // Of a process that ended between the two halves of write_part().
+  std::error_code ignored;
+  for (const auto& file :
+       std::filesystem::directory_iterator{settings_.database->GetName(), ignored}) {
+    const std::string name = file.path().filename();
+    if (name.starts_with("cold-") && name.ends_with(".part")) {
+      std::filesystem::remove(file.path(), ignored);
+    }
+  }
+}
+
+Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& at,
+                                                            std::uint64_t number) {
+  const auto damaged = [&] {
+    return Error{ErrorCode::storage_damaged, "cold part " + std::to_string(number)};
+  };
+  PartFacts facts;
+  Bytes counts;
+  const std::string known = at.value().ToString();
+  if (at.key() != cold_key(number, ColdKey::facts, 0) ||
+      !decode_facts(known, settings_.line, facts, counts) || facts.number != number) {
+    return damaged();
+  }
+  auto part = std::make_shared<ColdPart>(facts);
+  if (!part->filter.ok()) return Error{ErrorCode::memory_full, "filter of a cold part"};
+  if (!decode_counts(counts, *part)) return damaged();
+  std::size_t loaded = 0;
+  for (at.Next(); at.Valid(); at.Next()) {
+    const rocksdb::Slice key = at.key();
+    if (key.size() != key_bytes || part_of(key) != number) break;
+    if (key[8] != static_cast<char>(ColdKey::filter)) break;
+    if (!part->filter.put_back(loaded, {at.value().data(), at.value().size()})) return damaged();
+    loaded += at.value().size();
+  }
+  if (loaded != part->filter.bytes()) return damaged();
+  part->revealed.store(true, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
+  return part;
+}
+
+Status RocksColdStore::load_parts() {
+  remove_leftovers();
+  auto fresh = std::make_shared<Catalog>();
+  std::vector<std::shared_ptr<ColdPart>> parts;
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> at{
+      settings_.database->NewIterator(options, settings_.family)};
+  for (at->Seek(cold_key(1, ColdKey::facts, 0)); at->Valid();) {
+    const std::uint64_t number = at->key().size() == key_bytes ? part_of(at->key()) : 0;
+    if (number == 0) return Error{ErrorCode::storage_damaged, "a key of the cold store"};
+    SEMEL_TRY(part, read_part(*at, number));
+    next_part_ = number + 1;
+    generation_ = std::max(generation_, part->facts.generation);
+    first_version_ = std::max(first_version_, part->facts.largest_version + 1);
+    parts.push_back(std::move(part));
+    at->Seek(cold_key(number + 1, ColdKey::facts, 0));
+  }
+  if (!at->status().ok()) return error_of(at->status(), "cold store");
+  std::vector<rocksdb::LiveFileMetaData> files;
+  settings_.database->GetLiveFilesMetaData(&files);
+  for (const auto& part : parts) {
+    for (const rocksdb::LiveFileMetaData& file : files) {
+      if (file.column_family_name != settings_.family->GetName()) continue;
+      if (file.smallestkey.size() == key_bytes && part_of(file.smallestkey) == part->facts.number) {
+        part->disk_bytes = file.size;
+      }
+    }
+    auto& all = fresh->generations;
+    if (all.empty() || all.front().number() != part->facts.generation) {
+      all.emplace(all.begin(), part->facts.generation);
+    }
+    all.front().add(part);
+  }
+  publish(std::move(fresh));
+  reclaim();
+  return Done{};
+}
+
+}  // namespace semel::storage

@@ -1,0 +1,263 @@
+// How a part of a spill gets to the disk, and how generations leave it.
+#include <rocksdb/convenience.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "storage/archive/rocks_status.hpp"
+#include "storage/cold/cold_store.hpp"
+
+namespace semel::storage {
+
+namespace {
+
+constexpr std::size_t bucket_bytes = 4096;
+constexpr std::size_t bucket_records_max = 200;
+constexpr std::size_t filter_piece_bytes = std::size_t{256} << 10;
+
+std::string path_of(const rocksdb::DB& database, std::uint64_t part) {
+  return database.GetName() + "/cold-" + std::to_string(part) + ".part";
+}
+
+}  // namespace
+
+Status RocksColdStore::begin_generation() {
+  if (catalog()->generations.size() >= cold_generations_max) {
+    return Error{ErrorCode::storage_failed,
+                 std::to_string(cold_generations_max) + " generations, and none has ended"};
+  }
+  ++generation_;
+  auto fresh = std::make_shared<Catalog>(*catalog());
+  fresh->generations.emplace(fresh->generations.begin(), generation_);
+  publish(std::move(fresh));
+  return Done{};
+}
+
+void RocksColdStore::collect(std::uint64_t rank, const Mutation& record) {
+  const std::size_t at = bytes_.size();
+  bytes_.append(record.key);
+  const std::uint8_t head = encode_value(record, settings_.line, bytes_);
+  places_.push_back({rank, record.version});
+  collected_.push_back({at, settings_.line.to_line(record.due),
+                        static_cast<std::uint32_t>(record.key.size()),
+                        static_cast<std::uint32_t>(bytes_.size() - at - record.key.size()), head});
+}
+
+std::size_t RocksColdStore::collected_bytes() const noexcept {
+  return bytes_.size() + places_.size() * (sizeof(ColdPlace) + sizeof(Collected));
+}
+
+BucketRecord RocksColdStore::record_at(std::size_t index) const noexcept {
+  const Collected& one = collected_[index];
+  const char* const bytes = bytes_.data() + one.at;
+  return {.version = places_[index].version,
+          .due = one.due,
+          .head = one.head,
+          .key = {bytes, one.key_bytes},
+          .value = {bytes + one.key_bytes, one.value_bytes}};
+}
+
+Mutation RocksColdStore::collected_record(std::size_t index) const {
+  Mutation record;
+  // What collect() has just written can be read.
+  static_cast<void>(decode_record(record_at(index), settings_.line, record));
+  return record;
+}
+
+PartFacts RocksColdStore::facts_of(std::uint64_t first, std::uint64_t last) const {
+  PartFacts facts;
+  facts.number = next_part_;
+  facts.generation = generation_;
+  facts.first = first;
+  facts.last = last;
+  facts.records = places_.size();
+  facts.filter_lines = ColdFilter::lines_for(facts.records, settings_.filter_bits);
+  const std::size_t each = bytes_.size() / facts.records + 6;  // a version and an end, about
+  const std::size_t in_bucket = std::clamp<std::size_t>(bucket_bytes / each, 1, bucket_records_max);
+  facts.buckets = (facts.records + in_bucket - 1) / in_bucket;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Timestamp due = settings_.line.from_line(collected_[i].due);
+    facts.databases |= std::uint64_t{1} << (collected_[i].head >> 4);
+    facts.largest_version = std::max(facts.largest_version, places_[i].version);
+    facts.latest_end = std::max(facts.latest_end, due);
+    if (due == no_end) continue;
+    facts.earliest_end = std::min(facts.earliest_end, due);
+    facts.latest_finite_end = std::max(facts.latest_finite_end, due);
+  }
+  return facts;
+}
+
+std::vector<std::uint32_t> RocksColdStore::order_of(const ColdPart& part) const {
+  std::vector<std::uint32_t> begin(part.facts.buckets + 1, 0);
+  for (const ColdPlace& place : places_) ++begin[part.buckets.piece_of(place.rank) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<std::uint32_t> order(places_.size());
+  std::vector<std::uint32_t> at{begin.begin(), begin.end() - 1};
+  for (std::uint32_t i = 0; i < places_.size(); ++i) {
+    order[at[part.buckets.piece_of(places_[i].rank)]++] = i;
+  }
+  for (std::size_t bucket = 0; bucket < part.facts.buckets; ++bucket) {
+    std::sort(order.begin() + begin[bucket], order.begin() + begin[bucket + 1],
+              [&](std::uint32_t one, std::uint32_t other) {
+                return places_[one].version < places_[other].version;
+              });
+  }
+  return order;
+}
+
+rocksdb::Status RocksColdStore::write_buckets(rocksdb::SstFileWriter& file, const ColdPart& part) {
+  const std::vector<std::uint32_t> order = order_of(part);
+  std::vector<BucketRecord> records;
+  std::string bytes;
+  for (std::size_t next = 0; next < order.size();) {
+    const std::uint64_t bucket = part.buckets.piece_of(places_[order[next]].rank);
+    records.clear();
+    for (; next < order.size(); ++next) {
+      if (part.buckets.piece_of(places_[order[next]].rank) != bucket) break;
+      records.push_back(record_at(order[next]));
+    }
+    bytes.clear();
+    encode_bucket(records, bytes);
+    const rocksdb::Status status =
+        file.Put(cold_key(part.facts.number, ColdKey::bucket, bucket), bytes);
+    if (!status.ok()) return status;
+  }
+  return rocksdb::Status::OK();
+}
+
+rocksdb::Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
+  rocksdb::DB& database = *settings_.database;
+  rocksdb::SstFileWriter file{rocksdb::EnvOptions{}, database.GetOptions(settings_.family)};
+  rocksdb::Status status = file.Open(path);
+  const std::uint64_t number = part.facts.number;
+  if (status.ok()) {
+    status = file.Put(cold_key(number, ColdKey::facts, 0), encode_facts(part, settings_.line));
+  }
+  const Bytes filter = part.filter.view();
+  for (std::size_t at = 0; status.ok() && at < filter.size(); at += filter_piece_bytes) {
+    const Bytes piece = filter.substr(at, filter_piece_bytes);
+    status = file.Put(cold_key(number, ColdKey::filter, at / filter_piece_bytes),
+                      rocksdb::Slice{piece.data(), piece.size()});
+  }
+  if (status.ok()) status = write_buckets(file, part);
+  rocksdb::ExternalSstFileInfo info;
+  if (status.ok()) status = file.Finish(&info);  // synced
+  if (!status.ok()) return status;
+  part.disk_bytes = info.file_size;
+  rocksdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  options.failed_move_fall_back_to_copy = true;
+  options.snapshot_consistency = false;  // nobody has a snapshot of what is not there yet
+  return database.IngestExternalFile(settings_.family, {path}, options);
+}
+
+void RocksColdStore::add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const {
+  for (Generation& generation : catalog.generations) {
+    if (generation.number() == part->facts.generation) return generation.add(std::move(part));
+  }
+}
+
+Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
+  auto part = std::make_shared<ColdPart>(facts_of(first, last));
+  const std::string path = path_of(*settings_.database, part->facts.number);
+  if (!part->filter.ok()) return Error{ErrorCode::memory_full, "filter of " + path};
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    part->filter.add(places_[i].rank);
+    part->living.add(collected_[i].head >> 4, settings_.line.from_line(collected_[i].due));
+  }
+  const rocksdb::Status status = write_file(*part, path);
+  if (!status.ok()) {
+    std::remove(path.c_str());  // if it stays, the next open removes it
+    return error_of(status, path);
+  }
+  ++next_part_;
+  first_version_ = std::max(first_version_, part->facts.largest_version + 1);
+  fresh_ = part;
+  auto fresh = std::make_shared<Catalog>(*catalog());
+  add_part(*fresh, std::move(part));
+  publish(std::move(fresh));
+  return Done{};
+}
+
+void RocksColdStore::reveal() {
+  // mo: release [cold_store.reveal]
+  if (fresh_) fresh_->revealed.store(true, std::memory_order_release);
+  // mo: release [cold_store.stamp]: who sees the count asks again, and then finds the part.
+  stamp_.fetch_add(1, std::memory_order_release);
+}
+
+void RocksColdStore::end_part() noexcept {
+  fresh_.reset();
+  bytes_.clear();
+  places_.clear();
+  collected_.clear();
+}
+
+void RocksColdStore::abandon() noexcept {
+  if (fresh_) {
+    // It was never revealed, and the table has all of its records. Should it come back after a
+    // crash, its copies are older than, or the same as, what the journal brings.
+    const std::uint64_t number = fresh_->facts.number;
+    auto fresh = std::make_shared<Catalog>();
+    for (const Generation& old : catalog()->generations) {
+      Generation& generation = fresh->generations.emplace_back(old.number());
+      for (const auto& part : old.parts()) {
+        if (part->facts.number != number) generation.add(part);
+      }
+    }
+    publish(std::move(fresh));
+    static_cast<void>(delete_parts(number, number));
+  }
+  end_part();
+}
+
+Status RocksColdStore::delete_parts(std::uint64_t first, std::uint64_t last) {
+  const std::string begin_key = cold_key(first, ColdKey::facts, 0);
+  const std::string end_key = cold_key(last + 1, ColdKey::facts, 0);
+  const rocksdb::Slice begin{begin_key};
+  const rocksdb::Slice end{end_key};
+  // A part is a file of its own, so this is all there is to do, whatever it holds.
+  const rocksdb::Status status =
+      rocksdb::DeleteFilesInRange(settings_.database, settings_.family, &begin, &end, false);
+  return status.ok() ? Status{Done{}} : error_of(status, "cold parts");
+}
+
+bool RocksColdStore::is_flushed(const PartFacts& part) const noexcept {
+  for (unsigned db = 0; db < limits::db_count; ++db) {
+    // mo: acquire [cold_store.flushed]
+    const Version below = flushed_[db].load(std::memory_order_acquire);
+    if ((part.databases >> db & 1) != 0 && part.largest_version >= below) return false;
+  }
+  return true;
+}
+
+Status RocksColdStore::drop_ended(Timestamp now) {
+  auto fresh = std::make_shared<Catalog>(*catalog());
+  std::vector<Generation> gone;
+  const auto is_dead = [&](const Generation& generation) {
+    for (const auto& part : generation.parts()) {
+      if (part->facts.latest_end > now && !is_flushed(part->facts)) return false;
+    }
+    return true;
+  };
+  // Oldest first and no further: a newer generation may hold the shorter-lived successor of a copy
+  // in an older one, which would come back if the newer went first.
+  std::erase_if(fresh->generations, [](const Generation& each) { return each.parts().empty(); });
+  while (!fresh->generations.empty() && is_dead(fresh->generations.back())) {
+    gone.push_back(std::move(fresh->generations.back()));
+    fresh->generations.pop_back();
+  }
+  if (fresh->generations.size() == catalog()->generations.size()) return Done{};
+  publish(std::move(fresh));
+  for (const Generation& generation : gone) {
+    for (const auto& part : generation.parts()) {
+      if (Status status = delete_parts(part->facts.number, part->facts.number); !status) {
+        return status;  // it has ended all the same; the next open drops it again
+      }
+    }
+  }
+  return Done{};
+}
+
+}  // namespace semel::storage

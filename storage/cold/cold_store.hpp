@@ -1,0 +1,172 @@
+// A ColdStore in a column family of RocksDB: docs/decisions/0007-window-larger-than-memory.md,
+// docs/disk-format.md.
+//
+//   key   big-endian u64 part | u8 what | big-endian u32 index
+//   part 0            what 0, index 0: format, shard count, seed; index 1: flushed versions
+//   part 1 and above  what 0: its facts and counts; 1: a piece of its filter; 2: a bucket
+//
+// A part is one file, made by SstFileWriter and ingested, synced. Nothing is compacted.
+//
+// Concurrency
+//   [cold_store.catalog]  the spiller stores a new catalog with release; lookups load it with
+//                         acquire. An old one is kept until reclaim(), which the engine calls when
+//                         no lookup can be in it.
+//   [cold_store.reveal]   a part is found from its release store on; the load of find() acquires.
+//   [cold_store.stamp]    counted after a part is revealed and before a record leaves the table.
+//   [cold_store.flushed]  versions only grow; release and acquire.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/sst_file_writer.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "semel/cold.hpp"
+#include "storage/cold/cold_bucket.hpp"
+#include "storage/cold/cold_parts.hpp"
+#include "storage/log/time_line.hpp"
+
+namespace semel::storage {
+
+inline constexpr const char* cold_family = "cold";
+inline constexpr std::size_t cold_generations_max = 64;  ///< a lookup costs a cache line in each
+inline constexpr unsigned cold_filter_bits_default = 15;
+
+/// How the column family must be opened. `cache_bytes`: of blocks in memory.
+[[nodiscard]] rocksdb::ColumnFamilyOptions cold_family_options(std::size_t cache_bytes);
+
+struct ColdSettings {
+  rocksdb::DB* database;                ///< outlives the store
+  rocksdb::ColumnFamilyHandle* family;  ///< opened with cold_family_options()
+  TimeLine line;
+  unsigned filter_bits = cold_filter_bits_default;
+  std::size_t cache_bytes = 0;    ///< as given to cold_family_options(), to be charged
+  std::shared_ptr<void> owner{};  ///< if not null, closed when the store is gone
+};
+
+class RocksColdStore final : public ColdStore {
+ public:
+  /// Reads what is there. Errors: storage_damaged, storage_newer, storage_failed.
+  [[nodiscard]] static Result<std::unique_ptr<RocksColdStore>> open(const ColdSettings& settings);
+
+  [[nodiscard]] std::uint64_t hash_seed() const noexcept override { return seed_; }
+  [[nodiscard]] Status attach(unsigned shard_count, RankOf rank_of) override;
+  [[nodiscard]] Version first_version() const noexcept override { return first_version_; }
+
+  [[nodiscard]] Timestamp may_hold_until(std::uint64_t rank) const noexcept override;
+  [[nodiscard]] Result<bool> find(std::uint64_t rank, std::uint8_t db, Bytes key,
+                                  ColdRecord& found) override;
+  [[nodiscard]] std::uint64_t stamp() const noexcept override {
+    return stamp_.load(std::memory_order_acquire);  // mo: acquire [cold_store.stamp]
+  }
+  void superseded(std::uint64_t rank, std::uint64_t part, std::uint8_t db,
+                  Timestamp due) noexcept override;
+
+  [[nodiscard]] Status begin_generation() override;
+  void collect(std::uint64_t rank, const Mutation& record) override;
+  [[nodiscard]] std::size_t collected_bytes() const noexcept override;
+  [[nodiscard]] std::span<const ColdPlace> collected() const noexcept override { return places_; }
+  [[nodiscard]] Mutation collected_record(std::size_t index) const override;
+  [[nodiscard]] Status write_part(std::uint64_t first, std::uint64_t last) override;
+  void reveal() override;
+  void end_part() noexcept override;
+  void abandon() noexcept override;
+  void reclaim() noexcept override;
+  [[nodiscard]] Status drop_ended(Timestamp now) override;
+
+  void flush(std::uint8_t db, Version below) noexcept override;
+  [[nodiscard]] Status keep_flushes() override;
+  [[nodiscard]] std::uint64_t size(std::uint8_t db, Timestamp now) const override;
+
+  [[nodiscard]] std::shared_ptr<const View> view() const override { return catalog(); }
+  [[nodiscard]] Result<std::uint64_t> scan(
+      const View& view, std::uint64_t rank, std::size_t count,
+      const std::function<void(std::uint64_t, const ColdRecord&)>& visit) override;
+  [[nodiscard]] std::size_t memory_bytes() const override;
+  [[nodiscard]] ColdStats stats() const override;
+
+ private:
+  explicit RocksColdStore(const ColdSettings& settings) : settings_(settings) {}
+
+  struct Collected {
+    std::size_t at;  // of its bytes
+    std::uint64_t due;
+    std::uint32_t key_bytes;
+    std::uint32_t value_bytes;
+    std::uint8_t head;
+  };
+
+  [[nodiscard]] std::shared_ptr<const Catalog> catalog() const {
+    const std::lock_guard lock{mutex_};
+    return shared_;
+  }
+  void publish(std::shared_ptr<const Catalog> fresh);
+  [[nodiscard]] Status load_parts();
+  [[nodiscard]] Status read_store_facts();
+  [[nodiscard]] Result<std::shared_ptr<ColdPart>> read_part(rocksdb::Iterator& at,
+                                                            std::uint64_t number);
+  [[nodiscard]] Status put_store_facts(unsigned index);
+  void remove_leftovers() const;
+  void add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const;
+  [[nodiscard]] PartFacts facts_of(std::uint64_t first, std::uint64_t last) const;
+  [[nodiscard]] BucketRecord record_at(std::size_t index) const noexcept;
+  /// The collected records by bucket, then version.
+  [[nodiscard]] std::vector<std::uint32_t> order_of(const ColdPart& part) const;
+  [[nodiscard]] rocksdb::Status write_file(ColdPart& part, const std::string& path);
+  [[nodiscard]] rocksdb::Status write_buckets(rocksdb::SstFileWriter& file, const ColdPart& part);
+  [[nodiscard]] Status delete_parts(std::uint64_t first, std::uint64_t last);
+  [[nodiscard]] rocksdb::Status read_bucket(const ColdPart& part, std::uint64_t bucket,
+                                            std::string& bytes);
+  /// The part's copy of a key. False: none. Errors: storage_damaged, storage_failed.
+  [[nodiscard]] Result<bool> find_in(const ColdPart& part, std::uint64_t rank, std::uint8_t db,
+                                     Bytes key, ColdRecord& found);
+  /// Whether all of a part is dead because its databases were flushed.
+  [[nodiscard]] bool is_flushed(const PartFacts& part) const noexcept;
+  [[nodiscard]] bool is_flushed(const Mutation& record) const noexcept {
+    // mo: acquire [cold_store.flushed]
+    return record.version < flushed_[record.db].load(std::memory_order_acquire);
+  }
+
+  const ColdSettings settings_;
+  RankOf rank_of_;
+  std::uint64_t seed_ = 0;
+  std::uint32_t shard_count_ = 0;  // 0: never attached
+  std::uint64_t format_ = 0;       // as it is written there
+  Version first_version_ = 1;
+  std::array<std::atomic<Version>, limits::db_count> flushed_{};
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Catalog> shared_ = std::make_shared<Catalog>();  // under mutex_
+  std::vector<std::shared_ptr<const Catalog>> retired_;                  // under mutex_
+  std::atomic<const Catalog*> current_{shared_.get()};
+  std::atomic<std::uint64_t> stamp_{1};
+
+  // Of the spiller.
+  std::uint64_t next_part_ = 1;
+  std::uint64_t generation_ = 0;
+  std::vector<ColdPlace> places_;
+  std::vector<Collected> collected_;
+  std::string bytes_;
+  std::shared_ptr<ColdPart> fresh_;  // written, not yet revealed
+
+  std::atomic<std::uint64_t> lookups_{0};
+  std::atomic<std::uint64_t> found_{0};
+  std::atomic<std::uint64_t> buckets_read_{0};
+  std::atomic<std::uint64_t> read_errors_{0};
+};
+
+/// Of the keys in the column family.
+enum class ColdKey : char { facts = 0, filter = 1, bucket = 2 };
+[[nodiscard]] std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index);
+
+/// A part's facts and counts as bytes, and back.
+[[nodiscard]] std::string encode_facts(const ColdPart& part, const TimeLine& line);
+[[nodiscard]] bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& counts);
+[[nodiscard]] bool decode_counts(Bytes counts, ColdPart& part);
+
+}  // namespace semel::storage

@@ -1,0 +1,133 @@
+#include "storage/log/disk.hpp"
+
+#include <fcntl.h>
+#include <rocksdb/env.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace semel::storage {
+namespace {
+
+/// The name of a new file is on the disk when its directory is.
+Status sync_directory_of(const std::string& path) {
+  std::filesystem::path parent = std::filesystem::path{path}.parent_path();
+  // "a/b/" is a name of a/b, and "a" lies where we are.
+  if (!std::filesystem::path{path}.has_filename()) parent = parent.parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return system_error(directory);
+  const bool good = fsync(descriptor) == 0;
+  const Error error = good ? Error{} : system_error("fsync " + directory);
+  close(descriptor);
+  return good ? Status{Done{}} : error;
+}
+
+}  // namespace
+
+Error system_error(const std::string& what) {
+  return {ErrorCode::storage_failed, what + ": " + std::strerror(errno)};
+}
+
+Result<int> Disk::create(const std::string& path, std::size_t bytes) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) return system_error(path);
+  // The system call, not posix_fallocate: that one writes zeros where blocks cannot be reserved,
+  // and on a file system that copies on write a later page fault could still meet a full disk.
+  if (fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) == 0 && fsync(descriptor) == 0) {
+    const Status named = sync_directory_of(path);
+    if (named) return descriptor;
+    close(descriptor);
+    unlink(path.c_str());
+    return named.error();
+  }
+  const Error error = system_error("reserving " + std::to_string(bytes) + " bytes for " + path);
+  close(descriptor);
+  unlink(path.c_str());
+  return error;
+}
+
+Status Disk::write_zeros(int descriptor, const std::string& path, std::size_t bytes) {
+  // By pages: larger writes make larger units in the page cache, and of such a unit a later sync
+  // writes all, though a few bytes have changed.
+  constexpr std::size_t page = 4096;
+  const std::string zeros(page, '\0');
+  for (std::size_t at = 0; at < bytes; at += page) {
+    if (pwrite(descriptor, zeros.data(), page, static_cast<off_t>(at)) !=
+        static_cast<ssize_t>(page)) {
+      return system_error("writing zeros to " + path);
+    }
+  }
+  return fsync(descriptor) == 0 ? Status{Done{}} : system_error("fsync " + path);
+}
+
+Status Disk::sync(int descriptor, const std::string& path) {
+  if (fdatasync(descriptor) == 0) return Done{};
+  return system_error("fdatasync " + path);
+}
+
+Status Disk::sync_part(char* memory, const std::string& path, std::size_t from, std::size_t to) {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  from -= from % page;
+  if (msync(memory + from, to - from, MS_SYNC) == 0) return Done{};
+  return system_error("msync " + path);
+}
+
+Status Disk::remove(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return Done{};
+  return system_error(path);
+}
+
+Status Disk::rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return system_error(from + " to " + to);
+  return sync_directory_of(to);
+}
+
+std::size_t Disk::bytes_free(const std::string& path) {
+  struct statvfs info {};
+  if (statvfs(path.c_str(), &info) != 0) return 0;
+  return static_cast<std::size_t>(info.f_bavail) * info.f_frsize;
+}
+
+std::string Disk::boot_id() {
+  std::ifstream file{"/proc/sys/kernel/random/boot_id"};
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+rocksdb::Env* Disk::env() {
+  return rocksdb::Env::Default();
+}
+
+Status make_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_error(path);
+  // Also one that is there: whoever made it may have ended before its name was on the disk.
+  return sync_directory_of(path);
+}
+
+Status make_new_directory(const std::string& path) {
+  return mkdir(path.c_str(), 0700) == 0 ? sync_directory_of(path) : system_error(path);
+}
+
+Result<std::vector<std::string>> list_directory(const std::string& path) {
+  std::error_code code;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator it{path, code}, end; !code && it != end;
+       it.increment(code)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (code) return Error{ErrorCode::storage_failed, path + ": " + code.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace semel::storage

@@ -1,0 +1,43 @@
+// A mutation as bytes, in the log and in blobs. Little-endian; docs/disk-format.md has the table.
+//
+//   u8 head | varint bytes that follow | u64 version | u8 kind, if neither string nor claim
+//   | u8 db, if not 0 | u48 due, if it has one | u48 keep until, if another | varint key bytes
+//   | key | value, to the end, or a claim:
+//   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | varint attempts
+//   | varint version - epoch | u64 session | u48 lease end | varint length of the lease
+//   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
+//   | owner | result             (from the session to the fingerprint: what the flags say is there)
+//
+// Times are milliseconds of the storage's own time line (time_line.hpp), never of a process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "semel/journal.hpp"
+#include "storage/log/time_line.hpp"
+
+namespace semel::storage {
+
+/// What encode() will write at the same `now`.
+[[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation, Timestamp now) noexcept;
+
+/// Writes `mutation` to `to` and returns the end. `now`: the engine's time, for the length of a
+/// lease.
+char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char* to) noexcept;
+
+/// Takes one mutation from the front of `bytes`; what it holds points into them. `now`: the
+/// engine's time at which it is put back; a remote owner's lease starts again in full then. False:
+/// damaged.
+[[nodiscard]] bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutation);
+
+/// What draining must know of a mutation, without the rest.
+struct MutationExtent {
+  std::size_t bytes = 0;
+  std::uint64_t keep_until_ms = TimeLine::no_end_ms;  ///< on the time line
+  Version version = 0;
+};
+/// Of the mutation at the front of `bytes`. False: damaged.
+[[nodiscard]] bool extent_of(Bytes bytes, MutationExtent& extent) noexcept;
+
+}  // namespace semel::storage

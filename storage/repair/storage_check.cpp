@@ -1,0 +1,270 @@
+// verify_storage(): what the tools can see, held against what must be.
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+
+#include "storage/log/log_walk.hpp"
+#include "storage/repair/storage_check.hpp"
+#include "storage/repair/storage_view.hpp"
+
+namespace semel::storage {
+namespace {
+
+Place round_up(Place place, Place unit) noexcept {
+  return (place + unit - 1) / unit * unit;
+}
+
+class Checker {
+ public:
+  Checker(StorageView& view, StorageCheck& check, const TellProgress& progress) noexcept
+      : view_(view), check_(check), progress_(progress) {}
+
+  [[nodiscard]] Status run() {
+    check_mark();
+    SEMEL_TRY(sequences, check_rocks_log());
+    check_segments();
+    SEMEL_TRY(read, check_log());
+    static_cast<void>(sequences), static_cast<void>(read);
+    check_tables();
+    return Done{};
+  }
+
+ private:
+  void find(StorageFinding finding) {
+    if (check_.findings.size() < StorageCheck::findings_max) {
+      check_.findings.push_back(std::move(finding));
+    } else {
+      ++check_.findings_left_off;
+    }
+  }
+  void tell(std::uint64_t bytes) {
+    check_.bytes += bytes;
+    if (progress_) progress_({check_.bytes, view_.bytes_total});
+  }
+  [[nodiscard]] std::string path(const char* name) const { return view_.directory + name; }
+
+  void check_mark();
+  [[nodiscard]] Status check_rocks_log();
+  void check_segments();
+  [[nodiscard]] Status check_log();
+  void check_tables();
+  void check_table(TableFile& table);
+
+  StorageView& view_;
+  StorageCheck& check_;
+  const TellProgress& progress_;
+  std::vector<std::string> readable_;  // segments whose header is right
+};
+
+void Checker::check_mark() {
+  const Description& is = view_.description;
+  std::error_code code;
+  if (std::filesystem::exists(path("/repaired"), code)) {
+    find({path("/repaired"), {}, "a repair was begun and not finished: call it again", 0, 0});
+  }
+  if (view_.found == Mark::Found::damaged) {
+    find({path("/mark"), 0, "neither of its slots has its checksum", 0, 0});
+  } else if (view_.found == Mark::Found::empty) {
+    find({path("/mark"), 0, "is missing or empty", 0, 0});
+  }
+  if (!view_.database_problem.empty()) {
+    find({named_in(view_.database_problem, path("/rocksdb")), {}, view_.database_problem, {}, {}});
+    return;
+  }
+  if (is.format == 0) {
+    find({path("/rocksdb"), {}, "has no description", 0, 0});
+  }
+  if (view_.found != Mark::Found::content) return;
+  if (is.format != 0 && is.storage_id != view_.mark.storage_id) {
+    find({path("/mark"), 0, "is of another storage", 0, 0});
+  }
+  if (view_.drained < view_.mark.drained) {
+    find({path("/rocksdb"),
+          {},
+          "knows the log up to " + std::to_string(view_.drained) + ", but it was drained up to " +
+              std::to_string(view_.mark.drained),
+          {},
+          view_.mark.drained - view_.drained});
+  }
+  if (view_.sequence < view_.mark.rocks_sequence) {
+    find({path("/rocksdb"),
+          {},
+          "ends at number " + std::to_string(view_.sequence) + ", but had reached " +
+              std::to_string(view_.mark.rocks_sequence),
+          view_.mark.rocks_sequence - view_.sequence,
+          {}});
+  }
+}
+
+/// RocksDB tells a torn end of its log from damage only by what lies behind: once it is opened so
+/// that it stops at the first, and once so that it passes over it.
+Status Checker::check_rocks_log() {
+  if (view_.database == nullptr) return Done{};
+  const auto strict =
+      ReadOnlyDatabase::open(path("/rocksdb"), rocksdb::WALRecoveryMode::kPointInTimeRecovery);
+  const std::uint64_t upto = strict ? (*strict)->database().GetLatestSequenceNumber() : 0;
+  if (strict && upto == view_.sequence) return Done{};
+  std::string file = path("/rocksdb");
+  SEMEL_TRY(names, list_directory(file));
+  for (const std::string& name : names) {
+    std::error_code code;
+    if (name.ends_with(".log") && std::filesystem::file_size(file + "/" + name, code) > 0) {
+      file += "/" + name;
+      break;
+    }
+  }
+  find({file,
+        {},
+        strict ? "damaged: numbers " + std::to_string(upto + 1) + " to " +
+                     std::to_string(view_.sequence) + " lie behind the damage"
+               : strict.error().detail,
+        {},
+        {}});
+  return Done{};
+}
+
+/// Which segments there are, by their headers and the places that must be covered.
+void Checker::check_segments() {
+  const ScanRules rules = view_.rules();
+  // What the database says, or what the mark remembers of it.
+  const Place drained = view_.database == nullptr ? view_.mark.drained : view_.drained;
+  const Place gone = std::max(drained, view_.mark.first_segment());
+  Place at = std::max(gone, view_.description.floor);
+  const Place unit = std::max<Place>(1, view_.mark.segment_bytes);
+  // The same rules as when it is opened (Storage::Impl::find_segments).
+  Place needed = std::min(view_.mark.tail, rules.sound_to);
+  if (needed % unit <= segment_header_bytes) needed -= needed % unit;
+  const auto missing = [&](Place from, Place to) {
+    find({path("/log/") + segment_name(from), 0, "is missing", {}, to - from});
+  };
+  for (const std::string& name : view_.segments) {
+    const auto begin = segment_begin(name);
+    if (!begin) {
+      find({name, {}, "is no segment of a log", 0, 0});
+      continue;
+    }
+    std::error_code code;
+    const std::uint64_t size = std::filesystem::file_size(name, code);
+    if (*begin < gone || (*begin >= needed && size < unit)) continue;
+    const auto file = SegmentFile::open(name);
+    if (!file) {
+      if (*begin < needed || view_.same_boot) {
+        find({name, 0, file.error().detail, {}, unit});
+      }
+      at = std::max(at, *begin + unit);
+      continue;
+    }
+    const Place bytes = file->header().bytes;
+    const std::uint64_t number = bytes != 0 && *begin % bytes == 0 ? *begin / bytes : 0;
+    if (const auto damage = file->check_header(number, view_.storage_id())) {
+      // A segment that was made when the power went, or the process ended, has no header yet.
+      if (*begin < needed || (view_.same_boot && !file->holds_nothing())) {
+        find({name, damage->offset, damage->what, {}, file->bytes().size()});
+      }
+      at = std::max(at, *begin + file->bytes().size());
+      continue;
+    }
+    // How far the log was drained, which the mark may be behind of, only the database knows.
+    if (view_.database == nullptr && readable_.empty()) at = std::max(at, *begin);
+    readable_.push_back(name);
+    if (*begin > round_up(at, bytes) && at < needed) missing(round_up(at, bytes), *begin);
+    at = std::max(at, *begin + bytes);
+  }
+  if (round_up(at, unit) < needed) missing(round_up(at, unit), needed);
+}
+
+Status Checker::check_log() {
+  PartCollector parts;
+  for (const std::string& name : readable_) {
+    ++check_.segments;
+    const auto visit = [&](Place place, Bytes group) {
+      const bool whole = each_mutation(group, [&](const Mutation&, Bytes) { ++check_.mutations; });
+      if (!whole) {
+        find({name, place - *segment_begin(name), "a sealed record cannot be read", 1,
+              group.size()});
+      }
+    };
+    SEMEL_TRY(walk, walk_segment(name, view_.rules(), parts, visit));
+    check_.records += walk.report.records;
+    check_.unfinished += walk.report.unfinished;
+    check_.bytes_skipped += walk.report.bytes_skipped;
+    for (const SegmentWalk::Damage& damage : walk.damage) {
+      find({name, damage.at.offset, damage.at.what, damage.records, damage.bytes});
+    }
+    tell(walk.bytes);
+  }
+  return Done{};
+}
+
+void Checker::check_tables() {
+  for (TableFile& table : view_.tables) {
+    ++check_.files;
+    check_table(table);
+    tell(table.bytes);
+  }
+}
+
+void Checker::check_table(TableFile& table) {
+  std::uint64_t wrong_blobs = 0;
+  const TableReading reading = read_table(table, [&](std::string_view key, std::string_view value) {
+    BlobKey blob;
+    const bool is_blob =
+        table.family == journal_family || (view_.database == nullptr && BlobKey::read(key, blob));
+    if (!is_blob || value.empty()) return;
+    ++check_.blobs;
+    std::uint64_t count = 0;
+    const bool whole = each_mutation(value, [&](const Mutation&, Bytes) { ++count; });
+    check_.mutations += count;
+    wrong_blobs += !whole || !BlobKey::read(key, blob);
+  });
+  if (wrong_blobs != 0) {
+    find({table.path, {}, std::to_string(wrong_blobs) + " blobs cannot be read", {}, {}});
+  }
+  if (reading.problem.empty()) return;
+  std::string what = reading.problem;
+  if (table.entries != 0) {
+    what += "; " + std::to_string(reading.entries) + " of " + std::to_string(table.entries) +
+            " entries can be read";
+  }
+  find({table.path,
+        reading.offset,
+        what,
+        {},
+        table.bytes > reading.bytes ? table.bytes - reading.bytes : 0});
+}
+
+}  // namespace
+
+std::string named_in(const std::string& problem, const std::string& directory) {
+  // A table that is not there is looked for under its older name, .ldb, last.
+  std::smatch table;
+  if (std::regex_search(problem, table, std::regex{"([0-9]{6,})\\.(sst|ldb)"})) {
+    return directory + "/" + table[1].str() + ".sst";
+  }
+  const std::size_t manifest = problem.find("MANIFEST-");
+  if (manifest != std::string::npos) {
+    const std::size_t stop = problem.find_first_not_of("0123456789", manifest + 9);
+    return directory + "/" + problem.substr(manifest, stop - manifest);
+  }
+  return problem.find("CURRENT") != std::string::npos ? directory + "/CURRENT" : directory;
+}
+
+Status check_storage(StorageView& view, StorageCheck& check, const TellProgress& progress) {
+  return Checker{view, check, progress}.run();
+}
+
+}  // namespace semel::storage
+
+namespace semel {
+
+Result<StorageCheck> verify_storage(const std::string& directory, const TellProgress& progress) {
+  SEMEL_TRY(lock, storage::StorageLock::take(directory));
+  SEMEL_TRY(view, storage::StorageView::look(directory));
+  static_cast<void>(lock);
+  StorageCheck check;
+  SEMEL_TRY(checked, storage::check_storage(view, check, progress));
+  static_cast<void>(checked);
+  return check;
+}
+
+}  // namespace semel

@@ -1,0 +1,83 @@
+// inspect_storage(): what is there, as far as it can be read.
+#include "storage/archive/rocks_status.hpp"
+#include "storage/log/log_walk.hpp"
+#include "storage/repair/storage_view.hpp"
+
+namespace semel {
+
+using storage::BlobKey;
+using storage::Place;
+
+namespace {
+
+using VisitStored = std::function<void(const StoredMutation&)>;
+
+void show(const std::string& file, Place place, Bytes group, const VisitStored& visit) {
+  // What is behind a mutation that cannot be read is not shown; verify tells of it.
+  static_cast<void>(storage::each_mutation(group, [&](const Mutation& mutation, Bytes bytes) {
+    visit({file, place, mutation, bytes.size()});
+  }));
+}
+
+Status add_segment(const storage::StorageView& view, const std::string& path,
+                   storage::PartCollector& parts, StorageInfo& info, const VisitStored& visit) {
+  StorageInfo::SegmentInfo segment{path, 0,    storage::segment_begin(path).value_or(0), 0, 0,
+                                   0,    false};
+  const auto file = storage::SegmentFile::open(path);
+  const std::uint64_t bytes = file ? file->header().bytes : 0;
+  const std::uint64_t number = bytes != 0 && segment.begin % bytes == 0 ? segment.begin / bytes : 0;
+  segment.damaged = !file || file->check_header(number, view.storage_id()).has_value();
+  if (!segment.damaged) {
+    segment.number = number;
+    segment.end = segment.begin + bytes;
+    SEMEL_TRY(walk, storage::walk_segment(path, view.rules(), parts, [&](Place place, Bytes group) {
+                if (visit) show(path, place, group, visit);
+              }));
+    segment.records = walk.report.records;
+    segment.unfinished = walk.report.unfinished;
+    segment.damaged = !walk.damage.empty();
+  }
+  info.segments.push_back(std::move(segment));
+  return Done{};
+}
+
+}  // namespace
+
+Result<StorageInfo> inspect_storage(const std::string& directory, const VisitStored& visit) {
+  SEMEL_TRY(lock, storage::StorageLock::take(directory));
+  SEMEL_TRY(view, storage::StorageView::look(directory));
+  static_cast<void>(lock);
+  if (view.description.format == 0) {
+    return Error{ErrorCode::storage_damaged, view.database_problem.empty()
+                                                 ? directory + "/rocksdb: has no description"
+                                                 : view.database_problem};
+  }
+  StorageInfo info;
+  info.format = view.description.format;
+  info.storage_id = view.description.storage_id;
+  info.versions = view.description.versions;
+  info.floor = view.description.floor;
+  info.drained = view.drained;
+  info.tail = view.mark.tail;
+  info.synced = view.mark.synced;
+  info.line_ms = view.line_ms();
+  info.boot_id = view.mark.boot();
+  storage::PartCollector parts;
+  for (const std::string& path : view.segments) {
+    SEMEL_TRY(added, add_segment(view, path, parts, info, visit));
+    static_cast<void>(added);
+  }
+  for (storage::TableFile& table : view.tables) {
+    info.files.push_back(
+        {table.path, table.family, table.bytes, table.entries, table.first.span, table.last.span});
+    if (!visit || table.family != storage::journal_family) continue;
+    // Damage ends the file here; verify tells of it.
+    static_cast<void>(storage::read_table(table, [&](std::string_view key, std::string_view value) {
+      BlobKey blob;
+      if (BlobKey::read(key, blob)) show(table.path, blob.place, value, visit);
+    }));
+  }
+  return info;
+}
+
+}  // namespace semel

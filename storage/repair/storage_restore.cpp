@@ -1,0 +1,95 @@
+// restore_backup(): a copy that nobody can mistake for the storage it was made of.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "storage/repair/storage_check.hpp"
+#include "storage/repair/storage_view.hpp"
+
+namespace semel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files that belong to a process, not to the data.
+bool stays_behind(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == "LOCK" || name == "LOG" || name.starts_with("LOG.old.") ||
+         name.starts_with("lost+found-") || name == "drain";
+}
+
+Status copy_one(const fs::path& from, const fs::path& to) {
+  std::error_code code;
+  fs::copy_file(from, to, code);
+  if (code) return Error{ErrorCode::storage_failed, to.string() + ": " + code.message()};
+  return storage::sync_path(to.string());
+}
+
+/// Two levels: a storage has no more.
+Status copy_tree(const fs::path& from, const fs::path& to, int levels) {
+  SEMEL_TRY(made, storage::make_new_directory(to.string()));
+  SEMEL_TRY(names, storage::list_directory(from.string()));
+  static_cast<void>(made);
+  for (const std::string& name : names) {
+    std::error_code code;
+    if (stays_behind(name)) continue;
+    const bool is_directory = fs::is_directory(from / name, code);
+    if (is_directory && levels == 0) continue;
+    SEMEL_TRY(copied, is_directory ? copy_tree(from / name, to / name, levels - 1)
+                                   : copy_one(from / name, to / name));
+    static_cast<void>(copied);
+  }
+  return storage::sync_path(to.string());
+}
+
+Status check_copy(const std::string& directory, const TellProgress& progress) {
+  SEMEL_TRY(view, storage::StorageView::look(directory));
+  StorageCheck check;
+  SEMEL_TRY(checked, storage::check_storage(view, check, progress));
+  static_cast<void>(checked);
+  if (check.findings.empty()) return Done{};
+  const StorageFinding& first = check.findings.front();
+  return Error{ErrorCode::storage_damaged,
+               first.file + (first.offset ? ", offset " + std::to_string(*first.offset) : "") +
+                   ": " + first.what + "; findings: " + std::to_string(check.findings.size())};
+}
+
+Status raise_versions(const std::string& directory) {
+  storage::Disk disk;
+  SEMEL_TRY(archive, storage::Archive::open(disk, {directory, false, {}}));
+  storage::Description is = archive->description();
+  is.versions += storage::version_jump;
+  return archive->describe(is);
+}
+
+Status make_copy(const std::string& from, const std::string& to, const TellProgress& progress) {
+  SEMEL_TRY(copied, copy_tree(from, to, 1));
+  SEMEL_TRY(checked, check_copy(to, progress));
+  static_cast<void>(copied), static_cast<void>(checked);
+  return raise_versions(to);
+}
+
+}  // namespace
+
+Status restore_backup(const std::string& from, const std::string& to,
+                      const TellProgress& progress) {
+  std::error_code code;
+  if (fs::exists(fs::symlink_status(to, code))) {
+    return Error{ErrorCode::storage_failed, to + ": is there already"};
+  }
+  SEMEL_TRY(lock, storage::StorageLock::take(from));
+  SEMEL_TRY(view, storage::StorageView::look(from));
+  static_cast<void>(lock);
+  view.database.reset();
+  const std::string making = to + ".restoring-" + std::to_string(getpid());
+  Status status = make_copy(from, making, progress);
+  if (status && rename(making.c_str(), to.c_str()) != 0) status = storage::system_error(to);
+  if (!status) {
+    fs::remove_all(making, code);  // ours; what is left of it has a name that says so
+    return status;
+  }
+  const fs::path parent = fs::absolute(to, code).parent_path();
+  return storage::sync_path(parent.string());
+}
+
+}  // namespace semel

@@ -1,0 +1,361 @@
+#include "storage/repair/storage_view.hpp"
+
+#include <fcntl.h>
+#include <rocksdb/env.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table_properties.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "storage/archive/rocks_status.hpp"
+#include "storage/log/mutation_codec.hpp"
+
+namespace semel::storage {
+namespace {
+
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+rocksdb::Options read_options() {
+  static Disk disk;  // stateless
+  rocksdb::Options options{database_options(disk), journal_options()};
+  // Without one of its own RocksDB would write a LOG beside the data.
+  options.info_log = std::make_shared<SilentLogger>();
+  return options;
+}
+
+std::uint64_t size_of(const std::string& path) {
+  std::error_code code;
+  const auto bytes = std::filesystem::file_size(path, code);
+  return code ? 0 : bytes;
+}
+
+bool is_table(const std::string& name) {
+  return name.size() > 4 && name.compare(name.size() - 4, 4, ".sst") == 0;
+}
+
+std::optional<std::uint64_t> offset_in(const std::string& text) {
+  const std::size_t at = text.find("offset ");
+  if (at == std::string::npos || at + 7 >= text.size()) return std::nullopt;
+  const char digit = text[at + 7];
+  if (digit < '0' || digit > '9') return std::nullopt;
+  return std::strtoull(text.c_str() + at + 7, nullptr, 10);
+}
+
+Error newer(const std::string& directory, std::uint64_t format) {
+  return {format > format_version ? ErrorCode::storage_newer : ErrorCode::storage_failed,
+          directory + ": format " + std::to_string(format) + ", this release knows " +
+              std::to_string(format_version)};
+}
+
+}  // namespace
+
+Result<StorageLock> StorageLock::take(const std::string& directory) {
+  const std::string path = directory + "/rocksdb/LOCK";
+  if (access(path.c_str(), F_OK) != 0) return StorageLock{nullptr};
+  if (access(path.c_str(), W_OK) != 0 && errno == EROFS) return StorageLock{nullptr};
+  // RocksDB's own call: it knows of locks of this process too, and a lock of fcntl() would go with
+  // the first descriptor of the file that somebody here closes.
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(path, &lock);
+  if (!status.ok()) return error_of(status, directory);
+  return StorageLock{lock};
+}
+
+StorageLock::~StorageLock() {
+  // An error would leave the lock to the end of this process, which is not far.
+  if (lock_ != nullptr) static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock_));
+}
+
+Result<std::unique_ptr<ReadOnlyDatabase>> ReadOnlyDatabase::open(const std::string& path,
+                                                                 rocksdb::WALRecoveryMode mode) {
+  rocksdb::Options options = read_options();
+  options.wal_recovery_mode = mode;
+  std::vector<std::string> names;
+  rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, path, &names);
+  if (!status.ok()) return error_of(status, path);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (const std::string& name : names) families.emplace_back(name, options);
+  auto opened = std::unique_ptr<ReadOnlyDatabase>{new ReadOnlyDatabase};
+  rocksdb::DB* database = nullptr;
+  status =
+      rocksdb::DB::OpenForReadOnly(options, path, families, &opened->families_, &database, false);
+  if (!status.ok()) return error_of(status, path);
+  opened->database_.reset(database);
+  return opened;
+}
+
+ReadOnlyDatabase::~ReadOnlyDatabase() {
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    static_cast<void>(database_->DestroyColumnFamilyHandle(family));  // cannot fail for an open one
+  }
+}
+
+namespace {
+
+/// The least number above `from` that works, found by steps that double and then by halving the
+/// gap; none: not even the largest up to `most`.
+std::optional<std::uint64_t> first_that_works(std::uint64_t from, std::uint64_t most,
+                                              const std::function<bool(std::uint64_t)>& works) {
+  std::uint64_t bad = from;
+  std::uint64_t good = from;
+  for (std::uint64_t step = 1; good == from; step *= 2) {
+    if (bad == most) return std::nullopt;
+    const std::uint64_t next = step < most - from ? from + step : most;
+    (works(next) ? good : bad) = next;
+  }
+  while (good - bad > 1) {
+    const std::uint64_t middle = bad + (good - bad) / 2;
+    (works(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+using Iterator = std::unique_ptr<rocksdb::Iterator>;
+
+/// Goes behind a block that cannot be read. None: nothing is there. Each try has an iterator of its
+/// own: one that has met damage goes on to report it.
+Iterator step_over(const std::function<Iterator()>& make, const BlobKey& bad) {
+  const auto at = [&](const BlobKey& key) {
+    Iterator iterator = make();
+    iterator->Seek(key.bytes());
+    return iterator;
+  };
+  const auto works = [&](const BlobKey& key) { return at(key)->status().ok(); };
+  BlobKey next{bad.span + 1, 0, 0};
+  if (const auto number = first_that_works(
+          bad.number, std::numeric_limits<std::uint32_t>::max(), [&](std::uint64_t n) {
+            return works({bad.span, bad.place, static_cast<std::uint32_t>(n)});
+          })) {
+    next = {bad.span, bad.place, static_cast<std::uint32_t>(*number)};
+  } else if (const auto place = first_that_works(bad.place, std::numeric_limits<Place>::max(),
+                                                 [&](std::uint64_t n) {
+                                                   return works({bad.span, n, 0});
+                                                 })) {
+    next = {bad.span, *place, 0};
+  } else if (bad.span == span_never) {
+    return nullptr;
+  }
+  return at(next);
+}
+
+}  // namespace
+
+TableReading read_table(TableFile& file, const VisitEntry& visit) {
+  TableReading reading;
+  const auto note = [&](const rocksdb::Status& status) {
+    if (status.ok() || !reading.problem.empty()) return;
+    reading.problem = status.ToString();
+    reading.offset = offset_in(reading.problem);
+  };
+  rocksdb::SstFileReader reader{read_options()};
+  rocksdb::Status status = reader.Open(file.path);
+  note(status);
+  if (!status.ok()) return reading;
+  if (const auto properties = reader.GetTableProperties(); properties && file.family.empty()) {
+    file.family = properties->column_family_name;
+    file.entries = properties->num_entries;
+  }
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  note(reader.VerifyChecksum(options));
+  const auto make = [&] { return Iterator{reader.NewIterator(options)}; };
+  Iterator at = make();
+  BlobKey key = file.first;
+  // Each turn reads an entry or passes over a block.
+  for (at->SeekToFirst();;) {
+    for (; at->Valid(); at->Next()) {
+      ++reading.entries;
+      reading.bytes += at->key().size() + at->value().size();
+      visit(at->key().ToStringView(), at->value().ToStringView());
+      static_cast<void>(BlobKey::read(at->key().ToStringView(), key));  // else it stays behind
+    }
+    if (at->status().ok()) return reading;
+    note(at->status());
+    if (!file.family.empty() && file.family != journal_family) return reading;
+    at = step_over(make, key);
+    if (at == nullptr || !at->Valid()) return reading;
+  }
+}
+
+std::optional<Place> segment_begin(const std::string& path) {
+  const std::string name = std::filesystem::path{path}.filename().string();
+  const Place begin = std::strtoull(name.c_str(), nullptr, 16);
+  if (name != segment_name(begin)) return std::nullopt;
+  return begin;
+}
+
+Status sync_path(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return system_error(path);
+  const bool good = fsync(descriptor) == 0;
+  const Error error = good ? Error{} : system_error("fsync " + path);
+  close(descriptor);
+  return good ? Status{Done{}} : error;
+}
+
+bool each_mutation(Bytes group, const std::function<void(const Mutation&, Bytes)>& visit) {
+  const TimeLine line{0};
+  while (!group.empty()) {
+    const Bytes before = group;
+    Mutation mutation;
+    if (!decode(group, line, Timestamp{}, mutation)) return false;
+    visit(mutation, before.substr(0, before.size() - group.size()));
+  }
+  return true;
+}
+
+void take_description(std::string_view key, std::string_view value, Description& is) {
+  if (value.size() < 8) return;
+  const std::uint64_t word = get_big_endian(value.data());
+  if (key == "format") is.format = word;
+  if (key == "storage") is.storage_id = word;
+  // Of several generations of the file the largest holds.
+  if (key == "versions") is.versions = std::max(is.versions, word);
+  if (key == "floor") is.floor = std::max(is.floor, word);
+  if (key == "boot_first") is.boot_first = std::max(is.boot_first, word);
+  if (key == "anchor" && value.size() >= 24 &&
+      static_cast<std::int64_t>(word) >= is.anchor.line_ms) {
+    is.anchor.line_ms = static_cast<std::int64_t>(word);
+    is.anchor.engine_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 8));
+    is.anchor.unix_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 16));
+    is.anchor.boot_id = value.substr(24);
+  }
+}
+
+Result<StorageView> StorageView::look(const std::string& directory) {
+  StorageView view;
+  view.directory = directory;
+  std::error_code code;
+  if (!std::filesystem::is_directory(directory, code)) {
+    return Error{ErrorCode::storage_failed, directory + ": is no directory"};
+  }
+  if (!std::filesystem::exists(directory + "/mark", code) &&
+      !std::filesystem::exists(directory + "/rocksdb", code)) {
+    return Error{ErrorCode::storage_failed, directory +
+                                                ": has neither mark nor rocksdb/, so it "
+                                                "is no storage"};
+  }
+  for (const auto step : {&StorageView::read_mark, &StorageView::list_segments,
+                          &StorageView::open_database, &StorageView::list_tables}) {
+    SEMEL_TRY(done, (view.*step)());
+    static_cast<void>(done);
+  }
+  const std::string boot = Disk{}.boot_id();
+  view.same_boot = !boot.empty() && boot == view.mark.boot();
+  return view;
+}
+
+ScanRules StorageView::rules() const noexcept {
+  ScanRules rules;
+  rules.storage_id = storage_id();
+  rules.sound_to = same_boot ? std::numeric_limits<Place>::max() : mark.synced;
+  rules.whole_from = mark.begin;
+  rules.whole_to = std::min(rules.sound_to, mark.whole);
+  return rules;
+}
+
+Status StorageView::read_mark() {
+  std::ifstream file{directory + "/mark", std::ios::binary};
+  std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+  const bool is_zero = bytes.find_first_not_of('\0') == std::string::npos;
+  found = is_zero ? Mark::Found::empty : Mark::Found::damaged;
+  constexpr std::size_t slot_bytes = 4096;
+  for (std::size_t at = 0; at + sizeof mark <= bytes.size() && at <= slot_bytes; at += slot_bytes) {
+    MarkContent here;
+    std::memcpy(&here, bytes.data() + at, sizeof here);
+    if (here.magic != MarkContent::magic_value || here.digest != here.right_digest()) continue;
+    if (found == Mark::Found::content && here.sequence <= mark.sequence) continue;
+    mark = here;
+    found = Mark::Found::content;
+  }
+  if (found == Mark::Found::content && mark.format > format_version) {
+    return newer(directory, mark.format);
+  }
+  return Done{};
+}
+
+Status StorageView::list_segments() {
+  std::error_code code;
+  if (!std::filesystem::exists(directory + "/log", code)) return Done{};
+  SEMEL_TRY(names, list_directory(directory + "/log"));
+  for (const std::string& name : names) {
+    segments.push_back(directory + "/log/" + name);
+    bytes_total += size_of(segments.back());
+  }
+  return Done{};
+}
+
+Status StorageView::open_database() {
+  auto opened = ReadOnlyDatabase::open(directory + "/rocksdb",
+                                       rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords);
+  if (!opened) {
+    database_problem = opened.error().detail;
+    return Done{};
+  }
+  database = *std::move(opened);
+  sequence = database->database().GetLatestSequenceNumber();
+  return read_description();
+}
+
+Status StorageView::read_description() {
+  for (rocksdb::ColumnFamilyHandle* family : database->families()) {
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    const std::unique_ptr<rocksdb::Iterator> at{database->database().NewIterator(options, family)};
+    if (family->GetName() == rocksdb::kDefaultColumnFamilyName) {
+      for (at->SeekToFirst(); at->Valid(); at->Next()) {
+        take_description(at->key().ToStringView(), at->value().ToStringView(), description);
+      }
+    } else if (family->GetName() == journal_family) {
+      at->SeekForPrev(BlobKey{1, 0, 0}.bytes());
+      BlobKey key;
+      if (at->Valid() && BlobKey::read(at->key().ToStringView(), key) && key.span == 0) {
+        drained = key.place;
+      }
+    }
+  }
+  if (description.format != 0 &&
+      (description.format < format_oldest || description.format > format_version)) {
+    return newer(directory, description.format);
+  }
+  return Done{};
+}
+
+Status StorageView::list_tables() {
+  const std::string path = directory + "/rocksdb";
+  std::vector<rocksdb::LiveFileMetaData> live;
+  if (database != nullptr) database->database().GetLiveFilesMetaData(&live);
+  for (const rocksdb::LiveFileMetaData& file : live) {
+    TableFile table{path + file.name, file.column_family_name, file.size, file.num_entries, {}, {}};
+    static_cast<void>(BlobKey::read(file.smallestkey, table.first));  // of other families: none
+    static_cast<void>(BlobKey::read(file.largestkey, table.last));    // the same
+    // What the file is known to hold, also where RocksDB 7.8 takes a damaged block of another one
+    // for the end of everything.
+    if (table.family == journal_family && table.last.span == 0) {
+      drained = std::max(drained, table.last.place);
+    }
+    tables.push_back(std::move(table));
+  }
+  std::error_code code;
+  if (database == nullptr && std::filesystem::exists(path, code)) {
+    SEMEL_TRY(names, list_directory(path));
+    for (const std::string& name : names) {
+      if (is_table(name))
+        tables.push_back({path + "/" + name, {}, size_of(path + "/" + name), 0, {}, {}});
+    }
+  }
+  for (const TableFile& table : tables) bytes_total += table.bytes;
+  return Done{};
+}
+
+}  // namespace semel::storage

@@ -1,0 +1,167 @@
+// The dialogues of docs/claims-on-the-wire.md and docs/patterns.md are held with a node, and it
+// must say what is there.
+//
+// Words: a *dialogue* is a block of the page marked resp2 or resp3; `A> ` begins what client A
+// says, `A<` what a client that waited is told, `... 5 ms later` moves the clock; all else is a
+// reply as redis-cli shows it. An epoch of the page stands for the one that was granted.
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "tests/net/claims/claims_fixture.hpp"
+
+namespace semel::tests {
+namespace {
+
+std::string shown(const Said& said, const std::string& indent);
+
+std::string shown_items(const Said& said, const std::string& indent) {
+  const bool map = said.type == '%';
+  const std::size_t count = map ? said.items.size() / 2 : said.items.size();
+  if (count == 0) return "(empty array)\n";
+  const std::size_t width = std::to_string(count).size();
+  const std::string deeper = indent + std::string(width + 2, ' ');
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i + 1);
+    if (i != 0) text += indent;
+    text += std::string(width - number.size(), ' ') + number + (map ? "# " : ") ");
+    if (map) text += '"' + said.items[2 * i].text + "\" => ";
+    text += shown(said.items[map ? 2 * i + 1 : i], deeper);
+  }
+  return text;
+}
+
+std::string shown(const Said& said, const std::string& indent) {
+  switch (said.type) {
+    case '*':
+    case '%':
+      return shown_items(said, indent);
+    case '$':
+      return '"' + said.text + "\"\n";
+    case ':':
+      return "(integer) " + said.text + "\n";
+    case '#':
+      return said.text == "t" ? "(true)\n" : "(false)\n";
+    case '_':
+      return "(nil)\n";
+    case '-':
+      return "(error) " + said.text + "\n";
+    default:
+      return said.text + "\n";
+  }
+}
+
+/// One dialogue with a node of its own.
+class Dialogue {
+ public:
+  explicit Dialogue(net::Resp dialect) : dialect_(dialect) {}
+
+  void line(const std::string& text) {
+    INFO(text);
+    if (text.starts_with("... ")) {
+      f_.pass(Millis{std::stoll(text.substr(4))});
+    } else if (text.size() > 2 && text.compare(1, 2, "> ") == 0) {
+      end();
+      told_.clear();
+      std::vector<std::string> words = words_of(text.substr(3));
+      for (std::string& word : words) {
+        if (epochs_.contains(word)) word = epochs_[word];
+      }
+      hear(client(text[0]).raw(words));
+    } else if (text.size() == 2 && text[1] == '<') {
+      end();
+      std::string reply;
+      client(text[0]).collect(reply);
+      hear(reply);
+    } else {
+      expect(text);
+    }
+  }
+  /// All that was told has been shown.
+  void end() { CHECK(told_ == std::vector<std::string>{}); }
+
+ private:
+  Client& client(char name) {
+    auto& known = clients_[name];
+    if (known == nullptr) known = std::make_unique<Client>(*f_.node, dialect_);
+    return *known;
+  }
+  void hear(const std::string& reply) {
+    if (reply.empty()) return;
+    std::string_view rest{reply};
+    std::istringstream lines{shown(read_reply(rest), "")};
+    for (std::string one; std::getline(lines, one);) told_.push_back(one);
+  }
+  void expect(const std::string& text) {
+    REQUIRE_FALSE(told_.empty());
+    const std::string told = told_.front();
+    told_.erase(told_.begin());
+    const bool of_epoch = told.find("\"epoch\" => ") != std::string::npos ||
+                          told.find("\"version\" => ") != std::string::npos || epoch_next_;
+    epoch_next_ = told.ends_with("\"epoch\"");
+    if (!of_epoch) {
+      CHECK(told == text);
+      return;
+    }
+    const std::size_t number = told.rfind(' ') + 1;
+    CHECK(told.substr(0, number) == text.substr(0, number));
+    const auto known = epochs_.emplace(text.substr(number), told.substr(number)).first;
+    CHECK(known->second == told.substr(number));
+  }
+
+  NodeFixture f_;
+  net::Resp dialect_;
+  std::map<char, std::unique_ptr<Client>> clients_;
+  std::vector<std::string> told_;
+  std::map<std::string, std::string> epochs_;  // of the page -> granted
+  bool epoch_next_ = false;
+};
+
+/// Plays what `path` shows; how many dialogues there were.
+int play(const char* path) {
+  std::ifstream page{path};
+  REQUIRE(page);
+  std::unique_ptr<Dialogue> dialogue;
+  int dialogues = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (line == "```resp2" || line == "```resp3") {
+      dialogue = std::make_unique<Dialogue>(line.back() == '2' ? net::Resp::two : net::Resp::three);
+      ++dialogues;
+    } else if (line == "```" && dialogue != nullptr) {
+      dialogue->end();
+      dialogue.reset();
+    } else if (dialogue != nullptr) {
+      dialogue->line(line);
+    }
+  }
+  CHECK(dialogue == nullptr);
+  return dialogues;
+}
+
+}  // namespace
+
+TEST_CASE("page: the dialogues of docs/claims-on-the-wire.md are what a node says",
+          "[net][claims][docs]") {
+  CHECK(play(SEMEL_CLAIMS_PAGE) >= 8);
+}
+
+TEST_CASE("page: the dialogues of docs/patterns.md are what a node says", "[net][claims][docs]") {
+  CHECK(play(SEMEL_PATTERNS_PAGE) >= 18);
+}
+
+TEST_CASE("page: every command of the family has its heading", "[net][claims][docs]") {
+  std::ifstream page{SEMEL_CLAIMS_PAGE};
+  REQUIRE(page);
+  std::stringstream text;
+  text << page.rdbuf();
+  for (const net::CommandRow& row : net::all_commands()) {
+    if (!row.name.starts_with("semel.") || row.name.find('|') != std::string_view::npos) continue;
+    std::string heading = "\n### ";
+    for (const char c : row.name) heading += static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+    INFO(heading);
+    CHECK(text.str().find(heading + "\n") != std::string::npos);
+  }
+}
+
+}  // namespace semel::tests

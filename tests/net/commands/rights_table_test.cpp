@@ -1,0 +1,341 @@
+// Users' rights over the whole table of commands: what a reply shows needs the right to read, what
+// a command changes the right to write, and the words that say which are those that COMMAND shows.
+//
+// Words: a *form* is a request of a command whose key is "k" (of a claim, "ns:k"); the *scene* is
+// what lies there before: a string, a number, a hash, or a claim that is done. A form *discloses*
+// if its reply differs between two scenes that differ in stored bytes and ttl alone.
+#include <map>
+#include "tests/support/catch.hpp"
+
+#include "net/resp/text.hpp"
+#include "tests/net/conversation.hpp"
+#include "tests/support/redis_server.hpp"
+
+namespace semel::tests {
+namespace {
+
+enum class Scene : std::uint8_t { text, number, hash, claim };
+
+struct Form {
+  Scene scene;
+  Words words;
+};
+
+/// At least one for each command that has keys; all ways in which one uses them.
+const std::vector<Form> forms{
+    {Scene::text, {"APPEND", "k", "x"}},
+    {Scene::text, {"COPY", "k", "other"}},
+    {Scene::number, {"DECR", "k"}},
+    {Scene::number, {"DECRBY", "k", "2"}},
+    {Scene::text, {"DEL", "k"}},
+    {Scene::text, {"DELEX", "k"}},
+    {Scene::text, {"DELEX", "k", "IFEQ", "secret-a"}},
+    {Scene::text, {"DELEX", "k", "ifne", "secret-a"}},
+    {Scene::text, {"DELEX", "k", "IFDEQ", "0123456789abcdef"}},
+    {Scene::text, {"DELIFEQ", "k", "secret-a"}},
+    {Scene::text, {"DIGEST", "k"}},
+    {Scene::text, {"EVAL", "return 1", "1", "k"}},
+    {Scene::text, {"EVAL", "return redis.call('GET', KEYS[1])", "1", "k"}},
+    {Scene::text, {"EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "k"}},
+    {Scene::text, {"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"}},
+    {Scene::text, {"EVALSHA_RO", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "k"}},
+    {Scene::text, {"EXISTS", "k", "k"}},
+    {Scene::text, {"EXPIRE", "k", "100"}},
+    {Scene::text, {"EXPIREAT", "k", "9999999999"}},
+    {Scene::text, {"EXPIRETIME", "k"}},
+    {Scene::text, {"FCALL", "f", "1", "k"}},
+    {Scene::text, {"FCALL_RO", "f", "1", "k"}},
+    {Scene::text, {"GET", "k"}},
+    {Scene::text, {"GETDEL", "k"}},
+    {Scene::text, {"GETEX", "k"}},
+    {Scene::text, {"GETEX", "k", "PERSIST"}},
+    {Scene::text, {"GETRANGE", "k", "0", "-1"}},
+    {Scene::text, {"GETSET", "k", "x"}},
+    {Scene::hash, {"HDEL", "k", "f"}},
+    {Scene::hash, {"HEXISTS", "k", "f"}},
+    {Scene::hash, {"HGET", "k", "f"}},
+    {Scene::hash, {"HGETALL", "k"}},
+    {Scene::hash, {"HINCRBY", "k", "n", "1"}},
+    {Scene::hash, {"HINCRBYFLOAT", "k", "n", "1"}},
+    {Scene::hash, {"HKEYS", "k"}},
+    {Scene::hash, {"HLEN", "k"}},
+    {Scene::hash, {"HMGET", "k", "f"}},
+    {Scene::hash, {"HMSET", "k", "f", "x"}},
+    {Scene::hash, {"HRANDFIELD", "k", "10", "WITHVALUES"}},
+    {Scene::hash, {"HSCAN", "k", "0"}},
+    {Scene::hash, {"HSET", "k", "f", "x"}},
+    {Scene::hash, {"HSETNX", "k", "f", "x"}},
+    {Scene::hash, {"HSTRLEN", "k", "f"}},
+    {Scene::hash, {"HVALS", "k"}},
+    {Scene::number, {"INCR", "k"}},
+    {Scene::number, {"INCRBY", "k", "0"}},
+    {Scene::number, {"INCRBYFLOAT", "k", "1"}},
+    {Scene::number, {"INCREX", "k"}},
+    {Scene::number, {"INCREX", "k", "BYINT", "0"}},
+    {Scene::text, {"MEMORY", "USAGE", "k"}},
+    {Scene::text, {"MGET", "k", "other"}},
+    {Scene::text, {"MOVE", "k", "1"}},
+    {Scene::text, {"MSET", "k", "x", "other", "y"}},
+    {Scene::text, {"MSETEX", "2", "k", "x", "other", "y"}},
+    {Scene::text, {"MSETNX", "k", "x"}},
+    {Scene::text, {"OBJECT", "ENCODING", "k"}},
+    {Scene::text, {"OBJECT", "FREQ", "k"}},
+    {Scene::text, {"OBJECT", "IDLETIME", "k"}},
+    {Scene::text, {"OBJECT", "REFCOUNT", "k"}},
+    {Scene::text, {"PERSIST", "k"}},
+    {Scene::text, {"PEXPIRE", "k", "100000"}},
+    {Scene::text, {"PEXPIREAT", "k", "9999999999999"}},
+    {Scene::text, {"PEXPIRETIME", "k"}},
+    {Scene::text, {"PSETEX", "k", "1000", "x"}},
+    {Scene::text, {"PTTL", "k"}},
+    {Scene::text, {"RENAME", "k", "other"}},
+    {Scene::text, {"RENAMENX", "k", "other"}},
+    {Scene::text, {"SEMEL.CAS", "k", "1", "x"}},
+    {Scene::claim, {"SEMEL.CLAIM", "ns", "k"}},
+    {Scene::claim, {"SEMEL.CLAIMALL", "ns", "KEYS", "1", "k"}},
+    {Scene::claim, {"SEMEL.CLAIMS", "ns", "LEASE", "5", "KEYS", "2", "k", "other"}},
+    {Scene::claim, {"SEMEL.COMPLETE", "ns", "k", "1", "secret-a"}},
+    {Scene::claim, {"SEMEL.COMPLETES", "ns", "1", "k", "1", "secret-a"}},
+    {Scene::claim, {"SEMEL.FAIL", "ns", "k", "1"}},
+    {Scene::claim, {"SEMEL.FORGET", "ns", "k"}},
+    {Scene::text, {"SEMEL.GET", "k"}},
+    {Scene::claim, {"SEMEL.GETCLAIM", "ns", "k"}},
+    {Scene::claim, {"SEMEL.INFLIGHT", "ns"}},
+    {Scene::claim, {"SEMEL.ISSUE", "ns", "k"}},
+    {Scene::claim, {"SEMEL.RELEASE", "ns", "k", "1"}},
+    {Scene::claim, {"SEMEL.RENEW", "ns", "k", "1"}},
+    {Scene::claim, {"SEMEL.RESOLVE", "ns", "k", "RELEASED"}},
+    {Scene::claim, {"SEMEL.WAIT", "10", "ns", "k"}},
+    {Scene::text, {"SET", "k", "x"}},
+    {Scene::text, {"SET", "k", "x", "GET"}},
+    {Scene::text, {"SET", "k", "x", "XX", "get", "EX", "5"}},
+    {Scene::text, {"SET", "k", "x", "NX"}},
+    {Scene::text, {"SET", "k", "x", "IFEQ", "secret-a"}},
+    {Scene::text, {"SET", "k", "x", "IFNE", "secret-a"}},
+    {Scene::text, {"SET", "k", "x", "IFDEQ", "0123456789abcdef"}},
+    {Scene::text, {"SET", "k", "x", "ifdne", "0123456789abcdef"}},
+    {Scene::text, {"SETEX", "k", "5", "x"}},
+    {Scene::text, {"SETNX", "k", "x"}},
+    {Scene::text, {"SETRANGE", "k", "0", "x"}},
+    {Scene::text, {"STRLEN", "k"}},
+    {Scene::text, {"SUBSTR", "k", "0", "-1"}},
+    {Scene::text, {"TOUCH", "k"}},
+    {Scene::text, {"TTL", "k"}},
+    {Scene::text, {"TYPE", "k"}},
+    {Scene::text, {"UNLINK", "k"}},
+    {Scene::text, {"WATCH", "k"}},
+};
+
+/// What has no key, but channels, a cursor or a database, is not in forms.
+const net::CommandRow& row_of(const Words& words) {
+  const net::CommandRow* row = net::find_command(words[0]);
+  REQUIRE(row != nullptr);
+  if (net::is_container(*row)) row = net::find_subcommand(*row, words[1]);
+  REQUIRE(row != nullptr);
+  return *row;
+}
+
+bool is_denied(const std::string& reply) {
+  return reply.starts_with("-NOPERM");
+}
+
+/// Client 0 may do everything, 1 may write all keys and read none, 2 the other way round.
+struct Rights : Conversation {
+  Rights() : Conversation{3} {
+    call({"ACL", "SETUSER", "w", "on", ">p", "+@all", "%W~*", "&*"});
+    call({"ACL", "SETUSER", "r", "on", ">p", "+@all", "%R~*", "&*"});
+    REQUIRE(call({"AUTH", "w", "p"}, 1) == "+OK\r\n");
+    REQUIRE(call({"AUTH", "r", "p"}, 2) == "+OK\r\n");
+    call({"SCRIPT", "LOAD", "return 1"});
+  }
+  /// `other` scene: other bytes and another ttl.
+  void set(Scene scene, bool other) {
+    call({"FLUSHALL"});
+    const std::string secret = other ? "secret-b" : "secret-a";
+    const std::string number = other ? "42" : "41";
+    if (scene == Scene::text) call({"SET", "k", secret});
+    if (scene == Scene::number) call({"SET", "k", number});
+    if (scene == Scene::hash) call({"HSET", "k", "f", secret, "n", number});
+    if (scene == Scene::claim) {
+      const std::string granted = call({"SEMEL.CLAIM", "ns", "k"});
+      const std::size_t at = granted.find("epoch\r\n$") + 8;
+      const std::size_t begin = granted.find("\r\n", at) + 2;
+      const std::string epoch = granted.substr(begin, granted.find("\r\n", begin) - begin);
+      REQUIRE(call({"SEMEL.COMPLETE", "ns", "k", epoch, secret}).starts_with("*"));
+      return;
+    }
+    call({"PEXPIRE", "k", other ? "200000" : "100000"});
+  }
+  std::string stored() {
+    return call({"MGET", "k", "other"}) + call({"HGETALL", "k"}) + call({"PTTL", "k"}) +
+           call({"EXISTS", "k", "other"}) + call({"SEMEL.GETCLAIM", "ns", "k"});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rights: each command with keys has a form", "[net][acl][attack][fault-3]") {
+  std::map<std::string_view, int> seen;
+  for (const Form& form : forms) ++seen[row_of(form.words).name];
+  for (const net::CommandRow& row : net::all_commands()) {
+    INFO(row.name);
+    const bool has_keys = std::ranges::any_of(row.keys.all(), &net::KeySpec::is_key);
+    CHECK(has_keys == seen.contains(row.name));
+    // What is neither is about channels or about nothing that is stored, or looks at all keys.
+    CHECK((has_keys || row.first_key == 0 || row.is(net::flag_pubsub)));
+  }
+}
+
+TEST_CASE("rights: a reply that shows what is stored needs the right to read",
+          "[net][acl][attack][fault-3]") {
+  Rights f;
+  std::size_t disclosing = 0;
+  for (const Form& form : forms) {
+    // A script is judged by its keys, not by its text: those who may not read them may not run it.
+    const std::string name = form.words[0] + " " + form.words[1] + " " + form.words.back();
+    INFO(name);
+    f.set(form.scene, false);
+    const std::string one = f.call(form.words);
+    f.call({"UNWATCH"});
+    f.set(form.scene, true);
+    const std::string other = f.call(form.words);
+    f.call({"UNWATCH"});
+    if (one == other) continue;
+    ++disclosing;
+    f.set(form.scene, false);
+    const std::string before = f.stored();
+    CHECK(is_denied(f.call(form.words, 1)));
+    Words in_script{"EVAL", "return redis.call(unpack(ARGV))", "0"};
+    in_script.insert(in_script.end(), form.words.begin(), form.words.end());
+    if (!row_of(form.words).is(net::flag_noscript)) {
+      CHECK(f.call(in_script, 1)
+                .starts_with("-ERR The user executing the script can't access at least one of"));
+    }
+    f.call({"MULTI"}, 1);
+    CHECK(is_denied(f.call(form.words, 1)));
+    f.call({"DISCARD"}, 1);
+    CHECK(f.stored() == before);
+  }
+  CHECK(disclosing > 40);
+}
+
+TEST_CASE("rights: what changes what is stored needs the right to write",
+          "[net][acl][attack][fault-3]") {
+  Rights f;
+  std::size_t changing = 0;
+  for (const Form& form : forms) {
+    INFO(form.words[0] << " " << form.words.back());
+    f.set(form.scene, false);
+    const std::string before = f.stored();
+    static_cast<void>(f.call(form.words));
+    f.call({"UNWATCH"});
+    if (f.stored() == before) continue;
+    ++changing;
+    f.set(form.scene, false);
+    CHECK(is_denied(f.call(form.words, 2)));
+  }
+  CHECK(changing > 30);
+}
+
+TEST_CASE("rights: no user without a pattern of its key runs a command",
+          "[net][acl][attack][fault-3]") {
+  Conversation f{2};
+  f.call({"ACL", "SETUSER", "u", "on", ">p", "+@all", "~elsewhere:*", "&*"});
+  REQUIRE(f.call({"AUTH", "u", "p"}, 1) == "+OK\r\n");
+  for (const Form& form : forms) {
+    INFO(form.words[0] << " " << form.words.back());
+    CHECK(is_denied(f.call(form.words, 1)));
+    Words dry{"ACL", "DRYRUN", "u"};
+    dry.insert(dry.end(), form.words.begin(), form.words.end());
+    CHECK(f.call(dry).find("no permissions to access") != std::string::npos);
+  }
+}
+
+TEST_CASE("rights: they follow from the words that COMMAND GETKEYSANDFLAGS shows",
+          "[net][acl][attack][fault-3]") {
+  Rights f;
+  for (const Form& form : forms) {
+    INFO(form.words[0] << " " << form.words.back());
+    Words asked{"COMMAND", "GETKEYSANDFLAGS"};
+    asked.insert(asked.end(), form.words.begin(), form.words.end());
+    const std::string shown = f.call(asked);
+    REQUIRE(shown.starts_with("*"));
+    const bool reads = shown.find("+access") != std::string::npos;
+    const bool writes = shown.find("+update") != std::string::npos ||
+                        shown.find("+insert") != std::string::npos ||
+                        shown.find("+delete") != std::string::npos;
+    for (const char* user : {"w", "r"}) {
+      Words dry{"ACL", "DRYRUN", user};
+      dry.insert(dry.end(), form.words.begin(), form.words.end());
+      const bool denied = f.call(dry) != "+OK\r\n";
+      CHECK(denied == (*user == 'w' ? reads : writes));
+    }
+  }
+}
+
+TEST_CASE("rights: keys, flags and verdicts are those of redis-server",
+          "[net][acl][redis][attack][fault-3]") {
+  const auto server = RedisServer::start();
+  if (server == nullptr) FAIL("redis-server cannot be started");
+  RawClient theirs{server->socket_path()};
+  Conversation f;
+  const std::vector<Words> users{{"ACL", "SETUSER", "w", "+@all", "%W~*", "&*"},
+                                 {"ACL", "SETUSER", "r", "+@all", "%R~*", "&*"},
+                                 {"ACL", "SETUSER", "k", "+@all", "~k", "&k"},
+                                 {"ACL", "SETUSER", "none", "+@all", "resetchannels"}};
+  for (const Words& user : users) {
+    f.call(user);
+    static_cast<void>(theirs.call(user));
+  }
+  std::vector<Words> asked;
+  for (const Form& form : forms) asked.push_back(form.words);
+  for (const Words& more : std::vector<Words>{{"PUBLISH", "k", "m"},
+                                              {"SPUBLISH", "k", "m"},
+                                              {"SPUBLISH", "other", "m"},
+                                              {"SUBSCRIBE", "k", "other"},
+                                              {"SSUBSCRIBE", "k"},
+                                              {"SSUBSCRIBE", "other", "k"},
+                                              {"PSUBSCRIBE", "k"},
+                                              {"PSUBSCRIBE", "k*"},
+                                              {"SUNSUBSCRIBE", "other"},
+                                              {"EVAL", "return 1", "0"},
+                                              {"EVAL", "return 1", "2", "k", "other", "more"},
+                                              {"EVAL", "return 1", "x", "k"},
+                                              {"EVAL", "return 1", "3", "k"},
+                                              {"FCALL_RO", "f", "2", "k", "other"},
+                                              {"MSET", "k", "x", "other", "y"},
+                                              {"WATCH", "k", "other"},
+                                              {"GET"},
+                                              {"SET", "k"},
+                                              {"PING"}}) {
+    asked.push_back(more);
+  }
+  std::size_t compared = 0;
+  for (const Words& words : asked) {
+    Words known{"COMMAND", "GETKEYS"};
+    known.insert(known.end(), words.begin(), words.end());
+    if (theirs.call(known) == "-ERR Invalid command specified\r\n") continue;
+    // Newer than the server.
+    const bool is_newer = std::ranges::any_of(words, [](const std::string& word) {
+      return net::lower_of(word).starts_with("ifeq") || net::lower_of(word).starts_with("ifne") ||
+             net::lower_of(word).starts_with("ifd");
+    });
+    if (is_newer) continue;
+    ++compared;
+    INFO(words[0] << " " << words.back());
+    for (const char* about : {"GETKEYS", "GETKEYSANDFLAGS"}) {
+      Words request{"COMMAND", about};
+      request.insert(request.end(), words.begin(), words.end());
+      CHECK(f.call(request) == theirs.call(request));
+    }
+    for (const char* user : {"w", "r", "k", "none"}) {
+      INFO(user);
+      Words request{"ACL", "DRYRUN", user};
+      request.insert(request.end(), words.begin(), words.end());
+      CHECK(f.call(request) == theirs.call(request));
+    }
+  }
+  CHECK(compared > 80);
+}
+
+}  // namespace semel::tests

@@ -1,0 +1,414 @@
+// What is told of changes to keys: the events of every command, in their order, and of ends.
+//
+// Words: a *party* is a connection; the *listener* is the one that subscribes to events.
+#include "net/events/keyspace_events.hpp"
+
+#include <random>
+#include "tests/support/catch.hpp"
+
+#include "net/resp/text.hpp"
+#include "tests/net/dialogue.hpp"
+
+namespace semel::tests {
+namespace {
+
+/// The bulks of a message, the last two: where, and what.
+std::string told(const std::string& value) {
+  std::string text;
+  std::size_t at = value.find("\r\n") + 2;
+  std::vector<std::string> parts;
+  while (at < value.size()) {
+    const std::size_t end = value_end(value, at);
+    const std::size_t begin = value.find("\r\n", at) + 2;
+    parts.push_back(value.substr(begin, end - 2 - begin));
+    at = end;
+  }
+  return parts[parts.size() - 2] + "=" + parts.back();
+}
+
+/// "event=key event=key", by __keyevent@0__ channels; other databases' with their number.
+std::string events_in(const std::string& heard) {
+  std::string all;
+  for (const std::string& value : values_of(heard)) {
+    std::string text = told(value);
+    if (!text.starts_with("__keyevent@")) continue;
+    text.erase(0, std::string_view{"__keyevent@"}.size());
+    const std::size_t mark = text.find("__:");
+    const std::string db = text.substr(0, mark);
+    text.erase(0, mark + 3);
+    if (db != "0") text = db + ":" + text;
+    all += all.empty() ? text : " " + text;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("events: letters are read and shown as redis-server does it", "[net][events]") {
+  House house;
+  net::KeyspaceEvents& events = house.node.events;
+  const auto shown = [&](std::string_view letters) {
+    CHECK_FALSE(events.set_flags(letters));
+    return events.flags();
+  };
+  CHECK(events.flags().empty());
+  CHECK(shown("KEA") == "AKE");
+  CHECK(shown("KEg$lshzxet") == "g$lshzxetKE");
+  CHECK(shown("tdxe") == "xetd");
+  CHECK(shown("KEg$lshzxetd") == "AKE");
+  CHECK(shown("nmEK") == "nKEm");
+  CHECK(shown("KAn") == "AnK");  // redis-server 7.0 shows AK, which would not set it again
+  CHECK(events.set_flags("Kq").value() == "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+  CHECK(events.flags() == "AnK");
+  CHECK(shown("").empty());
+}
+
+TEST_CASE("events: neither K nor E, or nobody who listens, is nothing told", "[net][events]") {
+  House house;
+  Party party{house.node, house.batch, 1};
+  Party listener{house.node, house.batch, 2};
+  listener.say("PSUBSCRIBE *");
+  CHECK_FALSE(house.node.events.set_flags("A"));
+  CHECK_FALSE(house.node.events.wants('$'));
+  party.say("SET k 1");
+  CHECK(listener.heard().empty());
+  CHECK_FALSE(house.node.events.set_flags("K$"));
+  CHECK(house.node.events.wants('$'));
+  CHECK_FALSE(house.node.events.wants('g'));
+  party.say("SET k 1 EX 100");
+  const std::string heard = listener.heard();
+  CHECK(values_of(heard).size() == 1);
+  CHECK(told(heard) == "__keyspace@0__:k=set");
+}
+
+TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][events]") {
+  House house;
+  CHECK_FALSE(house.node.events.set_flags("KEAnm"));
+  Party party{house.node, house.batch, 1};
+  Party listener{house.node, house.batch, 2};
+  listener.say("PSUBSCRIBE __key*");
+  const auto events_of = [&](std::string_view line) {
+    party.say(line);
+    return events_in(listener.heard());
+  };
+  CHECK(events_of("SET a 1 EX 100") == "new=a set=a expire=a");
+  CHECK(events_of("SET a 1 NX").empty());
+  CHECK(events_of("SET z 1 XX GET") == "keymiss=z");
+  CHECK(events_of("SET a 1 PXAT 1") == "set=a expire=a expired=a");
+  CHECK(events_of("EXISTS a b") == "keymiss=a keymiss=b");
+  CHECK(events_of("MSET a 1 b 2 a 3") == "new=a set=a new=b set=b set=a");
+  CHECK(events_of("DEL a none a b") == "del=a del=b");
+  CHECK(events_of("INCRBYFLOAT f 1.5") == "new=f incrbyfloat=f");
+  CHECK(events_of("EXPIRE f -1") == "del=f");
+  CHECK(events_of("GETEX f EX 0") == "keymiss=f");
+  CHECK(events_of("SET a 1") == "new=a set=a");
+  CHECK(events_of("COPY a b DB 1") == "1:new=b 1:copy_to=b");
+  CHECK(events_of("MOVE a 2") == "2:new=a move_from=a 2:move_to=a");
+  CHECK(events_of("RENAME a b").empty());
+  party.say("SELECT 2");
+  CHECK(events_of("RENAME a b") == "2:new=b 2:rename_from=a 2:rename_to=b");
+}
+
+TEST_CASE("events: commands that come together tell the same as one by one", "[net][events]") {
+  const Words lines{"SET a 1",    "INCR a",   "GET none",  "EXPIRE a 100", "GETEX a PERSIST",
+                    "APPEND a x", "GETDEL a", "SETNX a 1", "PERSIST a",    "DEL a"};
+  std::string apart;
+  std::string together;
+  for (const bool batched : {false, true}) {
+    House house;
+    CHECK_FALSE(house.node.events.set_flags("KEAnm"));
+    Party party{house.node, house.batch, 1};
+    Party listener{house.node, house.batch, 2};
+    listener.say("PSUBSCRIBE __key*");
+    std::string bytes;
+    for (const std::string& line : lines) {
+      if (batched) {
+        bytes += request_bytes(words_of(line));
+      } else {
+        party.send(line + "\r\n");  // an inline command is carried out by itself
+      }
+    }
+    if (batched) party.send(bytes);
+    (batched ? together : apart) = listener.heard();
+  }
+  CHECK(together == apart);
+  CHECK(events_in(together) ==
+        "new=a set=a incrby=a keymiss=none expire=a persist=a append=a del=a new=a set=a del=a");
+}
+
+TEST_CASE("events: a transaction's come behind it in the order of its changes", "[net][events]") {
+  House house;
+  CHECK_FALSE(house.node.events.set_flags("EA"));
+  Party party{house.node, house.batch, 1};
+  Party listener{house.node, house.batch, 2};
+  listener.say("PSUBSCRIBE __key*");
+  party.say("HELLO 3");
+  party.say("PSUBSCRIBE __keyevent@0__:del");
+  party.say("MULTI");
+  party.say("SET a 1 EX 10");
+  party.say("DEL a");
+  party.say("INCR a");
+  CHECK(listener.heard().empty());
+  CHECK(party.say("EXEC") ==
+        "*3\r\n+OK\r\n:1\r\n:1\r\n>4\r\n$8\r\npmessage\r\n$18\r\n__keyevent@0__:del\r\n"
+        "$18\r\n__keyevent@0__:del\r\n$1\r\na\r\n");
+  CHECK(events_in(listener.heard()) == "set=a expire=a del=a incrby=a");
+}
+
+TEST_CASE("events: an end by ttl is told, when it is found and when it is swept", "[net][events]") {
+  ManualClock clock;
+  House house{&clock};
+  CHECK_FALSE(house.node.events.set_flags("EA"));
+  Party party{house.node, house.batch, 1};
+  Party listener{house.node, house.batch, 2};
+  party.say("SET unheard 1 PX 10");
+  clock.advance(Millis{20});
+  house.engine->advance();
+  listener.say("PSUBSCRIBE __key*");
+  house.node.events.drain();
+  CHECK(listener.heard().empty());
+
+  party.say("SET a 1 PX 10");
+  party.say("SET b 1 PX 10");
+  clock.advance(Millis{10});
+  CHECK(party.say("SET a 2") == "+OK\r\n");
+  house.engine->advance();
+  house.node.events.drain();
+  const std::string heard = events_in(listener.heard());
+  CHECK(heard.starts_with("set=a expire=a set=b expire=b "));
+  CHECK(heard.find("expired=b") != std::string::npos);
+  // The old one has ended before the new one is told.
+  CHECK(heard.find("expired=a") < heard.rfind("set=a"));
+  CHECK(house.node.events.lost() == 0);
+
+  CHECK_FALSE(house.node.events.set_flags("Eg"));
+  party.say("SET c 1 PX 10");
+  clock.advance(Millis{20});
+  house.engine->advance();
+  house.node.events.drain();
+  CHECK(events_in(listener.heard()) == "expire=c");
+}
+
+TEST_CASE("events: ends that nobody tells are kept up to a limit, and then counted",
+          "[net][events][limits]") {
+  ManualClock clock;
+  House house{&clock};
+  constexpr std::size_t more = 3;
+  CHECK_FALSE(house.node.events.set_flags("Ex"));
+  Party listener{house.node, house.batch, 2};
+  listener.say("PSUBSCRIBE __key*");
+  Store store = house.engine->store();
+  for (std::size_t i = 0; i < net::KeyspaceEvents::waiting_max + more; ++i) {
+    REQUIRE(store.set(std::to_string(i), "v", {.expiry = Expiry::in(Millis{5})}).ok());
+  }
+  clock.advance(Millis{10});
+  while (house.engine->advance() == 0) {
+  }
+  CHECK(house.node.events.lost() == more);
+  house.node.events.drain();
+  CHECK(values_of(listener.heard()).size() == net::KeyspaceEvents::waiting_max);
+
+  constexpr std::size_t key_bytes = 64 * 1024;
+  constexpr std::size_t keys_max = net::KeyspaceEvents::waiting_bytes_max / key_bytes;
+  for (std::size_t i = 0; i <= keys_max; ++i) {
+    std::string key = std::to_string(i);
+    key.resize(key_bytes, 'k');
+    REQUIRE(store.set(key, "v", {.expiry = Expiry::in(Millis{5})}).ok());
+  }
+  clock.advance(Millis{10});
+  while (house.engine->advance() == 0) {
+  }
+  CHECK(house.node.events.lost() == more + 1);
+  house.node.events.drain();
+  CHECK(values_of(listener.heard()).size() == keys_max);
+}
+
+namespace {
+
+/// A single letter stands for any word of a kind.
+const std::vector<Words> forms{{"SET", "K", "V"},
+                               {"SET", "K", "V", "O"},
+                               {"SET", "K", "V", "O", "O"},
+                               {"SET", "K", "V", "NX", "GET", "EX", "T"},
+                               {"SET", "K", "V", "PX", "T", "XX"},
+                               {"GET", "K"},
+                               {"GETSET", "K", "V"},
+                               {"GETDEL", "K"},
+                               {"GETEX", "K"},
+                               {"HSET", "K", "f", "V"},
+                               {"HSET", "K", "f", "V", "g", "V"},
+                               {"HSETNX", "K", "f", "V"},
+                               {"HMSET", "K", "g", "V"},
+                               {"HINCRBY", "K", "n", "2"},
+                               {"HINCRBYFLOAT", "K", "n", "0.5"},
+                               {"HDEL", "K", "f"},
+                               {"HDEL", "K", "f", "g", "n"},
+                               {"HGET", "K", "f"},
+                               {"HGETALL", "K"},
+                               {"HLEN", "K"},
+                               {"GETEX", "K", "EX", "T"},
+                               {"GETEX", "K", "PERSIST"},
+                               {"GETEX", "K", "PXAT", "1"},
+                               {"SETNX", "K", "V"},
+                               {"SETEX", "K", "T", "V"},
+                               {"PSETEX", "K", "T", "V"},
+                               {"APPEND", "K", "V"},
+                               {"STRLEN", "K"},
+                               {"GETRANGE", "K", "0", "1"},
+                               {"SUBSTR", "K", "0", "x"},
+                               {"SETRANGE", "K", "3", "V"},
+                               {"SETRANGE", "K", "-1", "V"},
+                               {"INCR", "K"},
+                               {"DECR", "K"},
+                               {"INCRBY", "K", "V"},
+                               {"DECRBY", "K", "V"},
+                               {"INCRBYFLOAT", "K", "V"},
+                               {"MGET", "K", "K", "K"},
+                               {"MSET", "K", "V", "K", "V"},
+                               {"MSETNX", "K", "V", "K", "V"},
+                               {"DEL", "K"},
+                               {"DEL", "K", "K", "K"},
+                               {"UNLINK", "K", "K"},
+                               {"EXISTS", "K"},
+                               {"EXISTS", "K", "K"},
+                               {"TOUCH", "K", "K"},
+                               {"TYPE", "K"},
+                               {"EXPIRE", "K", "T"},
+                               {"EXPIRE", "K", "T", "NX"},
+                               {"PEXPIRE", "K", "T", "XX"},
+                               {"EXPIRE", "K", "-1"},
+                               {"PEXPIREAT", "K", "1"},
+                               {"EXPIREAT", "K", "x"},
+                               {"PERSIST", "K"},
+                               {"TTL", "K"},
+                               {"RENAME", "K", "K"},
+                               {"RENAMENX", "K", "K"},
+                               {"COPY", "K", "K"},
+                               {"COPY", "K", "K", "REPLACE"},
+                               {"COPY", "K", "K", "DB", "D", "REPLACE"},
+                               {"MOVE", "K", "D"},
+                               {"SELECT", "D"},
+                               {"SWAPDB", "D", "D"},
+                               {"DBSIZE"},
+                               {"FLUSHDB"},
+                               {"PUBLISH", "K", "V"},
+                               {"MULTI"},
+                               {"EXEC"}};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  Words next() {
+    Words words = forms[below(forms.size())];
+    for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
+    return words;
+  }
+  std::string flags() {
+    static const Words some{"KEA", "KEAnm", "K$gxe", "E", "Eg", "K$n", "Em", "", "KAmn", "Ex"};
+    return some[below(some.size())];
+  }
+
+ private:
+  std::string filled(const std::string& word) {
+    static const Words keys{"a", "b", "c", "d"};
+    static const Words values{"", "1", "-5", "1.5", "abc"};
+    static const Words options{"NX", "XX", "GET", "KEEPTTL"};
+    static const Words dbs{"0", "0", "1", "16"};
+    static const Words times{"1000000", "2000000", "0", "x"};
+    if (word == "K") return keys[below(keys.size())];
+    if (word == "V") return values[below(values.size())];
+    if (word == "O") return options[below(options.size())];
+    if (word == "D") return dbs[below(dbs.size())];
+    if (word == "T") return times[below(8) < 6 ? below(2) : 2 + below(2)];
+    return word;
+  }
+  std::mt19937_64 random_;
+};
+
+bool is_push(const std::string& value) {
+  return value.starts_with('>') || value.find("pmessage\r\n") < 10;
+}
+
+/// redis-server 7.0 puts a transaction's messages into its reply; ends are told by two clocks.
+std::string in_order(const Words& words, const std::string& heard) {
+  std::vector<std::string> values = values_of(heard, words[0] == "EXEC");
+  if (words[0] == "EXEC") std::stable_partition(values.begin(), values.end(), std::not_fn(is_push));
+  std::string all;
+  for (const std::string& value : values) {
+    const bool is_time = value.size() > 7 && value.starts_with(':');
+    all += is_time ? ":some time\r\n" : value;
+  }
+  return all;
+}
+
+std::string lines_of(const std::vector<Words>& requests) {
+  std::string lines;
+  for (const Words& words : requests) lines += shown(words) + "\n";
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("events: three parties of a redis-server hear the same", "[net][events][redis]") {
+  const auto server = RedisServer::start();
+  if (!server) {
+    WARN("skipped: redis-server cannot be started");
+    return;
+  }
+  const auto seed = Catch::rngSeed();
+  INFO("seed " << seed);
+  constexpr std::size_t count = 3;
+  Generator generator{seed};
+  TwoSides sides{*server, count};
+  House& house = sides.house;
+  auto& ours = sides.ours;
+  auto& theirs = sides.theirs;
+  // The first only listens, in RESP2; the second listens and speaks, in RESP3; the third speaks.
+  const auto both_say = [&](std::size_t who, const Words& words) {
+    ours[who]->say(words);
+    static_cast<void>(theirs[who]->say(words, false));
+  };
+  both_say(0, {"PSUBSCRIBE", "__key*"});
+  both_say(1, {"HELLO", "3"});
+  both_say(1, {"PSUBSCRIBE", "__keyspace@0__:[ab]"});
+  RedisParty setter{server->socket_path()};
+  int told = 0;
+  for (int step = 0; step < steps_wanted(20'000); ++step) {
+    if (generator.below(200) == 0) {
+      const std::string flags = generator.flags();
+      REQUIRE_FALSE(house.node.events.set_flags(flags));
+      static_cast<void>(setter.say({"CONFIG", "SET", "notify-keyspace-events", flags}, false));
+    }
+    const std::size_t who = 1 + generator.below(count - 1);
+    std::vector<Words> requests{generator.next()};
+    const auto is_apart = [](const Words& words) {
+      return words[0] == "MULTI" || words[0] == "EXEC";
+    };
+    while (!is_apart(requests.back()) && !ours[who]->in_transaction() && generator.below(3) != 0) {
+      requests.push_back(generator.next());
+    }
+    if (is_apart(requests.back())) requests = {requests.back()};
+    // redis-server 7.0 tells misses in the middle of MGET's array to the one that asks.
+    if (who == 1) {
+      std::erase_if(requests, [](const Words& words) { return words[0] == "MGET"; });
+      if (requests.empty()) continue;
+    }
+    std::string bytes;
+    for (const Words& words : requests) bytes += request_bytes(words);
+    INFO("step " << step << ", party " << who << ", flags " << house.node.events.flags() << ": "
+                 << lines_of(requests));
+    const std::string heard = ours[who]->send(bytes);
+    const std::string expected = theirs[who]->send(bytes, ours[who]->in_transaction());
+    REQUIRE(in_order(requests[0], heard) == in_order(requests[0], expected));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i == who) continue;
+      const std::string mine = ours[i]->heard();
+      told += mine.empty() ? 0 : 1;
+      REQUIRE(mine == theirs[i]->heard(ours[i]->in_transaction()));
+    }
+  }
+  CHECK(told > steps_wanted(20'000) / 20);
+}
+
+}  // namespace semel::tests

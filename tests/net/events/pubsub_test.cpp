@@ -1,0 +1,461 @@
+// Who hears what, and when, between what a connection is answered.
+//
+// Words: a *party* is a connection; what it *says* is a request, what it *hears* all it is sent.
+#include "net/events/pubsub.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <random>
+#include <thread>
+#include "tests/support/catch.hpp"
+
+#include "net/resp/text.hpp"
+#include "tests/net/dialogue.hpp"
+
+namespace semel::tests {
+namespace {
+
+std::string bulks(const Words& words) {
+  std::string bytes;
+  for (const std::string& word : words) {
+    bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  }
+  return bytes;
+}
+
+/// As a RESP2 party hears it.
+std::string message(const Words& words) {
+  return "*" + std::to_string(words.size()) + "\r\n" + bulks(words);
+}
+/// As a RESP3 party hears it.
+std::string push(const Words& words) {
+  return ">" + std::to_string(words.size()) + "\r\n" + bulks(words);
+}
+
+}  // namespace
+
+TEST_CASE("pubsub: a message goes to the channel's subscribers and to matching patterns",
+          "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party other{house.node, house.batch, 2};
+  Party speaker{house.node, house.batch, 3};
+  CHECK(speaker.say("PUBLISH a x") == ":0\r\n");
+  CHECK(one.say("SUBSCRIBE a b") ==
+        "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
+        "*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n");
+  other.say("HELLO 3");
+  CHECK(other.say("PSUBSCRIBE [a-c]") == ">3\r\n$10\r\npsubscribe\r\n$5\r\n[a-c]\r\n:1\r\n");
+  CHECK(speaker.say("PUBLISH a x") == ":2\r\n");
+  CHECK(speaker.say("PUBLISH c y") == ":1\r\n");
+  CHECK(speaker.say("SPUBLISH a z") == ":0\r\n");
+  CHECK(one.heard() == message({"message", "a", "x"}));
+  CHECK(other.heard() ==
+        push({"pmessage", "[a-c]", "a", "x"}) + push({"pmessage", "[a-c]", "c", "y"}));
+  CHECK(one.heard().empty());
+}
+
+TEST_CASE("pubsub: channels of shards have names of their own", "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party speaker{house.node, house.batch, 2};
+  CHECK(one.say("SSUBSCRIBE a") == "*3\r\n$10\r\nssubscribe\r\n$1\r\na\r\n:1\r\n");
+  one.say("PSUBSCRIBE *");
+  CHECK(speaker.say("SPUBLISH a x") == ":1\r\n");
+  CHECK(one.heard() == message({"smessage", "a", "x"}));
+  CHECK(speaker.say("PUBLISH a x") == ":1\r\n");
+  CHECK(speaker.say("PUBSUB SHARDCHANNELS") == "*1\r\n$1\r\na\r\n");
+  CHECK(speaker.say("PUBSUB SHARDNUMSUB a b") == "*4\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n:0\r\n");
+  CHECK(speaker.say("PUBSUB CHANNELS") == "*0\r\n");
+  CHECK(speaker.say("PUBSUB NUMPAT") == ":1\r\n");
+}
+
+TEST_CASE("pubsub: UNSUBSCRIBE without names ends all, and is answered even if there is none",
+          "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  CHECK(one.say("UNSUBSCRIBE") == "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n");
+  one.say("SUBSCRIBE b a");
+  CHECK(one.say("UNSUBSCRIBE") ==
+        "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n"
+        "*3\r\n$11\r\nunsubscribe\r\n$1\r\nb\r\n:0\r\n");
+  CHECK(one.say("UNSUBSCRIBE x") == "*3\r\n$11\r\nunsubscribe\r\n$1\r\nx\r\n:0\r\n");
+  CHECK_FALSE(house.node.pubsub.any());
+}
+
+TEST_CASE("pubsub: a RESP2 party that listens takes commands of subscriptions only",
+          "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  one.say("SUBSCRIBE a");
+  CHECK(one.say("get x") ==
+        "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+        "are allowed in this context\r\n");
+  CHECK(one.say("PUBSUB NUMPAT").starts_with("-ERR Can't execute 'pubsub|numpat': only "));
+  CHECK(one.say("MULTI").starts_with("-ERR Can't execute 'multi': "));
+  CHECK(one.say("PING") == "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+  CHECK(one.say("PING x") == "*2\r\n$4\r\npong\r\n$1\r\nx\r\n");
+  one.say("UNSUBSCRIBE a");
+  CHECK(one.say("GET x") == "$-1\r\n");
+  one.say("HELLO 3");
+  one.say("SUBSCRIBE a");
+  CHECK(one.say("GET x") == "_\r\n");
+  CHECK(one.say("PING") == "+PONG\r\n");
+}
+
+TEST_CASE("pubsub: what a party publishes to itself stands before the reply", "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  one.say("HELLO 3");
+  const std::string all =
+      one.send(request_bytes({"SET", "k", "1"}) + request_bytes({"SUBSCRIBE", "a"}) +
+               request_bytes({"PUBLISH", "a", "x"}) + request_bytes({"GET", "k"}));
+  CHECK(all == "+OK\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n" + push({"message", "a", "x"}) +
+                   ":1\r\n$1\r\n1\r\n");
+  Party speaker{house.node, house.batch, 2};
+  speaker.say("PUBLISH a 1");
+  CHECK(one.say("PUBLISH a 2") ==
+        push({"message", "a", "1"}) + push({"message", "a", "2"}) + ":1\r\n");
+}
+
+TEST_CASE("pubsub: nothing is heard behind the confirmation of an UNSUBSCRIBE", "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party speaker{house.node, house.batch, 2};
+  one.say("SUBSCRIBE a");
+  speaker.say("PUBLISH a x");
+  CHECK(one.say("UNSUBSCRIBE a") ==
+        message({"message", "a", "x"}) + "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n");
+  CHECK(one.heard().empty());
+}
+
+TEST_CASE("pubsub: a transaction's messages come behind its reply and are counted at once",
+          "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party other{house.node, house.batch, 2};
+  one.say("HELLO 3");
+  one.say("SUBSCRIBE a");
+  other.say("SUBSCRIBE a b");
+  one.say("MULTI");
+  one.say("PUBLISH a 1");
+  one.say("SUBSCRIBE b");
+  one.say("PUBLISH b 2");
+  one.say("UNSUBSCRIBE a");
+  one.say("PUBLISH a 3");
+  CHECK(other.heard().empty());
+  CHECK(one.say("EXEC") ==
+        "*5\r\n:2\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n:2\r\n"
+        ">3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n:1\r\n" +
+            push({"message", "a", "1"}) + push({"message", "b", "2"}));
+  CHECK(other.heard() == message({"message", "a", "1"}) + message({"message", "b", "2"}) +
+                             message({"message", "a", "3"}));
+  one.say("MULTI");
+  one.say("SSUBSCRIBE c");
+  CHECK(one.say("EXEC") == "*1\r\n-ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client\r\n");
+}
+
+TEST_CASE("pubsub: a party that goes leaves no subscription", "[net][pubsub]") {
+  House house;
+  Party speaker{house.node, house.batch, 2};
+  {
+    Party one{house.node, house.batch, 1};
+    one.say("SUBSCRIBE a");
+    one.say("PSUBSCRIBE a*");
+    one.say("SSUBSCRIBE a");
+    CHECK(speaker.say("PUBLISH a x") == ":2\r\n");
+  }
+  CHECK(speaker.say("PUBLISH a x") == ":0\r\n");
+  CHECK(speaker.say("PUBSUB NUMSUB a") == "*2\r\n$1\r\na\r\n:0\r\n");
+  CHECK(speaker.say("PUBSUB NUMPAT") == ":0\r\n");
+  CHECK_FALSE(house.node.pubsub.any());
+}
+
+TEST_CASE("pubsub: a dialect that changes holds for the messages behind it", "[net][pubsub]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party speaker{house.node, house.batch, 2};
+  one.say("HELLO 3");
+  one.say("SUBSCRIBE a");
+  speaker.say("PUBLISH a 1");
+  one.say("HELLO 2");
+  speaker.say("PUBLISH a 2");
+  CHECK(one.heard() == message({"message", "a", "2"}));
+}
+
+TEST_CASE("pubsub: subscriptions, names and their bytes have limits that errors name",
+          "[net][pubsub][limits]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  const std::string longest(net::PubSub::name_bytes_max, 'n');
+  CHECK(one.say({"SUBSCRIBE", longest}).ends_with(":1\r\n"));
+  CHECK(one.say({"SUBSCRIBE", "x", longest + "n"}) ==
+        "-ERR the name of a channel has 65537 bytes, the limit is 65536\r\n");
+  CHECK(house.node.pubsub.channels(net::Topic::channel, std::nullopt).size() == 1);
+  one.say("UNSUBSCRIBE");
+  Words many{"SUBSCRIBE"};
+  for (std::size_t i = 0; i < net::PubSub::subscriptions_max; ++i) {
+    many.push_back(std::to_string(i));
+  }
+  CHECK(one.say(many).ends_with(":65536\r\n"));
+  CHECK(one.say("SUBSCRIBE 1 2 3").ends_with(":65536\r\n"));
+  CHECK(one.say("PSUBSCRIBE one more") ==
+        "-ERR a client would have 65538 subscriptions, the limit is 65536\r\n");
+  one.say("UNSUBSCRIBE");
+  std::string name = longest;
+  for (std::size_t i = 0; i < net::PubSub::names_bytes_max / name.size(); ++i) {
+    name[0] = static_cast<char>('A' + i % 16);
+    name[1] = static_cast<char>('A' + i / 16);
+    REQUIRE(one.say({"SSUBSCRIBE", name}).ends_with(":" + std::to_string(i + 1) + "\r\n"));
+  }
+  CHECK(one.say("SUBSCRIBE x") ==
+        "-ERR the names a client subscribes to would have 16777217 bytes, the limit is 16777216"
+        "\r\n");
+}
+
+TEST_CASE("pubsub: a party that does not read what it hears is closed", "[net][pubsub][limits]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party speaker{house.node, house.batch, 2};
+  one.say("SUBSCRIBE a");
+  const std::string text(std::size_t{1} << 20, 't');
+  for (int i = 0; i < 32; ++i) speaker.say({"PUBLISH", "a", text});
+  one.heard();
+  CHECK(one.connection().closes());
+}
+
+TEST_CASE("pubsub: what a transaction holds back has a limit, beyond which others hear it early",
+          "[net][pubsub][limits]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  Party other{house.node, house.batch, 2};
+  other.say("SUBSCRIBE a");
+  constexpr std::size_t text_bytes = std::size_t{1} << 20;
+  constexpr std::size_t count = net::PubSub::held_bytes_max / text_bytes + 2;
+  one.say("MULTI");
+  for (std::size_t i = 0; i < count; ++i) {
+    one.say({"PUBLISH", "a", std::string(text_bytes, static_cast<char>('a' + i))});
+  }
+  one.say("EXEC");
+  const std::vector<std::string> heard = values_of(other.heard());
+  REQUIRE(heard.size() == count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_next = heard[i].ends_with(std::string{static_cast<char>('a' + i)} + "\r\n");
+    CHECK(is_next);
+  }
+}
+
+TEST_CASE("pubsub: a party that tells itself too much in a transaction is closed",
+          "[net][pubsub][limits]") {
+  House house;
+  Party one{house.node, house.batch, 1};
+  one.say("HELLO 3");
+  one.say("SUBSCRIBE a");
+  const std::string text(std::size_t{1} << 20, 't');
+  for (const std::size_t count : {31U, 32U}) {  // each comes with a few bytes more
+    one.say("MULTI");
+    for (std::size_t i = 0; i < count; ++i) one.say({"PUBLISH", "a", text});
+    one.say("EXEC");
+    one.heard();
+    CHECK(one.connection().closes() == (count == 32));
+  }
+}
+
+namespace {
+
+const std::vector<Words> forms{{"SUBSCRIBE", "C"},
+                               {"SUBSCRIBE", "C", "C"},
+                               {"PSUBSCRIBE", "P"},
+                               {"SSUBSCRIBE", "C"},
+                               {"UNSUBSCRIBE", "C"},
+                               {"UNSUBSCRIBE", "C", "C"},
+                               {"UNSUBSCRIBE"},
+                               {"PUNSUBSCRIBE", "P"},
+                               {"PUNSUBSCRIBE"},
+                               {"SUNSUBSCRIBE", "C"},
+                               {"SUNSUBSCRIBE"},
+                               {"PUBLISH", "C", "V"},
+                               {"PUBLISH", "C", "V"},
+                               {"PUBLISH", "C", "V"},
+                               {"PUBLISH", "C", "V"},
+                               {"SPUBLISH", "C", "V"},
+                               {"PUBSUB", "CHANNELS"},
+                               {"PUBSUB", "CHANNELS", "P"},
+                               {"PUBSUB", "CHANNELS", "P", "P"},
+                               {"PUBSUB", "NUMSUB", "C", "C"},
+                               {"PUBSUB", "NUMPAT"},
+                               {"PUBSUB", "SHARDCHANNELS"},
+                               {"PUBSUB", "SHARDNUMSUB", "C"},
+                               {"PUBSUB", "HELP"},
+                               {"PUBSUB", "nothing"},
+                               {"PUBSUB"},
+                               {"SUBSCRIBE"},
+                               {"PUBLISH", "C"},
+                               {"MULTI"},
+                               {"EXEC"},
+                               {"EXEC"},
+                               {"DISCARD"},
+                               {"PING"},
+                               {"PING", "V"},
+                               {"SET", "k", "V"},
+                               {"GET", "k"},
+                               {"HELLO", "D"}};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  Words next() {
+    Words words = forms[below(forms.size())];
+    for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
+    if (below(6) == 0) words[0] = net::lower_of(words[0]);
+    return words;
+  }
+
+ private:
+  std::string filled(const std::string& word) {
+    static const Words channels{"a", "b", "ab", "", "c\r\n"};
+    static const Words patterns{"*", "a*", "?", "[ab]", "nothing"};
+    static const Words texts{"", "x", "message", std::string(300, 'y')};
+    if (word == "C") return channels[below(channels.size())];
+    if (word == "P") return patterns[below(patterns.size())];
+    if (word == "V") return texts[below(texts.size())];
+    if (word == "D") return below(3) == 0 ? "2" : "3";
+    return word;
+  }
+  std::mt19937_64 random_;
+};
+
+bool is_message(const std::string& value) {
+  for (const char* const name : {"$7\r\nmessage\r\n", "$8\r\npmessage\r\n", "$8\r\nsmessage\r\n"}) {
+    if (value.size() > 4 && value.substr(4).starts_with(name)) return true;
+  }
+  return false;
+}
+
+/// What is said in no order, in one: which of several patterns is met first, which of several
+/// channels ends first, and where in a transaction's reply redis-server 7.0 puts messages.
+std::string in_order(const Words& words, const std::string& heard) {
+  const std::string name = net::lower_of(words[0]);
+  std::vector<std::string> values = values_of(heard, name == "exec" || name == "pubsub");
+  if (name == "exec") std::stable_partition(values.begin(), values.end(), std::not_fn(is_message));
+  if (name == "pubsub" && words.size() > 1 && words[1].ends_with("CHANNELS") && !values.empty()) {
+    std::sort(values.begin() + 1, values.end());
+  }
+  const auto is_of = [](const std::string& value, std::string_view word) {
+    const std::size_t at = value.find(word);
+    return at != std::string::npos && at <= 10;
+  };
+  for (auto from = values.begin(); from != values.end();) {
+    const auto to = std::find_if_not(
+        from, values.end(), [&](const std::string& value) { return is_of(value, "pmessage\r\n"); });
+    std::sort(from, to);
+    from = to == values.end() ? to : to + 1;
+  }
+  std::string all;
+  std::string ends;
+  const bool ends_all = name == "exec" || (words.size() == 1 && name.ends_with("unsubscribe"));
+  const auto close = [&] {
+    std::sort(ends.begin(), ends.end());
+    all += std::exchange(ends, {});
+  };
+  for (const std::string& value : values) {
+    if (ends_all && is_of(value, "unsubscribe\r\n")) {
+      ends += value;
+      continue;
+    }
+    close();
+    all += value;
+  }
+  close();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub][redis]") {
+  const auto server = RedisServer::start();
+  if (!server) {
+    WARN("skipped: redis-server cannot be started");
+    return;
+  }
+  const auto seed = Catch::rngSeed();
+  INFO("seed " << seed);
+  constexpr std::size_t count = 3;
+  Generator generator{seed};
+  TwoSides sides{*server, count};
+  auto& ours = sides.ours;
+  auto& theirs = sides.theirs;
+  for (int step = 0; step < steps_wanted(20'000); ++step) {
+    const std::size_t who = generator.below(count);
+    const Words words = generator.next();
+    const bool is_hello = words[0] == "HELLO" || words[0] == "hello";
+    const bool is_list = words.size() > 1 && words[1].ends_with("CHANNELS");
+    if ((is_hello || is_list) && ours[who]->in_transaction()) continue;
+    INFO("step " << step << ", party " << who << ": " << shown(words));
+    const std::string heard = ours[who]->say(words);
+    const std::string expected = theirs[who]->say(words, ours[who]->in_transaction());
+    if (!is_hello || heard.starts_with('-')) {
+      REQUIRE(in_order(words, heard) == in_order(words, expected));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i == who) continue;
+      const Words nothing{""};
+      REQUIRE(in_order(nothing, ours[i]->heard()) ==
+              in_order(nothing, theirs[i]->heard(ours[i]->in_transaction())));
+    }
+    if (generator.below(300) == 0 && !ours[who]->in_transaction()) {  // one goes, another comes
+      sides.renew(who, 1);
+      // The server sees the end when it has answered somebody else twice.
+      static_cast<void>(theirs[who]->heard(false));
+      static_cast<void>(theirs[who]->heard(false));
+    }
+  }
+}
+
+TEST_CASE("pubsub: each hears every message once and in order while others come and go",
+          "[net][pubsub][race]") {
+  House house;
+  constexpr int rounds = 3'000;
+  std::atomic<int> publishing{2};
+  const auto publish = [&](int number) {
+    net::Batch batch;
+    Party speaker{house.node, batch, static_cast<std::uint64_t>(10 + number)};
+    for (int i = 0; i < rounds; ++i) {
+      if (i % 16 == 0) speaker.say("MULTI");
+      speaker.say({"PUBLISH", "c" + std::to_string(number), std::to_string(i)});
+      if (i % 16 == 8) speaker.say("EXEC");
+    }
+    speaker.say("EXEC");
+    publishing.fetch_sub(1, std::memory_order_release);  // mo: release [pubsub_test.ended]
+  };
+  net::Batch batch;
+  Party listener{house.node, batch, 1};
+  listener.say("SUBSCRIBE c0 c1");
+  std::string heard;
+  std::thread first{publish, 0};
+  std::thread second{publish, 1};
+  int comers = 0;
+  // mo: acquire [pubsub_test.ended]: what was published before is collected below
+  while (publishing.load(std::memory_order_acquire) != 0) {
+    Party comer{house.node, batch, 2};
+    comer.say("PSUBSCRIBE c* [c]0");
+    comer.say("SUBSCRIBE c0");
+    if (++comers % 2 == 0) comer.say("PUNSUBSCRIBE c*");
+    heard += listener.heard();
+  }
+  first.join();
+  second.join();
+  heard += listener.heard();
+  int next[2] = {0, 0};
+  for (const std::string& value : values_of(heard)) {
+    const int from = value.find("c0") != std::string::npos ? 0 : 1;
+    REQUIRE(value == message({"message", "c" + std::to_string(from), std::to_string(next[from])}));
+    ++next[from];
+  }
+  CHECK(next[0] == rounds);
+  CHECK(next[1] == rounds);
+}
+
+}  // namespace semel::tests

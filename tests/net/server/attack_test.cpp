@@ -1,0 +1,269 @@
+// What programs that are no friends of the node send to it, and what its operator sees of that.
+//
+// Told: an event for the log. Hidden: a word that is replaced because it is a secret.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include "tests/support/catch.hpp"
+
+#include "net/commands/audit.hpp"
+#include "net/commands/measure.hpp"
+#include "tests/net/conversation.hpp"
+
+namespace semel::tests {
+namespace {
+
+struct Told {
+  std::string name;
+  std::string address;
+  std::string user;
+  std::string text;
+};
+
+struct Watched : Conversation {
+  explicit Watched(std::size_t count = 1) : Conversation(count) {
+    node.hooks.event = [this](const net::NodeEvent& event) {
+      told.push_back({std::string{event.name}, std::string{event.address}, std::string{event.user},
+                      std::string{event.text}});
+    };
+  }
+  std::string talk(std::string_view bytes, std::size_t client = 0) {
+    std::string reply;
+    connections[client]->receive(bytes, reply);
+    return reply;
+  }
+  [[nodiscard]] std::size_t count(std::string_view name) const {
+    return static_cast<std::size_t>(std::count_if(
+        told.begin(), told.end(), [&](const Told& each) { return each.name == name; }));
+  }
+  std::vector<Told> told;
+};
+
+const std::string post =
+    "POST / HTTP/1.1\r\nHost: 127.0.0.1:6379\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n"
+    "\r\nSET owned 1\r\nCONFIG SET requirepass mine\r\n";
+
+}  // namespace
+
+TEST_CASE("http: nothing behind the first line of a request is carried out",
+          "[net][http][attack][fault-2]") {
+  const auto [request, answered] = GENERATE(table<std::string, std::string>(
+      {{post, ""},
+       {"pOsT /x HTTP/1.1\r\nSET owned 1\r\n", ""},
+       {"POST\r\nSET owned 1\r\n", ""},
+       {"hOST: x\r\nSET owned 1\r\n", ""},
+       {"Host:x\r\nSET owned 1\r\n", ""},
+       {request_bytes({"POST", "/"}) + "SET owned 1\r\n", ""},
+       {request_bytes({"host:"}) + "SET owned 1\r\n", ""},
+       {"PING\r\n" + post, "+PONG\r\n"},
+       {request_bytes({"GET", "k"}) + post, "$-1\r\n"},
+       {"MULTI\r\nSET owned 1\r\n" + post, "+OK\r\n+QUEUED\r\n"},
+       {"SUBSCRIBE c\r\n" + post, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"}}));
+  Watched world{2};
+  CHECK(world.talk(request) == answered);
+  CHECK(world.connections[0]->closes());
+  CHECK(world.talk("SET owned 2\r\n").empty());
+  CHECK(world.call({"EXISTS", "owned"}, 1) == ":0\r\n");
+  CHECK(world.node.stats.refused_http() == 1);
+  REQUIRE(world.count("http_refused") == 1);
+  CHECK(world.told.back().address == "127.0.0.1:5000");
+}
+
+TEST_CASE("http: a GET is refused by its second line, as are other methods",
+          "[net][http][attack][fault-2]") {
+  const std::string method = GENERATE("GET", "PUT", "HEAD", "OPTIONS", "DELETE", "PATCH");
+  Watched world{2};
+  static_cast<void>(
+      world.talk(method + " / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET owned 1\r\nQUIT\r\n"));
+  CHECK(world.connections[0]->closes());
+  CHECK(world.call({"EXISTS", "owned"}, 1) == ":0\r\n");
+  CHECK(world.node.stats.refused_http() == 1);
+}
+
+TEST_CASE("http: it is refused before a login and after one, however its bytes are cut",
+          "[net][http][attack][fault-2]") {
+  const bool logs_in = GENERATE(false, true);
+  const std::size_t cut = GENERATE(1U, 3U, 5U, 20U, 47U, 90U);
+  Watched world{2};
+  world.node.acl.set_requirepass("secret");
+  if (logs_in) REQUIRE(world.call({"AUTH", "secret"}) == "+OK\r\n");
+  REQUIRE(world.call({"AUTH", "secret"}, 1) == "+OK\r\n");
+  CHECK(world.talk(post.substr(0, cut)).empty());
+  CHECK(world.talk(post.substr(cut)).empty());
+  CHECK(world.connections[0]->closes());
+  CHECK(world.call({"EXISTS", "owned"}, 1) == ":0\r\n");
+}
+
+TEST_CASE("http: a script and an argument may have these words", "[net][http][attack][fault-2]") {
+  Watched world;
+  CHECK(world.call({"SET", "POST", "Host:"}) == "+OK\r\n");
+  CHECK(world.call({"ECHO", "POST"}) == "$4\r\nPOST\r\n");
+  CHECK(world.call({"EVAL", "return redis.pcall('POST').err", "0"}).starts_with("$"));
+  CHECK(world.talk("POSTS\r\n").starts_with("-ERR unknown command"));
+  CHECK_FALSE(world.connections[0]->closes());
+  CHECK(world.node.stats.refused_http() == 0);
+}
+
+namespace {
+
+const std::vector<Words> with_secrets{
+    {"AUTH", "s3cret"},
+    {"AUTH", "ada", "s3cret"},
+    {"HELLO", "3", "AUTH", "ada", "s3cret"},
+    {"HELLO", "2", "SETNAME", "auth", "AUTH", "ada", "s3cret"},
+    {"hello", "3", "auth", "auth", "s3cret", "setname", "x"},
+    {"HELLO", "AUTH", "ada", "s3cret"},
+    {"CONFIG", "SET", "requirepass", "s3cret"},
+    {"CONFIG", "SET", "maxclients", "10", "RequirePass", "s3cret"},
+    {"CONFIG", "SET", "masterauth", "s3cret", "tls-key-file-pass", "s3cret"},
+    {"ACL", "SETUSER", "ada", "on", ">s3cret", "~*"},
+    {"COMMAND", "GETKEYS", "AUTH", "s3cret"},
+    {"COMMAND", "GETKEYSANDFLAGS", "HELLO", "3", "AUTH", "ada", "s3cret"},
+    {"ACL", "DRYRUN", "default", "AUTH", "ada", "s3cret"},
+    {"ACL", "DRYRUN", "default", "COMMAND", "GETKEYS", "CONFIG", "SET", "requirepass", "s3cret"},
+    {"COMMAND", "GETKEYS", "ACL", "DRYRUN", "x", "ACL", "SETUSER", "ada", ">s3cret"}};
+
+}  // namespace
+
+TEST_CASE("secrets: neither the slow log nor a monitor nor the log shows one",
+          "[net][secrets][attack][fault-9]") {
+  const Words words = GENERATE(from_range(with_secrets));
+  const bool in_transaction = GENERATE(false, true);
+  Watched world{3};
+  world.node.monitors.allowed.store(true, std::memory_order_relaxed);
+  world.node.slow_log.set_limit_us(0);
+  REQUIRE(world.call({"MONITOR"}, 1) == "+OK\r\n");
+  const std::string bytes =
+      in_transaction ? request_bytes({"MULTI"}) + request_bytes(words) + request_bytes({"EXEC"})
+                     : request_bytes(words);
+  static_cast<void>(world.talk(bytes));
+  INFO(words[0] + " " + words[1] + " " + words[2 % words.size()]);
+  CHECK(world.collect(1).find("s3cret") == std::string::npos);
+  for (const net::SlowCall& call : world.node.slow_log.newest(100)) {
+    for (const std::string& word : call.words) CHECK(word.find("s3cret") == std::string::npos);
+  }
+  for (const Told& told : world.told) CHECK(told.text.find("s3cret") == std::string::npos);
+}
+
+TEST_CASE("secrets: commands within commands without end cost one pass",
+          "[net][secrets][attack][fault-9]") {
+  Words words;
+  for (int i = 0; i < 20'000; ++i) {
+    words.emplace_back("COMMAND");
+    words.emplace_back("GETKEYS");
+  }
+  words.emplace_back("AUTH");
+  words.emplace_back("s3cret");
+  const std::vector<std::string_view> views{words.begin(), words.end()};
+  const net::CommandRow* const row = net::find_subcommand(*net::find_command("command"), "getkeys");
+  const auto shown = net::without_secrets(*row, views);
+  CHECK(shown.back() == "(redacted)");
+  CHECK(shown[shown.size() - 2] == "AUTH");
+}
+
+TEST_CASE("audit: what changes the node or all of its data is told, and who did it",
+          "[net][audit][attack][fault-9]") {
+  const auto [words, name, text] = GENERATE(table<Words, std::string, std::string>(
+      {{{"CONFIG", "SET", "timeout", "7"}, "config_set", "CONFIG SET timeout 7"},
+       {{"config", "set", "requirepass", ""}, "config_set", "config set requirepass (redacted)"},
+       {{"ACL", "SETUSER", "ada", "on", ">pw"},
+        "acl_setuser",
+        "ACL SETUSER ada (redacted) (redacted)"},
+       {{"ACL", "SETUSER", "ada", "+nosuch"}, "acl_setuser", "ACL SETUSER ada (redacted) -> ERR"},
+       {{"ACL", "DELUSER", "ada"}, "acl_deluser", "ACL DELUSER ada"},
+       {{"FLUSHALL"}, "flushall", "FLUSHALL"},
+       {{"FLUSHDB", "ASYNC"}, "flushdb", "FLUSHDB ASYNC"},
+       {{"SWAPDB", "0", "1"}, "swapdb", "SWAPDB 0 1"},
+       {{"SCRIPT", "FLUSH"}, "script_flush", "SCRIPT FLUSH"},
+       {{"CLIENT", "PAUSE", "0"}, "client_pause", "CLIENT PAUSE 0"},
+       {{"CLIENT", "KILL", "ID", "77"}, "client_kill", "CLIENT KILL ID 77"},
+       {{"ACL", "LOG", "RESET"}, "acl_log", "ACL LOG RESET"}}));
+  Watched world;
+  INFO(text);
+  static_cast<void>(world.call(words));
+  const auto found = std::find_if(world.told.begin(), world.told.end(),
+                                  [&, wanted = name](const Told& t) { return t.name == wanted; });
+  REQUIRE(found != world.told.end());
+  CHECK(found->text == text);
+  CHECK(found->address == "127.0.0.1:5000");
+  CHECK(found->user == "default");
+}
+
+TEST_CASE("audit: inside a transaction and a script it is told as well, and reads are not",
+          "[net][audit][attack][fault-9]") {
+  Watched world;
+  static_cast<void>(world.talk("MULTI\r\nFLUSHALL\r\nEXEC\r\n"));
+  CHECK(world.count("flushall") == 1);
+  static_cast<void>(world.call({"EVAL", "return redis.call('FLUSHDB')", "0"}));
+  CHECK(world.count("flushdb") == 1);
+  world.told.clear();
+  for (const Words& words : std::vector<Words>{{"CONFIG", "GET", "*"},
+                                               {"ACL", "LOG"},
+                                               {"ACL", "LIST"},
+                                               {"SET", "k", "v"},
+                                               {"CLIENT", "LIST"}}) {
+    static_cast<void>(world.call(words));
+  }
+  CHECK(world.told.empty());
+}
+
+TEST_CASE("audit: a long request is cut", "[net][audit][attack][fault-9]") {
+  Watched world;
+  Words words{"CONFIG", "SET"};
+  for (int i = 0; i < 1'000; ++i) words.emplace_back(10'000, 'x');
+  static_cast<void>(world.call(words));
+  REQUIRE(world.count("config_set") == 1);
+  CHECK(world.told.back().text.size() < 4'096);
+}
+
+TEST_CASE("audit: the user default without a password is told once",
+          "[net][audit][attack][fault-4]") {
+  Watched world;
+  world.node.acl.set_requirepass("secret");
+  REQUIRE(world.node.open_users() == std::nullopt);
+  REQUIRE(world.call({"AUTH", "secret"}) == "+OK\r\n");
+  static_cast<void>(world.call({"ACL", "SETUSER", "ada", "on"}));
+  CHECK(world.count("default_user_open") == 0);
+  SECTION("by CONFIG SET") {
+    static_cast<void>(world.call({"CONFIG", "SET", "requirepass", ""}));
+  }
+  SECTION("by ACL SETUSER") {
+    static_cast<void>(world.call({"ACL", "SETUSER", "default", "nopass"}));
+  }
+  CHECK(world.count("default_user_open") == 1);
+  static_cast<void>(world.call({"ACL", "SETUSER", "ada", "off"}));
+  CHECK(world.count("default_user_open") == 1);
+}
+
+TEST_CASE("errors: words that scripts make up are bounded, those of the node are always told",
+          "[net][stats][attack][fault-9]") {
+  Watched world;
+  for (int i = 0; i < 500; ++i) {
+    static_cast<void>(world.call(
+        {"EVAL", "return redis.error_reply(ARGV[1])", "0", "W" + std::to_string(i) + " text"}));
+  }
+  static_cast<void>(world.call({"NOSUCH"}));
+  static_cast<void>(world.call({"SET", "k", "v"}));
+  static_cast<void>(world.call({"HGET", "k", "f"}));
+  const net::NodeFigures figures = world.node.stats.figures();
+  CHECK(figures.errors.size() <= net::StatsLane::made_up_errors_max + 8);
+  CHECK(figures.errors.at("other") == 500 - net::StatsLane::made_up_errors_max);
+  CHECK(figures.errors.at("ERR") == 1);
+  CHECK(figures.errors.at("WRONGTYPE") == 1);
+  CHECK(figures.error_replies == 502);
+}
+
+TEST_CASE("errors: a word that would break a line of INFO or a label is `other`",
+          "[net][stats][attack][fault-9]") {
+  const std::string word =
+      GENERATE(as<std::string>{}, "A:1", "A=1", "A,B", "\x01", "\xff\xfe", std::string(1'000, 'A'));
+  Watched world;
+  static_cast<void>(world.call({"EVAL", "return redis.error_reply(ARGV[1])", "0", word + " text"}));
+  const net::NodeFigures figures = world.node.stats.figures();
+  REQUIRE(figures.errors.size() == 1);
+  CHECK(figures.errors.begin()->first == "other");
+}
+
+}  // namespace semel::tests

@@ -1,0 +1,496 @@
+// What the server does not bear: too many, too long, too much, too slow. Both sides of each limit.
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+#include "tests/support/catch.hpp"
+
+#include "net/server/process.hpp"
+#include "tests/net/server/server_fixture.hpp"
+#include "tests/support/sanitized.hpp"
+
+namespace semel::tests {
+namespace {
+
+using net::Ended;
+
+TEST_CASE_METHOD(ServerFixture, "one client over maxclients is told so and closed",
+                 "[net][server][limits]") {
+  options.maxclients = 2;
+  start();
+  PlainClient one = connect();
+  PlainClient two = connect();
+  REQUIRE(one.ask("echo x\n") == "x\n");
+  REQUIRE(two.ask("echo x\n") == "x\n");
+  CHECK(connect().read_to_end() == "-ERR max number of clients reached\r\n");
+  CHECK(server->stats().rejected_full == 1);
+  CHECK(server->stats().clients == 2);
+  one.close();
+  REQUIRE(stage.wait_ended(1));
+  tick_round();
+  PlainClient three = connect();
+  CHECK(three.ask("echo x\n") == "x\n");
+  REQUIRE(server->set_maxclients(3));
+  PlainClient four = connect();
+  CHECK(four.ask("echo x\n") == "x\n");
+  CHECK_FALSE(server->set_maxclients(0));
+  CHECK(server->maxclients() == 3);
+}
+
+TEST_CASE_METHOD(ServerFixture, "a client is closed when it has been idle for longer than allowed",
+                 "[net][server][limits]") {
+  options.limits.idle = Millis{5000};
+  start();
+  PlainClient idle = connect();
+  REQUIRE(idle.ask("echo x\n") == "x\n");
+  PlainClient waiting = connect();
+  waiting.send("wait\n");
+  REQUIRE(stage.wait_for(2, [](const Seen& seen) { return seen.waits; }));
+  PlainClient listening = connect();
+  REQUIRE(listening.ask("subscribe\n") == "subscribed\n");
+  clock.advance(Millis{5000});
+  tick_round();
+  CHECK(ended_by(Ended::idle) == 0);
+  clock.advance(Millis{1});
+  tick_round();
+  CHECK(ended_by(Ended::idle) == 1);
+  CHECK(idle.read_to_end().empty());
+  stage.push(2, "still\n");
+  CHECK(waiting.line() == "still\n");
+  stage.push(3, "here\n");
+  CHECK(listening.line() == "here\n");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a request that is not whole in time ends its connection",
+                 "[net][server][limits]") {
+  options.limits.request = Millis{1000};
+  start();
+  PlainClient slow = connect();
+  slow.send("ech");
+  REQUIRE(stage.wait_received(1, 3));
+  tick_round();
+  clock.advance(Millis{1000});
+  slow.send("o");  // a byte now and then does not help
+  REQUIRE(stage.wait_received(1, 4));
+  tick_round();
+  CHECK(ended_by(Ended::request_late) == 0);
+  clock.advance(Millis{1});
+  tick_round();
+  CHECK(slow.read_to_end() == "-ERR the request was not whole within 1000 ms\r\n");
+  CHECK(ended_by(Ended::request_late) == 1);
+}
+
+TEST_CASE_METHOD(ServerFixture, "the time for a request begins anew with each request",
+                 "[net][server][limits]") {
+  options.limits.request = Millis{1000};
+  start();
+  PlainClient steady = connect();
+  std::size_t sent = 0;
+  for (int i = 0; i < 5; ++i) {
+    steady.send("x\nx");  // never without a part of the next one
+    sent += 3;
+    REQUIRE(stage.wait_received(1, sent));
+    clock.advance(Millis{900});
+    tick_round();
+  }
+  CHECK(ended_by(Ended::request_late) == 0);
+  // A request behind one that waits is not late; whoever would read it has not tried.
+  steady.send("\nwait\nx");
+  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.waits; }));
+  clock.advance(Millis{5000});
+  tick_round();
+  CHECK(ended_by(Ended::request_late) == 0);
+}
+
+TEST_CASE_METHOD(ServerFixture, "a request of more bytes than allowed is refused with the limit",
+                 "[net][server][limits]") {
+  options.limits.input_bytes = 100;
+  start();
+  PlainClient client = connect();
+  client.send(std::string(100, 'x'));
+  REQUIRE(stage.wait_received(1, 100));
+  tick_round();
+  CHECK(ended_by(Ended::input_limit) == 0);
+  client.send("x");
+  CHECK(client.read_to_end() == "-ERR a request of more than 100 bytes is not taken\r\n");
+  CHECK(ended_by(Ended::input_limit) == 1);
+}
+
+TEST_CASE_METHOD(ServerFixture, "a request that finds no memory ends its own client alone",
+                 "[net][server][limits][attack][fault-18]") {
+  start();
+  PlainClient other = connect();
+  PlainClient client = connect();
+  client.send("echo before\nfull\n");
+  static_cast<void>(client.read_to_end());
+  CHECK(ended_by(Ended::no_memory) == 1);
+  other.send("echo after\n");
+  CHECK(other.read(6) == "after\n");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a stranger must log in within the time of a request",
+                 "[net][server][limits]") {
+  options.limits.request = Millis{1000};
+  start();
+  PlainClient stays = connect();
+  REQUIRE(stays.ask("leave\n") == "who\n");
+  PlainClient enters = connect();
+  REQUIRE(enters.ask("leave\n") == "who\n");
+  clock.advance(Millis{1000});
+  REQUIRE(stays.ask("echo x\n") == "x\n");  // whatever else it does does not help
+  tick_round();
+  CHECK(ended_by(Ended::request_late) == 0);
+  REQUIRE(enters.ask("enter\n") == "in\n");
+  clock.advance(Millis{1});
+  tick_round();
+  CHECK(stays.read_to_end() == "-ERR nobody has logged in within 1000 ms\r\n");
+  CHECK(ended_by(Ended::request_late) == 1);
+  clock.advance(Millis{5000});
+  tick_round();
+  CHECK(enters.ask("echo x\n") == "x\n");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a stranger may let little output wait", "[net][server][limits]") {
+  options.limits.stranger_output_bytes = 1000;
+  start();
+  PlainClient known = connect();
+  PlainClient stranger = connect();
+  REQUIRE(stranger.ask("leave\n") == "who\n");
+  const std::string much = "big 33554432\n";  // more than the kernel takes for us
+  known.send(much);
+  stranger.send(much);
+  REQUIRE(stage.wait_ended(2));
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 1);
+  CHECK(stage.log().back().find("the limit is 1000") != std::string::npos);
+  CHECK_FALSE(stage.look(1).ended);
+}
+
+TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the connection",
+                 "[net][server][limits]") {
+  constexpr std::size_t buffers = std::size_t{32} << 20;  // more than the kernel takes for us
+  options.limits.output[1] = {.hard_bytes = buffers, .soft_bytes = 0, .soft_for = Millis{0}};
+  start();
+  PlainClient client = connect();
+  REQUIRE(client.ask("subscribe\n") == "subscribed\n");
+  stage.push(1, std::string(buffers, 'p'));
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 0);
+  stage.push(1, std::string(buffers, 'p'));
+  REQUIRE(stage.wait_ended(1));
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 1);
+  CHECK(stage.log().back().find("the limit is 33554432") != std::string::npos);
+  CHECK(client.read_to_end().find("(open)") == std::string::npos);
+}
+
+TEST_CASE_METHOD(ServerFixture, "pending output may be over the soft limit for a while",
+                 "[net][server][limits]") {
+  options.limits.output[0] = {
+      .hard_bytes = 0, .soft_bytes = std::size_t{1} << 20, .soft_for = Millis{3000}};
+  start();
+  constexpr std::size_t bytes = std::size_t{32} << 20;
+  PlainClient slow = connect();
+  slow.send("big " + std::to_string(bytes) + "\n");
+  PlainClient better = connect();
+  better.send("big " + std::to_string(bytes) + "\n");
+  const auto one = [](const Seen& seen) { return seen.requests == 1; };
+  REQUIRE(stage.wait_for(1, one));
+  REQUIRE(stage.wait_for(2, one));
+  tick_round();
+  clock.advance(Millis{3000});
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 0);
+  CHECK(better.read(bytes + 1).size() == bytes + 1);
+  tick_round();
+  clock.advance(Millis{1});
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 1);
+  CHECK(better.ask("echo well\n") == "well\n");
+  CHECK(slow.read_to_end().size() < bytes);
+}
+
+TEST_CASE_METHOD(ServerFixture, "who does not take the last replies is cut off",
+                 "[net][server][limits]") {
+  options.limits.linger = Millis{2000};
+  start();
+  PlainClient client = connect();
+  client.send("big 33554432\nquit\n");
+  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.requests == 2; }));
+  tick_round();
+  clock.advance(Millis{2000});
+  tick_round();
+  CHECK(server->stats().clients == 1);
+  clock.advance(Millis{1});
+  tick_round();
+  CHECK(server->stats().clients == 0);
+}
+
+TEST_CASE_METHOD(ServerFixture, "limits can be changed while it runs", "[net][server][limits]") {
+  start();
+  PlainClient client = connect();
+  REQUIRE(client.ask("echo x\n") == "x\n");
+  net::LinkLimits limits = options.limits;
+  limits.idle = Millis{10};
+  server->set_limits(limits);
+  clock.advance(Millis{11});
+  tick_round();
+  CHECK(client.read_to_end().empty());
+}
+
+/// Bytes of memory that this process has in use.
+std::size_t resident() {
+  std::ifstream file{"/proc/self/statm"};
+  std::size_t all = 0;
+  std::size_t pages = 0;
+  file >> all >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a connection that is idle owns no buffer",
+                 "[net][server][limits]") {
+  start();
+  constexpr std::size_t count = 1000;
+  constexpr std::size_t bytes_max = 1536;  // of which a third is our kind of peer
+  constexpr std::size_t bytes = 20'000;
+  PlainClient first = connect();
+  first.send("big 20000\n");
+  REQUIRE(first.read(bytes + 1).size() == bytes + 1);
+  std::vector<PlainClient> clients;
+  clients.reserve(count);
+  const std::size_t before = resident();
+  for (std::size_t i = 0; i < count; ++i) {
+    clients.push_back(connect());
+    clients.back().send("big 20000\n");
+    REQUIRE(clients.back().read(bytes + 1).size() == bytes + 1);
+  }
+  const std::size_t each = (resident() - before) / count;
+  INFO(each << " bytes a connection");
+  CHECK((is_sanitized || each < bytes_max));
+}
+
+/// Lowers what this process may have open, and raises it again.
+class FewFiles {
+ public:
+  explicit FewFiles(rlim_t files) {
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit fewer{.rlim_cur = files, .rlim_max = before_.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &fewer) == 0);
+  }
+  ~FewFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FewFiles(const FewFiles&) = delete;
+  FewFiles& operator=(const FewFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE_METHOD(ServerFixture, "a connection that had a large reply owns no buffer for it",
+                 "[net][server][limits]") {
+  start();
+  constexpr std::size_t bytes = std::size_t{256} << 20;
+  PlainClient client = connect();
+  REQUIRE(client.ask("echo x\n") == "x\n");
+  const std::size_t before = resident();
+  client.send("big " + std::to_string(bytes) + "\n");
+  for (std::size_t left = bytes + 1; left != 0;) {
+    const std::size_t got = client.read(std::min(left, std::size_t{1} << 20)).size();
+    REQUIRE(got != 0);
+    left -= got;
+  }
+  REQUIRE(client.ask("echo x\n") == "x\n");
+  const std::size_t grown = resident() - std::min(before, resident());
+  INFO(grown << " bytes are kept");
+  CHECK((is_sanitized || grown < bytes / 4));
+}
+
+TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, the rest wait",
+                 "[net][server][limits]") {
+  start();
+  PlainClient first = connect();
+  REQUIRE(first.ask("echo x\n") == "x\n");
+  PlainClient second = connect();
+  REQUIRE(second.ask("echo x\n") == "x\n");
+  std::vector<net::Descriptor> sockets;
+  for (int i = 0; i < 2; ++i) sockets.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+  char words[64] = "";
+  ssize_t told = 0;
+  ssize_t ended = -1;
+  net::ServerStats paused;
+  net::ServerStats later;
+  const int next = ::dup(first.native());  // the lowest number that is free
+  REQUIRE(next >= 0);
+  ::close(next);
+  tick_round();
+  {
+    // Nothing is checked in here: a sanitizer that looks at an object for the first time, as it
+    // does within Catch, needs a descriptor of its own.
+    const FewFiles few{static_cast<rlim_t>(next)};
+    static_cast<void>(::connect(sockets[0].get(), name, sizeof address));
+    told = ::recv(sockets[0].get(), words, sizeof words - 1, 0);
+    char more = 0;
+    ended = ::recv(sockets[0].get(), &more, 1, 0);
+    // This one waits in the backlog, and costs no round until the pause is over.
+    static_cast<void>(::connect(sockets[1].get(), name, sizeof address));
+    tick_round();
+    paused = server->stats();
+    tick_round();
+    later = server->stats();
+  }
+  CHECK(told > 0);
+  CHECK(std::string{words} == "-ERR max number of clients reached\r\n");
+  CHECK(ended == 0);
+  CHECK(paused.accept_pauses == 1);
+  CHECK(paused.rejected_files == 1);
+  CHECK(later.rounds == paused.rounds);
+  CHECK(later.accepted == 2);
+  CHECK(first.ask("echo on\n") == "on\n");
+  clock.advance(Millis{100});
+  tick_round();
+  REQUIRE(::send(sockets[1].get(), "echo in\n", 8, 0) == 8);
+  char reply[4] = "";
+  CHECK(::recv(sockets[1].get(), reply, 3, MSG_WAITALL) == 3);
+  CHECK(std::string{reply} == "in\n");
+  CHECK(stage.log().size() == 1);
+}
+
+/// Runs `body` in a child and gives its exit code.
+template <class Body>
+int in_child(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE_METHOD(ServerFixture,
+                 "maxclients is lowered to what the limit of open files has room for",
+                 "[net][server][limits]") {
+  options.maxclients = 1000;
+  options.reserved_files = 64;
+  const auto fails_at = [&]() -> int {
+    const rlimit few{.rlim_cur = 200, .rlim_max = 200};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
+    // root could raise it again.
+    if (geteuid() == 0 && setresuid(65'534, 65'534, 65'534) != 0) return 2;
+    std::string error;
+    server = net::Server::start(options, stage.hooks(), error);
+    if (!server) return 3;
+    if (server->maxclients() != 136) return 4;
+    if (server->set_maxclients(137) || !server->set_maxclients(136)) return 5;
+    const std::string line = stage.log().at(0);
+    server.reset();
+    if (line.find("maxclients 1000 needs 1064 open files, and the system allows 200") != 0)
+      return 6;
+    options.reserved_files = 200;
+    return net::Server::start(options, stage.hooks(), error) == nullptr ? 0 : 7;
+  };
+  CHECK(in_child(fails_at) == 0);
+}
+
+TEST_CASE("a child ends with its parent", "[net][process]") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const net::Descriptor reader{ends[0]};
+  net::Descriptor writer{ends[1]};
+  // The grandchild keeps the writing end until it ends.
+  const int code = in_child([&] {
+    int ready[2];
+    if (pipe(ready) != 0) return 1;
+    const pid_t parent = getpid();
+    if (fork() == 0) {
+      signal(SIGTERM, SIG_DFL);  // not Catch's
+      const bool armed = net::exit_with_parent(parent);
+      if (write(ready[1], armed ? "y" : "n", 1) != 1 || !armed) _exit(1);
+      for (;;) pause();
+    }
+    char word = 0;
+    return read(ready[0], &word, 1) == 1 && word == 'y' ? 0 : 2;
+  });
+  CHECK(code == 0);
+  writer.reset();
+  pollfd waiting{.fd = reader.get(), .events = POLLIN, .revents = 0};
+  CHECK(poll(&waiting, 1, static_cast<int>(std::chrono::milliseconds{patience}.count())) == 1);
+  CHECK(in_child([] { return net::exit_with_parent(getpid()) ? 1 : 0; }) == 0);  // not his parent
+}
+
+TEST_CASE("a ready file is there as a whole or not at all", "[net][process]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ready";
+  CHECK_FALSE(net::write_ready_file(path, "port=1\n").has_value());
+  CHECK_FALSE(net::write_ready_file(path, "port=2\n").has_value());
+  std::ifstream file{path};
+  std::string text;
+  std::getline(file, text, '\0');
+  CHECK(text == "port=2\n");
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{directory.path()}) {
+    ++files;
+  }
+  CHECK(files == 1);
+  const std::string nowhere = directory.path() + "/none/ready";
+  CHECK(net::write_ready_file(nowhere, "x").value() ==
+        "ready file '" + nowhere + "': No such file or directory");
+}
+
+TEST_CASE("a server that everybody reaches needs a password or certificates", "[net][options]") {
+  net::Exposure open{.addresses = {"127.0.0.1", "0.0.0.0"}, .has_plain_port = true};
+  CHECK(net::check_exposure(open).value() ==
+        "bind '0.0.0.0' lets everybody in who reaches the port: set a password (requirepass), or "
+        "bind 127.0.0.1");
+  open.has_password = true;
+  CHECK_FALSE(net::check_exposure(open).has_value());
+  open.has_password = false;
+  open.requires_certificates = true;  // they do not guard the plain port
+  CHECK(net::check_exposure(open).has_value());
+  open.has_plain_port = false;
+  open.has_tls_port = true;
+  CHECK_FALSE(net::check_exposure(open).has_value());
+  open.requires_certificates = false;
+  CHECK(net::check_exposure(open).value().find("tls-auth-clients") != std::string::npos);
+  open.addresses = {"127.0.0.1", "127.8.9.1", "::1"};
+  open.has_plain_port = true;
+  CHECK_FALSE(net::check_exposure(open).has_value());
+  open.addresses = {"::"};
+  CHECK(net::check_exposure(open).has_value());
+}
+
+TEST_CASE("options out of their range are refused by name and limit", "[net][options]") {
+  net::ServerOptions options;
+  CHECK(net::check_options(options).value().find("nothing to listen on") == 0);
+  options.port = 0;
+  CHECK_FALSE(net::check_options(options).has_value());
+  options.threads = net::io_threads_max;
+  CHECK_FALSE(net::check_options(options).has_value());
+  options.threads = net::io_threads_max + 1;
+  CHECK(net::check_options(options).value() == "io threads is 65; it must be 0..64");
+  options.threads = 1;
+  options.maxclients = 0;
+  CHECK(net::check_options(options).value() == "maxclients is 0; it must be 1..1000000");
+  options.maxclients = net::maxclients_max;
+  CHECK_FALSE(net::check_options(options).has_value());
+  options.maxclients = net::maxclients_max + 1;
+  CHECK(net::check_options(options).has_value());
+  options.maxclients = 1;
+  options.backlog = 65'536;
+  CHECK(net::check_options(options).value() == "backlog is 65536; it must be 1..65535");
+  options.backlog = 65'535;
+  CHECK_FALSE(net::check_options(options).has_value());
+  options.addresses = {"localhost"};
+  CHECK(net::check_options(options).value() == "bind 'localhost': not an IPv4 or IPv6 address");
+}
+
+}  // namespace
+}  // namespace semel::tests

@@ -1,0 +1,139 @@
+// Requests to a node, for the proof of failing allocations: a connection whose request fails for
+// want of memory may be closed, and the node serves all others. What LuaJIT allocates by itself
+// does not go through operator new and is not made to fail.
+#include <string_view>
+
+#include "net/node/connection.hpp"
+#include "net/node/node.hpp"
+#include "tests/proofs/allocations/allocations.hpp"
+#include "tests/proofs/allocations/failing_new.hpp"
+
+namespace semel::proofs {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string bytes_of(const std::vector<Words>& requests) {
+  std::string bytes;
+  for (const Words& words : requests) {
+    bytes += "*" + std::to_string(words.size()) + "\r\n";
+    for (const std::string& word : words) {
+      bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+    }
+  }
+  return bytes;
+}
+
+/// A client that keeps its replies.
+struct Client {
+  Client(net::Node& node, net::Batch& batch)
+      : connection(node, batch, nullptr,
+                   {.id = node.next_client_id(), .address = "an address of a client:1"}) {}
+  ~Client() {
+    if (!has_ended) connection.end();
+  }
+  void send(const std::string& bytes) { connection.receive(bytes, replies); }
+
+  net::Connection connection;
+  std::string replies;
+  bool has_ended = false;
+};
+
+class Served final : public Subject {
+ public:
+  explicit Served(std::vector<Words> before) {
+    engine = *Engine::open({.clock = &clock, .memory_bytes = std::size_t{16} << 20});
+    node = std::make_unique<net::Node>(*engine);
+    batch = std::make_unique<net::Batch>();
+    other = std::make_unique<Client>(*node, *batch);
+    client = std::make_unique<Client>(*node, *batch);
+    other->send(bytes_of({{"SET", "k", long_text}, {"SUBSCRIBE", "news"}}));
+    before.insert(before.begin(), {"SEMEL.NAMESPACE", "orders", "AS", "message"});
+    client->send(bytes_of(before));
+    client->replies.clear();
+  }
+  ~Served() override {
+    client.reset();
+    other.reset();
+    batch.reset();
+    node.reset();
+  }
+  [[nodiscard]] Contents contents() override { return contents_of(*engine); }
+  [[nodiscard]] std::string what_is_wrong() override {
+    client->connection.end();
+    client->has_ended = true;
+    node->tick();
+    for (const std::string& rule : engine->check_invariants()) return rule;
+    Client next{*node, *batch};
+    next.send(bytes_of({{"SET", "afterwards", "v"},
+                        {"GET", "afterwards"},
+                        {"MULTI"},
+                        {"INCR", "n"},
+                        {"EXEC"},
+                        {"EVAL", "return redis.call('GET', KEYS[1])", "1", "afterwards"},
+                        {"SEMEL.CLAIM", "orders", "afterwards"}}));
+    if (!next.replies.starts_with("+OK\r\n$1\r\nv\r\n+OK\r\n+QUEUED\r\n*1\r\n:1\r\n$1\r\nv\r\n")) {
+      return "the next client was answered " + next.replies;
+    }
+    if (next.replies.find("granted") == std::string::npos) return "a claim was not granted";
+    for (const std::string& rule : engine->check_invariants()) return rule;
+    return {};
+  }
+
+  ManualClock clock;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<net::Node> node;
+  std::unique_ptr<net::Batch> batch;
+  std::unique_ptr<Client> other;
+  std::unique_ptr<Client> client;
+};
+
+}  // namespace
+
+void add_node(Calls& calls) {
+  const auto add = [&](const char* name, std::vector<Words> requests,
+                       std::vector<Words> before = {}) {
+    calls.push_back({.name = std::string{"node "} + name,
+                     .make = [before](bool) { return std::make_unique<Served>(before); },
+                     .run =
+                         [bytes = bytes_of(requests)](Subject& s) {
+                           auto& served = static_cast<Served&>(s);
+                           try {
+                             served.client->send(bytes);
+                           } catch (const std::bad_alloc&) {
+                             return Answer::untold;  // it is closed now
+                           }
+                           return Answer::passed;  // or an error; the next client tells
+                         },
+                     .every_way = false});
+  };
+  add("connect", {{"HELLO", "3", "SETNAME", "a-name-longer-than-most"}});
+  add("SET and GET", {{"SET", "s", long_text, "PX", "60000"}, {"GET", "s"}, {"DEL", "s"}});
+  add("many at once", {{"MSET", "a", long_text, "b", "2"}, {"MGET", "a", "b", "k"}});
+  add("hash", {{"HSET", "h", "f", long_text}, {"HGETALL", "h"}});
+  add("half a request", {{"SET", "s", std::string(20'000, 'x')}});
+  add("WATCH", {{"WATCH", "k", "l"}, {"UNWATCH"}});
+  add("MULTI", {{"MULTI"}, {"SET", "s", long_text}, {"INCR", "i"}, {"DISCARD"}});
+  add("EXEC", {{"EXEC"}}, {{"WATCH", "k"}, {"MULTI"}, {"SET", "s", long_text}, {"INCR", "i"}});
+  add("EVAL that is known", {{"EVAL",
+                              "if redis.call('get', KEYS[1]) == ARGV[1] then return "
+                              "redis.call('del', KEYS[1]) else return 0 end",
+                              "1", "k", long_text}});
+  add("EVAL by Lua",
+      {{"EVAL", "local v = redis.call('GET', KEYS[1]) return v .. ARGV[1]", "1", "k", long_text}});
+  add("PUBLISH", {{"PUBLISH", "news", long_text}});
+  add("SUBSCRIBE", {{"SUBSCRIBE", "news", "more"}, {"PSUBSCRIBE", "n*"}, {"UNSUBSCRIBE"}});
+  add("SCAN and KEYS", {{"SCAN", "0"}, {"KEYS", "*"}});
+  add("CONFIG and INFO", {{"CONFIG", "GET", "maxmemory"}, {"INFO"}, {"COMMAND", "COUNT"}});
+  add("CLIENT LIST", {{"CLIENT", "LIST"}});
+  add("ACL", {{"ACL", "SETUSER", "u", "on", ">secret", "~a*", "+get"}, {"ACL", "LIST"}});
+  add("SEMEL.NAMESPACE", {{"SEMEL.NAMESPACE", "more", "AS", "lock", "LEASE", "5000"}});
+  add("SEMEL.CLAIM", {{"SEMEL.CLAIM", "orders", "o1", "OWNER", "somebody with a long name"}});
+  add("SEMEL.CLAIMS", {{"SEMEL.CLAIMS", "orders", "3", "o1", "o2", "o1"}});
+  add("SEMEL.WAIT", {{"SEMEL.WAIT", "1000", "orders", "o1"}});
+  add("SEMEL.WAIT for another", {{"SEMEL.WAIT", "1000", "orders", "o1"}},
+      {{"SEMEL.CLAIM", "orders", "o1"}});
+  add("SEMEL.GET", {{"SEMEL.GET", "k"}, {"SEMEL.CAS", "k", "1", long_text}});
+}
+
+}  // namespace semel::proofs

@@ -1,0 +1,249 @@
+#include "storage/log/mutation_codec.hpp"
+
+#include <set>
+#include <string>
+#include "tests/support/catch.hpp"
+
+#include "storage/log/spans.hpp"
+
+namespace semel::tests {
+
+using namespace std::chrono_literals;
+using storage::Anchor;
+using storage::TimeLine;
+
+namespace {
+
+constexpr Timestamp now{Millis{5'000'000}};
+const TimeLine line{1'700'000'000'000};
+
+Mutation string_put() {
+  Mutation mutation;
+  mutation.db = 3;
+  mutation.version = 0x7ff'ffff'ffff'ffff;
+  mutation.due = now + 60s;
+  mutation.key = Bytes{"k\0y", 3};
+  mutation.value = "value";
+  return mutation;
+}
+
+Mutation claim_put() {
+  Mutation mutation;
+  mutation.kind = Kind::claim;
+  mutation.version = 77;
+  mutation.due = now + 100s;
+  mutation.key = "orders:1";
+  ClaimRecord& claim = mutation.claim.emplace();
+  claim.state = ClaimState::held;
+  claim.attempts = 3;
+  claim.epoch = 76;
+  claim.session = 0;
+  claim.lease_until = now + 10s;
+  claim.fingerprint.algorithm = 1;
+  claim.fingerprint.digest.fill(7);
+  claim.claim_id.emplace().fill(9);
+  claim.owner = "worker-4";
+  return mutation;
+}
+
+Mutation through_disk(const Mutation& mutation, const TimeLine& later, Timestamp then,
+                      std::string& bytes) {
+  bytes.assign(storage::encoded_bytes(mutation, now), '\0');
+  REQUIRE(encode(mutation, line, now, bytes.data()) == bytes.data() + bytes.size());
+  Bytes rest{bytes};
+  Mutation back;
+  REQUIRE(decode(rest, later, then, back));
+  CHECK(rest.empty());
+  return back;
+}
+
+}  // namespace
+
+TEST_CASE("codec: a string comes back as it was", "[storage][codec]") {
+  std::string bytes;
+  const Mutation put = string_put();
+  const Mutation back = through_disk(put, line, now, bytes);
+  CHECK(back.type == Mutation::Type::put);
+  CHECK(back.kind == Kind::string);
+  CHECK(back.db == put.db);
+  CHECK(back.version == put.version);
+  CHECK(back.due == put.due);
+  CHECK(back.key == put.key);
+  CHECK(back.value == put.value);
+  CHECK_FALSE(back.claim);
+}
+
+TEST_CASE("codec: a hash comes back as one, and so does its erase", "[storage][codec][hash]") {
+  std::string bytes;
+  Mutation put = string_put();
+  put.kind = Kind::hash;
+  put.value = Bytes{"\1\1\1\1ab", 6};
+  const Mutation back = through_disk(put, line, now, bytes);
+  CHECK(back.kind == Kind::hash);
+  CHECK(back.type == Mutation::Type::put);
+  CHECK(back.db == put.db);
+  CHECK(back.due == put.due);
+  CHECK(back.key == put.key);
+  CHECK(back.value == put.value);
+  CHECK_FALSE(back.claim);
+  storage::MutationExtent extent;
+  REQUIRE(storage::extent_of(bytes, extent));
+  CHECK(extent.bytes == bytes.size());
+  CHECK(extent.version == put.version);
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    Bytes cut = Bytes{bytes}.substr(0, size);
+    Mutation ignored;
+    CHECK_FALSE(decode(cut, line, now, ignored));
+  }
+  std::string erased;
+  put.type = Mutation::Type::erase;
+  put.value = {};
+  CHECK(through_disk(put, line, now, erased).kind == Kind::hash);
+}
+
+TEST_CASE("codec: kinds that nobody writes are damage", "[storage][codec][hash]") {
+  std::string bytes;
+  Mutation put = string_put();
+  put.kind = Kind::hash;
+  put.value = "v";
+  static_cast<void>(through_disk(put, line, now, bytes));
+  const std::size_t kind_at = 1 + 1 + 8;  // head, size, version
+  REQUIRE(bytes[kind_at] == 3);
+  Mutation back;
+  for (int kind = 0; kind < 256; ++kind) {
+    std::string other = bytes;
+    other[kind_at] = static_cast<char>(kind);
+    Bytes rest = other;
+    CHECK(decode(rest, line, now, back) == (kind == 3 || kind == 8));  // a hash, a namespace
+  }
+  for (const int more : {4, 64}) {  // a claim, a claim's record
+    std::string other = bytes;
+    other[0] = static_cast<char>(other[0] | more);
+    Bytes rest = other;
+    CHECK_FALSE(decode(rest, line, now, back));
+  }
+}
+
+TEST_CASE("codec: an erase has no end and no value", "[storage][codec]") {
+  std::string bytes;
+  Mutation erase = string_put();
+  erase.type = Mutation::Type::erase;
+  erase.due = no_end;
+  erase.value = {};
+  const Mutation back = through_disk(erase, line, now, bytes);
+  CHECK(back.type == Mutation::Type::erase);
+  CHECK(back.due == no_end);
+  CHECK(back.value.empty());
+}
+
+TEST_CASE("codec: a done claim keeps result, digest and ends", "[storage][codec]") {
+  Mutation done = claim_put();
+  ClaimRecord& claim = *done.claim;
+  claim.state = ClaimState::done;
+  claim.lease_until = {};
+  claim.claim_id.reset();
+  claim.result_until = now + 20s;
+  claim.unique_until = now + 100s;
+  claim.result = Bytes{"re\0sult", 7};
+  std::string bytes;
+  const Mutation back = through_disk(done, line, now, bytes);
+  REQUIRE(back.claim);
+  CHECK(back.claim->state == ClaimState::done);
+  CHECK(back.claim->lease_until == Timestamp{});
+  CHECK(back.claim->result_until == claim.result_until);
+  CHECK(back.claim->unique_until == claim.unique_until);
+  CHECK(back.claim->result == claim.result);
+  CHECK(back.claim->owner == claim.owner);
+  CHECK(back.claim->attempts == 3);
+  CHECK(back.claim->epoch == 76);
+  CHECK(back.claim->fingerprint == claim.fingerprint);
+}
+
+TEST_CASE("codec: times keep their place on the line when the process' clock starts again",
+          "[storage][codec]") {
+  // Ten seconds later, after a boot: the engine's clock is near its zero.
+  const Timestamp then{Millis{1'000}};
+  const TimeLine later{1'700'000'000'000 + 5'000'000 + 10'000 - 1'000};
+  std::string bytes;
+  const Mutation back = through_disk(string_put(), later, then, bytes);
+  CHECK(back.due == then + 50s);
+}
+
+TEST_CASE("codec: a remote owner's lease starts again in full, another's stays",
+          "[storage][codec]") {
+  std::string bytes;
+  const Timestamp then = now + 4s;
+  const Mutation remote = through_disk(claim_put(), line, then, bytes);
+  CHECK(remote.claim->lease_until == then + 10s);
+  CHECK(remote.due == now + 104s);  // and what outlives the lease with it
+  Mutation local = claim_put();
+  local.claim->session = 5;
+  const Mutation back = through_disk(local, line, then, bytes);
+  CHECK(back.claim->lease_until == now + 10s);
+  CHECK(back.due == now + 100s);
+}
+
+TEST_CASE("codec: every cut of a mutation is noticed", "[storage][codec]") {
+  std::string bytes;
+  static_cast<void>(through_disk(claim_put(), line, now, bytes));
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    Bytes cut = Bytes{bytes}.substr(0, size);
+    Mutation back;
+    CHECK_FALSE(decode(cut, line, now, back));
+  }
+}
+
+TEST_CASE("codec: how long it must be kept is read without the rest", "[storage][codec]") {
+  std::string bytes;
+  Mutation put = string_put();
+  storage::MutationExtent extent;
+  for (const Timestamp keep_until : {put.due, put.due + 5s, no_end}) {
+    put.keep_until = keep_until;
+    const Mutation back = through_disk(put, line, now, bytes);
+    CHECK(back.keep_until == keep_until);
+    REQUIRE(storage::extent_of(bytes + "next", extent));
+    CHECK(extent.bytes == bytes.size());
+    CHECK(extent.version == put.version);
+    CHECK(extent.keep_until_ms == line.to_line(keep_until));
+  }
+}
+
+TEST_CASE("time line: goes on exactly within a boot, and by the wall clock after one",
+          "[storage][time]") {
+  const Anchor last{.line_ms = 1'000'000, .engine_ms = 500, .unix_ms = 5'000'000, .boot_id = "a"};
+  const auto line_at = [&](const char* boot, std::int64_t engine_ms, std::int64_t unix_ms) {
+    const Timestamp at{Millis{engine_ms}};
+    return TimeLine::resume(last, boot, at, unix_ms).to_line(at);
+  };
+  CHECK(line_at("a", 700, 9'999'999) == 1'000'200);  // a wall clock that was set is not looked at
+  CHECK(line_at("b", 100, 5'000'300) == 1'000'300);  // how far it was off does not matter
+  CHECK(line_at("b", 100, 400) == 1'000'000);  // set back: time stands still, nothing ends early
+  CHECK(line_at("a", 100, 5'000'300) == 1'000'300);  // the clock is another one
+}
+
+TEST_CASE("spans: one is over when all it holds has ended, and not much later",
+          "[storage][spans]") {
+  constexpr std::uint64_t now_ms = 1'700'000'000'123;
+  for (const Millis unit : {Millis{1s}, Millis{1min}}) {
+    const auto unit_ms = static_cast<std::uint64_t>(unit.count());
+    for (std::uint64_t left = 0; left < std::uint64_t{100} * 24 * 3'600'000; left = left * 3 + 1) {
+      const std::uint64_t end = now_ms + left;
+      const storage::SpanNumber span = storage::span_of(end, now_ms, unit);
+      CHECK(span >= storage::running_span(end - 1));  // not over while it must be kept
+      CHECK(span >= end);
+      CHECK(span <= end + left / 8 + unit_ms);
+    }
+  }
+  CHECK(storage::span_of(TimeLine::no_end_ms, now_ms, 1s) == storage::span_never);
+}
+
+TEST_CASE("spans: mixed ttls of four weeks make few of them", "[storage][spans]") {
+  constexpr std::uint64_t now_ms = 1'700'000'000'123;
+  std::set<storage::SpanNumber> spans;
+  for (std::uint64_t minute = 0; minute < std::uint64_t{28} * 24 * 60; ++minute) {
+    spans.insert(storage::span_of(now_ms + minute * 60'000, now_ms, 1min));
+  }
+  CHECK(spans.size() < 150);
+}
+
+}  // namespace semel::tests

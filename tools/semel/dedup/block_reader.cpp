@@ -1,0 +1,78 @@
+#include "tools/semel/dedup/block_reader.hpp"
+
+#include <poll.h>
+
+#include <cstring>
+#include <utility>
+
+namespace semel::tool {
+
+// Uninitialised on purpose: a block is written by read() before it is looked at.
+BlockReader::BlockReader() : buffer_(new char[block_bytes]) {}
+
+bool BlockReader::open(const std::string& path, Failure& failure) {
+  begin_ = end_ = 0;
+  at_end_ = false;
+  return source_.open(path, failure);
+}
+
+bool BlockReader::make_room() {
+  if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (end_ < capacity_) return true;
+  if (capacity_ >= line_bytes_max) return false;
+  std::unique_ptr<char[]> larger{new char[capacity_ * 2]};
+  std::memcpy(larger.get(), buffer_.get(), end_);
+  buffer_ = std::move(larger);
+  capacity_ *= 2;
+  return true;
+}
+
+BlockReader::Next BlockReader::next(Bytes& block, Failure& failure) {
+  if (at_end_) {
+    if (begin_ == end_) return Next::end;
+    block = Bytes{buffer_.get() + begin_, end_ - begin_};
+    begin_ = end_;
+    return Next::block;
+  }
+  if (!make_room()) {
+    block = Bytes{buffer_.get(), end_};
+    begin_ = end_;
+    return Next::part;
+  }
+  std::size_t got = 0;
+  switch (source_.read(buffer_.get() + end_, capacity_ - end_, got, failure)) {
+    case ByteSource::Got::failed:
+      return Next::failed;
+    case ByteSource::Got::nothing_yet:
+      return Next::nothing_yet;
+    case ByteSource::Got::end:
+      at_end_ = true;
+      return next(block, failure);
+    case ByteSource::Got::bytes:
+      break;
+  }
+  const std::size_t fresh = end_;
+  end_ += got;
+  // Only the fresh bytes can hold a newline: what was left over is part of one line or record.
+  const void* const newline = memrchr(buffer_.get() + fresh, '\n', got);
+  if (newline == nullptr) return Next::nothing_yet;
+  const std::size_t size =
+      static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.get()) + 1;
+  block = Bytes{buffer_.get(), size};
+  begin_ = size;
+  return Next::block;
+}
+
+bool BlockReader::ready(Millis wait, int stop) const {
+  if (at_end_ || source_.has_waiting_input()) return true;
+  pollfd waiting[] = {{source_.descriptor(), POLLIN, 0}, {stop, POLLIN, 0}};
+  // An error or a hang-up is something next() will not wait for either. poll() passes over -1.
+  const int count = ::poll(waiting, 2, static_cast<int>(wait.count()));
+  return count < 0 ? false : waiting[0].revents != 0;
+}
+
+}  // namespace semel::tool

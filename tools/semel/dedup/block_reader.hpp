@@ -1,0 +1,63 @@
+// Reads inputs one after the other in large blocks of whole lines, so that the lines of a block can
+// be used in place, without a copy, until the next block is asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "semel/types.hpp"
+#include "tools/semel/dedup/byte_source.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+
+namespace semel::tool {
+
+inline constexpr std::size_t block_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t line_bytes_max = std::size_t{64} << 20;
+
+class BlockReader {
+ public:
+  BlockReader();
+  BlockReader(const BlockReader&) = delete;
+  BlockReader& operator=(const BlockReader&) = delete;
+
+  /// Starts on `path` ("-": standard input) and drops what was left of the input before.
+  [[nodiscard]] bool open(const std::string& path, Failure& failure);
+
+  enum class Next {
+    block,        ///< the next lines, each with its newline; only the last of an input may lack it
+    part,         ///< of a line that is longer than line_bytes_max; its end comes in a `block`
+    nothing_yet,  ///< what there is now is not a whole line
+    end,
+    failed,
+  };
+  /// `block` is valid until the next call. Waits at most once for the input: ready() tells.
+  [[nodiscard]] Next next(Bytes& block, Failure& failure);
+  /// Hands out the last `size` bytes of the last block again, in front of what comes next: they
+  /// are not a whole record. At the end of the input they come back as they are.
+  void hand_back(std::size_t size) noexcept { begin_ -= size; }
+  /// Whether there will be more than was handed out.
+  [[nodiscard]] bool is_at_end() const noexcept { return at_end_; }
+
+  /// True if next() would not wait for the writer of a pipe or a terminal, within `wait`. Ends
+  /// early, and false, if `stop` (a descriptor, or -1) becomes readable.
+  [[nodiscard]] bool ready(Millis wait, int stop) const;
+
+  /// Bytes read from all inputs so far, compressed ones as they are.
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return source_.bytes_read(); }
+  /// Of the line that is not complete.
+  [[nodiscard]] std::size_t bytes_held() const noexcept { return end_ - begin_; }
+
+ private:
+  [[nodiscard]] bool make_room();
+
+  ByteSource source_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t capacity_ = block_bytes;
+  std::size_t begin_ = 0;  ///< of the bytes not handed out
+  std::size_t end_ = 0;
+  bool at_end_ = false;
+};
+
+}  // namespace semel::tool

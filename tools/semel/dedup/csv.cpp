@@ -1,0 +1,76 @@
+#include "tools/semel/dedup/csv.hpp"
+
+#include <algorithm>
+
+namespace semel::tool {
+namespace {
+
+constexpr char quote = '"';
+
+/// Where the quoted field that begins at `at` is closed, or npos.
+std::size_t closing_quote(Bytes text, std::size_t at) noexcept {
+  for (++at;; at += 2) {
+    at = text.find(quote, at);
+    if (at == Bytes::npos || at + 1 >= text.size() || text[at + 1] != quote) return at;
+  }
+}
+
+}  // namespace
+
+std::size_t csv_record_size(Bytes text, char delimiter) noexcept {
+  const auto line_from = [text](std::size_t at) {
+    const std::size_t newline = text.find('\n', at);
+    return newline == Bytes::npos ? text.size() : newline + 1;
+  };
+  // Most records have no quotes at all.
+  const std::size_t line = line_from(0);
+  if (text.substr(0, line).find(quote) == Bytes::npos) return line;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == quote) {
+      const std::size_t closed = closing_quote(text, at);
+      if (closed == Bytes::npos) return 0;
+      at = closed + 1;
+      if (at < text.size() && text[at] != delimiter) return line_from(at);
+      ++at;
+      continue;
+    }
+    while (at < text.size() && text[at] != delimiter && text[at] != '\n') ++at;
+    if (at == text.size()) break;
+    if (text[at++] == '\n') return at;
+  }
+  return text.size();
+}
+
+bool split_csv(Bytes record, char delimiter, std::size_t wanted, std::vector<Bytes>& fields,
+               std::deque<std::string>& unquoted) {
+  fields.clear();
+  unquoted.clear();
+  if (!record.empty() && record.back() == '\r') record.remove_suffix(1);
+  for (std::size_t at = 0; fields.size() < wanted;) {
+    if (at == record.size() || record[at] != quote) {
+      const std::size_t end = std::min(record.find(delimiter, at), record.size());
+      fields.push_back(record.substr(at, end - at));
+      if (end == record.size()) return true;
+      at = end + 1;
+      continue;
+    }
+    const std::size_t closed = closing_quote(record, at);
+    if (closed == Bytes::npos) return false;
+    const Bytes inside = record.substr(at + 1, closed - at - 1);
+    if (inside.find(quote) == Bytes::npos) {
+      fields.push_back(inside);
+    } else {
+      std::string& plain = unquoted.emplace_back();
+      for (std::size_t i = 0; i < inside.size(); i += inside[i] == quote ? 2 : 1)
+        plain += inside[i];
+      fields.push_back(plain);
+    }
+    at = closed + 1;
+    if (at == record.size()) return true;
+    if (record[at] != delimiter) return false;
+    ++at;
+  }
+  return true;
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,126 @@
+// The work of `semel dedup`: the first occurrence of each key passes, repeats within the window do
+// not. One thread reads, asks the engine in batches, and writes in the order of the input.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/clock.hpp"
+#include "semel/engine.hpp"
+#include "tools/semel/dedup/block_reader.hpp"
+#include "tools/semel/dedup/line_parser.hpp"
+#include "tools/semel/dedup/line_writer.hpp"
+#include "tools/semel/dedup/progress.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+#include "tools/semel/shared/stop_signals.hpp"
+
+namespace semel::tool {
+
+struct DedupOptions {
+  enum class Missing : std::uint8_t { error, pass, key };
+  enum class Late : std::uint8_t { pass, drop };
+
+  std::vector<std::string> files;  ///< "-": standard input; never empty
+  LineRule rule;
+  bool has_header = false;  ///< with rule.is_csv: the first record of each input names its fields
+  std::optional<Millis> window;  ///< none: for ever
+  bool sliding = false;          ///< a repeat starts the window again
+  Missing missing = Missing::error;
+  Late late = Late::pass;
+  std::string duplicates_path;  ///< empty: nowhere
+  bool count = false;           ///< print only how many first occurrences there are
+  bool stats = false;
+  bool quiet = false;
+  std::size_t memory_bytes = 0;
+  std::string state_path;  ///< empty: nothing is kept after the run
+};
+
+struct DedupCounts {
+  std::uint64_t lines = 0;
+  std::uint64_t first = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t without_key = 0;  ///< passed on under --missing pass
+  std::uint64_t late = 0;         ///< older than the window when they came
+};
+
+class Dedup {
+ public:
+  /// Where the lines' own time stands when a run begins.
+  struct EventTime {
+    ManualClock* clock = nullptr;  ///< the engine's, when the lines carry the time; else null
+    std::optional<std::int64_t> watermark{};  ///< of earlier runs
+    std::int64_t bias_ms = 0;  ///< the clock is so far after the watermark; 0: anywhere
+  };
+  /// All references must outlive the run.
+  Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time, LineWriter& first,
+        LineWriter* duplicates, Progress& progress, const StopSignals& stop);
+
+  /// Reads all inputs to the end, or until whoever reads the output has left, or until a signal
+  /// comes: what was read is then judged and written, the rest was not read.
+  [[nodiscard]] bool run(Failure& failure);
+  /// Of an unfinished line that was read before a signal came; it is neither judged nor written.
+  [[nodiscard]] std::size_t bytes_left() const noexcept { return reader_.bytes_held(); }
+
+  [[nodiscard]] const DedupCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return reader_.bytes_read(); }
+
+ private:
+  [[nodiscard]] bool run_input(const std::string& path, Failure& failure);
+  [[nodiscard]] bool run_block(Bytes block, Failure& failure);
+  [[nodiscard]] bool take_part(Bytes part, Failure& failure);
+  [[nodiscard]] bool take_header(Bytes record, Failure& failure);
+  [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
+  [[nodiscard]] bool take_line(Bytes line, Failure& failure);
+  [[nodiscard]] bool take_problem(LineProblem problem, Bytes line, Failure& failure);
+  [[nodiscard]] bool take_time(std::int64_t unix_ms, bool& is_late, Failure& failure);
+  [[nodiscard]] bool flush_batch(Failure& failure);
+  void emit(std::size_t index);
+  [[nodiscard]] bool ask_again(std::size_t index, Failure& failure);
+  [[nodiscard]] bool is_output_open(Failure& failure);
+  [[nodiscard]] bool wait_for_input();
+  [[nodiscard]] Failure at_line(std::uint64_t line, const std::string& text) const;
+
+  // 256 lines of 64 bytes are 16 KiB: a batch and its records' cache lines stay near the core.
+  static constexpr std::size_t batch_lines = 256;
+  static constexpr std::size_t room_bytes = std::size_t{256} << 10;
+  static_assert(room_bytes >= 2 * LineParser::key_room);
+
+  const DedupOptions& options_;
+  Engine& engine_;
+  ManualClock* event_clock_;
+  const std::int64_t event_bias_ms_;
+  LineWriter& first_;
+  LineWriter* duplicates_;
+  Progress& progress_;
+  const StopSignals& stop_;
+  BlockReader reader_;
+  LineParser parser_;
+  DedupCounts counts_;
+  std::string input_name_;
+  std::uint64_t input_line_ = 0;           ///< lines of this input taken so far
+  std::uint64_t inner_lines_ = 0;          ///< newlines inside of the last record
+  std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
+  bool reader_left_ = false;
+  bool expects_header_ = false;
+  bool in_long_line_ = false;  ///< what comes is the rest of a line that take_part() began
+  std::optional<std::string> header_;
+
+  // The batch: lines that wait for the engine's answer.
+  std::size_t batch_size_ = 0;
+  std::size_t room_used_ = 0;
+  std::unique_ptr<char[]> room_;  ///< keys that are not in their line as they are
+  std::array<Bytes, batch_lines> lines_;
+  std::array<std::uint64_t, batch_lines> numbers_{};
+  std::array<StoreOp, batch_lines> ops_;
+  std::array<StoreOutcome, batch_lines> outcomes_;
+};
+
+/// Opens the files and the engine, runs, reports. Writes errors to standard error itself.
+[[nodiscard]] Exit run_dedup(const DedupOptions& options);
+
+}  // namespace semel::tool

@@ -1,0 +1,56 @@
+// The flags of `semel dedup`: what they are called, what they may be, which go together.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/semel/dedup/dedup.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+
+namespace semel::tool {
+
+class DedupCommand {
+ public:
+  /// Adds the subcommand to `program`; this object must outlive the parse.
+  explicit DedupCommand(CLI::App& program);
+
+  [[nodiscard]] bool is_chosen() const { return app_->parsed(); }
+  [[nodiscard]] Exit run() const;
+
+ private:
+  void add_key_flags();
+  void add_window_flags();
+  void add_output_flags();
+  [[nodiscard]] bool resolve(DedupOptions& options, std::string& problem) const;
+  [[nodiscard]] bool resolve_fields(LineRule& rule, std::string& problem) const;
+  [[nodiscard]] bool resolve_key(DedupOptions& options, std::string& problem) const;
+  [[nodiscard]] bool resolve_window(DedupOptions& options, std::string& problem) const;
+  [[nodiscard]] bool resolve_time(LineRule& rule, std::string& problem) const;
+  [[nodiscard]] bool given(const char* flag) const { return app_->count(flag) > 0; }
+
+  CLI::App* app_;
+  std::vector<std::string> files_;
+  std::string fields_;
+  std::vector<std::string> pointers_;
+  std::string delimiter_;
+  std::string missing_ = "error";
+  std::string window_;
+  std::string time_field_;
+  std::string time_pointer_;
+  std::string time_format_ = "iso8601";
+  std::string late_ = "pass";
+  std::string duplicates_;
+  std::string memory_;
+  std::string state_;
+  bool csv_ = false;
+  bool no_header_ = false;
+  bool quotes_literal_ = false;
+  bool sliding_ = false;
+  bool count_ = false;
+  bool stats_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace semel::tool

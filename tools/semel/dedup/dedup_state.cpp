@@ -1,0 +1,207 @@
+#include "tools/semel/dedup/dedup_state.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "semel/storage.hpp"
+#include "semel/storage_tools.hpp"
+
+namespace semel::tool {
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t state_format = 1;
+
+/// Which keys are remembered, as one would ask for them.
+std::string key_of(const DedupOptions& options) {
+  const LineRule& rule = options.rule;
+  std::string text = "whole lines";
+  if (!rule.key_fields.empty()) text = fmt::format("--fields {}", fmt::join(rule.key_fields, ","));
+  for (std::size_t i = 0; i < rule.key_pointers.size(); ++i) {
+    text = i == 0 ? "" : text + " ";
+    text += "--json " + rule.key_pointers[i];
+  }
+  if (!rule.key_names.empty()) text = fmt::format("--fields {}", fmt::join(rule.key_names, ","));
+  if (rule.is_csv) text = "--csv " + text;
+  if (!(rule.key_fields.empty() && rule.key_names.empty()) && rule.delimiter) {
+    text += fmt::format(" --delimiter \\x{:02x}", static_cast<unsigned char>(*rule.delimiter));
+  }
+  if (rule.missing_is_key) text += " --missing key";
+  return text;
+}
+
+const char* time_of(const DedupOptions& options) {
+  return options.rule.time_format ? "time of the lines" : "time of arrival";
+}
+
+Failure file_failure(const std::string& path) {
+  return {Exit::file, fmt::format("--state: {}: {}", path, std::strerror(errno))};
+}
+
+/// Whole or not there: written beside, synced, renamed.
+bool write_file(const std::string& path, const std::string& text, Failure& failure) {
+  const std::string beside = path + ".new";
+  const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) return failure = file_failure(beside), false;
+  const bool good =
+      write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fsync(descriptor) == 0;
+  if (!good) failure = file_failure(beside);
+  close(descriptor);
+  if (!good) return false;
+  if (rename(beside.c_str(), path.c_str()) == 0) return true;
+  failure = file_failure(path);
+  return false;
+}
+
+Failure storage_failure(const Error& error) {
+  const Exit exit =
+      error.code == ErrorCode::storage_newer || error.code == ErrorCode::storage_damaged
+          ? Exit::data
+      : error.code == ErrorCode::memory_full ? Exit::memory
+                                             : Exit::file;
+  return {exit, "--state: " + error.message()};
+}
+
+class StoredState final : public DedupState {
+ public:
+  explicit StoredState(const DedupOptions& options) : options_(options) {}
+
+  [[nodiscard]] bool open(Failure& failure) {
+    const std::string& directory = options_.state_path;
+    std::error_code code;
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      return failure = file_failure(directory), false;
+    }
+    const bool has_storage = fs::exists(directory + "/mark", code);
+    std::int64_t line_ms = 0;
+    if (has_storage) {
+      const Result<StorageInfo> info = inspect_storage(directory);
+      if (!info) return failure = storage_failure(info.error()), false;
+      line_ms = info->line_ms;
+    }
+    if (!check_options(has_storage, failure)) return false;
+    if (options_.rule.time_format) {
+      // A line at 1 has seen nothing yet.
+      const std::int64_t start = std::max<std::int64_t>(line_ms, 1);
+      if (start > 1) watermark_ = start - event_bias_ms;
+      event_clock_.emplace(Millis{start}, start);
+    }
+    const Clock& clock = event_clock_ ? static_cast<const Clock&>(*event_clock_) : clock_;
+    auto storage = Storage::open(
+        {.directory = directory, .log_bytes = std::size_t{16} << 20, .span = Millis{60'000}},
+        clock);
+    if (!storage) return failure = storage_failure(storage.error()), false;
+    storage_ = *std::move(storage);
+    return true;
+  }
+
+  void prepare(Options& options) override {
+    options.clock = event_clock_ ? static_cast<const Clock*>(&*event_clock_) : &clock_;
+    options.journal = storage_.get();
+    // Not for what `logged` promises: at this level callers wait for a full log and are not
+    // refused.
+    options.durability = Durability::logged;
+    options.value_bytes_max = 1024;  // no key has a value, and the journal's groups are small
+    options.first_version = storage_->first_version();
+  }
+
+  [[nodiscard]] bool recover(Engine& engine, Failure& failure) override {
+    const Result<RecoveryReport> report = storage_->recover(engine);
+    if (report) return true;
+    failure = storage_failure(report.error());
+    return false;
+  }
+
+  [[nodiscard]] bool finish(Engine& engine, Failure& failure) override {
+    // Drained, so that the time line is written down at where it stands now, and the next run finds
+    // an empty log.
+    Status status = storage_->drain();
+    if (status) status = engine.confirm(Durability::synced);
+    if (status) return true;
+    failure = storage_failure(status.error());
+    return false;
+  }
+
+  [[nodiscard]] ManualClock* event_clock() override {
+    return event_clock_ ? &*event_clock_ : nullptr;
+  }
+  [[nodiscard]] std::optional<std::int64_t> watermark() const override { return watermark_; }
+
+ private:
+  /// The keys and times of this run must mean what those in the state do.
+  [[nodiscard]] bool check_options(bool has_storage, Failure& failure) const {
+    const std::string path = options_.state_path + "/dedup.json";
+    const std::string key = key_of(options_);
+    const std::string time = time_of(options_);
+    std::error_code code;
+    if (!fs::exists(path, code)) {
+      if (has_storage) {
+        failure = {Exit::usage,
+                   fmt::format("--state: '{}' is a storage, but not one of semel dedup",
+                               options_.state_path)};
+        return false;
+      }
+      const json::object content{{"format", state_format}, {"key", key}, {"time", time}};
+      return write_file(path, json::serialize(content) + "\n", failure);
+    }
+    std::ifstream file{path};
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    json::error_code wrong;
+    const json::value value = json::parse(text, wrong);
+    const json::object* const content = wrong ? nullptr : value.if_object();
+    const auto member = [&](const char* name) -> const json::value* {
+      return content == nullptr ? nullptr : content->if_contains(name);
+    };
+    const json::value* const format = member("format");
+    const json::value* const was_key = member("key");
+    const json::value* const was_time = member("time");
+    if (format == nullptr || !format->is_int64() || was_key == nullptr || !was_key->is_string() ||
+        was_time == nullptr || !was_time->is_string()) {
+      failure = {Exit::data, fmt::format("--state: {}: is not what semel dedup writes", path)};
+      return false;
+    }
+    if (format->as_int64() > state_format) {
+      failure = {Exit::data, fmt::format("--state: {}: format {}, this release knows {}", path,
+                                         format->as_int64(), state_format)};
+      return false;
+    }
+    if (was_key->as_string() == key && was_time->as_string() == time) return true;
+    failure = {Exit::usage,
+               fmt::format("--state: '{}' remembers {} by {}; this run asks for {} by {}",
+                           options_.state_path, std::string{was_key->as_string()},
+                           std::string{was_time->as_string()}, key, time)};
+    return false;
+  }
+
+  const DedupOptions& options_;
+  SystemClock clock_;
+  std::optional<ManualClock> event_clock_;
+  std::optional<std::int64_t> watermark_;
+  std::unique_ptr<Storage> storage_;
+};
+
+}  // namespace
+
+bool has_dedup_state() {
+  return true;
+}
+
+std::unique_ptr<DedupState> open_dedup_state(const DedupOptions& options, Failure& failure) {
+  auto state = std::make_unique<StoredState>(options);
+  if (!state->open(failure)) return nullptr;
+  return state;
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,80 @@
+// Values out of one line of newline JSON, and their form as part of a key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/types.hpp"
+#include "tools/semel/dedup/timestamp.hpp"
+
+namespace semel::tool {
+
+/// Where a part of a key is written. Never grows: a key beyond the capacity is too long anyway.
+class KeyBuffer {
+ public:
+  KeyBuffer(char* data, std::size_t capacity) : data_(data), capacity_(capacity) {}
+
+  void append(Bytes bytes);
+  [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
+  /// Bytes that were asked for, those that found no room included.
+  [[nodiscard]] std::size_t size_wanted() const { return size_ + lost_; }
+
+  /// To take back what was appended since.
+  struct Mark {
+    std::size_t size;
+    std::size_t lost;
+  };
+  [[nodiscard]] Mark mark() const { return {size_, lost_}; }
+  void rewind(Mark mark) {
+    size_ = mark.size;
+    lost_ = mark.lost;
+  }
+
+ private:
+  char* data_;
+  std::size_t capacity_;
+  std::size_t size_ = 0;
+  std::size_t lost_ = 0;
+};
+
+/// True for "" (the whole document) and "/a/b"; "~" must be "~0" or "~1".
+[[nodiscard]] bool is_json_pointer(Bytes text);
+
+class JsonLine {
+ public:
+  JsonLine();
+  ~JsonLine();
+  JsonLine(const JsonLine&) = delete;
+  JsonLine& operator=(const JsonLine&) = delete;
+
+  /// False: `line` is not one JSON value; problem() says why. The line must outlive what is asked
+  /// of it.
+  [[nodiscard]] bool parse(Bytes line);
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+
+  enum class Found : std::uint8_t { ok, missing, inexact };
+  /// Appends the value at `pointer` so that different values, also of different types, never
+  /// look the same, whatever follows: tag, length where it varies, bytes. Members of an object
+  /// are sorted by name, as their order means nothing. `missing`: nothing there, or null.
+  /// `inexact`: a number that a double cannot hold, in a line that names a member twice.
+  [[nodiscard]] Found append_key(const std::string& pointer, KeyBuffer& key) const;
+  /// Appends what stands for a missing value.
+  static void append_missing(KeyBuffer& key);
+
+  struct Time {
+    std::optional<std::int64_t> unix_ms;
+    std::string text;  ///< the value that was not of the format, as JSON; empty: none there
+  };
+  [[nodiscard]] Time time(const std::string& pointer, const TimeFormat& format) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  std::string problem_;
+};
+
+}  // namespace semel::tool

@@ -1,0 +1,266 @@
+#include "tools/semel/dedup/line_parser.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "tools/semel/dedup/csv.hpp"
+
+namespace semel::tool {
+namespace {
+
+constexpr bool is_blank(char byte) {
+  return byte == ' ' || byte == '\t';
+}
+
+bool has_quoted_field(Bytes line, char delimiter) {
+  for (std::size_t at = line.find('"'); at != Bytes::npos; at = line.find('"', at + 1)) {
+    if (at == 0 || line[at - 1] == delimiter) return true;
+  }
+  return false;
+}
+
+std::string in_quotes(Bytes text) {
+  constexpr std::size_t shown_max = 80;
+  if (text.size() <= shown_max) return fmt::format("'{}'", text);
+  return fmt::format("'{}...'", text.substr(0, shown_max));
+}
+
+}  // namespace
+
+Result<std::vector<unsigned>> parse_fields(Bytes text) {
+  std::vector<unsigned> fields;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    unsigned field = 0;
+    const auto [stop, error] = std::from_chars(at, end, field);
+    if (error != std::errc{} || field < 1 || field > field_max ||
+        (stop != end && (*stop != ',' || stop + 1 == end))) {
+      return Error{ErrorCode::bad_option,
+                   fmt::format("fields '{}': write numbers from 1 to {}, parted by commas, "
+                               "such as 1,7",
+                               text, field_max)};
+    }
+    fields.push_back(field);
+    if (stop == end) break;
+    at = stop + 1;
+  }
+  if (fields.size() > key_parts_max) {
+    return Error{ErrorCode::bad_option, fmt::format("{} fields are more than the limit of {}",
+                                                    fields.size(), key_parts_max)};
+  }
+  return fields;
+}
+
+LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
+  prepare();
+}
+
+bool LineParser::resolve(Bytes header) {
+  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
+  if (header.starts_with(byte_order_mark)) header.remove_prefix(byte_order_mark.size());
+  if (!split_csv(header, rule_.delimiter.value_or(','), field_max, fields_, unquoted_)) {
+    explanation_ = "the header's quotes are not closed";
+    return false;
+  }
+  const auto number_of = [this](const std::string& name, unsigned& number) {
+    const auto found = std::find(fields_.begin(), fields_.end(), name);
+    if (found == fields_.end() || std::find(found + 1, fields_.end(), name) != fields_.end()) {
+      explanation_ = fmt::format("the header has {} column '{}'",
+                                 found == fields_.end() ? "no" : "more than one", name);
+      return false;
+    }
+    number = static_cast<unsigned>(found - fields_.begin()) + 1;
+    return true;
+  };
+  if (!rule_.key_names.empty()) rule_.key_fields.assign(rule_.key_names.size(), 0);
+  for (std::size_t i = 0; i < rule_.key_names.size(); ++i) {
+    if (!number_of(rule_.key_names[i], rule_.key_fields[i])) return false;
+  }
+  if (!rule_.time_name.empty() && !number_of(rule_.time_name, rule_.time_field)) return false;
+  prepare();
+  return true;
+}
+
+void LineParser::prepare() {
+  const bool uses_json = !rule_.key_pointers.empty() || rule_.time_pointer.has_value();
+  if (uses_json && json_ == nullptr) json_ = std::make_unique<JsonLine>();
+  fields_needed_ = rule_.time_field;
+  for (const unsigned field : rule_.key_fields) {
+    fields_needed_ = std::max<std::size_t>(fields_needed_, field);
+  }
+  fields_.reserve(fields_needed_);
+  whole_line_ = rule_.key_fields.empty() && rule_.key_pointers.empty() && !rule_.time_format;
+}
+
+LineProblem LineParser::parse_parts(Bytes line, char* room, ParsedLine& parsed) {
+  parsed.unix_ms.reset();
+  if (fields_needed_ > 0) {
+    const LineProblem problem = split(line);
+    if (problem != LineProblem::none) return problem;
+  }
+  if (json_ != nullptr && !json_->parse(line)) {
+    explanation_ = json_->problem();
+    return LineProblem::bad_json;
+  }
+  LineProblem problem = LineProblem::none;
+  if (!rule_.key_fields.empty()) {
+    problem = read_key_fields(room, parsed);
+  } else if (!rule_.key_pointers.empty()) {
+    problem = read_key_json(room, parsed);
+  } else {
+    parsed.key = line.empty() ? empty_key : line;
+    if (line.size() > limits::key_bytes_max) problem = too_long("the line", line.size());
+  }
+  if (problem != LineProblem::none || !rule_.time_format) return problem;
+  return rule_.time_field > 0 ? read_time_field(line, parsed) : read_time_json(parsed);
+}
+
+LineProblem LineParser::split(Bytes line) {
+  if (rule_.is_csv) {
+    if (split_csv(line, rule_.delimiter.value_or(','), fields_needed_, fields_, unquoted_))
+      return LineProblem::none;
+    explanation_ = "a quoted field does not end where the next one begins";
+    return LineProblem::bad_csv;
+  }
+  fields_.clear();
+  const char* at = line.data();
+  const char* const end = line.data() + line.size();
+  if (rule_.delimiter) {
+    if (!rule_.takes_quotes && has_quoted_field(line, *rule_.delimiter)) {
+      explanation_ =
+          "a field begins with a quote: --csv reads quoted fields, --quotes-literal takes quotes "
+          "as they are";
+      return LineProblem::quoted_field;
+    }
+    while (fields_.size() < fields_needed_) {
+      const char* const stop = std::find(at, end, *rule_.delimiter);
+      fields_.emplace_back(at, static_cast<std::size_t>(stop - at));
+      if (stop == end) return LineProblem::none;
+      at = stop + 1;
+    }
+    return LineProblem::none;
+  }
+  while (fields_.size() < fields_needed_) {
+    while (at != end && is_blank(*at)) ++at;
+    if (at == end) break;
+    const char* const start = at;
+    while (at != end && !is_blank(*at)) ++at;
+    fields_.emplace_back(start, static_cast<std::size_t>(at - start));
+  }
+  return LineProblem::none;
+}
+
+LineProblem LineParser::read_key_fields(char* room, ParsedLine& parsed) {
+  for (const unsigned field : rule_.key_fields) {
+    if (field > fields_.size() && !rule_.missing_is_key) {
+      return missing_field(LineProblem::missing_key, field);
+    }
+  }
+  const auto part = [&](unsigned field) {
+    return field <= fields_.size() ? fields_[field - 1] : Bytes{};
+  };
+  if (rule_.key_fields.size() == 1) {
+    const Bytes only = part(rule_.key_fields.front());
+    parsed.key = only.empty() ? empty_key : only;
+    return only.size() <= limits::key_bytes_max ? LineProblem::none
+                                                : too_long("the key", only.size());
+  }
+  const char joint = rule_.delimiter.value_or(' ');
+  KeyBuffer key{room, key_room};
+  for (std::size_t i = 0; i < rule_.key_fields.size(); ++i) {
+    const Bytes field = part(rule_.key_fields[i]);
+    if (rule_.is_csv) {  // what was in quotes may hold any byte
+      key.append(fmt::format("{}:", field.size()));
+    } else if (i > 0) {
+      key.append({&joint, 1});
+    }
+    key.append(field);
+  }
+  return finish_key(key, parsed);
+}
+
+LineProblem LineParser::read_key_json(char* room, ParsedLine& parsed) {
+  KeyBuffer key{room, key_room};
+  for (const std::string& pointer : rule_.key_pointers) {
+    switch (json_->append_key(pointer, key)) {
+      case JsonLine::Found::ok:
+        break;
+      case JsonLine::Found::missing:
+        if (!rule_.missing_is_key) {
+          explanation_ = fmt::format("no value at JSON pointer '{}'", pointer);
+          return LineProblem::missing_key;
+        }
+        JsonLine::append_missing(key);
+        break;
+      case JsonLine::Found::inexact:
+        explanation_ = fmt::format(
+            "the number at JSON pointer '{}' cannot be compared in full, as the line names a "
+            "member twice; write it as a string",
+            pointer);
+        return LineProblem::key_inexact;
+    }
+  }
+  return finish_key(key, parsed);
+}
+
+LineProblem LineParser::finish_key(const KeyBuffer& key, ParsedLine& parsed) {
+  if (key.size_wanted() > key_room) return too_long("the key", key.size_wanted());
+  parsed.key = key.bytes();
+  return LineProblem::none;
+}
+
+LineProblem LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
+  if (rule_.time_field > fields_.size()) {
+    if (rule_.missing_is_key) return LineProblem::none;
+    return missing_field(LineProblem::missing_time, rule_.time_field);
+  }
+  // A time may go beyond its field (apache has a blank before the zone): it is read from the start
+  // of the field as far as it goes, and must end where a field ends.
+  const Bytes field = fields_[rule_.time_field - 1];
+  // What was in quotes is all of it.
+  const bool is_whole = rule_.is_csv;
+  const Bytes rest =
+      is_whole ? field : line.substr(static_cast<std::size_t>(field.data() - line.data()));
+  const std::optional<TimeFormat::Reading> reading = rule_.time_format->read(rest);
+  const auto ends_field = [&](std::size_t at) {
+    if (at == rest.size() || rest[at] == '\r') return true;
+    return rule_.delimiter ? rest[at] == *rule_.delimiter : is_blank(rest[at]);
+  };
+  if (!reading || !ends_field(reading->size)) {
+    explanation_ = fmt::format("field {} is {}, not a time of the format '{}'", rule_.time_field,
+                               in_quotes(field), rule_.time_format->name());
+    return LineProblem::bad_time;
+  }
+  parsed.unix_ms = reading->unix_ms;
+  return LineProblem::none;
+}
+
+LineProblem LineParser::read_time_json(ParsedLine& parsed) {
+  const JsonLine::Time time = json_->time(*rule_.time_pointer, *rule_.time_format);
+  parsed.unix_ms = time.unix_ms;
+  if (time.unix_ms || (time.text.empty() && rule_.missing_is_key)) return LineProblem::none;
+  if (time.text.empty()) {
+    explanation_ = fmt::format("no value at JSON pointer '{}'", *rule_.time_pointer);
+    return LineProblem::missing_time;
+  }
+  explanation_ = fmt::format("the value at JSON pointer '{}' is {}, not a time of the format '{}'",
+                             *rule_.time_pointer, in_quotes(time.text), rule_.time_format->name());
+  return LineProblem::bad_time;
+}
+
+LineProblem LineParser::too_long(const char* what, std::size_t size) {
+  explanation_ =
+      fmt::format("{} has {} bytes, the limit of a key is {}", what, size, limits::key_bytes_max);
+  return LineProblem::key_too_long;
+}
+
+LineProblem LineParser::missing_field(LineProblem problem, unsigned field) {
+  explanation_ = fmt::format("no field {}: the line has {}", field, fields_.size());
+  return problem;
+}
+
+}  // namespace semel::tool

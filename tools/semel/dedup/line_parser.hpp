@@ -1,0 +1,113 @@
+// From a line to its key and its time.
+//
+// Keys are unambiguous: fields split by white space hold no blank and are joined by one; fields
+// split by a delimiter are joined by it; JSON values carry type and length (json_key.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/limits.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+#include "tools/semel/dedup/json_key.hpp"
+#include "tools/semel/dedup/timestamp.hpp"
+
+namespace semel::tool {
+
+inline constexpr unsigned field_max = 10'000;
+inline constexpr std::size_t key_parts_max = 256;
+
+/// What of a line is looked at.
+struct LineRule {
+  std::vector<unsigned> key_fields;       ///< 1-based
+  std::vector<std::string> key_pointers;  ///< JSON; with key_fields empty too: the whole line
+  std::optional<char> delimiter;          ///< none: blanks and tabs, runs of them count once
+  bool is_csv = false;        ///< records with quotes (csv.hpp); the delimiter is then one byte
+  bool takes_quotes = false;  ///< split at a delimiter: quotes are bytes like others
+  /// Fields by the names that the first record gives them, from resolve() on numbers.
+  std::vector<std::string> key_names;
+  std::string time_name;
+  std::optional<TimeFormat> time_format;  ///< none: no time is read
+  unsigned time_field = 0;                ///< 0: time_pointer
+  std::optional<std::string> time_pointer;
+  bool missing_is_key = false;  ///< a missing part of a key is empty, a missing time is "now"
+};
+
+/// "1,7": 1-based field numbers. Errors: bad_option.
+[[nodiscard]] Result<std::vector<unsigned>> parse_fields(Bytes text);
+
+enum class LineProblem : std::uint8_t {
+  none,
+  missing_key,
+  missing_time,
+  bad_time,
+  bad_json,
+  key_too_long,
+  key_inexact,
+  bad_csv,
+  quoted_field,
+};
+
+struct ParsedLine {
+  Bytes key;  ///< in the line, in the room given, or static; 1..limits::key_bytes_max bytes
+  std::optional<std::int64_t> unix_ms;
+};
+
+class LineParser {
+ public:
+  explicit LineParser(LineRule rule);
+
+  /// Reads `line` (without newline). Keys that are put together are written to `room`, which has
+  /// key_room bytes; the caller moves on by `parsed.key.size()` if the key begins there.
+  static constexpr std::size_t key_room = limits::key_bytes_max;
+  LineProblem parse(Bytes line, char* room, ParsedLine& parsed) {
+    if (whole_line_) {
+      parsed.key = line.empty() ? empty_key : line;
+      return line.size() <= limits::key_bytes_max ? LineProblem::none
+                                                  : too_long("the line", line.size());
+    }
+    return parse_parts(line, room, parsed);
+  }
+
+  /// True if the problem of the last line is one that `--missing pass` forgives: all but lines that
+  /// the options cannot mean.
+  [[nodiscard]] static bool is_forgivable(LineProblem problem) noexcept {
+    return problem != LineProblem::quoted_field;
+  }
+  [[nodiscard]] const LineRule& rule() const noexcept { return rule_; }
+  /// Finds the named fields in the first record of an input. False: explanation() says why.
+  [[nodiscard]] bool resolve(Bytes header);
+  /// What was wrong with the last line: names the value and the limit.
+  [[nodiscard]] const std::string& explanation() const noexcept { return explanation_; }
+
+ private:
+  // No line contains a newline, so it can stand for the empty line, which has no bytes to be a key.
+  static constexpr Bytes empty_key{"\n", 1};
+
+  LineProblem parse_parts(Bytes line, char* room, ParsedLine& parsed);
+  [[nodiscard]] LineProblem split(Bytes line);
+  void prepare();
+  LineProblem read_key_fields(char* room, ParsedLine& parsed);
+  LineProblem read_key_json(char* room, ParsedLine& parsed);
+  LineProblem read_time_field(Bytes line, ParsedLine& parsed);
+  LineProblem read_time_json(ParsedLine& parsed);
+  LineProblem too_long(const char* what, std::size_t size);
+  LineProblem missing_field(LineProblem problem, unsigned field);
+  LineProblem finish_key(const KeyBuffer& key, ParsedLine& parsed);
+
+  LineRule rule_;
+  bool whole_line_;
+  std::vector<Bytes> fields_;  ///< of the current line, as far as they are needed
+  std::size_t fields_needed_ = 0;
+  std::deque<std::string> unquoted_;
+  std::unique_ptr<JsonLine> json_;
+  std::string explanation_;
+};
+
+}  // namespace semel::tool

@@ -1,0 +1,62 @@
+// Writes lines in large pieces. A line that came without its newline (the last of an input) goes
+// out without one, unless another line follows: two lines never run together.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "semel/types.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+
+namespace semel::tool {
+
+class LineWriter {
+ public:
+  LineWriter(int descriptor, std::string name);
+  ~LineWriter();
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+
+  /// `lines`: one line or several that follow each other, newlines included.
+  void write(Bytes lines) {
+    if (owes_newline_) put("\n");
+    put(lines);
+    owes_newline_ = lines.back() != '\n';
+  }
+
+  /// The rest, or more, of a line whose beginning was written last.
+  void append(Bytes part) {
+    put(part);
+    owes_newline_ = part.back() != '\n';
+  }
+
+  void flush();
+  /// flush(), and closes a file of our own, as some file systems tell a full disk only then.
+  void finish();
+
+  enum class State { good, reader_left, failed };
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] Failure failure() const;
+
+ private:
+  void put(Bytes bytes) {
+    if (bytes.size() > capacity - size_) return put_large(bytes);
+    std::memcpy(buffer_.get() + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+  }
+  void put_large(Bytes bytes);
+  void write_out(Bytes bytes);
+
+  static constexpr std::size_t capacity = std::size_t{1} << 20;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t size_ = 0;
+  std::string name_;
+  int descriptor_;
+  int error_ = 0;
+  State state_ = State::good;
+  bool owes_newline_ = false;
+};
+
+}  // namespace semel::tool

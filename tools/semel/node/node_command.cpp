@@ -1,0 +1,49 @@
+#include "tools/semel/node/node_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "net/config/config_text.hpp"
+#include "net/config/flags.hpp"
+#include "net/settings/settings.hpp"
+#include "tools/semel/node/node_run.hpp"
+
+namespace semel::tool {
+
+NodeCommand::NodeCommand(CLI::App& program)
+    : app_(program.add_subcommand("node", "serve Redis' protocol on a port")) {
+  net::register_flags(*app_, sources_);
+  app_->add_flag("--print-config", prints_config_,
+                 "print the settings as a file, each with where it came from, and end");
+  app_->add_flag("--check-config", checks_config_,
+                 "tell everything that is wrong with the settings, and end");
+  app_->footer(
+      "A flag goes before the environment (SEMEL_PORT), that before the file.\n"
+      "docs/operations.md tells more.");
+}
+
+Exit NodeCommand::run() {
+  net::add_environment(sources_, environ);
+  net::Settings settings;
+  const net::Findings findings = net::load_config(sources_, settings);
+  for (const std::string& line : findings.warnings) fmt::print(stderr, "semel node: {}\n", line);
+  for (const std::string& line : findings.errors) fmt::print(stderr, "semel node: {}\n", line);
+  if (!findings.errors.empty()) return Exit::usage;
+  if (prints_config_) {
+    fmt::print("{}", net::print_config(settings, {.origins = true}));
+    return Exit::ok;
+  }
+  if (checks_config_) {
+    const std::vector<Failure> found =
+        NodeRun{settings, sources_.file, findings.namespaces}.check();
+    for (const Failure& each : found) fmt::print(stderr, "semel node: {}\n", each.text);
+    if (!found.empty()) return found.front().exit;
+    fmt::print("semel node: the configuration is right\n");
+    return Exit::ok;
+  }
+  return NodeRun{settings, sources_.file, findings.namespaces}.run();
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,26 @@
+// What the settings of a node say, in the terms of its parts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "net/admin/admin_server.hpp"
+#include "net/admin/log.hpp"
+#include "net/server/options.hpp"
+#include "net/settings/settings.hpp"
+#include "semel/result.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+
+namespace semel::tool {
+
+[[nodiscard]] net::LogOptions log_options(const net::Settings& settings);
+/// None: there is no such port.
+[[nodiscard]] std::optional<net::AdminOptions> admin_options(const net::Settings& settings);
+[[nodiscard]] net::LinkLimits link_limits(const net::Settings& settings);
+[[nodiscard]] net::TlsFiles tls_files(const net::Settings& settings);
+[[nodiscard]] net::ServerOptions server_options(const net::Settings& settings);
+
+/// Why a node ended early, if an error is why. `where`: a file or directory; empty: none.
+[[nodiscard]] Failure failure_of(const Error& error, const std::string& where = {});
+
+}  // namespace semel::tool

@@ -1,0 +1,52 @@
+// `semel backup DIR TO`
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "semel/storage.hpp"
+#include "tools/semel/storage/storage_commands.hpp"
+
+namespace semel::tool {
+namespace {
+
+class Backup final : public StorageCommand {
+ public:
+  explicit Backup(CLI::App& program)
+      : StorageCommand(program, "backup", "Copy a storage that no process uses") {
+    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
+    app_->add_option("TO", to_, "Directory to be made")->required()->type_name("");
+    app_->footer(
+        std::string{
+            "Opens the storage as a process would, which moves what is in its log into files, and\n"
+            "copies those, by links where TO is on the same file system. While a process uses the\n"
+            "storage, that process makes backups: Storage::backup().\n\n"} +
+        storage_exit_help);
+  }
+
+  [[nodiscard]] StorageExit run() const override {
+    // A look first: opening makes a storage where none is.
+    const Result<StorageInfo> info = inspect_storage(directory_);
+    const char* const hint = "The process that uses it makes backups: Storage::backup()";
+    if (!info) return fail(info.error(), hint);
+    const SystemClock clock;
+    auto storage =
+        Storage::open({.directory = directory_, .log_bytes = std::size_t{1} << 20}, clock);
+    if (!storage) return fail(storage.error(), hint);
+    if (const Status status = (*storage)->backup(to_); !status) return fail(status.error());
+    put_json({{"done", true}, {"to", to_}});
+    if (!json_) fmt::print("{}: copied to {}\n", directory_, to_);
+    return StorageExit::ok;
+  }
+
+ private:
+  std::string directory_;
+  std::string to_;
+};
+
+}  // namespace
+
+std::unique_ptr<StorageCommand> backup_command(CLI::App& program) {
+  return std::make_unique<Backup>(program);
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,70 @@
+// `semel repair DIR [--accept-loss]`
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "tools/semel/shared/units.hpp"
+#include "tools/semel/storage/storage_commands.hpp"
+
+namespace semel::tool {
+namespace {
+
+class Repair final : public StorageCommand {
+ public:
+  explicit Repair(CLI::App& program)
+      : StorageCommand(program, "repair", "Make a damaged storage sound, keeping what is whole") {
+    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
+    app_->add_flag("--accept-loss", accept_loss_,
+                   "Do it. Without this flag nothing is changed, and what would be lost is told");
+    app_->footer(
+        std::string{
+            "A record that is lost makes older ones count again: what was done since may be done\n"
+            "once more. No version or epoch is given out twice. What was there is moved to\n"
+            "DIR/lost+found-N, so the space is needed twice until you remove that.\n\n"} +
+        storage_exit_help);
+  }
+
+  [[nodiscard]] StorageExit run() const override {
+    Result<StorageRepair> repair = [&] {
+      WalkProgress progress;
+      return repair_storage(directory_, accept_loss_, progress.teller());
+    }();
+    if (!repair) return fail(repair.error(), "End that process first");
+    const bool is_sound = repair->changed || repair->found.findings.empty();
+    put_json({{"done", is_sound},
+              {"changed", repair->changed},
+              {"moved_to", repair->moved_to},
+              {"mutations", repair->mutations},
+              {"versions", repair->versions},
+              {"found", json_of(repair->found)}});
+    if (!json_) tell(*repair);
+    return is_sound ? StorageExit::ok : StorageExit::findings;
+  }
+
+ private:
+  void tell(const StorageRepair& repair) const {
+    print_findings(repair.found);
+    if (repair.changed) {
+      fmt::print("{}: repaired, {} mutations kept; what was there is in {}\n", directory_,
+                 format_count(repair.mutations), repair.moved_to);
+    } else if (repair.found.findings.empty()) {
+      fmt::print("{}: sound, nothing to repair\n", directory_);
+    } else {
+      fmt::print(
+          "{}: nothing was changed; --accept-loss keeps what is whole and gives up the "
+          "rest\n",
+          directory_);
+    }
+  }
+
+  std::string directory_;
+  bool accept_loss_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<StorageCommand> repair_command(CLI::App& program) {
+  return std::make_unique<Repair>(program);
+}
+
+}  // namespace semel::tool

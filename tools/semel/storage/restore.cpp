@@ -1,0 +1,49 @@
+// `semel restore FROM TO`
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "tools/semel/storage/storage_commands.hpp"
+
+namespace semel::tool {
+namespace {
+
+class Restore final : public StorageCommand {
+ public:
+  explicit Restore(CLI::App& program)
+      : StorageCommand(program, "restore", "Make a storage out of a backup") {
+    app_->add_option("FROM", from_, "Directory of the backup; it is not changed")
+        ->required()
+        ->type_name("");
+    app_->add_option("TO", to_, "Directory to be made")->required()->type_name("");
+    app_->footer(
+        std::string{
+            "The copy is verified, and its versions go on 2^48 higher: an epoch that was handed\n"
+            "out after the backup was made is never given again. What was recorded after that is\n"
+            "not known to TO, and may be done once more.\n\n"} +
+        storage_exit_help);
+  }
+
+  [[nodiscard]] StorageExit run() const override {
+    const Status status = [&] {
+      WalkProgress progress;
+      return restore_backup(from_, to_, progress.teller());
+    }();
+    if (!status) return fail(status.error(), "Take a backup, not the storage itself");
+    put_json({{"done", true}, {"to", to_}});
+    if (!json_) fmt::print("{}: restored to {}\n", from_, to_);
+    return StorageExit::ok;
+  }
+
+ private:
+  std::string from_;
+  std::string to_;
+};
+
+}  // namespace
+
+std::unique_ptr<StorageCommand> restore_command(CLI::App& program) {
+  return std::make_unique<Restore>(program);
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,111 @@
+#include "tools/semel/storage/storage_commands.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdio>
+
+#include "tools/semel/shared/units.hpp"
+
+namespace semel::tool {
+
+namespace json = boost::json;
+
+StorageCommand::StorageCommand(CLI::App& program, const char* name, const char* what)
+    : app_(program.add_subcommand(name, what)) {
+  app_->add_flag("--json", json_, "Write the result as one JSON document");
+}
+
+void StorageCommand::put_json(const json::object& document) const {
+  if (json_) fmt::print("{}\n", json::serialize(document));
+}
+
+StorageExit StorageCommand::fail(const Error& error, const std::string& hint) const {
+  std::string text = error.message();
+  if (error.code == ErrorCode::storage_in_use && !hint.empty()) text += ". " + hint;
+  put_json(
+      {{"done", false}, {"error", {{"code", std::string{name_of(error.code)}}, {"text", text}}}});
+  fmt::print(stderr, "semel {}: {}\n", name(), text);
+  return error.code == ErrorCode::storage_newer ? StorageExit::newer : StorageExit::findings;
+}
+
+WalkProgress::WalkProgress()
+    : start_(clock_.now()), next_(start_ + Millis{200}), enabled_(isatty(STDERR_FILENO) == 1) {}
+
+WalkProgress::~WalkProgress() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+}
+
+TellProgress WalkProgress::teller() {
+  if (!enabled_) return {};
+  return [this](const StorageProgress& progress) { draw(progress); };
+}
+
+void WalkProgress::draw(const StorageProgress& progress) {
+  const Timestamp now = clock_.now();
+  if (now < next_) return;
+  next_ = now + Millis{200};
+  const double seconds = static_cast<double>((now - start_).count()) / 1000;
+  const auto bytes = static_cast<double>(progress.bytes);
+  const auto total = static_cast<double>(std::max(progress.bytes_total, progress.bytes));
+  std::string text = fmt::format("{} of {}, {}/s", format_bytes(progress.bytes),
+                                 format_bytes(progress.bytes_total),
+                                 format_bytes(static_cast<std::uint64_t>(bytes / seconds)));
+  if (bytes > 0) text += fmt::format(", ETA {:.0f} s", seconds * (total - bytes) / bytes);
+  std::fputs(("\r" + text + "\x1b[K").c_str(), stderr);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+json::object json_of(const StorageCheck& check) {
+  json::array findings;
+  for (const StorageFinding& finding : check.findings) {
+    json::object one{{"file", finding.file}, {"what", finding.what}};
+    if (finding.offset) one["offset"] = *finding.offset;
+    if (finding.records_lost) one["records_lost"] = *finding.records_lost;
+    if (finding.bytes_lost) one["bytes_lost"] = *finding.bytes_lost;
+    findings.push_back(std::move(one));
+  }
+  return {{"sound", check.findings.empty()},
+          {"findings", std::move(findings)},
+          {"findings_left_off", check.findings_left_off},
+          {"segments", check.segments},
+          {"records", check.records},
+          {"unfinished", check.unfinished},
+          {"bytes_skipped", check.bytes_skipped},
+          {"files", check.files},
+          {"blobs", check.blobs},
+          {"mutations", check.mutations},
+          {"bytes", check.bytes}};
+}
+
+void print_findings(const StorageCheck& check) {
+  for (const StorageFinding& finding : check.findings) {
+    std::string lost;
+    if (finding.records_lost)
+      lost += fmt::format("{} records", format_count(*finding.records_lost));
+    if (finding.bytes_lost) {
+      lost +=
+          fmt::format("{}{} bytes", lost.empty() ? "" : ", ", format_count(*finding.bytes_lost));
+    }
+    fmt::print("{}{}: {}\n    lost: {}\n", finding.file,
+               finding.offset ? fmt::format(", offset {}", *finding.offset) : "", finding.what,
+               lost.empty() ? "not known" : lost);
+  }
+  if (check.findings_left_off != 0) {
+    fmt::print("and {} more\n", format_count(check.findings_left_off));
+  }
+}
+
+std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App& program) {
+  std::vector<std::unique_ptr<StorageCommand>> commands;
+  for (const auto make :
+       {verify_command, repair_command, inspect_command, backup_command, restore_command}) {
+    commands.push_back(make(program));
+  }
+  return commands;
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,53 @@
+// `semel verify DIR`
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "tools/semel/shared/units.hpp"
+#include "tools/semel/storage/storage_commands.hpp"
+
+namespace semel::tool {
+namespace {
+
+class Verify final : public StorageCommand {
+ public:
+  explicit Verify(CLI::App& program)
+      : StorageCommand(program, "verify", "Say whether a storage is sound, without changing it") {
+    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
+    app_->footer(std::string{"Reads every record and every file and holds them against the mark. "
+                             "The storage must not be in use.\n\n"} +
+                 storage_exit_help);
+  }
+
+  [[nodiscard]] StorageExit run() const override {
+    Result<StorageCheck> check = [&] {
+      WalkProgress progress;
+      return verify_storage(directory_, progress.teller());
+    }();
+    if (!check) {
+      return fail(check.error(), "A copy made by Storage::backup() can be verified meanwhile");
+    }
+    put_json(json_of(*check));
+    const bool is_sound = check->findings.empty();
+    if (!json_) {
+      print_findings(*check);
+      fmt::print("{}: {}; {} mutations, {} records in {} segments, {} blobs in {} files, {}\n",
+                 directory_,
+                 is_sound ? "sound" : fmt::format("{} findings", check->findings.size()),
+                 format_count(check->mutations), format_count(check->records), check->segments,
+                 format_count(check->blobs), check->files, format_bytes(check->bytes));
+    }
+    return is_sound ? StorageExit::ok : StorageExit::findings;
+  }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<StorageCommand> verify_command(CLI::App& program) {
+  return std::make_unique<Verify>(program);
+}
+
+}  // namespace semel::tool
