@@ -57,7 +57,7 @@ def write_inputs(name, folder):
 def words():
     """What the mutations are made of: the commands and the texts of the tables."""
     found = set()
-    for table in ('net/command_table.def', 'net/config/settings.def'):
+    for table in ('net/commands/command_table.def', 'net/settings/settings.def'):
         text = (ROOT / table).read_text(encoding='utf-8')
         found.update(re.findall(r'^[A-Z]\((?:\w+, )?"([^"| ]+)"', text, re.MULTILINE))
     found.update('NX XX GET EX PX EXAT PXAT KEEPTTL PERSIST GT LT REPLACE DB WITHVALUES COUNT '
@@ -129,7 +129,7 @@ def fuzz(name, arguments, build):
 
 def main():
     parser = argparse.ArgumentParser(description='Runs the fuzz targets.')
-    parser.add_argument('--programs', type=Path, default=ROOT / 'build/fuzz/tests/fuzz')
+    parser.add_argument('--programs', type=Path, default=ROOT / 'build/asan-clang/tests/fuzz')
     parser.add_argument('--replay', action='store_true', help='only what is known')
     parser.add_argument('--only', action='append', choices=TARGETS, default=[])
     parser.add_argument('--seconds', type=int, default=60, help='for each target')
@@ -143,7 +143,7 @@ def main():
     executions = 0
     broken = []
     for name in names:
-        count, good = fuzz(name, arguments, ROOT / 'build/fuzz/corpus')
+        count, good = fuzz(name, arguments, ROOT / 'build/asan-clang/corpus')
         executions += count
         broken += [] if good else [name]
     print(f'fuzz: {executions} executions of {len(names)} targets, '
