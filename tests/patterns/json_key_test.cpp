@@ -12,7 +12,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "patterns/json_number.hpp"
+#include "patterns/json/json_number.hpp"
 #include "semel/limits.hpp"
 
 using namespace semel;

@@ -49,27 +49,66 @@ class TidyTest(unittest.TestCase):
     def header(self, text):
         return '#pragma once\n' + text
 
+    # --- rooms ---------------------------------------------------------------------------------
+
+    def tree_broken(self, files, message):
+        found = findings(files)
+        self.assertTrue(any(message in f for f in found), found)
+
+    def test_a_room_includes_only_rooms_below_it(self):
+        low, high = 'engine/rules/a.hpp', 'engine/core/b.hpp'
+        files = {low: self.header(''), high: self.header('#include "engine/rules/a.hpp"\n')}
+        self.assertEqual(findings(files), [])
+        files = {low: self.header('#include "engine/core/b.hpp"\n'), high: self.header('')}
+        self.tree_broken(files, 'whose room is above its own')
+
+    def test_units_do_not_include_each_other_by_header_and_source(self):
+        # Only the source of a includes b again: still a cycle of two units.
+        files = {'engine/core/a.hpp': self.header(''),
+                 'engine/core/b.hpp': self.header('#include "engine/core/a.hpp"\n'),
+                 'engine/core/a.cpp': '#include "engine/core/b.hpp"\n'}
+        self.tree_broken(files, 'which includes it in turn')
+        files['engine/core/a.cpp'] = '#include "engine/core/a.hpp"\n'
+        self.assertEqual(findings(files), [])
+
+    def test_a_known_cycle_may_stay_but_its_entry_goes_with_it(self):
+        ratchet = ('{"cycles": ["engine/core/a -> engine/core/b",'
+                   ' "engine/core/b -> engine/core/a"]}\n')
+        files = {'engine/core/a.hpp': self.header('#include "engine/core/b.hpp"\n'),
+                 'engine/core/b.hpp': self.header('#include "engine/core/a.hpp"\n'),
+                 'tools/include_ratchet.json': ratchet}
+        self.assertEqual(findings(files), [])
+        files['engine/core/b.hpp'] = self.header('')
+        self.tree_broken(files, 'is no more: remove it')
+
+    def test_a_room_has_at_most_20_units_and_is_named(self):
+        room = {f'engine/core/u{n}.hpp': self.header('') for n in range(20)}
+        self.assertEqual(findings(room), [])
+        room['engine/core/u20.hpp'] = self.header('')
+        self.tree_broken(room, '21 units')
+        self.tree_broken({'engine/cellar/a.hpp': self.header('')}, 'name it in the rooms')
+
     # --- text -----------------------------------------------------------------------------------
 
     def test_trailing_white_space_is_found(self):
-        self.broken('engine/a.cpp', 'int a;\nint b; \n', 'trailing white space', 2)
+        self.broken('engine/core/a.cpp', 'int a;\nint b; \n', 'trailing white space', 2)
 
     def test_a_file_ends_with_a_newline(self):
-        self.broken('engine/a.cpp', 'int a;', 'no newline at the end')
+        self.broken('engine/core/a.cpp', 'int a;', 'no newline at the end')
 
     def test_a_line_has_at_most_100_columns(self):
-        self.sound('engine/a.cpp', '//' + 'x' * 98 + '\n')
-        self.broken('engine/a.cpp', '//' + 'x' * 99 + '\n', '101 columns')
+        self.sound('engine/core/a.cpp', '//' + 'x' * 98 + '\n')
+        self.broken('engine/core/a.cpp', '//' + 'x' * 99 + '\n', '101 columns')
 
     def test_columns_are_characters_not_bytes(self):
-        self.sound('engine/a.cpp', '//' + 'é' * 98 + '\n')
+        self.sound('engine/core/a.cpp', '//' + 'é' * 98 + '\n')
 
     def test_a_file_has_at_most_700_lines(self):
-        self.sound('engine/a.cpp', 'int a;\n' * 700)
-        self.broken('engine/a.cpp', 'int a;\n' * 701, '701 lines')
+        self.sound('engine/core/a.cpp', 'int a;\n' * 700)
+        self.broken('engine/core/a.cpp', 'int a;\n' * 701, '701 lines')
 
     def test_unfinished_work_is_found(self):
-        self.broken('engine/a.cpp', f'// {UNFINISHED}: later\n', 'unfinished work')
+        self.broken('engine/core/a.cpp', f'// {UNFINISHED}: later\n', 'unfinished work')
 
     def test_file_names_are_snake_case(self):
         self.broken('engine/MyFile.cpp', 'int a;\n', 'snake_case')
@@ -92,10 +131,11 @@ class TidyTest(unittest.TestCase):
     # --- C++ ------------------------------------------------------------------------------------
 
     def test_a_header_has_pragma_once(self):
-        self.broken('engine/a.hpp', 'int a();\n', '#pragma once')
+        self.broken('engine/core/a.hpp', 'int a();\n', '#pragma once')
 
     def test_a_header_uses_no_namespace(self):
-        self.broken('engine/a.hpp', self.header('using namespace std;\n'), 'using namespace', 2)
+        text = self.header('using namespace std;\n')
+        self.broken('engine/core/a.hpp', text, 'using namespace', 2)
         self.sound('tests/a_test.cpp', 'using namespace semel;\n')
 
     def test_banned_calls_are_found_in_code_and_not_in_words(self):
@@ -103,11 +143,11 @@ class TidyTest(unittest.TestCase):
                      'std::srand(1);', 'auto t = std::chrono::steady_clock::now();',
                      'assert(x);', 'out << std::endl;', 'throw 1;'):
             text = f'void f() {{\n  {call}\n}}\n'
-            self.broken('engine/a.cpp', text, ': ', 2)
-            self.sound('engine/a.cpp', f'// {call}\nconst char* s = "{call}";\n')
+            self.broken('engine/core/a.cpp', text, ': ', 2)
+            self.sound('engine/core/a.cpp', f'// {call}\nconst char* s = "{call}";\n')
 
     def test_words_that_contain_a_banned_call_are_not_one(self):
-        self.sound('engine/a.cpp',
+        self.sound('engine/core/a.cpp',
                    'static_assert(true);\nvoid f() { SEMEL_ASSERT(x); operand(); }\n')
 
     def test_the_clock_is_read_where_it_belongs(self):
@@ -123,7 +163,7 @@ class TidyTest(unittest.TestCase):
 
     def test_the_public_headers_include_only_std_and_themselves(self):
         self.sound('include/semel/a.hpp', self.header('#include <array>\n#include "semel/b.hpp"\n'))
-        for target in ('"engine/a.hpp"', '<xxhash.h>', '<sys/mman.h>', '"b.hpp"'):
+        for target in ('"engine/core/a.hpp"', '<xxhash.h>', '<sys/mman.h>', '"b.hpp"'):
             self.broken('include/semel/a.hpp', self.header(f'#include {target}\n'), 'part', 2)
 
     def test_one_public_header_includes_rocksdb(self):
@@ -132,9 +172,9 @@ class TidyTest(unittest.TestCase):
                     2)
 
     def test_the_engine_includes_no_tools_and_no_third_party_but_xxhash(self):
-        self.sound('engine/a.cpp', '#include <sys/mman.h>\n#include <xxhash.h>\n')
+        self.sound('engine/core/a.cpp', '#include <sys/mman.h>\n#include <xxhash.h>\n')
         for target in ('"tools/a.hpp"', '<fmt/core.h>', '<boost/json.hpp>', '<catch2/catch.hpp>'):
-            self.broken('engine/a.cpp', f'#include {target}\n', 'part', 1)
+            self.broken('engine/core/a.cpp', f'#include {target}\n', 'part', 1)
 
     def test_only_the_server_of_net_knows_sockets(self):
         for target in ('<sys/socket.h>', '<boost/asio/post.hpp>', '<openssl/ssl.h>'):
@@ -154,7 +194,7 @@ class TidyTest(unittest.TestCase):
         self.broken('bench/a.cpp', '#include <catch2/catch.hpp>\n', 'not for this part', 1)
 
     def test_an_include_in_a_comment_is_none(self):
-        self.sound('engine/a.cpp', '/*\n#include "net/a.hpp"\n*/\n')
+        self.sound('engine/core/a.cpp', '/*\n#include "net/a.hpp"\n*/\n')
 
     def test_a_new_part_must_enter_the_table(self):
         self.broken('utils/a.cpp', 'int a;\n', 'no such part', 1)
@@ -177,8 +217,9 @@ class TidyTest(unittest.TestCase):
     def test_an_operator_on_an_atomic_is_found(self):
         declared = 'std::atomic<int> n_{0};\n'
         for use in ('n_ = 1', 'n_++', '++n_', 'n_ += 2', 'x.n_ |= 1', '--x->n_'):
-            self.broken('engine/a.cpp', f'{declared}void f() {{\n  {use};\n}}\n', 'operator on', 3)
-        self.sound('engine/a.cpp', declared + 'bool f() { return n_ == 1; }\n')
+            text = f'{declared}void f() {{\n  {use};\n}}\n'
+            self.broken('engine/core/a.cpp', text, 'operator on', 3)
+        self.sound('engine/core/a.cpp', declared + 'bool f() { return n_ == 1; }\n')
 
     def pair(self, text):
         """The text, with the other end of [a.b] behind it."""
@@ -187,21 +228,22 @@ class TidyTest(unittest.TestCase):
 
     def test_an_order_has_a_comment_within_reach(self):
         load = 'x_.load(std::memory_order_acquire);'
-        self.sound('engine/a.cpp', self.pair(f'void f() {{\n  {load}  // mo: [a.b]: why\n}}\n'))
-        self.sound('engine/a.cpp',
+        self.sound('engine/core/a.cpp',
+                   self.pair(f'void f() {{\n  {load}  // mo: [a.b]: why\n}}\n'))
+        self.sound('engine/core/a.cpp',
                    self.pair(f'void f() {{\n  // mo: why\n  // [a.b]\n  //\n  //\n  {load}\n}}\n'))
-        self.broken('engine/a.cpp',
+        self.broken('engine/core/a.cpp',
                     self.pair(f'void f() {{\n  // mo: [a.b]\n\n\n\n\n  {load}\n}}\n'),
                     'without a `// mo:`', 7)
 
     def test_an_order_names_its_pair(self):
         use = 'void f() {{\n  x_.load(std::memory_order_{0});  // mo: {0}: because\n}}\n'
         for order in ('acquire', 'seq_cst'):
-            self.broken('engine/a.cpp', use.format(order), 'names no pair', 2)
-        self.sound('engine/a.cpp', use.format('relaxed'))
+            self.broken('engine/core/a.cpp', use.format(order), 'names no pair', 2)
+        self.sound('engine/core/a.cpp', use.format('relaxed'))
 
     def test_the_comment_of_the_next_statement_is_not_mine(self):
-        self.broken('engine/a.cpp', self.pair(
+        self.broken('engine/core/a.cpp', self.pair(
             'void f() {\n  if (x_.load(std::memory_order_acquire)) {\n'
             '    x_.store(0, std::memory_order_relaxed);  // mo: relaxed: why\n  }\n}\n'),
             'without a `// mo:`', 2)
@@ -210,12 +252,12 @@ class TidyTest(unittest.TestCase):
         release = 'x_.store(1, std::memory_order_release);  // mo: [a.b]\n'
         acquire = 'x_.load(std::memory_order_acquire);  // mo: [a.b]\n'
         body = 'void f() {{\n  {}  {}}}\n'
-        self.sound('engine/a.cpp', body.format(release, acquire))
-        self.broken('engine/a.cpp', body.format(release, ''), 'only one end', 2)
-        self.broken('engine/a.cpp', body.format(release, release), 'only one end', 2)
+        self.sound('engine/core/a.cpp', body.format(release, acquire))
+        self.broken('engine/core/a.cpp', body.format(release, ''), 'only one end', 2)
+        self.broken('engine/core/a.cpp', body.format(release, release), 'only one end', 2)
 
     def test_the_far_end_may_be_a_comment_at_a_system_call(self):
-        self.sound('engine/a.cpp',
+        self.sound('engine/core/a.cpp',
                    'void f() {\n  x_.store(1, std::memory_order_release);  // mo: [a.b]\n}\n'
                    'void g() {\n  barrier();  // mo: [a.b]\n}\n')
 
@@ -230,22 +272,22 @@ class TidyTest(unittest.TestCase):
                      'TEST_CASE("a sentence; with marks {", "[a]") {'):
             extra = head.count('\n')
             tail = '}\n' if 'namespace' in head else ''
-            self.sound('engine/a.cpp', self.function(70 - extra, head) + tail)
-            self.broken('engine/a.cpp', self.function(71 - extra, head) + tail, '71 lines')
+            self.sound('engine/core/a.cpp', self.function(70 - extra, head) + tail)
+            self.broken('engine/core/a.cpp', self.function(71 - extra, head) + tail, '71 lines')
 
     def test_a_class_is_no_function_but_its_members_are(self):
-        self.sound('engine/a.hpp', self.header(
+        self.sound('engine/core/a.hpp', self.header(
             'struct alignas(64) A {\n' + '  void g() {}\n' * 80 + '};\n'))
-        self.broken('engine/a.hpp', self.header(
+        self.broken('engine/core/a.hpp', self.header(
             'class A {\n public:\n' + self.function(71) + '};\n'), 'f has 71 lines', 4)
 
     def test_a_table_of_data_is_no_function(self):
-        self.sound('engine/a.cpp', 'const int a[] = {\n' + '  f(1),\n' * 80 + '};\n')
+        self.sound('engine/core/a.cpp', 'const int a[] = {\n' + '  f(1),\n' * 80 + '};\n')
 
     def test_the_ratchet_only_turns_one_way(self):
         def with_ratchet(lines, entry):
-            return findings({'engine/a.cpp': self.function(lines),
-                             tidy.RATCHET: json.dumps({'engine/a.cpp:f': entry}) + '\n'})
+            return findings({'engine/core/a.cpp': self.function(lines),
+                             tidy.RATCHET: json.dumps({'engine/core/a.cpp:f': entry}) + '\n'})
         self.assertEqual(with_ratchet(80, 80), [])
         self.assertIn('f has 81 lines; the limit is 80', with_ratchet(81, 80)[0])
         self.assertIn('lower its entry to 79', with_ratchet(79, 80)[0])

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "patterns/json_tree.hpp"
+#include "patterns/json/json_tree.hpp"
 
 namespace semel {
 

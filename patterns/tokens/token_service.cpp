@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "patterns/base64url.hpp"
-#include "patterns/token_outcome.hpp"
+#include "patterns/tokens/base64url.hpp"
+#include "patterns/tokens/token_outcome.hpp"
 
 namespace semel {
 

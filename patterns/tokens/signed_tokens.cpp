@@ -8,10 +8,10 @@
 #include <span>
 #include <utility>
 
-#include "patterns/base64url.hpp"
 #include "patterns/forward_time.hpp"
-#include "patterns/signed_digests.hpp"
-#include "patterns/token_outcome.hpp"
+#include "patterns/tokens/base64url.hpp"
+#include "patterns/tokens/signed_digests.hpp"
+#include "patterns/tokens/token_outcome.hpp"
 #include "semel/limits.hpp"
 #include "semel/patterns/signed_request.hpp"
 

@@ -1,9 +1,9 @@
-#include "patterns/json_tree.hpp"
+#include "patterns/json/json_tree.hpp"
 
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 
-#include "patterns/json_number.hpp"
+#include "patterns/json/json_number.hpp"
 #include "semel/limits.hpp"
 
 namespace semel::patterns {

@@ -1,4 +1,4 @@
-#include "patterns/json_number.hpp"
+#include "patterns/json/json_number.hpp"
 
 #include <charconv>
 #include <cstdint>

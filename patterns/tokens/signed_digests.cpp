@@ -1,4 +1,4 @@
-#include "patterns/signed_digests.hpp"
+#include "patterns/tokens/signed_digests.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
