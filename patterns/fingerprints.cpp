@@ -4,6 +4,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/hex.hpp"
 #include "semel/patterns/keys.hpp"
 
 namespace semel {
@@ -79,12 +80,7 @@ Fingerprint fingerprint_of(Bytes payload) {
 }
 
 std::string digest_key(Bytes name, Bytes payload) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text = "xxh3-";
-  for (const std::uint8_t byte : fingerprint_of(payload).digest) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
+  std::string text = "xxh3-" + base::hex_of(fingerprint_of(payload).digest);
   text.append("-").append(std::to_string(payload.size()));
   return composite_key({name, text});
 }

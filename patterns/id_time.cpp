@@ -1,23 +1,18 @@
 // The time inside an id.
 #include <charconv>
 
+#include "base/ascii.hpp"
+#include "base/hex.hpp"
 #include "semel/patterns/keys.hpp"
 
 namespace semel {
 
 namespace {
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /// Crockford's base 32, strictly: without the look-alikes that people may type.
 int base32_digit(char c) noexcept {
   constexpr Bytes digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-  const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  const std::size_t at = digits.find(upper);
+  const std::size_t at = digits.find(base::to_upper(c));
   return at == Bytes::npos ? -1 : static_cast<int>(at);
 }
 
@@ -33,12 +28,12 @@ std::optional<std::int64_t> unix_ms_of_uuid7(Bytes text) noexcept {
       if (text[i] != '-') return std::nullopt;
       continue;
     }
-    const int digit = hex_digit(text[i]);
+    const int digit = base::hex_value(text[i]);
     if (digit < 0) return std::nullopt;
     if (digits < 12) time = time * 16 + digit;
     ++digits;
   }
-  if (text[14] != '7' || (hex_digit(text[19]) & 0xc) != 0x8) return std::nullopt;
+  if (text[14] != '7' || (base::hex_value(text[19]) & 0xc) != 0x8) return std::nullopt;
   return time;
 }
 

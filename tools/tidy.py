@@ -26,8 +26,11 @@ COLUMNS_MAX = 100
 COMMENT_REACH = 4  # lines above a statement in which its `mo:` comment may begin
 RATCHET = 'tools/tidy_ratchet.json'
 
-# Who may include what. Standard headers are for all; `os` stands for the system's own.
+# Who may include what. Standard headers are for all, base for all but those that are or stand for
+# users (NO_BASE); `os` stands for the system's own.
+NO_BASE = ('include', 'examples')
 PARTS = {
+    'base': {'project': ('base/',), 'foreign': ()},
     'include': {'project': ('semel/',), 'foreign': ()},
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
     'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h', 'cxxabi.h')},
@@ -87,7 +90,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 # this list. So the arrows between rooms have one direction, and there is no cycle of rooms. Which
 # part may see which at all is the table above.
 ROOMS = (
-    'include', 'include/semel', 'include/semel/patterns',
+    'base', 'include', 'include/semel', 'include/semel/patterns',
     'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/core', 'engine/api',
     'patterns/json', 'patterns/tokens', 'patterns',
     'storage/log', 'storage/archive', 'storage/cold', 'storage/joint', 'storage', 'storage/repair',
@@ -99,7 +102,8 @@ ROOMS = (
     'tools/semel/shared', 'tools/semel/dedup', 'tools/semel/storage', 'tools/semel/demo',
     'tools/semel/node', 'tools/semel/help', 'tools/semel',
 )
-ROOM_PARTS = ('include', 'engine', 'patterns', 'storage', 'net', 'lua_compat', 'bindings', 'tools')
+ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'net', 'lua_compat', 'bindings',
+              'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20
 ROOM_UNITS_MORE = {'include/semel': 24}
@@ -242,15 +246,16 @@ class Tidy:
         if part is None:
             self.report(source.path, 1, 'no such part: name it in the include table of tidy.py')
             return
+        project = part['project'] + (() if folders[0] in NO_BASE else ('base/',))
         for match in INCLUDE.finditer(source.text):
             if not source.code[match.start():].lstrip().startswith('#'):
                 continue  # in a comment
             bracket, target = match.groups()
             line = source.line(match.start())
             if bracket == '"':
-                if not target.startswith(part['project']):
+                if not target.startswith(project):
                     self.report(source.path, line, f'"{target}": this part includes only '
-                                + ', '.join(part['project']) + ' (root-relative)')
+                                + ', '.join(project) + ' (root-relative)')
             elif re.fullmatch(r'[a-z_]+', target):
                 pass  # the standard library
             elif not (target.startswith(tuple(f for f in part['foreign'] if f != 'os') or '\0')

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace semel::engine {
 namespace {
 
@@ -112,8 +114,7 @@ class Reader {
 bool is_namespace_name(Bytes name) noexcept {
   if (name.empty() || name.size() > limits::namespace_name_max) return false;
   return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-';
+    return base::is_letter(c) || base::is_digit(c) || c == '_' || c == '.' || c == '-';
   });
 }
 

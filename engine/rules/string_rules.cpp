@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "base/hex.hpp"
 #include "engine/rules/numbers.hpp"
 
 namespace semel::engine {
@@ -31,17 +32,9 @@ std::optional<std::uint64_t> parse_digest(Bytes text) noexcept {
   if (text.size() != digest_digits) return std::nullopt;
   std::uint64_t digest = 0;
   for (const char c : text) {
-    unsigned digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<unsigned>(c - 'A') + 10;
-    } else {
-      return std::nullopt;
-    }
-    digest = digest << 4 | digit;
+    const int digit = base::hex_value(c);
+    if (digit < 0) return std::nullopt;
+    digest = digest << 4 | static_cast<unsigned>(digit);
   }
   return digest;
 }
@@ -110,7 +103,7 @@ Decision decide_digest(const RecordView* live, StoreOutcome& outcome) {
   std::uint64_t digest = digest_of(live->value);
   char text[digest_digits];
   for (std::size_t i = digest_digits; i-- > 0; digest >>= 4)
-    text[i] = "0123456789abcdef"[digest & 15];
+    text[i] = base::hex_digits[digest & 15];
   outcome.value.assign(text, digest_digits);
   outcome.has_value = true;
   return keep;

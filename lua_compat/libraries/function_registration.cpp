@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "lua_compat/libraries/redis_library.hpp"
 #include "lua_compat/runtime/script_error.hpp"
 
@@ -18,13 +19,9 @@ struct Given {
   int flags = 0;
 };
 
-char small(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool same_word(std::string_view one, std::string_view other) noexcept {
   return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](char a, char b) { return small(a) == small(b); });
+                    [](char a, char b) { return base::to_lower(a) == base::to_lower(b); });
 }
 
 /// A number counts as its text.
@@ -95,7 +92,8 @@ const char* take_positions(lua_State* state, Given& given) {
 
 bool is_name(std::string_view name) noexcept {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (small(c) >= 'a' && small(c) <= 'z') || c == '_';
+    return (c >= '0' && c <= '9') || (base::to_lower(c) >= 'a' && base::to_lower(c) <= 'z') ||
+           c == '_';
   });
 }
 

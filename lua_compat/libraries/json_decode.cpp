@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "lua_compat/libraries/json_config.hpp"
 #include "lua_compat/runtime/budget.hpp"
 #include "lua_compat/runtime/c_function.hpp"
@@ -13,12 +14,9 @@ namespace {
 bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
-char small(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 bool begins_with(const char* text, std::string_view word) noexcept {
   for (const char c : word) {
-    if (small(*text++) != c) return false;
+    if (base::to_lower(*text++) != c) return false;
   }
   return true;
 }
@@ -27,7 +25,7 @@ bool begins_with(const char* text, std::string_view word) noexcept {
 bool is_invalid_number(const char* text) noexcept {
   if (*text == '+') return true;
   if (*text == '-') ++text;
-  if (*text == '0') return small(text[1]) == 'x' || is_digit(text[1]);
+  if (*text == '0') return base::to_lower(text[1]) == 'x' || is_digit(text[1]);
   return begins_with(text, "inf") || begins_with(text, "nan");
 }
 
@@ -35,7 +33,7 @@ bool is_invalid_number(const char* text) noexcept {
 int code_unit(const char* text) noexcept {
   int code = 0;
   for (int i = 0; i < 4; ++i) {
-    const char c = small(text[i]);
+    const char c = base::to_lower(text[i]);
     const bool is_letter = c >= 'a' && c <= 'f';
     if (!is_digit(c) && !is_letter) return -1;
     code = code << 4 | (is_letter ? c - 'a' + 10 : c - '0');

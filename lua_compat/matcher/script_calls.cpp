@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace semel::lua {
 namespace {
 
@@ -101,10 +103,7 @@ class Walk {
     sent.is_caught = is_caught || means == Means::pcall;
     if (node.parts.size() > 1 && part(node, 1).kind == NodeKind::string) {
       sent.is_named = true;
-      sent.name = part(node, 1).text;
-      std::ranges::transform(sent.name, sent.name.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      });
+      sent.name = base::lower_of(part(node, 1).text);
     }
     if (node.parts.size() > 2 && part(node, 2).kind == NodeKind::string) {
       sent.has_subcommand = true;

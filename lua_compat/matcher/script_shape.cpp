@@ -10,6 +10,8 @@
 #include <array>
 #include <limits>
 
+#include "base/ascii.hpp"
+
 namespace semel::lua {
 namespace {
 
@@ -175,8 +177,7 @@ class Proof {
   [[nodiscard]] bool allow_command(const Node& node) {
     if (node.parts.size() < 2 || part(node, 1).kind != NodeKind::string) return false;
     if (!allow_parts(node, 2)) return false;
-    std::string name = part(node, 1).text;
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string name = base::lower_of(part(node, 1).text);
     if (holds(keyless, name)) return true;
     const std::optional<KeyPositions> positions = keys_of_(name);
     if (!positions || positions->first < 1 || positions->step < 1) return false;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "lua_compat/matcher/script_tokens.hpp"
 
 namespace semel::lua {
@@ -34,10 +35,6 @@ constexpr std::array<Operator, 15> operators = {{{"or", 1, 1},
                                                  {"/", 7, 7},
                                                  {"%", 7, 7},
                                                  {"^", 10, 9}}};
-
-char small(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// Reads one script. Once something is wrong, `failed_` stays and whatever is read further counts
 /// for nothing; each step takes a token or fails, so that it comes to an end.
@@ -430,7 +427,7 @@ class Parser {
     if (!tree_.is_command(tree_.nodes[at]) || tree_.nodes[at].parts.size() < 2) return;
     Node& command = tree_.nodes[tree_.nodes[at].parts[1]];
     if (command.kind == NodeKind::string)
-      std::ranges::transform(command.text, command.text.begin(), small);
+      std::ranges::transform(command.text, command.text.begin(), base::to_lower);
   }
 
   NodeIndex table() {

@@ -6,23 +6,9 @@
 
 #include <vector>
 
+#include "base/hex.hpp"
+
 namespace semel::net {
-namespace {
-
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
-std::string hex_of_bytes(std::span<const unsigned char> bytes) {
-  std::string hex;
-  hex.reserve(2 * bytes.size());
-  for (const unsigned char byte : bytes) {
-    hex += hex_digits[byte >> 4U];
-    hex += hex_digits[byte & 15U];
-  }
-  return hex;
-}
-
-}  // namespace
-
 PasswordHash hash_of_password(std::string_view password) {
   PasswordHash hash;
   SHA256(reinterpret_cast<const unsigned char*>(password.data()), password.size(), hash.data());
@@ -30,15 +16,15 @@ PasswordHash hash_of_password(std::string_view password) {
 }
 
 std::string hex_of(const PasswordHash& hash) {
-  return hex_of_bytes(hash);
+  return base::hex_of(hash);
 }
 
 std::optional<PasswordHash> password_hash_of_hex(std::string_view hex) {
   PasswordHash hash;
   if (hex.size() != 2 * hash.size()) return std::nullopt;
   for (std::size_t i = 0; i < hash.size(); ++i) {
-    const std::size_t high = hex_digits.find(hex[2 * i]);
-    const std::size_t low = hex_digits.find(hex[2 * i + 1]);
+    const std::size_t high = base::hex_digits.find(hex[2 * i]);
+    const std::size_t low = base::hex_digits.find(hex[2 * i + 1]);
     if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
     hash[i] = static_cast<unsigned char>(high << 4U | low);
   }
@@ -59,7 +45,7 @@ bool is_among(const PasswordHash& hash, std::span<const PasswordHash> hashes) {
 std::optional<std::string> random_hex(std::size_t digits) {
   std::vector<unsigned char> bytes((digits + 1) / 2);
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) return std::nullopt;
-  std::string hex = hex_of_bytes(bytes);
+  std::string hex = base::hex_of(bytes);
   hex.resize(digits);
   return hex;
 }

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/hex.hpp"
+
 namespace semel::net {
 namespace {
-
-constexpr std::string_view digits = "0123456789abcdef";
-
-void append_hex(std::string& out, unsigned char byte) {
-  out += digits[byte >> 4];
-  out += digits[byte & 15];
-}
 
 bool continues(char byte) noexcept {
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
@@ -59,7 +54,7 @@ void append_escaped(std::string& out, std::string_view text) {
     at += character.size();
     if (length == 0) {
       out += "\\\\x";
-      append_hex(out, static_cast<unsigned char>(first));
+      base::append_hex(out, static_cast<unsigned char>(first));
     } else if (first == '"' || first == '\\') {
       out += '\\';
       out += first;
@@ -71,7 +66,7 @@ void append_escaped(std::string& out, std::string_view text) {
       out += "\\t";
     } else if (is_control(character)) {
       out += "\\u00";
-      append_hex(out, static_cast<unsigned char>(character.back()));
+      base::append_hex(out, static_cast<unsigned char>(character.back()));
     } else {
       out += character;
     }
@@ -86,7 +81,7 @@ void append_label_value(std::string& out, std::string_view text) {
     at += character.size();
     if (length == 0) {
       out += "\\\\x";
-      append_hex(out, static_cast<unsigned char>(first));
+      base::append_hex(out, static_cast<unsigned char>(first));
     } else if (first == '"' || first == '\\') {
       out += '\\';
       out += first;

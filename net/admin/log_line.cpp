@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/ascii.hpp"
 #include "net/admin/escape.hpp"
 
 namespace semel::net {
@@ -35,7 +36,7 @@ void append_name(std::string& out, LogForm form, std::string_view name) {
   if (form == LogForm::json) out += '"';
   if (name.empty()) out += '_';
   for (const char c : name) {
-    const bool is_fit = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    const bool is_fit = base::is_lower(c) || base::is_digit(c) || c == '_';
     out += is_fit ? c : '_';
   }
   const bool is_taken = name == "ts" || name == "level" || name == "event" || name == "repeated";

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <exception>
 
+#include "base/hex.hpp"
+
 namespace semel::net {
 namespace {
 
@@ -261,16 +263,6 @@ void write_error_of_many(RespWriter& reply, ErrorCode code) {
   Fields{reply, 2}.word<"outcome", "error">().bulk<"message">(error_text(code));
 }
 
-[[nodiscard]] std::string hex_of(const std::array<std::uint8_t, 16>& bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
-}
-
 void write_held(Fields& fields, const ClaimView& view) {
   if (view.state == ClaimState::in_doubt) {
     fields.word<"state", "in_doubt">();
@@ -286,7 +278,7 @@ void write_fingerprint(Fields& fields, const Fingerprint& fingerprint) {
   if (fingerprint.algorithm == 0) {
     fields.null<"fingerprint">();
   } else {
-    fields.bulk<"fingerprint">(hex_of(fingerprint.digest));
+    fields.bulk<"fingerprint">(base::hex_of(fingerprint.digest));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "base/ascii.hpp"
 #include "net/acl/acl_limits.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/transaction.hpp"
@@ -38,7 +39,7 @@ std::string cell(std::string_view text) {
 std::string shown_name(std::string_view name) {
   std::string shown;
   for (const char c : name) {
-    shown += c == '|' ? ' ' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    shown += c == '|' ? ' ' : base::to_upper(c);
   }
   return shown;
 }

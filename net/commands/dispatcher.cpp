@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/audit.hpp"
 #include "net/commands/handlers.hpp"
@@ -57,10 +58,7 @@ void refuse_unknown(Call& call) {
 }
 
 void refuse_unknown_subcommand(Call& call) {
-  std::string parent{call.row->name};
-  std::transform(parent.begin(), parent.end(), parent.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
+  const std::string parent = base::upper_of(call.row->name);
   const std::string_view word = up_to_zero(call.words[1]).substr(0, shown_bytes_max);
   refuse(call, "ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
 }

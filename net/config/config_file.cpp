@@ -5,6 +5,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/ascii.hpp"
+
 namespace semel::net {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr std::string_view environment_prefix = "SEMEL_";
 std::string environment_name(const SettingRow& row) {
   std::string name{environment_prefix};
   for (const char c : row.name) {
-    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    name += c == '-' ? '_' : base::to_upper(c);
   }
   return name;
 }
@@ -34,7 +36,7 @@ void read_environment(const ConfigSources& sources, std::vector<Assignment>& out
     // Other programs of ours have variables, too; only what is nearly a setting is told.
     std::string small;
     for (const char c : std::string_view{name}.substr(environment_prefix.size())) {
-      small += c == '_' ? '-' : static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+      small += c == '_' ? '-' : base::to_lower(c);
     }
     const std::string_view nearest = nearest_setting(small);
     if (nearest.empty() || small == "config" || small == "redis-conf") continue;

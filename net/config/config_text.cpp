@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/hex.hpp"
+
 namespace semel::net {
 namespace {
 
@@ -12,9 +14,8 @@ std::string toml_text(std::string_view text) {
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
     if ((c >= '\0' && c < ' ') || c == '\x7f') {
-      constexpr std::string_view digits = "0123456789abcdef";
-      const auto byte = static_cast<unsigned char>(c);
-      quoted.append("\\u00").append({digits[byte >> 4U], digits[byte & 15U]});
+      quoted += "\\u00";
+      base::append_hex(quoted, static_cast<std::uint8_t>(c));
     } else {
       quoted += c;
     }

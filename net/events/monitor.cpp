@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/hex.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/measure.hpp"
 #include "net/node/node.hpp"
@@ -14,7 +15,6 @@ namespace {
 
 /// In quotes, with everything but printable ASCII escaped.
 void append_quoted(std::string& line, std::string_view word) {
-  constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::string_view plain = "\\\"\n\r\t\a\b";
   constexpr std::string_view letters = "\\\"nrtab";
   line += '"';
@@ -26,7 +26,8 @@ void append_quoted(std::string& line, std::string_view word) {
     } else if (byte >= ' ' && byte <= '~') {
       line += c;
     } else {
-      line.append("\\x").append({digits[byte >> 4U], digits[byte & 15U]});
+      line += "\\x";
+      base::append_hex(line, byte);
     }
   }
   line += '"';

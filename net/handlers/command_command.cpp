@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "net/commands/command_docs.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/node/node.hpp"
@@ -203,12 +204,6 @@ void write_infos(Call& call, const std::vector<const CommandRow*>& rows) {
   }
 }
 
-std::string large(std::string_view text) {
-  std::string shown{text};
-  for (char& c : shown) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return shown;
-}
-
 }  // namespace
 
 namespace handlers {
@@ -265,12 +260,12 @@ void command_getkeysandflags(Call& call) {
 
 void help(Call& call) {
   const std::string_view parent = call.row->name.substr(0, call.row->name.find('|'));
-  std::vector<std::string> lines{large(parent) +
+  std::vector<std::string> lines{base::upper_of(parent) +
                                  " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"};
   for (const CommandRow* row : subcommands_of(*find_command(parent))) {
     const CommandDocs* const about = docs_of(*row);
     if (row == call.row || about == nullptr) continue;
-    std::string line = large(row->name.substr(parent.size() + 1));
+    std::string line = base::upper_of(row->name.substr(parent.size() + 1));
     if (!about->words.empty()) line.append(" ").append(about->words);
     lines.push_back(std::move(line));
     lines.push_back("    " + std::string{about->summary});

@@ -2,6 +2,7 @@
 #include <array>
 #include <limits>
 
+#include "base/ascii.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/handlers/info.hpp"
 #include "net/node/node.hpp"
@@ -68,8 +69,7 @@ std::optional<std::int64_t> timeout_of(Call& call, std::string_view word) {
 }
 
 void fail_words(Call& call) {
-  std::string parent{call.words[0]};
-  for (char& c : parent) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  const std::string parent = base::upper_of(call.words[0]);
   call.fail("ERR unknown subcommand or wrong number of arguments for '" +
             std::string{call.words[1]} + "'. Try " + parent + " HELP.");
 }

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "base/hex.hpp"
 #include "net/commands/access.hpp"
 #include "net/session/client_state.hpp"
 
@@ -14,11 +15,10 @@ namespace {
 
 /// Tells two lives of a node apart; nothing secret.
 std::string new_run_id() {
-  constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t length = 40;
   std::random_device random;
   std::string id;
-  while (id.size() < length) id += digits[random() % digits.size()];
+  while (id.size() < length) id += base::hex_digits[random() % base::hex_digits.size()];
   return id;
 }
 

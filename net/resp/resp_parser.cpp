@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/hex.hpp"
 #include "net/resp/release_capacity.hpp"
 #include "net/resp/text.hpp"
 
@@ -14,13 +15,6 @@ constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first is 
 
 bool is_space(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-int digit_of(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 char escaped(char c) noexcept {
@@ -82,10 +76,10 @@ bool take_word(std::string_view& line, std::string& word) {
     } else if (c == '\\' && quote == '\'' && line.starts_with('\'')) {
       word += take();
     } else if (c == '\\' && quote == '"' && !line.empty()) {
-      const bool is_hex =
-          line.size() >= 3 && line[0] == 'x' && digit_of(line[1]) >= 0 && digit_of(line[2]) >= 0;
+      const bool is_hex = line.size() >= 3 && line[0] == 'x' && base::hex_value(line[1]) >= 0 &&
+                          base::hex_value(line[2]) >= 0;
       if (is_hex) {
-        word += static_cast<char>(digit_of(line[1]) * 16 + digit_of(line[2]));
+        word += static_cast<char>(base::hex_value(line[1]) * 16 + base::hex_value(line[2]));
         line.remove_prefix(3);
       } else {
         word += escaped(take());

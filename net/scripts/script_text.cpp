@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
+#include "base/hex.hpp"
 #include "net/commands/command_docs.hpp"
 
 namespace semel::net {
@@ -17,18 +19,13 @@ bool is_blank(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /// The character that stands behind a backslash at the front of `rest`, within double quotes.
 char unescape(std::string_view& rest) noexcept {
   constexpr std::string_view letters = "nrtba";
   constexpr std::string_view meant = "\n\r\t\b\a";
-  if (rest.size() >= 3 && rest[0] == 'x' && hex_digit(rest[1]) >= 0 && hex_digit(rest[2]) >= 0) {
-    const int byte = hex_digit(rest[1]) * 16 + hex_digit(rest[2]);
+  if (rest.size() >= 3 && rest[0] == 'x' && base::hex_value(rest[1]) >= 0 &&
+      base::hex_value(rest[2]) >= 0) {
+    const int byte = base::hex_value(rest[1]) * 16 + base::hex_value(rest[2]);
     rest.remove_prefix(3);
     return static_cast<char>(byte);
   }
@@ -102,16 +99,9 @@ std::optional<std::uint32_t> script_flag(std::string_view name) noexcept {
 }
 
 std::string sha1_hex(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
   SHA1(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
-  std::string hex;
-  hex.reserve(2 * digest.size());
-  for (const unsigned char byte : digest) {
-    hex += digits[byte >> 4U];
-    hex += digits[byte & 15U];
-  }
-  return hex;
+  return base::hex_of(digest);
 }
 
 std::optional<std::string> read_shebang(Script& script) {
@@ -139,7 +129,7 @@ std::optional<std::string> read_shebang(Script& script) {
 
 bool is_library_name(std::string_view name) noexcept {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return base::is_letter(c) || base::is_digit(c) || c == '_';
   });
 }
 

@@ -1,4 +1,5 @@
 #include "semel/patterns/replay_guard.hpp"
+#include "base/ascii.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -100,10 +101,7 @@ class ReplayGuard::Impl {
   /// All secrets are tried, so that the time does not tell which of them it was.
   [[nodiscard]] bool is_signed_by(const std::vector<std::string>& secrets,
                                   const SignedRequest& request) const {
-    std::string given{request.signature.substr(0, 2 * 32 + 1)};
-    std::transform(given.begin(), given.end(), given.begin(), [](char c) {
-      return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    const std::string given = base::lower_of(request.signature.substr(0, 2 * 32 + 1));
     bool is_one = false;
     for (const std::string& secret : secrets) {
       const std::string expected = signature_of(request, secret, options_.scheme);

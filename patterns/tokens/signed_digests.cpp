@@ -7,22 +7,12 @@
 #include <algorithm>
 #include <span>
 
+#include "base/hex.hpp"
 #include "semel/patterns/signed_request.hpp"
 
 namespace semel {
 
 namespace {
-
-std::string hex_of(std::span<const std::uint8_t> bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(2 * bytes.size());
-  for (const std::uint8_t byte : bytes) {
-    hex += digits[byte >> 4U];
-    hex += digits[byte & 15U];
-  }
-  return hex;
-}
 
 Fingerprint first_half(const std::optional<patterns::Sha256>& digest,
                        FingerprintAlgorithm algorithm) {
@@ -55,7 +45,7 @@ std::optional<patterns::Sha256> patterns::hmac_sha256(Bytes secret, Bytes text) 
 
 std::string hmac_sha256_hex(Bytes secret, Bytes text) {
   const auto digest = patterns::hmac_sha256(secret, text);
-  return digest ? hex_of(*digest) : std::string{};
+  return digest ? base::hex_of(*digest) : std::string{};
 }
 
 std::string md5_hex(Bytes text) {
@@ -63,7 +53,7 @@ std::string md5_hex(Bytes text) {
   if (EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_md5(), nullptr) != 1) {
     return {};
   }
-  return hex_of(digest);
+  return base::hex_of(digest);
 }
 
 std::string digest_key_sha256(Bytes name, Bytes payload) {
@@ -71,7 +61,7 @@ std::string digest_key_sha256(Bytes name, Bytes payload) {
   const bool is_done = EVP_Digest(payload.data(), payload.size(), digest.data(), nullptr,
                                   EVP_sha256(), nullptr) == 1;
   if (!is_done) return {};
-  return composite_key({name, "sha256-" + hex_of(digest)});
+  return composite_key({name, "sha256-" + base::hex_of(digest)});
 }
 
 bool equal_in_constant_time(Bytes one, Bytes other) noexcept {

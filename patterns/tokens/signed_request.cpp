@@ -1,4 +1,5 @@
 #include "semel/patterns/signed_request.hpp"
+#include "base/ascii.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -11,8 +12,7 @@ namespace semel {
 namespace {
 
 bool is_unreserved(char c) noexcept {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
+  return base::is_letter(c) || base::is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 void append_encoded(Bytes bytes, std::string& text) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/hex.hpp"
 #include "semel/version.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -66,7 +67,7 @@ class Line {
     std::array<char, 24> digits{};
     std::size_t at = digits.size();
     do {
-      digits[--at] = "0123456789abcdef"[value % base];
+      digits[--at] = semel::base::hex_digits[value % base];
       value /= base;
     } while (value != 0 || digits.size() - at < least);
     return text({digits.data() + at, digits.size() - at});
