@@ -1,6 +1,6 @@
 # `cmake --install`: what find_package(Semel) and pkg-config need, the libraries, the headers and
-# the program. Components: runtime (the shared library for C), development, tools; with
-# SEMEL_PACKAGES also node.
+# the program, its manual pages and shell completion. Components: runtime (the shared library for
+# C), development, tools; with SEMEL_PACKAGES also node.
 if(NOT SEMEL_INSTALL)
   return()
 endif()
@@ -57,6 +57,40 @@ install(FILES "${PROJECT_BINARY_DIR}/SemelConfig.cmake"
 
 include(pkgconfig)
 
-if(TARGET semel)
-  install(TARGETS semel RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+if(NOT TARGET semel)
+  return()
 endif()
+install(TARGETS semel RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+
+# Manual pages and shell completion are made by running the program. A sanitized one may not run
+# outside of its tests.
+find_package(Python3 COMPONENTS Interpreter)
+if(NOT Python3_Interpreter_FOUND OR CMAKE_CROSSCOMPILING OR SEMEL_SANITIZE)
+  message(STATUS "Semel: no manual pages and shell completion are made in this build")
+  return()
+endif()
+set(packaging "${PROJECT_SOURCE_DIR}/packaging")
+set(documents "${PROJECT_BINARY_DIR}/documents")
+add_custom_command(
+  OUTPUT "${documents}/stamp"
+  COMMAND "${CMAKE_COMMAND}" -E rm -rf "${documents}"
+  COMMAND "${Python3_EXECUTABLE}" "${packaging}/manual.py" "$<TARGET_FILE:semel>"
+          "${documents}/man"
+  COMMAND "${Python3_EXECUTABLE}" "${packaging}/completion.py" "$<TARGET_FILE:semel>"
+          "${documents}/completion"
+  COMMAND "${CMAKE_COMMAND}" -E touch "${documents}/stamp"
+  DEPENDS semel "${packaging}/manual.py" "${packaging}/completion.py"
+  COMMENT "Making manual pages and shell completion" VERBATIM)
+add_custom_target(semel_documents ALL DEPENDS "${documents}/stamp")
+
+# Debian has a place of its own for what zsh finds in packages.
+set(zsh_folder "${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions")
+if(SEMEL_PACKAGES)
+  set(zsh_folder "${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions")
+endif()
+install(DIRECTORY "${documents}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools)
+install(FILES "${documents}/completion/semel.bash" RENAME semel COMPONENT tools
+        DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions")
+install(FILES "${documents}/completion/_semel" DESTINATION "${zsh_folder}" COMPONENT tools)
+install(FILES "${documents}/completion/semel.fish" COMPONENT tools
+        DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d")

@@ -7,28 +7,21 @@ endif()
 if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr" OR NOT TARGET semel OR NOT SEMEL_INSTALL)
   message(FATAL_ERROR "SEMEL_PACKAGES is for the preset `package`")
 endif()
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+if(NOT TARGET semel_documents)
+  message(FATAL_ERROR "SEMEL_PACKAGES needs python3, for manual pages and shell completion")
+endif()
 
 set(SEMEL_PACKAGE_RELEASE 1)
 set(CPACK_PACKAGE_CONTACT "Semel maintainers <maintainers@semel.example>")
 set(packaging "${PROJECT_SOURCE_DIR}/packaging")
 set(packaged "${PROJECT_BINARY_DIR}/packaging")
 
-# Manuals: what the program says of itself.
-add_custom_command(
-  OUTPUT "${packaged}/manuals.stamp"
-  COMMAND "${Python3_EXECUTABLE}" "${packaging}/manual.py" "$<TARGET_FILE:semel>" "${packaged}/man"
-  COMMAND "${CMAKE_COMMAND}" -E touch "${packaged}/manuals.stamp"
-  DEPENDS semel "${packaging}/manual.py" VERBATIM)
-add_custom_target(semel_manuals ALL DEPENDS "${packaged}/manuals.stamp")
+# Debian wants its manual pages compressed.
 install(CODE "
-  file(GLOB pages \"${packaged}/man/*.1\")
+  file(GLOB pages
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/semel*.1\")
   foreach(page IN LISTS pages)
-    cmake_path(GET page FILENAME name)
-    set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")
-    file(MAKE_DIRECTORY \"\${folder}\")
-    execute_process(COMMAND gzip -9nc \"\${page}\" OUTPUT_FILE \"\${folder}/\${name}.gz\"
-                    COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND gzip -9nf \"\${page}\" COMMAND_ERROR_IS_FATAL ANY)
   endforeach()" COMPONENT tools)
 
 # Archives without the line numbers, which name the place they were built at.

@@ -65,6 +65,9 @@ def check_program(where, version):
         expect((root / place[1:]).exists(), f'the unit names {place}, which no package has')
     for place in re.findall(r'^Documentation=file://(\S+)$', unit, re.MULTILINE):
         expect((root / place[1:]).exists(), f'the unit names {place}, which no package has')
+    for place in ('bash-completion/completions/semel', 'zsh/vendor-completions/_semel',
+                  'fish/vendor_completions.d/semel.fish', 'man/man1/semel-dedup.1.gz'):
+        expect((root / 'usr/share' / place).exists(), f'no package has /usr/share/{place}')
     if shutil.which('man'):
         for page in sorted((root / 'usr/share/man/man1').glob('*.gz')):
             done = run('man', '--warnings', '-E', 'UTF-8', '-l', '-Tutf8', page)

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lua_compat/matcher/script_commands.hpp"
+
 namespace semel::lua {
 
 /// One meaning each; the texts that mean it are in known_catalogue.def.
@@ -81,28 +83,6 @@ struct KnownEntry {
   std::uint32_t variant = 0;  ///< of what one meaning has several forms
   std::uint32_t keys = 1;     ///< that it needs
   std::uint32_t arguments = 0;
-};
-
-struct KeyPositions {
-  int first = 0;
-  int last = 0;  ///< negative: from the end
-  int step = 1;
-};
-/// The positions of a command's keys among its words, by its name in small letters. None: it has
-/// none, is not known, or its keys are found in another way.
-using KeysOf = std::optional<KeyPositions> (*)(std::string_view command);
-
-/// One place in a text where a command is sent.
-struct SentCommand {
-  std::string name{};        ///< in small letters
-  std::string subcommand{};  ///< its second word, if that is a constant as well
-  std::uint32_t line = 1;    ///< as errors tell it
-  /// Its name is a constant. If not, nothing is said of it.
-  bool is_named = false;
-  bool has_subcommand = false;
-  /// An error of it is caught: by redis.pcall, or by pcall or xpcall around it. Scripts find out
-  /// in this way what a server has.
-  bool is_caught = false;
 };
 
 /// What the tokens of a script show.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lua_compat/matcher/known_scripts.hpp"
+#include "lua_compat/matcher/script_commands.hpp"
 #include "lua_compat/matcher/script_tree.hpp"
 
 namespace semel::lua {

@@ -1,7 +1,7 @@
 // Which keys a script can touch, as far as its tokens show it.
 #pragma once
 
-#include "lua_compat/matcher/known_scripts.hpp"
+#include "lua_compat/matcher/script_commands.hpp"
 #include "lua_compat/matcher/script_tree.hpp"
 
 namespace semel::lua {

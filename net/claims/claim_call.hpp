@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "net/claims/claim_spaces.hpp"
 #include "net/commands/claim_words.hpp"
 #include "net/commands/command.hpp"
 

@@ -2,6 +2,7 @@
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_session.hpp"
+#include "net/claims/claim_spaces.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/node/node.hpp"
 #include "net/resp/text.hpp"

@@ -3,6 +3,7 @@
 
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
+#include "net/claims/claim_spaces.hpp"
 #include "net/commands/handlers.hpp"
 
 namespace semel::net::handlers {

@@ -4,6 +4,7 @@
 
 #include "net/resp/text.hpp"
 #include "net/scripts/native_run.hpp"
+#include "net/scripts/native_scripts.hpp"
 
 namespace semel::net {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/scripts/native_scripts.hpp"
+#include "net/scripts/native_call.hpp"
 
 namespace semel::net {
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "lua_compat/interpreter/interpreter.hpp"
 #include "lua_compat/matcher/known_scripts.hpp"
 #include "net/commands/single_key_command.hpp"
+#include "net/scripts/native_call.hpp"
 
 namespace semel::net {
 
@@ -29,13 +29,6 @@ namespace semel::net {
 /// may be although `shape` does not declare its keys: then not for the interpreter.
 [[nodiscard]] bool keeps_to_keys(const lua::ScriptShape& shape) noexcept;
 
-struct NativeCall {
-  const lua::ScriptShape& shape;
-  std::string_view sha;
-  const lua::Invocation& invocation;
-  lua::Host& host;
-  std::string& reply;
-};
 /// Appends the one reply, in the dialect of the invocation. False: nothing was written and nothing
 /// changed, the interpreter has to run the script.
 [[nodiscard]] bool run_native(const NativeCall& call);

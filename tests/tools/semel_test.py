@@ -9,6 +9,8 @@ import os
 import pathlib
 import pty
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,10 +62,6 @@ class Program(Case):
     def test_without_a_subcommand_the_help_is_an_error(self):
         self.assertIn(b"dedup", self.semel(code=1).stderr)
 
-    def test_an_unknown_flag_or_subcommand_is_named(self):
-        self.assertIn(b"--what", self.semel("dedup", "--what", code=1).stderr)
-        self.assertIn(b"dedupe", self.semel("dedupe", code=1).stderr)
-
     def test_the_demo_tells_a_true_story(self):
         done = self.semel("demo", "--seed", "7")
         text = done.stdout.decode()
@@ -80,6 +78,207 @@ class Program(Case):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([SEMEL, "demo"], stdout=full, stderr=subprocess.PIPE, timeout=120)
         self.assertEqual(done.returncode, 2)
+
+
+def listed():
+    """{subcommand: [names of a flag]} of `semel help --list`; the program's own under ''."""
+    rows = subprocess.run([SEMEL, "help", "--list"], capture_output=True, text=True, timeout=60,
+                          check=True).stdout.splitlines()
+    found = {"": []}
+    for what, name, *rest in (row.split("\t") for row in rows):
+        if what == "subcommand":
+            found[name] = []
+        elif what == "flag":
+            found[name].append(rest[0].split(","))
+    return found
+
+
+def shown(name):
+    """{names of a flag: its kind of value and description} of `semel NAME --help`."""
+    text = subprocess.run([SEMEL, *name.split(), "--help"], capture_output=True, text=True,
+                          timeout=60, check=True).stdout
+    found = {}
+    for names, rest in re.findall(r"^  (-\S+)(.*(?:\n {30}.*)*)", text, re.MULTILINE):
+        found[names] = " ".join(rest.split())
+    return found
+
+
+class Help(Case):
+    def test_help_shows_what_the_flag_shows(self):
+        self.assertEqual(self.semel("help").stdout, self.semel("--help").stdout)
+        for name in filter(None, listed()):
+            with self.subTest(name):
+                self.assertEqual(self.semel("help", name).stdout,
+                                 self.semel(name, "--help").stdout)
+
+    def test_version_prints_what_the_flag_prints(self):
+        self.assertEqual(self.semel("version").stdout, self.semel("--version").stdout)
+
+    def test_what_is_mistyped_is_named_with_the_nearest_name(self):
+        long = "x" * 100_000
+        cut = f"'{'x' * 60}...' (100000 bytes)"
+        for arguments, said in (
+                (["dedpu"], "semel: no subcommand 'dedpu'; did you mean 'dedup'?"),
+                (["dmeo"], "semel: no subcommand 'dmeo'; did you mean 'demo'?"),
+                (["dedupxx"], "semel: no subcommand 'dedupxx'; did you mean 'dedup'?"),
+                (["dedupxxx"], "semel: no subcommand 'dedupxxx'"),
+                (["de"], "semel: no subcommand 'de'"),
+                ([""], "semel: no subcommand ''"),
+                (["-"], "semel: no subcommand '-'"),
+                ([long], f"semel: no subcommand {cut}"),
+                ([b"ded\xffp"], "semel: no subcommand 'ded\\xffp'; did you mean 'dedup'?"),
+                (["\x1b[31m"], "semel: no subcommand '\\x1b[31m'"),
+                (["--versoin"], "semel: no flag '--versoin'; did you mean '--version'?"),
+                (["--fields", "1", "dedup"], "semel: no flag '--fields'"),
+                (["dedup", "--feilds=1"],
+                 "semel dedup: no flag '--feilds'; did you mean '--fields'?"),
+                (["dedup", "-stats"], "semel dedup: no flag '-stats'; did you mean '--stats'?"),
+                (["dedup", "--what"], "semel dedup: no flag '--what'"),
+                (["dedup", "-x"], "semel dedup: no flag '-x'"),
+                (["dedup", "-sx"], "semel dedup: no flag '-x'"),
+                (["dedup", "--" + long[2:]],
+                 f"semel dedup: no flag '--{'x' * 58}...' (100000 bytes)"),
+                (["dedup", b"--\xff\xfe"], "semel dedup: no flag '--\\xff\\xfe'"),
+                (["demo", "dedup"], "semel demo: unexpected argument 'dedup'"),
+                (["demo", "a", "--sed"], "semel demo: no flag '--sed'; did you mean '--seed'?"),
+                (["dedpu", "--stats"], "semel: no subcommand 'dedpu'; did you mean 'dedup'?"),
+                (["demo", ""], "semel demo: unexpected argument ''"),
+                (["version", "--x"], "semel version: no flag '--x'"),
+                (["help", "help", "extra"], "semel help: unexpected argument 'extra'")):
+            with self.subTest(arguments):
+                done = self.semel(*arguments, code=1)
+                self.assertEqual(done.stdout, b"")
+                name = said.split(":")[0]
+                self.assertEqual(done.stderr.decode(), f"{said}\nTry '{name} --help'.\n")
+
+    def test_what_help_does_not_know_is_named(self):
+        for typed, said in (("dedpu", "'dedpu'; did you mean 'dedup'?"), ("", "''"),
+                            ("x" * 60, f"'{'x' * 60}'"),
+                            ("x" * 61, f"'{'x' * 60}...' (61 bytes)")):
+            done = self.semel("help", typed, code=1)
+            self.assertEqual(done.stderr.decode(),
+                             f"semel help: no subcommand {said}\nTry 'semel help'.\n")
+        self.assertIn(b"--list", self.semel("help", "--list", "dedup", code=1).stderr)
+
+    def test_flags_of_the_node_and_of_storages_are_suggested(self):
+        known = listed()
+        if "node" in known:
+            for typed, near in (("--prot", "--port"), ("--log_level", "--log-level"),
+                                ("--appendonyl", "--appendonly")):
+                done = self.semel("node", typed, "1", code=1)
+                self.assertEqual(done.stderr.decode(), f"semel node: no flag '{typed}'; did you "
+                                 f"mean '{near}'?\nTry 'semel node --help'.\n")
+        if "verify" in known:
+            # Its exit code of bad usage; and the flag is named, not the DIR that is missing.
+            done = self.semel("verify", "--jsno", code=2)
+            self.assertEqual(done.stderr.decode(), "semel verify: no flag '--jsno'; did you mean "
+                             "'--json'?\nTry 'semel verify --help'.\n")
+            self.assertIn(b"argument 'b'", self.semel("verify", "a", "b", code=2).stderr)
+
+    def test_help_tells_when_it_cannot_be_written(self):
+        for arguments in (["help"], ["--help"], ["help", "dedup"], ["version"], ["--version"],
+                          ["help", "--list"]):
+            with self.subTest(arguments):
+                with open("/dev/full", "wb") as full:
+                    done = subprocess.run([SEMEL, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                          timeout=60)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(b"standard output", done.stderr)
+                words = " ".join(arguments)
+                done = subprocess.run(f"'{SEMEL}' {words} >&-", shell=True, timeout=60,
+                                      stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 2)
+
+    def test_a_closed_standard_error_changes_no_exit_code(self):
+        for arguments in ("", "dedpu", "help nobody", "dedup --what"):
+            done = subprocess.run(f"'{SEMEL}' {arguments} 2>&-", shell=True, timeout=60)
+            self.assertEqual(done.returncode, 1, arguments)
+
+    def test_each_setting_of_the_node_shows_its_default_and_its_unit(self):
+        if "node" not in listed():
+            self.skipTest("this build has no node")
+        flags = shown("node")
+        self.assertGreater(len(flags), 50)
+        for names, text in flags.items():
+            if names in ("-h,--help", "--config", "--redis-conf", "--print-config",
+                         "--check-config"):
+                continue
+            self.assertRegex(text, r"Default: \S", names)
+            if re.match("DURATION|BYTES", text):
+                self.assertRegex(text, r"A plain number is in (us|ms|s|bytes)\.", names)
+
+    def test_flags_of_the_other_subcommands_show_defaults_and_units(self):
+        flags = shown("dedup")
+        for names, words in (("-w,--window", "ms, s, m, h or d. Without it: for ever"),
+                             ("-m,--memory", "Default: half"), ("--missing", "(default)"),
+                             ("--time-format", "iso8601 (default)"), ("--late", "(default)"),
+                             ("-f,--fields", "Without --fields and --json it is the whole line")):
+            self.assertIn(words, flags[names])
+        self.assertIn("default: random", shown("demo")["--seed"])
+
+
+class Documents(Case):
+    """Manual pages and completion, as the build makes them."""
+
+    def made(self, script):
+        subprocess.run([sys.executable, str(ROOT / "packaging" / script), SEMEL, str(self.folder)],
+                       check=True, capture_output=True, timeout=120)
+        return self.folder
+
+    def test_the_list_has_the_flags_that_help_shows(self):
+        for name, flags in listed().items():
+            self.assertCountEqual([",".join(names) for names in flags], shown(name), name)
+
+    def test_each_subcommand_has_a_manual_page_with_its_flags(self):
+        folder = self.made("manual.py")
+        for name in listed():
+            page = (folder / ("-".join(filter(None, ["semel", name])) + ".1")).read_text()
+            for names in shown(name):
+                self.assertIn(f".B {names}".replace("-", "\\-"), page, name)
+
+    def complete_in_bash(self, *words):
+        script = (f"source '{self.folder}/semel.bash'; COMP_WORDS=(\"$@\"); "
+                  "COMP_CWORD=$(($# - 1)); _semel; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        done = subprocess.run(["bash", "-c", script, "bash", "semel", *words], check=True,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stderr, "", words)
+        return [line for line in done.stdout.split("\n") if line]
+
+    def test_bash_completes_what_help_shows(self):
+        self.made("completion.py")
+        known = listed()
+        self.assertEqual(self.complete_in_bash("d"), ["dedup", "demo"])
+        self.assertEqual(self.complete_in_bash("")[:len(known) - 1], list(known)[1:])
+        for name in filter(None, known):
+            names = [name for names in shown(name) for name in names.split(",")]
+            self.assertCountEqual(self.complete_in_bash(name, "-"), names, name)
+        self.assertEqual(self.complete_in_bash("dedup", "--late", ""), ["pass", "drop"])
+        self.assertEqual(self.complete_in_bash("dedup", "--late", "=", "d"), ["drop"])
+        self.assertEqual(self.complete_in_bash("dedup", "--window", ""), [])
+        self.assertEqual(self.complete_in_bash("help", "de"), ["dedup", "demo"])
+        path = self.file("only", b"")
+        self.assertEqual(self.complete_in_bash("dedup", path[:-1]), [path])
+        self.assertEqual(self.complete_in_bash("nobody", ""), [])
+
+    def test_zsh_and_fish_know_what_help_shows(self):
+        folder = self.made("completion.py")
+        fish = (folder / "semel.fish").read_text().splitlines()
+        zsh = (folder / "_semel").read_text()
+        for name in filter(None, listed()):
+            mine = [row for row in fish if f"'__semel_subcommand {name}'" in row]
+            part = zsh.split(f"\n        {name})\n")[1].split(";;")[0]
+            for option in (option for names in shown(name) for option in names.split(",")):
+                word = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+                self.assertTrue(any(f" {word} " in row for row in mine), f"fish: {name} {option}")
+                self.assertRegex(part, rf"'\*?{option}[=+]?\[", f"zsh: {name} {option}")
+
+    def test_the_shells_that_are_here_take_their_script(self):
+        folder = self.made("completion.py")
+        for shell, script in (("bash", "semel.bash"), ("zsh", "_semel"), ("fish", "semel.fish")):
+            if shutil.which(shell):
+                done = subprocess.run([shell, "-n", str(folder / script)], capture_output=True,
+                                      timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (0, b""), shell)
 
 
 class Lines(Case):

@@ -3,66 +3,90 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <memory>
+#include <span>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "semel/version.hpp"
 #include "tools/semel/dedup/dedup_command.hpp"
 #include "tools/semel/demo/demo.hpp"
+#include "tools/semel/help/help_command.hpp"
+#include "tools/semel/help/unknown_argument.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 #ifdef SEMEL_HAS_NODE
+#include "tools/semel/help/setting_defaults.hpp"
 #include "tools/semel/node/node_command.hpp"
 #endif
 
 namespace {
 
 using semel::tool::Exit;
+using StorageCommands = std::vector<std::unique_ptr<semel::tool::StorageCommand>>;
+
+const semel::tool::StorageCommand* chosen_of(const StorageCommands& commands) {
+  for (const auto& command : commands) {
+    if (command->is_chosen()) return command.get();
+  }
+  return nullptr;
+}
+
+/// Says on standard error why `program` did not take `arguments`, and which help to ask for.
+void print_refusal(const CLI::App& program, std::span<const char* const> arguments,
+                   const CLI::ParseError& error) {
+  const CLI::App* app = &program;
+  std::string text = error.what();
+  if (!program.get_subcommands().empty()) app = program.get_subcommands().front();
+  if (auto unknown = semel::tool::unknown_argument(program, arguments)) {
+    app = unknown->app;
+    text = std::move(unknown->text);
+  }
+  const std::string chosen = app == &program ? "" : " " + app->get_name();
+  semel::tool::write_error(fmt::format("semel{0}: {1}\nTry 'semel{0} --help'.\n", chosen, text));
+}
 
 int run(int argc, char** argv) {
   CLI::App program{"Semel remembers what has been done, so that the same work is done once.",
                    "semel"};
-  program.set_version_flag("--version", std::string{"semel "} + semel::version);
+  program.formatter(std::make_shared<semel::tool::HelpFormatter>());
   program.require_subcommand(0, 1);
-  program.footer(std::string{"'semel SUBCOMMAND --help' tells more.\n\n"} +
-                 semel::tool::exit_code_help +
-                 "\nSubcommands for a storage have their own; see their --help.");
+  program.footer(
+      std::string{"'semel help SUBCOMMAND' or 'semel SUBCOMMAND --help' shows its flags.\n\n"} +
+      semel::tool::exit_code_help +
+      "\nSubcommands for a storage have their own; see their --help.");
   const semel::tool::DedupCommand dedup{program};
   const semel::tool::DemoCommand demo{program};
 #ifdef SEMEL_HAS_NODE
   semel::tool::NodeCommand node{program};
+  semel::tool::describe_defaults(*program.get_subcommand("node"));
 #endif
-  std::string chosen;
-  const auto storage_commands = semel::tool::storage_commands(program);
-  const auto chosen_storage = [&]() -> const semel::tool::StorageCommand* {
-    for (const auto& command : storage_commands) {
-      if (command->is_chosen()) return command.get();
-    }
-    return nullptr;
-  };
+  const StorageCommands storage_commands = semel::tool::storage_commands(program);
+  const semel::tool::HelpCommand help{program};
+  const semel::tool::VersionCommand version{program};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      program.exit(error);
-      return 0;
+      std::ostringstream text;
+      program.exit(error, text);
+      return static_cast<int>(semel::tool::write_out(text.str()));
     }
-    if (dedup.is_chosen()) chosen = " dedup";
-    if (demo.is_chosen()) chosen = " demo";
-    Exit usage = Exit::usage;
-    if (const auto* command = chosen_storage()) {
-      chosen = " " + command->name();
-      usage = Exit{static_cast<int>(semel::tool::StorageExit::usage)};
-    }
-    fmt::print(stderr, "semel{0}: {1}\nTry 'semel{0} --help'.\n", chosen, error.what());
-    return static_cast<int>(usage);
+    print_refusal(program, std::span{argv, static_cast<std::size_t>(argc)}.subspan(1), error);
+    const bool is_storage = chosen_of(storage_commands) != nullptr;
+    return is_storage ? static_cast<int>(semel::tool::StorageExit::usage)
+                      : static_cast<int>(Exit::usage);
   }
   if (dedup.is_chosen()) return static_cast<int>(dedup.run());
   if (demo.is_chosen()) return static_cast<int>(demo.run());
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
 #endif
-  if (const auto* command = chosen_storage()) return static_cast<int>(command->run());
-  fmt::print(stderr, "{}", program.help());
+  if (const auto* command = chosen_of(storage_commands)) return static_cast<int>(command->run());
+  if (help.is_chosen()) return static_cast<int>(help.run());
+  if (version.is_chosen()) return static_cast<int>(version.run());
+  semel::tool::write_error(program.help());
   return static_cast<int>(Exit::usage);
 }
 

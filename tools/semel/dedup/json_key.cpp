@@ -128,13 +128,6 @@ void collect_doubles(const json::value& value, std::vector<const json::value*>& 
 
 }  // namespace
 
-void KeyBuffer::append(Bytes bytes) {
-  const std::size_t room = std::min(bytes.size(), capacity_ - size_);
-  if (room > 0) std::memcpy(data_ + size_, bytes.data(), room);
-  size_ += room;
-  lost_ += bytes.size() - room;
-}
-
 bool is_json_pointer(Bytes text) {
   if (!text.empty() && text.front() != '/') return false;
   for (std::size_t at = text.find('~'); at != Bytes::npos; at = text.find('~', at + 1)) {

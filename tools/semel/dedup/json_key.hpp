@@ -1,7 +1,6 @@
 // Values out of one line of newline JSON, and their form as part of a key.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,37 +8,10 @@
 #include <vector>
 
 #include "semel/types.hpp"
+#include "tools/semel/dedup/key_buffer.hpp"
 #include "tools/semel/dedup/timestamp.hpp"
 
 namespace semel::tool {
-
-/// Where a part of a key is written. Never grows: a key beyond the capacity is too long anyway.
-class KeyBuffer {
- public:
-  KeyBuffer(char* data, std::size_t capacity) : data_(data), capacity_(capacity) {}
-
-  void append(Bytes bytes);
-  [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
-  /// Bytes that were asked for, those that found no room included.
-  [[nodiscard]] std::size_t size_wanted() const { return size_ + lost_; }
-
-  /// To take back what was appended since.
-  struct Mark {
-    std::size_t size;
-    std::size_t lost;
-  };
-  [[nodiscard]] Mark mark() const { return {size_, lost_}; }
-  void rewind(Mark mark) {
-    size_ = mark.size;
-    lost_ = mark.lost;
-  }
-
- private:
-  char* data_;
-  std::size_t capacity_;
-  std::size_t size_ = 0;
-  std::size_t lost_ = 0;
-};
 
 /// True for "" (the whole document) and "/a/b"; "~" must be "~0" or "~1".
 [[nodiscard]] bool is_json_pointer(Bytes text);

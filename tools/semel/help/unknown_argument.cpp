@@ -1,0 +1,76 @@
+#include "tools/semel/help/unknown_argument.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/semel/help/nearest_name.hpp"
+
+namespace semel::tool {
+namespace {
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+bool looks_like_flag(const std::string& argument) {
+  return argument.size() > 1 && argument.front() == '-';
+}
+
+std::string suggestion(std::string_view nearest) {
+  return nearest.empty() ? "" : "; did you mean " + in_quotes(nearest) + "?";
+}
+
+/// CLI11 reads `-stats` as -s and leaves `-tats` over: the argument that ends with what is left.
+std::string_view argument_of_rest(std::string_view rest, std::span<const char* const> arguments) {
+  for (const std::string_view argument : arguments) {
+    if (argument.starts_with('-') && !argument.starts_with("--") &&
+        argument.ends_with(rest.substr(1))) {
+      return argument;
+    }
+  }
+  return rest;
+}
+
+std::string no_flag(const CLI::App& app, std::string_view left,
+                    std::span<const char* const> arguments) {
+  const std::vector<std::string> known = flag_names(app);
+  std::string_view typed = left.substr(0, left.find('='));
+  if (!left.starts_with("--")) {
+    const std::string_view whole = argument_of_rest(left, arguments);
+    if (nearest_name(whole, known).starts_with("--")) typed = whole;
+  }
+  return "no flag " + in_quotes(typed) + suggestion(nearest_name(typed, known));
+}
+
+}  // namespace
+
+std::string no_subcommand(const CLI::App& program, std::string_view typed) {
+  std::vector<std::string> known;
+  for (const CLI::App* app : program.get_subcommands({})) known.push_back(app->get_name());
+  return "no subcommand " + in_quotes(typed) + suggestion(nearest_name(typed, known));
+}
+
+std::optional<UnknownArgument> unknown_argument(const CLI::App& program,
+                                                std::span<const char* const> arguments) {
+  const CLI::App* app = &program;
+  std::vector<std::string> left = program.remaining();
+  if (left.empty() && !program.get_subcommands().empty()) {
+    app = program.get_subcommands().front();
+    left = app->remaining();
+  }
+  if (left.empty()) return std::nullopt;
+  // Behind a subcommand an unknown flag comes first: an argument too many may be its value.
+  const auto flag = std::find_if(left.begin(), left.end(), looks_like_flag);
+  if (flag != left.end() && (flag == left.begin() || app != &program)) {
+    return UnknownArgument{app, no_flag(*app, *flag, arguments)};
+  }
+  if (app == &program) return UnknownArgument{app, no_subcommand(program, left.front())};
+  return UnknownArgument{app, "unexpected argument " + in_quotes(left.front())};
+}
+
+}  // namespace semel::tool
