@@ -232,7 +232,7 @@ def make_tree():
     """The engine with every mutant behind its number. Edits of one place are nested in order."""
     tree = BUILD / "tree"
     shutil.rmtree(tree, ignore_errors=True)
-    for folder in ("engine", "include", "tests/proofs"):
+    for folder in ("base", "engine", "include", "tests/proofs"):
         shutil.copytree(ROOT / folder, tree / folder)
     (tree / "mutant.hpp").write_text(
         "extern int semel_mutant;\nvoid semel_noise(unsigned one_in) noexcept;\n")
