@@ -1,4 +1,4 @@
-// See semel/patterns/consume.hpp: from what a claim and a handler say to what the broker is told.
+// See semel/patterns/consume.hpp: the outcomes of a claim and a handler, as answers to the broker.
 #include "semel/patterns/consume.hpp"
 
 #include <algorithm>

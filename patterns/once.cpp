@@ -1,4 +1,4 @@
-// See semel/patterns/once.hpp: from a claim's answer to a run, and from a run to what is told.
+// See semel/patterns/once.hpp: a claim's answer decides on the run, and the run on the answer.
 #include "semel/patterns/once.hpp"
 
 #include <mutex>

@@ -86,9 +86,9 @@ OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
                        r'[a-z]?mmintrin|x86intrin|ucontext|locale|malloc|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# The rooms, from the lowest up: a file includes only files of its own room and of rooms above it in
-# this list. So the arrows between rooms have one direction, and there is no cycle of rooms. Which
-# part may see which at all is the table above.
+# The rooms, from the lowest up: a file includes only files of its own room and of rooms that stand
+# before it in this list. So the arrows between rooms have one direction, and there is no cycle of
+# rooms. Which part may see which at all is the table above.
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
     'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/core', 'engine/api',
@@ -381,7 +381,7 @@ class Tidy:
         ratchet_file = self.root / INCLUDE_RATCHET
         known = json.loads(ratchet_file.read_text()) if ratchet_file.exists() else {}
         self.hold_ratchet(known.get('upwards', []), units.upwards(ROOMS), units,
-                          '{0} includes {1}, whose room is above its own')
+                          '{0} includes {1}, whose room comes later in ROOMS')
         self.hold_ratchet(known.get('cycles', []), units.in_cycles(), units,
                           '{0} includes {1}, which includes it in turn, perhaps by others')
 

@@ -11,13 +11,11 @@
 
 #include <locale.h>
 
+#include "base/ascii.hpp"
+
 namespace semel::engine {
 
 namespace {
-
-constexpr bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
 
 /// strtold in the C locale, whatever the process has set: with a decimal comma "1.5" must not
 /// become 1. glibc hands out its built-in C locale here, so nothing is allocated.
@@ -38,7 +36,7 @@ bool parse_integer(Bytes text, std::int64_t& value) noexcept {
   const bool negative = text.front() == '-';
   const char* const first = text.data() + (negative ? 1 : 0);
   const char* const last = text.data() + text.size();
-  if (first == last || !is_digit(*first)) return false;
+  if (first == last || !base::is_digit(*first)) return false;
   if (*first == '0' && text.size() != 1) return false;  // leading zero, or "-0"
 
   std::int64_t parsed = 0;
@@ -86,7 +84,7 @@ void append_float(long double value, std::string& text) {
   // Between the whole digits and the 17 decimals stands the locale's point, of any length.
   const Bytes all{buffer, static_cast<std::size_t>(printed)};
   std::size_t whole = all.front() == '-' ? 1 : 0;
-  while (whole < all.size() && is_digit(all[whole])) ++whole;
+  while (whole < all.size() && base::is_digit(all[whole])) ++whole;
   Bytes fraction = all.substr(all.size() - decimals);
   const std::size_t last = fraction.find_last_not_of('0');
   fraction = fraction.substr(0, last == Bytes::npos ? 0 : last + 1);

@@ -92,8 +92,7 @@ const char* take_positions(lua_State* state, Given& given) {
 
 bool is_name(std::string_view name) noexcept {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (base::to_lower(c) >= 'a' && base::to_lower(c) <= 'z') ||
-           c == '_';
+    return base::is_digit(c) || base::is_letter(c) || c == '_';
   });
 }
 

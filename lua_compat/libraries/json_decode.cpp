@@ -11,9 +11,6 @@
 namespace semel::lua {
 namespace {
 
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
 bool begins_with(const char* text, std::string_view word) noexcept {
   for (const char c : word) {
     if (base::to_lower(*text++) != c) return false;
@@ -25,7 +22,7 @@ bool begins_with(const char* text, std::string_view word) noexcept {
 bool is_invalid_number(const char* text) noexcept {
   if (*text == '+') return true;
   if (*text == '-') ++text;
-  if (*text == '0') return base::to_lower(text[1]) == 'x' || is_digit(text[1]);
+  if (*text == '0') return base::to_lower(text[1]) == 'x' || base::is_digit(text[1]);
   return begins_with(text, "inf") || begins_with(text, "nan");
 }
 
@@ -35,7 +32,7 @@ int code_unit(const char* text) noexcept {
   for (int i = 0; i < 4; ++i) {
     const char c = base::to_lower(text[i]);
     const bool is_letter = c >= 'a' && c <= 'f';
-    if (!is_digit(c) && !is_letter) return -1;
+    if (!base::is_digit(c) && !is_letter) return -1;
     code = code << 4 | (is_letter ? c - 'a' + 10 : c - '0');
   }
   return code;
@@ -124,7 +121,7 @@ class Scanner {
   }
 
   Token read_word(Token token) {
-    const bool is_number = *at_ == '-' || is_digit(*at_);
+    const bool is_number = *at_ == '-' || base::is_digit(*at_);
     if (is_number) {
       if (config_.decode_invalid == JsonConfig::refused && is_invalid_number(at_)) {
         return fail(token, "invalid number");

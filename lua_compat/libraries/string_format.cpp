@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "lua_compat/runtime/budget.hpp"
 #include "lua_compat/runtime/c_function.hpp"
 
@@ -16,10 +17,6 @@ constexpr std::size_t item_bytes = 512;
 constexpr std::uint64_t steps_an_item = 16;
 constexpr std::size_t long_text_bytes = 100;
 
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
-
 /// One %.. of a format: what stands between it and its letter.
 class Spec {
  public:
@@ -30,13 +27,13 @@ class Spec {
     const auto is = [&](auto test) { return at < all.size() && test(all[at]); };
     while (is([](char c) { return c != '\0' && std::strchr("-+ #0", c) != nullptr; })) ++at;
     if (at >= sizeof("-+ #0")) luaL_error(state, "invalid format (repeated flags)");
-    for (int i = 0; i < 2 && is(is_digit); ++i) ++at;
+    for (int i = 0; i < 2 && is(base::is_digit); ++i) ++at;
     if (is([](char c) { return c == '.'; })) {
       has_precision = true;
       ++at;
-      for (int i = 0; i < 2 && is(is_digit); ++i) ++at;
+      for (int i = 0; i < 2 && is(base::is_digit); ++i) ++at;
     }
-    if (is(is_digit)) luaL_error(state, "invalid format (width or precision too long)");
+    if (is(base::is_digit)) luaL_error(state, "invalid format (width or precision too long)");
     text_[0] = '%';
     std::memcpy(text_ + 1, all.data(), at);
     size_ = at + 1;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "lua_compat/libraries/libraries.hpp"
 #include "lua_compat/runtime/budget.hpp"
 #include "lua_compat/runtime/c_function.hpp"
@@ -16,13 +17,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr int integer_bytes_max = 32;
-
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /// A format, read item by item.
 class Format {
@@ -113,9 +107,9 @@ class Format {
 
  private:
   [[nodiscard]] int number_or(int otherwise) {
-    if (rest_.empty() || !is_digit(rest_.front())) return otherwise;
+    if (rest_.empty() || !base::is_digit(rest_.front())) return otherwise;
     int number = 0;
-    while (!rest_.empty() && is_digit(rest_.front())) {
+    while (!rest_.empty() && base::is_digit(rest_.front())) {
       const int digit = rest_.front() - '0';
       if (number > (INT_MAX - digit) / 10) luaL_error(state_, "integral size overflow");
       number = number * 10 + digit;
@@ -212,7 +206,7 @@ int struct_size(lua_State* state) {
     if (format.letter == 'c' && format.size == 0) {
       luaL_argerror(state, 1, "option 'c0' has no fixed size");
     }
-    if (!is_letter(format.letter) && !is_digit(format.letter)) format.control();
+    if (!base::is_letter(format.letter) && !base::is_digit(format.letter)) format.control();
     bytes += format.size;
   }
   lua_pushinteger(state, static_cast<lua_Integer>(bytes));

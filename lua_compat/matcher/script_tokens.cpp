@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/ascii.hpp"
+
 namespace semel::lua {
 namespace {
 
@@ -15,14 +17,11 @@ constexpr std::array<std::string_view, 25> symbols = {
     "...", "..", "==", "~=", "<=", ">=", "+", "-", "*", "/", "%", "^", "#",
     "<",   ">",  "=",  "(",  ")",  "{",  "}", "[", "]", ";", ":", ","};
 
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
 bool begins_name(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return base::is_letter(c) || c == '_';
 }
 bool goes_on_name(char c) noexcept {
-  return begins_name(c) || is_digit(c);
+  return begins_name(c) || base::is_digit(c);
 }
 bool ends_line(char c) noexcept {
   return c == '\n' || c == '\r';
@@ -119,7 +118,7 @@ class Lexer {
   bool read(Token& token) {
     const char c = at(0);
     if (begins_name(c)) return read_name(token);
-    if (is_digit(c) || (c == '.' && is_digit(at(1)))) return read_number(token);
+    if (base::is_digit(c) || (c == '.' && base::is_digit(at(1)))) return read_number(token);
     if (c == '"' || c == '\'') return read_string(token);
     if (c == '[' && level()) {
       token.kind = TokenKind::string;
@@ -141,7 +140,7 @@ class Lexer {
   /// As much as looks like one, and then all of it must be.
   bool read_number(Token& token) {
     std::size_t size = 1;
-    while (is_digit(at(size)) || at(size) == '.') ++size;
+    while (base::is_digit(at(size)) || at(size) == '.') ++size;
     if (at(size) == 'e' || at(size) == 'E') {
       ++size;
       if (at(size) == '+' || at(size) == '-') ++size;
@@ -206,9 +205,9 @@ class Lexer {
       drop_line();
       return true;
     }
-    if (is_digit(c)) {
+    if (base::is_digit(c)) {
       int number = 0;
-      for (int digits = 0; digits < 3 && is_digit(at(0)); ++digits) {
+      for (int digits = 0; digits < 3 && base::is_digit(at(0)); ++digits) {
         number = number * 10 + (at(0) - '0');
         drop(1);
       }

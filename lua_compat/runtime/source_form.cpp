@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
+
 namespace semel::lua {
 namespace {
 
-constexpr bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
 constexpr bool is_name(char c) noexcept {
   // As LuaJIT: each byte that is not ASCII is part of a name.
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+  return base::is_digit(c) || base::is_letter(c) || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 constexpr bool is_line_end(char c) noexcept {
@@ -89,7 +88,7 @@ bool SourceForm::step() {
     token("\"", begin);
   } else if (c == '"' || c == '\'') {
     return skip_text(c);
-  } else if (is_digit(c) || (c == '.' && is_digit(at(here_ + 1)))) {
+  } else if (base::is_digit(c) || (c == '.' && base::is_digit(at(here_ + 1)))) {
     skip_number();
   } else if (is_name(c)) {
     skip_name();
@@ -157,7 +156,7 @@ bool SourceForm::skip_text(char quote) {
       continue;
     }
     constexpr std::string_view known = "abfnrtv\\\"'";
-    if (here_ + 1 < source_.size() && !is_digit(escaped) &&
+    if (here_ + 1 < source_.size() && !base::is_digit(escaped) &&
         known.find(escaped) == std::string_view::npos)
       edits_.push_back({here_, '\0'});
     here_ += 2;
@@ -167,7 +166,7 @@ bool SourceForm::skip_text(char quote) {
 
 void SourceForm::skip_number() {
   const std::size_t begin = here_;
-  while (is_digit(at(here_)) || at(here_) == '.') ++here_;
+  while (base::is_digit(at(here_)) || at(here_) == '.') ++here_;
   if (at(here_) == 'e' || at(here_) == 'E') {
     ++here_;
     if (at(here_) == '+' || at(here_) == '-') ++here_;
@@ -275,7 +274,7 @@ void SourceForm::token(std::string_view text, std::size_t begin) {
     if (back.brackets == brackets_) {
       if (text == ",") back.has_comma = true;
       // name ( .. )  or  name . name ( .. ), and nothing behind it.
-      const bool named = is_name(text.front()) && !is_digit(text.front());
+      const bool named = is_name(text.front()) && !base::is_digit(text.front());
       if (back.words == 0 && named) {
         back.root = text;
       } else if (back.words == 1 && text == ".") {

@@ -1,5 +1,6 @@
 #include "net/acl/catalog.hpp"
 
+#include "base/ascii.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -14,8 +15,8 @@ std::optional<std::size_t> acl_category_of(std::string_view name) noexcept {
 AclCatalog::AclCatalog(std::span<const AclCommand> commands) {
   rows_.reserve(commands.size());
   for (const AclCommand& command : commands) {
-    by_name_.emplace(lower_of(command.name), static_cast<std::uint32_t>(rows_.size()));
-    rows_.push_back({.name = lower_of(command.name), .no_auth = command.no_auth});
+    by_name_.emplace(base::lower_of(command.name), static_cast<std::uint32_t>(rows_.size()));
+    rows_.push_back({.name = base::lower_of(command.name), .no_auth = command.no_auth});
   }
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
     const std::size_t bar = rows_[i].name.find('|');
@@ -50,7 +51,7 @@ void AclCatalog::add_category_bits(std::uint32_t command, std::uint32_t categori
 }
 
 std::optional<std::uint32_t> AclCatalog::find(std::string_view name) const {
-  const auto found = by_name_.find(lower_of(name));
+  const auto found = by_name_.find(base::lower_of(name));
   if (found == by_name_.end()) return std::nullopt;
   return found->second;
 }

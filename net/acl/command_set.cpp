@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/ascii.hpp"
 #include "net/acl/acl_limits.hpp"
 #include "net/resp/text.hpp"
 
@@ -47,7 +48,7 @@ void CommandSet::set_all(bool allowed) {
 }
 
 bool CommandSet::allow_argument(std::uint32_t command, std::string_view argument) {
-  std::string small = lower_of(argument);
+  std::string small = base::lower_of(argument);
   const auto found = arguments_.find(command);
   if (found != arguments_.end()) {
     const auto same = [&](const std::string& known) { return is_word(known, small); };
@@ -62,7 +63,7 @@ bool CommandSet::allow_argument(std::uint32_t command, std::string_view argument
 bool CommandSet::allows_argument(std::uint32_t command, std::string_view argument) const {
   const auto found = arguments_.find(command);
   if (found == arguments_.end()) return false;
-  const std::string small = lower_of(argument);
+  const std::string small = base::lower_of(argument);
   return std::any_of(found->second.begin(), found->second.end(),
                      [&](const std::string& known) { return is_word(known, small); });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
 #include "net/acl/acl_limits.hpp"
 #include "net/resp/text.hpp"
 #include "semel/store.hpp"
@@ -103,7 +104,7 @@ RuleResult Rights::apply_key(std::string_view rule) {
       ++at;
       break;
     }
-    const char letter = lower(rule[at]);
+    const char letter = base::to_lower(rule[at]);
     if (letter != 'r' && letter != 'w') return RuleFault::syntax;
     const std::uint8_t bit = bits_of(letter == 'r' ? KeyAccess::read : KeyAccess::write);
     if ((access & bit) != 0) return RuleFault::syntax;

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/ascii.hpp"
 #include "net/resp/text.hpp"
 #include "semel/policies.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::string_view policy_word_names =
 
 constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
-  const char small = lower(c);
+  const char small = base::to_lower(c);
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/single_key_command.hpp"
 #include "net/resp/text.hpp"
@@ -92,7 +93,7 @@ static_assert(row_count * 2 < index_size);
 constexpr std::uint32_t hash_of(std::string_view name) noexcept {
   std::uint32_t hash = 2166136261U;
   for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(lower(c))) * 16777619U;
+    hash = (hash ^ static_cast<unsigned char>(base::to_lower(c))) * 16777619U;
   }
   return hash ^ hash >> 15U;
 }

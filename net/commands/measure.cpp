@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 
@@ -58,7 +59,7 @@ void hide_secrets(const CommandRow& row, Shown words) {
   if (row.name != "config|set") return;
   // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
   for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
-    const std::string name = lower_of(words[i]);
+    const std::string name = base::lower_of(words[i]);
     if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {
       hide(words, i + 1, i + 2);
     }

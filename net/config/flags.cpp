@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "net/config/config_file.hpp"
+#include "net/settings/setting_value.hpp"
 
 namespace semel::net {
 namespace {
@@ -39,6 +40,18 @@ std::string names_of(const SettingRow& row) {
   return names;
 }
 
+/// What stands behind a setting's sentence in --help: the unit of a plain number, and the default.
+std::string unit_and_default(const SettingRow& row) {
+  std::string text;
+  if (row.type == SettingType::bytes) text = " A plain number is in bytes.";
+  if (row.type == SettingType::duration) {
+    text.append(" A plain number is in ").append(row.detail).append(".");
+  }
+  const SettingValue value = parse_setting(row, row.default_text, {}).value;
+  const std::string shown = write_setting(row, value);
+  return text + " Default: " + (shown.empty() ? "empty" : shown);
+}
+
 }  // namespace
 
 void register_flags(CLI::App& app, ConfigSources& sources) {
@@ -58,7 +71,9 @@ void register_flags(CLI::App& app, ConfigSources& sources) {
       sources.flags.push_back({setting, std::move(text), std::move(origin)});
       return true;
     };
-    CLI::Option* const option = app.add_option(names_of(row), take, std::string{row.doc});
+    CLI::Option* const option = app.add_option(
+        names_of(row), take,
+        std::string{row.doc} + (row.is_without_effect() ? "" : unit_and_default(row)));
     option->type_name(kind_of(row))->group(row.is_without_effect() ? "" : std::string{row.section});
     if (row.type == SettingType::boolean) option->expected(0, 1);
     // The last one counts; of words, all of them.

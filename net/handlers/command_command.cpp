@@ -169,7 +169,7 @@ bool is_of_category(const CommandRow& row, std::string_view name) {
 }
 
 bool matches(const CommandRow& row, std::string_view pattern) {
-  return glob_match(lower_of(pattern), row.name);
+  return glob_match(base::lower_of(pattern), row.name);
 }
 
 void write_keys(Call& call, bool with_flags) {

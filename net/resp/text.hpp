@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.hpp"
+
 namespace semel::net {
 
 /// As redis-server has it: no sign but '-', no leading zeros, nothing before or behind.
@@ -40,20 +42,10 @@ namespace semel::net {
   return value;
 }
 
-[[nodiscard]] constexpr char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 /// The same but for the case of letters. `small` has no large ones.
 [[nodiscard]] inline bool is_word(std::string_view text, std::string_view small) noexcept {
   return std::equal(text.begin(), text.end(), small.begin(), small.end(),
-                    [](char a, char b) { return lower(a) == b; });
-}
-
-[[nodiscard]] inline std::string lower_of(std::string_view text) {
-  std::string small{text};
-  for (char& c : small) c = lower(c);
-  return small;
+                    [](char a, char b) { return base::to_lower(a) == b; });
 }
 
 }  // namespace semel::net

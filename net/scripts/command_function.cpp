@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/node/node.hpp"
 #include "net/resp/text.hpp"
@@ -160,9 +161,9 @@ void function_list(Call& call) {
   if (!listing) return;
   std::vector<SharedLibrary> libraries = call.node.scripts.functions.all();
   if (listing->pattern) {
-    const std::string pattern = lower_of(*listing->pattern);
+    const std::string pattern = base::lower_of(*listing->pattern);
     std::erase_if(libraries, [&](const SharedLibrary& library) {
-      return !glob_match(pattern, lower_of(library->name));
+      return !glob_match(pattern, base::lower_of(library->name));
     });
   }
   call.reply.array(libraries.size());

@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -36,7 +37,7 @@ std::string FunctionStore::new_id() {
 std::optional<std::string> FunctionStore::problem(const Library& library,
                                                   const Replaced& replaced) const {
   for (const LibraryFunction& function : library.functions) {
-    const auto found = functions_.find(lower_of(function.name));
+    const auto found = functions_.find(base::lower_of(function.name));
     if (found == functions_.end()) continue;
     const std::string& owner = found->second.library->name;
     if (owner == library.name || replaced.contains(owner)) continue;
@@ -48,7 +49,7 @@ std::optional<std::string> FunctionStore::problem(const Library& library,
 void FunctionStore::put(const SharedLibrary& library) {
   drop(library->name);
   for (const LibraryFunction& function : library->functions) {
-    functions_[lower_of(function.name)] = {library, &function};
+    functions_[base::lower_of(function.name)] = {library, &function};
   }
   code_bytes_ += library->code.size();
   libraries_[library->name] = library;
@@ -58,7 +59,7 @@ bool FunctionStore::drop(std::string_view name) {
   const auto found = libraries_.find(name);
   if (found == libraries_.end()) return false;
   for (const LibraryFunction& function : found->second->functions) {
-    functions_.erase(lower_of(function.name));
+    functions_.erase(base::lower_of(function.name));
   }
   code_bytes_ -= found->second->code.size();
   libraries_.erase(found);
@@ -98,7 +99,7 @@ std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrar
   for (const SharedLibrary& library : restored) {
     if (auto wrong = problem(*library, replaced)) return wrong;
     for (const LibraryFunction& function : library->functions) {
-      if (functions.insert(lower_of(function.name)).second) continue;
+      if (functions.insert(base::lower_of(function.name)).second) continue;
       return "ERR Function " + function.name + " already exists";
     }
   }
@@ -128,7 +129,7 @@ void FunctionStore::flush() {
 }
 
 FunctionStore::Found FunctionStore::find(std::string_view function) const {
-  const std::string name = lower_of(function);
+  const std::string name = base::lower_of(function);
   const std::lock_guard lock{mutex_};
   const auto found = functions_.find(name);
   return found == functions_.end() ? Found{} : found->second;

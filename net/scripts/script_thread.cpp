@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "lua_compat/matcher/script_calls.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/native_scripts.hpp"
@@ -84,7 +85,7 @@ const SharedScript& ScriptThread::find(std::string_view sha) {
     if (script != nullptr && script->sha == sha && !script->is_forgotten()) [[likely]]
       return script;
   }
-  const std::string small = lower_of(sha);
+  const std::string small = base::lower_of(sha);
   return small == sha ? look_up(small) : find(small);
 }
 

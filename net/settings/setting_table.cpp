@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
+#include "base/edit_distance.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -51,27 +53,6 @@ std::string_view name_among(std::string_view names, std::string_view name) {
   return {};
 }
 
-/// How many letters must be put in, left out, changed or swapped with their neighbour.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> above(b.size() + 1);
-  std::vector<std::size_t> now(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    now[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      now[j] = std::min({above[j] + 1, now[j - 1] + 1, change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        now[j] = std::min(now[j], before[j - 2] + 1);
-      }
-    }
-    std::swap(before, above);
-    std::swap(above, now);
-  }
-  return above[b.size()];
-}
-
 }  // namespace
 
 std::span<const SettingRow> all_settings() noexcept {
@@ -108,11 +89,11 @@ std::vector<std::string_view> all_sections() {
 std::string_view nearest_of(std::string_view name, std::span<const std::string_view> names) {
   constexpr std::size_t name_bytes_max = 64;  // longer ones are like none of ours
   if (name.empty() || name.size() > name_bytes_max) return {};
-  const std::string small = lower_of(name);
+  const std::string small = base::lower_of(name);
   std::string_view nearest;
   std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string_view known : names) {
-    const std::size_t away = distance(small, known);
+    const std::size_t away = base::edit_distance(small, known);
     if (away < least) least = away, nearest = known;
   }
   return nearest;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "net/resp/text.hpp"
 #include "net/settings/setting_forms.hpp"
 
@@ -63,10 +64,10 @@ struct Place {
   std::string_view word;
 };
 std::optional<Place> place_of(std::string_view words, std::string_view word) {
-  const std::string small = lower_of(word);
+  const std::string small = base::lower_of(word);
   const auto all = words_of(words);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (lower_of(all[i]) == small) return Place{i, all[i]};
+    if (base::lower_of(all[i]) == small) return Place{i, all[i]};
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "base/ascii.hpp"
 #include "net/resp/text.hpp"
 #include "semel/store.hpp"
 
@@ -111,7 +112,7 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
       if (const auto found = find_setting(glob)) add(glob, found->setting);
       continue;
     }
-    const std::string small = lower_of(glob);
+    const std::string small = base::lower_of(glob);
     for (std::size_t i = 0; i < setting_count; ++i) {
       const auto setting = static_cast<Setting>(i);
       const SettingRow& row = row_of(setting);

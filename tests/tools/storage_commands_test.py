@@ -134,6 +134,17 @@ class Storages(Case):
         text = self.json("restore", copy, again, code=1)["error"]["text"]
         self.assertIn("is there already", text)
 
+    def test_an_output_that_is_not_whole_is_told(self):
+        path = self.made("s")
+        for arguments in (["verify", path], ["inspect", path], ["inspect", path, "--records"],
+                          ["inspect", path, "--json"], ["repair", path],
+                          ["backup", path, self.path("copy")]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([SEMEL, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                      timeout=60)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertIn(b"cannot write standard output", done.stderr, arguments)
+
     def test_output_to_a_terminal_has_no_escapes_when_it_is_short(self):
         path = self.made("s")
         main, other = pty.openpty()

@@ -15,9 +15,9 @@
 #include "tools/semel/help/help_command.hpp"
 #include "tools/semel/help/unknown_argument.hpp"
 #include "tools/semel/shared/exit_code.hpp"
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 #ifdef SEMEL_HAS_NODE
-#include "tools/semel/help/setting_defaults.hpp"
 #include "tools/semel/node/node_command.hpp"
 #endif
 
@@ -60,7 +60,6 @@ int run(int argc, char** argv) {
   const semel::tool::DemoCommand demo{program};
 #ifdef SEMEL_HAS_NODE
   semel::tool::NodeCommand node{program};
-  semel::tool::describe_defaults(*program.get_subcommand("node"));
 #endif
   const StorageCommands storage_commands = semel::tool::storage_commands(program);
   const semel::tool::HelpCommand help{program};
@@ -83,7 +82,12 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
 #endif
-  if (const auto* command = chosen_of(storage_commands)) return static_cast<int>(command->run());
+  if (const auto* command = chosen_of(storage_commands)) {
+    const semel::tool::StorageExit exit = command->run();
+    if (exit != semel::tool::StorageExit::ok) return static_cast<int>(exit);
+    const bool is_written = semel::tool::finish_out() == Exit::ok;
+    return static_cast<int>(is_written ? exit : semel::tool::StorageExit::findings);
+  }
   if (help.is_chosen()) return static_cast<int>(help.run());
   if (version.is_chosen()) return static_cast<int>(version.run());
   semel::tool::write_error(program.help());

@@ -5,6 +5,7 @@
 // what lies there before: a string, a number, a hash, or a claim that is done. A form *discloses*
 // if its reply differs between two scenes that differ in stored bytes and ttl alone.
 #include <map>
+#include "base/ascii.hpp"
 #include "tests/support/catch.hpp"
 
 #include "net/resp/text.hpp"
@@ -317,8 +318,8 @@ TEST_CASE("rights: keys, flags and verdicts are those of redis-server",
     if (theirs.call(known) == "-ERR Invalid command specified\r\n") continue;
     // Newer than the server.
     const bool is_newer = std::ranges::any_of(words, [](const std::string& word) {
-      return net::lower_of(word).starts_with("ifeq") || net::lower_of(word).starts_with("ifne") ||
-             net::lower_of(word).starts_with("ifd");
+      return base::lower_of(word).starts_with("ifeq") || base::lower_of(word).starts_with("ifne") ||
+             base::lower_of(word).starts_with("ifd");
     });
     if (is_newer) continue;
     ++compared;

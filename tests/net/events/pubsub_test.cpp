@@ -2,6 +2,7 @@
 //
 // Words: a *party* is a connection; what it *says* is a request, what it *hears* all it is sent.
 #include "net/events/pubsub.hpp"
+#include "base/ascii.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -309,7 +310,7 @@ class Generator {
   Words next() {
     Words words = forms[below(forms.size())];
     for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
-    if (below(6) == 0) words[0] = net::lower_of(words[0]);
+    if (below(6) == 0) words[0] = base::lower_of(words[0]);
     return words;
   }
 
@@ -337,7 +338,7 @@ bool is_message(const std::string& value) {
 /// What is said in no order, in one: which of several patterns is met first, which of several
 /// channels ends first, and where in a transaction's reply redis-server 7.0 puts messages.
 std::string in_order(const Words& words, const std::string& heard) {
-  const std::string name = net::lower_of(words[0]);
+  const std::string name = base::lower_of(words[0]);
   std::vector<std::string> values = values_of(heard, name == "exec" || name == "pubsub");
   if (name == "exec") std::stable_partition(values.begin(), values.end(), std::not_fn(is_message));
   if (name == "pubsub" && words.size() > 1 && words[1].ends_with("CHANNELS") && !values.empty()) {

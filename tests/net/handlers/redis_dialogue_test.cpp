@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 #include <vector>
+#include "base/ascii.hpp"
 #include "tests/support/catch.hpp"
 
 #include "net/node/connection.hpp"
@@ -146,7 +147,7 @@ class Generator {
     Words words = forms[below(forms.size())];
     if (below(40) == 0) words.resize(1 + below(words.size()));
     for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
-    if (below(6) == 0) words[0] = net::lower_of(words[0]);
+    if (below(6) == 0) words[0] = base::lower_of(words[0]);
     return words;
   }
 
@@ -276,7 +277,7 @@ bool is_near(const std::string& one, const std::string& other) {
 /// Equal, but for what two clocks tell.
 bool is_same(const Words& words, const std::string& ours, const std::string& theirs) {
   if (ours == theirs) return true;
-  const std::string name = net::lower_of(words[0]);
+  const std::string name = base::lower_of(words[0]);
   if (name == "keys") return in_order(ours) == in_order(theirs);
   // What was not set as a whole is raw or embstr there, whatever it looks like.
   if (name == "object") return theirs == "$3\r\nraw\r\n" || theirs == "$6\r\nembstr\r\n";
@@ -367,7 +368,7 @@ TEST_CASE("dialogues: many requests at once are answered as one after the other"
     std::string story;
     for (std::size_t i = 1 + random() % 200; i > 0; --i) {
       Words words = generator.next();
-      if (net::lower_of(words[0]) == "hrandfield") words = {"PING"};  // by chance
+      if (base::lower_of(words[0]) == "hrandfield") words = {"PING"};  // by chance
       bytes += request_bytes(words);
       story += shown(words) + "\n";
       apart.receive(request_bytes(words), expected);

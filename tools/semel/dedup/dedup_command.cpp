@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
@@ -45,19 +46,6 @@ constexpr char footer[] =
     "  tail -F events.ndjson | semel dedup --json /order/id --window 1h\n"
     "\n";
 
-/// Breaks a description into lines that fit beside the flags on a terminal of 100 columns.
-std::string wrapped(Bytes text) {
-  constexpr std::size_t width = 70;
-  std::string out;
-  while (text.size() > width) {
-    const std::size_t at = text.rfind(' ', width);
-    if (at == Bytes::npos) break;
-    out.append(text.substr(0, at)).append("\n");
-    text.remove_prefix(at + 1);
-  }
-  return out.append(text);
-}
-
 bool fail(std::string& problem, std::string text) {
   problem = std::move(text);
   return false;
@@ -67,7 +55,7 @@ bool fail(std::string& problem, std::string text) {
 
 DedupCommand::DedupCommand(CLI::App& program)
     : app_(program.add_subcommand("dedup", "Write the first occurrence of each line or key")) {
-  app_->add_option("FILE", files_, wrapped("Input files, '-' is standard input (the default)"))
+  app_->add_option("FILE", files_, "Input files, '-' is standard input (the default)")
       ->type_name("");
   add_key_flags();
   add_window_flags();
@@ -76,100 +64,90 @@ DedupCommand::DedupCommand(CLI::App& program)
 }
 
 void DedupCommand::add_key_flags() {
-  app_->add_option(
-          "-f,--fields", fields_,
-          wrapped("The key is these fields, counted from 1 and split by blanks and tabs as awk "
-                  "does: 1,7. Without --fields and --json it is the whole line"))
+  app_->add_option("-f,--fields", fields_,
+                   "The key is these fields, counted from 1 and split by blanks and tabs as awk "
+                   "does: 1,7. Without --fields and --json it is the whole line")
       ->type_name("N[,N...]")
       ->group("Key");
   app_->add_flag("--csv", csv_,
-                 wrapped("Records of comma-separated values: fields may be quoted, and hold "
-                         "delimiters and newlines. The first record names the fields and is "
-                         "written once; --fields and --time-field take names or numbers"))
+                 "Records of comma-separated values: fields may be quoted, and hold "
+                 "delimiters and newlines. The first record names the fields and is "
+                 "written once; --fields and --time-field take names or numbers")
       ->group("Key");
-  app_->add_flag("--no-header", no_header_, wrapped("With --csv: the first record is data"))
-      ->group("Key");
+  app_->add_flag("--no-header", no_header_, "With --csv: the first record is data")->group("Key");
   app_->add_flag("--quotes-literal", quotes_literal_,
-                 wrapped("With --delimiter: quotes are bytes like others. Without it a field that "
-                         "begins with a quote ends the run"))
+                 "With --delimiter: quotes are bytes like others. Without it a field that "
+                 "begins with a quote ends the run")
       ->group("Key");
   app_->add_option("-d,--delimiter", delimiter_,
-                   wrapped("Fields are split by this one byte instead ('\\t' is a tab)"))
+                   "Fields are split by this one byte instead ('\\t' is a tab)")
       ->type_name("C")
       ->group("Key");
-  app_->add_option(
-          "-j,--json", pointers_,
-          wrapped("Lines are JSON, the key is the value at this pointer (/a/b); repeat it for "
-                  "a key of several values"))
+  app_->add_option("-j,--json", pointers_,
+                   "Lines are JSON, the key is the value at this pointer (/a/b); repeat it for "
+                   "a key of several values")
       ->type_name("POINTER")
       ->allow_extra_args(false)
       ->group("Key");
-  app_->add_option(
-          "--missing", missing_,
-          wrapped("A line without that field, without a readable time, that is not JSON, or whose "
-                  "key is too long: 'error' ends the run with 3 (default), 'pass' writes it and "
-                  "forgets it, 'key' takes what is missing as empty (all else stays an error)"))
+  app_->add_option("--missing", missing_,
+                   "A line without that field, without a readable time, that is not JSON, or whose "
+                   "key is too long: 'error' ends the run with 3 (default), 'pass' writes it and "
+                   "forgets it, 'key' takes what is missing as empty (all else stays an error)")
       ->type_name("error|pass|key")
       ->group("Key");
 }
 
 void DedupCommand::add_window_flags() {
   app_->add_option("-w,--window", window_,
-                   wrapped("How long a key is remembered: a whole number and ms, s, m, h or d. "
-                           "Without it: for ever"))
+                   "How long a key is remembered: a whole number and ms, s, m, h or d. "
+                   "Without it: for ever")
       ->type_name("24h")
       ->group("Window");
-  app_->add_flag("--sliding", sliding_, wrapped("A repeat starts the window again"))
-      ->group("Window");
+  app_->add_flag("--sliding", sliding_, "A repeat starts the window again")->group("Window");
   if (has_dedup_state()) {
     app_->add_option(
             "--state", state_,
-            wrapped("Keep what is remembered in this directory, made if it is not there, and go on "
-                    "with it in the next run; see State below"))
+            "Keep what is remembered in this directory, made if it is not there, and go on "
+            "with it in the next run; see State below")
         ->type_name("DIR")
         ->group("Window");
   }
-  app_->add_option("--time-field", time_field_,
-                   wrapped("Time is read from the line, where field N begins"))
+  app_->add_option("--time-field", time_field_, "Time is read from the line, where field N begins")
       ->type_name("N")
       ->group("Window");
-  app_->add_option("--time-json", time_pointer_,
-                   wrapped("Time is read from the line, at this JSON pointer"))
+  app_->add_option("--time-json", time_pointer_, "Time is read from the line, at this JSON pointer")
       ->type_name("POINTER")
       ->group("Window");
-  app_->add_option(
-          "--time-format", time_format_,
-          wrapped("iso8601 (default), unix, unix_ms, apache ([17/May/2015:10:05:03 +0000]), or a "
-                  "strptime pattern with '%'. A time without a zone is UTC"))
+  app_->add_option("--time-format", time_format_,
+                   "iso8601 (default), unix, unix_ms, apache ([17/May/2015:10:05:03 +0000]), or a "
+                   "strptime pattern with '%'. A time without a zone is UTC")
       ->type_name("FORMAT")
       ->group("Window");
-  app_->add_option(
-          "--late", late_,
-          wrapped("A line that is older than the newest by the window or more: 'pass' writes it "
-                  "(default), 'drop' does not; --stats counts them"))
+  app_->add_option("--late", late_,
+                   "A line that is older than the newest by the window or more: 'pass' writes it "
+                   "(default), 'drop' does not; --stats counts them")
       ->type_name("pass|drop")
       ->group("Window");
 }
 
 void DedupCommand::add_output_flags() {
-  app_->add_option("-D,--duplicates", duplicates_, wrapped("Write the repeats to this file"))
+  app_->add_option("-D,--duplicates", duplicates_, "Write the repeats to this file")
       ->type_name("FILE")
       ->group("Output");
-  app_->add_flag("-c,--count", count_, wrapped("Write only how many first occurrences there are"))
+  app_->add_flag("-c,--count", count_, "Write only how many first occurrences there are")
       ->group("Output");
-  app_->add_flag("-s,--stats", stats_,
-                 wrapped("Print counts, rate and memory to standard error at the end"))
+  app_->add_flag("-s,--stats", stats_, "Print counts, rate and memory to standard error at the end")
       ->group("Output");
   app_->add_flag("-q,--quiet", quiet_,
-                 wrapped("No progress line (it is shown only when standard error is a terminal and "
-                         "standard output is not)"))
+                 "No progress line (it is shown only when standard error is a terminal and "
+                 "standard output is not)")
       ->group("Output");
   app_->add_option(
           "-m,--memory", memory_,
-          wrapped(
-              std::string{
-                  "Limit of the memory for keys: 512MiB, 4GiB. Default: half of what there is, "} +
-              format_bytes(default_memory_bytes()) + " here"))
+
+          std::string{
+              "Limit of the memory for keys: 512MiB, 4GiB. Default: half of what there is, "} +
+              format_bytes(default_memory_bytes()) + " here")
       ->type_name("SIZE")
       ->group("Output");
 }
@@ -315,7 +293,7 @@ Exit DedupCommand::run() const {
   DedupOptions options;
   std::string problem;
   if (!resolve(options, problem)) {
-    fmt::print(stderr, "semel dedup: {}\nTry 'semel dedup --help'.\n", problem);
+    print_error("semel dedup: {}\nTry 'semel dedup --help'.\n", problem);
     return Exit::usage;
   }
   return run_dedup(options);

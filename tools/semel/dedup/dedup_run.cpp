@@ -11,6 +11,7 @@
 
 #include "tools/semel/dedup/dedup.hpp"
 #include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
@@ -95,7 +96,7 @@ void print_stats(const DedupOptions& options, const Dedup& dedup, const Engine& 
 }
 
 Exit report(const Failure& failure) {
-  fmt::print(stderr, "semel dedup: {}\n", failure.text);
+  print_error("semel dedup: {}\n", failure.text);
   return failure.exit;
 }
 
@@ -106,8 +107,8 @@ Exit report_stop(int signal, const Dedup& dedup) {
   if (dedup.bytes_left() != 0) {
     left = fmt::format("; {} bytes of an unfinished line were left out", dedup.bytes_left());
   }
-  fmt::print(stderr, "semel dedup: stopped by SIG{} after {} lines, which are written{}\n",
-             sigabbrev_np(signal), format_count(dedup.counts().lines), left);
+  print_error("semel dedup: stopped by SIG{} after {} lines, which are written{}\n",
+              sigabbrev_np(signal), format_count(dedup.counts().lines), left);
   return static_cast<Exit>(signal_exit + signal);
 }
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/ascii.hpp"
+
 namespace semel::tool {
 namespace {
 
@@ -33,10 +35,6 @@ struct Written {
   int zone_minutes = 0;
 };
 
-constexpr bool is_digit(char byte) {
-  return byte >= '0' && byte <= '9';
-}
-
 /// Walks over a text; once something did not match, everything after fails as well.
 class Scanner {
  public:
@@ -48,7 +46,7 @@ class Scanner {
     unsigned value = 0;
     for (std::size_t i = 0; i < digits; ++i) {
       const char byte = text_[at_ + i];
-      if (!is_digit(byte)) return fail();
+      if (!base::is_digit(byte)) return fail();
       value = value * 10 + static_cast<unsigned>(byte - '0');
     }
     at_ += digits;
@@ -81,7 +79,7 @@ class Scanner {
     unsigned ms = 0;
     unsigned place = 100;
     const std::size_t start = at_;
-    for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
+    for (; at_ < text_.size() && base::is_digit(text_[at_]); ++at_) {
       ms += place * static_cast<unsigned>(text_[at_] - '0');
       place /= 10;
     }
@@ -145,7 +143,7 @@ int read_zone(Scanner& scanner) {
   scanner.expect("+-");
   const unsigned hours = scanner.number(2);
   unsigned minutes = 0;
-  if (scanner.accept(":") || is_digit(scanner.peek())) minutes = scanner.number(2);
+  if (scanner.accept(":") || base::is_digit(scanner.peek())) minutes = scanner.number(2);
   const int total = static_cast<int>(hours * 60 + minutes);
   return east ? total : -total;
 }
@@ -165,7 +163,7 @@ std::optional<Reading> read_iso8601(Bytes text) {
   scanner.expect("-");
   when.day = scanner.number(2);
   // A blank may part date and time, or end a date that stands alone: the digit decides.
-  const bool has_time = (scanner.peek() == ' ' && is_digit(scanner.peek_next())) ||
+  const bool has_time = (scanner.peek() == ' ' && base::is_digit(scanner.peek_next())) ||
                         scanner.peek() == 'T' || scanner.peek() == 't';
   if (scanner.ok() && has_time) {
     scanner.expect("Tt ");

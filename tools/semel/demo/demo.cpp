@@ -9,6 +9,7 @@
 #include <random>
 
 #include "semel/version.hpp"
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
@@ -75,8 +76,7 @@ Exit DemoCommand::run() const {
     const char* const end = seed_.data() + seed_.size();
     const auto parsed = std::from_chars(seed_.data(), end, seed);
     if (parsed.ec != std::errc{} || parsed.ptr != end) {
-      fmt::print(stderr, "semel demo: --seed: '{}' is not a number from 0 to {}\n", seed_,
-                 UINT64_MAX);
+      print_error("semel demo: --seed: '{}' is not a number from 0 to {}\n", seed_, UINT64_MAX);
       return Exit::usage;
     }
   }
@@ -90,7 +90,7 @@ Exit DemoCommand::run() const {
   Result<std::unique_ptr<Engine>> story_engine = Engine::open(story_options);
   for (const auto* engine : {&stream_engine, &story_engine}) {
     if (*engine) continue;
-    fmt::print(stderr, "semel demo: {}\n", engine->error().message());
+    print_error("semel demo: {}\n", engine->error().message());
     return Exit::memory;
   }
 
@@ -113,7 +113,7 @@ Exit DemoCommand::run() const {
             ? fmt::format("\nAll {} checks hold.\n", story.checks())
             : fmt::format("\n{} of {} checks are WRONG.\n", story.wrong(), story.checks()));
   if (std::ferror(stdout) != 0) {
-    fmt::print(stderr, "semel demo: cannot write standard output\n");
+    print_error("semel demo: cannot write standard output\n");
     return Exit::file;
   }
   return story.is_true() ? Exit::ok : Exit::usage;

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string_view>
 
 #include "semel/version.hpp"
 #include "tools/semel/help/unknown_argument.hpp"
+#include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
 namespace {
@@ -72,21 +70,6 @@ std::string help_of(const CLI::App& app, const std::string& name) {
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   return wrapped(option->get_description());
-}
-
-Exit write_out(const std::string& text) {
-  errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
-    return Exit::ok;
-  }
-  if (errno == EPIPE) return Exit::ok;
-  write_error(fmt::format("semel: cannot write standard output: {}\n", std::strerror(errno)));
-  return Exit::file;
-}
-
-void write_error(const std::string& text) {
-  // fmt::print would throw where standard error is closed.
-  std::fputs(text.c_str(), stderr);
 }
 
 HelpCommand::HelpCommand(CLI::App& program)

@@ -14,11 +14,6 @@ class HelpFormatter : public CLI::Formatter {
   [[nodiscard]] std::string make_option_desc(const CLI::Option* option) const override;
 };
 
-/// Writes `text` to standard output. A reader that left early is not a failure.
-[[nodiscard]] Exit write_out(const std::string& text);
-/// Writes `text` to standard error; where that is closed, nowhere.
-void write_error(const std::string& text);
-
 class HelpCommand {
  public:
   /// Adds the subcommand to `program`; both must outlive the parse and run().

@@ -3,33 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
-#include <vector>
+
+#include "base/edit_distance.hpp"
 
 namespace semel::tool {
 namespace {
-
-/// Optimal string alignment distance. O(|a| * |b|): the caller bounds both.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> two_above(b.size() + 1);
-  std::vector<std::size_t> above(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(above.begin(), above.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], two_above[j - 2] + 1);
-      }
-    }
-    std::swap(two_above, above);
-    std::swap(above, row);
-  }
-  return above[b.size()];
-}
 
 std::size_t length_difference(std::string_view a, std::string_view b) {
   return a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
@@ -45,7 +23,7 @@ std::string_view nearest_name(std::string_view typed, std::span<const std::strin
   std::size_t fewest = edits_max + 1;
   for (const std::string& name : known) {
     if (length_difference(typed, name) >= fewest) continue;
-    const std::size_t edits = edit_distance(typed, name);
+    const std::size_t edits = base::edit_distance(typed, name);
     if (edits < fewest) {
       fewest = edits;
       nearest = name;

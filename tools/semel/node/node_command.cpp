@@ -9,6 +9,7 @@
 #include "net/config/flags.hpp"
 #include "net/settings/settings.hpp"
 #include "tools/semel/node/node_run.hpp"
+#include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
 
@@ -28,20 +29,18 @@ Exit NodeCommand::run() {
   net::add_environment(sources_, environ);
   net::Settings settings;
   const net::Findings findings = net::load_config(sources_, settings);
-  for (const std::string& line : findings.warnings) fmt::print(stderr, "semel node: {}\n", line);
-  for (const std::string& line : findings.errors) fmt::print(stderr, "semel node: {}\n", line);
+  for (const std::string& line : findings.warnings) print_error("semel node: {}\n", line);
+  for (const std::string& line : findings.errors) print_error("semel node: {}\n", line);
   if (!findings.errors.empty()) return Exit::usage;
   if (prints_config_) {
-    fmt::print("{}", net::print_config(settings, {.origins = true}));
-    return Exit::ok;
+    return write_out(net::print_config(settings, {.origins = true}));
   }
   if (checks_config_) {
     const std::vector<Failure> found =
         NodeRun{settings, sources_.file, findings.namespaces}.check();
-    for (const Failure& each : found) fmt::print(stderr, "semel node: {}\n", each.text);
+    for (const Failure& each : found) print_error("semel node: {}\n", each.text);
     if (!found.empty()) return found.front().exit;
-    fmt::print("semel node: the configuration is right\n");
-    return Exit::ok;
+    return write_out("semel node: the configuration is right\n");
   }
   return NodeRun{settings, sources_.file, findings.namespaces}.run();
 }

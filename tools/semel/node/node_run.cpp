@@ -22,6 +22,7 @@
 #include "tools/semel/node/node_figures.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/node/node_signals.hpp"
+#include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
 namespace {
@@ -312,9 +313,9 @@ void NodeRun::greet() const {
     where = doors_.unix_path;
     how = "-s " + where;
   }
-  fmt::print("semel {} serves Redis' protocol on {}, process {}\n", version, where, getpid());
-  fmt::print("try: redis-cli {} SET job:1 mine NX GET PX 60000\n", how);
-  fmt::print("stop it with Ctrl-C or SIGTERM; everything it can be told: semel node --help\n");
+  print_out("semel {} serves Redis' protocol on {}, process {}\n", version, where, getpid());
+  print_out("try: redis-cli {} SET job:1 mine NX GET PX 60000\n", how);
+  print_out("stop it with Ctrl-C or SIGTERM; everything it can be told: semel node --help\n");
   std::fflush(stdout);
 }
 

@@ -9,6 +9,7 @@
 
 #include "semel/version.hpp"
 #include "tools/semel/node/node_options.hpp"
+#include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
 
@@ -60,7 +61,7 @@ Failure NodeWatch::open_admin() {
 }
 
 void NodeWatch::fail(const std::string& text) {
-  fmt::print(stderr, "semel node: {}\n", text);
+  print_error("semel node: {}\n", text);
   if (log_ != nullptr && !settings_.text(Setting::log_file).empty()) {
     log_->error("failed", {{"reason", text}});
   }

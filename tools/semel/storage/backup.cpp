@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "semel/storage.hpp"
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
 namespace semel::tool {
@@ -34,7 +35,7 @@ class Backup final : public StorageCommand {
     if (!storage) return fail(storage.error(), hint);
     if (const Status status = (*storage)->backup(to_); !status) return fail(status.error());
     put_json({{"done", true}, {"to", to_}});
-    if (!json_) fmt::print("{}: copied to {}\n", directory_, to_);
+    if (!json_) print_out("{}: copied to {}\n", directory_, to_);
     return StorageExit::ok;
   }
 

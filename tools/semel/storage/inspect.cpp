@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
@@ -70,11 +71,11 @@ void print_record(const StoredMutation& stored) {
   const auto time = [](Timestamp when) {
     return when == no_end ? std::string{"-"} : wall_time(when.time_since_epoch().count());
   };
-  fmt::print("{} {} db {} version {} due {} value {} {} {}\n", name_of_type(mutation.type),
-             mutation.claim ? std::string_view{name_of_state(mutation.claim->state)}
-                            : name_of(mutation.kind),
-             mutation.db, mutation.version, time(mutation.due), value_bytes(mutation),
-             printable(mutation.key), stored.file);
+  print_out("{} {} db {} version {} due {} value {} {} {}\n", name_of_type(mutation.type),
+            mutation.claim ? std::string_view{name_of_state(mutation.claim->state)}
+                           : name_of(mutation.kind),
+            mutation.db, mutation.version, time(mutation.due), value_bytes(mutation),
+            printable(mutation.key), stored.file);
 }
 
 json::object json_of(const StoredMutation& stored) {
@@ -141,7 +142,7 @@ class Inspect final : public StorageCommand {
   [[nodiscard]] StorageExit run() const override {
     const auto visit = [&](const StoredMutation& stored) {
       if (json_) {
-        fmt::print("{}\n", json::serialize(json_of(stored)));
+        print_out("{}\n", json::serialize(json_of(stored)));
       } else {
         print_record(stored);
       }
@@ -156,21 +157,21 @@ class Inspect final : public StorageCommand {
 
  private:
   static void tell(const StorageInfo& info) {
-    fmt::print("format    {}\nstorage   {:016x}\nversions  up to {}\ntime      {}\n", info.format,
-               info.storage_id, info.versions, wall_time(info.line_ms));
-    fmt::print("log       drained to {}, written to {}, synced to {}; void before {}\n",
-               info.drained, info.tail, info.synced, info.floor);
+    print_out("format    {}\nstorage   {:016x}\nversions  up to {}\ntime      {}\n", info.format,
+              info.storage_id, info.versions, wall_time(info.line_ms));
+    print_out("log       drained to {}, written to {}, synced to {}; void before {}\n",
+              info.drained, info.tail, info.synced, info.floor);
     for (const auto& segment : info.segments) {
-      fmt::print("segment   {}: places {} to {}, {} records, {} unfinished{}\n", segment.file,
-                 segment.begin, segment.end, format_count(segment.records),
-                 format_count(segment.unfinished), segment.damaged ? ", DAMAGED" : "");
+      print_out("segment   {}: places {} to {}, {} records, {} unfinished{}\n", segment.file,
+                segment.begin, segment.end, format_count(segment.records),
+                format_count(segment.unfinished), segment.damaged ? ", DAMAGED" : "");
     }
     for (const auto& file : info.files) {
       const std::string last =
           file.span_last == UINT64_MAX ? "the end" : std::to_string(file.span_last);
-      fmt::print("file      {}: {}, {}, {} entries", file.file, file.family,
-                 format_bytes(file.bytes), format_count(file.entries));
-      fmt::print("{}\n", file.span_last == 0 ? "" : ", spans to " + last);
+      print_out("file      {}: {}, {}, {} entries", file.file, file.family,
+                format_bytes(file.bytes), format_count(file.entries));
+      print_out("{}\n", file.span_last == 0 ? "" : ", spans to " + last);
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
@@ -45,12 +46,12 @@ class Repair final : public StorageCommand {
   void tell(const StorageRepair& repair) const {
     print_findings(repair.found);
     if (repair.changed) {
-      fmt::print("{}: repaired, {} mutations kept; what was there is in {}\n", directory_,
-                 format_count(repair.mutations), repair.moved_to);
+      print_out("{}: repaired, {} mutations kept; what was there is in {}\n", directory_,
+                format_count(repair.mutations), repair.moved_to);
     } else if (repair.found.findings.empty()) {
-      fmt::print("{}: sound, nothing to repair\n", directory_);
+      print_out("{}: sound, nothing to repair\n", directory_);
     } else {
-      fmt::print(
+      print_out(
           "{}: nothing was changed; --accept-loss keeps what is whole and gives up the "
           "rest\n",
           directory_);

@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
 namespace semel::tool {
@@ -31,7 +32,7 @@ class Restore final : public StorageCommand {
     }();
     if (!status) return fail(status.error(), "Take a backup, not the storage itself");
     put_json({{"done", true}, {"to", to_}});
-    if (!json_) fmt::print("{}: restored to {}\n", from_, to_);
+    if (!json_) print_out("{}: restored to {}\n", from_, to_);
     return StorageExit::ok;
   }
 

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
@@ -19,7 +20,7 @@ StorageCommand::StorageCommand(CLI::App& program, const char* name, const char* 
 }
 
 void StorageCommand::put_json(const json::object& document) const {
-  if (json_) fmt::print("{}\n", json::serialize(document));
+  if (json_) print_out("{}\n", json::serialize(document));
 }
 
 StorageExit StorageCommand::fail(const Error& error, const std::string& hint) const {
@@ -27,7 +28,7 @@ StorageExit StorageCommand::fail(const Error& error, const std::string& hint) co
   if (error.code == ErrorCode::storage_in_use && !hint.empty()) text += ". " + hint;
   put_json(
       {{"done", false}, {"error", {{"code", std::string{name_of(error.code)}}, {"text", text}}}});
-  fmt::print(stderr, "semel {}: {}\n", name(), text);
+  print_error("semel {}: {}\n", name(), text);
   return error.code == ErrorCode::storage_newer ? StorageExit::newer : StorageExit::findings;
 }
 
@@ -90,12 +91,12 @@ void print_findings(const StorageCheck& check) {
       lost +=
           fmt::format("{}{} bytes", lost.empty() ? "" : ", ", format_count(*finding.bytes_lost));
     }
-    fmt::print("{}{}: {}\n    lost: {}\n", finding.file,
-               finding.offset ? fmt::format(", offset {}", *finding.offset) : "", finding.what,
-               lost.empty() ? "not known" : lost);
+    print_out("{}{}: {}\n    lost: {}\n", finding.file,
+              finding.offset ? fmt::format(", offset {}", *finding.offset) : "", finding.what,
+              lost.empty() ? "not known" : lost);
   }
   if (check.findings_left_off != 0) {
-    fmt::print("and {} more\n", format_count(check.findings_left_off));
+    print_out("and {} more\n", format_count(check.findings_left_off));
   }
 }
 

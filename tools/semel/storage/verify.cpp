@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
@@ -31,11 +32,10 @@ class Verify final : public StorageCommand {
     const bool is_sound = check->findings.empty();
     if (!json_) {
       print_findings(*check);
-      fmt::print("{}: {}; {} mutations, {} records in {} segments, {} blobs in {} files, {}\n",
-                 directory_,
-                 is_sound ? "sound" : fmt::format("{} findings", check->findings.size()),
-                 format_count(check->mutations), format_count(check->records), check->segments,
-                 format_count(check->blobs), check->files, format_bytes(check->bytes));
+      print_out("{}: {}; {} mutations, {} records in {} segments, {} blobs in {} files, {}\n",
+                directory_, is_sound ? "sound" : fmt::format("{} findings", check->findings.size()),
+                format_count(check->mutations), format_count(check->records), check->segments,
+                format_count(check->blobs), check->files, format_bytes(check->bytes));
     }
     return is_sound ? StorageExit::ok : StorageExit::findings;
   }
