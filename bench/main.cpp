@@ -8,12 +8,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "base/stopwatch.hpp"
 #include "bench/engine/suite_engine.hpp"
 #include "bench/harness/report.hpp"
 #ifdef SEMEL_BENCH_STORAGE
@@ -41,7 +41,7 @@ struct CommandLine {
 /// A suite, by the name that it has on the command line.
 struct Suite {
   const char* name;
-  unsigned rounds;  ///< unless somebody says otherwise, or is in a hurry
+  unsigned rounds;  ///< unless --rounds or --quick is given
   std::vector<std::string> (*groups)();
   bool (*run)(const SuiteOptions&, Report&);
 };
@@ -154,9 +154,9 @@ int run(const CommandLine& line, const std::string& command) {
   report.machine = machine_line();
   report.date = date_line();
   const CpuTicks before = cpu_ticks();
-  const auto begin = std::chrono::steady_clock::now();
+  const base::Stopwatch stopwatch;
   if (!suite_of(line).run(options, report)) return 2;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = stopwatch.seconds();
   const CpuTicks after = cpu_ticks();
   if (after.all > before.all) {
     report.steal_percent = 100 * (after.stolen - before.stolen) / (after.all - before.all);

@@ -15,7 +15,7 @@ def helped(program, *words):
     # In a wide terminal or none, the text is folded the same; man folds it again.
     text = subprocess.run([program, *words, '--help'], capture_output=True, text=True, timeout=60,
                           check=True).stdout
-    text, changed = re.subn(r'( \w+ of what\s+there is), [\d.]+ [KMGT]iB here', r'\1', text)
+    text = re.sub(r'(\w+ of the\s+memory), [\d.]+ [KMGT]iB here', r'\1', text)
     if 'here' in text and re.search(r'iB\s+here', text):
         raise SystemExit(f'the help of {" ".join(words)} tells of this machine')
     return text

@@ -9,33 +9,29 @@
 #include <cxxabi.h>
 #endif
 
+#include "base/assert.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::detail {
 namespace {
 
-constexpr unsigned complete_tries = 3;
-
-[[nodiscard]] ClaimRequest request_of(const Message& message, const ConsumeOptions& options) {
+[[nodiscard]] OnceCall call_of(const Message& message, const ConsumeOptions& options) {
   return {.key = message.id,
-          .lease = options.lease,
           .fingerprint = message.fingerprint,
           .claim_id = {},
           .first_sent_unix_ms = message.first_sent_unix_ms,
           .owner = message.owner,
-          .session = options.session};
+          .lease = options.lease,
+          .session = options.session,
+          .watchdog = options.watchdog,
+          .without_key = !options.refuse_without_id};
 }
 
 [[nodiscard]] bool is_granted(const ClaimOutcome& claim) noexcept {
   return claim.answer == ClaimAnswer::granted || claim.answer == ClaimAnswer::regranted;
 }
 
-struct Judgement {
-  OnceAnswer answer;
-  Verdict verdict;
-};
-
-/// Whether it lies in the message and not in this consumer: then every consumer would refuse it.
+/// Whether the message is at fault and not this consumer: then every consumer would refuse it.
 [[nodiscard]] bool is_of_message(ErrorCode error) noexcept {
   switch (error) {
     case ErrorCode::forked:
@@ -49,32 +45,20 @@ struct Judgement {
   }
 }
 
-/// What a claim that does not let the handler run means for the broker. Whatever is not known to be
-/// handled is never acknowledged.
-[[nodiscard]] Judgement judgement_of(const ClaimOutcome& claim) noexcept {
-  switch (claim.answer) {
-    case ClaimAnswer::replay:
-      return {claim.result_expired ? OnceAnswer::expired : OnceAnswer::replayed,
-              Verdict::ack_duplicate};
-    case ClaimAnswer::kept_failure:
-      return {OnceAnswer::kept_failure, Verdict::dead_letter};
-    case ClaimAnswer::mismatch:
-      return {OnceAnswer::mismatch, Verdict::dead_letter};
-    case ClaimAnswer::too_old:
-      return {OnceAnswer::too_old, Verdict::dead_letter};
-    case ClaimAnswer::too_new:
-      return {OnceAnswer::too_new, Verdict::dead_letter};
-    case ClaimAnswer::unknown:
-      return {OnceAnswer::unknown, Verdict::dead_letter};
-    case ClaimAnswer::in_doubt:
-      return {OnceAnswer::in_doubt, Verdict::retry_later};
-    case ClaimAnswer::in_flight:
-      return {OnceAnswer::in_flight, Verdict::retry_later};
+/// The verdict on a message whose handler does not run. Only a message that is known to be handled
+/// is acknowledged.
+[[nodiscard]] Verdict verdict_of(OnceAnswer answer) noexcept {
+  switch (answer) {
+    case OnceAnswer::replayed:
+    case OnceAnswer::expired:
+      return Verdict::ack_duplicate;
+    case OnceAnswer::in_doubt:
+    case OnceAnswer::in_flight:
+    case OnceAnswer::busy:
+      return Verdict::retry_later;
     default:
-      break;
+      return Verdict::dead_letter;
   }
-  if (is_of_message(claim.error)) return {OnceAnswer::refused, Verdict::dead_letter};
-  return {OnceAnswer::busy, Verdict::retry_later};
 }
 
 [[nodiscard]] std::string text_of(const std::exception_ptr& exception) {
@@ -90,167 +74,117 @@ struct Judgement {
 }  // namespace
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options)
-    : claims_(claims), message_(message) {
-  if (message.id.empty()) {
-    runs_ = !options.refuse_without_id;
-    consumed_.unguarded = runs_;
-    consumed_.answer = runs_ ? OnceAnswer::unguarded : OnceAnswer::refused;
-    consumed_.verdict = runs_ ? Verdict::retry_later : Verdict::dead_letter;
-    if (!runs_) consumed_.error = {ErrorCode::key_empty, "the message has no id"};
-    if (runs_) work_.emplace(claims_, message_.id, claim_);
-    started_ = runs_;
-    return;
+    : claims_(claims), call_(call_of(message, options)) {
+  if (!call_.key.empty()) {
+    guard(claims.claim(request_of(call_)));
+  } else if (call_.without_key) {
+    guard({});
+  } else {
+    consumed_.verdict = Verdict::dead_letter;
+    consumed_.error = {ErrorCode::key_empty, "the message has no id"};
   }
-  claim_ = claims.claim(request_of(message, options));
-  begin(options);
-  started_ = runs_;
+  started_ = runs();
 }
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
                          ClaimOutcome&& claim, Timestamp asked)
-    : claims_(claims), message_(message), claim_(std::move(claim)), asked_(asked) {
-  begin(options);
+    : claims_(claims), call_(call_of(message, options)), asked_(asked) {
+  guard(std::move(claim));
 }
 
-void Consumption::begin(const ConsumeOptions& options) {
-  try {
-    judge();
-    keep(options);
-  } catch (...) {  // nothing has run, and no destructor will say so
-    if (is_granted(claim_)) give_back(claims_, message_.id, claim_);
-    throw;
-  }
+Consumption::~Consumption() {
+  if (run_ && !started_) run_->give_back();
 }
 
-void Consumption::keep(const ConsumeOptions& options) {
-  if (!open_ || options.watchdog == nullptr) return;
-  kept_ = options.watchdog->keep(claims_, message_.id, claim_.epoch, options.lease);
-}
-
-void Consumption::start(const ConsumeOptions& options) {
-  if (!runs_) return;
-  const Millis lease = options.lease.value_or(claims_.policy().lease);
-  const Timestamp now = claims_.engine().now();
-  if (open_ && (kept_.lost() || now - asked_ >= lease / 3)) {
-    // Those before it took their time. Nothing has run under this grant, so a lease that is over is
-    // no takeover and no doubt: it is given back, and asked for as if it came now.
-    const bool renewed = !kept_.lost() && work_->renew(options.lease);
-    if (!renewed) {
-      kept_ = {};
-      open_ = false;
-      give_back(claims_, message_.id, claim_);
-      runs_ = false;
-      claim_ = claims_.claim(request_of(message_, options));
-      consumed_ = {};
-      judge();
-      keep(options);
-    }
-  }
-  started_ = runs_;
-}
-
-/// Of one whose handler has not begun: as if it had not been claimed. A release forgets the
-/// attempts before this one as well, so where there were some this one is counted with them.
-void Consumption::judge() {
-  consumed_.attempts = claim_.attempt;
-  consumed_.epoch = claim_.epoch;
-  consumed_.retry_after = claim_.retry_after;
-  const bool granted = is_granted(claim_);
-  if (granted || claim_.answer == ClaimAnswer::unprotected) {
-    runs_ = true;
-    open_ = granted;
-    consumed_.unguarded = !granted;
+void Consumption::guard(ClaimOutcome&& claim) {
+  run_.emplace(claims_, call_, std::move(claim));
+  const OnceReport& report = run_->report();
+  consumed_.attempts = report.attempt;
+  consumed_.epoch = report.epoch;
+  consumed_.retry_after = report.retry_after;
+  if (run_->runs()) {
+    consumed_.unguarded = !run_->is_open();
     consumed_.answer = OnceAnswer::unguarded;
-    work_.emplace(claims_, message_.id, claim_);
     return;
   }
-  const Judgement judgement = judgement_of(claim_);
-  consumed_.answer = judgement.answer;
-  consumed_.verdict = judgement.verdict;
-  if (claim_.error != ErrorCode::ok) consumed_.error = {claim_.error, {}};
-  if (claim_.answer == ClaimAnswer::kept_failure) consumed_.failure = std::move(claim_.result);
-  if (judgement.verdict == Verdict::retry_later && consumed_.retry_after == Millis{0}) {
+  const ErrorCode error = run_->claim().error;
+  consumed_.answer = report.answer;
+  if (run_->claim().answer == ClaimAnswer::busy) {  // refused: by this consumer, or by every one
+    consumed_.answer = is_of_message(error) ? OnceAnswer::refused : OnceAnswer::busy;
+  }
+  consumed_.verdict = verdict_of(consumed_.answer);
+  consumed_.failure = std::move(run_->report().failure);
+  if (error != ErrorCode::ok) consumed_.error = {error, {}};
+  if (consumed_.verdict == Verdict::retry_later && consumed_.retry_after == Millis{0}) {
     consumed_.retry_after = claims_.policy().retry_after_max;
   }
 }
 
-Consumption::~Consumption() {
-  if (!open_) return;
-  if (!started_) {
-    open_ = false;
-    give_back(claims_, message_.id, claim_);
-    return;
+void Consumption::start() {
+  if (!runs()) return;
+  const Millis lease = call_.lease.value_or(claims_.policy().lease);
+  const Timestamp now = claims_.engine().now();
+  if (run_->is_open() && (run_->is_lost() || now - asked_ >= lease / 3)) {
+    // The handlers before this one took their time. Nothing has run under this grant, so a lease
+    // that is over is no takeover and no doubt: it is given back, and claimed as if it came now.
+    const bool renewed = !run_->is_lost() && work().renew(call_.lease);
+    if (!renewed) {
+      run_->give_back();
+      consumed_ = {};
+      guard(claims_.claim(request_of(call_)));
+    }
   }
-  try {
-    unknown("exception");
-  } catch (const std::bad_alloc&) {  // the end of the lease says it, later
-  }
+  started_ = runs();
 }
 
 bool Consumption::finish(Handling&& handling) {
+  SEMEL_ASSERT(runs() && started_);
   if (handling.how != Handled::ok) {
     fail(std::move(handling));
     return false;
   }
   consumed_.verdict = Verdict::ack;
-  return open_;
+  return run_->is_open();
 }
 
 void Consumption::fail(Handling&& handling) {
   if (handling.how == Handled::unknown) return unknown(std::move(handling.reason));
   const Policy& policy = claims_.policy();
-  const bool last = policy.attempts_max != 0 && claim_.attempt >= policy.attempts_max;
+  const bool last = policy.attempts_max != 0 && consumed_.attempts >= policy.attempts_max;
   const bool keeps =
       handling.how == Handled::rejected || last || policy.on_failure == Policy::OnFailure::keep;
   consumed_.answer = OnceAnswer::failed;
   consumed_.verdict = keeps ? Verdict::dead_letter : Verdict::retry_later;
   consumed_.failure = std::move(handling.reason);
   if (!keeps) consumed_.retry_after = policy.retry_after_max;
-  if (!open_) return;
-  open_ = false;
-  const OwnerOutcome outcome =
-      claims_.fail({.key = message_.id,
-                    .epoch = claim_.epoch,
-                    .payload = consumed_.failure,
-                    .on_failure = keeps ? Policy::OnFailure::keep : Policy::OnFailure::release});
-  if (outcome.error != ErrorCode::ok) consumed_.error = {outcome.error, {}};
-  if (outcome.error != ErrorCode::ok || outcome.answer == OwnerAnswer::ok) return;
-  superseded();
+  end(keeps ? Policy::OnFailure::keep : Policy::OnFailure::release, 1);
 }
 
 void Consumption::unknown(std::string&& what) {
   const Policy& policy = claims_.policy();
-  kept_ = {};
   consumed_.failure = std::move(what);
   consumed_.retry_after = policy.retry_after_max;
   consumed_.verdict = Verdict::retry_later;
   consumed_.answer = OnceAnswer::failed;
-  if (!open_) return;  // unguarded: the broker delivers it again
-  open_ = false;
+  if (!run_->is_open()) return;  // unguarded: the broker delivers it again
   if (policy.on_exception == Policy::OnFailure::keep) {
     consumed_.verdict = Verdict::dead_letter;
     consumed_.retry_after = Millis{0};
   } else if (policy.on_exception == Policy::OnFailure::in_doubt) {
     consumed_.answer = OnceAnswer::in_doubt;
   }
-  OwnerOutcome outcome;
-  for (unsigned i = 0; i < complete_tries; ++i) {
-    outcome = claims_.fail({.key = message_.id,
-                            .epoch = claim_.epoch,
-                            .payload = consumed_.failure,
-                            .on_failure = policy.on_exception});
-    if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
-  }
-  if (outcome.error == ErrorCode::value_too_long) {  // the text matters less than what it is about
-    outcome = claims_.fail(
-        {.key = message_.id, .epoch = claim_.epoch, .on_failure = policy.on_exception});
-  }
+  end(policy.on_exception, call_.complete_tries);
+}
+
+void Consumption::end(Policy::OnFailure then, unsigned tries) {
+  if (!run_->is_open()) return;
+  const OwnerOutcome outcome = run_->give_up(consumed_.failure, then, tries);
   if (outcome.error != ErrorCode::ok) consumed_.error = {outcome.error, {}};
   if (outcome.error != ErrorCode::ok || outcome.answer == OwnerAnswer::ok) return;
   superseded();
 }
 
-/// Another has it, or has ended it: what becomes of the message is that one's to say.
+/// Another owner has the message, or has ended it, and answers for it.
 void Consumption::superseded() {
   consumed_.answer = OnceAnswer::superseded;
   consumed_.verdict = Verdict::retry_later;
@@ -258,68 +192,58 @@ void Consumption::superseded() {
 }
 
 void Consumption::threw(std::exception_ptr exception) {
+  // From complete(), not from the handler: the message is handled, and nothing of it failed.
+  if (completing_) std::rethrow_exception(exception);
   unknown(text_of(exception));
   consumed_.exception = std::move(exception);
 }
 
 void Consumption::complete() {
-  open_ = false;  // it is done: whatever goes wrong from here, it is not given back
-  OwnerOutcome outcome;
-  for (unsigned i = 0; i < complete_tries; ++i) {
-    outcome = work_->steps().used() ? work_->steps().complete()
-                                    : claims_.complete({.key = message_.id, .epoch = claim_.epoch});
-    if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
-  }
-  completed(outcome);
-}
-
-void Consumption::completed(const OwnerOutcome& outcome) {
+  completing_ = true;
+  run_->complete({}, ResultKeeping::required);
+  const OnceReport& report = run_->report();
+  // If it was not written down (unrecorded) it was handled all the same: another delivery would be
+  // another effect. The lease keeps copies of the message away for its length.
   consumed_.verdict = Verdict::ack;
-  consumed_.answer = OnceAnswer::ran;
-  if (outcome.error != ErrorCode::ok) {
-    // It was handled, so the broker is told so: another delivery would be another effect. What was
-    // not written down is said, and the lease keeps copies of the message away for its length.
-    consumed_.answer = OnceAnswer::unrecorded;
-    consumed_.error = {outcome.error, {}};
-    return;
-  }
-  if (outcome.answer == OwnerAnswer::ok) return;
-  if (outcome.answer == OwnerAnswer::stale_owner || outcome.answer == OwnerAnswer::conflict) {
-    // Handled twice, as the lease was too short; the newer owner speaks for the message.
-    consumed_.answer = OnceAnswer::superseded;
-    consumed_.verdict = outcome.has_result ? Verdict::ack_duplicate : Verdict::retry_later;
-    if (!outcome.has_result) consumed_.retry_after = claims_.policy().retry_after_max;
-    return;
-  }
-  consumed_.answer = OnceAnswer::unrecorded;
+  consumed_.answer = report.answer;
+  consumed_.error = report.error;
+  if (report.answer != OnceAnswer::superseded) return;
+  // Handled twice, as the lease was too short; the newer owner answers for the message.
+  superseded();
+  if (!run_->stored()) return;
+  consumed_.verdict = Verdict::ack_duplicate;
+  consumed_.retry_after = Millis{0};
 }
 
 namespace {
 
-/// How many claims are asked for at once. Their leases run while those before them are handled, so
-/// not too many.
+/// How many messages are claimed at once. The leases of the last ones run while the first ones are
+/// handled, so it is bounded.
 constexpr std::size_t claimed_at_once = 256;
 
 }  // namespace
 
-/// Claims the next messages and remembers, of each that comes twice, which is its first.
+/// Claims the next messages. For a message that is there twice, remembers the index of the first.
 void BatchConsumption::claim(std::size_t begin, std::size_t end) {
   std::vector<ClaimRequest> requests;
   std::vector<std::size_t> guarded;  // request i is of message guarded[i]
   for (std::size_t i = begin; i < end; ++i) {
     const Bytes id = messages_[i].id;
     if (id.empty()) continue;
-    requests.push_back(request_of(messages_[i], options_));
+    requests.push_back(request_of(call_of(messages_[i], options_)));
     guarded.push_back(i);
   }
   std::vector<ClaimOutcome> answers(requests.size());
   const Timestamp asked = claims_.engine().now();
   claims_.claim(requests, answers);
-  std::size_t taken = 0;  // from here on nobody would give the grants back
+  std::size_t taken = 0;  // if one throws, the grants from here on are given back below
   try {
     for (; taken < guarded.size(); ++taken) {
       const std::size_t at = guarded[taken];
-      if (answers[taken].folded_onto) first_of_[at] = guarded[*answers[taken].folded_onto];
+      if (answers[taken].folded_onto) {
+        SEMEL_ASSERT(*answers[taken].folded_onto < taken);
+        first_of_[at] = guarded[*answers[taken].folded_onto];
+      }
       runs_[at - begin] = std::make_unique<Consumption>(claims_, messages_[at], options_,
                                                         std::move(answers[taken]), asked);
     }
@@ -332,13 +256,11 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
   }
 }
 
-/// One message, from its handler to its end: nothing of that is another's.
+/// Runs the handler of one message and ends its claim. No other message is affected.
 void BatchConsumption::handle(std::size_t at, Consumption& run, const RunOne& handler) {
-  run.start(options_);
-  if (!run.runs()) return;
-  bool handled = false;
+  run.start();
   try {
-    handled = run.finish(handler(messages_[at], run.work()));
+    run.handle([&](Work& work) { return handler(messages_[at], work); });
 #ifdef __GLIBCXX__
   } catch (const abi::__forced_unwind&) {
     throw;  // the thread is being cancelled, and that cannot be caught
@@ -346,7 +268,6 @@ void BatchConsumption::handle(std::size_t at, Consumption& run, const RunOne& ha
   } catch (...) {
     run.threw(std::current_exception());
   }
-  if (handled) run.complete();
 }
 
 std::vector<Consumed> BatchConsumption::run(const RunOne& handler) {
@@ -362,11 +283,12 @@ std::vector<Consumed> BatchConsumption::run(const RunOne& handler) {
       if (run == nullptr) run = std::make_unique<Consumption>(claims_, messages_[i], options_);
       handle(i, *run, handler);
       consumed[i] = std::move(run->consumed());
-      run.reset();  // the watchdog keeps nothing that has ended
+      run.reset();  // before the next handler, so that the watchdog does not keep an ended lease
     }
   }
   for (std::size_t i = 0; i < messages_.size(); ++i) {
-    // Its first in this batch has handled it; if that failed, this one is to come again, too.
+    // The first one was handled in this batch. If it failed, this one has to be redelivered as
+    // well.
     if (!first_of_[i] || consumed[i].answer != OnceAnswer::in_flight) continue;
     if (consumed[*first_of_[i]].verdict != Verdict::ack) continue;
     consumed[i].verdict = Verdict::ack_duplicate;

@@ -1,9 +1,11 @@
 // See semel/patterns/debounce.hpp.
 //
-// Who comes while a run is under way leaves a mark, whose version is always a new one, and then
-// finds the claim in flight. Whoever ends a run gives the claim back and then looks whether the
-// mark is still the one that it saw when it began: one of the two sees the other, so nobody who was
-// told "will run again" is forgotten.
+// Protocol of run_once_more_after
+//   caller during a run   1. writes the mark, which gives it a new version   2. claims: in flight
+//   runner at the end     1. releases the claim   2. compares the mark with the version that it
+//                         read when it began, and runs again if it differs
+// At least one of them sees the other's first step, so no call that was answered "will run again"
+// is lost.
 #include "semel/patterns/debounce.hpp"
 
 #include <algorithm>
@@ -12,12 +14,13 @@
 #include <cxxabi.h>
 #endif
 
+#include "base/assert.hpp"
 #include "semel/store.hpp"
 
 namespace semel {
 namespace {
 
-/// No namespace can begin with it: it is nobody's claim.
+/// No name of a namespace begins with it, so it is no claim's key.
 [[nodiscard]] std::string asked_key_of(const Claims& claims, Bytes key) {
   std::string name{"asked/"};
   return name.append(claims.name()).append(":").append(key);
@@ -31,7 +34,7 @@ Debounce::Turn::Turn(Debounce& debounce, Bytes key) : debounce_(debounce), key_(
   if (!debounce.options_.run_once_more_after || announce()) ask();
 }
 
-/// Leaves the mark. False: it cannot be left, and nothing runs.
+/// Writes the mark. False: it cannot be written, and nothing runs.
 bool Debounce::Turn::announce() {
   asked_key_ = asked_key_of(debounce_.claims_, key_);
   Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
@@ -52,6 +55,7 @@ Debounce::Turn::~Turn() {
 
 /// Takes the mark away if it is still the one that the run began with.
 bool Debounce::Turn::others_asked() {
+  SEMEL_ASSERT(!asked_key_.empty());
   const StoreOp op{.verb = Verb::delex,
                    .db = debounce_.claims_.policy().db,
                    .condition = Condition::if_version,
@@ -63,10 +67,12 @@ bool Debounce::Turn::others_asked() {
 }
 
 void Debounce::Turn::ask() {
+  SEMEL_ASSERT(!runs_);
   const DebounceOptions& options = debounce_.options_;
   const ClaimOutcome claim = debounce_.claims_.claim({.key = key_, .lease = options.interval});
   runs_ = claim.answer == ClaimAnswer::granted;
   if (runs_) {
+    SEMEL_ASSERT(claim.epoch != 0);
     epoch_ = claim.epoch;
     if (options.run_once_more_after) {
       Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
@@ -78,7 +84,7 @@ void Debounce::Turn::ask() {
     }
     return;
   }
-  // Another goes on for us.
+  // Another run serves the callers of this one.
   if (answer_ == DebounceAnswer::ran || answer_ == DebounceAnswer::failed) return;
   if (claim.answer == ClaimAnswer::in_flight) {
     answer_ =
@@ -108,6 +114,7 @@ void Debounce::Turn::run(const std::function<bool()>& function) {
 }
 
 void Debounce::Turn::end(bool ok) {
+  SEMEL_ASSERT(runs_);
   const DebounceOptions& options = debounce_.options_;
   kept_ = {};
   runs_ = false;
@@ -116,8 +123,8 @@ void Debounce::Turn::end(bool ok) {
       options.run_once_more_after || (ok ? options.remove_on_finish : options.remove_on_error);
   if (!removes) return;
   const OwnerAnswer released = debounce_.claims_.release({.key = key_, .epoch = epoch_}).answer;
-  // The run took longer than its interval. Not ours any more: another has begun, for all who asked
-  // before it. Unknown: nobody has, and who was told that it runs again has nobody but us.
+  // Another answer than ok: the run took longer than its interval. If another run has begun, it
+  // serves all earlier callers. If there is none (unknown), callers still wait for this one.
   if (released != OwnerAnswer::ok && released != OwnerAnswer::unknown) return;
   if (options.run_once_more_after && others_asked()) ask();
 }

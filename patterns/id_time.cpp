@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "base/ascii.hpp"
+#include "base/checked.hpp"
 #include "base/hex.hpp"
 #include "semel/patterns/keys.hpp"
 
@@ -58,9 +59,7 @@ std::optional<std::int64_t> unix_ms_of_snowflake(Bytes digits,
   std::int64_t id = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  std::int64_t time = 0;
-  if (__builtin_add_overflow(id >> 22, epoch_unix_ms, &time)) return std::nullopt;
-  return time;
+  return base::checked_add(id >> 22, epoch_unix_ms);
 }
 
 std::optional<std::int64_t> first_sent_of(Bytes id) noexcept {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "patterns/percent.hpp"
+#include "base/percent.hpp"
 
 namespace semel {
 
@@ -24,7 +24,7 @@ bool is_escaped(char c) noexcept {
 void append_value(Bytes value, std::string& key) {
   for (const char c : value) {
     if (is_escaped(c)) {
-      patterns::append_percent(key, c);
+      base::append_percent(key, c);
     } else {
       key += c;
     }

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "semel/engine.hpp"
 
 namespace semel {
@@ -17,7 +18,7 @@ class Category final : public std::error_category {
   }
 };
 
-/// The one exception of this library: who calls lock() has no other way to hear of it.
+/// The one exception of this library: lock() has no other way to report an error.
 [[noreturn]] void throw_error(const Error& error) {
   throw std::system_error{static_cast<int>(error.code), error_category(), error.detail};
 }
@@ -49,9 +50,10 @@ bool Lock::refuse(ErrorCode code, std::string why) {
   return false;
 }
 
-/// Held already: once more, if it still is. What was lost is given up, and said so, once: whoever
-/// locked first believes in it yet, so it must not come back under him as another's hold.
+/// Locks once more what this owner holds. If the lease was lost, the lock is given up and the error
+/// reported once: the first holder still relies on it, so it must not be locked anew here.
 bool Lock::again() {
+  SEMEL_ASSERT(holds_ > 0);
   if (!is_held()) {
     kept_ = {};
     holds_ = 0;
@@ -62,7 +64,7 @@ bool Lock::again() {
   return true;
 }
 
-/// What can be said before anybody is asked.
+/// Checks the options, before any claim is made.
 bool Lock::begin() {
   const Millis lease = options_.lease.value_or(claims_.policy().lease);
   if (options_.watchdog == nullptr || options_.watchdog->can_keep(lease)) return true;
@@ -84,12 +86,13 @@ bool Lock::take(ClaimOutcome&& outcome) {
     return false;
   }
   error_ = {};
+  SEMEL_ASSERT(outcome_.epoch != 0);
   epoch_ = outcome_.epoch;
   holds_ = 1;
   if (options_.watchdog == nullptr) return true;
   try {
     kept_ = options_.watchdog->keep(claims_, key_, epoch_, options_.lease);
-  } catch (...) {  // who is thrown at does not hold it
+  } catch (...) {  // a caller that gets an exception does not hold the lock
     static_cast<void>(unlock());
     throw;
   }
@@ -115,8 +118,9 @@ void Lock::lock() {
 
 bool Lock::unlock() {
   if (holds_ == 0) return false;
-  // Destructors unlock, and may not throw: without memory to say it, the lease gives it back.
+  // Destructors unlock, and may not throw. Without memory for the call the lease has to end.
   try {
+    SEMEL_ASSERT(epoch_ != 0);
     if (--holds_ > 0) return is_held();
     kept_ = {};  // no renewal after this
     const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch_});

@@ -1,11 +1,12 @@
-// See semel/patterns/once.hpp: a claim's answer decides on the run, and the run on the answer.
+// See semel/patterns/once.hpp.
 #include "semel/patterns/once.hpp"
 
-#include <mutex>
 #include <new>
 #include <set>
 #include <utility>
 
+#include "base/assert.hpp"
+#include "base/mutex.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::detail {
@@ -23,21 +24,21 @@ class RunsHere {
     static RunsHere* const runs = new RunsHere;
     return *runs;
   }
-  /// Until what is returned goes; null: it runs already.
+  /// The run is registered until the returned object is destroyed. Null: it runs already.
   [[nodiscard]] std::shared_ptr<void> begin(const Engine* engine, Epoch epoch) {
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       if (!runs_.emplace(engine, epoch).second) return nullptr;
     }
     return {this, [this, engine, epoch](void*) {
-              const std::lock_guard lock{mutex_};
+              const base::MutexLock lock{mutex_};
               runs_.erase({engine, epoch});
             }};
   }
 
  private:
-  std::mutex mutex_;
-  std::set<std::pair<const Engine*, Epoch>> runs_;  // under mutex_
+  base::Mutex mutex_;
+  std::set<std::pair<const Engine*, Epoch>> runs_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -69,14 +70,14 @@ GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& clai
     if (open_ && call.watchdog != nullptr) {
       kept_ = call.watchdog->keep(claims_, call.key, claim_.epoch, call.lease);
     }
-  } catch (...) {  // nothing has run, and no destructor will say so
-    if (open_) give_back(claims_, call.key, claim_);
+  } catch (...) {  // nothing has run, and no destructor will give the grant back
+    give_back();
     throw;
   }
 }
 
-/// The same claim id may ask twice at the same time, and be granted and regranted. The first of
-/// them that comes here runs; another finds it running, or its end written down.
+/// Two calls with one claim id at the same time are granted and regranted. The first that comes
+/// here runs; the other finds it running, or finds its record.
 void GuardedRun::run_once_here() {
   here_ = RunsHere::all().begin(&claims_.engine(), claim_.epoch);
   if (here_ != nullptr) {
@@ -137,25 +138,21 @@ void GuardedRun::answer(ClaimOutcome& claim) {
   }
 }
 
-void GuardedRun::complete(Bytes result) {
-  finish(result, ResultKeeping::optional);
-}
-
 void GuardedRun::complete_without(std::string why) {
-  finish({}, ResultKeeping::none);
+  complete({}, ResultKeeping::none);
   if (report_.answer == OnceAnswer::ran) {
     report_.error = {ErrorCode::result_not_kept, std::move(why)};
   }
 }
 
-void GuardedRun::finish(Bytes result, ResultKeeping keeping) {
+void GuardedRun::complete(Bytes result, ResultKeeping keeping) {
+  SEMEL_ASSERT(runs_);
   if (!open_) return;  // unguarded: there is nothing to be written down
   open_ = false;
   OwnerOutcome outcome;
-  const unsigned tries = call_.complete_tries == 0 ? 1 : call_.complete_tries;
   // The same completion again is ok if it was the first that counted; meanwhile the watchdog, if
   // there is one, keeps the lease.
-  for (unsigned left = tries; left > 0; --left) {
+  for (unsigned left = tries(); left > 0; --left) {
     const OwnerCall done{
         .key = call_.key, .epoch = claim_.epoch, .payload = result, .keeping = keeping};
     try {
@@ -187,7 +184,7 @@ void GuardedRun::finish(Bytes result, ResultKeeping keeping) {
               std::string{sentence_of(outcome.dropped == ErrorCode::ok ? ErrorCode::memory_full
                                                                        : outcome.dropped)}};
       return;
-    case OwnerAnswer::refused:  // strict, and late: nobody else has it, and nothing is written down
+    case OwnerAnswer::refused:  // strict and late: no other owner, and nothing recorded
     case OwnerAnswer::unknown:  // it ended, or was taken away by an operator
       report_.answer = OnceAnswer::unrecorded;
       return;
@@ -200,16 +197,14 @@ void GuardedRun::finish(Bytes result, ResultKeeping keeping) {
   }
 }
 
-/// Says it again while the disk does not confirm: what is not written down ends with the lease, and
-/// means then what the policy says of that.
-OwnerOutcome GuardedRun::give_up(Bytes known, Policy::OnFailure then) {
+OwnerOutcome GuardedRun::give_up(Bytes known, Policy::OnFailure then, unsigned tries) {
+  SEMEL_ASSERT(open_);
   open_ = false;
   OwnerOutcome outcome;
-  const unsigned tries = call_.complete_tries == 0 ? 1 : call_.complete_tries;
   for (unsigned i = 0; i < tries; ++i) {
     outcome = claims_.fail(
         {.key = call_.key, .epoch = claim_.epoch, .payload = known, .on_failure = then});
-    if (outcome.error == ErrorCode::value_too_long) {
+    if (outcome.error == ErrorCode::value_too_long) {  // the text matters less than the failure
       outcome = claims_.fail({.key = call_.key, .epoch = claim_.epoch, .on_failure = then});
     }
     if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) break;
@@ -218,6 +213,7 @@ OwnerOutcome GuardedRun::give_up(Bytes known, Policy::OnFailure then) {
 }
 
 void GuardedRun::fail(Error&& error) {
+  SEMEL_ASSERT(runs_);
   if (is_unknown_outcome(error)) {
     std::string known = error.message();
     report_.error = std::move(error);
@@ -226,16 +222,17 @@ void GuardedRun::fail(Error&& error) {
   report_.failure = error.message();
   report_.error = std::move(error);
   if (!open_) return;
-  const OwnerOutcome outcome = give_up(report_.failure, claims_.policy().on_failure);
+  const OwnerOutcome outcome = give_up(report_.failure, claims_.policy().on_failure, tries());
   const bool ours = outcome.answer == OwnerAnswer::ok || outcome.error != ErrorCode::ok;
   report_.answer = ours ? OnceAnswer::failed : OnceAnswer::superseded;
 }
 
 void GuardedRun::doubt(std::string known) {
+  SEMEL_ASSERT(runs_);
   report_.failure = std::move(known);
   if (!open_) return;
   const Policy::OnFailure then = claims_.policy().on_exception;
-  const OwnerOutcome outcome = give_up(report_.failure, then);
+  const OwnerOutcome outcome = give_up(report_.failure, then, tries());
   const bool ours = outcome.answer == OwnerAnswer::ok || outcome.error != ErrorCode::ok;
   const bool doubted = then == Policy::OnFailure::in_doubt;
   report_.answer = !ours     ? OnceAnswer::superseded
@@ -243,10 +240,17 @@ void GuardedRun::doubt(std::string known) {
                              : OnceAnswer::failed;
 }
 
+void GuardedRun::give_back() noexcept {
+  if (!open_) return;
+  open_ = false;
+  kept_ = {};
+  detail::give_back(claims_, call_.key, claim_);
+}
+
 void GuardedRun::abandon() noexcept {
   try {
-    static_cast<void>(give_up("exception", claims_.policy().on_exception));
-  } catch (const std::bad_alloc&) {  // the end of the lease says it, later
+    static_cast<void>(give_up("exception", claims_.policy().on_exception, tries()));
+  } catch (const std::bad_alloc&) {  // the claim stays held until its lease ends
   }
 }
 

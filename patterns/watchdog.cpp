@@ -1,8 +1,8 @@
 // See semel/patterns/watchdog.hpp.
 //
 // Concurrency
-//   kept_     under mutex_. A renewal runs under the mutex of its own claim alone, so that a guard
-//             that goes waits for the renewal of its claim and for no other.
+//   A renewal holds the mutex of its own claim alone, so that the destructor of a guard waits for
+//   the renewal of its claim and for no other. No thread holds both mutexes.
 //   [watchdog.lost]  release store where a renewal is refused  pairs with  acquire load in lost().
 //             stale: an owner learns later that it has lost its lease. Cost: nothing that its epoch
 //             does not prevent.
@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
+#include "base/mutex.hpp"
 #include "semel/engine.hpp"
 #include "semel/process.hpp"
 
@@ -30,9 +30,8 @@ struct Watchdog::Guard::Kept {
   std::string key;
   Epoch epoch;
   Millis lease;
-  std::mutex mutex;
-  Timestamp due{};       // under Impl::mutex_
-  bool stopped = false;  // under mutex
+  base::Mutex mutex;
+  bool stopped SEMEL_GUARDED_BY(mutex) = false;
   std::atomic<bool> lost{false};
 };
 
@@ -47,7 +46,7 @@ class Watchdog::Impl {
   }
   ~Impl() {
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       stop_ = true;
     }
     woken_.notify_all();
@@ -56,24 +55,23 @@ class Watchdog::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// False: this is a copy in a child of fork(). Its thread is not here, and whoever held a mutex
-  /// at the fork holds it for ever.
+  /// False: this is a copy in a child of fork(). Its thread does not exist here, and a mutex that
+  /// was locked at the fork stays locked.
   [[nodiscard]] bool is_here() const noexcept { return process_.is_here(); }
 
   void add(const Kept& kept) {
     if (!is_here()) return;
-    const std::lock_guard lock{mutex_};
-    kept->due = engine_.now() + pause_of(*kept);
-    kept_.push_back(kept);
+    const base::MutexLock lock{mutex_};
+    kept_.push_back({kept, engine_.now() + pause_of(*kept)});
   }
   void remove(const Kept& kept) noexcept {
     if (!is_here()) return;
     {
-      const std::lock_guard lock{mutex_};
-      std::erase(kept_, kept);
+      const base::MutexLock lock{mutex_};
+      std::erase_if(kept_, [&](const Entry& entry) { return entry.kept == kept; });
     }
     // A renewal of it under way ends before its owner goes on.
-    const std::lock_guard lock{kept->mutex};
+    const base::MutexLock lock{kept->mutex};
     kept->stopped = true;
   }
 
@@ -82,12 +80,12 @@ class Watchdog::Impl {
     std::vector<Kept> due;
     const Timestamp now = engine_.now();
     {
-      const std::lock_guard lock{mutex_};
-      due.reserve(kept_.size());  // before the first is noted as renewed
-      for (const Kept& kept : kept_) {
-        if (kept->due > now) continue;
-        kept->due = now + pause_of(*kept);
-        due.push_back(kept);
+      const base::MutexLock lock{mutex_};
+      due.reserve(kept_.size());  // may throw: before the first is noted as renewed
+      for (Entry& entry : kept_) {
+        if (entry.due > now) continue;
+        entry.due = now + pause_of(*entry.kept);
+        due.push_back(entry.kept);
       }
     }
     std::size_t renewed = 0;
@@ -102,17 +100,22 @@ class Watchdog::Impl {
 
   [[nodiscard]] std::size_t size() const {
     if (!is_here()) return 0;
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return kept_.size();
   }
 
  private:
+  struct Entry {
+    Kept kept;
+    Timestamp due;  // of the next renewal
+  };
+
   [[nodiscard]] static Millis pause_of(const Guard::Kept& kept) noexcept {
     return std::max(Millis{1}, kept.lease / 3);
   }
 
   [[nodiscard]] bool renew(Guard::Kept& kept) {
-    const std::lock_guard lock{kept.mutex};
+    const base::MutexLock lock{kept.mutex};
     if (kept.stopped) return false;
     const OwnerOutcome outcome =
         kept.claims.renew({.key = kept.key, .epoch = kept.epoch, .lease = kept.lease});
@@ -125,8 +128,10 @@ class Watchdog::Impl {
   }
 
   void watch(Millis pause) {
-    std::unique_lock lock{mutex_};
-    while (!woken_.wait_for(lock, pause, [&] { return stop_; })) {
+    base::MutexLock lock{mutex_};
+    while (!stop_) {
+      woken_.wait_for(lock, pause);  // a wait that ends early costs a look at the list
+      if (stop_) return;
       lock.unlock();
       try {
         static_cast<void>(poll());
@@ -138,10 +143,10 @@ class Watchdog::Impl {
 
   Engine& engine_;
   const ProcessMark process_;
-  mutable std::mutex mutex_;
-  std::condition_variable woken_;
-  std::vector<Kept> kept_;
-  bool stop_ = false;
+  mutable base::Mutex mutex_;
+  base::Condition woken_;
+  std::vector<Entry> kept_ SEMEL_GUARDED_BY(mutex_);
+  bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   Millis pause_{0};  // 0: polled by hand
   std::thread thread_;
 };
@@ -149,7 +154,7 @@ class Watchdog::Impl {
 Watchdog::Watchdog(Engine& engine, std::optional<Millis> every)
     : impl_(std::make_unique<Impl>(engine, every)) {}
 Watchdog::~Watchdog() {
-  // In a child its memory stays: a condition that somebody waits for cannot be destroyed.
+  // In a child of fork() the memory is leaked: a condition with waiters must not be destroyed.
   if (!impl_->is_here()) static_cast<void>(impl_.release());
 }
 

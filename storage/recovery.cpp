@@ -1,8 +1,7 @@
-// The way back: one thread reads blobs and names segments of the log, several put their mutations
-// into the engine. The order does not matter (docs/decisions/0002-order-of-versions.md), so nobody
-// waits for anybody.
+// Recovery: one thread reads blobs and lists the segments of the log; several threads put their
+// mutations into the engine. Their order does not matter
+// (docs/decisions/0002-order-of-versions.md), so they do not wait for each other.
 #include <array>
-#include <condition_variable>
 #include <deque>
 #include <optional>
 #include <thread>
@@ -15,28 +14,27 @@
 namespace semel {
 namespace {
 
-using storage::Place;
+using storage::LogOffset;
 
-/// Held by an owner of another process, who may be alive.
+/// Held by an owner in another process, which may still be alive.
 [[nodiscard]] bool is_remote_hold(const Mutation& mutation) noexcept {
   return mutation.claim && mutation.claim->state == ClaimState::held &&
          mutation.claim->session == 0;
 }
 
-/// What one of the threads does next: a blob, or the segment with this index.
+/// One unit of work: a blob, or the segment with this index.
 struct Job {
   std::string blob;
   std::size_t segment = 0;
 };
 
-/// Bounded in bytes, for a blob may be as large as the largest group. One is always let in.
+/// Bounded in bytes, as a blob may be as large as the largest group. An empty queue takes any blob.
 class JobQueue {
  public:
-  /// False: somebody has failed, and no more are wanted.
+  /// False: a worker has failed, and no more jobs are needed.
   [[nodiscard]] bool push(Job job) {
-    std::unique_lock lock{mutex_};
-    room_.wait(lock,
-               [&] { return jobs_.empty() || bytes_ + job.blob.size() <= bytes_max || stopped_; });
+    base::MutexLock lock{mutex_};
+    while (!jobs_.empty() && bytes_ + job.blob.size() > bytes_max && !stopped_) room_.wait(lock);
     if (stopped_) return false;
     bytes_ += job.blob.size();
     jobs_.push_back(std::move(job));
@@ -44,12 +42,12 @@ class JobQueue {
     return true;
   }
   void close() {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     closed_ = true;
     filled_.notify_all();
   }
   void stop() {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     stopped_ = closed_ = true;
     jobs_.clear();
     filled_.notify_all();
@@ -57,8 +55,8 @@ class JobQueue {
   }
   /// False: there are no more.
   [[nodiscard]] bool pop(Job& job) {
-    std::unique_lock lock{mutex_};
-    filled_.wait(lock, [&] { return !jobs_.empty() || closed_; });
+    base::MutexLock lock{mutex_};
+    while (jobs_.empty() && !closed_) filled_.wait(lock);
     if (jobs_.empty()) return false;
     job = std::move(jobs_.front());
     jobs_.pop_front();
@@ -69,23 +67,28 @@ class JobQueue {
 
  private:
   static constexpr std::size_t bytes_max = std::size_t{8} << 20;
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::condition_variable room_;
-  std::deque<Job> jobs_;
-  std::size_t bytes_ = 0;
-  bool closed_ = false;
-  bool stopped_ = false;
+  base::Mutex mutex_;
+  base::Condition filled_;
+  base::Condition room_;
+  std::deque<Job> jobs_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool stopped_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
 
 class Storage::Impl::Recovery {
  public:
-  Recovery(Impl& storage, Engine& engine, Place floor, std::uint64_t bytes_total,
-           const std::function<void(const RecoveryProgress&)>& progress)
-      : storage_(storage), engine_(engine), floor_(floor), progress_(progress) {
-    told_.bytes_total = bytes_total;
+  /// `segments` must not change meanwhile: recover() holds archive_mutex_.
+  Recovery(Impl& storage, Engine& engine, std::span<const OldSegment> segments, LogOffset floor,
+           std::uint64_t bytes_total, const std::function<void(const RecoveryProgress&)>& progress)
+      : storage_(storage),
+        engine_(engine),
+        segments_(segments),
+        floor_(floor),
+        progress_(progress) {
+    progress_now_.bytes_total = bytes_total;
   }
 
   void run(JobQueue& queue) {
@@ -99,43 +102,43 @@ class Storage::Impl::Recovery {
         queue.stop();
         return;
       }
-      tell(seen);
+      report_progress(seen);
     }
   }
   void fail(const Error& error) {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     if (!error_) error_ = error;
   }
   [[nodiscard]] bool remote_holds() const noexcept {
     return remote_holds_.load(std::memory_order_relaxed);  // mo: relaxed: the threads have ended
   }
   [[nodiscard]] Result<RecoveryReport> result() {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     if (error_) return *error_;
-    // A group some of whose parts are missing was never acknowledged: nothing of it counts.
+    // A group with missing parts was never acknowledged; ignore all of it.
     report_.unfinished += parts_.unfinished();
     return report_;
   }
 
  private:
   [[nodiscard]] Status restore_segment(std::size_t index, RecoveryReport& seen) {
-    const OldSegment& segment = storage_.old_segments_[index];
+    const OldSegment& segment = segments_[index];
     Status status = Done{};
-    SEMEL_TRY(report,
-              storage_.scan_old(segment, [&](Place place, storage::RecordType type, Bytes payload) {
-                if (!status || place < floor_) return;
-                if (type != storage::RecordType::part) {
-                  status = restore(payload, segment.path, seen);
-                } else if (const auto group = parts_.add(payload)) {
-                  status = restore(*group, segment.path, seen);
-                }
-              }));
+    SEMEL_TRY(report, storage_.scan_old(
+                          segment, [&](LogOffset offset, storage::RecordType type, Bytes payload) {
+                            if (!status || offset < floor_) return;
+                            if (type != storage::RecordType::part) {
+                              status = restore(payload, segment.path, seen);
+                            } else if (const auto group = parts_.add(payload)) {
+                              status = restore(*group, segment.path, seen);
+                            }
+                          }));
     seen.unfinished += report.unfinished;
     seen.bytes_skipped += report.bytes_skipped;
     return status;
   }
 
-  /// Sixteen at a time, so that their cache misses are waited for together.
+  /// Sixteen at a time, so that their cache misses overlap.
   [[nodiscard]] Status restore(Bytes mutations, const std::string& from, RecoveryReport& seen) {
     const Timestamp now = engine_.clock().now();
     std::array<Mutation, 16> group;
@@ -143,13 +146,13 @@ class Storage::Impl::Recovery {
     while (!mutations.empty()) {
       std::size_t count = 0;
       while (count < group.size() && !mutations.empty()) {
-        if (!storage::decode(mutations, storage_.line_, now, group[count])) {
+        if (!storage::decode(mutations, storage_.durable_clock_, now, group[count])) {
           return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
         }
         const Mutation& mutation = group[count];
-        if (mutation.type == Mutation::Type::db_map) storage_.note_map(mutation);
+        if (mutation.type == Mutation::Type::db_map) storage_.remember_map(mutation);
         ++seen.mutations;
-        // As in draining: what is forgotten there must not count here.
+        // As in draining: what is dropped there must not count here.
         if (mutation.keep_until <= now) {
           ++seen.ended;
           continue;
@@ -164,45 +167,66 @@ class Storage::Impl::Recovery {
     return Done{};
   }
 
-  void tell(const RecoveryReport& seen) {
-    const std::lock_guard lock{mutex_};
+  void report_progress(const RecoveryReport& seen) {
+    const base::MutexLock lock{mutex_};
     report_.mutations += seen.mutations;
     report_.ended += seen.ended;
     report_.bytes += seen.bytes;
     report_.unfinished += seen.unfinished;
     report_.bytes_skipped += seen.bytes_skipped;
     if (!progress_) return;
-    told_.bytes = report_.bytes;
-    told_.mutations = report_.mutations;
-    told_.seconds = time_.seconds();
-    if (told_.seconds > 0 && told_.bytes > 0) {
-      told_.rate = static_cast<double>(told_.mutations) / told_.seconds;
-      const std::uint64_t left =
-          told_.bytes_total > told_.bytes ? told_.bytes_total - told_.bytes : 0;
-      told_.eta = told_.seconds * static_cast<double>(left) / static_cast<double>(told_.bytes);
+    progress_now_.bytes = report_.bytes;
+    progress_now_.mutations = report_.mutations;
+    progress_now_.seconds = time_.seconds();
+    if (progress_now_.seconds > 0 && progress_now_.bytes > 0) {
+      progress_now_.rate = static_cast<double>(progress_now_.mutations) / progress_now_.seconds;
+      const std::uint64_t left = progress_now_.bytes_total > progress_now_.bytes
+                                     ? progress_now_.bytes_total - progress_now_.bytes
+                                     : 0;
+      progress_now_.eta = progress_now_.seconds * static_cast<double>(left) /
+                          static_cast<double>(progress_now_.bytes);
     }
-    progress_(told_);
+    progress_(progress_now_);
   }
 
   Impl& storage_;
   Engine& engine_;
+  const std::span<const OldSegment> segments_;
   std::atomic<bool> remote_holds_{false};
-  const Place floor_;
+  const LogOffset floor_;
   const std::function<void(const RecoveryProgress&)>& progress_;
   const storage::Stopwatch time_;
   storage::PartCollector parts_;
-  std::mutex mutex_;  // of what follows
-  RecoveryReport report_;
-  RecoveryProgress told_;
-  std::optional<Error> error_;
+  base::Mutex mutex_;
+  RecoveryReport report_ SEMEL_GUARDED_BY(mutex_);
+  RecoveryProgress progress_now_ SEMEL_GUARDED_BY(mutex_);
+  std::optional<Error> error_ SEMEL_GUARDED_BY(mutex_);
 };
+
+/// Of records that were spilled the cold store has the only copy. Without it finished work would be
+/// granted again.
+Status Storage::Impl::check_cold(const ColdMark& has) const {
+  const ColdMark& needed = archive_->description().cold;
+  if (needed.id == 0 || (has.id == needed.id && has.generation >= needed.generation)) return Done{};
+  std::string what = options_.directory + ": records up to generation " +
+                     std::to_string(needed.generation) + " were spilled to a cold store, and ";
+  if (has.id == 0) {
+    what += "the engine has none";
+  } else if (has.id != needed.id) {
+    what += "the engine has another one";
+  } else {
+    what += "the engine's is at generation " + std::to_string(has.generation);
+  }
+  return Error{ErrorCode::storage_damaged, std::move(what)};
+}
 
 Result<RecoveryReport> Storage::Impl::recover(
     Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
-  std::unique_lock lock{archive_mutex_};
+  base::MutexLock lock{archive_mutex_};
+  SEMEL_CHECK(check_cold(engine.cold_mark()));
   std::uint64_t total = archive_->bytes() + joined_files().bytes();
   for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
-  Recovery recovery{*this, engine, archive_->description().floor, total, progress};
+  Recovery recovery{*this, engine, old_segments_, archive_->description().floor, total, progress};
   JobQueue queue;
   std::vector<std::thread> workers;
   for (unsigned i = 0; i < options_.recovery_threads; ++i) {
@@ -211,10 +235,10 @@ Result<RecoveryReport> Storage::Impl::recover(
   for (std::size_t i = 0; i < old_segments_.size(); ++i) {
     if (!queue.push({{}, i})) break;
   }
-  // What ended before now starts in an earlier span and need not be read.
+  // Blobs of spans that have ended need not be read.
   const Status read =
       archive_->read_blobs({storage::journal_family, storage::joined_family},
-                           storage::running_span(line_now()), [&](std::string blob) {
+                           storage::running_span(durable_now()), [&](std::string blob) {
                              return queue.push({std::move(blob), 0});
                            });
   queue.close();
@@ -227,18 +251,20 @@ Result<RecoveryReport> Storage::Impl::recover(
   Result<RecoveryReport> result = recovery.result();
   if (!result) return result;
   {
-    const std::lock_guard attach{engine_mutex_};
+    const base::MutexLock attach{engine_mutex_};
     engine_ = &engine;
-    rewrite_ends_.store(false, std::memory_order_relaxed);  // mo: relaxed: a wish to hurry
+    rewrite_ends_.store(false,
+                        std::memory_order_relaxed);  // mo: relaxed: only a hint to stop early
   }
-  recovered_.store(true, std::memory_order_release);  // mo: release, with the signal
-  crossed_.raise();
+  recovered_.store(true, std::memory_order_release);  // mo: release [storage.recovered]
+  drain_signal_.raise();
   return result;
 }
 
 Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
                                                     const storage::VisitRecord& visit) const {
   SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
+  if (file.unreadable()) return file.unreadable()->error();
   storage::ScanRules how = rules();
   how.stop = segment.stop;
   storage::ScanReport report =
@@ -247,12 +273,13 @@ Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
   return report;
 }
 
-/// The lease of a remote owner has started again, so its record ends later than its span on disk.
-/// It is written anew: else a third life would find the span over and the claim free. Only what
-/// holds after everything is back: an older hold must not outlive the completion that came after
-/// it.
+/// The lease of a remote owner starts again, so its record now ends later than its span on disk. It
+/// is written again: otherwise the span could end before the lease, and after another restart the
+/// claim would be free. This runs after everything is restored, so that an older hold does not
+/// replace a later completion.
 Status Storage::Impl::keep_remote_leases(Engine& engine) {
   return engine.snapshot([this](const Mutation& mutation) {
+    // A failed append has set the storage to failed; nothing is acknowledged then.
     if (is_remote_hold(mutation)) static_cast<void>(append({&mutation, 1}));
   });
 }

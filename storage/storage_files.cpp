@@ -1,6 +1,7 @@
-// What is done with the files behind the log as a whole: written anew, copied, made smaller.
+// Operations on all files behind the log: rewriting, backup, compaction.
 #include <rocksdb/utilities/checkpoint.h>
 
+#include <filesystem>
 #include <map>
 
 #include "storage/archive/rocks_status.hpp"
@@ -9,33 +10,35 @@
 
 namespace semel {
 
-using storage::Place;
+using storage::LogOffset;
 
 namespace {
 
-/// Live records on their way into new files, some 64 MiB at a time.
+/// Collects live records for new files, about 64 MiB at a time.
 class Rewriting {
  public:
   static constexpr std::size_t batch_bytes = std::size_t{64} << 20;
 
-  Rewriting(const storage::TimeLine& line, Timestamp now, Millis span, Place place) noexcept
-      : line_(line), now_(now), span_(span), place_(place) {}
+  Rewriting(const storage::DurableClock& durable_clock, Timestamp now, Millis span,
+            LogOffset offset) noexcept
+      : durable_clock_(durable_clock), now_(now), span_(span), offset_(offset) {}
 
   void add(const Mutation& mutation) {
     buffer_.resize(storage::encoded_bytes(mutation, now_));
-    storage::encode(mutation, line_, now_, buffer_.data());
+    storage::encode(mutation, durable_clock_, now_, buffer_.data());
     const storage::SpanNumber span =
-        storage::span_of(line_.to_line(mutation.keep_until), line_.to_line(now_), span_);
-    blobs_.add(span, place_, buffer_);
+        storage::span_of(durable_clock_.to_durable_ms(mutation.keep_until),
+                         durable_clock_.to_durable_ms(now_), span_);
+    blobs_.add(span, offset_, buffer_);
   }
   [[nodiscard]] bool is_full() const noexcept { return blobs_.bytes() >= batch_bytes; }
   [[nodiscard]] storage::BlobSet& blobs() noexcept { return blobs_; }
 
  private:
-  const storage::TimeLine& line_;
+  const storage::DurableClock& durable_clock_;
   const Timestamp now_;
   const Millis span_;
-  const Place place_;
+  const LogOffset offset_;
   std::string buffer_;
   storage::BlobSet blobs_;
 };
@@ -43,24 +46,23 @@ class Rewriting {
 }  // namespace
 
 Status Storage::Impl::rewrite(Engine& engine) {
-  // Everything appended before the cut is in the files then, below a place at which a segment ends;
-  // so what counts and what does not are never in one blob.
-  SEMEL_TRY(drained, drain());
-  static_cast<void>(drained);
-  const Place floor = [&] {
-    const std::lock_guard lock{archive_mutex_};
+  // After this, everything appended so far is in files, before an offset at which a segment ends.
+  // So no blob holds both void and valid mutations.
+  SEMEL_CHECK(drain());
+  const LogOffset floor = [&] {
+    const base::MutexLock lock{archive_mutex_};
     return batch_ends_.back();
   }();
-  Rewriting rewriting{line_, clock_.now(), options_.span, floor};
+  Rewriting rewriting{durable_clock_, clock_.now(), options_.span, floor};
   Status status = Done{};
   bool waited = false;
   const auto put = [&] {
-    // The cut may show what joined commits have changed and not written yet. It must not reach the
-    // disk before they have, or a crash would leave it there alone.
+    // The snapshot may contain changes of joined commits that are not written yet. They must not
+    // reach the disk first: a crash would keep them without their effects.
     if (!waited) status = wait(newest(), Durability::synced);
     waited = true;
     if (!status) return;
-    const std::lock_guard lock{archive_mutex_};
+    const base::MutexLock lock{archive_mutex_};
     status = archive_->add(rewriting.blobs(), 0);
     rewriting.blobs().clear();
   };
@@ -76,117 +78,131 @@ Status Storage::Impl::rewrite(Engine& engine) {
   }
   if (status) put();
   if (!status) return status;
-  const std::lock_guard lock{archive_mutex_};
-  SEMEL_TRY(made, make_void(floor));
-  static_cast<void>(made);
-  const std::lock_guard stats{mutex_};
+  const base::MutexLock lock{archive_mutex_};
+  SEMEL_CHECK(make_void(floor, archive_->description().cold));
+  const base::MutexLock stats{mutex_};
   ++rewrites_;
   return Done{};
 }
 
-/// Under archive_mutex_: nothing before `floor`, where a batch ends, counts any more.
-Status Storage::Impl::make_void(Place floor) {
+/// Makes everything before `floor` void. A batch ends at `floor`. `cold` must have been there when
+/// records are recovered: it may have the only copy.
+Status Storage::Impl::make_void(LogOffset floor, const ColdMark& cold) {
+  // A rewrite and a spill may overlap. The one with the larger floor has written again what counts.
+  if (floor < archive_->description().floor) return Done{};
   storage::Description next = archive_->description();
   next.floor = floor;
-  SEMEL_TRY(described, archive_->describe(next));
-  SEMEL_TRY(forgotten, archive_->forget_before(floor));
-  SEMEL_TRY(joined, joined_files().forget_before(floor));
-  static_cast<void>(described), static_cast<void>(forgotten), static_cast<void>(joined);
-  floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the log has nothing before it
+  next.cold = cold;
+  SEMEL_CHECK(archive_->describe(next));
+  SEMEL_CHECK(archive_->forget_before(floor));
+  SEMEL_CHECK(joined_files().forget_before(floor));
+  floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the log holds nothing before it
   return Done{};
 }
 
-void Storage::Impl::note_map(const Mutation& mutation) {
-  const std::lock_guard lock{map_mutex_};
+void Storage::Impl::remember_map(const Mutation& mutation) {
+  const base::MutexLock lock{map_mutex_};
   if (mutation.version < map_version_) return;
   map_version_ = mutation.version;
   map_ = mutation.value;
 }
 
-void Storage::Impl::spilled(Ticket cut, Ticket kept) {
+void Storage::Impl::spilled(Ticket cut, Ticket kept, const ColdMark& cold) {
   Mutation map;
   std::string value;
   {
-    const std::lock_guard lock{map_mutex_};
+    const base::MutexLock lock{map_mutex_};
     value = map_;
     map.type = Mutation::Type::db_map;
     map.version = map_version_;
     map.value = value;
   }
   if (!value.empty()) kept = std::max(kept, append({&map, 1}));
-  // What stays must be on the disk before what it stands for is void. If it cannot be, or the
-  // description cannot be written, nothing is forgotten, and the next spill does it.
+  // What stays must be on disk before the older copies become void. On an error nothing is
+  // forgotten; the next spill tries again.
   if (!wait(kept, Durability::synced)) return;
-  const std::lock_guard lock{archive_mutex_};
-  Place floor = 0;
-  for (const Place end : batch_ends_) {
+  const base::MutexLock lock{archive_mutex_};
+  LogOffset floor = 0;
+  for (const LogOffset end : batch_ends_) {
     if (end <= cut) floor = std::max(floor, end);
   }
-  if (floor > archive_->description().floor) static_cast<void>(make_void(floor));
+  if (floor > archive_->description().floor) static_cast<void>(make_void(floor, cold));
 }
 
-void Storage::Impl::rewrite_if_worth_it() {
-  // mo: acquire: the last one has let go of everything
+bool Storage::Impl::is_rewrite_due() const {
+  // Spills free space as well, and a snapshot would bring back all records that they moved.
+  if (engine_ == nullptr || engine_->has_cold_store()) return false;
+  const std::uint64_t bytes = archive_->bytes() + joined_files().bytes();
+  return bytes >= options_.garbage_bytes + 3 * engine_->stats().bytes_records;
+}
+
+void Storage::Impl::rewrite_if_due() {
+  // mo: acquire [storage.rewriting]: the last rewrite has ended
   if (rewriting_.load(std::memory_order_acquire)) return;
   if (rewriter_.joinable()) rewriter_.join();
-  const std::unique_lock lock{engine_mutex_, std::try_to_lock};
-  // A spill makes room here, too; and a snapshot would bring everything back that it has moved.
-  if (!lock || engine_ == nullptr || engine_->has_cold_store()) return;
-  const std::uint64_t bytes = archive_->bytes() + joined_files().bytes();
-  if (bytes < options_.garbage_bytes + 3 * engine_->stats().bytes_records) return;
+  if (!engine_mutex_.try_lock()) return;
+  const bool is_worth_it = is_rewrite_due();
+  engine_mutex_.unlock();
+  if (!is_worth_it) return;
   rewriting_.store(true, std::memory_order_relaxed);  // mo: relaxed: the thread begins after it
   rewriter_ = std::thread{[this] {
     {
-      const std::lock_guard engine{engine_mutex_};
-      // If it cannot be done now, for want of space or because a snapshot is running, it is tried
-      // again when more was drained.
+      const base::MutexLock engine{engine_mutex_};
+      // On an error (no space, or a snapshot is running) it is tried again after more was drained.
       if (engine_ != nullptr) static_cast<void>(rewrite(*engine_));
     }
-    rewriting_.store(false, std::memory_order_release);  // mo: release: see above
+    rewriting_.store(false, std::memory_order_release);  // mo: release [storage.rewriting]
   }};
 }
 
 void Storage::Impl::engine_ends() noexcept {
   rewrite_ends_.store(true, std::memory_order_relaxed);  // mo: relaxed: a wish to hurry
-  const std::lock_guard lock{engine_mutex_};
+  const base::MutexLock lock{engine_mutex_};
   engine_ = nullptr;
 }
 
 Status Storage::Impl::drop_ended() {
-  SEMEL_TRY(drained, drain());
-  static_cast<void>(drained);
-  const std::lock_guard lock{archive_mutex_};
-  const storage::SpanNumber running = storage::running_span(line_now());
-  SEMEL_TRY(compacted, archive_->compact(running));
-  static_cast<void>(compacted);
+  SEMEL_CHECK(drain());
+  const base::MutexLock lock{archive_mutex_};
+  const storage::SpanNumber running = storage::running_span(durable_now());
+  SEMEL_CHECK(archive_->compact(running));
   return joined_files().compact(running);
 }
 
 Status Storage::Impl::backup(const std::string& directory) {
-  SEMEL_TRY(drained, drain());
-  const std::lock_guard lock{archive_mutex_};
-  SEMEL_TRY(made, storage::make_new_directory(directory));
-  SEMEL_TRY(made_log, storage::make_directory(directory + "/log"));
-  static_cast<void>(drained), static_cast<void>(made), static_cast<void>(made_log);
-  rocksdb::Checkpoint* made_by_rocksdb = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(&archive_->database(), &made_by_rocksdb);
-  const std::unique_ptr<rocksdb::Checkpoint> checkpoint{made_by_rocksdb};
-  // With its memtable flushed: a linked log of RocksDB 7.8 is not synced as a whole.
-  if (status.ok()) status = checkpoint->CreateCheckpoint(directory + "/rocksdb", 0);
+  SEMEL_CHECK(drain());
+  const base::MutexLock lock{archive_mutex_};
+  SEMEL_CHECK(storage::make_new_directory(directory));
+  const Status made = fill_backup(directory);
+  if (made) return made;
+  // Its links would keep the space of files that the storage has deleted.
+  std::error_code code;
+  std::filesystem::remove_all(directory, code);
+  return made;
+}
+
+Status Storage::Impl::fill_backup(const std::string& directory) {
+  // First: a process that is killed here leaves no directory that could be opened.
+  SEMEL_CHECK(storage::mark_as_backup(directory));
+  SEMEL_CHECK(storage::make_directory(directory + "/log"));
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(&archive_->database(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> copier{made};
+  // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
+  if (status.ok()) status = copier->CreateCheckpoint(directory + "/rocksdb", 0);
   if (!status.ok()) return storage::error_of(status, directory);
-  SEMEL_TRY(mark, storage::Mark::open(disk_, directory + "/mark"));
-  storage::MarkContent content;
+  SEMEL_TRY(checkpoint, storage::Checkpoint::open(disk_, directory + "/mark"));
+  storage::CheckpointContent content;
   content.storage_id = storage_id_;
   content.format = storage::format_version;
   content.segment_bytes = log_->segment_bytes();
   content.begin = content.tail = content.whole = content.synced = content.drained =
-      drained_.load(std::memory_order_acquire);  // mo: acquire: see put_away()
-  content.line_ms = static_cast<std::int64_t>(line_now());
+      drained_.load(std::memory_order_acquire);  // mo: acquire [storage.drained]
+  content.line_ms = static_cast<std::int64_t>(durable_now());
   content.engine_ms = clock_.now().time_since_epoch().count();
   content.unix_ms = clock_.unix_ms();
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
-  mark->write(content);
-  return mark->sync();
+  return checkpoint->write_and_sync(content);
 }
 
 }  // namespace semel

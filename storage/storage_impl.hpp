@@ -1,39 +1,51 @@
 // What a Storage is made of: a log that callers write, a thread that syncs it, a thread that drains
-// it into the archive, and a mark that says how far all of them are.
+// it into the archive, and a checkpoint that records the progress of all of them.
 //
 // Concurrency
-//   [storage.synced]   release store of the syncing thread, acquire loads of those who wait.
-//   [storage.wanted]   the place that somebody wants synced; with synced_ one of two words of which
-//                      each side writes one and then reads the other (both seq_cst), so that the
-//                      syncing thread cannot fall asleep over a wish.
-//   [storage.round]    where the round that is under way, or was the last, ends, and then its
-//   number:
-//                      release stores of the syncing thread, acquire loads of those who choose by
-//                      which rounds to be woken.
-//   [storage.failed]   release store on trouble, acquire load before each change and wait.
-//   archive_mutex_     one change of the files at a time: draining, rewriting, backup.
-//   engine_mutex_      the engine does not end while its records are written anew.
+//   [storage.synced]    release store of the syncing thread, acquire loads of waiters.
+//   [storage.wanted]    the log offset that a waiter wants synced. A waiter stores it, then reads
+//                       synced_; the syncing thread stores synced_ and then reads it. All four are
+//                       seq_cst, so the syncing thread does not sleep while a request is open.
+//   [storage.round]     the target of the newest round, then its number: release stores of the
+//                       syncing thread, acquire loads of waiters, which choose the rounds that wake
+//                       them.
+//   [storage.failed]    release store after a failure, acquire load before each change and wait.
+//   [storage.drained]   release store of the draining thread when everything before is in files,
+//                       acquire loads of drain(), and of the syncing thread for the checkpoint.
+//   [storage.drain_to]  the furthest offset that drain() was called for, and the request itself:
+//                       release by callers, acquire by the draining thread.
+//   [storage.old_left]  whether segments of an earlier process are left: release store when the
+//                       last one was drained, acquire loads before draining and before the
+//                       checkpoint is written.
+//   [storage.rocks_sequence]  RocksDB's newest synced number: release by the threads that wrote,
+//                       acquire load for the checkpoint.
+//   [storage.recovered] release store at the end of recover(), acquire load of the draining thread.
+//   [storage.rewriting] release store at the end of a rewrite, acquire load before the next.
+//   [storage.stop]      release store of the destructor, acquire loads of both threads.
+//   archive_mutex_      serialises changes of the files: draining, rewriting, backup.
+//   engine_mutex_       keeps the engine alive while its records are rewritten.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <bit>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "semel/process.hpp"
 #include "semel/rocksdb.hpp"
 #include "semel/storage.hpp"
 #include "storage/archive/archive.hpp"
+#include "storage/joint/joined_commits.hpp"
 #include "storage/joint/joined_files.hpp"
-#include "storage/joint/joins.hpp"
+#include "storage/log/checkpoint.hpp"
+#include "storage/log/directory.hpp"
 #include "storage/log/disk.hpp"
 #include "storage/log/log.hpp"
 #include "storage/log/log_scan.hpp"
-#include "storage/log/mark.hpp"
 #include "storage/log/signal.hpp"
 
 namespace semel {
@@ -48,9 +60,12 @@ class Storage::Impl {
         disk_(options.disk != nullptr ? *options.disk : own_disk_) {}
   ~Impl();
 
-  [[nodiscard]] Status open(std::vector<rocksdb::ColumnFamilyDescriptor> families = {});
-  [[nodiscard]] Version first_version() const noexcept { return first_version_; }
-  /// Whether this is the copy of a child: the log is mapped by both, the rest has one owner.
+  /// `families`: of the user.
+  [[nodiscard]] static Result<std::unique_ptr<Storage>> open(
+      const StorageOptions& options, const Clock& clock,
+      std::vector<rocksdb::ColumnFamilyDescriptor> families);
+  /// True in a forked child. Parent and child share the mapping of the log; all else belongs to the
+  /// parent.
   [[nodiscard]] bool is_forked() const noexcept { return !process_.is_here(); }
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress);
@@ -64,44 +79,35 @@ class Storage::Impl {
     // mo: acquire [storage.failed]
     return !failed_.load(std::memory_order_acquire) && log_->accepts();
   }
-  [[nodiscard]] std::size_t group_bytes_max() const noexcept { return log_->group_bytes_max(); }
   void engine_ends() noexcept;
-  void spilled(Ticket cut, Ticket kept);
+  void spilled(Ticket cut, Ticket kept, const ColdMark& cold);
   [[nodiscard]] Status drain();
   [[nodiscard]] Status drop_ended();
   [[nodiscard]] Status rewrite(Engine& engine);
   [[nodiscard]] Status backup(const std::string& directory);
   [[nodiscard]] StorageStats stats() const;
-  [[nodiscard]] Millis busy_for() const noexcept {
-    return std::max(sync_round_.busy_for(), drain_round_.busy_for());
-  }
 
   // Joined commits (storage_join.cpp)
-  [[nodiscard]] static Result<std::unique_ptr<Storage>> open_joined(
-      const StorageOptions& options, const Clock& clock,
-      std::vector<rocksdb::ColumnFamilyDescriptor> families);
   [[nodiscard]] Result<JoinedOutcome> complete_joined(Claims& claims, const OwnerCall& call,
                                                       const rocksdb::WriteBatch& effects,
                                                       Durability level);
   [[nodiscard]] bool defer(std::function<void()>& then);
 
   [[nodiscard]] storage::Archive& archive() noexcept { return *archive_; }
-  [[nodiscard]] const storage::TimeLine& line() const noexcept { return line_; }
-  [[nodiscard]] Timestamp now() const noexcept { return clock_.now(); }
 
  private:
   /// A segment that an earlier process wrote.
   struct OldSegment {
     std::string path;
-    storage::Place begin = 0;
-    storage::Place end = 0;
-    storage::Place stop = end;  // nothing from here on counts
+    storage::LogOffset begin = 0;
+    storage::LogOffset end = 0;
+    storage::LogOffset stop = end;  // data from here on is ignored
   };
 
-  /// Mutations out of the log, by span.
-  struct Harvest {
-    storage::Place from = 0;       // what lies before it is there already
-    storage::PartCollector parts;  // of groups that begin in a segment that is still there
+  /// Mutations from the log, by span, on their way into the archive.
+  struct DrainBatch {
+    storage::LogOffset from = 0;   // earlier mutations are in the archive already
+    storage::PartCollector parts;  // of groups that begin in a segment that is kept
     storage::BlobSet blobs;
     Version largest = 0;
     std::uint64_t mutations = 0;
@@ -109,44 +115,56 @@ class Storage::Impl {
     bool damaged = false;
   };
 
+  friend class Storage;  // reads members where nothing else is to do
+
   // Opening (storage_open.cpp)
+  [[nodiscard]] Status open_directory(std::vector<rocksdb::ColumnFamilyDescriptor> families);
   [[nodiscard]] Status check_options() const;
-  [[nodiscard]] Result<storage::Mark::Found> open_mark();
-  [[nodiscard]] Status check_mark(storage::Mark::Found found, storage::Place drained) const;
-  [[nodiscard]] Status find_segments(storage::Place drained);
-  [[nodiscard]] Status stop_at_gaps(storage::Place drained);
-  [[nodiscard]] Status start(storage::Place drained);
+  [[nodiscard]] Status claim_directory();
+  [[nodiscard]] Status use_reserve();
+  [[nodiscard]] Status check_offsets(storage::LogOffset drained) const;
+  [[nodiscard]] Status sync_found() SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status take_identity(storage::Description& is) const;
+  [[nodiscard]] Result<storage::Checkpoint::Found> open_checkpoint();
+  [[nodiscard]] Status check_against_checkpoint(storage::Checkpoint::Found found,
+                                                storage::LogOffset drained) const;
+  [[nodiscard]] Status find_segments(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status stop_at_gaps(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status start(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status start_threads();
 
-  // The syncing thread (storage_sync.cpp)
-  void run_syncer();
-  [[nodiscard]] bool sync_round(bool of_interval);
-  void want(Ticket ticket);
+  // Callers (storage_wait.cpp)
+  void request_sync(Ticket ticket);
   void wait_for_room();
   [[nodiscard]] std::uint32_t rounds_for(Ticket ticket) const noexcept;
   [[nodiscard]] static std::uint32_t bit_of_round(std::uint32_t round) noexcept {
     return std::uint32_t{1} << (round % 32);
   }
-  [[nodiscard]] Status wait_until_settled(Ticket ticket, Durability level);
+  /// No reason to wait: `ticket` has reached `level`, or the storage has failed.
+  [[nodiscard]] bool is_resolved(Ticket ticket, Durability level) const noexcept;
+  [[nodiscard]] Status await_resolved(Ticket ticket, Durability level);
   [[nodiscard]] Error unknown() const;
-  [[nodiscard]] Ticket or_failed(Ticket ticket);
-  void want_joined(Ticket ticket);
-  void answer(storage::Place synced);
-  void answer_waiting(std::uint32_t rounds = storage::Signal::everybody);
-  void write_mark() noexcept;
+  [[nodiscard]] Ticket fail_if_refused(Ticket ticket);
+
+  // The syncing thread (storage_sync.cpp)
+  void run_syncer();
+  [[nodiscard]] bool sync_round(bool of_interval);
+  void publish_synced(storage::LogOffset synced);
+  void complete_waiters(std::uint32_t rounds = storage::Signal::everybody);
+  /// False: it cannot be written, and the one before counts, which is true as well.
+  [[nodiscard]] bool write_checkpoint() noexcept;
   void fail(const Error& error);
-  void set_failed(const std::string& why);
+  void set_failed(const Error& error);
 
   // Joined commits (storage_join.cpp)
-  [[nodiscard]] Ticket append_beside_joins(std::span<const Mutation> group);
-  [[nodiscard]] Ticket collect(storage::Join& join, std::span<const Mutation> group);
-  [[nodiscard]] Status end_join(storage::Join& join, const rocksdb::WriteBatch& effects,
-                                Durability level);
-  [[nodiscard]] Status write_join(const storage::Join& join, const rocksdb::WriteBatch& effects,
+  [[nodiscard]] Ticket append_beside_joined(std::span<const Mutation> group);
+  [[nodiscard]] Ticket collect(storage::JoinedCommit& join, std::span<const Mutation> group);
+  [[nodiscard]] Status end_joined(storage::JoinedCommit& join, const rocksdb::WriteBatch& effects,
                                   Durability level);
+  [[nodiscard]] Status write_joined(const storage::JoinedCommit& join,
+                                    const rocksdb::WriteBatch& effects, Durability level);
   [[nodiscard]] Status check_effects(const rocksdb::WriteBatch& effects) const;
-  /// Nothing more is to be waited for: it is there, or will not be known to be.
-  [[nodiscard]] bool is_settled(Ticket ticket, Durability level) const noexcept;
+  void request_joined_sync(Ticket ticket);
   [[nodiscard]] storage::JoinedFiles joined_files() const noexcept {
     return {archive_->database(), archive_->family(storage::joined_family)};
   }
@@ -155,118 +173,138 @@ class Storage::Impl {
   // The draining thread (storage_drain.cpp)
   [[nodiscard]] Status drain_round();
   void run_drainer();
-  [[nodiscard]] bool takes_drain_request();
+  void keep_reserve();
+  [[nodiscard]] std::size_t segment_bytes() const noexcept {
+    return std::bit_floor(options_.log_bytes / storage::Log::segment_count);
+  }
+  /// What opening needs: a segment that is written, one that is ready, RocksDB's small files.
+  [[nodiscard]] std::size_t reserve_bytes() const noexcept {
+    return 2 * segment_bytes() + (std::size_t{8} << 20);
+  }
+  [[nodiscard]] bool take_drain_request();
   [[nodiscard]] Status prepare_segments();
   [[nodiscard]] Status drain_some(bool all);
   [[nodiscard]] Status drain_old();
   [[nodiscard]] Status drain_complete(std::uint64_t end);
-  void harvest_record(Harvest& harvest, storage::Place place, storage::RecordType type,
-                      Bytes payload);
-  [[nodiscard]] Status put_away(const Harvest& harvest, storage::Place drained);
+  void drain_record(DrainBatch& batch, storage::LogOffset offset, storage::RecordType type,
+                    Bytes payload);
+  [[nodiscard]] Status archive_batch(const DrainBatch& batch, storage::LogOffset drained)
+      SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status forget_ended();
-  /// Under archive_mutex_.
-  [[nodiscard]] Result<storage::ScanReport> scan_old(const OldSegment& segment,
-                                                     const storage::VisitRecord& visit) const;
-  void rewrite_if_worth_it();
-  void note_trouble(const Status& status);
-
-  /// Versions an opened storage may hand out before it must write down that it goes on. A crash
-  /// wastes what is left: 2^36 of 2^59.
+  void record_drain_status(const Status& status);
+  static constexpr std::size_t batch_ends_max = 1024;
+  void end_batch(storage::LogOffset end) SEMEL_REQUIRES(archive_mutex_);
+  /// Versions that an opened storage may hand out before it must raise the limit on disk. A crash
+  /// wastes the rest: 2^36 of 2^59.
   static constexpr Version version_reserve = Version{1} << 36;
 
-  static constexpr std::size_t batch_ends_max = 1024;
-  void end_batch(storage::Place end);
-  [[nodiscard]] Status make_void(storage::Place floor);
-  void note_map(const Mutation& mutation);
+  // The files as a whole (storage_files.cpp)
+  void rewrite_if_due();
+  [[nodiscard]] Status fill_backup(const std::string& directory) SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] bool is_rewrite_due() const SEMEL_REQUIRES(engine_mutex_);
+  [[nodiscard]] Status make_void(storage::LogOffset floor, const ColdMark& cold)
+      SEMEL_REQUIRES(archive_mutex_);
+  void remember_map(const Mutation& mutation);
 
+  // Recovery (recovery.cpp)
   class Recovery;
+  [[nodiscard]] Status check_cold(const ColdMark& has) const SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
+  [[nodiscard]] Result<storage::ScanReport> scan_old(const OldSegment& segment,
+                                                     const storage::VisitRecord& visit) const;
+
   [[nodiscard]] storage::ScanRules rules() const noexcept;
   [[nodiscard]] storage::Anchor anchor_now() const {
-    return {static_cast<std::int64_t>(line_now()), clock_.now().time_since_epoch().count(),
+    return {static_cast<std::int64_t>(durable_now()), clock_.now().time_since_epoch().count(),
             clock_.unix_ms(), boot_id_};
   }
-  [[nodiscard]] std::uint64_t line_now() const noexcept { return line_.to_line(clock_.now()); }
+  [[nodiscard]] std::uint64_t durable_now() const noexcept {
+    return durable_clock_.to_durable_ms(clock_.now());
+  }
 
   const StorageOptions options_;
   const Clock& clock_;
   storage::Disk own_disk_;
   storage::Disk& disk_;
-  std::unique_ptr<storage::Mark> mark_;
+  std::optional<storage::DirectoryLock> directory_lock_;  // outlives all that uses the files
+  std::unique_ptr<storage::Checkpoint> checkpoint_;
   std::unique_ptr<storage::Archive> archive_;
-  storage::TimeLine line_{0};
+  storage::DurableClock durable_clock_{0};
   std::string boot_id_;
   std::uint64_t storage_id_ = 0;
-  storage::MarkContent last_mark_;  // of the earlier process
+  storage::CheckpointContent last_checkpoint_;  // of the earlier process
   bool same_boot_ = false;
-  std::vector<OldSegment> old_segments_;  // until they are drained; under archive_mutex_
-  std::atomic<bool> old_left_{false};     // release by the drainer, acquire by the others
-  std::atomic<storage::Place> floor_{0};  // nothing before it counts; grows in rewrite()
+  mutable base::Mutex archive_mutex_;
+  std::vector<OldSegment> old_segments_ SEMEL_GUARDED_BY(archive_mutex_);  // not drained yet
+  /// Log offsets that no blob crosses, in ascending order: everything before one of them can be
+  /// made void. Only the newest are kept.
+  std::vector<storage::LogOffset> batch_ends_ SEMEL_GUARDED_BY(archive_mutex_);  // batch_ends_max
+  std::atomic<bool> old_left_{false};         // [storage.old_left]
+  std::atomic<storage::LogOffset> floor_{0};  // data before it is void; grows in make_void()
   Version first_version_ = 1;
 
-  storage::Signal crossed_;  // for the draining thread
+  storage::Signal drain_signal_;  // for the draining thread
   std::unique_ptr<storage::Log> log_;
-  storage::Place log_begin_ = 0;
+  storage::LogOffset log_begin_ = 0;
 
-  storage::Signal sync_wanted_;                   // for the syncing thread
-  storage::Signal rounds_;                        // for those who wait
-  std::atomic<storage::Place> wanted_{0};         // [storage.wanted]
-  std::atomic<storage::Place> synced_{0};         // [storage.synced] [storage.wanted]
-  std::atomic<storage::Place> target_{0};         // [storage.round] of the newest round
-  std::atomic<std::uint32_t> round_{0};           // [storage.round] its number
-  std::atomic<std::uint64_t> wanted_rounds_{0};   // that somebody waited for
-  std::atomic<storage::Place> drained_{0};        // release by the drainer, for the mark
-  std::atomic<std::uint64_t> rocks_sequence_{0};  // the same
-  std::atomic<bool> failed_{false};               // [storage.failed]
-  std::atomic<bool> stop_{false};                 // with sync_wanted_ and crossed_
-  std::atomic<bool> is_drain_asked_{false};       // with crossed_
-  std::atomic<storage::Place> drain_to_{0};       // the furthest anybody asked for
-  std::atomic<bool> recovered_{false};            // old segments may be drained; with crossed_
-  storage::WorkMark sync_round_;                  // of the syncing thread
-  storage::WorkMark drain_round_;                 // of the draining thread
-  bool told_failure_ = false;                     // of the syncing thread
-  bool mark_unsynced_ = false;                    // of the syncing thread
-  storage::MarkContent mark_content_;             // of the syncing thread
+  storage::Signal sync_signal_;                     // for the syncing thread
+  storage::Signal waiters_signal_;                  // for waiters
+  std::atomic<storage::LogOffset> requested_{0};    // [storage.wanted]
+  std::atomic<storage::LogOffset> synced_{0};       // [storage.synced] [storage.wanted]
+  std::atomic<storage::LogOffset> target_{0};       // [storage.round] of the newest round
+  std::atomic<std::uint32_t> round_{0};             // [storage.round] its number
+  std::atomic<std::uint64_t> requested_rounds_{0};  // that were requested
+  std::atomic<storage::LogOffset> drained_{0};      // [storage.drained]
+  std::atomic<std::uint64_t> rocks_sequence_{0};    // [storage.rocks_sequence]
+  std::atomic<bool> failed_{false};                 // [storage.failed]
+  std::atomic<bool> stop_{false};                   // [storage.stop]
+  std::atomic<bool> drain_requested_{false};        // [storage.drain_to]
+  std::atomic<storage::LogOffset> drain_to_{0};     // [storage.drain_to]
+  std::atomic<bool> recovered_{false};              // [storage.recovered]
+  storage::WorkTimer sync_round_;                   // of the syncing thread
+  storage::WorkTimer drain_round_;                  // of the draining thread
+  bool failure_reported_ = false;                   // of the syncing thread
+  bool checkpoint_unsynced_ = false;                // of the syncing thread
+  storage::CheckpointContent checkpoint_content_;   // of the syncing thread
 
-  storage::Joins joins_;
+  storage::JoinedCommits joined_commits_;
 
-  struct Waiting {
+  struct Waiter {
     Ticket ticket;
     Durability level;
     std::function<void(Status)> then;
   };
-  mutable std::mutex mutex_;      // of what follows
-  std::vector<Waiting> waiting_;  // for a sync, or a join
-  std::string failure_;           // why nothing more is synced
-  std::string trouble_;           // why nothing more is drained, until it is
-  std::uint64_t syncs_ = 0;
-  std::uint64_t mutations_drained_ = 0;
-  std::uint64_t mutations_ended_ = 0;
-  std::uint64_t rewrites_ = 0;
+  mutable base::Mutex mutex_;
+  std::vector<Waiter> waiters_ SEMEL_GUARDED_BY(mutex_);  // for a sync or a joined commit
+  Status sync_status_ SEMEL_GUARDED_BY(mutex_){Done{}};   // an error: nothing is synced any more
+  Status drain_status_ SEMEL_GUARDED_BY(mutex_){Done{}};  // of the newest round of draining
+  std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t mutations_drained_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t mutations_ended_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t rewrites_ SEMEL_GUARDED_BY(mutex_) = 0;
 
-  mutable std::mutex archive_mutex_;
-  /// Places at which no blob goes on, so that what lies before one can be made void; the newest.
-  std::vector<storage::Place> batch_ends_;  // under archive_mutex_; at most batch_ends_max
-  std::mutex map_mutex_;
-  Version map_version_ = 0;  // under map_mutex_, as the next: of the newest map of databases
-  std::string map_;
-  // Of the draining thread: whether segments are made full of zeros; as of when that was decided.
+  base::Mutex map_mutex_;
+  Version map_version_ SEMEL_GUARDED_BY(map_mutex_) = 0;  // of the newest map of databases
+  std::string map_ SEMEL_GUARDED_BY(map_mutex_);
+  // Of the draining thread: whether new segments are written full of zeros, and the state when that
+  // was decided.
   bool zeroes_ = true;
-  std::uint64_t prepared_rounds_ = 0;     // of wanted_rounds_
-  storage::Place prepared_tail_ = 0;      // of the log
+  bool has_reserve_ = false;
+  std::uint64_t prepared_rounds_ = 0;     // value of requested_rounds_
+  storage::LogOffset prepared_tail_ = 0;  // of the log
   std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread
   storage::SpanNumber running_span_ = 0;  // of the draining thread
-  std::mutex engine_mutex_;
-  Engine* engine_ = nullptr;  // under engine_mutex_
-  std::thread rewriter_;      // of the draining thread
-  std::atomic<bool> rewriting_{false};
+  base::Mutex engine_mutex_;
+  Engine* engine_ SEMEL_GUARDED_BY(engine_mutex_) = nullptr;
+  std::thread rewriter_;                // of the draining thread
+  std::atomic<bool> rewriting_{false};  // [storage.rewriting]
   std::atomic<bool> rewrite_ends_{false};
 
   std::thread syncer_;
   std::thread drainer_;
 };
 
-/// The way of the storage's own parts to what a Storage hides.
+/// Gives other parts of the storage access to the implementation.
 struct StorageAccess {
   [[nodiscard]] static Storage::Impl& impl(Storage& storage) noexcept { return *storage.impl_; }
 };

@@ -1,15 +1,17 @@
-// Joined commits: what one call changes goes to RocksDB together with the caller's effects, in one
-// write, and not through the log. How the rest of the storage gets along with it: joins.hpp.
+// Joined commits: the changes of one call go to RocksDB in one write with the caller's effects, not
+// through the log. joined_commits.hpp describes how the rest of the storage takes that into
+// account.
 #include <algorithm>
 #include <map>
 
+#include "base/assert.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
 
-using storage::Join;
+using storage::JoinedCommit;
 
 namespace {
 
@@ -21,8 +23,23 @@ bool is_own(std::string_view name) noexcept {
          std::end(own_families);
 }
 
-/// Looks where a batch writes to, before anything is decided: a write that RocksDB refuses
-/// afterwards would leave a claim that is done in memory only.
+Status check_families(const std::vector<rocksdb::ColumnFamilyDescriptor>& families) {
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    const std::string& name = families[i].name;
+    const auto bad = [&](const std::string& what) {
+      return Error{ErrorCode::bad_option, "column family '" + name + "' " + what};
+    };
+    if (name.empty()) return bad("has no name");
+    if (is_own(name)) return bad("is Semel's own");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (families[j].name == name) return bad("is named twice");
+    }
+  }
+  return Done{};
+}
+
+/// Checks which families a batch writes to before the claim is decided. A write that RocksDB
+/// refuses later would leave a claim that is done in memory only.
 class EffectsCheck final : public rocksdb::WriteBatch::Handler {
  public:
   explicit EffectsCheck(const storage::Archive& archive) noexcept : archive_(archive) {}
@@ -58,7 +75,7 @@ class EffectsCheck final : public rocksdb::WriteBatch::Handler {
     if (known->second) return rocksdb::Status::OK();
     return rocksdb::Status::InvalidArgument("writes to the column family number " +
                                             std::to_string(id) +
-                                            ", which is none that was named to open_storage");
+                                            ", which was not named to open_storage");
   }
 
   const storage::Archive& archive_;
@@ -69,73 +86,54 @@ class EffectsCheck final : public rocksdb::WriteBatch::Handler {
 
 // --- the way into the storage -------------------------------------------------------------------
 
-Result<std::unique_ptr<Storage>> Storage::Impl::open_joined(
-    const StorageOptions& options, const Clock& clock,
-    std::vector<rocksdb::ColumnFamilyDescriptor> families) {
-  for (std::size_t i = 0; i < families.size(); ++i) {
-    const std::string& name = families[i].name;
-    const auto bad = [&](const std::string& what) {
-      return Error{ErrorCode::bad_option, "column family '" + name + "' " + what};
-    };
-    if (name.empty()) return bad("has no name");
-    if (is_own(name)) return bad("is Semel's own");
-    for (std::size_t j = 0; j < i; ++j) {
-      if (families[j].name == name) return bad("is named twice");
-    }
-  }
-  families.emplace_back(storage::joined_family, storage::joined_options());
-  auto impl = std::make_unique<Impl>(options, clock);
-  SEMEL_TRY(opened, impl->open(std::move(families)));
-  static_cast<void>(opened);
-  return std::unique_ptr<Storage>{new Storage{std::move(impl)}};
-}
-
-Ticket Storage::Impl::append_beside_joins(std::span<const Mutation> group) {
-  if (Join* const own = joins_.own(); own != nullptr) return collect(*own, group);
+Ticket Storage::Impl::append_beside_joined(std::span<const Mutation> group) {
+  if (JoinedCommit* const own = joined_commits_.own(); own != nullptr) return collect(*own, group);
   const Timestamp now = clock_.now();
   const auto encode = [&] {
     std::size_t bytes = 0;
     for (const Mutation& mutation : group) bytes += storage::encoded_bytes(mutation, now);
     std::string all(bytes, '\0');
     char* to = all.data();
-    for (const Mutation& mutation : group) to = storage::encode(mutation, line_, now, to);
+    for (const Mutation& mutation : group) to = storage::encode(mutation, durable_clock_, now, to);
     return all;
   };
-  switch (joins_.follow(group, now, encode)) {
-    case storage::Joins::Follow::no:
-      return or_failed(log_->append(group, line_, now));
-    case storage::Joins::Follow::yes:
-      return log_->tail();  // behind the join, and it ends when this is in the log
-    case storage::Joins::Follow::full:
+  switch (joined_commits_.follow(group, now, encode)) {
+    case storage::JoinedCommits::Follow::no:
+      return fail_if_refused(log_->append(group, durable_clock_, now));
+    case storage::JoinedCommits::Follow::yes:
+      return log_->tail();  // the joined commit ends when this is in the log
+    case storage::JoinedCommits::Follow::full:
       break;
   }
-  set_failed("a claim was changed too often while its joined commit was being written");
+  set_failed({ErrorCode::outcome_unknown,
+              "a claim was changed too often while its joined commit was being written"});
   return 0;
 }
 
-Ticket Storage::Impl::collect(Join& join, std::span<const Mutation> group) {
+Ticket Storage::Impl::collect(JoinedCommit& join, std::span<const Mutation> group) {
   const Timestamp now = clock_.now();
-  const Ticket ticket = or_failed(log_->reserve());
+  const Ticket ticket = fail_if_refused(log_->reserve());
   if (ticket == 0) {
     join.lost = true;
     return 0;
   }
-  // The place of the reserved record itself: the one behind it is another's.
-  const storage::Place place = ticket - storage::record_header_bytes;
+  // The offset of the reserved record itself; `ticket` is its end, where the next record begins.
+  const storage::LogOffset offset = ticket - storage::record_header_bytes;
   std::string bytes;
   for (const Mutation& mutation : group) {
     bytes.resize(storage::encoded_bytes(mutation, now));
-    storage::encode(mutation, line_, now, bytes.data());
-    join.blobs.add(
-        storage::span_of(line_.to_line(mutation.keep_until), line_.to_line(now), options_.span),
-        place, bytes);
+    storage::encode(mutation, durable_clock_, now, bytes.data());
+    join.blobs.add(storage::span_of(durable_clock_.to_durable_ms(mutation.keep_until),
+                                    durable_clock_.to_durable_ms(now), options_.span),
+                   offset, bytes);
   }
-  joins_.add(join, ticket, group);
+  SEMEL_ASSERT(offset < ticket);
+  joined_commits_.add(join, ticket, group);
   return ticket;
 }
 
 bool Storage::Impl::defer(std::function<void()>& then) {
-  Join* const own = joins_.any() ? joins_.own() : nullptr;
+  JoinedCommit* const own = joined_commits_.any() ? joined_commits_.own() : nullptr;
   if (own == nullptr) return false;
   own->afterwards.push_back(std::move(then));
   return true;
@@ -160,9 +158,8 @@ Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const Owner
   if (joined_files().family() == nullptr) {
     return Error{ErrorCode::bad_option, options_.directory + ": was not opened by open_storage"};
   }
-  SEMEL_TRY(checked, check_effects(effects));
-  static_cast<void>(checked);
-  // A write that meets a full disk stops RocksDB, and with it the storage, until the next open.
+  SEMEL_CHECK(check_effects(effects));
+  // A write on a full disk would stop RocksDB, and with it the storage, until the next open.
   constexpr std::size_t margin = std::size_t{4} << 20;
   const std::size_t bytes = effects.GetDataSize() + call.payload.size();
   if (disk_.bytes_free(options_.directory) < bytes + margin) {
@@ -170,57 +167,55 @@ Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const Owner
                  options_.directory + ": no space for " + std::to_string(bytes) + " bytes"};
   }
   JoinedOutcome outcome;
-  Join join;
-  if (!joins_.begin(join)) {
+  JoinedCommit join;
+  if (!joined_commits_.begin(join)) {
     return Error{ErrorCode::bad_option, "this thread is in a joined commit already"};
   }
   outcome.owner = claims.complete(call);
-  SEMEL_TRY(ended, end_join(join, effects, level));
-  static_cast<void>(ended);
+  SEMEL_CHECK(end_joined(join, effects, level));
   outcome.written = join.ticket != 0;
   if (outcome.written || outcome.owner.error != ErrorCode::ok) return outcome;
-  // It rests on what others have done.
-  SEMEL_TRY(seen, wait(newest(), std::max(level, join.level)));
-  static_cast<void>(seen);
+  // The answer depends on changes of other callers.
+  SEMEL_CHECK(wait(newest(), std::max(level, join.level)));
   return outcome;
 }
 
-Status Storage::Impl::end_join(Join& join, const rocksdb::WriteBatch& effects, Durability level) {
-  joins_.leave(join);
+Status Storage::Impl::end_joined(JoinedCommit& join, const rocksdb::WriteBatch& effects,
+                                 Durability level) {
+  joined_commits_.leave(join);
   level = std::max(level, join.level);
   Status status = Done{};
   if (join.lost) {
     status =
         Error{ErrorCode::outcome_unknown, options_.directory + ": the storage is being closed"};
   } else if (join.ticket != 0) {
-    status = write_join(join, effects, level);
+    status = write_joined(join, effects, level);
   }
-  // Before anybody who waits for the join is let go.
-  if (!status) set_failed(status.error().detail);
-  // What failed is not to be synced: RocksDB's log must not be touched any more.
+  // Before any waiter of the commit is released.
+  if (!status) set_failed(status.error());
+  // A failed write is not synced: RocksDB's log must not be used any more.
   const bool synced = !status || level == Durability::synced;
-  joins_.end(join, synced, [&](Bytes mutations, Timestamp when) {
+  joined_commits_.end(join, synced, [&](Bytes mutations, Timestamp when) {
     if (!status) return;
     std::vector<Mutation> group;
     while (!mutations.empty()) {
-      // We wrote these bytes.
-      if (!storage::decode(mutations, line_, when, group.emplace_back())) return;
+      const bool is_read = storage::decode(mutations, durable_clock_, when, group.emplace_back());
+      SEMEL_ASSERT(is_read);  // append_beside_joined() wrote these bytes
+      if (!is_read) return;
     }
-    static_cast<void>(log_->append(group, line_, when));  // 0: closing, and nobody waits any more
+    static_cast<void>(log_->append(group, durable_clock_,
+                                   when));  // 0: the storage is closing, and no waiter is left
   });
-  answer_waiting();
+  complete_waiters();
   for (const std::function<void()>& then : join.afterwards) then();
   return status;
 }
 
-Status Storage::Impl::write_join(const Join& join, const rocksdb::WriteBatch& effects,
-                                 Durability level) {
+Status Storage::Impl::write_joined(const JoinedCommit& join, const rocksdb::WriteBatch& effects,
+                                   Durability level) {
   // mo: acquire [storage.failed]
-  if (failed_.load(std::memory_order_acquire)) {
-    const std::lock_guard lock{mutex_};
-    return Error{ErrorCode::outcome_unknown, failure_};
-  }
-  // A copy, which has no limit of its own, and leaves the caller's as it is.
+  if (failed_.load(std::memory_order_acquire)) return unknown();
+  // A copy: the caller's batch stays unchanged, and its size limit does not apply.
   rocksdb::WriteBatch batch{effects.Data()};
   rocksdb::ColumnFamilyHandle* const family = joined_files().family();
   rocksdb::Status status;
@@ -237,14 +232,15 @@ Status Storage::Impl::write_join(const Join& join, const rocksdb::WriteBatch& ef
     return Error{ErrorCode::outcome_unknown,
                  storage::error_of(status, options_.directory + "/rocksdb").detail};
   }
-  // Ours has at least these numbers. The newest may be another's, and not synced.
+  // This write has at least these numbers. The newest may belong to another write that is not
+  // synced.
   if (options.sync) reached_sequence(before + batch.Count());
   return Done{};
 }
 
 void Storage::Impl::reached_sequence(std::uint64_t sequence) noexcept {
-  // mo: relaxed: what is compared is the word itself. release: the syncing thread puts it into the
-  //     mark, which says what is on the disk.
+  // mo: relaxed: only the word itself is compared. release [storage.rocks_sequence]: the checkpoint
+  //     may only name numbers of synced writes.
   std::uint64_t before = rocks_sequence_.load(std::memory_order_relaxed);
   while (before < sequence &&
          !rocks_sequence_.compare_exchange_weak(before, sequence, std::memory_order_release,
@@ -252,8 +248,9 @@ void Storage::Impl::reached_sequence(std::uint64_t sequence) noexcept {
   }
 }
 
-void Storage::Impl::want_joined(Ticket ticket) {
-  if (joins_.unsynced_before(ticket) && joins_.want_sync()) sync_wanted_.raise();
+void Storage::Impl::request_joined_sync(Ticket ticket) {
+  if (joined_commits_.unsynced_before(ticket) && joined_commits_.request_sync())
+    sync_signal_.raise();
 }
 
 // --- semel/rocksdb.hpp --------------------------------------------------------------------------
@@ -261,7 +258,9 @@ void Storage::Impl::want_joined(Ticket ticket) {
 Result<std::unique_ptr<Storage>> open_storage(
     const StorageOptions& options, const Clock& clock,
     std::vector<rocksdb::ColumnFamilyDescriptor> families) {
-  return Storage::Impl::open_joined(options, clock, std::move(families));
+  SEMEL_CHECK(check_families(families));
+  families.emplace_back(storage::joined_family, storage::joined_options());
+  return Storage::Impl::open(options, clock, std::move(families));
 }
 
 rocksdb::DB& database(Storage& storage) noexcept {

@@ -1,9 +1,8 @@
-// Opening: the mark, the files, the log that an earlier process left, and what must be on disk
-// before the first version is handed out.
-#include <sys/random.h>
-
+// Opening: the checkpoint, the files, the log of earlier processes, and what must be on disk before
+// the first version is handed out.
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <utility>
@@ -12,8 +11,8 @@
 
 namespace semel {
 
-using storage::Mark;
-using storage::Place;
+using storage::Checkpoint;
+using storage::LogOffset;
 
 namespace {
 
@@ -24,14 +23,7 @@ Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std
                                           std::to_string(high)};
 }
 
-std::uint64_t random_id() {
-  std::uint64_t id = 0;
-  // A short read of eight bytes cannot happen once the pool is up (getrandom(2)).
-  while (id == 0) static_cast<void>(getrandom(&id, sizeof id, 0));
-  return id;
-}
-
-/// A file that was being made: nothing was written to it yet.
+/// True for a file whose creation was interrupted: only zeros.
 bool is_blank(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   std::string piece(std::size_t{64} << 10, '\0');
@@ -40,10 +32,6 @@ bool is_blank(const std::string& path) {
     if (std::any_of(piece.begin(), end, [](char byte) { return byte != 0; })) return false;
   }
   return file.eof();
-}
-
-Place round_up(Place place, Place unit) noexcept {
-  return (place + unit - 1) / unit * unit;
 }
 
 }  // namespace
@@ -60,157 +48,218 @@ Status Storage::Impl::check_options() const {
       {"confirm_within", ms(options_.confirm_within), 1, 600'000},
       {"span", ms(options_.span), 1'000, 86'400'000},
       {"garbage_bytes", options_.garbage_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 50},
-      {"recovery_threads", options_.recovery_threads, 1, 64}};
+      {"recovery_threads", options_.recovery_threads, 1, 64},
+      {"clock_ahead_max", ms(options_.clock_ahead_max), 1'000, ms(limits::ttl_max)}};
   for (const Range& range : ranges) {
-    SEMEL_TRY(checked, check_range(range.name, range.value, range.low, range.high));
-    static_cast<void>(checked);
+    SEMEL_CHECK(check_range(range.name, range.value, range.low, range.high));
   }
   if (options_.directory.empty()) return Error{ErrorCode::bad_option, "directory is empty"};
   return Done{};
 }
 
-Status Storage::Impl::open(std::vector<rocksdb::ColumnFamilyDescriptor> families) {
-  SEMEL_TRY(checked, check_options());
-  SEMEL_TRY(made, storage::make_directory(options_.directory));
-  SEMEL_TRY(made_log, storage::make_directory(options_.directory + "/log"));
+Result<std::unique_ptr<Storage>> Storage::Impl::open(
+    const StorageOptions& options, const Clock& clock,
+    std::vector<rocksdb::ColumnFamilyDescriptor> families) {
+  auto impl = std::make_unique<Impl>(options, clock);
+  SEMEL_CHECK(impl->open_directory(std::move(families)));
+  return std::unique_ptr<Storage>{new Storage{std::move(impl)}};
+}
+
+Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor> families) {
+  SEMEL_CHECK(check_options());
+  SEMEL_CHECK(claim_directory());
+  SEMEL_CHECK(use_reserve());
+  SEMEL_CHECK(storage::make_directory(options_.directory + "/log"));
   boot_id_ = disk_.boot_id();
-  SEMEL_TRY(found, open_mark());
+  SEMEL_TRY(found, open_checkpoint());
   SEMEL_TRY(archive, storage::Archive::open(
-                         disk_, {options_.directory, found == Mark::Found::empty, families}));
+                         disk_, {options_.directory, found == Checkpoint::Found::empty, families}));
   archive_ = std::move(archive);
   SEMEL_TRY(drained, archive_->drained());
-  SEMEL_TRY(agreed, check_mark(found, drained));
-  same_boot_ = !boot_id_.empty() && boot_id_ == last_mark_.boot();
-  SEMEL_TRY(segments, find_segments(drained));
+  SEMEL_CHECK(check_offsets(drained));
+  SEMEL_CHECK(check_against_checkpoint(found, drained));
+  // Uncontended: the draining thread, once started, waits until this returns.
+  const base::MutexLock lock{archive_mutex_};
+  // A snapshot of a volume has only what was synced, as after a power cut.
+  same_boot_ = !boot_id_.empty() && boot_id_ == last_checkpoint_.boot() &&
+               !directory_lock_->is_snapshot(boot_id_);
+  SEMEL_CHECK(find_segments(drained));
+  SEMEL_CHECK(sync_found());
   storage::Anchor anchor = archive_->description().anchor;
-  if (found == Mark::Found::content && last_mark_.line_ms > anchor.line_ms) {
-    anchor = {last_mark_.line_ms, last_mark_.engine_ms, last_mark_.unix_ms, last_mark_.boot()};
+  if (found == Checkpoint::Found::content && last_checkpoint_.line_ms > anchor.line_ms) {
+    anchor = {last_checkpoint_.line_ms, last_checkpoint_.engine_ms, last_checkpoint_.unix_ms,
+              last_checkpoint_.boot()};
   }
-  line_ = storage::TimeLine::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
-  static_cast<void>(checked), static_cast<void>(made), static_cast<void>(made_log);
-  static_cast<void>(agreed), static_cast<void>(segments);
+  SEMEL_CHECK(storage::check_wall_clock(anchor, boot_id_, clock_.unix_ms(),
+                                        options_.clock_ahead_max, options_.directory));
+  durable_clock_ = storage::DurableClock::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
   return start(drained);
 }
 
-Result<Mark::Found> Storage::Impl::open_mark() {
-  SEMEL_TRY(mark, Mark::open(disk_, options_.directory + "/mark"));
-  mark_ = std::move(mark);
-  const Mark::Found found = mark_->read(last_mark_);
-  if (found == Mark::Found::damaged) {
-    return Error{ErrorCode::storage_damaged,
-                 mark_->path() + ", offset 0: neither of its slots has its checksum"};
+/// Nothing is read or written before the directory is known to be ours alone.
+Status Storage::Impl::claim_directory() {
+  const std::string& directory = options_.directory;
+  SEMEL_CHECK(storage::check_not_foreign(directory, options_.own_files));
+  if (storage::is_backup(directory)) {
+    return Error{ErrorCode::storage_failed,
+                 directory + ": is a backup; make a storage of it with semel restore"};
   }
-  if (found == Mark::Found::content && last_mark_.format > storage::format_version) {
-    return Error{ErrorCode::storage_newer,
-                 options_.directory + ": format " + std::to_string(last_mark_.format) +
-                     ", this release knows " + std::to_string(storage::format_version)};
+  SEMEL_CHECK(storage::make_directory(directory));
+  SEMEL_TRY(lock,
+            storage::DirectoryLock::acquire(directory, storage::DirectoryLock::Missing::create));
+  directory_lock_.emplace(std::move(lock));
+  return Done{};
+}
+
+/// On a full disk RocksDB cannot be opened, and the log has no room for the erases that would free
+/// some: the reserve is given up for it. keep_reserve() makes it again.
+Status Storage::Impl::use_reserve() {
+  const std::string path = options_.directory + "/reserve";
+  if (disk_.bytes_free(options_.directory) < reserve_bytes()) {
+    SEMEL_CHECK(disk_.remove(path));
+  }
+  std::error_code code;
+  has_reserve_ = std::filesystem::exists(path, code);
+  return Done{};
+}
+
+/// Numbers that no storage reaches: their checksums are right, so they were written on purpose.
+Status Storage::Impl::check_offsets(LogOffset drained) const {
+  constexpr LogOffset offset_max = LogOffset{1} << 62;
+  const LogOffset largest =
+      std::max({drained, archive_->description().floor, last_checkpoint_.tail});
+  if (largest <= offset_max) return Done{};
+  return Error{ErrorCode::storage_damaged, options_.directory + ": its log ends at " +
+                                               std::to_string(largest) + ", at most " +
+                                               std::to_string(offset_max) + " is possible"};
+}
+
+/// What an earlier process wrote and did not sync is in the page cache. Work that this process
+/// acknowledges as synced rests on it.
+Status Storage::Impl::sync_found() {
+  for (const OldSegment& segment : old_segments_) {
+    SEMEL_CHECK(disk_.sync_file(segment.path));
+  }
+  return Done{};
+}
+
+Result<Checkpoint::Found> Storage::Impl::open_checkpoint() {
+  SEMEL_TRY(checkpoint, Checkpoint::open(disk_, options_.directory + "/mark"));
+  checkpoint_ = std::move(checkpoint);
+  SEMEL_TRY(found, checkpoint_->read(last_checkpoint_));
+  if (found == Checkpoint::Found::damaged) {
+    return Error{ErrorCode::storage_damaged,
+                 checkpoint_->path() + ", offset 0: neither of its slots has its checksum"};
+  }
+  if (found == Checkpoint::Found::content && last_checkpoint_.format > storage::format_version) {
+    return storage::unknown_format(options_.directory, last_checkpoint_.format);
   }
   return found;
 }
 
-/// The files must have come as far as the mark says they once had.
-Status Storage::Impl::check_mark(Mark::Found found, Place drained) const {
+/// Checks that the database is not behind the checkpoint.
+Status Storage::Impl::check_against_checkpoint(Checkpoint::Found found, LogOffset drained) const {
   const storage::Description& is = archive_->description();
   const auto damaged = [&](const std::string& what) {
     return Error{ErrorCode::storage_damaged, options_.directory + what};
   };
-  if (found == Mark::Found::empty) {
+  if (found == Checkpoint::Found::empty) {
     SEMEL_TRY(names, storage::list_directory(options_.directory + "/log"));
     if (drained == 0 && names.empty()) return Done{};
     return damaged("/mark, offset 0: is missing or empty");
   }
   if (is.format == 0)
     return damaged("/rocksdb: CURRENT, its MANIFEST or log do not hold the description");
-  if (is.storage_id != last_mark_.storage_id) return damaged("/mark: is of another storage");
-  if (drained < last_mark_.drained) {
+  if (is.storage_id != last_checkpoint_.storage_id)
+    return damaged("/mark: belongs to another storage");
+  if (drained < last_checkpoint_.drained) {
     return damaged("/rocksdb: MANIFEST knows the log up to " + std::to_string(drained) +
-                   ", but it was drained up to " + std::to_string(last_mark_.drained));
+                   ", but it was drained up to " + std::to_string(last_checkpoint_.drained));
   }
   const std::uint64_t sequence = archive_->database().GetLatestSequenceNumber();
-  if (sequence < last_mark_.rocks_sequence) {
+  if (sequence < last_checkpoint_.rocks_sequence) {
     return damaged("/rocksdb: MANIFEST or log end at number " + std::to_string(sequence) +
-                   ", but had reached " + std::to_string(last_mark_.rocks_sequence));
+                   ", but had reached " + std::to_string(last_checkpoint_.rocks_sequence));
   }
   return Done{};
 }
 
-Status Storage::Impl::find_segments(Place drained) {
+Status Storage::Impl::find_segments(LogOffset drained) {
   const std::string directory = options_.directory + "/log";
   SEMEL_TRY(names, storage::list_directory(directory));
-  const auto missing = [&](Place place) {
+  const auto missing = [&](LogOffset offset) {
     return Error{ErrorCode::storage_damaged,
-                 directory + "/" + storage::segment_name(place) + ", offset 0: is missing"};
+                 directory + "/" + storage::segment_name(offset) + ", offset 0: is missing"};
   };
-  // The mark is written only when what earlier processes left was drained. Where this one's log
-  // began there may be a gap before it: of segments that a power cut took.
-  const Place gone = std::max(drained, last_mark_.first_segment());
-  Place at = std::max({drained, archive_->description().floor, last_mark_.begin});
-  // After a boot what was not synced may be missing as a whole. A place just behind a header asks
-  // for nothing of its segment.
-  const Place unit = std::max<Place>(1, last_mark_.segment_bytes);
-  Place needed = std::min(last_mark_.tail, rules().sound_to);
+  // A checkpoint is written only after the segments of earlier processes were drained. Before the
+  // begin of its log there may be a gap: segments lost in a power cut.
+  const LogOffset gone = std::max(drained, last_checkpoint_.first_segment());
+  LogOffset at = std::max({drained, archive_->description().floor, last_checkpoint_.begin});
+  // After a boot all unsynced data may be missing. An offset just behind a header needs no data of
+  // its segment.
+  const LogOffset unit = std::max<LogOffset>(1, last_checkpoint_.segment_bytes);
+  LogOffset needed = std::min(last_checkpoint_.tail, rules().sound_to);
   if (needed % unit <= storage::segment_header_bytes) needed -= needed % unit;
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
-    const Place begin = std::strtoull(name.c_str(), nullptr, 16);
+    const LogOffset begin = std::strtoull(name.c_str(), nullptr, 16);
     if (name != storage::segment_name(begin)) {
-      return Error{ErrorCode::storage_failed, path + ": is no segment of a log"};
+      return Error{ErrorCode::storage_failed, path + ": is not a segment of a log"};
     }
-    // Its name was to be removed, and its bytes need never have reached the disk; or it was being
-    // made when the process ended.
+    // Either its removal did not reach the disk, or its creation was interrupted.
     if (begin < gone || (begin >= needed && is_blank(path))) {
-      SEMEL_TRY(removed, disk_.remove(path));
-      static_cast<void>(removed);
+      SEMEL_CHECK(disk_.remove(path));
       continue;
     }
-    SEMEL_TRY(file, storage::SegmentFile::open(path));
-    const Place bytes = file.header().bytes;
-    // What the name says must not rest on what a damaged header says.
+    SEMEL_TRY(file, storage::SegmentFile::open_header(path));
+    const LogOffset bytes = file.header().bytes;
+    // Derive the number from the name: the header may be damaged.
     const std::uint64_t number = bytes != 0 && begin % bytes == 0 ? begin / bytes : 0;
     if (auto damage = file.check_header(number, archive_->description().storage_id)) {
-      // A segment that was made when the power went, before its header was synced.
-      if (begin >= needed && (!same_boot_ || file.holds_nothing())) {
-        SEMEL_TRY(removed, disk_.remove(path));
-        static_cast<void>(removed);
+      // Created just before a power cut: its header was not synced.
+      SEMEL_TRY(whole, storage::SegmentFile::open(path));
+      if (begin >= needed && (!same_boot_ || whole.holds_nothing())) {
+        SEMEL_CHECK(disk_.remove(path));
         continue;
       }
       return damage->error();
     }
-    const Place end = begin + bytes;
-    if (begin > round_up(at, bytes) && at < needed) return missing(round_up(at, bytes));
+    const LogOffset end = begin + bytes;
+    if (begin > storage::round_up(at, bytes) && at < needed)
+      return missing(storage::round_up(at, bytes));
     old_segments_.push_back({path, begin, end, end});
     at = end;
   }
-  if (round_up(at, unit) < needed) return missing(round_up(at, unit));
+  if (storage::round_up(at, unit) < needed) return missing(storage::round_up(at, unit));
   return same_boot_ ? Status{Done{}} : stop_at_gaps(drained);
 }
 
-/// After a power cut, what was not synced counts up to the first gap of each process' log, unless
-/// that process ran in this boot. A record
-/// behind a gap may rest on one that is gone: it may be kept no longer than that one would have
-/// been, and when it is forgotten, what both had replaced would be back.
-Status Storage::Impl::stop_at_gaps(Place drained) {
+/// After a power cut, unsynced data counts up to the first gap in each process's log, unless that
+/// process ran in this boot. A record behind a gap may have replaced a lost one: it may end
+/// earlier, and then the record that both replaced would come back.
+Status Storage::Impl::stop_at_gaps(LogOffset drained) {
   const storage::Description& is = archive_->description();
   std::uint64_t process = 0;
   bool stopped = false;
-  Place expected = 0;
+  LogOffset expected = 0;
   for (OldSegment& segment : old_segments_) {
     SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
+    if (file.unreadable()) return file.unreadable()->error();  // no gap: it may have been synced
     const storage::SegmentHeader& header = file.header();
     if (std::exchange(process, header.first) != header.first) {
       stopped = false;
       expected = std::max({header.first * header.bytes, drained, is.floor});
     }
-    // A process of this boot was killed, and the system has kept what it wrote.
+    // A process of this boot was killed; the kernel has kept all it wrote.
     if (!boot_id_.empty() && is.anchor.boot_id == boot_id_ && process >= is.boot_first) continue;
-    const bool of_mark = process == last_mark_.begin / header.bytes;
-    const Place sound = of_mark ? last_mark_.synced : 0;
-    // One that the power cut took as a whole is a gap, too.
+    const bool of_mark = process == last_checkpoint_.begin / header.bytes;
+    const LogOffset sound = of_mark ? last_checkpoint_.synced : 0;
+    // A missing segment is a gap, too.
     if (segment.begin > expected && sound < segment.begin) stopped = true;
     expected = segment.end;
     if (stopped) segment.stop = segment.begin;
     if (stopped || sound >= segment.end) continue;
-    const Place from = std::max(sound, segment.begin + storage::segment_header_bytes);
+    const LogOffset from = std::max(sound, segment.begin + storage::segment_header_bytes);
     segment.stop = storage::first_gap(file.bytes(), header, from);
     stopped = segment.stop != segment.end;
   }
@@ -219,62 +268,78 @@ Status Storage::Impl::stop_at_gaps(Place drained) {
 
 storage::ScanRules Storage::Impl::rules() const noexcept {
   storage::ScanRules rules;
-  rules.storage_id = last_mark_.storage_id;
-  rules.sound_to = same_boot_ ? std::numeric_limits<Place>::max() : last_mark_.synced;
-  rules.whole_from = last_mark_.begin;
-  rules.whole_to = std::min(rules.sound_to, last_mark_.whole);
+  rules.storage_id = last_checkpoint_.storage_id;
+  rules.sound_to = same_boot_ ? std::numeric_limits<LogOffset>::max() : last_checkpoint_.synced;
+  rules.whole_from = last_checkpoint_.begin;
+  rules.whole_to = std::min(rules.sound_to, last_checkpoint_.whole);
   return rules;
 }
 
-/// Writes down that this process begins, and begins.
-Status Storage::Impl::start(Place drained) {
+/// A copy becomes a storage of its own: its versions continue far above those of its original.
+Status Storage::Impl::take_identity(storage::Description& is) const {
+  const std::optional<storage::Identity> known = directory_lock_->identity(boot_id_);
+  // Of a directory that an earlier release left it is not known.
+  const bool is_copy =
+      is.format != 0 && (is.incarnation == 0 || !known || known->storage_id != is.storage_id ||
+                         known->incarnation != is.incarnation);
+  if (is_copy) is.versions += storage::random_version_jump();
+  if (is_copy || is.format == 0) is.incarnation = storage::random_id();
+  if (is.versions <= limits::version_max - version_reserve) return Done{};
+  return Error{ErrorCode::storage_failed, options_.directory + ": its versions are used up, " +
+                                              std::to_string(is.versions) + " of " +
+                                              std::to_string(limits::version_max)};
+}
+
+/// Records the start of this process on disk, then starts the threads.
+Status Storage::Impl::start(LogOffset drained) {
   storage::Description is = archive_->description();
-  const std::size_t bytes = std::bit_floor(options_.log_bytes / storage::Log::segment_count);
-  Place newest = std::max({drained, last_mark_.tail, is.floor});
+  const std::size_t bytes = segment_bytes();
+  LogOffset newest = std::max({drained, last_checkpoint_.tail, is.floor});
   if (!old_segments_.empty()) newest = std::max(newest, old_segments_.back().end);
-  const std::uint64_t number = std::max<std::uint64_t>(1, round_up(newest, bytes) / bytes);
+  const std::uint64_t number = std::max<std::uint64_t>(1, storage::round_up(newest, bytes) / bytes);
   if (is.format == 0) {
-    is.storage_id = random_id();
+    is.storage_id = storage::random_id();
     is.floor = number * bytes;
   }
+  SEMEL_CHECK(take_identity(is));
   first_version_ = is.versions + 1;
   is.versions = first_version_ + version_reserve;
-  // Without a boot id nobody knows whether the system went down in between.
+  // Without a boot id it is unknown whether the machine was restarted in between.
   if (is.anchor.boot_id != boot_id_ || boot_id_.empty()) is.boot_first = number;
   is.anchor = anchor_now();
-  // No version is handed out before it is known that it may be.
-  SEMEL_TRY(described, archive_->describe(is));
+  // Reserved on disk before any version is handed out.
+  SEMEL_CHECK(archive_->describe(is));
+  SEMEL_CHECK(directory_lock_->write({is.storage_id, is.incarnation}, boot_id_));
   storage_id_ = is.storage_id;
-  // mo: relaxed, here and below: nobody else is here yet.
+  // mo: relaxed, here and below: no other thread runs yet.
   floor_.store(is.floor, std::memory_order_relaxed);
   batch_ends_.push_back(drained);
+  old_left_.store(!old_segments_.empty(), std::memory_order_relaxed);  // mo: as above
   log_ = std::make_unique<storage::Log>(
       disk_,
-      storage::Log::Setup{options_.directory + "/log", bytes, storage_id_, number,
-                          options_.confirm_within},
-      crossed_);
+      storage::Log::Setup{
+          options_.directory + "/log", bytes, storage_id_, number, options_.confirm_within,
+          disk_.maps_safely(options_.directory) ? storage::Segment::Access::mapped
+                                                : storage::Segment::Access::written},
+      drain_signal_);
   log_begin_ = prepared_tail_ = log_->tail();
-  synced_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
-  wanted_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
-  drained_.store(drained, std::memory_order_relaxed);    // mo: as above
+  synced_.store(log_begin_, std::memory_order_relaxed);     // mo: as above
+  requested_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
+  drained_.store(drained, std::memory_order_relaxed);       // mo: as above
   rocks_sequence_.store(archive_->database().GetLatestSequenceNumber(),
                         std::memory_order_relaxed);  // mo: as above
-  static_cast<void>(described);
   return start_threads();
 }
 
 Status Storage::Impl::start_threads() {
-  old_left_.store(!old_segments_.empty(), std::memory_order_relaxed);  // mo: nobody else is here
-  mark_content_ = last_mark_;
-  write_mark();
-  SEMEL_TRY(synced, mark_->sync());
-  // After the mark: a log without one is damage.
-  // So many that new work is accepted at once; the draining thread makes the others.
+  checkpoint_content_ = last_checkpoint_;
+  if (!write_checkpoint()) return storage::system_error("writing " + checkpoint_->path());
+  SEMEL_CHECK(checkpoint_->sync());
+  // After the checkpoint: a log without one counts as damage. Enough to accept new work at once;
+  // the draining thread makes the others.
   while (!log_->accepts()) {
-    SEMEL_TRY(prepared, log_->prepare(false));
-    static_cast<void>(prepared);
+    SEMEL_CHECK(log_->prepare(false));
   }
-  static_cast<void>(synced);
   syncer_ = std::thread{[this] { run_syncer(); }};
   drainer_ = std::thread{[this] { run_drainer(); }};
   return Done{};

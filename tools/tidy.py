@@ -65,7 +65,7 @@ PARTS_OF_FILES = {
     'net/admin/log.cpp': {'project': ('semel/', 'net/'),
                           'foreign': ('fmt/', 'spdlog/', 'xxhash.h')},
     'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('fmt/',)},
-    'net/admin/process_figures.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
+    'net/admin/process_metrics.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/admin/systemd.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/scripts/fibre.cpp': {'project': ('semel/', 'net/'),
                       'foreign': ('boost/context/', 'sanitizer/')},
@@ -74,6 +74,7 @@ PARTS_OF_FILES = {
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/config/toml_file.cpp': {'project': ('semel/', 'net/'), 'foreign': ('toml++/',)},
+    'base/random.hpp': {'project': (), 'foreign': ('os',)},
     'bindings/c/wait.cpp': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('os',)},
     'patterns/json/boost_json.cpp': {'project': (), 'foreign': ('boost/json/',)},
     'patterns/json/json_tree.cpp': {'project': ('semel/', 'patterns/'),
@@ -92,6 +93,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
     'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/core', 'engine/api',
+    'engine/claims',
     'patterns/json', 'patterns/tokens', 'patterns',
     'storage/log', 'storage/archive', 'storage/cold', 'storage/joint', 'storage', 'storage/repair',
     'net/resp', 'net/time', 'net/stats', 'net/acl', 'net/settings',
@@ -106,12 +108,12 @@ ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'net', 'lua_co
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20
-ROOM_UNITS_MORE = {'include/semel': 24}
+ROOM_UNITS_MORE = {'include/semel': 28}
 # What is not yet as it should be: it may become less, never more.
 INCLUDE_RATCHET = 'tools/include_ratchet.json'
 
-CLOCK_OWNERS = ('engine/time/clock.cpp', 'net/time/ticks.cpp', 'storage/log/stopwatch.hpp',
-                'bench/', 'tools/')
+CLOCK_OWNERS = ('base/stopwatch.hpp', 'engine/time/clock.cpp', 'net/time/ticks.cpp',
+                'storage/log/stopwatch.hpp', 'bench/', 'tools/')
 # (pattern, advice, where it is looked for, where it is allowed)
 BANNED = [
     (r'\b(sleep_for|sleep_until|usleep|nanosleep)\b', 'wait for a condition, not for time', (), ()),
@@ -121,6 +123,13 @@ BANNED = [
     (r'(?<!\w)assert\s*\(', 'SEMEL_ASSERT or static_assert', (), ()),
     (r'\bstd::endl\b', "write '\\n'; flush where it is meant", (), ()),
     (r'\bthrow\b', 'our code throws nothing: return a Result', ('engine/', 'include/'), ()),
+    # What is asked of a command stands in its row.
+    (r'\brow(?:\(\)|\[\w+\])?(?:\.|->)(?:name|handler)\s*[!=]=(?!\s*\w+(?:\.|->)name)|'
+     r'\bhandler\s*[!=]=|[!=]=\s*(?:&\s*)?handlers::|\bfind_(?:sub)?command\([^;{]*"|'
+     r'\bstd::(?:ranges::)?find\([^;]*\brow(?:\.|->)name',
+     'a command is not tested by its name: give its row a fact, net/commands/command_table.def',
+     ('net/claims/', 'net/commands/', 'net/events/', 'net/handlers/', 'net/node/', 'net/scripts/',
+      'net/session/'), ()),
 ]
 
 ATOMIC_CALL = re.compile(r'(?:\.|->)\s*(load|store|exchange|compare_exchange_(?:weak|strong)|'
@@ -236,7 +245,7 @@ class Tidy:
                             f'{match.group().rstrip("( ")}: {advice}')
         self.check_includes(source)
         self.check_atomic_calls(source)
-        if source.path.startswith(('engine/', 'include/')):
+        if not source.path.startswith(('bench/', 'examples/', 'tests/')):
             self.check_orders(source)
 
     def check_includes(self, source):

@@ -50,7 +50,7 @@ Tail timed_claims(OurMap& map, std::uint64_t living, std::uint64_t& fresh,
   Histogram seen;
   // mo: relaxed: when it stops is not exact.
   for (std::uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-    const bool is_new = mix(fresh ^ i) % 10 == 0;
+    const bool is_new = base::mix_bits(fresh ^ i) % 10 == 0;
     const std::uint64_t index = is_new ? fresh++ : uniform(i, 3, living);
     const Key key = key_of(index);
     const std::uint64_t started = ticks_before();
@@ -67,7 +67,7 @@ struct Phase {
   double cpu_ns = 0;  ///< of all advances
 };
 
-/// One core claims while the other advances every 10 ms, until the clock says `until`.
+/// One core claims while the other advances every 10 ms, until `until` on the clock.
 Phase run_phase(OurMap& map, std::uint64_t living, std::uint64_t& fresh, Timestamp until) {
   Phase phase;
   std::atomic<bool> stop{false};
@@ -101,7 +101,7 @@ std::optional<ExpiryCost> try_expiry(const Setup& setup, int slack) {
       std::max<std::int64_t>(static_cast<std::int64_t>(setup.records / 1000), 200);
   // Long enough for a p99.9 of the quiet phase.
   const std::int64_t quiet_ms = std::max<std::int64_t>(spread_ms / 4, 200);
-  // The sweeper is ours, so that its cost can be told.
+  // The bench sweeps by itself, so that the cost can be measured.
   OurMap map{setup.records * 3, nullptr, Expiry::in(long_ttl), false};
   Engine& engine = map.engine();
 

@@ -32,7 +32,7 @@ class ZipfChoices {
     while (std::gcd(stride, records) != 1) ++stride;
     std::uint64_t draws = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint64_t rank = zipf([&] { return mix(work_seed + ++draws); });
+      const std::uint64_t rank = zipf([&] { return base::mix_bits(work_seed + ++draws); });
       data_[i] = static_cast<std::uint32_t>(rank * stride % records);
     }
   }

@@ -98,7 +98,7 @@ Cost measure_consume(std::uint64_t calls) {
   });
 }
 
-/// A lock that nobody else wants: taken and given back.
+/// An uncontended lock: acquired and released.
 Cost measure_lock(std::uint64_t calls) {
   const auto engine = grown_engine(calls);
   Claims claims = engine->claims("locks", policies::lock).value();

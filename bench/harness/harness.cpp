@@ -11,6 +11,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "semel/cached_clock.hpp"
+
 namespace semel::bench {
 
 namespace {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/random.hpp"
 #include "semel/types.hpp"
 
 namespace semel::bench {
@@ -18,17 +19,11 @@ using Key = std::array<std::uint64_t, 4>;
 
 inline constexpr std::uint64_t work_seed = 0x5e3e'1000'2026'0001;
 
-/// The finisher of splitmix64 (Steele, Lea, Flood 2014): every input bit reaches every output bit.
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
-  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
-  return x ^ (x >> 31);
-}
-
 [[nodiscard]] inline Key key_of(std::uint64_t index) noexcept {
   constexpr std::uint64_t step = 0x9e37'79b9'7f4a'7c15;
   const std::uint64_t at = work_seed + index * 4 * step;
-  return {mix(at + step), mix(at + 2 * step), mix(at + 3 * step), mix(at + 4 * step)};
+  return {base::mix_bits(at + step), base::mix_bits(at + 2 * step), base::mix_bits(at + 3 * step),
+          base::mix_bits(at + 4 * step)};
 }
 
 /// What the record of a key must hold; a repeat that returns anything else stops the run.
@@ -51,7 +46,7 @@ inline constexpr std::uint64_t work_seed = 0x5e3e'1000'2026'0001;
 /// The `i`th uniform choice of one of `count` things (< 2^32) by `thread`.
 [[nodiscard]] inline std::uint64_t uniform(std::uint64_t i, unsigned thread,
                                            std::uint64_t count) noexcept {
-  const std::uint64_t random = mix(work_seed ^ (std::uint64_t{thread} << 56) ^ (i + 1));
+  const std::uint64_t random = base::mix_bits(work_seed ^ (std::uint64_t{thread} << 56) ^ (i + 1));
   return ((random >> 32) * count) >> 32;
 }
 

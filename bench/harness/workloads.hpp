@@ -70,7 +70,7 @@ double mostly_repeats(Map& map, const Setup& setup) {
     std::uint64_t fresh = fresh_index(3, lane);
     lane.start();
     for (std::uint64_t i = begin; i < end; ++i) {
-      if (mix(i) % 10 == 0) {
+      if (base::mix_bits(i) % 10 == 0) {
         claim_fresh(map, fresh++);
       } else {
         claim_again(map, uniform(i, lane.index() + 16, setup.records));

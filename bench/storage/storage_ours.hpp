@@ -89,7 +89,7 @@ struct SyncedFigures {
   double calls_per_sync = 0;  ///< answers for one fdatasync
 };
 [[nodiscard]] SyncedFigures measure_synced_threads(const SyncedSetup& setup);
-/// Callers without a thread each: they are told by callback, and ask again from there.
+/// Callers without a thread of their own: a callback gets the answer and makes the next call.
 [[nodiscard]] SyncedFigures measure_synced_callbacks(const SyncedSetup& setup);
 
 /// Open to recovered, with as many threads as StorageOptions has by default. Records a second; the

@@ -26,7 +26,7 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  /// False: nobody listens yet.
+  /// False: the server does not listen yet.
   [[nodiscard]] bool connect(const std::string& socket);
   void send(std::string_view bytes);
   /// The next reply: a line with its first letter, or the bytes of a bulk.

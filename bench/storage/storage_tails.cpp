@@ -53,7 +53,7 @@ void claim_until(Engine& engine, std::uint64_t living, const std::atomic<bool>& 
   Store store = engine.store();
   // mo: relaxed: when it stops is not exact.
   for (std::uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-    const bool is_new = mix(i) % 10 == 0;
+    const bool is_new = base::mix_bits(i) % 10 == 0;
     const std::uint64_t index = is_new ? first_fresh + seen.granted++ : uniform(i, 3, living);
     claim_timed(store, index, is_new, seen);
   }
@@ -75,7 +75,7 @@ std::uint64_t load_until(Engine& engine, std::uint64_t ticks) {
     for (std::uint64_t i = 0; i < loads_at_once; ++i, ++made) {
       // Nothing that a table could store in less room.
       for (std::uint64_t word = 0; word < words.size(); ++word) {
-        words[word] = mix(made * words.size() + word + 1);
+        words[word] = base::mix_bits(made * words.size() + word + 1);
       }
       until_taken([&] { return set_new(store, first_loaded + made, bytes); });
     }

@@ -44,7 +44,7 @@ int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* k
   return c::guarded([&] {
     std::vector<Bytes> list;
     if (const int error = c::read_fields(fields, count, list)) return error;
-    if (!c::put(*key, composite_key(list))) return c::say_untold("no memory");
+    if (!c::put(*key, composite_key(list))) return c::say_unknown_outcome("no memory");
     return int{SEMEL_OK};
   });
 }

@@ -1,4 +1,4 @@
-// Namespaces, and who asks for work.
+// Namespaces and claims.
 #include <vector>
 
 #include "bindings/c/requests.hpp"
@@ -185,7 +185,7 @@ int semel_claims_open(semel_engine* engine, const char* name, const semel_policy
     const auto made = policy == nullptr ? engine->engine->claims(Bytes{name})
                                         : engine->engine->claims(name, *wanted);
     if (!made.ok()) return c::say(made.error());
-    const std::lock_guard lock{engine->mutex};
+    const base::MutexLock lock{engine->mutex};
     auto& kept = engine->claims[name];
     // A handle that was given out stays valid until the engine is closed.
     if (kept != nullptr && kept->claims.is_dropped()) engine->dropped.push_back(std::move(kept));
@@ -208,7 +208,7 @@ int semel_claims_change(semel_engine* engine, const char* name, const semel_poli
     if (!wanted) return c::say(wanted.error());
     const Result<std::string> done = engine->engine->change_namespace(name, *wanted);
     if (!done) return c::say(done.error());
-    if (changed != nullptr && !c::put(*changed, *done)) return c::say_untold("no memory");
+    if (changed != nullptr && !c::put(*changed, *done)) return c::say_unknown_outcome("no memory");
     return int{SEMEL_OK};
   });
 }
@@ -258,12 +258,12 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
   return c::guarded([&] {
     Claims& space = claims->claims;
     const ClaimRequest asked = c::request_of(given);
-    const ClaimOutcome told =
+    const ClaimOutcome result =
         given.wait_ms == 0 ? space.claim(asked)
                            : space.claim_or_wait(asked, deadline_after(space.engine().now(),
                                                                        Millis{given.wait_ms}));
-    c::fill_claim(answer, told);
-    return answer.deliver(c::say_outcome(told.error, *claims->engine, given.key_length));
+    c::fill_claim(answer, result);
+    return answer.deliver(c::say_outcome(result.error, *claims->engine, given.key_length));
   });
 }
 
@@ -287,14 +287,15 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
       asked[i] = c::request_of(given[i]);
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
     }
-    std::vector<ClaimOutcome> told(count);
+    std::vector<ClaimOutcome> result(count);
     Claims& space = claims->claims;
-    space.claim(asked, told);
+    space.claim(asked, result);
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {
       c::Answer answer{c::item(outcomes, size, i)};
-      c::fill_claim(answer, told[i]);
-      if (const int untold = answer.deliver(SEMEL_OK); untold != SEMEL_OK) error = untold;
+      c::fill_claim(answer, result[i]);
+      if (const int undelivered = answer.deliver(SEMEL_OK); undelivered != SEMEL_OK)
+        error = undelivered;
     }
     return error;
   });

@@ -32,8 +32,7 @@ constexpr Millis background_usual{100};
 [[nodiscard]] Status recover([[maybe_unused]] semel_engine& made) {
 #if SEMEL_WITH_STORAGE
   if (made.storage == nullptr) return Done{};
-  SEMEL_TRY(report, static_cast<Storage&>(*made.storage).recover(*made.engine));
-  static_cast<void>(report);
+  SEMEL_CHECK(static_cast<Storage&>(*made.storage).recover(*made.engine));
 #endif
   return Done{};
 }
@@ -102,7 +101,7 @@ void fill(semel_stats& to, const Stats& stats) noexcept {
 }  // namespace
 
 Watchdog& semel_engine::keeper() {
-  const std::lock_guard lock{mutex};
+  const base::MutexLock lock{mutex};
   if (watchdog == nullptr) watchdog = std::make_unique<Watchdog>(*engine, c::keeper_every);
   return *watchdog;
 }
@@ -125,7 +124,10 @@ int semel_engine_close(semel_engine* engine) {
   if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     const std::unique_ptr<semel_engine> ends{engine};
-    ends->watchdog.reset();
+    {
+      const base::MutexLock lock{ends->mutex};
+      ends->watchdog.reset();
+    }
     return ends->storage == nullptr ? int{SEMEL_OK}
                                     : c::say(ends->engine->confirm(Durability::synced));
   });

@@ -1,4 +1,4 @@
-// What went wrong, in words.
+// Error numbers, their texts, and the detail of the last error of a thread.
 #include <cstring>
 
 #include "bindings/c/sized.hpp"
@@ -25,7 +25,7 @@ int say(ErrorCode code, const std::string& text) noexcept {
   return number_of(code);
 }
 
-int say_untold(const char* why) noexcept {
+int say_unknown_outcome(const char* why) noexcept {
   const std::size_t length = std::min(std::strlen(why), sizeof detail.text - 1);
   std::memcpy(detail.text, why, length);
   detail.text[length] = '\0';

@@ -1,4 +1,4 @@
-// What stands behind the handles of semel.h, and how every function of it begins and ends.
+// The structs behind the handles of semel.h, and what every function of it has in common.
 #pragma once
 
 #include <cxxabi.h>
@@ -7,11 +7,11 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "semel.h"
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
@@ -35,12 +35,13 @@ struct semel_engine {
   std::size_t value_bytes_max = semel::limits::value_bytes_default;
   semel::ProcessMark process;
   std::atomic<bool> has_leader{false};  // of those in semel_wait_for
-  std::mutex mutex;                     // of what follows
-  std::unique_ptr<semel::Watchdog> watchdog;
-  std::map<std::string, std::unique_ptr<semel_claims>, std::less<>> claims;
-  std::vector<std::unique_ptr<semel_claims>> dropped;  // of namespaces that are gone
+  semel::base::Mutex mutex;
+  std::unique_ptr<semel::Watchdog> watchdog SEMEL_GUARDED_BY(mutex);
+  std::map<std::string, std::unique_ptr<semel_claims>, std::less<>> claims SEMEL_GUARDED_BY(mutex);
+  // of namespaces that are gone
+  std::vector<std::unique_ptr<semel_claims>> dropped SEMEL_GUARDED_BY(mutex);
 
-  /// Keeps leases by a thread of its own, which begins with the first that asks for it.
+  /// Renews leases on a thread of its own, which starts with the first call.
   [[nodiscard]] semel::Watchdog& keeper();
   [[nodiscard]] semel::Store store() noexcept { return engine->store(); }
 };
@@ -71,8 +72,8 @@ inline int say(const Error& error) noexcept {
 inline int say(const Status& status) noexcept {
   return status ? SEMEL_OK : say(status.error());
 }
-/// The last outcome of a call that may have had an effect, but could not be told.
-int say_untold(const char* why) noexcept;
+/// For a call that may have had an effect whose outcome could not be returned.
+int say_unknown_outcome(const char* why) noexcept;
 
 /// Runs `function`, which returns an error's number; whatever it throws becomes one. The end of a
 /// thread that is cancelled inside goes on: it is no error, and cannot be held up.
@@ -83,11 +84,11 @@ int guarded(Function&& function) {
   } catch (abi::__forced_unwind&) {
     throw;
   } catch (const std::bad_alloc&) {
-    return say_untold("no memory");
+    return say_unknown_outcome("no memory");
   } catch (const std::exception& thrown) {
-    return say_untold(thrown.what());
+    return say_unknown_outcome(thrown.what());
   } catch (...) {
-    return say_untold("an exception");
+    return say_unknown_outcome("an exception");
   }
 }
 

@@ -40,8 +40,8 @@ int say_outcome(ErrorCode code, const semel_engine& engine, std::size_t key_leng
 /// The same of a report, which may say more.
 inline int say_report(const Error& error, const semel_engine& engine,
                       std::size_t key_length) noexcept {
-  const bool untold = error.code == ErrorCode::key_too_long && error.detail.empty();
-  return untold ? say_outcome(error.code, engine, key_length) : say(error);
+  const bool lacks_detail = error.code == ErrorCode::key_too_long && error.detail.empty();
+  return lacks_detail ? say_outcome(error.code, engine, key_length) : say(error);
 }
 
 /// The fields of a key. Errors: bad_option, too_many_keys (fields), key_too_long (one, or

@@ -1,4 +1,4 @@
-// What an owner says of its work.
+// The calls of an owner: complete, fail, renew, release.
 #include <vector>
 
 #include "bindings/c/requests.hpp"
@@ -56,10 +56,10 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
     Claims& space = claims->claims;
-    const OwnerOutcome told = (space.*verb)(made);
-    fill(answer, told);
+    const OwnerOutcome result = (space.*verb)(made);
+    fill(answer, result);
     return answer.deliver(
-        c::say_outcome(told.error, *claims->engine, given.key_length, given.payload_length));
+        c::say_outcome(result.error, *claims->engine, given.key_length, given.payload_length));
   });
 }
 
@@ -101,14 +101,15 @@ int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
       if (const int error = read(one, given, made[i]); error != SEMEL_OK) return error;
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
     }
-    std::vector<OwnerOutcome> told(count);
+    std::vector<OwnerOutcome> result(count);
     Claims& space = claims->claims;
-    space.complete(made, told);
+    space.complete(made, result);
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {
       c::Answer answer{c::item(outcomes, size, i)};
-      fill(answer, told[i]);
-      if (const int untold = answer.deliver(SEMEL_OK); untold != SEMEL_OK) error = untold;
+      fill(answer, result[i]);
+      if (const int undelivered = answer.deliver(SEMEL_OK); undelivered != SEMEL_OK)
+        error = undelivered;
     }
     return error;
   });

@@ -1,5 +1,5 @@
-// Functions that run once, and messages that are handled once. What decides is the same as behind
-// once() and consume_once(); here is only how a function of C says how it went.
+// Functions that run once, and messages that are handled once, on the same classes as once() and
+// consume_once(). This file only translates the result of a function in C.
 #include "bindings/c/runs.hpp"
 
 using namespace semel;
@@ -28,7 +28,7 @@ SEMEL_SAME(SEMEL_DEAD_LETTER, Verdict::dead_letter);
 
 namespace semel::c {
 
-semel_work told_work(const Work& work) noexcept {
+semel_work c_work_of(const Work& work) noexcept {
   const Bytes key = work.key();
   return {.size = sizeof(semel_work),
           .key = key.data(),
@@ -110,21 +110,20 @@ Consumed forked_message() {
 
 namespace {
 
-/// A function that has said why it failed. GuardedRun::fail() would put the sentence of an error's
-/// number before it; as the claim is failed here, the run finds nothing to give back.
-void fail(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::string&& why) {
+/// Ends a run whose function failed with a text of its own. GuardedRun::fail() would put the
+/// sentence of an error code before the text, so the claim is failed here.
+void fail(const Policy& policy, detail::GuardedRun& run, int how, std::string&& why) {
   OnceReport& report = run.report();
-  const bool guarded = run.work().epoch() != 0;
   report.answer = OnceAnswer::failed;
   report.failure = std::move(why);
-  if (!guarded) return;
+  if (!run.is_open()) return;
   if (is_unknown(how)) {
     std::string known = report.failure.empty() ? "abandoned" : std::move(report.failure);
     return run.doubt(std::move(known));
   }
-  OwnerCall failed{.key = key, .epoch = run.work().epoch(), .payload = report.failure};
-  if (how == SEMEL_WORK_REJECTED) failed.on_failure = Policy::OnFailure::keep;
-  const OwnerOutcome outcome = claims.fail(failed);
+  const bool is_rejected = how == SEMEL_WORK_REJECTED;
+  const OwnerOutcome outcome =
+      run.give_up(report.failure, is_rejected ? Policy::OnFailure::keep : policy.on_failure, 1);
   if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
     report.answer = OnceAnswer::superseded;
   }
@@ -139,7 +138,7 @@ void fail(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::stri
 
 }  // namespace
 
-bool finish(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::string& bytes) {
+bool finish(const Policy& policy, detail::GuardedRun& run, int how, std::string& bytes) {
   if (how == SEMEL_WORK_DONE) {
     run.complete(bytes);
     return run.report().answer != OnceAnswer::superseded;
@@ -147,7 +146,7 @@ bool finish(Claims& claims, Bytes key, detail::GuardedRun& run, int how, std::st
   if (how == SEMEL_WORK_DONE_WITHOUT) {
     run.complete_without(std::move(bytes));
   } else {
-    fail(claims, key, run, how, std::move(bytes));
+    fail(policy, run, how, std::move(bytes));
   }
   return false;
 }
@@ -162,8 +161,8 @@ namespace {
 
 /// Calls the function of C.
 [[nodiscard]] int call(semel_function function, void* context, const Work& work, semel_out& out) {
-  const semel_work told = c::told_work(work);
-  return c::work_of(function(context, &told, &out));
+  const semel_work c_work = c::c_work_of(work);
+  return c::work_of(function(context, &c_work, &out));
 }
 
 }  // namespace
@@ -190,7 +189,7 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
       bool has_value = false;
       if (run.runs()) {
         const int how = call(function, context, run.work(), out);
-        has_value = c::finish(space, asked.key, run, how, out.bytes);
+        has_value = c::finish(space.policy(), run, how, out.bytes);
       }
       if (has_value) answer.set(answer->value, out.bytes);
       if (run.stored()) answer.set(answer->value, *run.stored());
@@ -221,7 +220,7 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
     const ClaimRequest asked = c::request_of(given);
     const Message message = c::message_of(asked);
     const ConsumeOptions options = c::options_of(given, asked, *claims->engine);
-    Consumed told;
+    Consumed ended;
     {
       detail::Consumption run{space, message, options};
       if (run.runs()) {
@@ -229,9 +228,9 @@ int semel_consume_once(semel_claims* claims, const semel_request* request, semel
         const int how = call(handler, context, run.work(), out);
         c::finish(run, how, std::move(out.bytes));
       }
-      told = std::move(run.consumed());
+      ended = std::move(run.consumed());
     }
-    c::fill(answer, told);
-    return answer.deliver(c::say_report(told.error, *claims->engine, given.key_length));
+    c::fill(answer, ended);
+    return answer.deliver(c::say_report(ended.error, *claims->engine, given.key_length));
   });
 }

@@ -16,7 +16,6 @@ struct semel_run {
   semel_claims& claims;
   std::unique_ptr<semel_wait> wait;  // has the bytes of the request
   OnceCall call;
-  Message message;
   semel_work work{};
   std::optional<detail::GuardedRun> once;
   std::optional<detail::Consumption> handling;
@@ -26,11 +25,12 @@ namespace {
 
 /// Hands over what has begun.
 int deliver(std::unique_ptr<semel_run>&& made, bool runs, Work* work, semel_run** run,
-            const semel_work** told) noexcept {
-  *told = nullptr;
+            const semel_work** shown) noexcept {
+  *shown = nullptr;
+  SEMEL_ASSERT(runs == (work != nullptr));
   if (runs) {
-    made->work = c::told_work(*work);
-    *told = &made->work;
+    made->work = c::c_work_of(*work);
+    *shown = &made->work;
   }
   *run = made.release();
   return SEMEL_OK;
@@ -58,7 +58,7 @@ int semel_once_begin(semel_wait* wait, const semel_work** work, semel_run** run)
   if (const int error = c::check_process(*claims.engine)) return error;
   return c::guarded([&] {
     if (wait->lock != nullptr) {
-      return c::say(ErrorCode::bad_option, "who waits for a lock runs nothing");
+      return c::say(ErrorCode::bad_option, "a wait for a lock cannot begin a run");
     }
     std::unique_ptr<semel_wait> from{wait};
     from->leave();
@@ -66,7 +66,7 @@ int semel_once_begin(semel_wait* wait, const semel_work** work, semel_run** run)
     made->call = c::call_of(wait->given, *claims.engine);
     made->call.key = wait->key;
     wait->taken = true;
-    made->once.emplace(claims.claims, made->call, std::move(wait->outcome));
+    made->once.emplace(claims.claims, made->call, std::move(wait->final_outcome()));
     Work* const begun = made->once->runs() ? &made->once->work() : nullptr;
     return deliver(std::move(made), begun != nullptr, begun, run, work);
   });
@@ -83,7 +83,7 @@ int semel_once_end(semel_run* run, int how, const void* data, size_t length,
     const std::unique_ptr<semel_run> ends{run};
     detail::GuardedRun& once = *run->once;
     const bool has_value =
-        once.runs() && c::finish(run->claims.claims, run->call.key, once, c::work_of(how), bytes);
+        once.runs() && c::finish(run->claims.claims.policy(), once, c::work_of(how), bytes);
     if (has_value) answer.set(answer->value, bytes);
     if (once.stored()) answer.set(answer->value, *once.stored());
     c::fill(answer, once.report());
@@ -109,8 +109,7 @@ int semel_consume_begin(semel_claims* claims, const semel_request* request, cons
         std::make_unique<semel_run>(*claims, std::make_unique<semel_wait>(*claims, given, -1));
     ClaimRequest asked = c::request_of(made->wait->given);
     asked.key = made->wait->key;
-    made->message = c::message_of(asked);
-    made->handling.emplace(claims->claims, made->message,
+    made->handling.emplace(claims->claims, c::message_of(asked),
                            c::options_of(given, asked, *claims->engine));
     Work* const begun = made->handling->runs() ? &made->handling->work() : nullptr;
     return deliver(std::move(made), begun != nullptr, begun, run, work);

@@ -19,7 +19,7 @@ namespace semel::c {
   return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_DONE_WITHOUT ? how : SEMEL_WORK_FAILED;
 }
 
-[[nodiscard]] semel_work told_work(const Work& work) noexcept;
+[[nodiscard]] semel_work c_work_of(const Work& work) noexcept;
 [[nodiscard]] OnceCall call_of(const semel_request& given, semel_engine& engine);
 [[nodiscard]] Message message_of(const ClaimRequest& asked) noexcept;
 [[nodiscard]] ConsumeOptions options_of(const semel_request& given, const ClaimRequest& asked,
@@ -28,7 +28,7 @@ namespace semel::c {
 int check_message(const semel_request& given) noexcept;
 
 /// The function has run. True: `bytes` are its result, and the caller's value.
-[[nodiscard]] bool finish(Claims& claims, Bytes key, detail::GuardedRun& run, int how,
+[[nodiscard]] bool finish(const Policy& policy, detail::GuardedRun& run, int how,
                           std::string& bytes);
 void finish(detail::Consumption& run, int how, std::string&& bytes);
 

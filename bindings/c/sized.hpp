@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/assert.hpp"
 #include "bindings/c/lengths.hpp"
 
 namespace semel::c {
@@ -35,7 +36,7 @@ int read_sized(const T* given, T& known) noexcept {
   return SEMEL_OK;
 }
 
-/// The buffers of an outcome, which stand right behind its size: whoever has an outcome has them.
+/// The number of buffers of an outcome. They follow its size, so each release of it has them.
 template <class T>
 struct BuffersOf {
   static constexpr std::size_t count = 0;
@@ -69,8 +70,8 @@ struct BuffersOf<semel_consumed> {
   static constexpr std::size_t count = 1;
 };
 
-/// An outcome on its way to the caller: made in full here, and handed over as far as the caller's
-/// struct goes. NULL: the caller does not want to know.
+/// An outcome that is filled here and then copied as far as the caller's struct goes. NULL: the
+/// caller wants none.
 template <class T>
 class Answer {
  public:
@@ -92,10 +93,11 @@ class Answer {
   [[nodiscard]] int error() const noexcept { return error_; }
   T* operator->() noexcept { return &mine_; }
 
-  /// `error` is what the call has to say; it is said unless something worse has happened.
+  /// Returns `error`, or outcome_unknown if the answer could not be copied.
   int deliver(int error) noexcept {
-    if (untold_) error = say_untold("no memory for the answer");
+    if (copy_failed_) error = say_unknown_outcome("no memory for the answer");
     if (to_ == nullptr) return error;
+    SEMEL_ASSERT(error_ == SEMEL_OK && size_ >= least);
     char* const bytes = reinterpret_cast<char*>(to_);
     if (size_ > sizeof mine_) std::memset(bytes + sizeof mine_, 0, size_ - sizeof mine_);
     mine_.size = size_;
@@ -104,7 +106,7 @@ class Answer {
     return error;
   }
   void set(semel_buffer& buffer, Bytes bytes) noexcept {
-    if (to_ != nullptr && !put(buffer, bytes)) untold_ = true;
+    if (to_ != nullptr && !put(buffer, bytes)) copy_failed_ = true;
   }
 
  private:
@@ -119,7 +121,7 @@ class Answer {
   T mine_;
   std::size_t size_ = 0;
   int error_ = SEMEL_OK;
-  bool untold_ = false;
+  bool copy_failed_ = false;
 };
 
 /// What is the same in all batches: how many, and the sizes of what goes in and comes out.
@@ -138,6 +140,7 @@ int check_batch(std::size_t count, std::size_t in_size, std::size_t out_size) no
 /// Item i of an array whose items have the caller's size.
 template <class T>
 T* item(T* items, std::size_t size, std::size_t i) noexcept {
+  SEMEL_ASSERT(size >= sizeof(std::size_t));  // check_batch()
   using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
   return reinterpret_cast<T*>(reinterpret_cast<Byte*>(items) + i * size);
 }

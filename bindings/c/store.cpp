@@ -23,7 +23,7 @@ namespace {
 }
 
 template <class T>
-void tell(T* to, T value) noexcept {
+void store_if_wanted(T* to, T value) noexcept {
   if (to != nullptr) *to = value;
 }
 
@@ -104,7 +104,7 @@ int semel_del(semel_engine* engine, const void* key, size_t key_length, int* exi
   return c::guarded([&] {
     const Result<bool> gone = engine->store().del(c::bytes_of(key, key_length));
     if (!gone.ok()) return c::say(gone.error());
-    tell(existed, *gone ? 1 : 0);
+    store_if_wanted(existed, *gone ? 1 : 0);
     return int{SEMEL_OK};
   });
 }
@@ -115,7 +115,7 @@ int semel_incr_by(semel_engine* engine, const void* key, size_t key_length, seme
   return c::guarded([&] {
     const auto number = engine->store().incr_by(c::bytes_of(key, key_length), by);
     if (!number.ok()) return c::say(number.error());
-    tell(value, semel_int64{*number});
+    store_if_wanted(value, semel_int64{*number});
     return int{SEMEL_OK};
   });
 }
@@ -133,12 +133,12 @@ int semel_expire(semel_engine* engine, const void* key, size_t key_length, semel
       }
       const Result<bool> there = store.exists(name);
       if (!there.ok()) return c::say(there.error());
-      tell(existed, *there ? 1 : 0);
+      store_if_wanted(existed, *there ? 1 : 0);
       return int{SEMEL_OK};
     }
     const Result<bool> set = store.expire(name, Expiry::in(Millis{ttl_ms}));
     if (!set.ok()) return c::say(set.error());
-    tell(existed, *set ? 1 : 0);
+    store_if_wanted(existed, *set ? 1 : 0);
     return int{SEMEL_OK};
   });
 }
@@ -149,7 +149,7 @@ int semel_ttl(semel_engine* engine, const void* key, size_t key_length, semel_in
     const Result<TtlResult> ttl = engine->store().ttl(c::bytes_of(key, key_length));
     if (!ttl) return c::say(ttl.error());
     const semel_int64 without = ttl->found ? -1 : -2;
-    tell(remaining_ms, ttl->has_ttl ? semel_int64{ttl->remaining.count()} : without);
+    store_if_wanted(remaining_ms, ttl->has_ttl ? semel_int64{ttl->remaining.count()} : without);
     return int{SEMEL_OK};
   });
 }
@@ -164,7 +164,7 @@ int semel_compare_and_set(semel_engine* engine, const void* key, size_t key_leng
     const auto compared = engine->store().compare_and_set(
         c::bytes_of(key, key_length), version, c::bytes_of(value, value_length), expiry_of(ttl_ms));
     if (!compared.ok()) return c::say(compared.error());
-    tell(stored, compared->stored ? 1 : 0);
+    store_if_wanted(stored, compared->stored ? 1 : 0);
     if (compared->current) {
       answer.set(answer->value, compared->current->value);
       answer->version = compared->current->version;
@@ -181,8 +181,8 @@ int semel_decrement_if_at_least(semel_engine* engine, const void* key, size_t ke
     const auto done =
         decrement_if_at_least(engine->store(), c::bytes_of(key, key_length), amount, floor);
     if (!done.ok()) return c::say(done.error());
-    tell(taken, done->taken ? 1 : 0);
-    tell(left, semel_int64{done->left});
+    store_if_wanted(taken, done->taken ? 1 : 0);
+    store_if_wanted(left, semel_int64{done->left});
     return int{SEMEL_OK};
   });
 }
@@ -197,9 +197,9 @@ int semel_transition(semel_engine* engine, const void* key, size_t key_length, c
         transition(engine->store(), c::bytes_of(key, key_length), c::bytes_of(from, from_length),
                    c::bytes_of(to, to_length), expiry_of(ttl_ms));
     if (!done.ok()) return c::say(done.error());
-    tell(moved, done->moved ? 1 : 0);
+    store_if_wanted(moved, done->moved ? 1 : 0);
     if (state != nullptr && !c::put(*state, done->state)) {
-      return c::say_untold("no memory for the answer");
+      return c::say_unknown_outcome("no memory for the answer");
     }
     return int{SEMEL_OK};
   });
@@ -215,7 +215,7 @@ int semel_first_seen(semel_engine* engine, const char* name, const semel_bytes* 
     SeenBefore seen{engine->store(), name, Millis{window_ms}};
     const Result<bool> is_first = seen.is_first(list);
     if (!is_first.ok()) return c::say(is_first.error());
-    tell(first, *is_first ? 1 : 0);
+    store_if_wanted(first, *is_first ? 1 : 0);
     return int{SEMEL_OK};
   });
 }

@@ -1,4 +1,4 @@
-// Waits that block nobody: for event loops, and for callers that look for signals between slices.
+// Waits that block no thread: for event loops, and for callers that poll for signals.
 #include "bindings/c/wait.hpp"
 
 #include <unistd.h>
@@ -6,14 +6,15 @@
 #include <chrono>
 #include <utility>
 
+#include "base/stopwatch.hpp"
 #include "semel/patterns/once.hpp"
 
 using namespace semel;
 
 namespace {
 
-/// How often one of those that wait looks at the clock for all.
-constexpr Millis look_every{10};
+/// How often one waiting thread advances the engine for all.
+constexpr Millis advance_every{10};
 
 [[nodiscard]] int check_wait_ms(semel_int64 wait_ms) noexcept {
   if (wait_ms >= 0 && wait_ms <= limits::ttl_max.count()) return SEMEL_OK;
@@ -23,7 +24,7 @@ constexpr Millis look_every{10};
   });
 }
 
-/// What is allocated here was not used yet: a failure has changed nothing.
+/// Runs `function`, which allocates before it has any effect, so a failure changes nothing.
 template <class Function>
 int begun(Function&& function) {
   return c::guarded([&] {
@@ -35,12 +36,12 @@ int begun(Function&& function) {
   });
 }
 
-/// The one of an engine that looks at the clock.
+/// The one waiting thread that advances the engine.
 class Leader {
  public:
   explicit Leader(std::atomic<bool>& taken) noexcept
       : taken_(taken),
-        // mo: relaxed: that there is one matters, not what it has done.
+        // mo: relaxed: only whether there is one matters; no data is published by it.
         leads_(!taken.exchange(true, std::memory_order_relaxed)) {}
   ~Leader() {
     if (leads_) taken_.store(false, std::memory_order_relaxed);  // mo: relaxed: as above
@@ -82,54 +83,60 @@ semel_wait::~semel_wait() {
 
 void semel_wait::enter(const ClaimRequest& asked, Millis longest) {
   if (longest == Millis{0}) {
-    outcome = claims.claims.claim(asked);
-    answered = true;
-    return;
+    return answer_at_once(claims.claims.claim(asked));
   }
   deadline = deadline_after(claims.claims.engine().now(), longest);
   ClaimOutcome at_once;
   const bool waits = claims.claims.begin_wait(
       asked, deadline, ticket, at_once, [this](ClaimOutcome&& end) { answer(std::move(end)); });
-  if (waits) return;
-  outcome = std::move(at_once);
+  if (!waits) answer_at_once(std::move(at_once));
+}
+
+void semel_wait::answer_at_once(ClaimOutcome&& known) noexcept {
+  const base::MutexLock guard{mutex};
+  SEMEL_ASSERT(!answered);
+  outcome = std::move(known);
   answered = true;
 }
 
 void semel_wait::answer(ClaimOutcome&& end) noexcept {
-  const std::lock_guard guard{mutex};
+  const base::MutexLock guard{mutex};
+  SEMEL_ASSERT(!answered);
   outcome = std::move(end);
   answered = true;
-  told.notify_all();
+  ended.notify_all();
   if (notify_fd < 0) return;
   const char one = 1;
-  // A pipe that is full is readable, which is all that is to be said.
+  // A full pipe is readable as well, so a failed write loses nothing.
   if (write(notify_fd, &one, 1) != 1) return;
 }
 
 void semel_wait::leave() noexcept {
   if (std::exchange(is_left, true)) return;
   if (ticket != 0) claims.claims.cancel_wait(key, ticket);
-  const std::lock_guard guard{mutex};
+  const base::MutexLock guard{mutex};
   if (answered) return;
   outcome.answer = ClaimAnswer::in_flight;
   outcome.error = ErrorCode::timed_out;
 }
 
-bool semel_wait::look(Millis longest) {
+bool semel_wait::wait_for(Millis longest) {
   Engine& engine = claims.claims.engine();
   const Leader leads{claims.engine->has_leader};
   for (;;) {
     const Millis own = deadline - engine.now();
-    Millis step = leads ? std::min(longest, look_every) : longest;
+    Millis step = leads ? std::min(longest, advance_every) : longest;
     if (deadline != no_end) step = std::min(step, std::max(own, Millis{1}));
     {
-      std::unique_lock guard{mutex};
-      if (told.wait_for(guard, step, [this] { return answered; })) return true;
+      const base::Stopwatch waited;
+      base::MutexLock guard{mutex};
+      while (!answered && waited.passed() < step) ended.wait_for(guard, step - waited.passed());
+      if (answered) return true;
     }
     if (leads || deadline <= engine.now()) engine.advance();
     longest -= step;
     if (longest > Millis{0}) continue;
-    const std::lock_guard guard{mutex};
+    const base::MutexLock guard{mutex};
     return answered;
   }
 }
@@ -148,8 +155,9 @@ int semel_wait_begin(semel_claims* claims, const semel_request* request, int not
     asked.key = made->key;
     const Millis lease = asked.lease.value_or(claims->claims.policy().lease);
     if (given.keep_lease != 0 && !claims->engine->keeper().can_keep(lease)) {
-      made->outcome.error = ErrorCode::bad_option;
-      made->answered = true;
+      ClaimOutcome refused;
+      refused.error = ErrorCode::bad_option;
+      made->answer_at_once(std::move(refused));
     } else {
       made->enter(asked, Millis{given.wait_ms});
     }
@@ -172,13 +180,16 @@ int semel_lock_begin(semel_lock* lock, semel_int64 wait_ms, int notify_fd, semel
     made->lock = lock;
     made->holds = lock->lock.try_lock();
     if (made->holds) {
-      made->outcome.answer = ClaimAnswer::granted;
-      made->outcome.epoch = lock->lock.fencing_token();
-      made->answered = made->asked_lock = true;
+      ClaimOutcome granted;
+      granted.answer = ClaimAnswer::granted;
+      granted.epoch = lock->lock.fencing_token();
+      made->answer_at_once(std::move(granted));
+      made->asked_lock = true;
     } else if (wait_ms == 0 || lock->lock.why().answer != ClaimAnswer::in_flight) {
-      made->outcome = lock->lock.why();
-      made->outcome.error = lock->lock.why_not().code;
-      made->answered = made->asked_lock = true;
+      ClaimOutcome refused = lock->lock.why();
+      refused.error = lock->lock.why_not().code;
+      made->answer_at_once(std::move(refused));
+      made->asked_lock = true;
     } else {
       made->enter(asked, Millis{wait_ms});
     }
@@ -192,7 +203,7 @@ int semel_wait_for(semel_wait* wait, semel_int64 longest_ms, int* answered) {
   if (const int error = c::check_process(*wait->claims.engine)) return error;
   if (const int error = check_wait_ms(longest_ms)) return error;
   return c::guarded([&] {
-    *answered = wait->look(Millis{longest_ms}) ? 1 : 0;
+    *answered = wait->wait_for(Millis{longest_ms}) ? 1 : 0;
     return int{SEMEL_OK};
   });
 }
@@ -207,23 +218,23 @@ int semel_wait_end(semel_wait* wait, semel_claim_outcome* outcome) {
     wait->leave();
     if (outcome == nullptr) return int{SEMEL_OK};
     wait->taken = true;
-    ClaimOutcome& told = wait->outcome;
+    ClaimOutcome& result = wait->final_outcome();
     if (wait->lock == nullptr) {
-      c::fill_claim(answer, told);
+      c::fill_claim(answer, result);
       return answer.deliver(
-          c::say_outcome(told.error, *wait->claims.engine, wait->given.key_length));
+          c::say_outcome(result.error, *wait->claims.engine, wait->given.key_length));
     }
-    if (told.error == ErrorCode::timed_out) told.error = ErrorCode::ok;
+    if (result.error == ErrorCode::timed_out) result.error = ErrorCode::ok;
     Lock& lock = wait->lock->lock;
     if (wait->asked_lock) {
-      c::fill_claim(answer, told);
-      return answer.deliver(c::say(wait->holds ? Error{} : Error{told.error, {}}));
+      c::fill_claim(answer, result);
+      return answer.deliver(c::say(wait->holds ? Error{} : Error{result.error, {}}));
     }
-    const bool held = lock.take(std::move(told));
-    told = lock.why();
-    told.error =
+    const bool held = lock.take(std::move(result));
+    result = lock.why();
+    result.error =
         held || lock.why_not().code == ErrorCode::timed_out ? ErrorCode::ok : lock.why_not().code;
-    c::fill_claim(answer, told);
-    return answer.deliver(told.error == ErrorCode::ok ? int{SEMEL_OK} : c::say(lock.why_not()));
+    c::fill_claim(answer, result);
+    return answer.deliver(result.error == ErrorCode::ok ? int{SEMEL_OK} : c::say(lock.why_not()));
   });
 }

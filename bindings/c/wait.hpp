@@ -1,30 +1,37 @@
-// What stands behind semel_wait: a place in the line for a claim, and the answer that ends it.
+// What stands behind semel_wait: one waiter for a claim, and the answer that ends the wait.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
 
+#include "base/assert.hpp"
+#include "base/mutex.hpp"
 #include "bindings/c/requests.hpp"
 
 /// Concurrency
-///   outcome, answered   under `mutex`: written by the thread that ends the wait.
-///   everything else     written before the wait is entered, or by the caller's one thread.
+///   outcome, answered   written by the thread that ends the wait.
+///   all other members   written before the wait is entered, or by the caller's one thread.
 struct semel_wait {
   semel_wait(semel_claims& space, const semel_request& given, int fd);
-  /// Leaves the line, and gives back what nobody has taken.
+  /// Ends the wait, and gives back a grant that was not taken.
   ~semel_wait();
   semel_wait(const semel_wait&) = delete;
   semel_wait& operator=(const semel_wait&) = delete;
 
-  /// Enters the line, if `asked` is not answered at once.
+  /// Begins to wait, if `asked` is not answered at once.
   void enter(const semel::ClaimRequest& asked, semel::Millis longest);
-  /// Out of the line: from now on nobody else touches `outcome`.
+  /// Ends the wait: from now on no other thread uses `outcome`.
   void leave() noexcept;
-  /// Sleeps for at most so long; true: answered. Does what a blocked waiter of C++ does meanwhile:
-  /// one of them looks at the clock for all.
-  [[nodiscard]] bool look(semel::Millis longest);
-  void answer(semel::ClaimOutcome&& told) noexcept;
+  /// The outcome of a wait that was left. No lock is needed: see leave().
+  [[nodiscard]] semel::ClaimOutcome& final_outcome() noexcept SEMEL_NO_THREAD_SAFETY_ANALYSIS {
+    SEMEL_ASSERT(is_left);
+    return outcome;
+  }
+  /// Waits for at most so long; true: answered. Meanwhile one of the waiting threads advances the
+  /// engine for all, as blocked waiters of C++ do.
+  [[nodiscard]] bool wait_for(semel::Millis longest);
+  void answer(semel::ClaimOutcome&& end) noexcept;
+  /// There is no wait: the outcome is known from the start.
+  void answer_at_once(semel::ClaimOutcome&& known) noexcept;
 
   semel_claims& claims;
   semel_request given;  // its pointers are to what follows
@@ -40,10 +47,10 @@ struct semel_wait {
   semel::WaitTicket ticket = 0;
   bool is_left = false;
 
-  std::mutex mutex;
-  std::condition_variable told;
-  bool answered = false;
-  semel::ClaimOutcome outcome;
+  semel::base::Mutex mutex;
+  semel::base::Condition ended;
+  bool answered SEMEL_GUARDED_BY(mutex) = false;
+  semel::ClaimOutcome outcome SEMEL_GUARDED_BY(mutex);
 };
 
 namespace semel::c {

@@ -4,6 +4,7 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/apply.hpp"
+#include "engine/core/core_update.hpp"
 
 namespace semel::engine {
 
@@ -26,17 +27,17 @@ std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
-        [&](std::size_t i, Core::Operation& operation, const Core::Place& place) {
+        [&](std::size_t i, Core::Operation& operation, const Core::KeyLocation& location) {
           if (value_bytes > value_bytes_max) [[unlikely]]
             return;
           StoreOutcome& outcome = outcomes[at + i];
           ++applied;
           if (!begin_apply(group[i], core.options(), outcome, operation.context())) return;
-          if (place.shard == nullptr) [[unlikely]] {
+          if (location.shard == nullptr) [[unlikely]] {
             outcome.error = ErrorCode::section_held;
             return;
           }
-          impl.apply_or_refuse(operation, place, group[i], now, outcome);
+          impl.apply_or_refuse(operation, location, group[i], now, outcome);
           value_bytes += outcome.value.size();
         });
     if (impl.wait_queue().has_waiters()) [[unlikely]] {

@@ -3,7 +3,7 @@
 // A flush is one store: the floor of the database rises inside a section over everything, and every
 // record with a smaller version has ended from then on. What follows costs time by the record and
 // is done beside operations: the compactor's walk takes the records out, in the call itself or, for
-// a flush that does not wait, in advance(). A key that is used again before takes the place of its
+// a flush that does not wait, in advance(). A key that is used again before replaces its
 // flushed record, as it would of one whose ttl has ended.
 #include "engine/api/databases.hpp"
 
@@ -20,7 +20,7 @@ namespace engine {
 void visit_db_map(Core& core, Version version, const std::function<void(const Mutation&)>& visit) {
   std::string map;
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    map.push_back(static_cast<char>(core.stored_db(db)));
+    map.push_back(static_cast<char>(core.databases().stored(db)));
   }
   Mutation mutation;
   mutation.type = Mutation::Type::db_map;
@@ -29,23 +29,10 @@ void visit_db_map(Core& core, Version version, const std::function<void(const Mu
   visit(mutation);
 }
 
-Core::Floors Core::floors() const noexcept {
-  Floors floors{};
-  for (std::uint8_t stored = 0; stored < limits::db_count; ++stored) {
-    floors[stored] = flushed_below(stored);
-  }
-  return floors;
-}
-
-void Core::raise_floor(std::uint8_t stored, Version below) noexcept {
-  if (below <= flushed_below(stored)) return;
-  floors_[stored].store(below, std::memory_order_relaxed);  // mo: relaxed: as in flushed_below
-}
-
 std::uint64_t Core::flush_database(std::uint8_t stored, Version below) noexcept {
   const std::uint64_t count = records_in(stored);
-  // Nobody is inside an operation, so the other threads' fields may be written; see
-  // fence_versions().
+  // No thread is inside an operation, so the other threads' fields may be written; see
+  // VersionSource::fence().
   threads_.for_each([&](ThreadContext& context) {
     // mo: relaxed: see ThreadContext::bump.
     context.db_records[stored].store(0, std::memory_order_relaxed);
@@ -53,7 +40,7 @@ std::uint64_t Core::flush_database(std::uint8_t stored, Version below) noexcept 
   ThreadContext& own = threads_.context();
   own.bump(Count::records, 0 - count);
   own.bump(Count::records_flushed, count);
-  raise_floor(stored, below);
+  databases_.raise_floor(stored, below);
   compactor_.sweep_flushed_soon();
   return count;
 }
@@ -63,9 +50,9 @@ void Core::sweep_flushed() {
 }
 
 bool Core::sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
-  if (!context.limbo.reserve()) return false;
+  if (!context.retired.reserve()) return false;
   const Entry& old = entry(seen);
-  // No grave: copies in the cold store are flushed as well.
+  // No delete marker: copies in the cold store are flushed as well.
   if (!ShardTable::bury(word, seen, old.version())) return false;
   committed(context, HashBits{}, &old, false, nullptr, no_end);
   return true;
@@ -105,18 +92,18 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
     for (unsigned db = 0; db < limits::db_count; ++db) {
       map |= (static_cast<std::uint64_t>(mutation.value[db]) & 15) << (db * 4);
     }
-    Section::Impl all{*this, core.all_shards()};
+    Section::Impl all{core, wait_queue_, engine::mask_of_all(core.shards())};
     db_map_version = mutation.version;
-    core.set_db_map(map);
+    core.databases().set_map(map);
     return Done{};
   }
   const std::uint8_t stored = mutation.db & 15;
-  Section::Impl all{*this, core.all_shards()};
-  if (!core.context().limbo.reserve()) return Error{ErrorCode::memory_full, {}};
+  Section::Impl all{core, wait_queue_, engine::mask_of_all(core.shards())};
+  if (!core.context().retired.reserve()) return Error{ErrorCode::memory_full, {}};
   if (core.cold() != nullptr) core.cold()->flush(stored, mutation.version);
   erase_database(stored, mutation.version, all);
   // Not before: what is below the floor is counted as flushed already.
-  core.raise_floor(stored, mutation.version);
+  core.databases().raise_floor(stored, mutation.version);
   return Done{};
 }
 
@@ -125,7 +112,8 @@ void Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::I
     for_each_record(shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
       const Entry& entry = core_.entry(seen);
       if (entry.db() != stored || entry.version() >= below) return;
-      if (entry.kind() == Kind::claim) all.note_change({core_.shown_db(stored), entry.key()});
+      if (entry.kind() == Kind::claim)
+        all.note_change({core_.databases().shown(stored), entry.key()});
       core_.erase_exclusive(word, seen);
     });
   }
@@ -148,11 +136,11 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
     if (const ErrorCode no = section.reserve_to_erase(0, limits::db_count); no != ErrorCode::ok) {
       return Error{no, {}};
     }
-    const Version version = core.fence_versions();
+    const Version version = core.versions().fence(core.threads());
     section.note_all_changed();
     for (std::uint8_t each = 0; each < limits::db_count; ++each) {
       if (db && *db != each) continue;
-      const std::uint8_t stored = core.stored_db(each);
+      const std::uint8_t stored = core.databases().stored(each);
       if (core.cold() != nullptr) {
         ended += core.cold()->size(stored, section.now());
         core.cold()->flush(stored, version);
@@ -187,10 +175,10 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
     if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
     engine::impl_of(*all).note_all_changed();
     if (core.journal() != nullptr) engine::impl_of(*all).make_room(limits::db_count, 1);
-    const std::uint64_t map = core.db_map();
+    const std::uint64_t map = core.databases().map();
     const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
-    core.set_db_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
-    const Version version = core.fence_versions();
+    core.databases().set_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
+    const Version version = core.versions().fence(core.threads());
     impl_->db_map_version = version;
     if (core.journal() != nullptr) {
       engine::visit_db_map(core, version,

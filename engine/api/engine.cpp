@@ -1,15 +1,15 @@
 #include "semel/engine.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <bit>
 #include <new>
 #include <string>
 #include <system_error>
 
+#include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/apply.hpp"
+#include "engine/core/core_update.hpp"
 #include "engine/core/section.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
@@ -19,13 +19,6 @@ namespace semel {
 
 namespace {
 
-std::uint64_t random_number() noexcept {
-  std::uint64_t number = 0;
-  while (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
-  }
-  return number;
-}
-
 Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
   if (value >= low && value <= high) return Done{};
   return Error{ErrorCode::bad_option, std::string{name} + " = " + std::to_string(value) +
@@ -34,27 +27,23 @@ Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std
 }
 
 Status check_options(const Options& options) {
-  SEMEL_TRY(memory, check_range("memory_bytes", options.memory_bytes, limits::memory_bytes_min,
-                                limits::memory_bytes_max));
-  SEMEL_TRY(key, check_range("key_bytes_max", options.key_bytes_max, 1, limits::key_bytes_max));
-  SEMEL_TRY(value,
-            check_range("value_bytes_max", options.value_bytes_max, 0, limits::value_bytes_max));
-  SEMEL_TRY(shards, check_range("shard_count", options.shard_count, 1, limits::shard_count_max));
+  SEMEL_CHECK(check_range("memory_bytes", options.memory_bytes, limits::memory_bytes_min,
+                          limits::memory_bytes_max));
+  SEMEL_CHECK(check_range("key_bytes_max", options.key_bytes_max, 1, limits::key_bytes_max));
+  SEMEL_CHECK(check_range("value_bytes_max", options.value_bytes_max, 0, limits::value_bytes_max));
+  SEMEL_CHECK(check_range("shard_count", options.shard_count, 1, limits::shard_count_max));
   if (!std::has_single_bit(options.shard_count)) {
     return Error{ErrorCode::bad_option,
                  "shard_count = " + std::to_string(options.shard_count) + ", not a power of two"};
   }
   if (options.background) {
-    SEMEL_TRY(background,
-              check_range("background", static_cast<std::uint64_t>(options.background->count()), 0,
-                          1000));
-    static_cast<void>(background);
+    SEMEL_CHECK(check_range("background", static_cast<std::uint64_t>(options.background->count()),
+                            0, 1000));
   }
-  SEMEL_TRY(above, check_range("spill_above", options.spill_above, 5, 90));
-  SEMEL_TRY(soon,
-            check_range("spill_ttl_min", static_cast<std::uint64_t>(options.spill_ttl_min.count()),
-                        0, static_cast<std::uint64_t>(limits::ttl_max.count())));
-  static_cast<void>(above), static_cast<void>(soon);
+  SEMEL_CHECK(check_range("spill_above", options.spill_above, 5, 90));
+  SEMEL_CHECK(check_range("spill_ttl_min",
+                          static_cast<std::uint64_t>(options.spill_ttl_min.count()), 0,
+                          static_cast<std::uint64_t>(limits::ttl_max.count())));
   if (options.durability != Durability::memory && options.journal == nullptr) {
     return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
   }
@@ -66,8 +55,6 @@ Status check_options(const Options& options) {
                      " with its key is more than the journal takes at once, " +
                      std::to_string(options.journal->group_bytes_max())};
   }
-  static_cast<void>(memory), static_cast<void>(key), static_cast<void>(value);
-  static_cast<void>(shards);
   return Done{};
 }
 
@@ -96,10 +83,10 @@ Engine::Impl::~Impl() {
 }
 
 void Engine::Impl::apply_or_refuse(engine::Core::Operation& operation,
-                                   const engine::Core::Place& place, const StoreOp& op,
+                                   const engine::Core::KeyLocation& location, const StoreOp& op,
                                    Timestamp now, StoreOutcome& outcome) noexcept {
   try {
-    engine::apply_at(core_, operation, place, op, now, outcome);
+    engine::apply_at(core_, operation, location, op, now, outcome);
   } catch (const std::bad_alloc&) {
     engine::refuse(outcome, ErrorCode::memory_full);  // before anything was changed
   }
@@ -113,11 +100,11 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
   if (!engine::begin_apply(op, core_.options(), outcome, own)) [[unlikely]]
     return;
   {
-    engine::Core::Place place = core_.place_of({op.db, op.key});
+    engine::Core::KeyLocation location = core_.location_of({op.db, op.key});
     engine::Core::Operation operation{core_, own};
-    if (core_.admit(operation, place, {op.db, op.key})) [[likely]] {
+    if (core_.admit(operation, location, {op.db, op.key})) [[likely]] {
       operation.keep_up(now);
-      apply_or_refuse(operation, place, op, now, outcome);
+      apply_or_refuse(operation, location, op, now, outcome);
     } else {
       outcome.error = ErrorCode::section_held;
     }
@@ -127,27 +114,14 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
   if (const ErrorCode unknown = confirm(own); unknown != ErrorCode::ok) outcome.error = unknown;
 }
 
-ErrorCode Engine::Impl::wait_for_journal(engine::ThreadContext& own) {
-  if (own.section != nullptr) return ErrorCode::ok;  // whoever ends the section waits for all of it
-  // A call that changed nothing rests on what it saw. That was appended before it was answered from
-  // (Core::settle), so the newest ticket covers it.
-  const bool changed = own.ticket != 0;
-  const Ticket ticket = changed ? own.ticket : core_.newest();
-  own.ticket = 0;
-  if (changed) core_.pace();
-  // Whatever the journal says, the change is visible: nothing was refused any more.
-  return core_.wait_for(ticket, core_.options().durability) ? ErrorCode::ok
-                                                            : ErrorCode::outcome_unknown;
-}
-
 Status Engine::Impl::confirm_ticket(Ticket ticket) {
   Journal* const journal = core_.journal();
   const Durability level = core_.options().durability;
   // Whoever ends a section waits for all of it.
   const bool waits = level != Durability::memory && core_.context().section == nullptr;
   if (ticket == 0 || journal == nullptr || !waits) return Done{};
-  core_.pace();
-  if (core_.wait_for(ticket, level)) return Done{};
+  core_.guarded_journal().pace();
+  if (core_.guarded_journal().wait_for(ticket, level)) return Done{};
   return Error{ErrorCode::outcome_unknown, {}};
 }
 
@@ -180,11 +154,12 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
-        [&](std::size_t i, engine::Core::Operation& operation, const engine::Core::Place& place) {
+        [&](std::size_t i, engine::Core::Operation& operation,
+            const engine::Core::KeyLocation& location) {
           StoreOutcome& outcome = outcomes[at + i];
           if (!engine::begin_apply(group[i], core_.options(), outcome, operation.context())) return;
-          if (place.shard != nullptr) [[likely]] {
-            apply_or_refuse(operation, place, group[i], given.value_or(now), outcome);
+          if (location.shard != nullptr) [[likely]] {
+            apply_or_refuse(operation, location, group[i], given.value_or(now), outcome);
           } else {
             outcome.error = ErrorCode::section_held;
           }
@@ -212,22 +187,26 @@ std::size_t Engine::Impl::advance(std::size_t budget) {
 }
 
 void Engine::Impl::start_background(Millis every) {
-  background_ = std::thread{[this, every] {
-    std::unique_lock lock{background_mutex_};
-    while (!background_wake_.wait_for(lock, every, [this] { return background_stop_; })) {
-      if (is_recovering()) continue;
-      lock.unlock();
-      // In small parts, so that threads with timers to hand over are not kept out for long.
-      try {
-        while (advance(10'000) == 0) {
-        }
-        core_.go_on_compacting();
-      } catch (const std::bad_alloc&) {  // the next round may have more
+  background_ = std::thread{[this, every] { run_background(every); }};
+}
+
+void Engine::Impl::run_background(Millis every) {
+  base::MutexLock lock{background_mutex_};
+  while (!background_stop_) {
+    background_wake_.wait_for(lock, every);
+    if (background_stop_) return;
+    if (is_recovering()) continue;
+    lock.unlock();
+    // In small parts, so that threads with timers to hand over are not kept out for long.
+    try {
+      while (advance(10'000) == 0) {
       }
-      core_.region().touch_ahead();
-      lock.lock();
+      core_.go_on_compacting();
+    } catch (const std::bad_alloc&) {  // the next round may have more
     }
-  }};
+    core_.region().touch_ahead();
+    lock.lock();
+  }
 }
 
 bool Engine::Impl::is_recovering() noexcept {
@@ -241,7 +220,7 @@ bool Engine::Impl::is_recovering() noexcept {
 
 void Engine::Impl::stop_background() {
   {
-    const std::lock_guard lock{background_mutex_};
+    const base::MutexLock lock{background_mutex_};
     background_stop_ = true;
   }
   background_wake_.notify_all();
@@ -260,13 +239,11 @@ void Engine::prepare_process() noexcept {
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
-  SEMEL_TRY(checked, check_options(options));
-  static_cast<void>(checked);
+  SEMEL_CHECK(check_options(options));
   if (!ProcessMark::is_watching()) return Error{ErrorCode::out_of_address_space, "atfork"};
   try {
-    auto impl = std::make_unique<Impl>(options, random_number());
-    SEMEL_TRY(started, impl->core().start());
-    static_cast<void>(started);
+    auto impl = std::make_unique<Impl>(options, base::random_number());
+    SEMEL_CHECK(impl->core().start());
     if (const std::optional<Millis> every = background_of(options)) {
       impl->start_background(*every);
       if (options.cold != nullptr) impl->spiller().start(*every);
@@ -309,7 +286,7 @@ std::size_t Engine::compact() {
 }
 
 std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
-  auto all = section({});  // nobody may be telling meanwhile
+  auto all = section({});  // no sink may be called meanwhile
   if (!all) return 0;
   auto& sinks = impl_->core().expired_sinks;
   const std::uint64_t handle = sinks.empty() ? 1 : sinks.back().first + 1;
@@ -339,7 +316,7 @@ std::uint64_t Engine::size(std::uint8_t db) const {
   if (core.begin_call() != ErrorCode::ok) return 0;
   // What has ended does not count. Another thread that is at it may wait for our section.
   core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
-  const std::uint8_t stored = core.stored_db(db);
+  const std::uint8_t stored = core.databases().stored(db);
   const std::uint64_t beyond = core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());
   return core.records_in(stored) + beyond;
 }
@@ -351,6 +328,9 @@ Result<SpillReport> Engine::spill() {
 
 bool Engine::has_cold_store() const noexcept {
   return impl_->core().cold() != nullptr;
+}
+ColdMark Engine::cold_mark() const noexcept {
+  return has_cold_store() ? impl_->core().cold()->mark() : ColdMark{};
 }
 
 bool Engine::spill_due() const {
@@ -381,54 +361,6 @@ Timestamp Engine::now() const noexcept {
 
 Status Engine::confirm(Durability level) {
   return impl_->confirm(level);
-}
-
-void Engine::confirm_async(Durability level, std::function<void(Status)> then) {
-  engine::CallbackWatch& callbacks = impl_->core().callbacks();
-  const auto told = std::make_shared<std::function<void(Status)>>(std::move(then));
-  const auto tell = [&callbacks, told](Status status) {
-    callbacks.run(Callback::confirmation, [&] { (*told)(std::move(status)); });
-  };
-  if (impl_->core().threads().is_forked()) return tell(Error{ErrorCode::forked, {}});
-  Journal* const journal = impl_->core().journal();
-  if (journal == nullptr) return tell(Error{ErrorCode::bad_option, "no journal"});
-  const bool taken =
-      callbacks.run(Callback::journal, [&] { journal->when(journal->newest(), level, tell); });
-  if (!taken) tell(Error{ErrorCode::outcome_unknown, {}});
-}
-
-Confirmation Engine::confirmed(Durability level) noexcept {
-  return {*this, level};
-}
-
-struct Confirmation::Shared {
-  enum Stage : int { asked, suspended, answered, destroyed };
-  std::atomic<int> stage{asked};
-  Status status{Done{}};
-};
-
-bool Confirmation::await_suspend(std::coroutine_handle<> waiting) {
-  const auto shared = shared_ = std::make_shared<Shared>();
-  engine_.confirm_async(level_, [shared, waiting](Status status) {
-    shared->status = std::move(status);
-    // mo: acq_rel [engine.confirmation]: the second of two sees what the first has done.
-    if (shared->stage.exchange(Shared::answered, std::memory_order_acq_rel) == Shared::suspended) {
-      waiting.resume();
-    }
-  });
-  int stage = Shared::asked;
-  // mo: acq_rel, failure acquire [engine.confirmation]. From here on `this` may be gone.
-  return shared->stage.compare_exchange_strong(stage, Shared::suspended, std::memory_order_acq_rel,
-                                               std::memory_order_acquire);
-}
-
-Status Confirmation::await_resume() {
-  return std::move(shared_->status);
-}
-
-Confirmation::~Confirmation() {
-  // mo: acq_rel [engine.confirmation]: an answer that comes later resumes nobody.
-  if (shared_ != nullptr) shared_->stage.exchange(Shared::destroyed, std::memory_order_acq_rel);
 }
 
 void Engine::quiesce() {

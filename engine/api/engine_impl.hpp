@@ -1,18 +1,20 @@
 // What an Engine is made of.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "engine/api/impl_access.hpp"
 #include "engine/api/sessions.hpp"
 #include "engine/api/wait_queue.hpp"
 #include "engine/core/core.hpp"
 #include "engine/core/namespaces.hpp"
-#include "engine/core/section.hpp"
 #include "engine/core/spill.hpp"
 #include "semel/engine.hpp"
 
@@ -55,16 +57,12 @@ class Engine::Impl {
   }
   /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
   /// or why that is not known.
-  [[nodiscard]] ErrorCode confirm(engine::ThreadContext& own) {
-    if (core_.options().durability == Durability::memory) [[likely]]
-      return ErrorCode::ok;
-    return wait_for_journal(own);
-  }
+  [[nodiscard]] ErrorCode confirm(engine::ThreadContext& own) { return core_.confirm(own); }
   [[nodiscard]] ErrorCode confirm() { return confirm(core_.context()); }
   /// The same for a batch: what its last change was given covers its changes, but not all it saw.
   [[nodiscard]] ErrorCode confirm_batch() {
     const bool wrote = std::exchange(core_.context().ticket, 0) != 0;
-    if (wrote && core_.options().durability != Durability::memory) core_.pace();
+    if (wrote && core_.options().durability != Durability::memory) core_.guarded_journal().pace();
     return confirm();
   }
   [[nodiscard]] Status confirm(Durability level);
@@ -72,6 +70,7 @@ class Engine::Impl {
   [[nodiscard]] Status confirm_ticket(Ticket ticket);
   std::size_t advance(std::size_t budget);
   void start_background(Millis every);
+  void run_background(Millis every);
   void stop_background();
 
   /// A live key of `db`, or none. Not uniform, but every key can come.
@@ -87,11 +86,11 @@ class Engine::Impl {
   std::mutex snapshot_mutex;   // one snapshot at a time
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
-  void apply_or_refuse(engine::Core::Operation& operation, const engine::Core::Place& place,
-                       const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
+  void apply_or_refuse(engine::Core::Operation& operation,
+                       const engine::Core::KeyLocation& location, const StoreOp& op, Timestamp now,
+                       StoreOutcome& outcome) noexcept;
 
  private:
-  [[nodiscard]] ErrorCode wait_for_journal(engine::ThreadContext& own);
   /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts
   /// mutations back, in whatever order: a swept record no longer keeps an older one away.
   [[nodiscard]] bool is_recovering() noexcept;
@@ -103,9 +102,9 @@ class Engine::Impl {
   engine::Sessions sessions_;
   engine::WaitQueue wait_queue_{core_.region(), core_.callbacks()};
   engine::Spiller spiller_{core_, namespaces_};
-  std::mutex background_mutex_;
-  std::condition_variable background_wake_;
-  bool background_stop_ = false;
+  base::Mutex background_mutex_;
+  base::Condition background_wake_;
+  bool background_stop_ SEMEL_GUARDED_BY(background_mutex_) = false;
   std::atomic<std::uint64_t> restores_{0};  // calls
   std::uint64_t restores_seen_ = 0;         // the background thread's
   unsigned restores_pause_ = 0;             // likewise: visits without one

@@ -1,8 +1,11 @@
 // The typed face of hashes: build a HashOp, take it to the record, read the outcome.
 #include "semel/hashes.hpp"
 
+#include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
+#include "engine/core/core_update.hpp"
 #include "engine/rules/hash_rules.hpp"
+#include "engine/rules/kinds.hpp"
 
 namespace semel {
 
@@ -56,15 +59,15 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
   own.bump(engine::Count::operations);
   std::string scratch;
   bool changed = false;
-  const auto decide = [&](const engine::RecordView* live, const Core::NextVersion&) {
+  const auto decide = [&](const engine::RecordView* live, const engine::NextVersion&) {
     // A claim that was given back and only remembers its attempts is absent to everybody else.
-    if (live != nullptr && live->kind == Kind::claim && engine::is_vacant(live->value)) {
+    if (live != nullptr && !engine::is_visible(live->kind, live->value)) {
       live = nullptr;
     }
     // As secret as the table's own hashes.
     const engine::HashFacts facts{
         core.options().value_bytes_max,
-        op.verb >= HashVerb::set ? core.hash64_of(core.stored_db(key.db), key.key) : 0};
+        op.verb >= HashVerb::set ? core.hash64_of(core.databases().stored(key.db), key.key) : 0};
     const engine::Decision decision = engine::decide_hash(live, op, facts, out, scratch);
     changed = decision.action != engine::Action::keep;
     return decision;
@@ -98,7 +101,7 @@ FieldValues list(HashOutcome& out) {
 std::uint64_t any_number() noexcept {
   static constinit thread_local std::uint64_t state = 0;
   if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state);
-  return state = state * 6364136223846793005U + 1442695040888963407U;
+  return base::next_random(state);
 }
 
 }  // namespace

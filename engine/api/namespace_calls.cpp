@@ -1,6 +1,6 @@
 // The namespace calls of the engine: declared, changed, dropped, listed.
 //
-// A drop: a first look, so that one that is in use is left alone; then no new claims are let in,
+// A drop: a first check, so that one that is in use is left alone; then no new claims are let in,
 // and all operations that may not have seen that are waited for; then what is there is counted,
 // and goes. So no claim is granted between the count and the end, and what is held when it begins
 // can only become finished.
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/api/engine_impl.hpp"
+#include "engine/core/core_update.hpp"
 #include "semel/claims.hpp"
 
 namespace semel {
@@ -24,21 +25,18 @@ class Drop {
       : engine_(engine), names_(std::move(names)), rule_(rule), db_(names_->policy().db) {}
 
   [[nodiscard]] Result<DropReport> run(Ticket& ticket) {
-    SEMEL_TRY(first, look());
-    static_cast<void>(first);
+    SEMEL_CHECK(check_unused());
     engine::Namespaces& namespaces = engine::impl_of(engine_).namespaces();
-    SEMEL_TRY(begun, namespaces.begin_drop(*names_));
-    static_cast<void>(begun);
+    SEMEL_CHECK(namespaces.begin_drop(*names_));
     engine::Core& core = engine::impl_of(engine_).core();
     core.threads().wait_for_others(core.context());
-    Status emptied = look();
+    Status emptied = check_unused();
     if (emptied && rule_ != DropRule::unused) emptied = erase();
     if (!emptied) {
       namespaces.give_up_drop(*names_);
       return emptied.error();
     }
-    SEMEL_TRY(finished, namespaces.finish_drop(*names_, ticket));
-    static_cast<void>(finished);
+    SEMEL_CHECK(namespaces.finish_drop(*names_, ticket));
     return report_;
   }
 
@@ -59,7 +57,7 @@ class Drop {
   }
 
   /// Errors: namespace_in_use.
-  [[nodiscard]] Status look() {
+  [[nodiscard]] Status check_unused() {
     if (rule_ == DropRule::all) return Done{};
     std::uint64_t cursor = 0;
     std::string found;
@@ -83,8 +81,7 @@ class Drop {
       std::vector<std::string> keys;
       SEMEL_TRY(next, page(cursor, [&](Bytes key, const ClaimRecord&) { keys.emplace_back(key); }));
       for (const std::string& key : keys) {
-        SEMEL_TRY(gone, erase(key));
-        static_cast<void>(gone);
+        SEMEL_CHECK(erase(key));
       }
       cursor = next;
     } while (cursor != 0);
@@ -129,15 +126,14 @@ Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   Ticket ticket = 0;
   SEMEL_TRY(found, impl_->namespaces().declare(name, policy, ticket));
-  SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
-  static_cast<void>(confirmed);
+  SEMEL_CHECK(impl_->confirm_ticket(ticket));
   return Claims{*this, std::move(found)};
 }
 
 Result<Claims> Engine::claims(Bytes name) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   NamespaceHandle found = impl_->namespaces().find(name);
-  if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
+  if (!found) return Error{ErrorCode::bad_namespace, std::string{name}};
   return Claims{*this, std::move(found)};
 }
 
@@ -145,8 +141,7 @@ Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   Ticket ticket = 0;
   SEMEL_TRY(changed, impl_->namespaces().change(name, policy, ticket));
-  SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
-  static_cast<void>(confirmed);
+  SEMEL_CHECK(impl_->confirm_ticket(ticket));
   return changed;
 }
 
@@ -157,11 +152,10 @@ Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
     return Error{ErrorCode::bad_option, "a namespace cannot be dropped inside a section"};
   }
   NamespaceHandle found = impl_->namespaces().find(name);
-  if (found == nullptr) return Error{ErrorCode::bad_namespace, std::string{name}};
+  if (!found) return Error{ErrorCode::bad_namespace, std::string{name}};
   Ticket ticket = 0;
   SEMEL_TRY(report, (Drop{*this, std::move(found), rule}.run(ticket)));
-  SEMEL_TRY(confirmed, impl_->confirm_ticket(ticket));
-  static_cast<void>(confirmed);
+  SEMEL_CHECK(impl_->confirm_ticket(ticket));
   return report;
 }
 

@@ -1,6 +1,6 @@
 // Iteration: Engine::scan and a random key.
 //
-// The cursor is a place in the order of the table, not of memory: segments are visited in the
+// The cursor is a position in the order of the table, not of memory: segments are visited in the
 // order of their directory index with its bits reversed, so that a segment and the two it splits
 // into cover the same stretch. Within a segment the cursor counts lines; as a rebuild moves records
 // between lines, the cursor also names the segment (its birth). If another segment has come in
@@ -15,9 +15,12 @@
 #include <array>
 #include <string>
 
+#include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
+#include "engine/core/operation.hpp"
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/claim_rules.hpp"
+#include "engine/rules/kinds.hpp"
 
 namespace semel {
 
@@ -29,13 +32,13 @@ constexpr std::uint64_t beyond_table = std::uint64_t{1} << 63;
 
 struct Cursor {
   std::uint32_t shard = 0;
-  std::uint32_t place = 0;  // reversed directory index, 16 bits
+  std::uint32_t reversed_index = 0;  // reversed directory index, 16 bits
   std::uint32_t line = 0;
   std::uint32_t birth = 0;  // 0: not inside a segment yet
 
   [[nodiscard]] std::uint64_t pack() const noexcept {
-    return (std::uint64_t{shard} | (std::uint64_t{place} << 6) | (std::uint64_t{line} << 22) |
-            (std::uint64_t{birth} << 32)) +
+    return (std::uint64_t{shard} | (std::uint64_t{reversed_index} << 6) |
+            (std::uint64_t{line} << 22) | (std::uint64_t{birth} << 32)) +
            1;
   }
   static Cursor unpack(std::uint64_t cursor) noexcept {
@@ -71,7 +74,7 @@ class Scan {
   Scan(Engine::Impl& impl, const ScanOptions& options, Timestamp now)
       : impl_(impl), options_(options), now_(now) {}
 
-  /// Looks at about options.count slots' worth of records from `cursor`; false: at the end, or
+  /// Visits about options.count slots' worth of records from `cursor`; false: at the end, or
   /// turned_away() by a section.
   bool step(Cursor& cursor, std::vector<Copied>& found, std::size_t& looked) {
     Core& core = impl_.core();
@@ -79,8 +82,8 @@ class Scan {
     Core::Operation operation{core, core.context()};
     turned_away_ = turned_away_ || !operation.try_admit(shard);
     if (turned_away_) return false;
-    engine::HashBits place{reverse_index(cursor.place)};
-    Core::ShardTable::Segment& segment = *shard.table.locate(place);
+    engine::HashBits bits{reverse_index(cursor.reversed_index)};
+    Core::ShardTable::Segment& segment = *shard.table.locate(bits);
     const auto birth = static_cast<std::uint32_t>(segment.birth & 0x7fff'ffff);
     const std::uint32_t lines = shard.table.line_count();
     std::uint32_t first = 0;
@@ -106,9 +109,9 @@ class Scan {
     // The next stretch begins where this segment's ends.
     const std::uint32_t width = 1U << (engine::depth_max - segment.depth);
     cursor.line = cursor.birth = 0;
-    cursor.place = (cursor.place & ~(width - 1)) + width;
-    if (cursor.place < (1U << engine::depth_max)) return true;
-    cursor.place = 0;
+    cursor.reversed_index = (cursor.reversed_index & ~(width - 1)) + width;
+    if (cursor.reversed_index < (1U << engine::depth_max)) return true;
+    cursor.reversed_index = 0;
     return ++cursor.shard < core.shards().size();
   }
 
@@ -128,7 +131,7 @@ class Scan {
           if (probe.state == Core::Probe::State::found) return take(core.entry(probe.seen), found);
           engine::Scratch scratch;
           take({record.kind, record.db, record.due, record.version, record.key,
-                record.claim ? engine::encode(*record.claim, scratch) : record.value},
+                engine::value_of(record, scratch)},
                found);
         });
   }
@@ -163,8 +166,8 @@ class Scan {
     Core::Operation operation{core, core.context()};
     turned_away_ = turned_away_ || !operation.try_admit(shard);
     if (turned_away_) return;
-    const auto place = static_cast<std::uint32_t>(random >> 8 & 0xffff);
-    Core::ShardTable::Segment& segment = *shard.table.locate(engine::HashBits{place});
+    const auto index = static_cast<std::uint32_t>(random >> 8 & 0xffff);
+    Core::ShardTable::Segment& segment = *shard.table.locate(engine::HashBits{index});
     const std::uint64_t slots = std::uint64_t{shard.table.line_count()} * engine::slots_per_line;
     const auto slot = static_cast<std::size_t>((random >> 32) % slots);
     // mo: acquire [table.publish]: the record is read next.
@@ -188,15 +191,15 @@ class Scan {
     Bytes value;
   };
   void take(const engine::Entry& entry, std::vector<Copied>& found) const {
-    if (impl_.core().is_flushed(entry)) return;
+    if (impl_.core().databases().is_flushed(entry)) return;
     take({entry.kind(), entry.db(), entry.due(), entry.version(), entry.key(), entry.value()},
          found);
   }
   void take(const Seen& seen, std::vector<Copied>& found) const {
     if (seen.due <= now_) return;
     // Given back, attempts remembered: absent to everybody but the next claim.
-    if (!options_.vacant && seen.kind == Kind::claim && engine::is_vacant(seen.value)) return;
-    const std::uint8_t db = impl_.core().shown_db(seen.stored_db);
+    if (!options_.vacant && !engine::is_visible(seen.kind, seen.value)) return;
+    const std::uint8_t db = impl_.core().databases().shown(seen.stored_db);
     if (options_.db && *options_.db != db) return;
     if (options_.kind && *options_.kind != seen.kind) return;
     if (options_.state && seen.kind != Kind::claim) return;
@@ -208,7 +211,7 @@ class Scan {
   [[nodiscard]] bool state_matches(Bytes key, const ClaimRecord& claim) const {
     if (!options_.state) return true;
     const engine::NamespaceHandle names = impl_.namespaces().find_by_key(key);
-    const Policy policy = names != nullptr ? names->policy() : Policy{};
+    const Policy policy = names ? names->policy() : Policy{};
     return engine::state_of(claim, policy, now_, impl_.sessions().is_closed(claim.session)) ==
            *options_.state;
   }
@@ -264,26 +267,13 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
   return cold != nullptr ? beyond_table : 0;
 }
 
-namespace {
-
-/// SplitMix64: the state only has to differ from thread to thread.
-std::uint64_t next_random(std::uint64_t& state) noexcept {
-  state += 0x9e3779b97f4a7c15;
-  std::uint64_t mixed = state;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-  return mixed ^ (mixed >> 31);
-}
-
-}  // namespace
-
 std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   // Slots at random until a record is met: then each is as likely, but for the depths of segments,
   // of which one may be twice the other. Where records are few, one of those in a long stretch from
-  // a random place on; a small table is such a stretch as a whole.
-  static constinit thread_local std::uint64_t state = 0;
+  // a random position on; a small table is such a stretch as a whole.
+  static constinit thread_local std::uint64_t state = 0;  // differs from thread to thread
   if (core_.begin_call() != ErrorCode::ok) return std::nullopt;
-  if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state) ^ core_.next_version();
+  if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state) ^ core_.versions().next();
   constexpr std::size_t picks_max = 128;
   constexpr std::size_t stretch_lines = 2 * empty_lines_max;
   constexpr std::size_t step_records = 64;
@@ -291,11 +281,11 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   Scan scan{*this, options, now()};
   std::vector<Copied> found;
   for (std::size_t i = 0; i < picks_max; ++i) {
-    scan.pick(next_random(state), found);
+    scan.pick(base::next_random(state), found);
     if (scan.turned_away()) return std::nullopt;
     if (!found.empty()) return found.front().key;
   }
-  const std::uint64_t from = next_random(state);
+  const std::uint64_t from = base::next_random(state);
   const Cursor start{static_cast<std::uint32_t>(from % core_.shards().size()),
                      static_cast<std::uint32_t>(from >> 8 & 0xffff), 0, 0};
   std::optional<std::string> chosen;
@@ -307,7 +297,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
     const bool more = scan.step(at, found, looked);
     if (scan.turned_away()) return std::nullopt;
     for (Copied& copied : found) {
-      if (next_random(state) % ++met == 0) chosen = std::move(copied.key);
+      if (base::next_random(state) % ++met == 0) chosen = std::move(copied.key);
     }
     if (!more) {
       if (wrapped) break;
@@ -318,7 +308,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   }
   if (chosen) return chosen;
   if (core_.cold() == nullptr) return std::nullopt;
-  // What cannot be read is not found here; whoever asks for the key itself is told.
+  // What cannot be read is not found here; a call that asks for the key itself gets the error.
   std::uint64_t rank = state;
   for (bool wrapped = false;;) {
     found.clear();

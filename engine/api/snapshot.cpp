@@ -1,20 +1,16 @@
-// The consistent cut, and the way back in.
+// Snapshots: a consistent cut of all records, while writers go on.
 //
 // A cut: inside a section over everything all version blocks are thrown away, so every change made
 // later carries a version not below the cut. From then on a writer that replaces a record of the
 // cut hands it over instead of freeing it. The walk visits the records it meets below the cut,
-// then those handed over. A record replaced after the walk has passed it comes twice, alike. Last
-// come the copies of the cold store, as it was at the cut, but for those that something in the
-// table had taken the place of by then.
-//
-//   [core.snapshot]  snapshot_cut is stored inside the section (start) or before a wait for all
-//                    operations (end), so no operation sees it change; release and acquire.
+// then those handed over. A record replaced after the walk has passed it is visited twice with
+// equal contents. Last come the copies of the cold store, as it was at the cut, except for those
+// that a record of the table had replaced by then.
 #include <functional>
 #include <new>
 #include <optional>
 #include <string>
 #include <unordered_set>
-#include <utility>
 
 #include "engine/api/databases.hpp"
 #include "engine/api/engine_impl.hpp"
@@ -28,9 +24,7 @@ using engine::Core;
 using engine::Entry;
 using engine::Handle;
 
-constexpr Millis grave_ttl{3'600'000};
-
-/// The records of one stretch of the table below the cut; moves `place` on.
+/// The records of one stretch of the table below the cut; advances `index`.
 void collect(Core& core, Core::Shard& shard, std::uint32_t& index, Version cut,
              std::vector<Handle>& found) {
   Core::Operation operation{core, core.context()};
@@ -94,8 +88,10 @@ class ColdCut {
   ColdCut(Core& core, Version cut, Timestamp now)
       : core_(core), cut_(cut), now_(now), view_(core.cold()->view()) {}
 
-  /// A grave of the cut that was replaced, or went, since.
-  void note_grave(const Entry& grave) { graves_.insert(name_of(grave.db(), grave.key())); }
+  /// A delete marker of the cut that has been replaced or removed since.
+  void note_delete_marker(const Entry& marker) {
+    delete_markers_.insert(name_of(marker.db(), marker.key()));
+  }
 
   [[nodiscard]] Status show(const std::function<void(const Mutation&)>& visit) {
     constexpr std::size_t at_once = 1'024;
@@ -113,7 +109,7 @@ class ColdCut {
  private:
   [[nodiscard]] bool is_of_cut(const Mutation& record) {
     if (record.version >= cut_ || record.due <= now_) return false;
-    if (graves_.contains(name_of(record.db, record.key))) return false;
+    if (delete_markers_.contains(name_of(record.db, record.key))) return false;
     const engine::HashBits hash = core_.hash_of(record.db, record.key);
     Core::Shard& shard = core_.shard_of(hash);
     Core::Operation operation{core_, core_.context()};
@@ -122,7 +118,7 @@ class ColdCut {
         shard.table.find(hash, Core::Match{core_.region(), record.db, record.key});
     if (probe.state != Core::Probe::State::found) return true;
     const Version version = core_.entry(probe.seen).version();
-    // Of the same version: it has been shown, or it is a grave (Spill::bar_changed).
+    // Of the same version: it has been shown, or it is a delete marker (Spill::bar_changed).
     return version < record.version || version >= cut_;
   }
 
@@ -130,7 +126,7 @@ class ColdCut {
   const Version cut_;
   const Timestamp now_;
   const std::shared_ptr<const ColdStore::View> view_;
-  std::unordered_set<std::string> graves_;
+  std::unordered_set<std::string> delete_markers_;
 };
 
 }  // namespace
@@ -142,17 +138,17 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   if (!running) return Error{ErrorCode::snapshot_running, {}};
   Timestamp now;
   Version cut = 0;
-  Core::Floors floors{};
+  engine::DatabaseMap::Floors floors{};
   std::optional<ColdCut> beyond;
   Visitor visitor{core, visit};
   {
     auto all = section({});
     if (!all) return all.error();
     now = all->now();
-    cut = core.fence_versions();
-    floors = core.floors();
+    cut = core.versions().fence(core.threads());
+    floors = core.databases().floors();
     if (core.cold() != nullptr) beyond.emplace(core, cut, now);
-    core.snapshot_cut.store(cut, std::memory_order_release);  // mo: release [core.snapshot]
+    core.snapshot_cut().begin(cut);
   }
   const auto show = [&](Handle handle) {
     const Entry& entry = core.entry(handle);
@@ -174,25 +170,19 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
       }
     }
   });
-  core.snapshot_cut.store(0, std::memory_order_release);  // mo: release [core.snapshot]
+  core.snapshot_cut().end();
   core.threads().wait_for_others(core.context());
-  std::vector<Handle> preserved;
-  bool lost = false;
-  {
-    const std::lock_guard lock{core.preserved_mutex};
-    preserved.swap(core.preserved);
-    lost = std::exchange(core.preserved_lost, false);
-  }
+  const engine::SnapshotCut::Preserved preserved = core.snapshot_cut().take();
   visitor.run([&] {
-    for (const Handle handle : preserved) {
+    for (const Handle handle : preserved.handles) {
       show(handle);
       const Entry& entry = core.entry(handle);
-      if (beyond && entry.due() == Timestamp{}) beyond->note_grave(entry);
+      if (beyond && entry.is_delete_marker()) beyond->note_delete_marker(entry);
     }
   });
   {
     const Core::Operation operation{core, core.context()};
-    for (const Handle handle : preserved) {
+    for (const Handle handle : preserved.handles) {
       core.threads().retire_record(core.context(), handle,
                                    engine::Arena::rounded(core.entry(handle).bytes()));
     }
@@ -202,49 +192,8 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   Status shown{Done{}};
   if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });
   if (visitor.has_failed()) return visitor.error();
-  if (lost) return Error{ErrorCode::memory_full, {}};
+  if (!preserved.is_complete) return Error{ErrorCode::memory_full, {}};
   return shown;
-}
-
-Status Engine::restore(const Mutation& mutation) {
-  return restore({&mutation, 1});
-}
-
-Status Engine::restore(std::span<const Mutation> mutations) {
-  Core& core = impl_->core();
-  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
-    const auto group = mutations.subspan(at, std::min(Core::group_max, mutations.size() - at));
-    if (group.size() > 1) core.prefetch_keys(group);
-    for (const Mutation& mutation : group) {
-      if (Status status = impl_->restore(mutation); !status) return status;
-    }
-  }
-  // A recovery may restore millions before the first advance(); their timers wait in the heap.
-  if (core.context().drain_due) core.drain_own_timers(core.context());
-  return Done{};
-}
-
-Status Engine::Impl::restore(const Mutation& mutation) {
-  restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
-  core_.raise_versions(mutation.version);
-  if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
-    return restore_database(mutation);
-  }
-  if (mutation.kind == Kind::name_space) return namespaces_.restore(mutation, clock_.now());
-  if (mutation.db >= limits::db_count) {
-    return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
-  }
-  const Timestamp now = clock_.now();
-  Timestamp grave_end = now + grave_ttl;
-  if (core_.cold() != nullptr) {
-    const engine::Core::Operation operation{core_, core_.context()};
-    grave_end = std::max(grave_end, core_.cold_end(mutation.db, mutation.key));
-  }
-  const ErrorCode error = core_.restore(mutation, now, grave_end);
-  if (error == ErrorCode::ok) return Done{};
-  return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
-                          std::to_string(mutation.value.size()) + " bytes"};
 }
 
 }  // namespace semel

@@ -1,9 +1,10 @@
-// See wait_queue.hpp. Time, telling and the blocked threads are in wait_queue_time.cpp.
+// See wait_queue.hpp. Time, notification and the blocked threads are in wait_queue_time.cpp.
 #include "engine/api/wait_queue.hpp"
 
 #include <algorithm>
 #include <new>
 
+#include "base/assert.hpp"
 #include "engine/core/namespaces.hpp"
 
 namespace semel::engine {
@@ -34,13 +35,13 @@ constexpr Millis ask_again{10};
 
 /// All memory that a wait takes, in hand before anything is locked or counted.
 struct WaitQueue::Entrance {
-  Entrance(const WaitCall& call, Bed* bed)
+  Entrance(const WaitCall& call, ParkedThread* parked)
       : key(std::make_shared<const std::string>(call.table_key)) {
     Waiter& waiter = waiters.emplace_back();
     waiter.call = call;
     waiter.call.arrives = false;
     waiter.owner = call.request.owner;
-    waiter.bed = bed;
+    waiter.parked = parked;
     waiter.charged =
         sizeof(Waiter) + 2 * node_overhead + sizeof(Timers::value_type) + waiter.owner.size();
     Queue& queue = queues.try_emplace(Name{call.db, *key}).first->second;
@@ -83,9 +84,9 @@ WaitQueue::Entry& WaitQueue::line_of(Shard& shard, Entrance& entrance) {
   return entry;
 }
 
-WaitQueue::SharedKey WaitQueue::enter(const WaitCall& call, Bed* bed, ClaimCallback& done,
-                                      WaitTicket& ticket, ErrorCode& why) {
-  Entrance entrance{call, bed};
+WaitQueue::SharedKey WaitQueue::enter(const WaitCall& call, ParkedThread* parked,
+                                      ClaimCallback& done, WaitTicket& ticket, ErrorCode& why) {
+  Entrance entrance{call, parked};
   Shard& shard = shard_of({call.db, call.table_key});
   const std::size_t charge = entrance.waiters.front().charged;
   const std::size_t more = charge + entrance.queues.begin()->second.charged;
@@ -96,12 +97,12 @@ WaitQueue::SharedKey WaitQueue::enter(const WaitCall& call, Bed* bed, ClaimCallb
   why = ErrorCode::memory_full;
   if (region_.used_bytes() + more > region_.limit_bytes(Region::Use::record)) return nullptr;
   why = ErrorCode::waiters_full;
-  // mo: relaxed: a look, so that a full engine takes nothing
+  // mo: relaxed: an early check, so that a full engine takes nothing
   if (waiting_.load(std::memory_order_relaxed) >= limits::waiters_total_max) return nullptr;
   Entry& entry = line_of(shard, entrance);
   Queue& queue = entry.second;
   if (queue.waiters.size() >= limits::waiters_per_key_max) return nullptr;
-  // mo: seq_cst [wait_queue.waiting]: counted before the record is read again by settle().
+  // mo: seq_cst [wait_queue.waiting]: counted before the record is read again by drain_waiters().
   if (waiting_.fetch_add(1, std::memory_order_seq_cst) >= limits::waiters_total_max) {
     waiting_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: gives room back
     if (queue.waiters.empty() && !queue.busy) erase_queue(shard, entry);
@@ -141,7 +142,7 @@ bool WaitQueue::wait(const WaitCall& call, ClaimCallback&& done, WaitTicket& tic
   }
   // From here on the callback may have run on another thread, and with it may be gone whatever
   // the call's bytes, `ticket` and `outcome` belonged to; `key` is our own.
-  settle({db, *key}, key);
+  drain_waiters({db, *key}, key);
   return true;
 }
 
@@ -155,6 +156,7 @@ void WaitQueue::Deliveries::push(Waiter& waiter) noexcept {
 }
 
 WaitQueue::Waiter& WaitQueue::Deliveries::pop() noexcept {
+  SEMEL_ASSERT(first_ != nullptr && count_ != 0);
   Waiter& waiter = *first_;
   first_ = waiter.next;
   if (first_ == nullptr) last_ = nullptr;
@@ -170,7 +172,8 @@ void WaitQueue::take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& t
   if (waiter->call.deadline != no_end) shard.timers.erase(waiter->timer);
   to.splice(to.end(), entry.second.waiters, waiter);
   // mo: relaxed: an owner that still sees the old count looks up a queue in vain.
-  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  const std::size_t before = waiting_.fetch_sub(1, std::memory_order_relaxed);
+  SEMEL_ASSERT(before != 0);
 }
 
 void WaitQueue::end_wait(Shard& shard, Entry& entry, WaiterAt waiter, ClaimOutcome&& outcome,
@@ -256,12 +259,12 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
 }
 
 /// True: the batch was full, there may be more.
-bool WaitQueue::settle_some(Shard& shard, const Name& name, SharedKey& key,
+bool WaitQueue::drain_batch(Shard& shard, const Name& name, SharedKey& key,
                             Deliveries& out) noexcept {
   std::unique_lock lock{shard.mutex};
-  const auto place = shard.queues.find(name);
-  if (place == shard.queues.end()) return false;
-  Entry& entry = *place;  // outlives `place`, which a rehash ends while we ask without the lock
+  const auto line = shard.queues.find(name);
+  if (line == shard.queues.end()) return false;
+  Entry& entry = *line;  // outlives `line`, which a rehash ends while we ask without the lock
   Queue& queue = entry.second;
   key = queue.key;
   if (queue.busy) {
@@ -277,18 +280,18 @@ bool WaitQueue::settle_some(Shard& shard, const Name& name, SharedKey& key,
   return more;
 }
 
-void WaitQueue::settle(Name name, SharedKey key) noexcept {
+void WaitQueue::drain_waiters(Name name, SharedKey key) noexcept {
   Shard& shard = shard_of(name);
   bool more = true;
   while (more) {
     Deliveries out;
-    more = settle_some(shard, name, key, out);
+    more = drain_batch(shard, name, key, out);
     if (more) name.key = *key;
     deliver(std::move(out));
   }
 }
 
-void WaitQueue::settle_all(std::optional<SessionId> session) noexcept {
+void WaitQueue::drain_all_waiters(std::optional<SessionId> session) noexcept {
   // mo: relaxed: rounds need to differ.
   const std::uint64_t round = rounds_.fetch_add(1, std::memory_order_relaxed) + 1;
   std::array<std::pair<std::uint8_t, SharedKey>, 64> found;
@@ -308,7 +311,7 @@ void WaitQueue::settle_all(std::optional<SessionId> session) noexcept {
         }
       }
       for (std::size_t i = 0; i < count; ++i) {
-        settle({found[i].first, *found[i].second}, found[i].second);
+        drain_waiters({found[i].first, *found[i].second}, found[i].second);
         found[i].second.reset();
       }
     }
@@ -319,10 +322,10 @@ void WaitQueue::changed_meanwhile(std::uint8_t db, Bytes table_key) noexcept {
   const Name name{db, table_key};
   Shard& shard = shard_of(name);
   const std::lock_guard lock{shard.mutex};
-  const auto place = shard.queues.find(name);
-  if (place == shard.queues.end()) return;
-  if (place->second.busy) place->second.again = true;
-  set_recheck(shard, *place, std::min(place->second.seen.now, place->second.timer->first.first));
+  const auto line = shard.queues.find(name);
+  if (line == shard.queues.end()) return;
+  if (line->second.busy) line->second.again = true;
+  set_recheck(shard, *line, std::min(line->second.seen.now, line->second.timer->first.first));
   publish_next(shard);
 }
 
@@ -339,19 +342,19 @@ bool WaitQueue::has_waiters_for(std::uint8_t db, Bytes table_key) noexcept {
 
 std::pair<WaitQueue::Entry*, WaitQueue::WaiterAt> WaitQueue::find(Shard& shard, const Name* name,
                                                                   WaitTicket ticket) noexcept {
-  const auto look = [&](Entry& entry) {
+  const auto find_in = [&](Entry& entry) {
     Waiters& waiters = entry.second.waiters;
     const auto found = std::find_if(waiters.begin(), waiters.end(),
                                     [&](const Waiter& one) { return one.ticket == ticket; });
     return std::pair{found == waiters.end() ? nullptr : &entry, found};
   };
   if (name != nullptr) {
-    const auto place = shard.queues.find(*name);
-    return place == shard.queues.end() ? std::pair{static_cast<Entry*>(nullptr), WaiterAt{}}
-                                       : look(*place);
+    const auto line = shard.queues.find(*name);
+    return line == shard.queues.end() ? std::pair{static_cast<Entry*>(nullptr), WaiterAt{}}
+                                      : find_in(*line);
   }
   for (Entry& entry : shard.queues) {
-    if (const auto found = look(entry); found.first != nullptr) return found;
+    if (const auto found = find_in(entry); found.first != nullptr) return found;
   }
   return {nullptr, WaiterAt{}};
 }
@@ -364,7 +367,7 @@ bool WaitQueue::cancel(WaitTicket ticket) noexcept {
 bool WaitQueue::cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept {
   const auto is_it = [&](const Waiter& one) { return one.ticket == ticket; };
   // Whatever the callback holds is let go without the lock.
-  ClaimCallback unheard;
+  ClaimCallback unused;
   Waiters ended;
   bool found = false;
   {
@@ -374,7 +377,7 @@ bool WaitQueue::cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noe
       Queue& queue = line->second;
       found = !waiter->cancelled;
       waiter->cancelled = true;
-      unheard = std::move(waiter->done);
+      unused = std::move(waiter->done);
       if (waiter->state == Waiter::State::waiting) {
         take_out(shard, *line, waiter, ended);
         if (queue.waiters.empty() && !queue.busy) erase_queue(shard, *line);
@@ -386,16 +389,16 @@ bool WaitQueue::cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noe
     } else if (leaver->state == Waiter::State::leaving) {
       found = !leaver->cancelled;
       leaver->cancelled = true;
-      unheard = std::move(leaver->done);
+      unused = std::move(leaver->done);
     } else if (leaver->runner != std::this_thread::get_id()) {
       ++shard.cancellers;
-      shard.told.wait(
+      shard.callback_ended.wait(
           lock, [&] { return std::none_of(shard.leaving.begin(), shard.leaving.end(), is_it); });
       --shard.cancellers;
     }
   }
   // Not even the destructor of what the callback captured may break the promise.
-  callbacks_.run(Callback::waiter, [&] { unheard = nullptr; });
+  callbacks_.run(Callback::waiter, [&] { unused = nullptr; });
   let_go(ended);
   return found;
 }

@@ -1,5 +1,5 @@
-// Who waits for which claim. A side table: it exists only while somebody waits, and an owner that
-// finishes work nobody waits for pays one atomic load.
+// Which callers wait for which claim. A side table: it exists only while there are waiters, and an
+// owner that finishes work without waiters pays one atomic load.
 //
 // A waiter keeps its own request. Whenever the claim may have changed, the queue asks claim() again
 // on behalf of the waiter at the head: in_flight leaves everybody waiting, any other answer ends
@@ -11,13 +11,13 @@
 //
 // A waiter is, under the mutex of its shard,
 //   waiting -> asked    at the head, while a thread asks claim() for it without the lock
-//   -> leaving          out of its line, in `leaving` until it has been told
+//   -> leaving          out of its line, in `leaving` until it has been notified
 //   -> running          its callback runs, without the lock
 // cancel() takes it out of any of these but the last, for which it waits.
 //
 // Of the blocked threads one, the leader, sleeps with a timeout for the nearest timer of them all;
-// the others sleep until they are told. It hands the lead over before it acts on a timer, as it may
-// run others' callbacks then.
+// the others sleep until they are notified. It hands the lead over before it acts on a timer, as it
+// may run others' callbacks then.
 //
 // Concurrency
 //   [wait_queue.waiting]  a waiter counts itself (seq_cst), then reads the record; an owner changes
@@ -27,7 +27,8 @@
 //   `next` of a shard     its earliest timer, so that poll() finds without a lock that nothing is
 //                         due. A hint: a stale one is put right at the next poll().
 //   everything else       under the mutex of its shard. No lock is held while claim() is asked or
-//                         a callback runs. Order of locks: shard, inside_mutex_, bed.
+//                         a callback runs. Order of locks: shard, inside_mutex_,
+//                         that of a ParkedThread.
 #pragma once
 
 #include <array>
@@ -46,7 +47,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "engine/core/callbacks.hpp"
+#include "engine/core/own_section.hpp"
 #include "engine/memory/region.hpp"
 #include "semel/claims.hpp"
 
@@ -69,15 +72,15 @@ struct WaitCall {
   Attempt attempt = nullptr;
   GiveBack give_back = nullptr;
   Engine* engine = nullptr;
-  std::shared_ptr<const Claims::Namespace> names{};
+  Claims::NamespaceRef names{};
   ClaimRequest request;  ///< bytes of the caller; the queue keeps copies
-  Bytes table_key;       ///< "name:key", what changed() will be told
+  Bytes table_key;       ///< "name:key", as changed() will get it
   std::uint8_t db = 0;
   Timestamp deadline = no_end;
   bool arrives = true;  ///< it is not in a line yet
 };
 
-class WaitQueue {
+class WaitQueue final : public ChangeListener {
  public:
   /// Waiters count towards the limit of `region`.
   WaitQueue(Region& region, CallbackWatch& callbacks) : region_(region), callbacks_(callbacks) {}
@@ -101,19 +104,21 @@ class WaitQueue {
   [[nodiscard]] bool cancel(WaitTicket ticket) noexcept;
 
   /// True if anybody waits for anything. To be asked after the change was made visible.
-  [[nodiscard]] bool has_waiters() const noexcept {
+  [[nodiscard]] bool has_waiters() const noexcept override {
     return waiting_.load(std::memory_order_seq_cst) != 0;  // mo: seq_cst [wait_queue.waiting]
   }
   /// True if anybody waits for this key. Progress: blocks while others enter or leave lines.
   [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes table_key) noexcept;
   /// The record of this key changed (or went). Not to be called inside an atomic section.
-  void changed(std::uint8_t db, Bytes table_key) noexcept { settle({db, table_key}, nullptr); }
+  void changed(std::uint8_t db, Bytes table_key) noexcept override {
+    drain_waiters({db, table_key}, nullptr);
+  }
   /// The same, but the next poll() looks.
   void changed_meanwhile(std::uint8_t db, Bytes table_key) noexcept;
   /// Claims held by `session` are free from now on.
-  void session_closed(SessionId session) noexcept { settle_all(session); }
+  void session_closed(SessionId session) noexcept { drain_all_waiters(session); }
   /// Any record may have changed: databases were swapped.
-  void all_changed() noexcept { settle_all(std::nullopt); }
+  void all_changed() noexcept override { drain_all_waiters(std::nullopt); }
   /// Ends what is due by `now`: leases and deadlines. Called by Engine::advance and by waiters.
   void poll(Timestamp now) noexcept;
   /// Answers everyone with error closing, and returns when no blocked waiter is inside any more.
@@ -141,16 +146,16 @@ class WaitQueue {
   /// Bytes that all who use them keep alive.
   using SharedKey = std::shared_ptr<const std::string>;
 
-  /// Where a blocked waiter sleeps; lives on its stack.
-  struct Bed {
-    std::mutex mutex;
-    std::condition_variable awake;
-    bool answered = false;
-    bool leads = false;
-    bool nudged = false;  // look at the timers again
+  /// A blocked waiter's thread, asleep; lives on its stack.
+  struct ParkedThread {
+    base::Mutex mutex;
+    base::Condition awake;
+    bool answered SEMEL_GUARDED_BY(mutex) = false;
+    bool leads SEMEL_GUARDED_BY(mutex) = false;
+    bool nudged SEMEL_GUARDED_BY(mutex) = false;  // read the timers again
     ClaimOutcome outcome;
-    Bed* before = nullptr;  // of all that are inside, under inside_mutex_
-    Bed* after = nullptr;
+    ParkedThread* before = nullptr;  // of all that are inside, under inside_mutex_
+    ParkedThread* after = nullptr;
   };
   struct Target;
   struct Shard;
@@ -160,16 +165,16 @@ class WaitQueue {
   struct Waiter {
     enum class State : std::uint8_t { waiting, asked, leaving, running };
     WaitCall call;
-    std::string owner;   // bytes of call.request.owner
-    SharedKey key;       // bytes of call.table_key
-    Bed* bed = nullptr;  // of a blocked waiter, or
-    ClaimCallback done;  // the callback
+    std::string owner;               // bytes of call.request.owner
+    SharedKey key;                   // bytes of call.table_key
+    ParkedThread* parked = nullptr;  // of a blocked waiter, or
+    ClaimCallback done;              // the callback
     WaitTicket ticket = 0;
     State state = State::waiting;
-    bool cancelled = false;    // nobody is to be told
+    bool cancelled = false;    // its callback must not run
     std::thread::id runner{};  // running: where
     Shard* shard = nullptr;
-    Waiter* next = nullptr;    // leaving: to be told by the same thread
+    Waiter* next = nullptr;    // leaving: to be notified by the same thread
     std::size_t charged = 0;   // to the memory limit
     Timers::iterator timer{};  // if it has a deadline
     ClaimOutcome outcome;
@@ -186,7 +191,7 @@ class WaitQueue {
     std::uint32_t attempt = 0;  // and which grant of it
     Timers::iterator timer{};   // when to look again; at no_end: not
     std::uint64_t ticket = 0;
-    std::uint64_t round = 0;  // of settle_all(), the last that met it
+    std::uint64_t round = 0;  // of drain_all_waiters(), the last that met it
     std::size_t charged = 0;  // to the memory limit
   };
   using Queues = std::unordered_map<Name, Queue, HashName>;
@@ -200,12 +205,12 @@ class WaitQueue {
     std::mutex mutex;
     Queues queues;
     Waiters leaving;
-    std::size_t cancellers = 0;    // that wait for a callback to end
-    std::condition_variable told;  // a callback has ended
+    std::size_t cancellers = 0;              // that wait for a callback to end
+    std::condition_variable callback_ended;  // a callback has ended
     Timers timers;
     std::atomic<std::int64_t> next{no_end.time_since_epoch().count()};
   };
-  /// Who is to be told, in order. They lie in `leaving`.
+  /// The waiters to notify, in order. They lie in `leaving`.
   class Deliveries {
    public:
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
@@ -231,18 +236,19 @@ class WaitQueue {
 
   [[nodiscard]] static bool answered_at_once(const WaitCall& call, ClaimOutcome& outcome);
   /// Null: not entered, `why` says why.
-  [[nodiscard]] SharedKey enter(const WaitCall& call, Bed* bed, ClaimCallback& done,
+  [[nodiscard]] SharedKey enter(const WaitCall& call, ParkedThread* parked, ClaimCallback& done,
                                 WaitTicket& ticket, ErrorCode& why);
   [[nodiscard]] Entry& line_of(Shard& shard, Entrance& entrance);
-  /// `key`: the bytes of the name, if a callback may end whatever it lies in now.
-  void settle(Name name, SharedKey key) noexcept;
-  void settle_all(std::optional<SessionId> session) noexcept;
-  [[nodiscard]] bool settle_some(Shard& shard, const Name& name, SharedKey& key,
+  /// Asks for the waiters of `name`, from the head on, and notifies those whose wait has ended.
+  /// `key`: the bytes of the name, if a callback may end whatever they lie in now.
+  void drain_waiters(Name name, SharedKey key) noexcept;
+  void drain_all_waiters(std::optional<SessionId> session) noexcept;
+  [[nodiscard]] bool drain_batch(Shard& shard, const Name& name, SharedKey& key,
                                  Deliveries& out) noexcept;
   void ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry,
                  Deliveries& out) noexcept;
   [[nodiscard]] bool ask(const WaitCall& call, Seen& seen, ClaimOutcome& outcome) noexcept;
-  /// Out of its line. The second: and it is told nothing.
+  /// Takes the waiter out of its line and puts it into `out`; take_out() only takes it out.
   void end_wait(Shard& shard, Entry& entry, WaiterAt waiter, ClaimOutcome&& outcome,
                 Deliveries& out) noexcept;
   void take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& to) noexcept;
@@ -252,17 +258,17 @@ class WaitQueue {
   void publish_next(Shard& shard) noexcept;
   void close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept;
   void deliver(Deliveries&& deliveries) noexcept;
-  void tell(Waiter& waiter) noexcept;
+  void run_callback(Waiter& waiter) noexcept;
   [[nodiscard]] bool cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept;
   [[nodiscard]] static std::pair<Entry*, WaiterAt> find(Shard& shard, const Name* name,
                                                         WaitTicket ticket) noexcept;
-  void tell_blocked(Deliveries& deliveries) noexcept;
+  void wake_blocked(Deliveries& deliveries) noexcept;
   void let_go(Waiters& ended) noexcept;
 
-  void sleep(Bed& bed, const Clock& clock) noexcept;
-  [[nodiscard]] Millis nap(Timestamp now) const noexcept;
+  void sleep(ParkedThread& parked, const Clock& clock) noexcept;
+  [[nodiscard]] Millis poll_interval(Timestamp now) const noexcept;
   [[nodiscard]] bool is_due(Timestamp now) const noexcept;
-  void elect(Bed* not_this) noexcept;  // under inside_mutex_
+  void elect(ParkedThread* not_this) noexcept SEMEL_REQUIRES(inside_mutex_);
   void nudge_leader() noexcept;
 
   Region& region_;
@@ -273,10 +279,10 @@ class WaitQueue {
   std::atomic<std::uint64_t> rounds_{0};
   std::atomic<bool> closed_{false};
 
-  std::mutex inside_mutex_;
-  std::condition_variable nobody_inside_;
-  Bed* inside_ = nullptr;  // blocked waiters, under inside_mutex_
-  Bed* leader_ = nullptr;  // of them, under inside_mutex_
+  base::Mutex inside_mutex_;
+  base::Condition nobody_inside_;
+  ParkedThread* inside_ SEMEL_GUARDED_BY(inside_mutex_) = nullptr;  // blocked waiters
+  ParkedThread* leader_ SEMEL_GUARDED_BY(inside_mutex_) = nullptr;  // of them
   // When the leader will look at the timers; the earliest time there is: there is no leader.
   std::atomic<std::int64_t> leader_wakes_{Timestamp::min().time_since_epoch().count()};
 };

@@ -1,4 +1,4 @@
-// The wait queue's other half: what is due, who is told, and how threads sleep. See wait_queue.hpp.
+// The wait queue's other half: timers, notification, and how threads sleep. See wait_queue.hpp.
 #include <algorithm>
 #include <array>
 
@@ -7,10 +7,9 @@
 namespace semel::engine {
 namespace {
 
-/// How long the leader of the blocked waiters sleeps at most before it looks at the clock by
-/// itself: it must work without a background thread, and the engine's clock need not follow the
-/// real one.
-constexpr Millis nap_max{10};
+/// How long the leader of the blocked waiters sleeps at most before it reads the clock by itself:
+/// it must work without a background thread, and the engine's clock need not follow the real one.
+constexpr Millis poll_interval_max{10};
 
 }  // namespace
 
@@ -18,9 +17,9 @@ constexpr Millis nap_max{10};
 
 void WaitQueue::publish_next(Shard& shard) noexcept {
   const Timestamp next = shard.timers.empty() ? no_end : shard.timers.begin()->first.first;
-  // mo: relaxed: a hint; who acts on it reads the timers under the mutex.
+  // mo: relaxed: a hint; whoever acts on it reads the timers under the mutex.
   shard.next.store(next.time_since_epoch().count(), std::memory_order_relaxed);
-  // mo: relaxed: a hint; the leader sleeps for nap_max at most.
+  // mo: relaxed: a hint; the leader sleeps for poll_interval_max at most.
   if (next.time_since_epoch().count() < leader_wakes_.load(std::memory_order_relaxed)) {
     nudge_leader();
   }
@@ -61,9 +60,10 @@ void WaitQueue::poll(Timestamp now) noexcept {
         }
         publish_next(shard);
       }
-      // Leases before deadlines: who can be promoted in this millisecond is not told "timed out".
+      // Leases before deadlines: a waiter that can be promoted in this millisecond is not answered
+      // "timed out".
       for (std::size_t i = 0; i < count; ++i) {
-        settle({due[i].first, *due[i].second}, due[i].second);
+        drain_waiters({due[i].first, *due[i].second}, due[i].second);
         due[i].second.reset();
       }
     }
@@ -78,7 +78,7 @@ void WaitQueue::end_deadlines(Shard& shard, Timestamp now) noexcept {
     auto timer = shard.timers.begin();
     while (timer != shard.timers.end() && timer->first.first <= now) {
       const Target target = timer->second;
-      ++timer;  // before end_wait removes the one we look at
+      ++timer;  // before end_wait removes this one
       if (target.lease) continue;
       Queue& queue = target.entry->second;
       if (queue.busy && target.waiter == queue.waiters.begin()) {
@@ -96,10 +96,10 @@ void WaitQueue::end_deadlines(Shard& shard, Timestamp now) noexcept {
   deliver(std::move(out));
 }
 
-// --- telling ------------------------------------------------------------------------------------
+// --- notification -------------------------------------------------------------------------------
 
-/// Notes that this thread runs callbacks, so that a wait that ends inside of one is told after it
-/// instead of inside it: a chain of waiters takes no stack.
+/// Notes that this thread runs callbacks, so that the callback of a wait that ends inside of one
+/// runs after it instead of inside it: a chain of waiters takes no stack.
 class WaitQueue::DeliveringHere {
  public:
   DeliveringHere(const WaitQueue& queue, Deliveries& mine) noexcept
@@ -128,17 +128,17 @@ class WaitQueue::DeliveringHere {
 constinit thread_local WaitQueue::DeliveringHere* WaitQueue::DeliveringHere::innermost_ = nullptr;
 
 void WaitQueue::deliver(Deliveries&& deliveries) noexcept {
-  tell_blocked(deliveries);
+  wake_blocked(deliveries);
   if (deliveries.empty()) return;
   const DeliveringHere here{*this, deliveries};  // takes them all if this thread is inside one
-  while (!deliveries.empty()) tell(deliveries.pop());
+  while (!deliveries.empty()) run_callback(deliveries.pop());
 }
 
-void WaitQueue::tell_blocked(Deliveries& deliveries) noexcept {
+void WaitQueue::wake_blocked(Deliveries& deliveries) noexcept {
   Deliveries others;
   while (!deliveries.empty()) {
     Waiter& waiter = deliveries.pop();
-    if (waiter.bed == nullptr) {
+    if (waiter.parked == nullptr) {
       others.push(waiter);
       continue;
     }
@@ -151,18 +151,18 @@ void WaitQueue::tell_blocked(Deliveries& deliveries) noexcept {
                    std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it));
     }
     {
-      Bed& bed = *waiter.bed;
-      const std::lock_guard lock{bed.mutex};
-      bed.outcome = std::move(waiter.outcome);
-      bed.answered = true;
-      bed.awake.notify_one();  // under the lock: the bed is gone once it can be read
+      ParkedThread& parked = *waiter.parked;
+      const base::MutexLock lock{parked.mutex};
+      parked.outcome = std::move(waiter.outcome);
+      parked.answered = true;
+      parked.awake.notify_one();  // under the lock: once `answered` can be read, `parked` is gone
     }
     let_go(ended);
   }
   deliveries = others;
 }
 
-void WaitQueue::tell(Waiter& waiter) noexcept {
+void WaitQueue::run_callback(Waiter& waiter) noexcept {
   Shard& shard = *waiter.shard;
   bool cancelled = false;
   {
@@ -176,7 +176,7 @@ void WaitQueue::tell(Waiter& waiter) noexcept {
   } else if (waiter.outcome.answer == ClaimAnswer::granted) {
     callbacks_.run(Callback::waiter, [&] { waiter.call.give_back(waiter.call, waiter.outcome); });
   }
-  // What the callback holds goes before anybody who waits for its end goes on.
+  // What the callback holds is destroyed before threads that wait for its end go on.
   callbacks_.run(Callback::waiter, [&] { waiter.done = nullptr; });
   Waiters ended;
   {
@@ -184,7 +184,7 @@ void WaitQueue::tell(Waiter& waiter) noexcept {
     const auto is_it = [&](const Waiter& one) { return &one == &waiter; };
     ended.splice(ended.end(), shard.leaving,
                  std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it));
-    if (shard.cancellers != 0) shard.told.notify_all();
+    if (shard.cancellers != 0) shard.callback_ended.notify_all();
   }
   let_go(ended);
 }
@@ -194,19 +194,19 @@ void WaitQueue::tell(Waiter& waiter) noexcept {
 /// A thread in wait(), on the list of those that close() waits for.
 class WaitQueue::Inside {
  public:
-  Inside(WaitQueue& queue, Bed& bed) noexcept : queue_(queue), bed_(bed) {
-    const std::lock_guard lock{queue_.inside_mutex_};
-    bed_.after = queue_.inside_;
-    if (bed_.after != nullptr) bed_.after->before = &bed_;
-    queue_.inside_ = &bed_;
+  Inside(WaitQueue& queue, ParkedThread& parked) noexcept : queue_(queue), parked_(parked) {
+    const base::MutexLock lock{queue_.inside_mutex_};
+    parked_.after = queue_.inside_;
+    if (parked_.after != nullptr) parked_.after->before = &parked_;
+    queue_.inside_ = &parked_;
     if (queue_.leader_ == nullptr) queue_.elect(nullptr);
   }
   /// The last touch of the queue: close() returns when nobody is inside.
   ~Inside() {
-    const std::lock_guard lock{queue_.inside_mutex_};
-    (bed_.before != nullptr ? bed_.before->after : queue_.inside_) = bed_.after;
-    if (bed_.after != nullptr) bed_.after->before = bed_.before;
-    if (queue_.leader_ == &bed_) queue_.elect(nullptr);
+    const base::MutexLock lock{queue_.inside_mutex_};
+    (parked_.before != nullptr ? parked_.before->after : queue_.inside_) = parked_.after;
+    if (parked_.after != nullptr) parked_.after->before = parked_.before;
+    if (queue_.leader_ == &parked_) queue_.elect(nullptr);
     if (queue_.inside_ == nullptr) queue_.nobody_inside_.notify_all();
   }
   Inside(const Inside&) = delete;
@@ -214,33 +214,33 @@ class WaitQueue::Inside {
 
  private:
   WaitQueue& queue_;
-  Bed& bed_;
+  ParkedThread& parked_;
 };
 
 ClaimOutcome WaitQueue::wait(const WaitCall& call, const Clock& clock) {
   ClaimOutcome outcome;
   if (answered_at_once(call, outcome)) return outcome;
-  Bed bed;
-  const Inside inside{*this, bed};
+  ParkedThread parked;
+  const Inside inside{*this, parked};
   ClaimCallback none;
   WaitTicket ticket = 0;
   ErrorCode why = ErrorCode::ok;
-  const SharedKey key = enter(call, &bed, none, ticket, why);
+  const SharedKey key = enter(call, &parked, none, ticket, why);
   if (key == nullptr) {
     if (why != ErrorCode::closing) outcome = {};
     outcome.error = why;
     return outcome;
   }
-  settle({call.db, *key}, key);
-  sleep(bed, clock);
-  return std::move(bed.outcome);
+  drain_waiters({call.db, *key}, key);
+  sleep(parked, clock);
+  return std::move(parked.outcome);
 }
 
-void WaitQueue::elect(Bed* not_this) noexcept {
-  Bed* next = inside_;
+void WaitQueue::elect(ParkedThread* not_this) noexcept {
+  ParkedThread* next = inside_;
   if (next == not_this && next != nullptr) next = next->after;
   if (leader_ != nullptr && leader_ != next) {
-    const std::lock_guard lock{leader_->mutex};
+    const base::MutexLock lock{leader_->mutex};
     leader_->leads = false;
   }
   leader_ = next;
@@ -248,51 +248,51 @@ void WaitQueue::elect(Bed* not_this) noexcept {
   // mo: relaxed: a hint for publish_next().
   leader_wakes_.store(wakes.time_since_epoch().count(), std::memory_order_relaxed);
   if (next == nullptr) return;
-  const std::lock_guard lock{next->mutex};
+  const base::MutexLock lock{next->mutex};
   next->leads = true;
   next->awake.notify_one();
 }
 
 void WaitQueue::nudge_leader() noexcept {
-  const std::lock_guard lock{inside_mutex_};
+  const base::MutexLock lock{inside_mutex_};
   if (leader_ == nullptr) return;
-  const std::lock_guard bed_lock{leader_->mutex};
+  const base::MutexLock parked_lock{leader_->mutex};
   leader_->nudged = true;
   leader_->awake.notify_one();
 }
 
-Millis WaitQueue::nap(Timestamp now) const noexcept {
-  Timestamp next = now + nap_max;
+Millis WaitQueue::poll_interval(Timestamp now) const noexcept {
+  Timestamp next = now + poll_interval_max;
   for (const Shard& shard : shards_) {
-    // mo: relaxed: a hint; too late by nap_max at most.
+    // mo: relaxed: a hint; too late by poll_interval_max at most.
     const Millis due{shard.next.load(std::memory_order_relaxed)};
     next = std::min(next, Timestamp{due});
   }
   return std::max(Millis{1}, next - now);
 }
 
-void WaitQueue::sleep(Bed& bed, const Clock& clock) noexcept {
+void WaitQueue::sleep(ParkedThread& parked, const Clock& clock) noexcept {
   for (;;) {
     {
-      std::unique_lock lock{bed.mutex};
-      bed.awake.wait(lock, [&] { return bed.answered || bed.leads; });
-      if (bed.answered) return;
-      bed.nudged = false;
+      base::MutexLock lock{parked.mutex};
+      while (!parked.answered && !parked.leads) parked.awake.wait(lock);
+      if (parked.answered) return;
+      parked.nudged = false;
       const Timestamp now = clock.now();
-      const Millis pause = nap(now);
+      const Millis pause = poll_interval(now);
       // mo: relaxed: a hint for publish_next().
       leader_wakes_.store((now + pause).time_since_epoch().count(), std::memory_order_relaxed);
-      bed.awake.wait_for(lock, pause, [&] { return bed.answered || bed.nudged; });
-      if (bed.answered) return;
+      parked.awake.wait_for(lock, pause);  // an early end costs one needless check
+      if (parked.answered) return;
     }
     const Timestamp now = clock.now();
     if (!is_due(now)) continue;
     {
-      const std::lock_guard lock{inside_mutex_};
-      elect(&bed);  // what is told next may take its time
+      const base::MutexLock lock{inside_mutex_};
+      elect(&parked);  // the callbacks that poll() runs may take long
     }
     poll(now);
-    const std::lock_guard lock{inside_mutex_};
+    const base::MutexLock lock{inside_mutex_};
     if (leader_ == nullptr) elect(nullptr);
   }
 }
@@ -304,8 +304,8 @@ void WaitQueue::close() noexcept {
     Deliveries out;
     {
       const std::lock_guard lock{shard.mutex};
-      for (auto place = shard.queues.begin(); place != shard.queues.end();) {
-        Entry& entry = *place++;
+      for (auto line = shard.queues.begin(); line != shard.queues.end();) {
+        Entry& entry = *line++;
         if (entry.second.busy) {  // its asker answers
           entry.second.again = true;
           continue;
@@ -317,8 +317,8 @@ void WaitQueue::close() noexcept {
     }
     deliver(std::move(out));
   }
-  std::unique_lock lock{inside_mutex_};
-  nobody_inside_.wait(lock, [&] { return inside_ == nullptr; });
+  base::MutexLock lock{inside_mutex_};
+  while (inside_ != nullptr) nobody_inside_.wait(lock);
 }
 
 }  // namespace semel::engine

@@ -1,7 +1,8 @@
 // One store operation on the core: the join of the truth table and the table.
 #pragma once
 
-#include "engine/core/core.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/rules/repeat.hpp"
 #include "engine/rules/string_rules.hpp"
 #include "semel/engine.hpp"
 
@@ -31,33 +32,17 @@ inline void refuse(StoreOutcome& outcome, ErrorCode why) noexcept {
   return outcome.error == ErrorCode::ok;
 }
 
-/// Repeats and reads are most of what is asked: GET and SET NX that find a live string are answered
-/// from the record itself. Says what the truth table says, in a third of the
-/// instructions; the rest of the processor's window is for the next operation's cache misses.
-[[nodiscard]] inline bool only_looks(const StoreOp& op) noexcept {
-  return op.verb == Verb::get || (op.verb == Verb::set && op.condition == Condition::if_absent);
-}
-[[nodiscard]] inline bool answers(const StoreOp& op, const Entry& live, StoreOutcome& outcome) {
-  if (live.kind() != Kind::string) return false;
-  outcome.found = true;
-  outcome.version = live.version();
-  if (op.get || op.verb == Verb::get) {
-    outcome.value.append(live.value());
-    outcome.has_value = true;
-  }
-  return true;
-}
-
 /// The rest of apply_at(), and all of it inside a section (`sink`).
-void decide_store(Core& core, Core::Operation& operation, Core::Place place, const StoreOp& op,
-                  Timestamp now, StoreOutcome& outcome, MutationSink* sink = nullptr);
+void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation location,
+                  const StoreOp& op, Timestamp now, StoreOutcome& outcome,
+                  MutationSink* sink = nullptr);
 
 /// After begin_apply() and Core::admit().
-inline void apply_at(Core& core, Core::Operation& operation, const Core::Place& place,
+inline void apply_at(Core& core, Core::Operation& operation, const Core::KeyLocation& location,
                      const StoreOp& op, Timestamp now, StoreOutcome& outcome) {
-  const Entry* const live = only_looks(op) ? core.hit(place, op.key, now) : nullptr;
-  if (live == nullptr || !answers(op, *live, outcome)) {
-    decide_store(core, operation, place, op, now, outcome);
+  const Entry* const live = may_repeat(op) ? core.probe_home_line(location, op.key, now) : nullptr;
+  if (live == nullptr || !answer_repeat(op, *live, outcome)) {
+    decide_store(core, operation, location, op, now, outcome);
   }
   operation.context().bump(outcome.found ? Count::hits : Count::misses);
 }

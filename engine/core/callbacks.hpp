@@ -1,22 +1,25 @@
-// Where the engine calls what its user wrote: an exception ends there. It is counted, told to
-// Options::on_callback_exception, and the engine goes on as if the callback had returned.
+// Where the engine calls what its user wrote: an exception ends there. It is counted, reported
+// to Options::on_callback_exception, and the engine goes on as if the callback had returned.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <span>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "semel/engine.hpp"
+#include "semel/journal.hpp"
 
 namespace semel::engine {
 
 /// Safe from any thread.
 class CallbackWatch {
  public:
-  explicit CallbackWatch(const std::function<void(Callback, std::exception_ptr)>& told)
-      : told_(told) {}
+  explicit CallbackWatch(const std::function<void(Callback, std::exception_ptr)>& sink)
+      : sink_(sink) {}
 
   /// Calls `callback`. False: it threw.
   template <class Function>
@@ -36,15 +39,49 @@ class CallbackWatch {
  private:
   void report(Callback which) noexcept {
     threw_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
-    if (!told_) return;
+    if (!sink_) return;
     try {
-      told_(which, std::current_exception());
+      sink_(which, std::current_exception());
     } catch (...) {  // counted it is
     }
   }
 
-  const std::function<void(Callback, std::exception_ptr)> told_;
+  const std::function<void(Callback, std::exception_ptr)> sink_;
   std::atomic<std::uint64_t> threw_{0};
+};
+
+/// The journal as it is called after a change: the change is visible already, so an exception comes
+/// too late to refuse it. Not to be called without a journal.
+class GuardedJournal {
+ public:
+  GuardedJournal(Journal* journal, CallbackWatch& callbacks) noexcept
+      : journal_(journal), callbacks_(callbacks) {}
+
+  /// 0: not taken, or it threw.
+  [[nodiscard]] Ticket append(std::span<const Mutation> group) const noexcept {
+    SEMEL_ASSERT(journal_ != nullptr && !group.empty());
+    Ticket ticket = 0;
+    callbacks_.run(Callback::journal, [&] { ticket = journal_->append(group); });
+    return ticket;
+  }
+  [[nodiscard]] Ticket newest() const noexcept {
+    Ticket ticket = 0;
+    callbacks_.run(Callback::journal, [&] { ticket = journal_->newest(); });
+    return ticket;
+  }
+  void pace() const noexcept {
+    callbacks_.run(Callback::journal, [&] { journal_->pace(); });
+  }
+  /// False: not reached, not known, or it threw.
+  [[nodiscard]] bool wait_for(Ticket ticket, Durability level) const noexcept {
+    bool reached = false;
+    callbacks_.run(Callback::journal, [&] { reached = journal_->wait(ticket, level).has_value(); });
+    return reached;
+  }
+
+ private:
+  Journal* const journal_;
+  CallbackWatch& callbacks_;
 };
 
 }  // namespace semel::engine

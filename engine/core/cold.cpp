@@ -3,10 +3,13 @@
 // was read is the truth as long as the table still has nothing for the key and nothing has moved
 // from the table into the store since: the store's stamp says so.
 //
-// A cold copy is never changed. What takes its place is in the table, a record or a grave, until no
-// copy can live: a grave lasts until the latest end of all parts that may hold the key.
+// A cold copy is never changed. What replaces it is in the table, a record or a delete marker,
+// until no copy can live: a delete marker lasts until the latest end of all parts that may hold the
+// key.
+#include "base/assert.hpp"
 #include "engine/core/core.hpp"
-#include "engine/rules/hash_value.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/rules/kinds.hpp"
 #include "engine/table/rank.hpp"
 
 #include <xxhash.h>
@@ -21,14 +24,15 @@ std::uint64_t Core::rank_of(std::uint8_t stored, Bytes key) const noexcept {
 }
 
 unsigned Core::shard_bits() const noexcept {
+  SEMEL_ASSERT(std::has_single_bit(options_.shard_count));
   return static_cast<unsigned>(std::countr_zero(options_.shard_count));
 }
 
 Status Core::attach_cold() {
+  SEMEL_ASSERT(options_.cold != nullptr && cold_charged_ == 0);
   ColdStore& cold = *options_.cold;
-  SEMEL_TRY(attached, cold.attach(options_.shard_count,
-                                  [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
-  static_cast<void>(attached);
+  SEMEL_CHECK(cold.attach(options_.shard_count,
+                          [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
   // It is held beside the table, and grows with what is moved there. Without room for records every
   // few of them would be a generation, and soon all is refused.
   if (const std::size_t held = cold.memory_bytes(); held > options_.memory_bytes / 4) {
@@ -36,7 +40,7 @@ Status Core::attach_cold() {
                                             ", but the cold store holds " + std::to_string(held) +
                                             " already, which may be a quarter of it"};
   }
-  raise_versions(cold.first_version());
+  versions_.raise(cold.first_version());
   charge_cold();
   return Done{};
 }
@@ -46,33 +50,38 @@ void Core::charge_cold() noexcept {
   // writing it needs) and the filter of its generation (2 bytes a record of 50). It must find that
   // on a machine that is full, so nobody else gets it. What is used already cannot be kept free:
   // the rest is taken when there is room again.
+  SEMEL_ASSERT(region_.used_bytes() >= cold_charged_);  // of which it is a part
   const std::size_t held = options_.cold->memory_bytes();
   const std::size_t others = region_.used_bytes() - cold_charged_;
   const std::size_t limit = region_.limit_bytes(Region::Use::record);
   const std::size_t room = limit > others + held ? limit - others - held : 0;
   const std::size_t wanted = options_.memory_bytes / 16;
   const std::size_t charge = held + std::min(room, wanted);
+  SEMEL_ASSERT(charge >= held && charge - held <= wanted);
   region_.charge(static_cast<std::ptrdiff_t>(charge) - static_cast<std::ptrdiff_t>(cold_charged_));
   cold_charged_ = charge;
 }
 
-ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLook& look,
+ColdAnswer Core::ask_cold(Operation& operation, KeyLocation& location, KeyRef key, ColdLook& look,
                           bool in_section) {
+  SEMEL_ASSERT(options_.cold != nullptr && operation.context().is_inside());
   ColdStore& cold = *options_.cold;
-  if (look.stamp != 0 && look.stamp == cold.stamp() && look.stored_db == place.stored_db) {
+  if (look.stamp != 0 && look.stamp == cold.stamp() && look.stored_db == location.stored_db) {
+    SEMEL_ASSERT(look.error == ErrorCode::ok);
     return look.found ? ColdAnswer::present : ColdAnswer::absent;
   }
-  look.rank = rank_of(place.stored_db, key.key);
+  look.rank = rank_of(location.stored_db, key.key);
   if (cold.may_hold_until(look.rank) == Timestamp{}) [[likely]]
     return ColdAnswer::absent;
-  look.stored_db = place.stored_db;
+  look.stored_db = location.stored_db;
   look.stamp = cold.stamp();
+  SEMEL_ASSERT(look.stamp != 0);  // or the answer would never be taken for one
   operation.outside([&] {
     const Result<bool> found = cold.find(look.rank, look.stored_db, key.key, look.copy().record);
     look.error = found.ok() ? ErrorCode::ok : found.error().code;
     look.found = found.ok() && *found;
     const Mutation& copy = look.copy().record.record;
-    if (look.found && copy.kind == Kind::hash && !is_sound(copy.value)) {
+    if (look.found && !is_sound(copy.kind, copy.value)) {
       look.error = ErrorCode::storage_damaged;
     }
   });
@@ -80,10 +89,9 @@ ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLo
   if (look.found) {
     ColdLook::Copy& copy = look.copy();
     const Mutation& record = copy.record.record;
-    copy.view = {record.kind, record.claim ? encode(*record.claim, copy.scratch) : record.value,
-                 record.due, record.version};
+    copy.view = {record.kind, value_of(record, copy.scratch), record.due, record.version};
   }
-  if (!in_section && !admit(operation, place, key)) {
+  if (!in_section && !admit(operation, location, key)) {
     look.error = ErrorCode::section_held;
     return ColdAnswer::failed;
   }
@@ -91,6 +99,7 @@ ColdAnswer Core::ask_cold(Operation& operation, Place& place, KeyRef key, ColdLo
 }
 
 void Core::take_cold(const ColdLook::Copy& copy, Change& change) const noexcept {
+  SEMEL_ASSERT(change.old == nullptr && change.cold == nullptr && !change.live);
   const Mutation& record = copy.record.record;
   change.cold = &copy.record;
   change.floor = std::max(change.floor, record.version);
@@ -98,11 +107,12 @@ void Core::take_cold(const ColdLook::Copy& copy, Change& change) const noexcept 
   change.live = record.due > change.now && record.due > clock_.now();
 }
 
-Timestamp Core::cold_end(std::uint8_t stored, Bytes key) const noexcept {
+Timestamp Core::cold_end(std::uint8_t stored, Bytes key) noexcept {
   if (options_.cold == nullptr) return Timestamp{};
+  SEMEL_ASSERT(threads_.context().is_inside());
   const Timestamp end = options_.cold->may_hold_until(rank_of(stored, key));
   // A little longer, for threads whose clocks do not agree to the millisecond.
-  return end == Timestamp{} || end > no_end - grave_ttl ? end : end + grave_ttl;
+  return end == Timestamp{} || end > no_end - delete_marker_ttl ? end : end + delete_marker_ttl;
 }
 
 }  // namespace semel::engine

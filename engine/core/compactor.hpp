@@ -8,7 +8,7 @@
 //
 // A pass chooses spans to leave (Arena::choose_leaving), walks over the table, and copies each
 // record that lies in one of them. A record is found by the handle in its slot, and by nothing
-// else: the copy is complete before one compare-and-set puts its handle in the place of the old
+// else: the copy is complete before one compare-and-set puts its handle in the slot of the old
 // one. If that loses, the record was replaced, ended, or its segment is frozen, and the copy is
 // dropped. An operation that has read the old handle still reads the old copy, which is retired
 // like any record that was replaced, and its own compare-and-set fails: it looks again. As the old
@@ -91,8 +91,8 @@ class Compactor {
 
   Core& core_;
   std::mutex mutex_;
-  std::uint32_t shard_ = 0;  // these under mutex_: where the walk is
-  std::uint32_t place_ = 0;  // directory index with its bits reversed, as in scan.cpp
+  std::uint32_t shard_ = 0;           // these under mutex_: where the walk is
+  std::uint32_t reversed_index_ = 0;  // directory index with its bits reversed, as in scan.cpp
   std::uint32_t slot_ = 0;
   std::uint64_t birth_ = 0;  // of the segment
   bool renewing_ = false;

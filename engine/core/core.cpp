@@ -1,7 +1,6 @@
 #include "engine/core/core.hpp"
 
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -10,14 +9,13 @@
 #include <new>
 #include <string>
 
+#include "base/random.hpp"
 #include "engine/rules/claim_rules.hpp"
-#include "engine/rules/hash_value.hpp"
+#include "engine/rules/kinds.hpp"
 
 namespace semel::engine {
 
 namespace {
-
-constexpr int looks_for_room = 10'000;  // each yields
 
 constexpr std::size_t directory_bytes = (std::size_t{1} << depth_max) * sizeof(std::uint64_t);
 
@@ -46,9 +44,7 @@ void fill_secret(std::span<unsigned char> secret, std::optional<std::uint64_t> s
     }
     return;
   }
-  // A short read of 192 bytes cannot happen once the pool is up (getrandom(2)).
-  while (getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
-  }
+  base::fill_random(secret);
 }
 
 }  // namespace
@@ -108,16 +104,15 @@ std::uint64_t Core::hash64_of(std::uint8_t db, Bytes key) const noexcept {
 }
 
 Timestamp Core::wake_of(const Entry& entry) noexcept {
-  if (entry.kind() == Kind::claim) return claim_wake_of(entry.value(), entry.due());
-  if (!is_grave(entry)) [[likely]]
-    return entry.due();
+  if (!entry.is_delete_marker()) [[likely]]
+    return engine::wake_of(entry.kind(), entry.value(), entry.due());
   std::int64_t end = 0;
   std::memcpy(&end, entry.value().data(), sizeof end);
   return Timestamp{Millis{end}};
 }
 
-const Entry* Core::make_grave(ThreadContext& context, std::uint8_t db, Bytes key, Version version,
-                              Timestamp end, Region::Use use) {
+const Entry* Core::make_delete_marker(ThreadContext& context, std::uint8_t db, Bytes key,
+                                      Version version, Timestamp end, Region::Use use) {
   const std::int64_t ms = end.time_since_epoch().count();
   const Bytes value{reinterpret_cast<const char*>(&ms), sizeof ms};
   return make_entry(context, {Kind::string, db, Timestamp{}, version}, key, value, use);
@@ -133,17 +128,9 @@ const Entry* Core::make_entry(ThreadContext& context, const Entry::Header& heade
   return entry;
 }
 
-bool Core::wait_for_place(Operation& operation, Place& place, KeyRef key) noexcept {
-  do {
-    place = place_of(key);
-    if (!operation.try_admit(*place.shard)) return false;
-  } while (stored_db(key.db) != place.stored_db);
-  return true;
-}
-
-std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& place,
-                                         const Probe& probe, const Change& change,
-                                         const Decision& decision, Version& version) {
+std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyLocation& location,
+                                              const Probe& probe, const Change& change,
+                                              const Decision& decision, Version& version) {
   MutationSink* const sink = change.sink;
   if (options_.journal != nullptr && !accepts_writes(sink)) [[unlikely]] {
     return ErrorCode::refused;
@@ -152,16 +139,17 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
   if (!context.timers.is_ready()) [[unlikely]]
     return ErrorCode::memory_full;
   // What the change needs once it is visible, while it can still be refused.
-  if (!context.limbo.reserve()) [[unlikely]]
+  if (!context.retired.reserve()) [[unlikely]]
     return refuse(context);
   if (sink != nullptr) [[unlikely]]
     sink->make_room(change.key.size() + decision.value.size(), 1);
-  Shard& shard = *place.shard;
+  Shard& shard = *location.shard;
   const bool erases = decision.action == Action::erase;
-  const Version fresh_version = candidate(context, change.floor);
+  const Version fresh_version = versions_.candidate(context, change.floor);
+  SEMEL_ASSERT(fresh_version > change.floor && fresh_version <= Entry::version_max);
   const Entry* fresh = nullptr;
   if (probe.state == Probe::State::full) [[unlikely]] {
-    if (!shard.table.grow(place.hash, probe.segment)) return ErrorCode::memory_full;
+    if (!shard.table.grow(location.hash, probe.segment)) return ErrorCode::memory_full;
     return std::nullopt;
   }
   if (!erases) {
@@ -173,42 +161,48 @@ std::optional<ErrorCode> Core::carry_out(ThreadContext& context, const Place& pl
     // Inside a section nobody else can see it before the section's group has been appended.
     const bool pending = options_.journal != nullptr && sink == nullptr;
     fresh = make_entry(
-        context, {decision.kind, place.stored_db, decision.due, fresh_version, pending}, change.key,
-        decision.value, precious ? Region::Use::structure : Region::Use::record);
+        context, {decision.kind, location.stored_db, decision.due, fresh_version, pending},
+        change.key, decision.value, precious ? Region::Use::structure : Region::Use::record);
     if (fresh == nullptr) [[unlikely]]
       return ErrorCode::memory_full;
-  } else if (!make_remains(context, place, probe, change, fresh_version, fresh)) [[unlikely]] {
+  } else if (!make_remains(context, location, probe, change, fresh_version, fresh)) [[unlikely]] {
     return ErrorCode::memory_full;
   }
   const bool won = fresh == nullptr ? shard.table.bury(probe, fresh_version)
                                     : shard.table.publish(probe, region_.handle_of(fresh));
   if (!won) [[unlikely]] {
     if (fresh != nullptr) context.cache.free(region_.handle_of(fresh));
-    after_lost_race(context, shard, place.hash, probe);
+    after_lost_race(context, shard, location.hash, probe);
     return std::nullopt;
   }
   version = context.version_next++;
-  if (options_.journal != nullptr) tell(context, change, fresh, erases, version);
-  committed(context, place.hash, change.old, change.live, fresh,
+#if defined(SEMEL_VERIFY)
+  const char* const broken = broken_by(location, probe, change.old, fresh, version);
+  if (broken != nullptr) base::assertion_failed(broken, __FILE__, __LINE__);
+#endif
+  if (options_.journal != nullptr) append_mutation(context, change, fresh, erases, version);
+  committed(context, location.hash, change.old, change.live, fresh,
             fresh == nullptr ? no_end : wake_of(*fresh));
   if (change.cold != nullptr) [[unlikely]] {
-    options_.cold->superseded(rank_of(place.stored_db, change.key), change.cold->part,
-                              place.stored_db, change.cold->record.due);
+    options_.cold->superseded(rank_of(location.stored_db, change.key), change.cold->part,
+                              location.stored_db, change.cold->record.due);
   }
   return ErrorCode::ok;
 }
 
-bool Core::make_remains(ThreadContext& context, const Place& place, const Probe& probe,
+bool Core::make_remains(ThreadContext& context, const KeyLocation& location, const Probe& probe,
                         const Change& change, Version version, const Entry*& remains) {
-  const Timestamp beyond = cold_end(place.stored_db, change.key);
+  const Timestamp beyond = cold_end(location.stored_db, change.key);
   if (beyond > change.now || change.old == nullptr) [[unlikely]] {
     // An older copy must not come back.
-    remains = make_grave(context, place.stored_db, change.key, version,
-                         std::max(beyond, change.now + grave_ttl), Region::Use::structure);
+    remains = make_delete_marker(context, location.stored_db, change.key, version,
+                                 std::max(beyond, change.now + delete_marker_ttl),
+                                 Region::Use::structure);
     return remains != nullptr;
   }
-  if (slot::distance(probe.prefix) >= grave_distance) [[unlikely]] {
-    remains = make_grave(context, place.stored_db, change.key, version, change.now + grave_ttl);
+  if (slot::distance(probe.prefix) >= delete_marker_distance) [[unlikely]] {
+    remains = make_delete_marker(context, location.stored_db, change.key, version,
+                                 change.now + delete_marker_ttl);
   }
   return true;
 }
@@ -232,44 +226,34 @@ struct Weight {
 
 Weight weight_of(const Entry& entry) noexcept {
   const Timestamp due = entry.due();
-  const bool is_grave = due == Timestamp{};
+  const bool is_marker = entry.is_delete_marker();
   return {.bytes = Arena::rounded(entry.bytes()),
-          .records = is_grave ? 0U : 1U,
-          .timed = is_grave || due == no_end ? 0U : 1U};
+          .records = is_marker ? 0U : 1U,
+          .timed = is_marker || due == no_end ? 0U : 1U};
 }
 
 }  // namespace
 
-void Core::tell_expired(ThreadContext& context, const Entry& old) noexcept {
+void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {
   context.bump(Count::expired);
   for (const auto& subscribed : expired_sinks) {
     callbacks_.run(Callback::expired_sink, [&] {
-      subscribed.second({old.kind(), shown_db(old.db()), old.key()});
+      subscribed.second({old.kind(), databases_.shown(old.db()), old.key()});
     });
   }
 }
 
-Ticket Core::append(std::span<const Mutation> group) noexcept {
-  Ticket ticket = 0;
-  callbacks_.run(Callback::journal, [&] { ticket = options_.journal->append(group); });
-  return ticket;
-}
-
-Ticket Core::newest() noexcept {
-  Ticket ticket = 0;
-  callbacks_.run(Callback::journal, [&] { ticket = options_.journal->newest(); });
-  return ticket;
-}
-
-void Core::pace() noexcept {
-  callbacks_.run(Callback::journal, [&] { options_.journal->pace(); });
-}
-
-bool Core::wait_for(Ticket ticket, Durability level) noexcept {
-  bool reached = false;
-  callbacks_.run(Callback::journal,
-                 [&] { reached = options_.journal->wait(ticket, level).has_value(); });
-  return reached;
+ErrorCode Core::wait_for_journal(ThreadContext& own) {
+  if (own.section != nullptr) return ErrorCode::ok;  // whoever ends the section waits for all of it
+  // A call that changed nothing rests on what it saw. That was appended before it was answered from
+  // (await_journalled), so the newest ticket covers it.
+  const bool changed = own.ticket != 0;
+  const Ticket ticket = changed ? own.ticket : guarded_journal_.newest();
+  own.ticket = 0;
+  if (changed) guarded_journal_.pace();
+  // Whatever the journal says, the change is visible: nothing was refused any more.
+  return guarded_journal_.wait_for(ticket, options_.durability) ? ErrorCode::ok
+                                                                : ErrorCode::outcome_unknown;
 }
 
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
@@ -280,11 +264,11 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   if (old != nullptr) {
     less = weight_of(*old);
     old_wake = wake_of(*old);
-    if (is_flushed(*old)) [[unlikely]] {
+    if (databases_.is_flushed(*old)) [[unlikely]] {
       context.bump(Count::records_flushed, 0 - less.records);
       less.records = 0;  // the flush took it off the others
-    } else if (!old_was_live && !is_grave(*old)) {
-      tell_expired(context, *old);
+    } else if (!old_was_live && !old->is_delete_marker()) {
+      notify_expired(context, *old);
     }
     if (old_was_live && old_wake != no_end && old_wake != wake) context.bump(Count::ended_early);
   }
@@ -300,23 +284,10 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
   }
-  if (old == nullptr || is_preserved(*old)) return;
-  threads_.retire_record(context, region_.handle_of(old), less.bytes);
-}
-
-bool Core::is_preserved(const Entry& old) noexcept {
-  // mo: acquire [core.snapshot]: set inside a section, so it cannot change under an operation.
-  const Version cut = snapshot_cut.load(std::memory_order_acquire);
-  if (old.version() >= cut) [[likely]]
-    return false;
-  const std::lock_guard lock{preserved_mutex};
-  // Without memory to keep it for the snapshot, that ends with an error.
-  try {
-    preserved.push_back(region_.handle_of(&old));
-  } catch (const std::bad_alloc&) {
-    preserved_lost = true;  // and its memory with it, as long as the engine lives
-  }
-  return true;
+  if (old == nullptr) return;
+  const Handle handle = region_.handle_of(old);
+  if (snapshot_cut_.preserve(old->version(), handle)) return;
+  threads_.retire_record(context, handle, less.bytes);
 }
 
 void Core::wait_for_append(const Entry& seen) noexcept {
@@ -325,13 +296,14 @@ void Core::wait_for_append(const Entry& seen) noexcept {
   }
 }
 
-void Core::tell(ThreadContext& context, const Change& change, const Entry* fresh, bool erases,
-                Version version) noexcept {
+void Core::append_mutation(ThreadContext& context, const Change& change, const Entry* fresh,
+                           bool erases, Version version) noexcept {
+  SEMEL_ASSERT(erases || fresh != nullptr);
   const Entry* const old = change.old;
   Mutation mutation;
   fill_mutation(mutation, erases && old != nullptr ? *old : *fresh);
   mutation.version = version;
-  if (old != nullptr && !is_grave(*old)) {
+  if (old != nullptr && !old->is_delete_marker()) {
     mutation.keep_until = std::max(mutation.due, old->due());
   } else if (change.cold != nullptr) {
     const Mutation& copy = change.cold->record;
@@ -347,7 +319,7 @@ void Core::tell(ThreadContext& context, const Change& change, const Entry* fresh
     if (fresh != nullptr) mutation.keep_until = std::max(mutation.keep_until, wake_of(*fresh));
   }
   if (change.sink != nullptr) return change.sink->add(mutation);
-  context.ticket = append({&mutation, 1});
+  context.ticket = guarded_journal_.append({&mutation, 1});
   if (!erases) fresh->set_journalled();
 }
 
@@ -358,184 +330,7 @@ void Core::fill_mutation(Mutation& mutation, const Entry& entry) noexcept {
   mutation.version = entry.version();
   mutation.due = mutation.keep_until = entry.due();
   mutation.key = entry.key();
-  mutation.value = {};
-  mutation.claim.reset();
-  if (entry.kind() != Kind::claim) {
-    mutation.value = entry.value();
-  } else {
-    static_cast<void>(decode(entry.value(), mutation.claim.emplace()));  // we wrote these bytes
-  }
-}
-
-void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
-  const Entry& old = entry(seen);
-  // Nobody else is inside, so no segment is frozen and no word changes under us.
-  if (!ShardTable::bury(word, seen, old.version())) return;
-  ThreadContext& own = threads_.context();
-  // Some look at records without being admitted, for a moment: when they have gone on, what was
-  // taken out before makes room for this. If none of them does, this record's memory is lost.
-  for (int look = 0; look < looks_for_room && !own.limbo.has_room(); ++look) {
-    threads_.collect_now(own);
-    std::this_thread::yield();
-  }
-  committed(own, HashBits{}, &old, true, nullptr, no_end);
-}
-
-void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
-  std::array<HashBits, group_max> hashes{};
-  for (std::size_t i = 0; i < group.size(); ++i) hashes[i] = hash_of(group[i].db, group[i].key);
-  const Operation operation{*this, threads_.context()};
-  prefetch(
-      group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
-}
-
-ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp grave_end) {
-  if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
-  ThreadContext& own = threads_.context();
-  const HashBits hash = hash_of(mutation.db, mutation.key);
-  Shard& shard = shard_of(hash);
-  Scratch scratch;
-  const bool erase = mutation.type == Mutation::Type::erase || mutation.due <= now;
-  const Bytes value = mutation.claim ? encode(*mutation.claim, scratch) : mutation.value;
-  if (!erase && value.size() > options_.value_bytes_max + value_overhead_max) {
-    return ErrorCode::value_too_long;
-  }
-  if (!erase && mutation.kind == Kind::hash && !is_sound(value)) return ErrorCode::storage_damaged;
-  const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
-  Operation operation{*this, own};
-  operation.admit(shard);
-  // Raised in a section over everything, so before we were let in, or after we are out and then
-  // what we publish ends with the rest.
-  if (mutation.version < flushed_below(mutation.db)) return ErrorCode::ok;
-  for (Room tried = Room::nothing;;) {
-    const Probe probe = shard.table.find(
-        hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });
-    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
-    if (old != nullptr && old->version() >= mutation.version) return ErrorCode::ok;
-    if (probe.state == Probe::State::full) {
-      if (shard.table.grow(hash, probe.segment)) continue;
-      if (!operation.reclaim(tried)) return refuse(own);
-      operation.admit(shard);
-      continue;
-    }
-    const Entry* const fresh =
-        erase ? make_grave(own, mutation.db, mutation.key, mutation.version, grave_end)
-              : make_entry(own, header, mutation.key, value, Region::Use::record);
-    if (fresh == nullptr || !own.timers.is_ready()) {
-      if (fresh != nullptr) own.cache.free(region_.handle_of(fresh));
-      if (!operation.reclaim(tried)) return refuse(own);
-      operation.admit(shard);
-      continue;
-    }
-    if (shard.table.publish(probe, region_.handle_of(fresh))) {
-      committed(own, hash, old, true, fresh, wake_of(*fresh));
-      return ErrorCode::ok;
-    }
-    own.cache.free(region_.handle_of(fresh));
-    after_lost_race(own, shard, hash, probe);
-  }
-}
-
-// --- sections --------------------------------------------------------------------------------
-
-bool Core::wait_for_section(Shard& shard, bool impatient) noexcept {
-  // mo: acquire [core.section]: what it did comes before what follows its end.
-  const std::uint32_t seen = shard.section.load(std::memory_order_acquire);
-  if (!is_held(seen)) return true;
-  if (seen == section_held_long && impatient) return false;
-  // mo: acquire [core.section]: sleeps while a section holds the shard.
-  shard.section.wait(seen, std::memory_order_acquire);
-  return true;
-}
-
-bool Core::begin_section(std::uint64_t mask) {
-  ThreadContext& own = threads_.context();
-  bool all_watched = true;
-  for (std::size_t i = 0; i < shard_count_; ++i) {
-    if ((mask >> i & 1) == 0) continue;
-    Shard& shard = shards_[i];
-    if (!own.impatient) {
-      shard.section_mutex.lock();
-    } else {
-      // Who waits for a mutex cannot leave, so the word is waited for. For a moment before and
-      // after it says so the mutex is held.
-      bool locked = false;
-      while (!locked && wait_for_section(shard, true)) {
-        locked = shard.section_mutex.try_lock();
-        if (!locked) std::this_thread::yield();
-      }
-      if (!locked) {
-        end_section(mask & ((std::uint64_t{1} << i) - 1));
-        return false;
-      }
-    }
-    ++shard.recent_sections;
-    // mo: seq_cst [core.section]: before the barrier in wait_for_others(). What was there was
-    //     written under the mutex.
-    const std::uint32_t before =
-        shard.section.exchange(section_held_now, std::memory_order_seq_cst);
-    all_watched = all_watched && before == section_watched;
-  }
-  threads_.wait_for_others(own, all_watched);
-  return true;
-}
-
-void Core::prolong_section(std::uint64_t mask) noexcept {
-  for (std::size_t i = 0; i < shard_count_; ++i) {
-    if ((mask >> i & 1) == 0) continue;
-    // mo: release [core.section]: a section still holds the shard.
-    shards_[i].section.store(section_held_long, std::memory_order_release);
-    shards_[i].section.notify_all();
-  }
-}
-
-void Core::end_section(std::uint64_t mask) {
-  for (std::size_t i = 0; i < shard_count_; ++i) {
-    if ((mask >> i & 1) == 0) continue;
-    Shard& shard = shards_[i];
-    const bool are_many = shard.recent_sections >= recent_sections_many;
-    // mo: release [core.section]
-    shard.section.store(are_many ? section_watched : section_free, std::memory_order_release);
-    shard.section.notify_all();
-    shard.section_mutex.unlock();
-  }
-}
-
-void Core::unwatch_shards() noexcept {
-  for (Shard& shard : shards()) {
-    // Who holds it is a section, and leaves it as it should be.
-    const std::unique_lock lock{shard.section_mutex, std::try_to_lock};
-    if (!lock) continue;
-    const bool are_many = shard.recent_sections >= recent_sections_many;
-    shard.recent_sections = 0;
-    // mo: relaxed, then release [core.section]: written under the mutex alone.
-    if (!are_many && shard.section.load(std::memory_order_relaxed) == section_watched)
-      shard.section.store(section_free, std::memory_order_release);
-  }
-}
-
-Version Core::fence_versions() noexcept {
-  // Nobody is inside an operation, so the other threads' fields may be written; they see it when
-  // they are let in again.
-  threads_.for_each([](ThreadContext& context) { context.version_next = context.version_end = 0; });
-  // mo: relaxed: only uniqueness and growth are asked of it
-  return versions_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Core::raise_versions(Version above) noexcept {
-  // mo: relaxed: only growth is asked of it.
-  Version seen = versions_.load(std::memory_order_relaxed);
-  while (seen <= above &&
-         !versions_.compare_exchange_weak(seen, above + 1, std::memory_order_relaxed,
-                                          std::memory_order_relaxed)) {
-  }
-}
-
-std::uint8_t Core::shown_db(std::uint8_t stored) const noexcept {
-  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    if (stored_db(db) == stored) return db;
-  }
-  return stored;
+  fill_value(entry.kind(), entry.value(), mutation);
 }
 
 }  // namespace semel::engine

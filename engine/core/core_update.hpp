@@ -1,17 +1,52 @@
-// The templates of the core: how an update runs, alone, in a section, or among others. Included by
-// core.hpp alone, at its end.
+// The templates of the core: how an update runs, alone, in a section, or among others. For whoever
+// calls them; core.hpp only declares them.
 #pragma once
 
+#include <array>
+#include <type_traits>
+
 #include "engine/core/core.hpp"
+#include "engine/core/operation.hpp"
 
 namespace semel::engine {
 
-inline bool Core::admit(Operation& operation, Place& place, KeyRef key) noexcept {
-  if (!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db) [[unlikely]] {
-    return wait_for_place(operation, place, key);
+inline bool Core::admit(Operation& operation, KeyLocation& location, KeyRef key) noexcept {
+  if (!operation.is_free(*location.shard) || databases_.stored(key.db) != location.stored_db)
+      [[unlikely]] {
+    return admit_after_wait(operation, location, key);
   }
   return true;
 }
+
+template <class Matches>
+inline const Entry* Core::probe_matching(const KeyLocation& location, Timestamp now,
+                                         Matches&& matches) const noexcept {
+  const Handle handle = location.shard->table.probe_home_line(location.hash, matches);
+  if (handle == 0) return nullptr;
+  const auto* const found = static_cast<const Entry*>(region_.at(handle));
+  if (!lives(*found, now)) return nullptr;
+  await_journalled(*found);
+  return found;
+}
+
+inline const Entry* Core::probe_home_line(const KeyLocation& location, Bytes key,
+                                          Timestamp now) const noexcept {
+  return probe_matching(location, now, Match{region_, location.stored_db, key});
+}
+
+inline const Entry* Core::probe_with_prefetch(const KeyLocation& location, Bytes key,
+                                              Timestamp now) const noexcept {
+  const Match match{region_, location.stored_db, key};
+  return probe_matching(location, now, [&](Handle handle) {
+    constexpr std::size_t line_bytes = 64;
+    __builtin_prefetch(static_cast<const char*>(region_.at(handle)) + line_bytes);
+    return match(handle);
+  });
+}
+
+struct NobodyAnswers {
+  bool operator()(const Entry&) const noexcept { return false; }
+};
 
 template <class Decide>
 ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide,
@@ -31,18 +66,18 @@ ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answer
     return result;
   {
     Operation operation{*this, own};
-    Place place = place_of({db, key});
-    if (!admit(operation, place, {db, key})) [[unlikely]]
+    KeyLocation location = location_of({db, key});
+    if (!admit(operation, location, {db, key})) [[unlikely]]
       return ErrorCode::section_held;
     operation.keep_up(now);
     const Entry* live = nullptr;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NobodyAnswers>) {
-      live = hit_far(place, key, now);
+      live = probe_with_prefetch(location, key, now);
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();
     } else {
-      result = decide_at(operation, place, {db, key}, now, decide, version);
+      result = decide_at(operation, location, {db, key}, now, decide, version);
     }
   }
   if (own.drain_due) [[unlikely]]
@@ -78,22 +113,22 @@ void Core::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noex
 template <class KeyAt, class Run>
 void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
   ThreadContext& own = threads_.context();
-  std::array<Place, group_max> places;
+  std::array<KeyLocation, group_max> locations;
   {
     Operation operation{*this, own};
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      places[i] = place_of({static_cast<std::uint8_t>(key.db & 15), key.key});
+      locations[i] = location_of({static_cast<std::uint8_t>(key.db & 15), key.key});
     }
     prefetch(
-        count, [&](std::size_t i) { return places[i].hash; }, 56);
+        count, [&](std::size_t i) { return locations[i].hash; }, 56);
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      if (!admit(operation, places[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
-        places[i].shard = nullptr;
+      if (!admit(operation, locations[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
+        locations[i].shard = nullptr;
       }
       operation.keep_up(now);
-      run(i, operation, places[i]);
+      run(i, operation, locations[i]);
     }
   }
   if (own.drain_due) [[unlikely]]
@@ -108,20 +143,21 @@ ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Deci
   ThreadContext& own = threads_.context();
   // The section keeps others out, but memory is still given back by epochs.
   Operation operation{*this, own};
-  const Place place = place_of({db, key});
-  return decide_at(operation, place, {db, key}, now, decide, version, &sink);
+  const KeyLocation location = location_of({db, key});
+  return decide_at(operation, location, {db, key}, now, decide, version, &sink);
 }
 
 template <class Decide>
-ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timestamp& now,
+ErrorCode Core::decide_at(Operation& operation, KeyLocation location, KeyRef key, Timestamp& now,
                           Decide& decide, Version& version, MutationSink* sink) {
-  if (sink == nullptr && is_own(operation.context(), *place.shard)) [[unlikely]] {
+  SEMEL_ASSERT(location.shard != nullptr);
+  if (sink == nullptr && is_own(operation.context(), *location.shard)) [[unlikely]] {
     sink = operation.context().section;
   }
   ColdLook beyond;
   for (Room tried = Room::nothing;;) {
     if (sink == nullptr) operation.keep_up(now);
-    const Probe probe = look(place, key.key);
+    const Probe probe = find(location, key.key);
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
     const bool live = old != nullptr && lives(*old, now);
     if (live && old->pending()) [[unlikely]] {
@@ -138,7 +174,7 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
     RecordView view;
     if (live) view = {old->kind(), old->value(), old->due(), change.floor};
     if (old == nullptr && options_.cold != nullptr) [[unlikely]] {
-      const ColdAnswer answer = ask_cold(operation, place, key, beyond, sink != nullptr);
+      const ColdAnswer answer = ask_cold(operation, location, key, beyond, sink != nullptr);
       if (answer == ColdAnswer::look_again) continue;
       if (answer == ColdAnswer::failed) return beyond.error;
       if (answer == ColdAnswer::present) {
@@ -146,20 +182,20 @@ ErrorCode Core::decide_at(Operation& operation, Place place, KeyRef key, Timesta
         view = beyond.copy().view;
       }
     }
-    const NextVersion next{*this, operation.context(), change.floor};
+    const NextVersion next{versions_, operation.context(), change.floor};
     const Decision decision = decide(change.live ? &view : nullptr, next);
     if (decision.action == Action::keep || (decision.action == Action::erase && !change.live)) {
       version = change.live ? view.version : 0;
       return ErrorCode::ok;
     }
     const std::optional<ErrorCode> done =
-        carry_out(operation.context(), place, probe, change, decision, version);
+        apply_decision(operation.context(), location, probe, change, decision, version);
     if (!done) [[unlikely]]
       continue;
     if (*done != ErrorCode::memory_full) [[likely]]
       return *done;
     if (!operation.reclaim(tried)) return refuse(operation.context());
-    if (sink == nullptr && !admit(operation, place, key)) return ErrorCode::section_held;
+    if (sink == nullptr && !admit(operation, location, key)) return ErrorCode::section_held;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/core/core.hpp"
+#include "engine/core/core_update.hpp"
 #include "engine/rules/claim_rules.hpp"
 
 namespace semel::engine {
@@ -90,10 +91,18 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
       now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });
   step_wheel_compaction(budget);
   constexpr std::uint64_t look_every = 64;  // calls
-  if (++advances_ % look_every == 0) unwatch_shards();
+  if (++advances_ % look_every == 0) unwatch_shards(shards());
+#if defined(SEMEL_VERIFY)
+  constexpr std::size_t few = 4'096;  // timers: a wheel of more is not walked each time
+  if (wheel_->size() <= few) {
+    std::vector<std::string> broken;
+    wheel_->check(broken);
+    if (!broken.empty()) base::assertion_failed(broken[0].c_str(), __FILE__, __LINE__);
+  }
+#endif
   // Memory is back when this returns, also if this thread does nothing else; but for what a thread
   // inside an operation may be reading, which the next call gives back.
-  if (!own.limbo.empty()) threads_.collect_now(own);
+  if (!own.retired.empty()) threads_.collect_now(own);
   step_compaction(own, budget);
   own.in_upkeep = false;
   // mo: relaxed: statistics.
@@ -156,8 +165,8 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
             if (wake_of(old) <= now) trims.push_back({old.db(), std::string{old.key()}});
             return true;
           }
-          // A timer of the record that was there before; the grave has its own.
-          if (is_grave(old) && wake_of(old) > now) return true;
+          // A timer of the record that was there before; the delete marker has its own.
+          if (old.is_delete_marker() && wake_of(old) > now) return true;
           if (!sweep(context, hash, word, seen, now)) {
             stuck = slot::handle(seen);  // it changed, or its segment is being replaced
           }
@@ -173,24 +182,24 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
 bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, SlotWord seen,
                  Timestamp now) {
   const Entry& old = entry(seen);
-  const Timestamp beyond = is_grave(old) ? Timestamp{} : cold_end(old.db(), old.key());
+  const Timestamp beyond = old.is_delete_marker() ? Timestamp{} : cold_end(old.db(), old.key());
   if (beyond <= now) [[likely]] {
     if (!ShardTable::bury(word, seen, old.version())) return false;
     committed(context, hash, &old, false, nullptr, no_end);
     return true;
   }
-  // It took the place of a copy in the cold store that may end later.
-  const Entry* const grave =
-      make_grave(context, old.db(), old.key(), old.version(), beyond, Region::Use::structure);
-  if (grave == nullptr) {
+  // It replaced a copy in the cold store that may end later.
+  const Entry* const marker = make_delete_marker(context, old.db(), old.key(), old.version(),
+                                                 beyond, Region::Use::structure);
+  if (marker == nullptr) {
     context.timers.push({hash.bits, old.due()});  // dead it is anyway; later there is room
     return true;
   }
-  if (!ShardTable::replace(word, seen, region_.handle_of(grave))) {
-    context.cache.free(region_.handle_of(grave));
+  if (!ShardTable::replace(word, seen, region_.handle_of(marker))) {
+    context.cache.free(region_.handle_of(marker));
     return false;
   }
-  committed(context, hash, &old, false, grave, wake_of(*grave));
+  committed(context, hash, &old, false, marker, wake_of(*marker));
   return true;
 }
 
@@ -206,7 +215,7 @@ void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
   Version version = 0;
   Timestamp due = no_end;
   const ErrorCode error = update(
-      shown_db(stored_db), key, now,
+      databases_.shown(stored_db), key, now,
       [&](const RecordView* live, const NextVersion&) {
         due = live != nullptr ? live->due : no_end;
         return live != nullptr ? trim(*live, now, scratch) : Decision{};

@@ -36,6 +36,14 @@ std::size_t Claims::Namespace::bytes_of(Bytes name) noexcept {
   return sizeof(Namespace) + nodes + outside;
 }
 
+void Claims::NamespaceRef::keep() noexcept {
+  if (names_ != nullptr) names_->keep();
+}
+
+void Claims::NamespaceRef::let_go() noexcept {
+  if (names_ != nullptr && names_->let_go()) delete names_;
+}
+
 namespace engine {
 
 std::size_t Namespaces::NameHash::operator()(Bytes name) const noexcept {
@@ -77,10 +85,10 @@ Status Namespaces::check_journal() const {
   return Done{};
 }
 
-bool Namespaces::tell(Mutation::Type type, Claims::Namespace& names, const Policy& policy,
-                      Ticket& ticket) {
+bool Namespaces::append_mutation(Mutation::Type type, Claims::Namespace& names,
+                                 const Policy& policy, Ticket& ticket) {
   const std::string value = type == Mutation::Type::put ? encode_policy(policy) : std::string{};
-  const Version before = std::exchange(names.version, core_.take_version());
+  const Version before = std::exchange(names.version, core_.versions().take());
   Journal* const journal = core_.journal();
   if (journal == nullptr) return true;
   const Mutation mutation = mutation_of(names, type, names.version, value);
@@ -131,17 +139,15 @@ Result<NamespaceHandle> Namespaces::same_or_error(const NamespaceHandle& known,
 }
 
 Result<NamespaceHandle> Namespaces::declare(Bytes name, const Policy& policy, Ticket& ticket) {
-  SEMEL_TRY(named, check_namespace_name(name));
-  SEMEL_TRY(checked, check_policy(policy));
-  static_cast<void>(named), static_cast<void>(checked);
+  SEMEL_CHECK(check_namespace_name(name));
+  SEMEL_CHECK(check_policy(policy));
   {
     const std::shared_lock lock{mutex_};
     const auto known = by_name_.find(name);
     if (known != by_name_.end()) return same_or_error(known->second, policy, ticket);
   }
-  SEMEL_TRY(accepts, check_journal());
-  static_cast<void>(accepts);
-  auto made = std::make_shared<Claims::Namespace>(name, policy);
+  SEMEL_CHECK(check_journal());
+  NamespaceHandle made{new Claims::Namespace(name, policy)};
   const std::unique_lock lock{mutex_};
   const auto known = by_name_.find(name);
   if (known != by_name_.end()) return same_or_error(known->second, policy, ticket);
@@ -150,7 +156,7 @@ Result<NamespaceHandle> Namespaces::declare(Bytes name, const Policy& policy, Ti
     return Error{ErrorCode::memory_full, "for namespace " + std::string{name}};
   }
   // Before anybody can find it: what rests on it comes behind it in the journal.
-  if (!tell(Mutation::Type::put, *made, policy, ticket)) {
+  if (!append_mutation(Mutation::Type::put, *made, policy, ticket)) {
     remove(*made);
     return no_journal();
   }
@@ -158,9 +164,8 @@ Result<NamespaceHandle> Namespaces::declare(Bytes name, const Policy& policy, Ti
 }
 
 Result<std::string> Namespaces::change(Bytes name, const Policy& policy, Ticket& ticket) {
-  SEMEL_TRY(checked, check_policy(policy));
-  SEMEL_TRY(accepts, check_journal());
-  static_cast<void>(checked), static_cast<void>(accepts);
+  SEMEL_CHECK(check_policy(policy));
+  SEMEL_CHECK(check_journal());
   const std::unique_lock lock{mutex_};
   const auto known = by_name_.find(name);
   if (known == by_name_.end()) return Error{ErrorCode::bad_namespace, std::string{name}};
@@ -173,7 +178,7 @@ Result<std::string> Namespaces::change(Bytes name, const Policy& policy, Ticket&
   if (std::string forgotten = what_is_forgotten(before, policy); !forgotten.empty()) {
     return Error{ErrorCode::namespace_differs, std::string{name} + ": " + forgotten};
   }
-  if (!tell(Mutation::Type::put, names, policy, ticket)) return no_journal();
+  if (!append_mutation(Mutation::Type::put, names, policy, ticket)) return no_journal();
   names.write(policy);
   return differs;
 }
@@ -192,7 +197,7 @@ void Namespaces::give_up_drop(Claims::Namespace& names) {
 
 Status Namespaces::finish_drop(Claims::Namespace& names, Ticket& ticket) {
   const std::unique_lock lock{mutex_};
-  if (!check_journal() || !tell(Mutation::Type::erase, names, {}, ticket)) {
+  if (!check_journal() || !append_mutation(Mutation::Type::erase, names, {}, ticket)) {
     names.move_to(Claims::Namespace::State::open);
     return no_journal();
   }
@@ -208,12 +213,12 @@ Status Namespaces::finish_drop(Claims::Namespace& names, Ticket& ticket) {
 NamespaceHandle Namespaces::find(Bytes name) const {
   const std::shared_lock lock{mutex_};
   const auto known = by_name_.find(name);
-  return known == by_name_.end() ? nullptr : known->second;
+  return known == by_name_.end() ? NamespaceHandle{} : known->second;
 }
 
 NamespaceHandle Namespaces::find_by_key(Bytes table_key) const {
   const std::size_t colon = table_key.substr(0, limits::namespace_name_max + 1).find(':');
-  return colon == Bytes::npos ? nullptr : find(table_key.substr(0, colon));
+  return colon == Bytes::npos ? NamespaceHandle{} : find(table_key.substr(0, colon));
 }
 
 std::vector<std::string> Namespaces::names() const {
@@ -294,10 +299,9 @@ void Namespaces::append_again(Journal& journal) const {
 }
 
 Status Namespaces::restore(const Mutation& mutation, Timestamp now) {
-  SEMEL_TRY(named, check_namespace_name(mutation.key));
-  static_cast<void>(named);
+  SEMEL_CHECK(check_namespace_name(mutation.key));
   const std::unique_lock lock{mutex_};
-  forget_graves(now);
+  forget_delete_markers(now);
   if (mutation.type == Mutation::Type::put) return restore_put(mutation);
   if (mutation.type == Mutation::Type::erase) restore_erase(mutation, now);
   return Done{};
@@ -308,8 +312,8 @@ Status Namespaces::restore_put(const Mutation& mutation) {
   if (!policy) {
     return Error{ErrorCode::storage_damaged, "the terms of namespace " + std::string{mutation.key}};
   }
-  const auto grave = graves_.find(std::string{mutation.key});
-  if (grave != graves_.end() && grave->second.version >= mutation.version) return Done{};
+  const auto marker = delete_markers_.find(std::string{mutation.key});
+  if (marker != delete_markers_.end() && marker->second.version >= mutation.version) return Done{};
   const auto known = by_name_.find(mutation.key);
   if (known != by_name_.end()) {
     if (known->second->version >= mutation.version) return Done{};
@@ -317,7 +321,7 @@ Status Namespaces::restore_put(const Mutation& mutation) {
     known->second->write(*policy);
     return Done{};
   }
-  auto made = std::make_shared<Claims::Namespace>(mutation.key, *policy);
+  NamespaceHandle made{new Claims::Namespace(mutation.key, *policy)};
   made->version = mutation.version;
   if (insert(made)) return Done{};
   return Error{ErrorCode::memory_full, "for namespace " + std::string{mutation.key}};
@@ -330,16 +334,17 @@ void Namespaces::restore_erase(const Mutation& mutation, Timestamp now) {
     known->second->move_to(Claims::Namespace::State::dropped);
     remove(*NamespaceHandle{known->second});
   }
-  Grave& grave = graves_[std::string{mutation.key}];
-  grave.version = std::max(grave.version, mutation.version);
-  grave.end = now + grave_ttl;
-  grave_ends_.emplace_back(grave.end, mutation.key);
+  DeleteMarker& marker = delete_markers_[std::string{mutation.key}];
+  marker.version = std::max(marker.version, mutation.version);
+  marker.end = now + delete_marker_ttl;
+  delete_marker_ends_.emplace_back(marker.end, mutation.key);
 }
 
-void Namespaces::forget_graves(Timestamp now) {
-  for (; !grave_ends_.empty() && grave_ends_.front().first <= now; grave_ends_.pop_front()) {
-    const auto grave = graves_.find(grave_ends_.front().second);
-    if (grave != graves_.end() && grave->second.end <= now) graves_.erase(grave);
+void Namespaces::forget_delete_markers(Timestamp now) {
+  for (; !delete_marker_ends_.empty() && delete_marker_ends_.front().first <= now;
+       delete_marker_ends_.pop_front()) {
+    const auto marker = delete_markers_.find(delete_marker_ends_.front().second);
+    if (marker != delete_markers_.end() && marker->second.end <= now) delete_markers_.erase(marker);
   }
 }
 

@@ -13,7 +13,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <shared_mutex>
 #include <string>
 #include <type_traits>
@@ -37,6 +36,9 @@ class Claims::Namespace {
   //            it sees that the sequence has moved on, and reads again.
   //   stale    a call under way may still use the policy before a change. That is the promise:
   //            "for later calls".
+  // Concurrency of `references_`
+  //   [namespaces.references]  release in let_go by all  pairs with  acquire in let_go by the last.
+  //            It destroys what the others have used.
   // Concurrency of `state_`
   //   writers  under the registry's mutex. readers  any thread; before a claim is stored, inside
   //            of an operation.
@@ -63,7 +65,8 @@ class Claims::Namespace {
       // mo: acquire [namespaces.policy]: the copy that it names is complete.
       const std::uint32_t sequence = sequence_.load(std::memory_order_acquire);
       const Words& copy = copies_[sequence & 1];
-      // Each word to its place at once: a copy of copies would wait for these stores to be done.
+      // Each word is stored where it belongs: a copy of copies would wait for these stores to be
+      // done.
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < word_count; ++i) {
         // mo: acquire [namespaces.policy]
@@ -74,6 +77,18 @@ class Claims::Namespace {
       if (sequence_.load(std::memory_order_relaxed) == sequence) [[likely]]
         return policy;
     }
+  }
+  void keep() noexcept {
+    // mo: relaxed: who keeps it has a reference already.
+    references_.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// True: that was the last reference.
+  [[nodiscard]] bool let_go() noexcept {
+    // mo: release [namespaces.references]: what we did with it comes before its end.
+    if (references_.fetch_sub(1, std::memory_order_release) != 1) return false;
+    // mo: acquire [namespaces.references]: so does what all others did.
+    static_cast<void>(references_.load(std::memory_order_acquire));
+    return true;
   }
   [[nodiscard]] State state() const noexcept {
     return state_.load(std::memory_order_acquire);  // mo: acquire [namespaces.state]
@@ -88,7 +103,7 @@ class Claims::Namespace {
   [[nodiscard]] static std::size_t bytes_of(Bytes name) noexcept;
 
   Version version = 0;       ///< of the newest mutation; under the mutex
-  std::uint64_t serial = 0;  ///< its place in the order of declaration
+  std::uint64_t serial = 0;  ///< its position in the order of declaration
   Ticket ticket = 0;         ///< of that mutation; under the mutex
 
  private:
@@ -97,6 +112,7 @@ class Claims::Namespace {
   static_assert(std::is_trivially_copyable_v<Policy>);
   using Words = std::array<std::atomic<std::uint64_t>, word_count>;
 
+  std::atomic<std::uint32_t> references_{1};
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<State> state_{State::open};
   std::array<Words, 2> copies_{};
@@ -106,7 +122,7 @@ class Claims::Namespace {
 namespace engine {
 
 class Core;
-using NamespaceHandle = std::shared_ptr<Claims::Namespace>;
+using NamespaceHandle = Claims::NamespaceRef;
 
 /// All namespaces of one engine; safe from any thread. Progress: takes a mutex, shared to look
 /// something up, so callers keep the handle instead of asking for each call.
@@ -154,11 +170,11 @@ class Namespaces {
 
  private:
   /// An erase that was put back before the put that it ended.
-  struct Grave {
+  struct DeleteMarker {
     Version version = 0;
     Timestamp end{};
   };
-  static constexpr Millis grave_ttl{3'600'000};
+  static constexpr Millis delete_marker_ttl{3'600'000};
   /// The engine's own keyed hash: nobody can choose names that meet.
   struct NameHash {
     Core* core;
@@ -172,13 +188,13 @@ class Namespaces {
   void remove(const Claims::Namespace& names);
   [[nodiscard]] Result<NamespaceHandle> same_or_error(const NamespaceHandle& known,
                                                       const Policy& policy, Ticket& ticket) const;
-  /// False: the journal has not taken it.
-  [[nodiscard]] bool tell(Mutation::Type type, Claims::Namespace& names, const Policy& policy,
-                          Ticket& ticket);
+  /// Gives the change to the journal, under a new version. False: the journal has not taken it.
+  [[nodiscard]] bool append_mutation(Mutation::Type type, Claims::Namespace& names,
+                                     const Policy& policy, Ticket& ticket);
   [[nodiscard]] Status check_journal() const;
   [[nodiscard]] Status restore_put(const Mutation& mutation);
   void restore_erase(const Mutation& mutation, Timestamp now);
-  void forget_graves(Timestamp now);
+  void forget_delete_markers(Timestamp now);
 
   Core& core_;
   mutable std::shared_mutex mutex_;      // of all that follows
@@ -187,8 +203,8 @@ class Namespaces {
   std::uint64_t next_serial_ = 1;
   std::uint64_t dropped_ = 0;
   std::uint64_t bytes_ = 0;
-  std::unordered_map<std::string, Grave> graves_;
-  std::deque<std::pair<Timestamp, std::string>> grave_ends_;
+  std::unordered_map<std::string, DeleteMarker> delete_markers_;
+  std::deque<std::pair<Timestamp, std::string>> delete_marker_ends_;
 };
 
 }  // namespace engine

@@ -20,17 +20,30 @@ class MutationSink {
   [[nodiscard]] virtual bool accepts() const noexcept = 0;
 };
 
+/// Learns which records changed. A section passes on what it changed when it has ended.
+class ChangeListener {
+ public:
+  /// False: nobody is interested. To be asked after the change was made visible.
+  [[nodiscard]] virtual bool has_waiters() const noexcept = 0;
+  virtual void changed(std::uint8_t db, Bytes key) noexcept = 0;
+  /// Any record may have changed.
+  virtual void all_changed() noexcept = 0;
+
+ protected:
+  ~ChangeListener() = default;
+};
+
 /// An atomic section as the thread that began it meets it: what it calls meanwhile on the section's
 /// shards happens inside.
 class OwnSection : public MutationSink {
  public:
   [[nodiscard]] virtual Timestamp now() const noexcept = 0;
   [[nodiscard]] virtual bool holds_shard(std::uint32_t shard) const noexcept = 0;
-  /// Whoever waits for this key is told when the section has ended.
+  /// Waiters for this key are notified when the section has ended.
   virtual void note_change(const KeyRef& key) = 0;
-  /// The same for whoever waits for any key.
+  /// The same for waiters for any key.
   virtual void note_all_changed() = 0;
-  /// Those who wait for the section on threads that are impatient need not any more.
+  /// Ends the waits of no_wait threads for the section.
   virtual void take_long() noexcept = 0;
 };
 

@@ -25,7 +25,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
   switch (tried) {
     case Room::nothing:
       tried = Room::retired;
-      if (!context.limbo.empty()) {
+      if (!context.retired.empty()) {
         threads_.collect_some(context);  // one may be stuck in a journal
         return true;
       }

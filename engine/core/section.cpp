@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "engine/api/engine_impl.hpp"
 #include "engine/core/apply.hpp"
 
 namespace semel {
@@ -18,18 +17,18 @@ constexpr std::size_t mutation_overhead = 512;
 
 using engine::Core;
 
-Section::Impl::Impl(Engine::Impl& engine, std::uint64_t mask)
-    : engine_(engine), core_(engine.core()), outer_(core_.context().section), mask_(mask) {
+Section::Impl::Impl(Core& core, engine::ChangeListener& listener, std::uint64_t mask)
+    : core_(core), listener_(listener), outer_(core_.context().section), mask_(mask) {
   if (outer_ != nullptr) {
     now_ = outer_->now();
     return;
   }
-  has_begun_ = core_.begin_section(mask_);
+  has_begun_ = engine::begin_section(core_.shards(), mask_, core_.threads());
   if (!has_begun_) return;
   core_.context().section = this;
   // Read when nobody else is inside: an operation that was under way may have used a later time
   // than one read before the wait.
-  now_ = engine.clock().now();
+  now_ = core_.clock().now();
   accepts_ = core_.journal() == nullptr || core_.journal()->accepts_writes();
   if (core_.journal() != nullptr) {
     const Options& options = core_.options();
@@ -44,36 +43,37 @@ Section::Impl::~Impl() {
   if (outer_ != nullptr || !has_begun_) return;
   if (core_.threads().is_forked()) return;  // the parent ends it
   core_.context().section = nullptr;
-  if (!group_.mutations().empty()) core_.context().ticket = core_.append(group_.mutations());
-  core_.context().limbo.trim();
-  core_.end_section(mask_);
-  if (all_changed_) engine_.wait_queue().all_changed();
-  for (const Changed& key : changed_) engine_.wait_queue().changed(key.db, key.key);
+  if (!group_.mutations().empty())
+    core_.context().ticket = core_.guarded_journal().append(group_.mutations());
+  core_.context().retired.trim();
+  engine::end_section(core_.shards(), mask_);
+  if (all_changed_) listener_.all_changed();
+  for (const Changed& key : changed_) listener_.changed(key.db, key.key);
 }
 
 void Section::Impl::take_long() noexcept {
   if (outer_ != nullptr) return outer_->take_long();
-  core_.prolong_section(mask_);
+  engine::prolong_section(core_.shards(), mask_);
 }
 
-void Section::Impl::step_aside() noexcept {
+void Section::Impl::yield() noexcept {
   if (outer_ != nullptr) return;
-  core_.prolong_section(mask_);
+  engine::prolong_section(core_.shards(), mask_);
   core_.context().section = nullptr;
 }
 
-void Section::Impl::step_back() noexcept {
+void Section::Impl::resume() noexcept {
   if (outer_ == nullptr) core_.context().section = this;
 }
 
 void Section::Impl::note_all_changed() {
   if (outer_ != nullptr) return outer_->note_all_changed();
-  all_changed_ = engine_.wait_queue().has_waiters();
+  all_changed_ = listener_.has_waiters();
 }
 
 void Section::Impl::note_change(const KeyRef& key) {
   if (outer_ != nullptr) return outer_->note_change(key);
-  if (!engine_.wait_queue().has_waiters()) return;
+  if (!listener_.has_waiters()) return;
   try {
     changed_.push_back({key.db, std::string{key.key}});
   } catch (const std::bad_alloc&) {
@@ -83,7 +83,7 @@ void Section::Impl::note_change(const KeyRef& key) {
 
 bool Section::Impl::covers(const KeyRef& key) const noexcept {
   if (key.db >= limits::db_count) return false;
-  const engine::HashBits hash = core_.hash_of(core_.stored_db(key.db), key.key);
+  const engine::HashBits hash = core_.hash_of(core_.databases().stored(key.db), key.key);
   return (mask_ >> (hash.shard() & (core_.shards().size() - 1)) & 1) != 0;
 }
 
@@ -114,7 +114,7 @@ ErrorCode Section::Impl::make_room_for_all(std::size_t bytes, std::size_t record
   } catch (const std::bad_alloc&) {
     return ErrorCode::memory_full;
   }
-  return core_.context().limbo.reserve(records) ? ErrorCode::ok : ErrorCode::memory_full;
+  return core_.context().retired.reserve(records) ? ErrorCode::ok : ErrorCode::memory_full;
 }
 
 ErrorCode Section::Impl::read_ahead(std::span<const KeyRef> keys) {
@@ -177,21 +177,12 @@ Section::~Section() {
   own->ticket = 0;  // nobody waits for it; this thread's next call rests on what that one sees
 }
 
-void Section::step_aside() noexcept {
-  impl_->step_aside();
+void Section::yield() noexcept {
+  impl_->yield();
 }
-void Section::step_back() noexcept {
-  impl_->step_back();
+void Section::resume() noexcept {
+  impl_->resume();
 }
-bool Engine::set_impatient(bool impatient) noexcept {
-  engine::ThreadContext* const own = impl_->core().threads().try_context();
-  return own != nullptr && std::exchange(own->impatient, impatient);
-}
-void Engine::section_takes_long() noexcept {
-  engine::ThreadContext* const own = impl_->core().threads().try_context();
-  if (own != nullptr && own->section != nullptr) own->section->take_long();
-}
-
 Timestamp Section::now() const noexcept {
   return impl_->now();
 }
@@ -199,53 +190,11 @@ bool Section::covers(const KeyRef& key) const noexcept {
   return impl_->covers(key);
 }
 
-Result<Section> Engine::section(std::span<const KeyRef> keys) {
-  if (keys.size() > limits::section_keys_max) {
-    return Error{ErrorCode::too_many_keys, std::to_string(keys.size()) + " keys, limit " +
-                                               std::to_string(limits::section_keys_max)};
-  }
-  engine::Core& core = impl_->core();
-  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  const std::size_t count = core.shards().size();
-  std::uint64_t mask = 0;
-  for (const KeyRef& key : keys) {
-    if (key.db >= limits::db_count) {
-      return Error{ErrorCode::db_out_of_range, std::to_string(key.db)};
-    }
-    const engine::HashBits hash = core.hash_of(core.stored_db(key.db), key.key);
-    mask |= std::uint64_t{1} << (hash.shard() & (count - 1));
-  }
-  if (keys.empty()) mask = core.all_shards();
-  if (const engine::OwnSection* const own = core.context().section; own != nullptr) {
-    for (std::uint32_t shard = 0; shard < count; ++shard) {
-      if ((mask >> shard & 1) == 0 || own->holds_shard(shard)) continue;
-      return Error{ErrorCode::bad_option, "keys that the section of this thread does not hold"};
-    }
-  }
-  {
-    Section section{std::make_unique<Section::Impl>(*impl_, mask)};
-    if (!engine::impl_of(section).has_begun()) return Error{ErrorCode::section_held, {}};
-    bool all_covered = true;
-    for (const KeyRef& key : keys) all_covered = all_covered && section.covers(key);
-    if (all_covered) {
-      const ErrorCode unread = engine::impl_of(section).read_ahead(keys);
-      if (unread != ErrorCode::ok) return Error{unread, {}};
-      return section;
-    }
-  }
-  // The databases were swapped while we waited: take everything.
-  Section section{std::make_unique<Section::Impl>(*impl_, core.all_shards())};
-  if (!engine::impl_of(section).has_begun()) return Error{ErrorCode::section_held, {}};
-  const ErrorCode unread = engine::impl_of(section).read_ahead(keys);
-  if (unread != ErrorCode::ok) return Error{unread, {}};
-  return section;
-}
-
 Status Section::commit() {
-  Engine::Impl& engine = impl_->engine();
-  if (const ErrorCode no = engine.core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   impl_.reset();  // of a part: nothing has ended yet, and confirm() knows it
-  const ErrorCode unknown = engine.confirm();
+  const ErrorCode unknown = core.confirm(core.context());
   if (unknown != ErrorCode::ok) return Error{unknown, {}};
   return Done{};
 }
@@ -259,9 +208,9 @@ void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
   {
     // The section keeps others out, but memory is still given back by epochs.
     Core::Operation operation{core, own};
-    const Core::Place place = core.place_of({op.db, op.key});
+    const Core::KeyLocation location = core.location_of({op.db, op.key});
     try {
-      engine::decide_store(core, operation, place, op, impl_->now(), outcome, impl_.get());
+      engine::decide_store(core, operation, location, op, impl_->now(), outcome, impl_.get());
     } catch (const std::bad_alloc&) {
       engine::refuse(outcome, ErrorCode::memory_full);  // before anything was changed
     }

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "engine/core/core.hpp"
-#include "engine/core/mutation_group.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/rules/mutation_group.hpp"
 #include "semel/engine.hpp"
 
 namespace semel {
@@ -14,15 +15,14 @@ class Section::Impl final : public engine::OwnSection {
  public:
   /// `mask`: one bit per shard. The thread is in no section, or in one that holds all of them:
   /// then this one is a part of it and ends with it.
-  Impl(Engine::Impl& engine, std::uint64_t mask);
+  Impl(engine::Core& core, engine::ChangeListener& listener, std::uint64_t mask);
   ~Impl() override;
   /// False: it holds nothing, because another section takes long.
   [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
   void take_long() noexcept override;
-  void step_aside() noexcept;
-  void step_back() noexcept;
+  void yield() noexcept;
+  void resume() noexcept;
 
-  [[nodiscard]] Engine::Impl& engine() noexcept { return engine_; }
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
   [[nodiscard]] Timestamp now() const noexcept override { return now_; }
   [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
@@ -67,8 +67,8 @@ class Section::Impl final : public engine::OwnSection {
     std::uint8_t db;
     std::string key;
   };
-  Engine::Impl& engine_;
   engine::Core& core_;
+  engine::ChangeListener& listener_;
   engine::OwnSection* const outer_;  // the thread's own, of which this is a part; null: none
   const std::uint64_t mask_;
   bool has_begun_ = true;

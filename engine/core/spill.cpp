@@ -1,8 +1,11 @@
 #include "engine/core/spill.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 
+#include "base/assert.hpp"
+#include "engine/core/core_update.hpp"
 #include "engine/rules/claim_rules.hpp"
 #include "engine/table/rank.hpp"
 
@@ -11,7 +14,6 @@ namespace semel::engine {
 namespace {
 
 constexpr std::size_t batch_max = 32;
-constexpr std::uint32_t places = 1U << depth_max;
 
 }  // namespace
 
@@ -26,13 +28,24 @@ Spill::Spill(Core& core, const Namespaces& namespaces)
       keeps_(core.journal() != nullptr && core.journal()->wants_spills()) {}
 
 Result<SpillReport> Spill::run() {
+  try {
+    return run_generation();
+  } catch (const std::bad_alloc&) {
+    // What was collected must not be left behind: it would get into the next spill's parts.
+    cold_.abandon();
+    return Error{ErrorCode::memory_full, "no memory for a spill"};
+  }
+}
+
+Result<SpillReport> Spill::run_generation() {
+  SEMEL_ASSERT(!own_.is_inside() && cold_.collected().empty());
   // What has been appended by now is about records the walk will meet as they are then, or later.
   const Ticket cut = keeps_ ? core_.journal()->newest() : 0;
-  SEMEL_TRY(flushed, cold_.keep_flushes());
-  SEMEL_TRY(begun, cold_.begin_generation());
-  static_cast<void>(flushed), static_cast<void>(begun);
+  SEMEL_CHECK(cold_.keep_flushes());
+  SEMEL_CHECK(cold_.begin_generation());
   Status walked = walk();
   if (!walked) cold_.abandon();
+  SEMEL_ASSERT(cold_.collected().empty());
   const Status dropped = cold_.drop_ended(core_.clock().now());
   core_.threads().wait_for_others(own_);
   cold_.reclaim();
@@ -41,7 +54,7 @@ Result<SpillReport> Spill::run() {
   if (!dropped) return dropped.error();
   if (keeps_) {
     namespaces_.append_again(*core_.journal());  // they stay in memory, as what may not leave
-    core_.journal()->spilled(cut, core_.journal()->newest());
+    core_.journal()->spilled(cut, core_.journal()->newest(), cold_.mark());
   }
   return report_;
 }
@@ -56,9 +69,9 @@ Status Spill::walk() {
     }
     collect(at);
     if (cold_.collected_bytes() < part_bytes_ && at.shard < shards) continue;
-    SEMEL_TRY(finished, finish_part(at));
-    static_cast<void>(finished);
+    SEMEL_CHECK(finish_part(at));
   }
+  SEMEL_ASSERT(part_begin_ == Stop{.shard = shards});  // the parts cover all ranks
   return Done{};
 }
 
@@ -75,36 +88,55 @@ bool Spill::may_leave(const Entry& entry, Timestamp now) const noexcept {
 
 /// Appends what stays to the journal again.
 void Spill::keep(const Entry& entry, Timestamp now) {
+  SEMEL_ASSERT(keeps_);
   if (entry.pending()) return;  // its own append comes after the cut
-  const bool grave = Core::is_grave(entry);
-  if (!grave && entry.due() <= now && core_.cold_end(entry.db(), entry.key()) <= now) return;
+  const bool marker = entry.is_delete_marker();
+  if (!marker && entry.due() <= now && core_.cold_end(entry.db(), entry.key()) <= now) return;
   Mutation& mutation = kept_.emplace_back();
   Core::fill_mutation(mutation, entry);
   const Timestamp beyond = core_.cold_end(entry.db(), entry.key());
-  mutation.keep_until = std::max(grave ? Core::wake_of(entry) : entry.due(), beyond);
-  if (!grave) return;
+  mutation.keep_until = std::max(marker ? Core::wake_of(entry) : entry.due(), beyond);
+  if (!marker) return;
   mutation.type = Mutation::Type::erase;
   mutation.value = {};
   mutation.due = no_end;
 }
 
 void Spill::take(const Entry& entry, Timestamp now) {
-  if (core_.is_flushed(entry)) return;
+  if (core_.databases().is_flushed(entry)) return;
   if (!may_leave(entry, now)) {
     if (keeps_) keep(entry, now);
     return;
   }
+  SEMEL_ASSERT(!entry.is_delete_marker());  // it means that a copy counts no more
+  SEMEL_ASSERT(!entry.pending());
   Mutation mutation;
   Core::fill_mutation(mutation, entry);
-  cold_.collect(core_.rank_of(entry.db(), entry.key()), mutation);
+  const std::uint64_t rank = core_.rank_of(entry.db(), entry.key());
+  // Segments are met in the order of ranks, so nothing belongs to a part before.
+  SEMEL_ASSERT(rank >= first_rank(part_begin_.shard, part_begin_.reversed_index, shard_bits_));
+  cold_.collect(rank, mutation);
+}
+
+void Spill::step_over(Stop& at, std::uint32_t depth) noexcept {
+  SEMEL_ASSERT(depth <= depth_max);
+  const std::uint32_t width = 1U << (depth_max - depth);
+  // Segments are split and never joined, so the end of one is the beginning of one also later.
+  SEMEL_ASSERT(at.reversed_index % width == 0);
+  SEMEL_ASSERT(at.reversed_index + width <= directory_size);
+  at.reversed_index += width;
+  if (at.reversed_index < directory_size) return;
+  at.reversed_index = 0;
+  ++at.shard;
 }
 
 void Spill::collect(Stop& at) {
+  SEMEL_ASSERT(at.shard < core_.shards().size() && at.reversed_index < directory_size);
   Core::Shard& shard = core_.shards()[at.shard];
   const Timestamp now = core_.clock().now();
   Operation operation{core_, own_};
   operation.admit(shard);
-  ShardTable::Segment& segment = *shard.table.locate({reverse16(at.place)});
+  ShardTable::Segment& segment = *shard.table.locate({reverse16(at.reversed_index)});
   const std::uint32_t count = shard.table.line_count() * slots_per_line;
   words_.clear();
   kept_.clear();
@@ -121,24 +153,25 @@ void Spill::collect(Stop& at) {
   // Inside the operation: the mutations point into records.
   // One by one: together they may be more than a journal takes at once, and nothing joins them.
   for (const Mutation& kept : kept_) static_cast<void>(core_.journal()->append({&kept, 1}));
-  at.place += 1U << (depth_max - segment.depth);
-  if (at.place < places) return;
-  at.place = 0;
-  ++at.shard;
+  step_over(at, segment.depth);
 }
 
 Status Spill::finish_part(Stop end) {
-  const std::uint64_t first = first_rank(part_begin_.shard, part_begin_.place, shard_bits_);
+  const std::uint64_t first =
+      first_rank(part_begin_.shard, part_begin_.reversed_index, shard_bits_);
   const bool last_part = end.shard == core_.shards().size();
   const std::uint64_t last =
-      last_part ? ~std::uint64_t{0} : first_rank(end.shard, end.place, shard_bits_) - 1;
+      last_part ? ~std::uint64_t{0} : first_rank(end.shard, end.reversed_index, shard_bits_) - 1;
+  SEMEL_ASSERT(first <= last);
   if (!cold_.collected().empty()) {
-    SEMEL_TRY(written, cold_.write_part(first, last));
-    // From here on whoever ends a record leaves a grave where the part may hold it.
+    SEMEL_CHECK(cold_.write_part(first, last));
+    // From here on every operation that ends a record leaves a delete marker if the part may hold
+    // it.
+    SEMEL_ASSERT(!own_.is_inside());
     core_.threads().wait_for_others(own_);
     cold_.reclaim();
-    SEMEL_TRY(barred, bar_changed());
-    static_cast<void>(written), static_cast<void>(barred);
+    SEMEL_CHECK(bar_changed());
+    SEMEL_ASSERT(changed_.size() <= cold_.collected().size());
     cold_.reveal();
     report_.records += cold_.collected().size();
     report_.changed += changed_.size();
@@ -146,6 +179,7 @@ Status Spill::finish_part(Stop end) {
     for (const std::uint32_t index : changed_) count_out(index);
     remove_unchanged();
     cold_.end_part();
+    SEMEL_ASSERT(cold_.collected().empty());
     tidy_segments(end);
     core_.threads().collect_now(own_);
     core_.charge_cold();
@@ -156,6 +190,7 @@ Status Spill::finish_part(Stop end) {
 
 /// A copy that the table knows better.
 void Spill::count_out(std::size_t index) {
+  SEMEL_ASSERT(index < cold_.collected().size());
   const Mutation record = cold_.collected_record(index);
   const Operation operation{core_, own_};
   cold_.superseded(cold_.collected()[index].rank, 0, record.db, record.due);
@@ -180,8 +215,8 @@ Status Spill::bar_changed() {
       if (!there) changed_.push_back(static_cast<std::uint32_t>(at + i));
     }
   }
-  // If nothing is left of such a key, nothing would keep its copy from coming back. Who ends one
-  // from now on leaves a grave by himself.
+  // If nothing is left of such a key in the table, nothing would hide its copy. An operation that
+  // ends one from now on leaves a delete marker itself.
   for (const std::uint32_t index : changed_) {
     Mutation record = cold_.collected_record(index);
     record.type = Mutation::Type::erase;
@@ -190,8 +225,10 @@ Status Spill::bar_changed() {
       const Operation operation{core_, own_};
       end = core_.cold_end(record.db, record.key);
     }
+    // The part is known to may_hold_until(), so the marker outlives the copy.
+    SEMEL_ASSERT(end >= record.due);
     const ErrorCode barred = core_.restore(record, core_.clock().now(), end);
-    if (barred != ErrorCode::ok) return Error{barred, "a grave for a record that changed"};
+    if (barred != ErrorCode::ok) return Error{barred, "a delete marker for a record that changed"};
   }
   return Done{};
 }
@@ -219,12 +256,13 @@ void Spill::remove_unchanged() {
     // Whoever has timers to hand over must not wait for the whole spill.
     if (own_.drain_due) core_.drain_own_timers(own_);
   }
+  SEMEL_ASSERT(next_changed == changed_.size());  // they are in the order of collection
   report_.changed += left.size();
   for (const std::uint32_t index : left) count_out(index);
 }
 
-bool Spill::remove(Operation& operation, const ColdPlace& place) {
-  const HashBits hash = hash_of_rank(place.rank, shard_bits_);
+bool Spill::remove(Operation& operation, const ColdPlace& collected) {
+  const HashBits hash = hash_of_rank(collected.rank, shard_bits_);
   Core::Shard& shard = core_.shard_of(hash);
   bool removed = false;
   for (Handle stuck = 1; stuck != 0;) {
@@ -232,7 +270,8 @@ bool Spill::remove(Operation& operation, const ColdPlace& place) {
     operation.admit(shard);
     shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
       const Entry& old = core_.entry(seen);
-      if (old.version() != place.version || Core::is_grave(old)) return true;
+      if (old.version() != collected.version || old.is_delete_marker()) return true;
+      SEMEL_ASSERT(!old.pending());  // it was collected
       removed = ShardTable::bury(word, seen, old.version());
       if (removed) {
         core_.committed(own_, hash, &old, true, nullptr, no_end);
@@ -250,11 +289,12 @@ bool Spill::remove(Operation& operation, const ColdPlace& place) {
 /// slot.
 void Spill::tidy_segments(Stop end) {
   Stop at = part_begin_;
-  while (at.shard < end.shard || (at.shard == end.shard && at.place < end.place)) {
+  while (at.shard < end.shard ||
+         (at.shard == end.shard && at.reversed_index < end.reversed_index)) {
     Core::Shard& shard = core_.shards()[at.shard];
     Operation operation{core_, own_};
     operation.admit(shard);
-    const HashBits hash{reverse16(at.place)};
+    const HashBits hash{reverse16(at.reversed_index)};
     ShardTable::Segment* const segment = shard.table.locate(hash);
     const std::uint32_t slots = shard.table.line_count() * slots_per_line;
     std::uint32_t records = 0;
@@ -265,15 +305,13 @@ void Spill::tidy_segments(Stop end) {
       if (slot::is_record(word & ~slot::frozen)) ++records;
       if (slot::is_tombstone(word)) ++tombstones;
     }
-    const std::uint32_t width = 1U << (depth_max - segment->depth);
+    // Before grow(), which replaces the segment.
+    step_over(at, segment->depth);
     if (records * 2 <= slots && tombstones * 8 > slots) {
       static_cast<void>(shard.table.grow(hash, segment));  // without memory it stays as it is
     }
-    at.place += width;
-    if (at.place < places) continue;
-    at.place = 0;
-    ++at.shard;
   }
+  SEMEL_ASSERT(at == end);
 }
 
 // --- when -------------------------------------------------------------------------------------
@@ -283,6 +321,7 @@ Result<SpillReport> Spiller::spill() {
   const std::lock_guard lock{one_};
   // mo: relaxed: a figure that is compared with the present one; nothing else is read by it
   refused_seen_.store(core_.threads().sum(Count::refused), std::memory_order_relaxed);
+  SEMEL_ASSERT(!core_.context().is_inside());
   Result<SpillReport> done = Spill{core_, namespaces_}.run();
   (done ? spills_ : failed_).fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   return done;
@@ -308,6 +347,7 @@ bool Spiller::is_due() noexcept {
 }
 
 Status Spiller::drop_ended() {
+  SEMEL_ASSERT(core_.cold() != nullptr);
   const std::lock_guard lock{one_};
   Status dropped = core_.cold()->drop_ended(core_.clock().now());
   core_.threads().wait_for_others(core_.context());
@@ -333,6 +373,7 @@ Millis Spiller::step(Millis every) {
 }
 
 void Spiller::start(Millis every) {
+  SEMEL_ASSERT(!thread_.joinable() && core_.cold() != nullptr);
   thread_ = std::thread{[this, every] {
     std::unique_lock lock{mutex_};
     Millis pause = every;

@@ -31,10 +31,14 @@ class Spill {
   /// Where a walk is: a shard and a directory index with its bits reversed (scan.cpp).
   struct Stop {
     std::uint32_t shard = 0;
-    std::uint32_t place = 0;
+    std::uint32_t reversed_index = 0;
+    friend bool operator==(const Stop&, const Stop&) = default;
   };
 
+  [[nodiscard]] Result<SpillReport> run_generation();
   [[nodiscard]] Status walk();
+  /// From the beginning of a segment of this depth to that of the next.
+  static void step_over(Stop& at, std::uint32_t depth) noexcept;
   void collect(Stop& at);
   void take(const Entry& entry, Timestamp now);
   [[nodiscard]] bool may_leave(const Entry& entry, Timestamp now) const noexcept;
@@ -44,7 +48,7 @@ class Spill {
   [[nodiscard]] Status bar_changed();
   void remove_unchanged();
   /// False: it has changed.
-  [[nodiscard]] bool remove(Operation& operation, const ColdPlace& place);
+  [[nodiscard]] bool remove(Operation& operation, const ColdPlace& collected);
   void tidy_segments(Stop end);
   void count_out(std::size_t index);
 

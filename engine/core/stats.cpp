@@ -54,6 +54,42 @@ Stats Core::stats() {
   return stats;
 }
 
+const char* Core::broken_by(const KeyLocation& location, const Probe& probe, const Entry* old,
+                            const Entry* fresh, Version version) const noexcept {
+  if (version >= versions_.next()) return "a version is larger than all that were handed out";
+  if (old != nullptr && old->version() >= version) return "a change has an older version";
+  if (fresh != nullptr) {
+    if (fresh->version() != version) return "a record has another version than its change";
+    if (fresh->db() != location.stored_db) return "a record is in another database than its change";
+    if (hash_of(fresh->db(), fresh->key()).bits != location.hash.bits) {
+      return "a record lies where the hash of its key does not lead";
+    }
+  }
+  // Others change this line meanwhile, but each of them puts a record where its key leads.
+  const ShardTable& table = location.shard->table;
+  auto* const segment = static_cast<const ShardTable::Segment*>(probe.segment);
+  const auto index =
+      static_cast<std::uint32_t>(probe.slot - const_cast<ShardTable::Segment*>(segment)->slots());
+  const std::uint32_t line = index / slots_per_line;
+  if (line >= table.line_count()) return "a slot lies outside of its segment";
+  ShardTable::Word* const slots = probe.slot - index % slots_per_line;
+  for (std::uint32_t i = 0; i < slots_per_line; ++i) {
+    // mo: acquire [table.publish]: the key is read.
+    const SlotWord word = slots[i].load(std::memory_order_acquire);
+    if (!slot::is_record(word)) continue;
+    const Entry& record = entry(word);
+    const HashBits hash = hash_of(record.db(), record.key());
+    if (hash.tag() != slot::tag(word)) return "a slot has another tag than its record's key";
+    if (&shards_[hash.shard() & shard_mask_] != location.shard)
+      return "a record in the wrong shard";
+    const std::uint32_t steps = slot::step(hash.tag()) * slot::distance(word);
+    if ((hash.line(table.line_count()) + steps) % table.line_count() != line) {
+      return "a slot is not as far from its home line as it says";
+    }
+  }
+  return nullptr;
+}
+
 void Core::check_invariants(std::vector<std::string>& broken) {
   const std::lock_guard lock{wheel_mutex_};
   std::uint64_t records = 0;
@@ -71,12 +107,12 @@ void Core::check_invariants(std::vector<std::string>& broken) {
         if (slot::is_frozen(word)) broken.push_back("a segment in use is frozen");
         if (!slot::is_record(word)) continue;
         const Entry& record = entry(word);
-        (is_flushed(record) ? flushed : records) += is_grave(record) ? 0 : 1;
+        (databases_.is_flushed(record) ? flushed : records) += record.is_delete_marker() ? 0 : 1;
         bytes += Arena::rounded(record.bytes());
         const HashBits hash = hash_of(record.db(), record.key());
         if (hash.tag() != slot::tag(word)) where("tag differs from hash", record.key());
         if ((hash.shard() & shard_mask_) != s) where("record in the wrong shard", record.key());
-        if (record.version() >= next_version()) where("version from the future", record.key());
+        if (record.version() >= versions_.next()) where("version from the future", record.key());
         const Probe probe =
             shard.table.find(hash, [&](Handle handle) { return handle == slot::handle(word); });
         if (probe.slot != &segment.slots()[i]) where("record cannot be found", record.key());

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace semel::engine {
 
 Arena::Arena(Region& region) : region_(region) {
@@ -95,6 +97,7 @@ void Arena::push_part(unsigned size_class, std::span<const Handle> handles) {
 void Arena::link(Pool& pool, In list, std::uint32_t index) noexcept {
   std::uint32_t& head = list == In::free_list ? pool.spans : pool.leaving;
   SpanInfo& span = spans_[index];
+  SEMEL_ASSERT(index != 0 && span.in == In::no_list);
   span.in = list;
   span.before = 0;
   span.next = head;
@@ -105,6 +108,7 @@ void Arena::link(Pool& pool, In list, std::uint32_t index) noexcept {
 
 void Arena::unlink(Pool& pool, std::uint32_t index) noexcept {
   SpanInfo& span = spans_[index];
+  SEMEL_ASSERT(index != 0 && span.in != In::no_list);
   std::uint32_t& head = span.in == In::free_list ? pool.spans : pool.leaving;
   (span.before != 0 ? spans_[span.before].next : head) = span.next;
   if (span.next != 0) spans_[span.next].before = span.before;
@@ -114,6 +118,7 @@ void Arena::unlink(Pool& pool, std::uint32_t index) noexcept {
 
 void Arena::give_back(std::uint32_t index) noexcept {
   SpanInfo& span = spans_[index];
+  SEMEL_ASSERT(span.in == In::no_list);
   span.size_class = 0;
   span.pooled = span.run = 0;
   span.bits = 0;

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace semel::engine {
 
 /// Belongs to one thread at a time.
@@ -70,6 +72,7 @@ class RetireList {
       spare_ = std::exchange(last_->next, nullptr);
       filled_ = 0;
     }
+    SEMEL_ASSERT(filled_ < block_size);
     last_->items[filled_++] = retired;
     return true;
   }
@@ -78,6 +81,7 @@ class RetireList {
   }
   [[nodiscard]] const Retired& front() const noexcept { return first_->items[read_]; }
   void pop_front() noexcept {
+    SEMEL_ASSERT(!empty());
     if (++read_ < block_size) return;
     if (first_ == last_) {  // full, and read: begin again
       read_ = filled_ = 0;

@@ -163,7 +163,7 @@ ThreadContext* Threads::bind() {
                                                   std::memory_order_relaxed)) {
     }
   }
-  context->impatient = false;
+  context->no_wait = false;
   context->section = nullptr;
   context->ticket = 0;
   bound_list->push_back({id_, context, registry_});
@@ -172,7 +172,7 @@ ThreadContext* Threads::bind() {
 }
 
 bool Threads::try_adopt(ThreadContext& context) noexcept {
-  // mo: relaxed: a look before the compare-and-set, which most contexts need not pay.
+  // mo: relaxed: a check before the compare-and-set, which most contexts need not pay.
   if (context.in_use.load(std::memory_order_relaxed)) return false;
   bool in_use = false;
   // mo: acquire [threads.owner]; failure relaxed: nothing is read then.
@@ -189,7 +189,7 @@ ThreadContext* Threads::adopt() noexcept {
 }
 
 void Threads::release(ThreadContext& context) noexcept {
-  context.impatient = false;
+  context.no_wait = false;
   context.in_use.store(false, std::memory_order_release);  // mo: release [threads.owner]
 }
 
@@ -247,9 +247,9 @@ bool Threads::try_advance_epoch() noexcept {
 void Threads::free_old(ThreadContext& context) noexcept {
   // mo: acquire [threads.epoch]
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
-  while (!context.limbo.empty() && context.limbo.front().epoch + 2 <= epoch) {
-    const std::uint64_t what = context.limbo.front().what;
-    context.limbo.pop_front();
+  while (!context.retired.empty() && context.retired.front().epoch + 2 <= epoch) {
+    const std::uint64_t what = context.retired.front().what;
+    context.retired.pop_front();
     if ((what & RetireList::segment_bit) != 0) {
       segments_.reuse_segment(reinterpret_cast<void*>(what & ~RetireList::segment_bit));
     } else {
@@ -260,7 +260,7 @@ void Threads::free_old(ThreadContext& context) noexcept {
 
 void Threads::collect_now(ThreadContext& context) noexcept {
   // Three steps free everything if nobody is inside for long.
-  for (int step = 0; step < 3 && !context.limbo.empty(); ++step) {
+  for (int step = 0; step < 3 && !context.retired.empty(); ++step) {
     if (!try_advance_epoch()) break;
     free_old(context);
   }
@@ -308,14 +308,15 @@ bool Threads::wait_for_others(const ThreadContext& self, bool have_announced,
     // mo: acquire [threads.announce]: what the ended operation did is visible from here on.
     const std::uint64_t word = context.announce.load(std::memory_order_acquire);
     if ((word & 1) == 0) return;
-    for (std::uint64_t look = 0; context.announce.load(std::memory_order_acquire) == word; ++look) {
+    for (std::uint64_t spins = 0; context.announce.load(std::memory_order_acquire) == word;
+         ++spins) {
       // mo above: acquire [threads.announce]
       if (looks == 0 || is_forked()) {
         all_left = false;  // in a child nobody else is left to leave
         return;
       }
       if (looks != ~std::uint64_t{0}) --looks;
-      if (look > 1000) std::this_thread::yield();
+      if (spins > 1000) std::this_thread::yield();
     }
   });
   return all_left;

@@ -84,13 +84,13 @@ struct alignas(128) ThreadContext {
   std::array<std::atomic<std::uint64_t>, limits::db_count> db_records{};
 
   Arena::Cache cache;
-  RetireList limbo;
+  RetireList retired;
   std::size_t retired_count = 0;  // since the epoch was last pushed
   std::size_t retired_bytes = 0;
   TimerQueue timers;
   Ticket ticket = 0;                 // of what this thread's call changed; 0: nothing yet
   OwnSection* section = nullptr;     // the one that this thread's calls are a part of
-  bool impatient = false;            // its calls do not wait for sections that take long
+  bool no_wait = false;              // its calls do not wait for sections that take long
   bool in_upkeep = false;            // it sweeps, and what it is refused on the way is refused
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
@@ -99,6 +99,10 @@ struct alignas(128) ThreadContext {
   std::atomic<bool> in_use{true};
   ThreadContext* next = nullptr;
 
+  /// Whether its thread is inside an operation. To be asked by that thread.
+  [[nodiscard]] bool is_inside() const noexcept {
+    return (announce.load(std::memory_order_relaxed) & 1) != 0;  // mo: relaxed: its own word
+  }
   /// Adds to a counter that only this thread writes.
   void bump(Count which, std::uint64_t by = 1) noexcept {
     add(counts[static_cast<std::size_t>(which)], by);
@@ -246,7 +250,7 @@ class Threads {
   }
   void retire(ThreadContext& context, std::uint64_t what, std::size_t bytes) noexcept {
     // Lost if there is no memory to remember it: see RetireList::reserve().
-    context.limbo.push({what, now_epoch()});
+    context.retired.push({what, now_epoch()});
     context.retired_bytes += bytes;
     ++context.retired_count;
     if (context.retired_count >= push_count || context.retired_bytes >= push_bytes) {

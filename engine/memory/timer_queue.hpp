@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "engine/memory/region.hpp"
 #include "semel/types.hpp"
 
@@ -55,6 +56,7 @@ class TimerQueue {
       dropped_.store(true, std::memory_order_relaxed);
       return true;
     }
+    SEMEL_ASSERT(write_count_ < Chunk::capacity);
     write_->items[write_count_] = timer;
     // mo: release [timers.filled]: the item is complete.
     write_->filled.store(++write_count_, std::memory_order_release);
@@ -78,6 +80,7 @@ class TimerQueue {
     for (;;) {
       // mo: acquire [timers.filled]
       const std::uint32_t filled = read_->filled.load(std::memory_order_acquire);
+      SEMEL_ASSERT(read_count_ <= filled && filled <= Chunk::capacity);
       for (; read_count_ < filled; ++read_count_, ++taken) {
         if (!take(read_->items[read_count_])) return taken;
       }

@@ -60,7 +60,7 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
 /// Reads what encode() wrote; owner and result point into `bytes`. False: not a claim's bytes.
 [[nodiscard]] bool decode(Bytes bytes, ClaimRecord& record) noexcept;
 
-/// When the wheel should look at an encoded record that ends at `due`: at the end of its result, if
+/// When the wheel should check an encoded record that ends at `due`: at the end of its result, if
 /// that is earlier and there is one, to trim it.
 [[nodiscard]] Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept;
 
@@ -77,7 +77,7 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
          state == static_cast<char>(ClaimState::failed);
 }
 
-/// What a repeat of finished work is told, read without the rest of its record.
+/// The answer to a repeat of finished work, read without the rest of its record.
 struct Replay {
   std::uint32_t attempts = 0;
   Bytes result;  ///< points into the record

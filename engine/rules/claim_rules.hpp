@@ -86,7 +86,7 @@ struct OperatorOutcome {
 /// else is kept. `record` may be of any kind.
 [[nodiscard]] Decision trim(const RecordView& record, Timestamp now, Scratch& scratch);
 
-/// State as told to people: in_doubt is what is stored so, and held, lease over, and a policy that
+/// State as shown to people: in_doubt is what is stored so, and held, lease over, and a policy that
 /// never re-runs; a vacant record is absent, unless keys are issued.
 [[nodiscard]] ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
                                   bool owner_dead) noexcept;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/checked.hpp"
+#include "base/random.hpp"
 #include "engine/rules/hash_value.hpp"
 #include "engine/rules/numbers.hpp"
 #include "semel/limits.hpp"
@@ -79,11 +81,7 @@ class Sequence {
   explicit Sequence(std::uint64_t first) noexcept : state_(first) {}
   /// 0..bound - 1, of which there are not many.
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept {
-    state_ += 0x9E37'79B9'7F4A'7C15U;
-    std::uint64_t mixed = state_;
-    mixed = (mixed ^ mixed >> 30) * 0xBF58'476D'1CE4'E5B9U;
-    mixed = (mixed ^ mixed >> 27) * 0x94D0'49BB'1331'11EBU;
-    return (mixed >> 32) * bound >> 32;
+    return (base::next_random(state_) >> 32) * bound >> 32;
   }
 
  private:
@@ -129,7 +127,7 @@ Decision decide_random(const HashView& hash, const HashOp& op, HashOutcome& outc
 static_assert(limits::hash_scan_whole_max >= plain_fields_max, "larger ones have an index");
 
 /// In the order of the index, which is that of the hashes: a cursor is the hash to go on from, so
-/// those of one hash are told together.
+/// those of one hash are returned together.
 Decision decide_scan(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
   if (op.count == 0) return fail(outcome, ErrorCode::bad_option);
   ListBuilder list;
@@ -140,15 +138,15 @@ Decision decide_scan(const HashView& hash, const HashOp& op, HashOutcome& outcom
   if (hash.size() <= limits::hash_scan_whole_max) {
     hash.each(take);
   } else if (op.cursor <= std::numeric_limits<std::uint32_t>::max()) {
-    std::size_t place = hash.place_of(static_cast<std::uint32_t>(op.cursor));
+    std::size_t position = hash.lower_bound(static_cast<std::uint32_t>(op.cursor));
     std::uint64_t last = 0;
-    for (std::size_t looked = 0; place < hash.size(); ++place, ++looked) {
-      const std::uint64_t word = hash.index_word(place);
+    for (std::size_t looked = 0; position < hash.size(); ++position, ++looked) {
+      const std::uint64_t word = hash.index_word(position);
       if (looked >= op.count && word >> 32 != last) break;
       last = word >> 32;
       if (const auto pair = hash.pair_at(static_cast<std::uint32_t>(word))) take(*pair);
     }
-    if (place < hash.size()) outcome.next = hash.index_word(place) >> 32;
+    if (position < hash.size()) outcome.next = hash.index_word(position) >> 32;
   }
   outcome.list = list.take();
   return keep;
@@ -203,13 +201,12 @@ Decision decide_incr_by(const RecordView* live, const HashView& hash, const Hash
   if (found && !parse_integer(found->value, number)) {
     return fail(outcome, ErrorCode::not_an_integer);
   }
-  if (__builtin_add_overflow(number, op.amount, &number)) {
-    return fail(outcome, ErrorCode::increment_overflow);
-  }
-  format_integer(number, outcome.value);
+  const auto sum = base::checked_add(number, op.amount);
+  if (!sum) return fail(outcome, ErrorCode::increment_overflow);
+  format_integer(*sum, outcome.value);
   const std::array change{HashChange{op.field, outcome.value}};
   const Decision decision = write(live, hash, change, facts, outcome, scratch);
-  outcome.number = number;
+  outcome.number = *sum;
   return decision;
 }
 

@@ -6,7 +6,7 @@
 
 #include <xxhash.h>
 
-#include "engine/table/entry.hpp"
+#include "engine/rules/bytes.hpp"
 
 namespace semel::engine {
 
@@ -61,7 +61,7 @@ std::uint64_t word_of(std::uint32_t hash, std::size_t at) noexcept {
 std::uint32_t hash_in(std::uint64_t word) noexcept {
   return static_cast<std::uint32_t>(word >> 32);
 }
-std::size_t place_in(std::uint64_t word) noexcept {
+std::size_t offset_in(std::uint64_t word) noexcept {
   return static_cast<std::uint32_t>(word);
 }
 
@@ -119,13 +119,13 @@ std::optional<HashView::Found> HashView::pair_in(Bytes pairs, std::size_t at) no
   return Found{at, end, {field, *field_bytes}, {field + *field_bytes, *value_bytes}};
 }
 
-std::uint64_t HashView::index_word(std::size_t place) const noexcept {
+std::uint64_t HashView::index_word(std::size_t position) const noexcept {
   std::uint64_t word = 0;
-  std::memcpy(&word, index_.data() + place * word_bytes, word_bytes);
+  std::memcpy(&word, index_.data() + position * word_bytes, word_bytes);
   return word;
 }
 
-std::size_t HashView::place_of(std::uint32_t hash) const noexcept {
+std::size_t HashView::lower_bound(std::uint32_t hash) const noexcept {
   std::size_t first = 0;
   for (std::size_t count = fields_; count != 0;) {
     const std::size_t half = count / 2;
@@ -150,10 +150,10 @@ std::optional<HashView::Found> HashView::find(Bytes field) const noexcept {
     return std::nullopt;
   }
   const std::uint32_t hash = hash_of(field, seed_);
-  for (std::size_t i = place_of(hash); i < fields_; ++i) {
+  for (std::size_t i = lower_bound(hash); i < fields_; ++i) {
     const std::uint64_t word = index_word(i);
     if (hash_in(word) != hash) break;
-    const std::optional<Found> pair = pair_at(place_in(word));
+    const std::optional<Found> pair = pair_at(offset_in(word));
     if (pair && same(pair->field, field)) return pair;
   }
   return std::nullopt;
@@ -173,9 +173,9 @@ bool is_sound(Bytes value) {
   const std::vector<std::uint64_t> words = index_of(hash, hash.seed());
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (hash.is_indexed() && hash.index_word(i) != words[i]) return false;
-    const Bytes field = hash.pair_at(place_in(words[i]))->field;
+    const Bytes field = hash.pair_at(offset_in(words[i]))->field;
     for (std::size_t j = i + 1; j < words.size() && hash_in(words[j]) == hash_in(words[i]); ++j) {
-      if (same(hash.pair_at(place_in(words[j]))->field, field)) return false;
+      if (same(hash.pair_at(offset_in(words[j]))->field, field)) return false;
     }
   }
   return true;
@@ -217,11 +217,11 @@ void HashWriter::take_all(std::span<const HashChange> changes, std::uint64_t see
     // Mostly one; each round takes all of the field of the first that is left.
     std::size_t left = end;
     for (std::size_t from = begin; from < left;) {
-      const std::size_t first = place_in(words[from]);
+      const std::size_t first = offset_in(words[from]);
       std::size_t last = first;
       std::size_t others = from;
       for (std::size_t i = from; i < left; ++i) {
-        const std::size_t each = place_in(words[i]);
+        const std::size_t each = offset_in(words[i]);
         if (same(changes[each].field, changes[first].field)) {
           last = each;
         } else {
@@ -305,19 +305,19 @@ void HashWriter::make_index(std::string& to) const {
   to.append(reinterpret_cast<const char*>(words.data()), words.size() * word_bytes);
 }
 
-std::optional<std::ptrdiff_t> HashWriter::shift_of(std::size_t place) const noexcept {
+std::optional<std::ptrdiff_t> HashWriter::shift_of(std::size_t offset) const noexcept {
   if (edits_.size() == 1) [[likely]] {
     const Edit& edit = edits_.front();
-    if (place == edit.at && edit.fresh_bytes == 0) return std::nullopt;
-    // Without a branch: places come in no order, so none could be foreseen.
-    return -static_cast<std::ptrdiff_t>(place > edit.at) & edit.shift;
+    if (offset == edit.at && edit.fresh_bytes == 0) return std::nullopt;
+    // Without a branch: offsets come in no order, so it could not be predicted.
+    return -static_cast<std::ptrdiff_t>(offset > edit.at) & edit.shift;
   }
   const auto behind =
-      std::upper_bound(edits_.begin(), edits_.end(), place,
+      std::upper_bound(edits_.begin(), edits_.end(), offset,
                        [](std::size_t at, const Edit& edit) { return at < edit.at; });
   if (behind == edits_.begin()) return 0;
   const auto edit = behind - 1;
-  if (edit->at != place) return edit->shift;
+  if (edit->at != offset) return edit->shift;
   if (edit->fresh_bytes == 0) return std::nullopt;
   return edit == edits_.begin() ? 0 : (edit - 1)->shift;
 }
@@ -350,7 +350,7 @@ void HashWriter::patch_index(std::string& to) const {
   auto next = fresh.begin();
   for (std::size_t i = 0; i < before_.size(); ++i) {
     const std::uint64_t word = before_.index_word(i);
-    const std::optional<std::ptrdiff_t> shift = shift_of(place_in(word));
+    const std::optional<std::ptrdiff_t> shift = shift_of(offset_in(word));
     if (!shift) continue;
     for (; next != fresh.end() && hash_in(*next) < hash_in(word); ++next) put(*next);
     put(word + static_cast<std::uint64_t>(*shift));

@@ -75,9 +75,9 @@ class HashView {
 
   // Only of one that is_indexed(): the order of the index, which a field keeps while it is there.
   [[nodiscard]] Bytes index() const noexcept { return index_; }
-  [[nodiscard]] std::uint64_t index_word(std::size_t place) const noexcept;
-  /// The first place whose hash is not below `hash`.
-  [[nodiscard]] std::size_t place_of(std::uint32_t hash) const noexcept;
+  [[nodiscard]] std::uint64_t index_word(std::size_t position) const noexcept;
+  /// The first position in the index whose hash is not below `hash`.
+  [[nodiscard]] std::size_t lower_bound(std::uint32_t hash) const noexcept;
 
  private:
   std::size_t fields_ = 0;
@@ -115,7 +115,7 @@ class HashWriter {
   struct Edit {
     std::size_t at;  // of a pair that is there
     std::size_t end;
-    std::size_t fresh_bytes;  // of the pair that takes its place; 0: none does
+    std::size_t fresh_bytes;  // of the pair that replaces it; 0: none does
     Bytes field;
     Bytes value;
     std::ptrdiff_t shift = 0;  // of what lies behind it
@@ -129,15 +129,15 @@ class HashWriter {
   void take_all(std::span<const HashChange> changes, std::uint64_t seed);
   void write_pairs(std::string& to) const;
   void make_index(std::string& to) const;
-  /// How far the pair at `place` moves; none: it goes.
-  [[nodiscard]] std::optional<std::ptrdiff_t> shift_of(std::size_t place) const noexcept;
+  /// How far the pair at `offset` moves; none: it goes.
+  [[nodiscard]] std::optional<std::ptrdiff_t> shift_of(std::size_t offset) const noexcept;
   void patch_index(std::string& to) const;
   [[nodiscard]] bool will_be_indexed() const noexcept { return fields() > plain_fields_max; }
   [[nodiscard]] std::size_t head_bytes() const noexcept;
 
   const HashView& before_;
   std::uint64_t seed_;
-  std::vector<Edit> edits_;   // by place
+  std::vector<Edit> edits_;   // by offset
   std::vector<Fresh> fresh_;  // in the order they came
   std::size_t pair_bytes_;    // afterwards
   std::size_t kept_bytes_;    // of the pairs that were there, afterwards

@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "base/checked.hpp"
 #include "base/hex.hpp"
 #include "engine/rules/numbers.hpp"
 
@@ -202,13 +203,11 @@ Decision decide_incr_by(const RecordView* live, const StoreOp& op, std::size_t v
   }
   std::int64_t current = 0;
   if (!read_integer(live, current, outcome)) return keep;
-  std::int64_t next = 0;
-  if (__builtin_add_overflow(current, amount, &next)) {
-    return fail(outcome, ErrorCode::increment_overflow);
-  }
-  format_integer(next, scratch);
+  const auto next = base::checked_add(current, amount);
+  if (!next) return fail(outcome, ErrorCode::increment_overflow);
+  format_integer(*next, scratch);
   if (scratch.size() > value_bytes_max) return fail(outcome, ErrorCode::value_too_long);
-  outcome.number = next;
+  outcome.number = *next;
   outcome.applied = true;
   return store_string(scratch, live != nullptr ? live->due : no_end);
 }
@@ -250,24 +249,23 @@ Decision decide_increx_integer(const RecordView* live, const StoreOp& op, Timest
 
   std::int64_t current = 0;
   if (!read_integer(live, current, outcome)) return keep;
-  std::int64_t next = 0;
-  const bool overflows = __builtin_add_overflow(current, op.amount, &next);
-  std::int64_t applied = op.amount;
-  if (overflows || next < lower || next > upper) {
+  const auto sum = base::checked_add(current, op.amount);
+  std::int64_t next = sum.value_or(0);
+  std::optional<std::int64_t> applied = op.amount;
+  if (!sum || next < lower || next > upper) {
     if (!arithmetic.saturate) {
       outcome.number = current;
       return keep;
     }
-    const bool upwards = overflows ? op.amount > 0 : next > upper;
+    const bool upwards = sum ? next > upper : op.amount > 0;
     next = upwards ? upper : lower;
-    if (__builtin_sub_overflow(next, current, &applied)) {
-      return fail(outcome, ErrorCode::increment_overflow);
-    }
+    applied = base::checked_sub(next, current);
+    if (!applied) return fail(outcome, ErrorCode::increment_overflow);
   }
   format_integer(next, scratch);
   if (scratch.size() > value_bytes_max) return fail(outcome, ErrorCode::value_too_long);
   outcome.number = next;
-  outcome.second = applied;
+  outcome.second = *applied;
   return store_or_erase(live, scratch, increx_due(live, op, now), now, outcome);
 }
 

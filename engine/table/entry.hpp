@@ -21,62 +21,18 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
+#include "base/assert.hpp"
+#include "engine/rules/bytes.hpp"
 #include "engine/rules/record.hpp"
+#include "semel/limits.hpp"
 #include "semel/op.hpp"
 #include "semel/types.hpp"
 
 namespace semel::engine {
 
-/// Compares without calling into the C library: keys are short, and the call costs as much. Whole
-/// words and then one that overlaps, with no branch on what the bytes are.
-[[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) noexcept {
-  const auto word = [](const char* at) {
-    std::uint64_t value;
-    std::memcpy(&value, at, 8);
-    return value;
-  };
-  const auto differ = [&](std::size_t at) { return word(a + at) ^ word(b + at); };
-  if (count - 8 > 32) [[unlikely]]
-    return std::memcmp(a, b, count) == 0;  // 0..7 or above 40
-#if defined(__SSE2__)
-  if (count - 16 <= 16) {
-    const auto half = [](const char* at) {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    };
-    const __m128i first = _mm_cmpeq_epi8(half(a), half(b));
-    const __m128i last = _mm_cmpeq_epi8(half(a + count - 16), half(b + count - 16));
-    return _mm_movemask_epi8(_mm_and_si128(first, last)) == 0xffff;
-  }
-#endif
-  std::uint64_t difference = differ(0) | differ(count - 8);
-  if (count > 16) difference |= differ(8) | differ(count - 16);
-  if (count > 32) difference |= differ(16);
-  return difference == 0;
-}
-
-/// The same for copying: `to` and `from` do not overlap.
-inline void copy_bytes(char* to, const char* from, std::size_t count) noexcept {
-  if (count - 8 > 32) [[unlikely]] {  // 0..7 or above 40
-    if (count != 0) std::memcpy(to, from, count);
-    return;
-  }
-  const auto word = [&](std::size_t at) { std::memcpy(to + at, from + at, 8); };
-  word(0);
-  if (count > 16) {
-    word(8);
-    word(count - 16);
-  }
-  if (count > 32) word(16);
-  word(count - 8);
-}
-
 class Entry {
  public:
-  static constexpr Version version_max = (Version{1} << 59) - 1;
+  static constexpr Version version_max = limits::version_max;
 
   [[nodiscard]] static constexpr bool is_short(std::size_t key, std::size_t value) noexcept {
     return key < 256 && value < 256;
@@ -94,6 +50,9 @@ class Entry {
   };
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
+    SEMEL_ASSERT(header.db < 16);
+    SEMEL_ASSERT(static_cast<unsigned>(header.kind) < 8);
+    SEMEL_ASSERT(!key.empty());
     auto* const entry = static_cast<Entry*>(memory);
     const bool compact = is_short(key.size(), value.size());
     const std::uint64_t word0 =
@@ -116,6 +75,7 @@ class Entry {
 
   /// Writes the same record at `memory`. Only of a record that is not pending: nobody writes to it.
   void copy_to(void* memory) const noexcept {
+    SEMEL_ASSERT(!pending());
     auto* const copy = static_cast<Entry*>(memory);
     copy->word0_.store(word0(), std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
     copy->word1_ = word1_;
@@ -127,6 +87,8 @@ class Entry {
     const std::uint64_t due = word0() & due_mask;
     return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
   }
+  /// A delete marker is a record that is dead from the start: only its key and version count.
+  [[nodiscard]] bool is_delete_marker() const noexcept { return due() == Timestamp{}; }
   /// due() > now; "does not end" is the largest number already.
   [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
     return static_cast<std::int64_t>(word0() & due_mask) > now.time_since_epoch().count();
@@ -145,6 +107,7 @@ class Entry {
   }
   /// By the thread that published it. Nobody else writes to a record.
   void set_journalled() const noexcept {
+    SEMEL_ASSERT(pending());
     word0_.store(word0() & ~pending_bit, std::memory_order_release);  // mo: release [entry.pending]
   }
   [[nodiscard]] Bytes key() const noexcept { return {body(), key_size()}; }

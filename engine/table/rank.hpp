@@ -21,12 +21,12 @@ constexpr std::uint64_t reverse16(std::uint64_t bits) noexcept {
   return (bits & 0x00ff) << 8 | (bits >> 8 & 0x00ff);
 }
 
-/// The first rank of a place of a shard: a directory index reversed, 0..2^16.
-constexpr std::uint64_t first_rank(unsigned shard, std::uint64_t place,
+/// The first rank of a directory index of a shard. `reversed_index`: its bits reversed, 0..2^16.
+constexpr std::uint64_t first_rank(unsigned shard, std::uint64_t reversed_index,
                                    unsigned shard_bits) noexcept {
   const std::uint64_t high = shard_bits == 0 ? 0 : std::uint64_t{shard} << (64 - shard_bits);
-  // Behind the last place the next shard begins; behind the last shard the ranks begin anew.
-  return high + (place << (48 - shard_bits));
+  // Behind the last index the next shard begins; behind the last shard the ranks begin anew.
+  return high + (reversed_index << (48 - shard_bits));
 }
 
 constexpr std::uint64_t rank_of(std::uint64_t hash, unsigned shard_bits) noexcept {

@@ -23,8 +23,9 @@ using SlotWord = std::uint64_t;
 inline constexpr unsigned slots_per_line = 8;
 inline constexpr unsigned probe_lines_max = 8;
 inline constexpr unsigned depth_max = 16;  ///< hash bits that choose a segment
+inline constexpr std::uint32_t directory_size = 1U << depth_max;  ///< words of a directory
 
-/// The parts of a hash. Only 38 bits are used, so that a timer can name a record's place:
+/// The parts of a hash. Only 38 bits are used, so that a timer can name a record's position:
 ///   bits 0..15 directory, bits 16..31 line, bits 32..37 shard.
 struct HashBits {
   std::uint64_t bits = 0;

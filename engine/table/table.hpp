@@ -23,7 +23,7 @@
 //                      that could know of the deeper segment looks there first.
 //   stale     A reader that located a segment before its successor was published answers from the
 //             frozen words: they were the truth at the moment it located the segment, which lies
-//             inside its operation. A writer in the same place fails its CAS and looks again.
+//             inside its operation. A writer of the same slot fails its CAS and finds again.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "engine/table/line.hpp"
 #include "engine/table/slot.hpp"
 #include "semel/types.hpp"
@@ -92,11 +93,12 @@ class Table {
     return sizeof(Segment) + std::size_t{line_count} * slots_per_line * sizeof(Word);
   }
 
-  /// The first candidate of the home line, if `match(handle)` is true for it; else 0, which says
-  /// nothing. Most records that are there are found so, in half of find()'s instructions.
+  /// The first candidate of the home line, if `match(handle)` is true for it; else 0, which is
+  /// inconclusive. Most records that exist are found so, in half of find()'s instructions.
   /// Progress: wait-free.
   template <class Match>
-  [[nodiscard, gnu::always_inline]] Handle hit(HashBits hash, Match&& match) const noexcept {
+  [[nodiscard, gnu::always_inline]] Handle probe_home_line(HashBits hash,
+                                                           Match&& match) const noexcept {
     Word* const slots = &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
     const SlotWord prefix = slot::make(hash.tag(), 0, 0);
     const unsigned candidates = Line{slots, prefix}.candidates();
@@ -150,13 +152,17 @@ class Table {
     return probe;
   }
 
-  /// Puts `handle` where `probe` looked. False: the slot has changed; look and decide again.
+  /// Puts `handle` into the slot that `probe` found. False: the slot has changed; find and decide
+  /// again.
   /// Progress: wait-free.
   [[nodiscard]] bool publish(const Probe& probe, Handle handle) noexcept {
+    SEMEL_ASSERT(probe.slot != nullptr);
+    SEMEL_ASSERT(handle != 0 && (handle & ~slot::handle_mask) == 0);
     return swap(probe, probe.prefix | handle);
   }
   /// Ends the record that `probe` found, at `version`.
   [[nodiscard]] bool bury(const Probe& probe, Version version) noexcept {
+    SEMEL_ASSERT(slot::is_record(probe.seen));
     return swap(probe, slot::make_tombstone(version));
   }
   /// True if a change failed, or will fail, because the segment is being replaced.
@@ -258,6 +264,7 @@ class Table {
 
   /// Puts `handle`, a record of the same key, in its place. False: as bury().
   [[nodiscard]] static bool replace(Word& word, SlotWord seen, Handle handle) noexcept {
+    SEMEL_ASSERT(slot::is_record(seen) && handle != 0);
     if (slot::is_frozen(seen)) return false;
     // mo: release [table.publish]: the record's bytes are complete; failure relaxed: as above.
     return word.compare_exchange_strong(seen, (seen & ~slot::handle_mask) | handle,
@@ -345,6 +352,7 @@ class Table {
   }
 
   [[nodiscard]] Segment* make_segment(std::uint32_t depth, std::uint32_t index, Version floor) {
+    SEMEL_ASSERT(depth <= depth_max && index < (1U << depth));
     auto* segment = static_cast<Segment*>(source_.allocate_segment(segment_bytes(line_count_)));
     if (segment == nullptr) return nullptr;
     segment->floor = floor;
@@ -404,7 +412,7 @@ class Table {
       for (std::size_t i = 0; i < count && placed; ++i) {
         const Moving& record = records[(i + attempt * (count / fill_attempts_max)) % count];
         if ((slot::tag(record.word) & bit) != side) continue;
-        placed = place(to, record);
+        placed = insert(to, record);
       }
       if (placed) return true;
       clear(to);
@@ -418,8 +426,9 @@ class Table {
     }
   }
 
-  [[nodiscard]] bool place(Segment& to, const Moving& record) noexcept {
+  [[nodiscard]] bool insert(Segment& to, const Moving& record) noexcept {
     const std::uint64_t tag = slot::tag(record.word);
+    SEMEL_ASSERT(record.home < line_count_);
     std::uint32_t line = record.home;
     for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
       Word* const slots = &to.slots()[line * slots_per_line];
@@ -446,6 +455,7 @@ class Table {
   /// Replaces `old` by two segments, one directory bit deeper.
   [[nodiscard]] bool split(Segment& old, Segment& low, Segment& high,
                            const std::vector<Moving>& records) {
+    SEMEL_ASSERT(old.depth < depth_max);
     const std::uint32_t bit = 1U << old.depth;
     if (!fill(low, records, bit, 0) || !fill(high, records, bit, bit)) return false;
     low.depth = high.depth = old.depth + 1;

@@ -1,6 +1,5 @@
 #include "semel/clock.hpp"
 
-#include <algorithm>
 #include <ctime>
 
 #if defined(__x86_64__)
@@ -43,24 +42,6 @@ Timestamp SystemClock::now() const noexcept {
 
 std::int64_t SystemClock::unix_ms() const noexcept {
   return read_ms(CLOCK_REALTIME);
-}
-
-CachedClock::CachedClock(Millis every) {
-  const Millis pause = std::clamp(every, Millis{1}, Millis{100});
-  renew();
-  thread_ = std::thread{[this, pause] {
-    std::unique_lock lock{mutex_};
-    while (!stopped_.wait_for(lock, pause, [this] { return stop_; })) renew();
-  }};
-}
-
-CachedClock::~CachedClock() {
-  {
-    const std::lock_guard lock{mutex_};
-    stop_ = true;
-  }
-  stopped_.notify_one();
-  thread_.join();
 }
 
 }  // namespace semel

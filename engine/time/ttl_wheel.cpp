@@ -65,6 +65,7 @@ std::uint32_t TtlWheel::take_chunk() noexcept {
   while (slabs_[first_with_free_].chunks == nullptr ||
          slabs_[first_with_free_].used == chunks_per_slab) {
     ++first_with_free_;
+    SEMEL_ASSERT(first_with_free_ < slab_count_);
   }
   Slab& slab = slabs_[first_with_free_];
   const std::uint32_t taken = slab.free;
@@ -79,6 +80,7 @@ void TtlWheel::give_chunk(std::uint32_t index) noexcept {
   Slab& slab = slabs_[number];
   slab.chunks[index % chunks_per_slab].next = slab.free;
   slab.free = index % chunks_per_slab;
+  SEMEL_ASSERT(slab.used != 0 && chunks_used_ != 0);
   --slab.used;
   --chunks_used_;
   first_with_free_ = std::min(first_with_free_, number);
@@ -117,11 +119,11 @@ bool TtlWheel::schedule(TimerEntry timer) noexcept {
     if (!add_slab()) return false;
   }
   ++size_;
-  place(timer.hash_bits, timer.wake.time_since_epoch().count());
+  insert(timer.hash_bits, timer.wake.time_since_epoch().count());
   return true;
 }
 
-void TtlWheel::place(std::uint64_t hash_bits, std::int64_t wake) noexcept {
+void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
   const std::int64_t due = std::max(wake, now_);
   for (unsigned level = 0; level < level_count; ++level) {
     // In slots of this level, so that an item never lands in the slot the hand is in.
@@ -129,6 +131,7 @@ void TtlWheel::place(std::uint64_t hash_bits, std::int64_t wake) noexcept {
     if (slots_ahead >= static_cast<std::int64_t>(slots[level])) continue;
     const auto slot = static_cast<unsigned>((due >> shift[level]) & (slots[level] - 1));
     const auto into = static_cast<std::uint64_t>(due & ((std::int64_t{1} << shift[level]) - 1));
+    SEMEL_ASSERT(slots_ahead >= 0 && (hash_bits & ~HashBits::mask) == 0);
     append(lists_[list_index(level, slot)], (into << 38) | hash_bits);
     ++level_size_[level];
     return;
@@ -143,11 +146,12 @@ void TtlWheel::cascade(unsigned level) noexcept {
   List& list = lists_[list_index(level, slot)];
   const List old = list;
   list = {};
+  SEMEL_ASSERT(level_size_[level] >= old.size);
   level_size_[level] -= old.size;
   for (std::uint32_t at = old.head; at != no_chunk;) {
     Chunk& from = chunk(at);
     for (std::uint32_t i = 0; i < from.count; ++i) {
-      place(from.items[i] & HashBits::mask, now_ + static_cast<std::int64_t>(from.items[i] >> 38));
+      insert(from.items[i] & HashBits::mask, now_ + static_cast<std::int64_t>(from.items[i] >> 38));
     }
     const std::uint32_t next = from.next;
     give_chunk(at);
@@ -158,7 +162,7 @@ void TtlWheel::cascade(unsigned level) noexcept {
 void TtlWheel::rescan_far() noexcept {
   // Once in 18.6 hours: what has come within the horizon moves into the wheel.
   take_far([this](const TimerEntry& timer) {
-    place(timer.hash_bits, timer.wake.time_since_epoch().count());
+    insert(timer.hash_bits, timer.wake.time_since_epoch().count());
   });
 }
 

@@ -1,10 +1,10 @@
 // A hierarchical timing wheel of 8-byte items. Not thread-safe: the engine advances it under a
 // lock, and operations hand their timers over in per-thread lists.
 //
-// An item does not point to a record. It names a place of the table by 38 hash bits and carries the
-// time left within its slot; when it is due, whatever lies at that place is looked at. So a record
-// may be replaced, moved or freed at any time without telling the wheel, and an item that finds
-// nothing costs one look.
+// An item does not point to a record. It names a position in the table by 38 hash bits and carries
+// the time left within its slot; when it is due, whatever lies there is checked. So a record may be
+// replaced, moved or freed at any time without notice to the wheel, and an item that finds nothing
+// costs one check.
 //
 //   level 0   256 slots of      1 ms     level 3   64 slots of 17.5 min
 //   level 1    64 slots of    256 ms     level 4   64 slots of 18.6 h
@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "engine/memory/timer_queue.hpp"
 #include "engine/table/slot.hpp"
 #include "semel/types.hpp"
@@ -93,7 +94,7 @@ class TtlWheel {
   [[nodiscard]] static constexpr unsigned list_index(unsigned level, unsigned slot) noexcept {
     return level == 0 ? slot : 256 + (level - 1) * 64 + slot;
   }
-  /// Chunks of one piece of memory. Those that are free name each other by their place in it.
+  /// Chunks of one piece of memory. Those that are free name each other by their index in it.
   struct Slab {
     Chunk* chunks = nullptr;  // null: gone, its number serves the next
     std::uint32_t span = 0;   // 0: from the heap
@@ -114,7 +115,7 @@ class TtlWheel {
   void drop_slab(Slab& slab) noexcept;
   [[nodiscard]] std::uint32_t take_chunk() noexcept;
   void give_chunk(std::uint32_t index) noexcept;
-  void place(std::uint64_t hash_bits, std::int64_t wake) noexcept;
+  void insert(std::uint64_t hash_bits, std::int64_t wake) noexcept;
   void append(List& list, std::uint64_t item) noexcept;
   void append_far(TimerEntry timer) noexcept;
   [[nodiscard]] Chunk& head_with_room(List& list, std::uint32_t words) noexcept;
@@ -173,6 +174,8 @@ std::size_t TtlWheel::advance(Timestamp now, std::size_t budget, Fire&& fire) {
       for (std::uint32_t i = 0; i < part; ++i) {
         batch[i] = head.items[head.count + i] & HashBits::mask;
       }
+      SEMEL_ASSERT(part != 0 && due.size >= part);
+      SEMEL_ASSERT(level_size_[0] >= part && size_ >= part);
       due.size -= part;
       level_size_[0] -= part;
       size_ -= part;
@@ -185,7 +188,9 @@ std::size_t TtlWheel::advance(Timestamp now, std::size_t budget, Fire&& fire) {
       fire(std::span<const std::uint64_t>{batch.data(), part});
     }
     if (now_ >= target) return budget;
-    now_ = next_stop(target);
+    const std::int64_t stop = next_stop(target);
+    SEMEL_ASSERT(stop > now_ && stop <= target);
+    now_ = stop;
     if ((now_ & 255) == 0) {
       for (unsigned level = level_count - 1; level > 0; --level) {
         if ((now_ & ((std::int64_t{1} << shift[level]) - 1)) == 0) cascade(level);

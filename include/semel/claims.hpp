@@ -2,17 +2,23 @@
 // Source: docs/semantics.md#claims
 #pragma once
 
+#include <concepts>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <new>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
-#include "semel/engine.hpp"
+#include "semel/claim.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
 
 namespace semel {
+
+class Engine;
 
 /// What becomes of a completion whose result cannot be kept: it is longer than value_bytes_max, or
 /// there is no memory for it. The work has run, and must not run again for that.
@@ -36,7 +42,108 @@ struct OwnerCall {
 /// How the operator ends a doubt.
 enum class Resolution : std::uint8_t { done, released };
 
-using ClaimCallback = std::function<void(ClaimOutcome&&)>;
+/// Holds a callable, as std::function<void(ClaimOutcome&&)> does, whose header would add half to
+/// the cost of this one. What takes up to three pointers is held in place. An empty one does
+/// nothing.
+class ClaimCallback {
+ public:
+  ClaimCallback() noexcept {}  // not `= default`: a const one may be empty
+  ClaimCallback(std::nullptr_t) noexcept {}
+  /// Throws what copying `callable` throws, and std::bad_alloc if it is too large to lie in place.
+  template <class Callable>
+  requires(!std::same_as<std::remove_cvref_t<Callable>, ClaimCallback> &&
+           std::copy_constructible<std::decay_t<Callable>> &&
+           std::is_invocable_v<std::decay_t<Callable>&, ClaimOutcome&&>)
+      ClaimCallback(Callable&& callable) {
+    using Held = std::decay_t<Callable>;
+    if constexpr (std::is_pointer_v<Held> || std::is_assignable_v<Held&, std::nullptr_t>) {
+      if (callable == nullptr) return;
+    }
+    if constexpr (fits<Held>) {
+      ::new (static_cast<void*>(room_)) Held(std::forward<Callable>(callable));
+    } else {
+      ::new (static_cast<void*>(room_)) Held*(new Held(std::forward<Callable>(callable)));
+    }
+    actions_ = &actions_of<Held>;
+  }
+  ClaimCallback(const ClaimCallback& other) {
+    if (other.actions_ != nullptr) other.actions_->copy(other.room_, room_);
+    actions_ = other.actions_;
+  }
+  ClaimCallback(ClaimCallback&& other) noexcept { take(other); }
+  ClaimCallback& operator=(ClaimCallback other) noexcept {
+    clear();
+    take(other);
+    return *this;
+  }
+  ~ClaimCallback() { clear(); }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return actions_ != nullptr; }
+  void operator()(ClaimOutcome&& outcome) const {
+    if (actions_ != nullptr) actions_->call(room_, std::move(outcome));
+  }
+
+ private:
+  struct Actions {
+    void (*call)(void* room, ClaimOutcome&& outcome);
+    void (*copy)(const void* from, void* to);
+    void (*move)(void* from, void* to) noexcept;  // `from` holds nothing afterwards
+    void (*destroy)(void* room) noexcept;
+  };
+  static constexpr std::size_t room_bytes = 3 * sizeof(void*);
+  template <class Held>
+  static constexpr bool fits =
+      sizeof(Held) <= room_bytes &&
+      alignof(Held) <= alignof(void*) && std::is_nothrow_move_constructible_v<Held>;
+  template <class Held>
+  [[nodiscard]] static Held& held(const void* room) noexcept {
+    void* const at = const_cast<void*>(room);
+    if constexpr (fits<Held>) {
+      return *std::launder(static_cast<Held*>(at));
+    } else {
+      return **std::launder(static_cast<Held**>(at));
+    }
+  }
+  template <class Held>
+  static constexpr Actions actions_of{
+      .call = [](void* room, ClaimOutcome&& outcome) { held<Held>(room)(std::move(outcome)); },
+      .copy =
+          [](const void* from, void* to) {
+            if constexpr (fits<Held>) {
+              ::new (to) Held(std::as_const(held<Held>(from)));
+            } else {
+              ::new (to) Held*(new Held(std::as_const(held<Held>(from))));
+            }
+          },
+      .move =
+          [](void* from, void* to) noexcept {
+            if constexpr (fits<Held>) {
+              ::new (to) Held(std::move(held<Held>(from)));
+              held<Held>(from).~Held();
+            } else {
+              ::new (to) Held*(&held<Held>(from));
+            }
+          },
+      .destroy =
+          [](void* room) noexcept {
+            if constexpr (fits<Held>) {
+              held<Held>(room).~Held();
+            } else {
+              delete &held<Held>(room);
+            }
+          }};
+
+  void take(ClaimCallback& other) noexcept {
+    actions_ = std::exchange(other.actions_, nullptr);
+    if (actions_ != nullptr) actions_->move(other.room_, room_);
+  }
+  void clear() noexcept {
+    if (const Actions* const actions = std::exchange(actions_, nullptr)) actions->destroy(room_);
+  }
+
+  const Actions* actions_ = nullptr;
+  alignas(void*) mutable unsigned char room_[room_bytes];
+};
 /// Which wait, for cancel_wait(); 0: none.
 using WaitTicket = std::uint64_t;
 
@@ -119,12 +226,35 @@ class Claims {
                                 ClaimOutcome& outcome, ClaimCallback done);
 
   class Namespace;  // in the engine
-  Claims(Engine& engine, std::shared_ptr<const Namespace> names) noexcept
+  /// A counted reference to a namespace, or none.
+  class NamespaceRef {
+   public:
+    NamespaceRef() noexcept = default;
+    /// Takes over the reference that `names` was made with.
+    explicit NamespaceRef(Namespace* names) noexcept : names_(names) {}
+    NamespaceRef(const NamespaceRef& other) noexcept : names_(other.names_) { keep(); }
+    NamespaceRef(NamespaceRef&& other) noexcept : names_(std::exchange(other.names_, nullptr)) {}
+    NamespaceRef& operator=(NamespaceRef other) noexcept {
+      std::swap(names_, other.names_);
+      return *this;
+    }
+    ~NamespaceRef() { let_go(); }
+    [[nodiscard]] Namespace& operator*() const noexcept { return *names_; }
+    [[nodiscard]] Namespace* operator->() const noexcept { return names_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return names_ != nullptr; }
+
+   private:
+    void keep() noexcept;
+    void let_go() noexcept;
+
+    Namespace* names_ = nullptr;
+  };
+  Claims(Engine& engine, NamespaceRef names) noexcept
       : engine_(&engine), names_(std::move(names)) {}
 
  private:
   Engine* engine_;
-  std::shared_ptr<const Namespace> names_;
+  NamespaceRef names_;
 };
 
 /// Awaitable of claim_or_wait_async. Resumes on the thread that ends the wait. The coroutine may be

@@ -66,6 +66,8 @@ class ColdStore {
   // --- the engine opens ---------------------------------------------------------------------
   /// What the engine's hash must start from, so that ranks mean the same in every life.
   [[nodiscard]] virtual std::uint64_t hash_seed() const noexcept = 0;
+  /// Its id, random and never 0, and the newest generation, also after that was dropped.
+  [[nodiscard]] virtual ColdMark mark() const noexcept = 0;
   /// Before anything else. Errors: bad_option (another shard count than in the first life).
   [[nodiscard]] virtual Status attach(unsigned shard_count, RankOf rank_of) = 0;
   /// Larger than every version in the store, flushes included.

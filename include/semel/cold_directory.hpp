@@ -23,6 +23,7 @@ struct ColdOptions {
   unsigned filter_bits = 15;
   /// Blocks of the disk that are kept in memory, charged to the engine's limit. 1 MiB..1 GiB.
   std::size_t cache_bytes = std::size_t{8} << 20;
+  Millis clock_ahead_max{std::int64_t{366} * 24 * 3600 * 1000};  ///< as in StorageOptions
 };
 
 /// Errors: bad_option, storage_in_use, storage_damaged, storage_newer, storage_failed.

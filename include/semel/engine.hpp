@@ -4,11 +4,9 @@
 // Options::background says otherwise, no signal handlers, no static initialisers.
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,9 +18,11 @@
 #include "semel/clock.hpp"
 #include "semel/cold.hpp"
 #include "semel/journal.hpp"
-#include "semel/limits.hpp"
 #include "semel/op.hpp"
+#include "semel/options.hpp"
 #include "semel/result.hpp"
+#include "semel/section.hpp"
+#include "semel/stats.hpp"
 #include "semel/types.hpp"
 
 namespace semel {
@@ -32,44 +32,6 @@ class Confirmation;
 class Store;
 class Hashes;
 class Claims;
-class Section;
-
-/// What of the user's the engine calls. None of it may throw: an exception ends where it was
-/// called, and neither another's wait nor a lock with it (docs/process-life.md#exceptions).
-enum class Callback : std::uint8_t {
-  waiter,        ///< of claim_or_wait: it counts as told
-  expired_sink,  ///< of subscribe_expired: the others are told
-  visitor,       ///< of scan and snapshot: the call ends with callback_threw
-  journal,       ///< append: as if it had answered 0; wait: outcome_unknown
-  confirmation,  ///< of confirm_async: it counts as told
-};
-
-struct Options {
-  const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
-  Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
-  /// What an answer rests on. Above memory, every call returns when what it changed or saw has
-  /// reached this level, or with outcome_unknown; a journal is needed.
-  Durability durability = Durability::memory;
-  /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
-  /// outlive the engine. hash_seed is then the store's.
-  ColdStore* cold = nullptr;
-  unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
-  Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
-  std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
-  std::size_t key_bytes_max = limits::key_bytes_max;
-  std::size_t value_bytes_max = limits::value_bytes_default;
-  unsigned shard_count = 16;                 ///< power of two, 1..limits::shard_count_max
-  std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
-  /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
-  /// goes and its memory comes back. 0: every 100 ms, but no thread on a ManualClock, which only
-  /// moves when somebody calls. None: no thread; call advance() now and then.
-  std::optional<Millis> background{Millis{0}};
-  Version first_version = 1;  ///< recovery: larger than any version ever handed out
-  /// Told of each exception that left a callback, on the thread it ran on; it may be rethrown to be
-  /// looked at. Must be quick, must not call the engine, and must not throw. None: they are
-  /// counted.
-  std::function<void(Callback, std::exception_ptr)> on_callback_exception{};
-};
 
 /// A record of the engine that ended by its ttl, told once. Not told: those that ended in the cold
 /// store.
@@ -79,11 +41,6 @@ struct ExpiredEvent {
   Bytes key;  ///< valid during the call
 };
 using ExpiredSink = std::function<void(const ExpiredEvent&)>;
-
-struct KeyRef {
-  std::uint8_t db = 0;
-  Bytes key;
-};
 
 struct ScanOptions {
   std::optional<std::uint8_t> db{};  ///< none: all
@@ -123,46 +80,6 @@ enum class FlushMode : std::uint8_t {
   sync,   ///< before the call returns; after it, where a snapshot or a section is in the way
   async,  ///< by advance() and Options::background, in steps; what has ended and is not swept yet
           ///< counts as removed, too
-};
-
-struct Stats {
-  std::uint64_t records = 0;  ///< in the table, those that ended but were not swept included
-  std::uint64_t records_with_ttl = 0;
-  std::uint64_t records_flushed = 0;  ///< ended by a flush, and not taken out yet
-  std::uint64_t operations = 0;
-  std::uint64_t hits = 0;
-  std::uint64_t misses = 0;
-  std::uint64_t expired = 0;  ///< records removed because their time ended
-  std::uint64_t refused = 0;  ///< operations refused for memory
-  std::uint64_t claims_granted = 0;
-  std::uint64_t claims_duplicate = 0;  ///< in_flight, replay, kept_failure
-  std::uint64_t takeovers = 0;
-  std::uint64_t stale_owners = 0;
-  std::uint64_t sections = 0;
-  std::uint64_t growth_steps = 0;  ///< segments split or rebuilt
-  std::uint64_t lost_races = 0;    ///< compare-and-set retries
-  std::uint64_t waiters = 0;
-  std::uint64_t slots = 0;  ///< of the table; records / slots is the load
-  std::uint64_t probe_lines_max = 0;
-  std::uint64_t wheel_items = 0;
-  Millis wheel_lag{0};              ///< how far advance() is behind
-  std::uint64_t bytes_records = 0;  ///< allocated to records, rounding included
-  std::uint64_t bytes_table = 0;
-  std::uint64_t bytes_wheel = 0;
-  std::uint64_t bytes_used = 0;  ///< taken from the memory limit, free lists included
-  std::uint64_t bytes_limit = 0;
-  std::uint64_t spills = 0;
-  std::uint64_t spills_failed = 0;
-  std::uint64_t namespaces = 0;
-  std::uint64_t namespaces_dropped = 0;
-  std::uint64_t bytes_namespaces = 0;
-  std::uint64_t callbacks_threw = 0;  ///< exceptions that left a callback, see Callback
-};
-
-struct SpillReport {
-  std::uint64_t records = 0;  ///< written to the cold store
-  std::uint64_t parts = 0;
-  std::uint64_t changed = 0;  ///< of them, those that had changed before they could leave the table
 };
 
 /// Awaitable, see Engine::confirmed(). Resumes where the journal answers, or does not suspend. The
@@ -263,8 +180,9 @@ class Engine {
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
   /// Whether calls of this thread that would wait for a section which takes long, or have begun to,
   /// end with section_held instead (scans and random keys included). A section takes long once it
-  /// has said so; before, everybody waits. Not: at the beginning of a thread. Returns what it was.
-  bool set_impatient(bool impatient) noexcept;
+  /// has said so; before, every thread waits. False when a thread begins. Returns the previous
+  /// value.
+  bool set_no_wait(bool no_wait) noexcept;
   /// The section that this thread is in says so. Without effect outside of one.
   void section_takes_long() noexcept;
 
@@ -313,6 +231,8 @@ class Engine {
   /// Errors: bad_option (there is no cold store), storage_failed, memory_full.
   [[nodiscard]] Result<SpillReport> spill();
   [[nodiscard]] bool has_cold_store() const noexcept;
+  /// Of its cold store; id 0: it has none.
+  [[nodiscard]] ColdMark cold_mark() const noexcept;
   /// Whether more than Options::spill_above is held.
   [[nodiscard]] bool spill_due() const;
 
@@ -363,42 +283,6 @@ class Engine {
  private:
   friend struct ImplAccess;  // in the engine
   explicit Engine(std::unique_ptr<Impl> impl) noexcept;
-  std::unique_ptr<Impl> impl_;
-};
-
-/// Exclusive use of some shards. Operations inside see each other and nobody else; they leave
-/// to the journal as one group when the section ends. Time stands still inside. Inside is what is
-/// applied to the section, and every call that its thread makes of Store, Claims and Engine on the
-/// keys it holds: such a call does not wait for the journal, commit() does. A key that it does not
-/// hold is not to be asked for meanwhile (two threads could wait for each other), nor is a claim to
-/// be waited for. Move-only; end it on the thread that began it.
-class Section {
- public:
-  ~Section();
-  Section(Section&& other) noexcept;
-  Section& operator=(Section&&) = delete;
-
-  /// Ends the section and returns when what it changed has reached the engine's level. The
-  /// destructor alone ends it too, and waits for nothing. Errors: outcome_unknown, refused.
-  [[nodiscard]] Status commit();
-  /// The key must be in a shard of the section (always, if it was opened over everything).
-  void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
-  /// True if `key` may be used in this section.
-  [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
-  [[nodiscard]] Timestamp now() const noexcept;
-
-  /// The thread's calls are outside of the section until step_back(), and nobody else is let in.
-  /// Calls that wait for it on threads that are impatient (Engine::set_impatient) end with
-  /// section_held, from now until it ends. Not of a section within another one.
-  void step_aside() noexcept;
-  void step_back() noexcept;
-
-  class Impl;
-
- private:
-  friend class Engine;
-  friend struct ImplAccess;
-  explicit Section(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
 

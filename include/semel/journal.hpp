@@ -51,6 +51,12 @@ enum class Durability : std::uint8_t {
            ///< is told outcome_unknown
 };
 
+/// A cold store, and how far it has come.
+struct ColdMark {
+  std::uint64_t id = 0;          ///< 0: none
+  std::uint64_t generation = 0;  ///< the newest that was begun
+};
+
 /// Implementations are safe to call from any thread.
 class Journal {
  public:
@@ -103,10 +109,10 @@ class Journal {
   [[nodiscard]] virtual bool wants_spills() const noexcept { return false; }
   /// Of mutations up to `cut` only db_map is still needed, as soon as all up to `kept` are synced:
   /// the records are synced in the cold store or were appended again. Forgetting must go from old
-  /// to new, or an erase would go before the put it ended.
-  virtual void spilled(Ticket cut, Ticket kept) {
-    static_cast<void>(cut);
-    static_cast<void>(kept);
+  /// to new, or an erase would go before the put it ended. `cold` is what must be there from then
+  /// on, whenever the journal's records are put back.
+  virtual void spilled(Ticket cut, Ticket kept, const ColdMark& cold) {
+    static_cast<void>(cut), static_cast<void>(kept), static_cast<void>(cold);
   }
 };
 

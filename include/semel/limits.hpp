@@ -8,6 +8,7 @@
 
 namespace semel::limits {
 
+inline constexpr Version version_max = (Version{1} << 59) - 1;  ///< also the largest epoch
 inline constexpr std::size_t key_bytes_max = 64 * 1024;  ///< hard cap of Options::key_bytes_max
 inline constexpr std::size_t value_bytes_max =
     16 * 1024 * 1024;  ///< hard cap of Options::value_bytes_max

@@ -136,5 +136,11 @@ using Status = Result<Done>;
   auto SEMEL_TRY_JOIN(name, _result) = (__VA_ARGS__);                                    \
   if (!SEMEL_TRY_JOIN(name, _result).ok()) return SEMEL_TRY_JOIN(name, _result).error(); \
   auto name = *std::move(SEMEL_TRY_JOIN(name, _result))
+/// `SEMEL_CHECK(expression);`: returns the error if there is one; a value is dropped.
+#define SEMEL_CHECK(...)                                   \
+  do {                                                     \
+    auto semel_checked = (__VA_ARGS__);                    \
+    if (!semel_checked.ok()) return semel_checked.error(); \
+  } while (false)
 
 }  // namespace semel

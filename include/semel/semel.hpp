@@ -2,6 +2,7 @@
 // others.
 #pragma once
 
+#include "semel/cached_clock.hpp"
 #include "semel/claims.hpp"
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"

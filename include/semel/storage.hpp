@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"
@@ -30,7 +31,8 @@ struct StorageOptions {
   Millis sync_every{1'000};
   /// Bound of the log in front of the files. An eighth of it is taken at once, three eighths stay
   /// taken when much was written. When it is almost full, callers wait, and at the end new work is
-  /// refused. One group of mutations, so also one value, takes at most a quarter. 1 MiB..16 GiB.
+  /// refused. One group of mutations, so also one value, takes at most a quarter. A sixteenth of it
+  /// and 8 MiB are kept free for opening the storage on a full disk. 1 MiB..16 GiB.
   std::size_t log_bytes = std::size_t{256} << 20;
   /// A wait for the disk that lasts longer ends with outcome_unknown. 1 ms..10 min.
   Millis confirm_within{30'000};
@@ -40,7 +42,14 @@ struct StorageOptions {
   /// The files are written anew when they hold more than three times the live records and this
   /// much. 1 MiB and up.
   std::size_t garbage_bytes = std::size_t{256} << 20;
-  unsigned recovery_threads = 2;  ///< 1..64
+  /// Each reads a thirty-second of log_bytes into memory at a time. 1..64
+  unsigned recovery_threads = 2;
+  /// Names of the caller's own files in the directory, which may be there before the storage is. A
+  /// directory with any other file and no storage is refused.
+  std::vector<std::string> own_files{};
+  /// After a boot, opening is refused if the wall clock is ahead of the last time that is known by
+  /// more than this: with a wrong clock all records would end. 1 s..100 years.
+  Millis clock_ahead_max{std::int64_t{366} * 24 * 3600 * 1000};
   storage::Disk* disk = nullptr;  ///< tests only; none: the machine's
 };
 
@@ -77,8 +86,10 @@ struct StorageStats {
 
 class Storage final : public Journal {
  public:
-  /// Errors: bad_option, storage_in_use, storage_damaged (names file and offset), storage_newer
-  /// (written by a later release), storage_failed.
+  /// Errors: bad_option, storage_in_use (by this process or another, by whatever path),
+  /// storage_damaged (names file and offset), storage_newer (written by a later release),
+  /// storage_failed (also: the directory is a backup, or belongs to something else, or the wall
+  /// clock is more than clock_ahead_max ahead).
   [[nodiscard]] static Result<std::unique_ptr<Storage>> open(const StorageOptions& options,
                                                              const Clock& clock);
   /// Syncs what was appended. The engine must have ended before.
@@ -88,7 +99,8 @@ class Storage final : public Journal {
   [[nodiscard]] Version first_version() const noexcept;
 
   /// Puts everything back into `engine`, which is new and not used by anybody yet. `progress` is
-  /// called now and then, by one thread at a time. Errors: storage_damaged, memory_full.
+  /// called now and then, by one thread at a time. Errors: storage_damaged (also: records were
+  /// spilled, and the engine's cold store is another one or has lost them), memory_full.
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress = {});
 
@@ -103,7 +115,7 @@ class Storage final : public Journal {
   [[nodiscard]] std::size_t group_bytes_max() const noexcept override;
   void engine_ends() noexcept override;
   [[nodiscard]] bool wants_spills() const noexcept override { return true; }
-  void spilled(Ticket cut, Ticket kept) override;
+  void spilled(Ticket cut, Ticket kept, const ColdMark& cold) override;
 
   /// Returns when everything appended so far is in files behind the log. Progress: blocks for the
   /// disk. Errors: storage_failed.
@@ -115,7 +127,9 @@ class Storage final : public Journal {
   /// it is worth it (StorageOptions::garbage_bytes). Progress: blocks; the engine goes on.
   /// Errors: storage_failed, snapshot_running.
   [[nodiscard]] Status rewrite(Engine& engine);
-  /// A copy that can be opened, made beside a running engine: everything appended before the call.
+  /// A copy for restore_backup(), made beside a running engine: everything appended before the
+  /// call. It cannot be opened itself: storage and copy would hand out the same versions. On an
+  /// error nothing is left of it.
   /// Files are shared by links where `directory`, which must not be there, is on the same disk.
   /// Errors: storage_failed.
   [[nodiscard]] Status backup(const std::string& directory);

@@ -1,9 +1,15 @@
 // The few words every other header uses: bytes, times, versions.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
+// std::chrono::duration and time_point. <chrono> brings streams and, in later releases, calendars
+// and time zones: some 8,000 lines for every user. libstdc++ has the two in <mutex> as well.
+#if defined(__GLIBCXX__)
+#include <mutex>
+#else
+#include <chrono>
+#endif
 
 namespace semel {
 

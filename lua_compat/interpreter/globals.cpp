@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/assert.hpp"
 #include "lua_compat/libraries/base_library.hpp"
 #include "lua_compat/libraries/libraries.hpp"
 #include "lua_compat/libraries/readonly.hpp"
@@ -14,8 +15,8 @@ namespace {
 
 using Names = std::string_view;
 
-/// What of Lua's own a script sees; each name between blanks. The rest that LuaJIT has is taken
-/// out.
+/// The names of Lua's own that a script sees, each between blanks. All others that LuaJIT has are
+/// removed.
 constexpr Names base_names =
     " _VERSION assert collectgarbage error gcinfo getmetatable ipairs load loadstring next pairs "
     "pcall rawequal rawget rawset select setmetatable tonumber tostring type unpack xpcall ";
@@ -33,7 +34,7 @@ bool is_among(Names names, Names name) {
   return false;
 }
 
-/// Takes out of the table on top what is not in `names`.
+/// Removes all names from the table on top that are not in `names`.
 void keep_only(lua_State* state, Names names) {
   for (lua_pushnil(state); lua_next(state, -2) != 0;) {
     lua_pop(state, 1);
@@ -41,7 +42,7 @@ void keep_only(lua_State* state, Names names) {
     const char* const text =
         lua_type(state, -1) == LUA_TSTRING ? lua_tolstring(state, -1, &bytes) : "";
     if (bytes != 0 && is_among(names, {text, bytes})) continue;
-    // A field that is there may be made nil while the table is walked through.
+    // Lua allows clearing an existing field during a traversal.
     lua_pushvalue(state, -1);
     lua_pushnil(state);
     lua_rawset(state, -4);
@@ -65,7 +66,7 @@ int setn(lua_State* state) {
 }
 
 int refuse_unknown(lua_State* state) {
-  // As redis-server does it, which asks for the name's text whatever it is.
+  // As in redis-server, which raises another error if the name is no string.
   std::size_t bytes = 0;
   const char* const name = luaL_checklstring(state, 2, &bytes);
   return luaL_error(state, "Script attempted to access nonexistent global variable '%s'", name);
@@ -77,7 +78,7 @@ void open(lua_State* state, lua_CFunction library, const char* name) {
   lua_call(state, 1, 0);
 }
 
-/// Everything into the state's own table of globals, which no script will see.
+/// Opens all libraries in the globals of the state, which no script sees.
 void open_libraries(lua_State* state) {
   open(state, luaopen_base, "");
   open(state, luaopen_string, LUA_STRLIBNAME);
@@ -119,8 +120,9 @@ void adjust_libraries(lua_State* state) {
   lua_pop(state, 1);
 }
 
-/// A copy of the globals with our own functions; leaves it on the stack.
+/// Pushes a copy of the globals with our own functions.
 void make_base(lua_State* state) {
+  [[maybe_unused]] const int top = lua_gettop(state);
   lua_createtable(state, 0, 64);
   for (lua_pushnil(state); lua_next(state, LUA_GLOBALSINDEX) != 0;) {
     lua_pushvalue(state, -2);
@@ -147,16 +149,17 @@ void make_base(lua_State* state) {
     protect_table(state);
     lua_setfield(state, -2, name);
   }
+  SEMEL_ASSERT(lua_gettop(state) == top + 1);
 }
 
-/// Gives the table on top the metatable by which names that it does not have are refused.
+/// Gives the table on top a metatable that refuses unknown names.
 void refuse_unknown_names(lua_State* state) {
   lua_createtable(state, 0, 1);
   set_function(state, "__index", refuse_unknown);
   lua_setmetatable(state, -2);
 }
 
-/// What getmetatable("") tells, and what it must not be changed by.
+/// Makes the metatable of strings read-only for scripts.
 void protect_strings(lua_State* state) {
   lua_pushliteral(state, "");
   lua_getmetatable(state, -1);
@@ -172,34 +175,37 @@ void protect_strings(lua_State* state) {
 }
 
 int keep(lua_State* state) {
+  SEMEL_ASSERT(lua_isnil(state, -1) == 0);  // all nils would share one reference
   return luaL_ref(state, LUA_REGISTRYINDEX);
 }
 
-/// Takes a table of globals off the stack and returns what keeps the front that scripts see.
+/// Pops a table of globals and returns the reference of the read-only proxy that scripts see.
 int keep_globals(lua_State* state) {
+  [[maybe_unused]] const int top = lua_gettop(state);
   refuse_unknown_names(state);
   lua_createtable(state, 0, 1);
   set_function(state, "__index", refuse_unknown);
   protect_table(state);
-  lua_insert(state, -2);  // what getmetatable(_G) shows, the globals
+  lua_insert(state, -2);  // below the globals: what getmetatable(_G) returns
   lua_pushvalue(state, -1);
   protect_table(state, -3);
   lua_pushvalue(state, -1);
   lua_setfield(state, -3, "_G");
   const int kept = keep(state);
   lua_pop(state, 2);
+  SEMEL_ASSERT(lua_gettop(state) == top - 1);
   return kept;
 }
 
-void open_redis(lua_State* state, World world) {
-  open_redis_library(state, world);
+void open_redis(lua_State* state, Environment environment) {
+  open_redis_library(state, environment);
   protect_table(state);
   lua_pushvalue(state, -1);
   lua_setfield(state, -3, "redis");
   lua_setfield(state, -2, "server");
 }
 
-/// redis-server's own handler of errors, which it leaves within reach.
+/// The error handler of redis-server, which scripts can call there, too.
 int error_handler(lua_State* state) {
   if (lua_istable(state, 1)) {
     lua_settop(state, 1);
@@ -215,16 +221,16 @@ int error_handler(lua_State* state) {
   return 1;
 }
 
-void make_scripts_world(lua_State* state, Run& run) {
+void make_script_globals(lua_State* state, Run& run) {
   make_base(state);
-  open_redis(state, World::scripts);
+  open_redis(state, Environment::scripts);
   set_function(state, "__redis__err__handler", error_handler);
   lua_pushvalue(state, -1);
   run.script_globals = keep(state);
-  run.globals[static_cast<std::size_t>(World::scripts)] = keep_globals(state);
+  run.globals[static_cast<std::size_t>(Environment::scripts)] = keep_globals(state);
 }
 
-void make_functions_world(lua_State* state, Run& run) {
+void make_function_globals(lua_State* state, Run& run) {
   open_loading_library(state);
   refuse_unknown_names(state);
   protect_table(state);
@@ -238,11 +244,11 @@ void make_functions_world(lua_State* state, Run& run) {
   lua_pop(state, 1);
 
   make_base(state);
-  open_redis(state, World::functions);
+  open_redis(state, Environment::functions);
   lua_pushvalue(state, -1);
   run.function_globals = keep(state);
   const int globals = keep_globals(state);
-  run.globals[static_cast<std::size_t>(World::functions)] = globals;
+  run.globals[static_cast<std::size_t>(Environment::functions)] = globals;
   lua_rawgeti(state, LUA_REGISTRYINDEX, globals);
   lua_getmetatable(state, -1);
   run.function_metatable = keep(state);
@@ -251,7 +257,7 @@ void make_functions_world(lua_State* state, Run& run) {
 
 }  // namespace
 
-void build_world(lua_State* state, Run& run) {
+void build_globals(lua_State* state, Run& run) {
   constexpr std::array<const char*, static_cast<std::size_t>(Word::count)> words{
       "err",
       "ok",
@@ -266,7 +272,8 @@ void build_world(lua_State* state, Run& run) {
       "KEYS",
       "ARGV",
       "the script ended"};
-  luaL_checkstack(state, 20, "world");
+  luaL_checkstack(state, 20, "globals");
+  [[maybe_unused]] const int top = lua_gettop(state);
   for (std::size_t at = 0; at < words.size(); ++at) {
     lua_pushstring(state, words[at]);
     run.words_kept[at] = keep(state);
@@ -274,11 +281,14 @@ void build_world(lua_State* state, Run& run) {
   open_libraries(state);
   adjust_libraries(state);
   protect_strings(state);
-  make_scripts_world(state, run);
-  make_functions_world(state, run);
+  make_script_globals(state, run);
+  make_function_globals(state, run);
+  SEMEL_ASSERT(lua_gettop(state) == top);
 }
 
 void set_script_arguments(lua_State* state, Run& run) {
+  [[maybe_unused]] const int top = lua_gettop(state);
+  SEMEL_ASSERT(top >= 2 && lua_istable(state, -1) && lua_istable(state, -2));
   lua_rawgeti(state, LUA_REGISTRYINDEX, run.script_globals);
   push_word(state, run, Word::args);
   lua_pushvalue(state, -3);
@@ -287,15 +297,18 @@ void set_script_arguments(lua_State* state, Run& run) {
   lua_pushvalue(state, -4);
   lua_rawset(state, -3);
   lua_pop(state, 3);
+  SEMEL_ASSERT(lua_gettop(state) == top - 2);
 }
 
-void enter_world(lua_State* state, const Run& run, World world) {
-  lua_rawgeti(state, LUA_REGISTRYINDEX, run.globals[static_cast<std::size_t>(world)]);
+void select_globals(lua_State* state, const Run& run, Environment environment) {
+  lua_rawgeti(state, LUA_REGISTRYINDEX, run.globals[static_cast<std::size_t>(environment)]);
+  SEMEL_ASSERT(lua_istable(state, -1));
   lua_replace(state, LUA_GLOBALSINDEX);
 }
 
 void show_library_globals(lua_State* state, const Run& run, bool is_loading) {
   lua_rawgeti(state, LUA_REGISTRYINDEX, run.function_metatable);
+  SEMEL_ASSERT(lua_istable(state, -1));
   lua_rawgeti(state, LUA_REGISTRYINDEX, is_loading ? run.library_globals : run.function_globals);
   lua_setfield(state, -2, "__index");
   lua_pop(state, 1);

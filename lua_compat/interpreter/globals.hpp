@@ -1,4 +1,4 @@
-// What a script can reach: the global tables of one interpreter.
+// The global tables of one interpreter: everything that a script can reach.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"
@@ -6,13 +6,14 @@
 
 namespace semel::lua {
 
-/// Fills a fresh state. May raise errors, of memory.
-void build_world(lua_State* state, Run& run);
-/// Takes KEYS and ARGV, the two tables on top, off the stack and makes them global for scripts.
+/// Builds both sets of globals in a fresh state. May raise out-of-memory errors.
+void build_globals(lua_State* state, Run& run);
+/// Pops KEYS and ARGV, the two tables on top, and sets them as globals of scripts.
 void set_script_arguments(lua_State* state, Run& run);
-/// The globals of what is compiled, and of coroutines that are made, from now on.
-void enter_world(lua_State* state, const Run& run, World world);
-/// Whether functions see what a library may use while it is loaded, or what they may use.
+/// Selects the globals of functions that are compiled, and of coroutines that are created, from now
+/// on.
+void select_globals(lua_State* state, const Run& run, Environment environment);
+/// Whether functions see the globals of a library that is being loaded, or those of a running one.
 void show_library_globals(lua_State* state, const Run& run, bool is_loading);
 
 }  // namespace semel::lua

@@ -5,16 +5,18 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "lua_compat/interpreter/globals.hpp"
 #include "lua_compat/libraries/base_library.hpp"
 #include "lua_compat/runtime/lua_to_reply.hpp"
 #include "lua_compat/runtime/script_error.hpp"
+#include "net/resp/resp_writer.hpp"
 
 namespace semel::lua {
 namespace {
 
 constexpr int hook_steps = 1'000;
-// redis-server gives a library half a second; this is some tenths of one.
+// redis-server allows a library half a second; this is some tenths of a second.
 constexpr std::uint64_t library_steps_max = 20'000'000;
 
 struct TextHash {
@@ -25,7 +27,8 @@ struct TextHash {
 };
 using Refs = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
 
-/// Collecting may need memory itself, for smaller tables; it must not fail when there is none left.
+/// Collection allocates memory itself, for smaller tables. It must not fail at the limit, so the
+/// limits are lifted meanwhile.
 void collect_garbage(lua_State* state, Run& run) {
   const std::size_t memory_max = std::exchange(run.memory_max, ~std::size_t{0});
   const std::uint64_t allocated_max = std::exchange(run.allocated_max, ~std::uint64_t{0});
@@ -34,7 +37,7 @@ void collect_garbage(lua_State* state, Run& run) {
   run.allocated_max = allocated_max;
 }
 
-/// Garbage that nobody has collected yet must not be taken for memory that is in use.
+/// A script must not fail for garbage that is not collected yet.
 void collect_if_needed(lua_State* state, Run& run) {
   if (run.memory_used <= run.memory_max / 4 * 3) return;
   if (run.allocated - run.allocated_at_collection <= run.memory_max / 8) return;
@@ -43,7 +46,7 @@ void collect_if_needed(lua_State* state, Run& run) {
   run.allocated_at_collection = run.allocated;
 }
 
-/// Each hook_steps instructions.
+/// The hook that LuaJIT calls every hook_steps instructions.
 void count_steps(lua_State* state, lua_Debug*) {
   Run& run = run_of(state);
   run.steps += hook_steps;
@@ -53,9 +56,9 @@ void count_steps(lua_State* state, lua_Debug*) {
   collect_if_needed(state, run);
 }
 
-int make_world(lua_State* state) {
+int initialise(lua_State* state) {
   Run& run = run_of(state);
-  build_world(state, run);
+  build_globals(state, run);
   const auto kept = [state](lua_CFunction function) {
     lua_pushcfunction(state, function);
     return luaL_ref(state, LUA_REGISTRYINDEX);
@@ -63,7 +66,7 @@ int make_world(lua_State* state) {
   run.handler = kept(keep_error);
   run.entry_compile = kept([](lua_State* own) {
     Run& mine = run_of(own);
-    enter_world(own, mine, mine.world);
+    select_globals(own, mine, mine.environment);
     if (compile_source(own, mine) != 0) {
       std::size_t bytes = 0;
       const char* const text = lua_tolstring(own, -1, &bytes);
@@ -76,8 +79,10 @@ int make_world(lua_State* state) {
   });
   run.entry_run = kept([](lua_State* own) {
     Run& mine = run_of(own);
-    enter_world(own, mine, mine.world);
+    select_globals(own, mine, mine.environment);
+    SEMEL_ASSERT(mine.invocation != nullptr && mine.host != nullptr);
     lua_rawgeti(own, LUA_REGISTRYINDEX, mine.function);
+    SEMEL_ASSERT(lua_isfunction(own, -1));
     for (const auto words : {mine.invocation->keys, mine.invocation->args}) {
       lua_createtable(own, static_cast<int>(words.size()), 0);
       int index = 0;
@@ -86,16 +91,18 @@ int make_world(lua_State* state) {
         lua_rawseti(own, -2, ++index);
       }
     }
-    const bool is_script = mine.world == World::scripts;
+    const bool is_script = mine.environment == Environment::scripts;
     if (is_script) set_script_arguments(own, mine);
     lua_call(own, is_script ? 0 : 2, 1);
     write_value(own, mine);
+    SEMEL_ASSERT(mine.failure != nullptr || lua_gettop(own) == 0);
     return 0;
   });
-  // The list of free places begins now: later nothing needs memory to be let go.
+  // Creates the free list of the registry now, so that luaL_unref() allocates nothing later.
   luaL_unref(state, LUA_REGISTRYINDEX, kept(keep_error));
   run.entry_library = kept([](lua_State* own) {
     Run& mine = run_of(own);
+    SEMEL_ASSERT(mine.library != nullptr);
     show_library_globals(own, mine, true);
     lua_rawgeti(own, LUA_REGISTRYINDEX, mine.function);
     lua_call(own, 0, 0);
@@ -114,7 +121,7 @@ class Interpreter::Impl {
     if (state_ == nullptr) return;
     luaJIT_setmode(state_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     run_.stack_base = static_cast<const char*>(__builtin_frame_address(0));
-    if (lua_cpcall(state_, make_world, nullptr) != 0) {
+    if (lua_cpcall(state_, initialise, nullptr) != 0) {
       lua_close(state_);
       state_ = nullptr;
       return;
@@ -129,23 +136,24 @@ class Interpreter::Impl {
 
   void set_bounds(const Bounds& bounds) noexcept { bounds_ = bounds; }
 
-  /// Null: compiled, and `function` is its place in the registry.
-  std::optional<std::string> compile(World world, std::string_view source, int& function) {
-    begin(world);
+  /// The reference of the compiled function in the registry.
+  Result<int> compile(Environment environment, std::string_view source) {
+    begin(environment);
     run_.source = source;
-    run_.source_name = world == World::scripts ? "@user_script" : "@user_function";
-    run_.source_is_script = world == World::scripts;
+    run_.source_name = environment == Environment::scripts ? "@user_script" : "@user_function";
+    run_.source_is_script = environment == Environment::scripts;
     const int status = protect(run_.entry_compile);
     tidy_up();
-    if (status != 0) return error_text_of(run_, status);
-    if (run_.failure != nullptr) return std::exchange(run_.error_text, {});
-    function = run_.function;
-    return std::nullopt;
+    if (status != 0) return Error{ErrorCode::syntax, error_text_of(run_, status)};
+    if (run_.failure != nullptr) {
+      return Error{ErrorCode::syntax, std::exchange(run_.error_text, {})};
+    }
+    return run_.function;
   }
 
-  void run(World world, std::string_view name, int function, const Invocation& invocation,
-           Host& host, std::string& reply) {
-    begin(world);
+  void run(Environment environment, std::string_view name, int function,
+           const Invocation& invocation, Host& host, std::string& reply) {
+    begin(environment);
     run_.host = &host;
     run_.has_commands = true;
     run_.invocation = &invocation;
@@ -164,24 +172,27 @@ class Interpreter::Impl {
     tidy_up();
   }
 
-  std::optional<std::string> load_library(std::string_view code, LibraryDraft& draft, Host* host) {
-    int function = 0;
-    if (auto wrong = compile(World::functions, code, function))
-      return "compiling function: " + *wrong;
-    begin(World::functions);
+  Status load_library(std::string_view code, LibraryDraft& draft, Host* host) {
+    const Result<int> function = compile(Environment::functions, code);
+    if (!function.ok()) {
+      return Error{function.error().code, "compiling function: " + function.error().detail};
+    }
+    begin(Environment::functions);
     run_.steps_max = std::min(run_.steps_max, library_steps_max);
-    run_.function = function;
+    run_.function = *function;
     run_.library = &draft;
     run_.host = host;
     const int status = protect(run_.entry_library);
     run_.host = nullptr;
     run_.library = nullptr;
     show_library_globals(state_, run_, false);
-    release(function);
+    release(*function);
     tidy_up();
-    if (status == 0 && run_.over == nullptr) return std::nullopt;
-    if (run_.over != nullptr) return "registering functions: ERR FUNCTION LOAD timeout";
-    return "registering functions: " + error_text_of(run_, status);
+    if (run_.over != nullptr) {
+      return Error{ErrorCode::timed_out, "registering functions: ERR FUNCTION LOAD timeout"};
+    }
+    if (status == 0) return Done{};
+    return Error{ErrorCode::syntax, "registering functions: " + error_text_of(run_, status)};
   }
 
   void release(int function) { luaL_unref(state_, LUA_REGISTRYINDEX, function); }
@@ -195,9 +206,10 @@ class Interpreter::Impl {
   std::unordered_map<std::string, Refs, TextHash, std::equal_to<>> libraries;
 
  private:
-  void begin(World world) {
+  void begin(Environment environment) {
+    SEMEL_ASSERT(run_.host == nullptr && run_.library == nullptr);  // the last run has ended
     run_.begin(bounds_);
-    run_.world = world;
+    run_.environment = environment;
     run_.dialect = net::Resp::two;
     run_.failure = nullptr;
     run_.on_pause = ask_host;
@@ -210,9 +222,10 @@ class Interpreter::Impl {
     run_.error_line = 0;
   }
 
-  /// Calls one of the entries; what it needs is in the run. Everything that may raise an error is
-  /// inside.
+  /// Calls one of the entries, which read their arguments from the run. Everything that may raise
+  /// an error happens inside.
   int protect(int entry) {
+    SEMEL_ASSERT(lua_gettop(state_) == 0);  // no other run is under way
     run_.stack_base = static_cast<const char*>(__builtin_frame_address(0));
     lua_rawgeti(state_, LUA_REGISTRYINDEX, run_.handler);
     lua_rawgeti(state_, LUA_REGISTRYINDEX, entry);
@@ -221,8 +234,8 @@ class Interpreter::Impl {
     return status;
   }
 
-  /// The next script shall not fail for what this one has left behind; nor shall each one pay for
-  /// a collection because much is kept.
+  /// Collects the garbage of the last script, so that the next one does not fail for it. The
+  /// threshold rises with what stays in use, so that not every script pays for a collection.
   void tidy_up() {
     if (run_.memory_used <= std::max(run_.memory_max / 2, tidy_above_)) return;
     collect();
@@ -239,7 +252,9 @@ class Interpreter::Impl {
 
 namespace {
 
-constexpr std::string_view no_memory = "not enough memory";
+Error no_memory() {
+  return {ErrorCode::memory_full, "not enough memory"};
+}
 
 }  // namespace
 
@@ -250,13 +265,12 @@ void Interpreter::set_bounds(const Bounds& bounds) noexcept {
   impl_->set_bounds(bounds);
 }
 
-std::optional<std::string> Interpreter::compile(std::string_view sha, std::string_view body) {
-  if (!impl_->works()) return std::string{no_memory};
-  int function = 0;
-  if (auto wrong = impl_->compile(World::scripts, body, function)) return wrong;
+Status Interpreter::compile(std::string_view sha, std::string_view body) {
+  if (!impl_->works()) return no_memory();
+  SEMEL_TRY(function, impl_->compile(Environment::scripts, body));
   forget(sha);
   impl_->scripts.emplace(sha, function);
-  return std::nullopt;
+  return Done{};
 }
 
 bool Interpreter::has(std::string_view sha) const {
@@ -277,28 +291,27 @@ void Interpreter::run(std::string_view sha, const Invocation& invocation, Host& 
     reply += "-NOSCRIPT No matching script. Please use EVAL.\r\n";
     return;
   }
-  impl_->run(World::scripts, sha, found->second, invocation, host, reply);
+  impl_->run(Environment::scripts, sha, found->second, invocation, host, reply);
 }
 
-std::optional<std::string> Interpreter::load_library(std::string_view library,
-                                                     std::string_view code,
-                                                     std::vector<RegisteredFunction>& functions,
-                                                     Host* host) {
-  functions.clear();
-  if (!impl_->works()) return std::string{no_memory};
+Result<std::vector<RegisteredFunction>> Interpreter::load_library(std::string_view library,
+                                                                  std::string_view code,
+                                                                  Host* host) {
+  if (!impl_->works()) return no_memory();
+  std::vector<RegisteredFunction> functions;
   LibraryDraft draft{.functions = &functions};
-  auto wrong = impl_->load_library(code, draft, host);
-  if (wrong) {
+  const Status loaded = impl_->load_library(code, draft, host);
+  if (!loaded.ok()) {
     for (const int callback : draft.callbacks) impl_->release(callback);
-    functions.clear();
-    return wrong;
+    return loaded.error();
   }
+  SEMEL_ASSERT(functions.size() == draft.callbacks.size());
   forget_library(library);
   Refs refs;
   for (std::size_t at = 0; at < functions.size(); ++at)
     refs.emplace(functions[at].name, draft.callbacks[at]);
   impl_->libraries.emplace(library, std::move(refs));
-  return std::nullopt;
+  return functions;
 }
 
 void Interpreter::forget_library(std::string_view library) {
@@ -314,7 +327,7 @@ void Interpreter::run_function(std::string_view library, std::string_view functi
   if (of_library != impl_->libraries.end()) {
     const auto found = of_library->second.find(function);
     if (found != of_library->second.end()) {
-      impl_->run(World::functions, function, found->second, invocation, host, reply);
+      impl_->run(Environment::functions, function, found->second, invocation, host, reply);
       return;
     }
   }

@@ -1,9 +1,11 @@
 #include "lua_compat/libraries/base_library.hpp"
 
+#include "base/assert.hpp"
+
 namespace semel::lua {
 namespace {
 
-// What a full collection costs is not seen by the hook of instructions.
+// The instruction hook does not see the cost of a full collection.
 constexpr std::size_t collected_bytes_a_step = 32;
 constexpr std::size_t source_bytes_a_step = 4;
 
@@ -27,7 +29,7 @@ void push_malformed(lua_State* state, const Run& run, const SourceForm::Malforme
   lua_concat(state, 3);
 }
 
-/// What a function that compiles returns: nil and the message, or the function.
+/// Returns the compiled function on top, or nil and the message on top.
 int compiled(lua_State* state, int status) {
   if (must_end(state)) return raise_end(state);
   if (status == 0) return 1;
@@ -36,16 +38,17 @@ int compiled(lua_State* state, int status) {
   return 2;
 }
 
-/// The results of pcall and xpcall, which are behind index `base`.
+/// Returns from pcall or xpcall; the results, or the error, are above index `base`.
 int caught(lua_State* state, int status, int base) {
   if (must_end(state)) return raise_end(state);
+  SEMEL_ASSERT(lua_gettop(state) >= base);
   lua_pushboolean(state, status == 0 ? 1 : 0);
   lua_insert(state, base + 1);
   return lua_gettop(state) - base;
 }
 
-/// Calls a script's handler of errors, upvalue 1. Not where the hook has ended the script: LuaJIT
-/// calls no hook before that error is caught, so a handler that loops would do so for ever.
+/// Calls the error handler of a script, upvalue 1; but not after the hook has stopped the script:
+/// LuaJIT calls no hook until that error is caught, so a handler that loops would never end.
 int handle_error(lua_State* state) {
   if (must_end(state)) return 1;
   check_c_stack(state);
@@ -56,7 +59,7 @@ int handle_error(lua_State* state) {
   return 1;
 }
 
-/// "suspended" and so on, as coroutine.status says it.
+/// The result of coroutine.status, such as "suspended".
 const char* status_of(lua_State* state, lua_State* other) {
   if (state == other) return "running";
   lua_Debug frame{};
@@ -71,7 +74,8 @@ const char* status_of(lua_State* state, lua_State* other) {
   }
 }
 
-/// Resumes with the `count` values on top. The number of results, on top; -1: the error is.
+/// Resumes `other` with the `count` values on top. Returns how many results are on top, or -1 if
+/// the error is.
 int resume(lua_State* state, lua_State* other, int count) {
   check_c_stack(state);
   const char* const status = status_of(state, other);
@@ -83,6 +87,7 @@ int resume(lua_State* state, lua_State* other, int count) {
   lua_xmove(state, other, count);
   const int result = lua_resume(other, count);
   if (must_end(state)) return raise_end(state);
+  SEMEL_ASSERT(lua_gettop(other) > 0 || result == 0 || result == LUA_YIELD);
   if (result != 0 && result != LUA_YIELD) {
     lua_xmove(other, state, 1);
     return -1;
@@ -108,6 +113,7 @@ int resume_wrapped(lua_State* state) {
 }  // namespace
 
 int compile_source(lua_State* state, Run& run) {
+  SEMEL_ASSERT(run.source_name != nullptr);
   charge(state, run.source.size() / source_bytes_a_step);
   check_c_stack(state);
   const SourceForm::Main main =
@@ -120,7 +126,7 @@ int compile_source(lua_State* state, Run& run) {
   }
   const int status = lua_loadx(state, read_view, &form, run.source_name, "t");
   if (status != LUA_ERRSYNTAX) return status;
-  // The message shall not speak of parentheses that are ours.
+  // Compile the original, so that the message does not mention the parentheses that we added.
   lua_pop(state, 1);
   form = run.form.of(run.source, SourceForm::Main::as_it_is);
   return lua_loadx(state, read_view, &form, run.source_name, "t");
@@ -142,7 +148,7 @@ int base_pcall(lua_State* state) {
     return 2;
   }
   const int status = lua_pcall(state, count - 1, LUA_MULTRET, 0);
-  // What redis.call and redis.error_reply raise is caught as its text.
+  // An error of redis.call or redis.error_reply is caught as its text.
   if (status != 0 && lua_istable(state, -1)) {
     push_word(state, run_of(state), Word::err);
     lua_rawget(state, -2);
@@ -223,7 +229,7 @@ int base_collectgarbage(lua_State* state) {
     charge(state, bytes / collected_bytes_a_step);
     lua_gc(state, LUA_GCCOLLECT, 0);
   }
-  // How the collector works is not for scripts to say: they share it.
+  // Scripts share the collector, so they cannot change how it works.
   if (option == count)
     lua_pushnumber(state, static_cast<double>(bytes) / 1024);
   else if (option == step)

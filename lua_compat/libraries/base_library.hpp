@@ -1,4 +1,4 @@
-// The global functions of a script's world that are ours: they catch errors, compile, or collect.
+// Our own versions of the global functions that catch errors, compile sources or collect garbage.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"
@@ -6,8 +6,8 @@
 
 namespace semel::lua {
 
-/// Compiles run.source, named run.source_name, and pushes the function, or the message; returns
-/// what lua_load said.
+/// Compiles run.source under the name run.source_name and pushes the function or the error message.
+/// Returns the status of lua_load.
 int compile_source(lua_State* state, Run& run);
 
 int base_assert(lua_State* state);

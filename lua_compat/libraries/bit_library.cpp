@@ -1,4 +1,4 @@
-// Operations on 32-bit integers, as Lua BitOp 1.0.2 has them.
+// Operations on 32-bit integers, as in Lua BitOp 1.0.2.
 #include <bit>
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 namespace semel::lua {
 namespace {
 
-/// The number modulo 2^32, rounded to even. Beyond 2^51 it is what the lower half of a double of
-/// that size happens to be.
+/// The number modulo 2^32, rounded to even. Beyond 2^51 the result is the lower half of the double
+/// after rounding, as there.
 std::uint32_t bits_argument(lua_State* state, int index) {
   constexpr double two_to_52_and_51 = 6755399441055744.0;
   const double number = luaL_checknumber(state, index);

@@ -1,4 +1,4 @@
-// redis.register_function, in both of its forms.
+// redis.register_function, with positional and with named arguments.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace semel::lua {
 namespace {
 
-/// What was given, as views of strings on the stack; 0: not given.
+/// The arguments, as views of strings on the stack; 0: not given.
 struct Given {
   std::string_view name{};
   std::string_view description{};
@@ -24,7 +24,7 @@ bool same_word(std::string_view one, std::string_view other) noexcept {
                     [](char a, char b) { return base::to_lower(a) == base::to_lower(b); });
 }
 
-/// A number counts as its text.
+/// A number is converted to its text.
 bool text_at(lua_State* state, int index, std::string_view& text) {
   if (lua_isstring(state, index) == 0) return false;
   std::size_t bytes = 0;
@@ -33,8 +33,8 @@ bool text_at(lua_State* state, int index, std::string_view& text) {
   return true;
 }
 
-/// One pair of the table, the key at the top but one. What is wrong with it, or null; the value
-/// stays on the stack if it is kept.
+/// Reads one pair of the table; the key is below the value on top. Returns the error, or null. The
+/// value stays on the stack if it is used.
 const char* take_field(lua_State* state, Given& given) {
   if (lua_type(state, -2) != LUA_TSTRING)
     return "unknown argument given to redis.register_function";
@@ -70,7 +70,7 @@ const char* take_table(lua_State* state, Given& given) {
            "table (representing named arguments).";
   for (lua_pushnil(state); lua_next(state, 1) != 0;) {
     if (const char* const wrong = take_field(state, given)) return wrong;
-    // The value stays below the key, as long as its text is needed.
+    // The value stays below the key while its text is in use.
     luaL_checkstack(state, 4, "arguments");
     lua_insert(state, -2);
     if (given.callback == lua_gettop(state)) --given.callback;
@@ -96,7 +96,7 @@ bool is_name(std::string_view name) noexcept {
   });
 }
 
-/// The flags' names are known; false: one is not.
+/// False: one of the flags is unknown.
 bool flags_known(lua_State* state, int flags) {
   constexpr std::array<std::string_view, 5> known{"no-writes", "allow-oom", "allow-stale",
                                                   "no-cluster", "allow-cross-slot-keys"};
@@ -117,7 +117,7 @@ bool flags_known(lua_State* state, int flags) {
 
 constexpr std::size_t functions_max = 10'000;  // of one library
 
-/// Nothing of this raises an error: strings are pushed again by number, not made.
+/// Raises no error: the strings exist already and are pushed by their references.
 void keep(lua_State* state, LibraryDraft& library, const Given& given, int callback) {
   RegisteredFunction function;
   function.name = given.name;

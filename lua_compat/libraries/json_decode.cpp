@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 #include "lua_compat/libraries/json_config.hpp"
 #include "lua_compat/runtime/budget.hpp"
 #include "lua_compat/runtime/c_function.hpp"
@@ -18,7 +19,7 @@ bool begins_with(const char* text, std::string_view word) noexcept {
   return true;
 }
 
-/// What JSON does not allow but strtod reads: signs, leading zeros, hexadecimals, inf and nan.
+/// Numbers that strtod reads but JSON does not allow: signs, leading zeros, hexadecimals, inf, nan.
 bool is_invalid_number(const char* text) noexcept {
   if (*text == '+') return true;
   if (*text == '-') ++text;
@@ -59,12 +60,13 @@ struct Token {
   double value = 0;  ///< of a number or boolean
 };
 
-/// As lua-cjson calls them.
+/// Their names in errors of lua-cjson.
 constexpr const char* token_names[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END",
                                        "T_STRING",    "T_NUMBER",  "T_BOOLEAN",   "T_NULL",
                                        "T_COLON",     "T_COMMA",   "T_END"};
 
-/// Reads tokens of a string of Lua's, which ends with a zero. Leaves that of a string in `text`.
+/// Reads the tokens of a Lua string, which ends with a zero. Leaves the bytes of a string in
+/// `text`.
 class Scanner {
  public:
   Scanner(lua_State* state, std::string_view input, const JsonConfig& config)
@@ -96,7 +98,7 @@ class Scanner {
         return read_word(token);
     }
   }
-  /// Bytes in front of what comes next.
+  /// Offset of the next byte.
   [[nodiscard]] std::size_t place() const noexcept {
     return static_cast<std::size_t>(at_ - begin_);
   }
@@ -193,7 +195,7 @@ class Scanner {
         return '\0';
     }
   }
-  /// One \u0000, or two that make one character; as UTF-8.
+  /// Decodes one \u0000, or a surrogate pair of two, to UTF-8.
   [[nodiscard]] bool read_unicode() {
     int code = code_unit(at_ + 2);
     if (code < 0) return false;
@@ -231,8 +233,8 @@ class Scanner {
   const JsonConfig& config_;
 };
 
-/// Reads one value. What is open at a time is kept apart from the stack of C: its tables are on
-/// Lua's, each with the key of the value that is to come if it is an object.
+/// Reads one value without recursion on the C stack. The tables that are open are on the Lua stack;
+/// an object has the key of its next value above it.
 class Decoder {
  public:
   Decoder(lua_State* state, std::string_view input, const JsonConfig& config)
@@ -243,7 +245,7 @@ class Decoder {
     for (;;) {
       if (begin_value(token)) {
         token = next();
-        // Of an array the first value has been read already, unless there is none.
+        // The first value of an array was read already, unless the array is empty.
         if (open_.top() == object ? token.type != Token::object_end
                                   : token.type != Token::array_end) {
           if (open_.top() == object) token = read_key(token);
@@ -258,10 +260,11 @@ class Decoder {
  private:
   static constexpr int object = -1;
 
-  /// What it costs is what has been read.
+  /// Charges for the bytes that were read.
   [[nodiscard]] Token next() {
     const Token token = scanner_.next();
     const std::size_t place = scanner_.place();
+    SEMEL_ASSERT(place >= charged_);
     charge(state_, 6 + (place - charged_) / 2);
     charged_ = place;
     return token;
@@ -272,7 +275,7 @@ class Decoder {
                static_cast<int>(token.place + 1));
   }
 
-  /// Pushes a value. True: it is a table, that is open now.
+  /// Pushes a value. True: it is a table, which is open now.
   [[nodiscard]] bool begin_value(const Token& token) {
     switch (token.type) {
       case Token::string:
@@ -309,7 +312,7 @@ class Decoder {
     open_.push(count);
   }
 
-  /// A key and the colon; returns what comes then.
+  /// Reads a key and the colon; returns the token behind them.
   [[nodiscard]] Token read_key(const Token& token) {
     if (token.type != Token::string) refuse("object key string", token);
     push_text();
@@ -318,8 +321,8 @@ class Decoder {
     return next();
   }
 
-  /// The value on top of the stack is whole. False: it is all there is; otherwise `token` becomes
-  /// the first one of the next value.
+  /// Stores the complete value on top of the stack in the open table. False: no table is open, so
+  /// the whole text was read; else `token` becomes the first token of the next value.
   [[nodiscard]] bool end_value(Token& token) {
     for (;;) {
       token = next();
@@ -365,6 +368,7 @@ int json_decode(lua_State* state) {
   }
   Decoder decoder{state, input, json_config(state)};
   decoder.decode();
+  SEMEL_ASSERT(lua_gettop(state) > 1);
   return 1;
 }
 

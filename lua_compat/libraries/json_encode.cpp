@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t number_bytes = 32;
 
-/// The letter behind the backslash; u: as a code; 0: the byte stands for itself.
+/// The letter behind the backslash; u: written as a code; 0: written as it is.
 constexpr std::array<char, 256> escapes_of_bytes() noexcept {
   std::array<char, 256> escapes{};
   for (std::size_t i = 0; i < ' '; ++i) escapes[i] = 'u';
@@ -31,13 +31,13 @@ constexpr std::array<char, 256> escapes_of_bytes() noexcept {
 }
 constexpr std::array<char, 256> escapes = escapes_of_bytes();
 
-/// Writes one value. What is open at a time is kept apart from the stack of C.
+/// Writes one value without recursion on the C stack.
 class Encoder {
  public:
   Encoder(lua_State* state, const JsonConfig& config)
       : state_(state), config_(config), open_(state), result_(state) {}
 
-  /// The value on top of the stack goes, its text comes.
+  /// Replaces the value on top of the stack by its text.
   void encode() {
     write_value();
     while (open_.size() != 0) {
@@ -59,7 +59,7 @@ class Encoder {
     int done;
   };
 
-  /// The value on top of the stack: a scalar goes, a table stays and is opened.
+  /// Writes the value on top of the stack and pops it; a table stays and is opened.
   void write_value() {
     charge(state_, 2);
     switch (lua_type(state_, -1)) {
@@ -141,7 +141,7 @@ class Encoder {
     open_.push({std::max(length, 0), 0});
   }
 
-  /// Of the table on top of the stack; not above 0: it is an object.
+  /// The length of the array on top of the stack; 0 or less: it is an object.
   [[nodiscard]] int array_length() {
     int largest = 0;
     std::int64_t count = 0;
@@ -154,7 +154,7 @@ class Encoder {
         lua_pop(state_, 1);
         return 0;
       }
-      // One that is no int becomes the smallest one there.
+      // There, a number that does not fit an int becomes the smallest int.
       const int index = key <= INT32_MAX ? static_cast<int>(key) : INT32_MIN;
       if (key > largest) largest = index;
       ++count;

@@ -1,5 +1,5 @@
-// The library `cjson`: its settings. It is our own, since lua-cjson ends the process when memory
-// runs out and takes memory that nobody counts.
+// The settings of the library `cjson`. The library is our own: lua-cjson ends the process when
+// memory runs out, and allocates memory outside the limits.
 #include <climits>
 #include <cstring>
 #include <new>
@@ -16,7 +16,7 @@ void expect_arguments(lua_State* state, int count) {
   lua_settop(state, count);
 }
 
-/// Sets what is given, between two bounds, and pushes what it is then.
+/// Sets the value if one is given, within two limits, and pushes the value in effect.
 void integer_option(lua_State* state, int index, int& option, int smallest, int largest) {
   if (!lua_isnil(state, index)) {
     const int value = int_argument(state, index);
@@ -30,7 +30,7 @@ void integer_option(lua_State* state, int index, int& option, int smallest, int 
   lua_pushinteger(state, option);
 }
 
-/// The same of false and true, their names, or a third name.
+/// The same for false and true, their names, or a third name.
 void choice_option(lua_State* state, int index, int& option, const char* third) {
   if (lua_isboolean(state, index)) {
     option = lua_toboolean(state, index);

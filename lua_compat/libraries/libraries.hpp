@@ -1,23 +1,23 @@
-// The libraries of a script's world that are our own or are bounded by us. Each puts its functions
-// into the table on top of the stack, or makes it: see the function.
+// The libraries that we wrote, and those of LuaJIT that get limits. bound_ functions change a
+// global table; open_ functions push a new one.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"
 
 namespace semel::lua {
 
-/// Replaces in the global table `string` what a hook cannot bound: find, match, gmatch, gfind,
-/// gsub, rep, format, and takes dump out.
+/// Replaces the functions of the global table `string` that an instruction hook cannot limit: find,
+/// match, gmatch, gfind, gsub, rep, format. Removes dump.
 void bound_string_library(lua_State* state);
-/// Replaces in `table` what moves or joins many elements (insert, remove, concat, sort, maxn,
-/// getn), and the global unpack.
+/// Replaces the functions of `table` that move or join many elements (insert, remove, concat, sort,
+/// maxn, getn), and the global unpack.
 void bound_table_library(lua_State* state);
-/// Replaces math.random and math.randomseed by redis-server's own generator.
+/// Replaces math.random and math.randomseed by the generator of redis-server.
 void bound_math_library(lua_State* state);
-/// Leaves the table of cjson on the stack.
+/// Pushes the table of cjson.
 void open_json_library(lua_State* state);
-void open_msgpack_library(lua_State* state);  ///< the same of cmsgpack
-void open_struct_library(lua_State* state);   ///< of struct
-void open_bit_library(lua_State* state);      ///< of bit
+void open_msgpack_library(lua_State* state);  ///< that of cmsgpack
+void open_struct_library(lua_State* state);   ///< that of struct
+void open_bit_library(lua_State* state);      ///< that of bit
 
 }  // namespace semel::lua

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/assert.hpp"
 #include "lua_compat/runtime/budget.hpp"
 
 namespace semel::lua {
@@ -72,7 +73,7 @@ constexpr Classes classes_of(bool complement) noexcept {
 constexpr Classes classes = classes_of(false);
 constexpr Classes complements = classes_of(true);
 
-/// The class behind a %, or null: the letter stands for itself.
+/// The character class behind a %, or null if the letter stands for itself.
 const ByteSet* class_of(char letter) noexcept {
   const bool is_large = letter >= 'A' && letter <= 'Z';
   const char small = is_large ? static_cast<char>(letter - 'A' + 'a') : letter;
@@ -84,7 +85,7 @@ const ByteSet* class_of(char letter) noexcept {
 constexpr const char* ends_with_escape = "malformed pattern (ends with '%')";
 constexpr const char* missing_bracket = "malformed pattern (missing ']')";
 
-/// Reads a pattern into items.
+/// Parses a pattern into items.
 class Reader {
  public:
   Reader(std::string_view pattern, PatternItem* items, ByteSet* sets) noexcept
@@ -230,7 +231,7 @@ class Reader {
     repeated_ = static_cast<std::uint32_t>(count_);
   }
 
-  /// [set]: a ] that comes first stands for itself.
+  /// [set]: a ] in front stands for itself.
   void read_set(PatternItem& item) noexcept {
     ++at_;
     const bool complement = peek() == '^';
@@ -273,7 +274,7 @@ class Reader {
   std::uint32_t repeated_ = 0;
 };
 
-/// 5.1 takes a pattern for a string of C.
+/// 5.1 reads a pattern as a C string.
 std::string_view up_to_zero(std::string_view pattern) noexcept {
   return pattern.substr(0, pattern.find('\0'));
 }
@@ -289,6 +290,8 @@ std::size_t Matcher::memory_bytes(std::string_view pattern) noexcept {
 void Matcher::prepare(lua_State* state, std::string_view subject, std::string_view pattern,
                       void* memory) {
   const std::string_view text = up_to_zero(pattern);
+  SEMEL_ASSERT(memory != nullptr &&
+               reinterpret_cast<std::uintptr_t>(memory) % alignof(PatternItem) == 0);
   state_ = state;
   begin_ = subject.data();
   end_ = subject.data() + subject.size();
@@ -299,6 +302,7 @@ void Matcher::prepare(lua_State* state, std::string_view subject, std::string_vi
   level_ = reader.level;
   open_ = reader.open;
   positions_ = reader.positions;
+  SEMEL_ASSERT(level_ <= captures_max);
   count(text.size());
 }
 
@@ -364,7 +368,7 @@ bool Matcher::advance_special(const PatternItem& item, const char*& at) {
       return true;
     case Kind::back_reference: {
       const Capture& capture = captures_[item.first];
-      // A position has no bytes, and is none that can be compared: 5.1 finds it nowhere.
+      // A position capture has no bytes to compare: in 5.1 it never matches.
       if ((positions_ >> item.first & 1) != 0) return false;
       const auto size = static_cast<std::size_t>(capture.end - capture.begin);
       if (size > static_cast<std::size_t>(end_ - at)) return false;
@@ -422,6 +426,7 @@ bool Matcher::retry(std::size_t& index, const char*& at) {
 }
 
 const char* Matcher::match(const char* from) {
+  SEMEL_ASSERT(begin_ <= from && from <= end_);
   std::size_t index = 0;
   const char* at = from;
   while (items_[index].kind != Kind::end) {
@@ -432,6 +437,7 @@ const char* Matcher::match(const char* from) {
       return nullptr;
     }
   }
+  SEMEL_ASSERT(from <= at && at <= end_);
   return at;
 }
 

@@ -1,9 +1,9 @@
-// Lua 5.1's patterns, matched in steps that are counted and in memory that does not grow.
+// Matches Lua 5.1 patterns in counted steps and constant memory.
 //
-// A pattern is a row of items; only single bytes repeat. So each item keeps by itself how often it
-// is repeated at present, and giving up means to go back to the last repeated item before: there
-// is no stack. What is malformed becomes an item that raises its error when it is reached, as 5.1
-// does not look at a pattern before it gets there.
+// A pattern is a sequence of items, and only items of one byte repeat. So each item stores how
+// often it is repeated at the moment, and backtracking means to return to the last repeated item:
+// no stack is needed. A malformed item raises its error when the match reaches it, as 5.1 does not
+// check a pattern before.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ using ByteSet = std::array<std::uint64_t, 4>;
 
 struct PatternItem {
   enum class Kind : std::uint8_t {
-    end,             ///< all of the pattern has matched
+    end,             ///< the whole pattern has matched
     end_of_subject,  ///< $
     byte,            ///< `first`
     any,             ///< .
     set,
-    capture_begin,     ///< of capture `first`
-    capture_position,  ///< the same of ()
+    capture_begin,     ///< begins capture `first`
+    capture_position,  ///< the same for ()
     capture_end,
     back_reference,
     balance,   ///< %b with `first` and `second`
@@ -38,19 +38,20 @@ struct PatternItem {
   Repeat repeat = Repeat::once;
   std::uint8_t first = 0;
   std::uint8_t second = 0;
-  /// For greedy ones: at least so often.
+  /// A greedy item must match at least once (+).
   bool needed = false;
   /// At most once (?).
   bool single = false;
-  /// The nearest repeated item before, counted from 1.
+  /// The previous repeated item, counted from 1; 0: there is none.
   std::uint32_t previous = 0;
   union {
     const ByteSet* set = nullptr;
     const char* error;
   };
-  /// While matching: where the repeated bytes, after the needed one, begin or for lazy ones end.
+  /// While matching: where the repeated bytes begin, after the needed one; for lazy items, where
+  /// they end.
   const char* at = nullptr;
-  std::size_t count = 0;  ///< of greedy ones: how many they are
+  std::size_t count = 0;  ///< how many bytes a greedy item matched
 };
 
 /// One pattern on one subject.
@@ -58,29 +59,30 @@ class Matcher {
  public:
   static constexpr int captures_max = 32;
 
-  /// Bytes of memory that a pattern's items take; aligned as a PatternItem.
+  /// Bytes of memory for the items of a pattern; must be aligned for PatternItem.
   [[nodiscard]] static std::size_t memory_bytes(std::string_view pattern) noexcept;
 
-  /// Reads the pattern into `memory`. It and the texts must outlive this. A Lua error may leave it.
+  /// Parses the pattern into `memory`, which must outlive this, as the texts must. May raise
+  /// errors.
   void prepare(lua_State* state, std::string_view subject, std::string_view pattern, void* memory);
 
-  /// Where the match that begins at `from` ends, or null. Raises an error for what is malformed.
+  /// Where the match that begins at `from` ends, or null. Raises the error of a malformed pattern.
   [[nodiscard]] const char* match(const char* from);
   /// The first match that begins at `from` or later; moves `from` there.
   [[nodiscard]] const char* search(const char*& from);
 
   [[nodiscard]] const char* begin() const noexcept { return begin_; }
   [[nodiscard]] const char* end() const noexcept { return end_; }
-  /// How many values push_captures() pushes.
+  /// How many values push_captures() will push.
   [[nodiscard]] int values() const noexcept { return level_ == 0 ? 1 : level_; }
   [[nodiscard]] bool has_captures() const noexcept { return level_ != 0; }
-  /// Pushes the captures of the last match, or all of it if there are none.
+  /// Pushes the captures of the last match, or the whole match if there are none.
   void push_captures(const char* from, const char* to) const;
-  /// As one of them, counted from 0; raises an error if there is no such capture.
+  /// Pushes one of them, counted from 0; raises an error if it does not exist.
   void push_capture(int index, const char* from, const char* to) const;
-  /// Charges what has not been charged yet; for the end of a function that matches.
+  /// Charges the remaining steps. A function that matches calls this before it returns.
   void pay();
-  /// For the closure that keeps this while Lua's threads come and go.
+  /// For a closure that keeps this and may be called on another Lua thread.
   void set_state(lua_State* state) noexcept { state_ = state; }
 
  private:
@@ -92,10 +94,10 @@ class Matcher {
 
   [[nodiscard]] bool is_in(const PatternItem& item, const char* at) const noexcept;
   [[nodiscard]] std::size_t run(const PatternItem& item, const char* at) const noexcept;
-  /// Moves `at` behind what one item matches.
+  /// Moves `at` behind the bytes that one item matches.
   [[nodiscard]] bool advance(PatternItem& item, const char*& at);
   [[nodiscard]] bool advance_special(const PatternItem& item, const char*& at);
-  /// Moves back to a repeated item that has another choice.
+  /// Backtracks to a repeated item that can match another number of bytes.
   [[nodiscard]] bool retry(std::size_t& index, const char*& at);
   void count(std::uint64_t steps) {
     steps_ += steps;
@@ -107,7 +109,7 @@ class Matcher {
   const char* end_ = nullptr;
   PatternItem* items_ = nullptr;
   int level_ = 0;
-  std::uint32_t open_ = 0;       ///< bits of captures that the pattern never closes
+  std::uint32_t open_ = 0;       ///< bits of captures that the pattern does not close
   std::uint32_t positions_ = 0;  ///< bits of position captures
   std::uint64_t steps_ = 0;
   Capture captures_[captures_max];

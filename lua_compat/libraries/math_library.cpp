@@ -1,4 +1,4 @@
-// Random numbers as redis-server gives them: scripts that rest on them do the same here.
+// The random numbers of redis-server, so that scripts which depend on them behave the same.
 #include <cmath>
 #include <cstdint>
 #include <new>
@@ -9,12 +9,12 @@
 namespace semel::lua {
 namespace {
 
-/// The 48-bit linear congruential generator of POSIX' drand48 family, of which the upper 31 bits
-/// are a result; one of an interpreter's own, where redis-server has one for all.
+/// The 48-bit linear congruential generator of the drand48 family of POSIX; a result is its upper
+/// 31 bits. Each interpreter has its own, while redis-server has one for all scripts.
 class Generator {
  public:
   void seed(std::uint32_t value) noexcept { state_ = std::uint64_t{value} << 16 | 0x330E; }
-  /// From 0 on, below 1.
+  /// From 0 to below 1.
   [[nodiscard]] double next() noexcept {
     constexpr std::uint64_t mask = (std::uint64_t{1} << 48) - 1;
     constexpr std::uint64_t results = 2147483647;
@@ -51,7 +51,7 @@ int math_random(lua_State* state) {
     default:
       return luaL_error(state, "wrong number of arguments");
   }
-  // An interval of more than 2^31 - 1 numbers wraps there, and so it does here.
+  // An interval of more than 2^31 - 1 numbers wraps, as there.
   const auto numbers = static_cast<std::int32_t>(static_cast<std::uint32_t>(last) -
                                                  static_cast<std::uint32_t>(first) + 1);
   lua_pushnumber(state, std::floor(part * numbers) + first);
@@ -63,14 +63,14 @@ int math_randomseed(lua_State* state) {
   return 0;
 }
 
-/// That of LuaJIT takes a base, too.
+/// math.log of LuaJIT also takes a base.
 int math_log(lua_State* state) {
   lua_pushnumber(state, std::log(luaL_checknumber(state, 1)));
   return 1;
 }
 
 int math_fmod(lua_State* state) {
-  // 5.1 looks at the second one first.
+  // 5.1 checks the second argument first.
   const double divisor = luaL_checknumber(state, 2);
   lua_pushnumber(state, std::fmod(luaL_checknumber(state, 1), divisor));
   return 1;

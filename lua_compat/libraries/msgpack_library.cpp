@@ -1,4 +1,4 @@
-// The library `cmsgpack`: what it writes; msgpack_unpack.cpp reads.
+// The library `cmsgpack`: encoding. msgpack_unpack.cpp decodes.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,12 +17,12 @@ namespace {
 /// Tables deeper than this are written as nil.
 constexpr int depth_max = 16;
 
-/// Writes values, each in its shortest form.
+/// Writes each value in its shortest form.
 class Writer {
  public:
   explicit Writer(lua_State* state) : state_(state), result_(state) {}
 
-  /// The value at the absolute `index`, within `depth` tables.
+  /// Writes the value at the absolute `index`, which is nested in `depth` tables.
   void write(int index, int depth) {
     charge(state_, 2);
     switch (lua_type(state_, index)) {
@@ -45,7 +45,7 @@ class Writer {
 
  private:
   void byte(unsigned value) { result_.add(static_cast<char>(value)); }
-  /// A letter and so many bytes of a number, the highest one first.
+  /// Writes a type byte and the lower `bytes` bytes of a number, big-endian.
   void tagged(unsigned tag, std::uint64_t number, int bytes) {
     byte(tag);
     for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) byte(number >> shift & 0xff);
@@ -102,7 +102,7 @@ class Writer {
     }
   }
 
-  /// How many elements, if the keys are 1 to that; or how many pairs.
+  /// The number of elements if the keys are 1..n; else the number of pairs.
   struct Shape {
     bool is_array;
     std::size_t count;
@@ -139,7 +139,7 @@ class Writer {
     write_count(shape.count, 0x80, 0xde);
     lua_pushnil(state_);
     while (lua_next(state_, table) != 0) {
-      // A copy, since a number as a key must stay one.
+      // Convert a copy: lua_next needs the key unchanged.
       lua_pushvalue(state_, -2);
       write(top + 3, depth + 1);
       lua_pop(state_, 1);
@@ -174,7 +174,7 @@ void open_msgpack_library(lua_State* state) {
   set_function(state, "unpack", msgpack_unpack);
   set_function(state, "unpack_one", msgpack_unpack_one);
   set_function(state, "unpack_limit", msgpack_unpack_limit);
-  // What scripts see there.
+  // Fields that scripts see there.
   set_text(state, "_NAME", "cmsgpack");
   set_text(state, "_VERSION", "lua-cmsgpack 0.4.0");
   set_text(state, "_COPYRIGHT", "Copyright (C) 2012, Salvatore Sanfilippo");

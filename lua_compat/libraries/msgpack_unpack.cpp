@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/assert.hpp"
 #include "lua_compat/runtime/budget.hpp"
 #include "lua_compat/runtime/c_function.hpp"
 
 namespace semel::lua {
 namespace {
 
-/// Reads values. What is open at a time is kept apart from the stack of C, so that depth costs
-/// nothing there.
+/// Reads values without recursion on the C stack, so that nested input cannot exhaust it.
 class Reader {
  public:
   Reader(lua_State* state, std::string_view input) : state_(state), rest_(input), open_(state) {}
@@ -37,8 +37,8 @@ class Reader {
 
  private:
   struct Level {
-    std::uint64_t left;  ///< values, of maps also keys
-    int table;           ///< where it stands
+    std::uint64_t left;  ///< values that are missing; in maps, keys as well
+    int table;           ///< stack index
     bool is_map;
   };
 
@@ -58,7 +58,7 @@ class Reader {
     return number;
   }
 
-  /// Pushes a value or opens a table. A whole one goes into the table around it.
+  /// Pushes a value or opens a table. Stores a complete value in the enclosing table.
   void begin_value() {
     charge(state_, 2);
     const auto tag = static_cast<std::uint8_t>(take(1).front());
@@ -91,7 +91,7 @@ class Reader {
       open_.push({count * 2, table, true});
       return;
     }
-    // The index of the element to come is on the stack, where a map has its key.
+    // An array has the index of its next element on the stack, where a map has its key.
     lua_pushinteger(state_, 0);
     open_.push({count, table, false});
   }
@@ -132,7 +132,7 @@ class Reader {
         return push_integer(take_number(2));
       case 0xce:
         return push_integer(take_number(4));
-      // The largest ones become negative, as with redis-server.
+      // The largest values become negative, as in redis-server.
       case 0xcf:
       case 0xd3:
         return push_integer(take_number(8));
@@ -150,9 +150,10 @@ class Reader {
     lua_pushnumber(state_, static_cast<double>(static_cast<std::int64_t>(bits)));
   }
 
-  /// The topmost value is whole: it goes into the table that is open, or is a key and stays.
+  /// Handles a complete value on top: stores it in the open table, or leaves it if it is a key.
   void store() {
     Level level = open_.top();
+    SEMEL_ASSERT(level.left > 0 && lua_istable(state_, level.table));
     --level.left;
     open_.set_top(level);
     if (!level.is_map) {
@@ -175,7 +176,7 @@ class Reader {
   Pile<Level> open_;
 };
 
-/// `limit` values from `offset` on; both 0: all, without saying where they end.
+/// Reads `limit` values from `offset` on. Both 0: reads all, and returns no offset.
 int unpack(lua_State* state, std::int64_t limit, std::int64_t offset) {
   const std::string_view input = text_argument(state, 1);
   const auto size = static_cast<std::int64_t>(input.size());

@@ -1,15 +1,15 @@
-// What cmsgpack reads.
+// The decoding functions of cmsgpack.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"
 
 namespace semel::lua {
 
-/// All values of a string.
+/// Returns all values of a string.
 int msgpack_unpack(lua_State* state);
-/// The value at an offset, behind the offset of the next one: -1 if there is none.
+/// Returns the offset of the next value, or -1, and the value at an offset.
 int msgpack_unpack_one(lua_State* state);
-/// The same of several values.
+/// The same for several values.
 int msgpack_unpack_limit(lua_State* state);
 
 }  // namespace semel::lua

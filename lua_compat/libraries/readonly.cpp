@@ -1,9 +1,11 @@
 #include "lua_compat/libraries/readonly.hpp"
 
+#include "base/assert.hpp"
+
 namespace semel::lua {
 namespace {
 
-// Keys in the metatable of a front that no script can make; their addresses tell them apart.
+// Keys in the metatable of a proxy. They are addresses, which no script can create.
 constexpr char front_mark = 'f';
 constexpr char shown_mark = 's';
 
@@ -11,7 +13,7 @@ void push_mark(lua_State* state, const char* mark) {
   lua_pushlightuserdata(state, const_cast<char*>(mark));
 }
 
-/// Pushes what a front's metatable has under `mark`; false, and nothing, if it is not one.
+/// Pushes the field `mark` of a proxy's metatable. False: it is no proxy, and nothing is pushed.
 bool push_marked(lua_State* state, int index, const char* mark) {
   if (lua_type(state, index) != LUA_TTABLE || lua_getmetatable(state, index) == 0) return false;
   push_mark(state, &front_mark);
@@ -33,7 +35,7 @@ int refuse(lua_State* state) {
   return luaL_error(state, "Attempt to modify a readonly table");
 }
 
-/// Without the place, as for all that is done by a C function.
+/// Raises the error without a position, as C functions do.
 int refuse_function(lua_State* state) {
   lua_pushliteral(state, "Attempt to modify a readonly table");
   return lua_error(state);
@@ -48,7 +50,7 @@ int next_of_real(lua_State* state) {
   return 1;
 }
 
-/// Calls upvalue 1, which has no upvalues of its own.
+/// Calls the C function in upvalue 1, which has no upvalues itself.
 int guarded(lua_State* state) {
   check_writable(state, 1);
   return lua_tocfunction(state, lua_upvalueindex(1))(state);
@@ -57,6 +59,7 @@ int guarded(lua_State* state) {
 }  // namespace
 
 void protect_table(lua_State* state, int shown) {
+  SEMEL_ASSERT(lua_istable(state, -1));
   if (shown < 0) shown += lua_gettop(state) + 1;
   lua_createtable(state, 0, 0);
   lua_createtable(state, 0, 4);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/assert.hpp"
 #include "lua_compat/runtime/reply_to_lua.hpp"
 #include "lua_compat/runtime/script_error.hpp"
 
@@ -17,7 +18,7 @@ constexpr const char* version = "7.2.4";
 constexpr int version_number = 0x00070204;
 constexpr std::size_t digits_max = 32;
 
-/// A number as a word of a command: "%.17g" of C.
+/// A number as an argument of a command: "%.17g" of C.
 std::string_view digits_of(double number, char* room) {
   constexpr double exact = 1e15;
   const bool is_integer = std::abs(number) < exact && std::trunc(number) == number;
@@ -29,7 +30,7 @@ std::string_view digits_of(double number, char* room) {
   return {room, static_cast<std::size_t>(bytes)};
 }
 
-/// Makes the arguments to the words of a command. Null, or what is wrong with them.
+/// Reads the Lua arguments into run.words. Returns the error, or null.
 const char* take_words(lua_State* state, Run& run) {
   const int count = lua_gettop(state);
   if (count == 0) return "Please specify at least one argument for this redis lib call";
@@ -52,7 +53,7 @@ const char* take_words(lua_State* state, Run& run) {
   return nullptr;
 }
 
-/// Leaves the reply on the stack; true: it is an error.
+/// Calls the command and pushes its reply; true: it is an error.
 bool call_command(lua_State* state) {
   Run& run = run_of(state);
   if (const char* const wrong = take_words(state, run)) {
@@ -63,14 +64,15 @@ bool call_command(lua_State* state) {
     push_error(state, "redis.call can only be called from a script or a function that runs");
     return true;
   }
+  SEMEL_ASSERT(run.host != nullptr && !run.words.empty());
   run.answer.clear();
   charge(state, 10 + run.words.size());
   run.host->call(run.words, run.dialect, run.answer);
-  // A command whose reply is long took its time, of which a hook of instructions knows nothing.
+  // The instruction hook does not see the time of a command, which grows with its reply.
   constexpr std::size_t answer_bytes_a_step = 16;
   charge(state, run.answer.size() / answer_bytes_a_step);
   const bool failed = push_reply(state, run.answer);
-  // One large reply shall not keep its memory for as long as the interpreter lives.
+  // Free the memory of a large reply; the interpreter would hold it for its whole life.
   constexpr std::size_t kept_max = std::size_t{1} << 20;
   if (run.answer.capacity() > kept_max) run.answer = std::string{};
   pause_if_due(run);
@@ -116,7 +118,8 @@ int status_reply(lua_State* state) {
 int sha1hex(lua_State* state) {
   if (lua_gettop(state) != 1) return raise_error(state, "wrong number of arguments");
   std::size_t bytes = 0;
-  const char* const text = lua_tolstring(state, 1, &bytes);  // what has no text counts as none
+  const char* const text =
+      lua_tolstring(state, 1, &bytes);  // a value without a text counts as the empty one
   charge(state, bytes / 8);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -220,7 +223,7 @@ constexpr Number log_levels[] = {
 
 }  // namespace
 
-void open_redis_library(lua_State* state, World world) {
+void open_redis_library(lua_State* state, Environment environment) {
   constexpr Function functions[] = {
       {"call", call},
       {"pcall", protected_call},
@@ -238,7 +241,7 @@ void open_redis_library(lua_State* state, World world) {
       {"REPL_NONE", 0}, {"REPL_AOF", 1}, {"REPL_SLAVE", 2}, {"REPL_REPLICA", 2}, {"REPL_ALL", 3}};
   lua_createtable(state, 0, 32);
   for (const Function& function : functions) set_function(state, function);
-  if (world == World::scripts)
+  if (environment == Environment::scripts)
     for (const Function& function : of_scripts) set_function(state, function);
   for (const Number& number : replication) set_number(state, number);
   for (const Number& number : log_levels) set_number(state, number);

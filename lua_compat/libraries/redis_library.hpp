@@ -1,4 +1,4 @@
-// The functions of `redis`, which `server` names too.
+// The functions of `redis`, which is also named `server`.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"
@@ -6,9 +6,9 @@
 
 namespace semel::lua {
 
-/// Pushes the table of what scripts, or functions when they run, may do.
-void open_redis_library(lua_State* state, World world);
-/// Pushes that of a library while it is loaded: register_function and log.
+/// Pushes the table for scripts, or for library functions that run.
+void open_redis_library(lua_State* state, Environment environment);
+/// Pushes the table for a library that is being loaded: register_function and log.
 void open_loading_library(lua_State* state);
 
 /// redis.register_function.

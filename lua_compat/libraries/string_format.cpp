@@ -12,15 +12,15 @@
 namespace semel::lua {
 namespace {
 
-/// The longest item: 99 digits behind the point of 1e308.
+/// Enough for the longest item: 1e308 with 99 digits behind the point.
 constexpr std::size_t item_bytes = 512;
 constexpr std::uint64_t steps_an_item = 16;
 constexpr std::size_t long_text_bytes = 100;
 
-/// One %.. of a format: what stands between it and its letter.
+/// One conversion of a format: the flags, width and precision between % and the letter.
 class Spec {
  public:
-  /// Reads it from `format`, as far as to before its letter. Raises an error for what 5.1 refuses.
+  /// Reads `format` up to the letter. Raises an error where 5.1 does.
   void read(lua_State* state, std::string_view& format) {
     const std::string_view all = format;
     std::size_t at = 0;
@@ -39,7 +39,7 @@ class Spec {
     size_ = at + 1;
     format.remove_prefix(at);
   }
-  /// With the letter, for snprintf.
+  /// The conversion with its letter, for snprintf.
   [[nodiscard]] const char* with(std::string_view letters) noexcept {
     std::memcpy(text_ + size_, letters.data(), letters.size());
     text_[size_ + letters.size()] = '\0';
@@ -57,7 +57,7 @@ template <typename Value>
 void add(Builder& result, const char* format, Value value) {
   char* const to = result.room(item_bytes);
   std::snprintf(to, item_bytes, format, value);
-  // A zero of %c ends what is taken.
+  // A zero that %c wrote ends the text.
   result.used(std::strlen(to));
 }
 

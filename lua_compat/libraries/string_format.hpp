@@ -1,4 +1,4 @@
-// string.format as 5.1 has it.
+// string.format of 5.1.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"

@@ -1,4 +1,4 @@
-// What of the library `string` a hook cannot bound: patterns and repetition.
+// The functions of `string` that an instruction hook cannot limit: patterns and repetition.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t bytes_a_step = 16;
 
-/// Where a search begins, counted from 0.
+/// The offset at which a search begins.
 std::size_t beginning(lua_State* state, std::size_t size) {
   std::int64_t from = integer_argument_or(state, 3, 1);
   const auto all = static_cast<std::int64_t>(size);
@@ -32,7 +32,7 @@ int find_plain(lua_State* state, std::string_view subject, std::string_view text
                std::size_t from) {
   charge(state, 1 + (subject.size() - from) / 4);
   const char* const begin = subject.data() + from;
-  // Its time is linear, which that of std::string_view::find is not.
+  // memmem needs linear time; std::string_view::find may need quadratic time.
   const void* const found =
       text.empty() ? begin : memmem(begin, subject.size() - from, text.data(), text.size());
   if (found == nullptr) {
@@ -45,7 +45,8 @@ int find_plain(lua_State* state, std::string_view subject, std::string_view text
   return 2;
 }
 
-/// Memory for a pattern of usual length is on the stack; nothing is called back meanwhile.
+/// Memory for the items of a pattern of usual length, on the stack. Used only by functions that
+/// call nothing back.
 struct PatternMemory {
   static constexpr std::size_t small_bytes = 1536;
   alignas(PatternItem) std::byte small[small_bytes];
@@ -93,10 +94,10 @@ int string_match(lua_State* state) {
   return find_or_match(state, false);
 }
 
-/// A matcher with its items behind it, as a userdata.
+/// A userdata: the matcher, followed by its items.
 struct KeptMatcher {
   Matcher matcher;
-  const char* next;  ///< where the following search begins; null: nowhere
+  const char* next;  ///< where the next search begins; null: at the end
 
   static KeptMatcher& make(lua_State* state, std::string_view subject, std::string_view pattern) {
     void* const memory =
@@ -131,7 +132,7 @@ int string_gmatch(lua_State* state) {
   return 1;
 }
 
-/// The replacement's text with its %0 to %9.
+/// Appends the replacement text, with its %0 to %9 filled in.
 void add_expanded(lua_State* state, const Matcher& matcher, std::string_view text,
                   const char* begin, const char* end, Builder& result) {
   charge(state, 1 + text.size() / bytes_a_step);
@@ -139,7 +140,7 @@ void add_expanded(lua_State* state, const Matcher& matcher, std::string_view tex
     const std::size_t plain = std::min(text.find('%'), text.size());
     result.add(text.substr(0, plain));
     if (plain == text.size()) return;
-    // A string of Lua ends with a zero, which 5.1 copies for a % that is the last byte.
+    // A Lua string ends with a zero, which 5.1 copies if % is the last byte.
     const char c = plain + 1 < text.size() ? text[plain + 1] : '\0';
     text.remove_prefix(std::min(plain + 2, text.size()));
     if (c < '0' || c > '9') {
@@ -154,13 +155,13 @@ void add_expanded(lua_State* state, const Matcher& matcher, std::string_view tex
   }
 }
 
-/// Has a table and a key; returns what is found by its metatable's rules, too.
+/// Called with a table and a key; returns the value, with regard to the metatable.
 int get_by_metatable(lua_State* state) {
   lua_gettable(state, 1);
   return 1;
 }
 
-/// What a table or a function says for a match.
+/// Appends the replacement that a table or a function gives for a match.
 void add_answer(lua_State* state, const Matcher& matcher, const char* begin, const char* end,
                 Builder& result) {
   if (lua_istable(state, 3)) {
@@ -189,7 +190,7 @@ void add_answer(lua_State* state, const Matcher& matcher, const char* begin, con
   lua_pop(state, 1);
 }
 
-/// Its frame is small: the function that it calls may call it again, 200 times.
+/// The frame must be small: the function that it calls may call it again, up to 200 times.
 int string_gsub(lua_State* state) {
   const std::string_view subject = text_argument(state, 1);
   std::string_view pattern = text_argument(state, 2);

@@ -1,4 +1,4 @@
-// The library `struct`: values as the bytes of C's types.
+// The library `struct`: packs values as C types.
 #include <algorithm>
 #include <bit>
 #include <climits>
@@ -24,7 +24,7 @@ class Format {
   Format(lua_State* state, std::string_view text)
       : state_(state), rest_(text.substr(0, text.find('\0'))) {}
 
-  /// One more item, with its `size`: 0 where it has none of its own.
+  /// Reads the next item and its `size`, which is 0 for items without one.
   [[nodiscard]] bool next() {
     if (rest_.empty()) return false;
     charge(state_, 2);
@@ -68,14 +68,14 @@ class Format {
     return true;
   }
 
-  /// What is in front of an item that begins at `place`, for it to be aligned.
+  /// The padding in front of an item at `place`.
   [[nodiscard]] std::size_t padding(std::size_t place) const noexcept {
     if (size == 0 || letter == 'c') return 0;
     const std::size_t unit = std::min(size, alignment_);
     return (unit - (place & (unit - 1))) & (unit - 1);
   }
 
-  /// Carries out what is no item but changes those that follow.
+  /// Applies an option that changes the items behind it.
   void control() {
     switch (letter) {
       case ' ':
@@ -160,7 +160,7 @@ int struct_pack(lua_State* state) {
   int index = 2;
   while (format.next()) {
     for (std::size_t i = format.padding(result.size()); i > 0; --i) result.add('\0');
-    // The first value that is missing is nil.
+    // The first missing value reads as nil.
     const int value = std::min(index, last + 1);
     switch (format.letter) {
       case 'x':
@@ -237,7 +237,7 @@ double read_float(const char* from, const Format& format) {
   return number;
 }
 
-/// What struct.unpack reads from, and where it is.
+/// The input of struct.unpack and the offset in it.
 struct Reading {
   lua_State* state;
   std::string_view data;
@@ -271,7 +271,8 @@ struct Reading {
     ++results;
   }
   void push_number(double number) {
-    // A NaN may have any bits; those that Lua does not use for others are made of it.
+    // A NaN may have any bits, and LuaJIT uses some of them for other types; lua_pushnumber() makes
+    // it canonical.
     lua_pushnumber(state, number);
     ++results;
   }
@@ -319,7 +320,7 @@ int struct_unpack(lua_State* state) {
   const std::int64_t from = integer_argument_or(state, 3, 1);
   luaL_argcheck(state, from != 0, 3, "offset must be 1 or greater");
   lua_settop(state, 2);
-  // A negative one is far behind the end, where only what needs no bytes can be read.
+  // A negative offset lies far behind the end, where only items without bytes can be read.
   reading.place = static_cast<std::size_t>(from) - 1;
   while (format.next()) reading.read_item(format);
   lua_pushinteger(state, static_cast<lua_Integer>(reading.place + 1));

@@ -1,4 +1,4 @@
-// The library `table` and unpack, with every element counted.
+// The library `table` and unpack; each element costs a step.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -157,7 +157,7 @@ void bound_table_library(lua_State* state) {
   set_function(state, "remove", table_remove);
   set_function(state, "setn", table_setn);
   set_function(state, "sort", table_sort);
-  // What LuaJIT adds to 5.1.
+  // Remove what LuaJIT adds to 5.1.
   for (const char* const name : {"move", "pack", "unpack", "new", "clear"}) {
     lua_pushnil(state);
     lua_setfield(state, -2, name);

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/assert.hpp"
 #include "lua_compat/runtime/budget.hpp"
 #include "lua_compat/runtime/c_function.hpp"
 
 namespace semel::lua {
 namespace {
 
-/// As 5.1 words it: types are told apart by their third letter there.
+/// The error text of 5.1, which compares the third letters of the type names.
 void refuse_comparison(lua_State* state, int one, int other) {
   const char* const first = luaL_typename(state, one);
   const char* const second = luaL_typename(state, other);
@@ -26,21 +27,22 @@ int is_less_by_metatable(lua_State* state) {
   return 1;
 }
 
-/// Quicksort with the median of three, in the table at 1, by the function at 2 or by <. Its frame
-/// is small: the function may sort, too, 200 times within each other.
+/// Quicksort with the median of three, for the table at 1, by the function at 2 or by <. The frame
+/// must be small: the function may sort, too, nested up to 200 times.
 class Sorting {
  public:
   explicit Sorting(lua_State* state) noexcept
       : state_(state), has_function_(!lua_isnoneornil(state, 2)) {}
 
-  /// Elements `first` to `last`. The larger part of each waits: the others at least halve, so
-  /// there are never more than 32.
+  /// Sorts elements `first` to `last`. The larger part of each step is queued; the other is at most
+  /// half as long, so at most 32 parts are queued.
   void sort(int first, int last) {
     struct Range {
       int first;
       int last;
     };
-    Range waiting[32];
+    constexpr int waiting_max = 32;
+    Range waiting[waiting_max];
     int count = 0;
     for (;;) {
       const int middle = first < last ? partition(first, last) : 0;
@@ -48,6 +50,7 @@ class Sorting {
         const Range below{first, middle - 1};
         const Range above{middle + 1, last};
         const bool is_below_less = middle - first < last - middle;
+        SEMEL_ASSERT(count < waiting_max);
         waiting[count++] = is_below_less ? above : below;
         first = is_below_less ? below.first : above.first;
         last = is_below_less ? below.last : above.last;
@@ -69,7 +72,7 @@ class Sorting {
     lua_rawseti(state_, 1, second);
   }
 
-  /// Of two values counted from the top of the stack.
+  /// Compares two values, by their distance from the top of the stack.
   [[nodiscard]] bool is_less(int one, int other) {
     charge(state_, 4);
     const int top = lua_gettop(state_);
@@ -116,8 +119,8 @@ class Sorting {
     return false;
   }
 
-  /// Puts a pivot between what is not larger and what is not smaller and returns where it came to
-  /// stand, or 0: there were three elements at most, which are in order.
+  /// Moves a pivot between the elements that are not larger and those that are not smaller. Returns
+  /// its index, or 0 if there were at most three elements, which are sorted now.
   [[nodiscard]] int partition(int first, int last) {
     get(first);
     get(last);
@@ -144,7 +147,7 @@ class Sorting {
     set_two(last - 1, place);
     return place;
   }
-  /// Two values on the stack, the elements `first` and `second`, which go.
+  /// Sorts the elements `first` and `second`, the two values on top, and pops them.
   void swap_if(bool is_swapped, int first, int second) {
     if (is_swapped) {
       set_two(first, second);
@@ -153,7 +156,7 @@ class Sorting {
     }
   }
 
-  /// Takes the pivot from the stack. Returns the first place that holds no smaller one.
+  /// Pops the pivot. Returns the first index whose element is not smaller.
   [[nodiscard]] int divide(int first, int last) {
     int low = first;
     int high = last - 1;

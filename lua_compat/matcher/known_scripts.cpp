@@ -5,64 +5,67 @@
 #include <memory>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "lua_compat/matcher/script_calls.hpp"
-#include "lua_compat/matcher/script_shape.hpp"
+#include "lua_compat/matcher/script_keys.hpp"
 #include "lua_compat/matcher/script_tokens.hpp"
 #include "lua_compat/matcher/script_tree.hpp"
 
 namespace semel::lua {
 namespace {
 
-struct KnownRow {
+struct KnownTokenRow {
   const KnownEntry* entry;
   std::vector<RowToken> row;
 };
 
-/// The rows of the catalogue, made once.
-const std::vector<KnownRow>& known_rows() {
-  static const std::vector<KnownRow> rows = [] {
-    std::vector<KnownRow> made;
+/// The token rows of the catalogue, computed once.
+const std::vector<KnownTokenRow>& known_rows() {
+  static const std::vector<KnownTokenRow> rows = [] {
+    std::vector<KnownTokenRow> made;
     for (const KnownEntry& entry : known_catalogue()) {
-      if (const auto tree = read_tree(entry.text)) made.push_back({&entry, plain_row_of(*tree)});
+      const auto tree = read_tree(entry.text);
+      SEMEL_ASSERT(tree.has_value());  // the catalogue is our own
+      if (tree) made.push_back({&entry, plain_token_row(*tree)});
     }
     return made;
   }();
   return rows;
 }
 
-/// As redis-server gets it from a script as an argument. None: as a number it is written in a way
-/// that is better left to Lua.
+/// The constant as redis-server receives it in a command. None: a number whose text only Lua can
+/// decide.
 std::optional<std::string> word_of(NodeKind kind, const std::string& text) {
   if (kind == NodeKind::string) return text;
   if (kind == NodeKind::number) return whole_number(text);
   return std::nullopt;
 }
 
-bool is_hole(const RowToken& token) noexcept {
+bool is_wildcard(const RowToken& token) noexcept {
   return token.kind == NodeKind::string && token.text.size() == 2 && token.text.front() == '?' &&
          token.text.back() >= '1' && token.text.back() <= '9';
 }
 
-/// Whether `row` is the known one; `holes` get what stands in its holes.
+/// Whether `row` matches the known one; stores the constants that its wildcards match.
 bool matches(const std::vector<RowToken>& known, const std::vector<RowToken>& row,
-             std::vector<std::string>& holes) {
+             std::vector<std::string>& wildcards) {
   if (known.size() != row.size()) return false;
-  holes.clear();
+  wildcards.clear();
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (!is_hole(known[i])) {
+    if (!is_wildcard(known[i])) {
       if (known[i] != row[i]) return false;
       continue;
     }
     auto word = word_of(row[i].kind, row[i].text);
     const auto number = static_cast<std::size_t>(known[i].text.back() - '0');
     if (!word) return false;
-    if (holes.size() < number) holes.resize(number);
-    holes[number - 1] = std::move(*word);
+    if (wildcards.size() < number) wildcards.resize(number);
+    wildcards[number - 1] = std::move(*word);
   }
   return true;
 }
 
-ScriptWord word_from(std::string_view text, const std::vector<std::string>& holes) {
+ScriptWord word_from(std::string_view text, const std::vector<std::string>& wildcards) {
   using From = ScriptWord::From;
   constexpr std::string_view letters = "KANH";
   constexpr From meanings[] = {From::key, From::argument, From::number, From::text};
@@ -72,11 +75,11 @@ ScriptWord word_from(std::string_view text, const std::vector<std::string>& hole
   if (letter == std::string_view::npos || read.ptr != text.data() + text.size() || number == 0) {
     return {.text = std::string{text}};
   }
-  if (text.front() == 'H') return {.text = number <= holes.size() ? holes[number - 1] : ""};
+  if (text.front() == 'H') return {.text = number <= wildcards.size() ? wildcards[number - 1] : ""};
   return {.from = meanings[letter], .index = number - 1};
 }
 
-/// Takes what stands before `mark` off the front.
+/// Removes and returns the text in front of `mark`, and removes `mark`.
 std::string_view take_until(std::string_view& rest, char mark) noexcept {
   const std::size_t end = std::min(rest.find(mark), rest.size());
   const std::string_view taken = rest.substr(0, end);
@@ -85,19 +88,19 @@ std::string_view take_until(std::string_view& rest, char mark) noexcept {
 }
 
 std::vector<ScriptCommand> commands_of(const KnownEntry& entry,
-                                       const std::vector<std::string>& holes) {
+                                       const std::vector<std::string>& wildcards) {
   std::vector<ScriptCommand> commands;
   std::string_view all = entry.commands;
   while (!all.empty()) {
     std::string_view words = take_until(all, ';');
     ScriptCommand& command = commands.emplace_back();
-    while (!words.empty()) command.push_back(word_from(take_until(words, ' '), holes));
+    while (!words.empty()) command.push_back(word_from(take_until(words, ' '), wildcards));
   }
   return commands;
 }
 
-/// `return redis.call(..)` of elements and constants, also by way of locals: every text of this
-/// kind is its own command, so that none of them has to stand in the catalogue.
+/// Matches `return redis.call(..)` of elements and constants, directly or through locals. Every
+/// such script is one command, so the catalogue needs no entry for it.
 class OneCommand {
  public:
   explicit OneCommand(const Tree& tree) : tree_(tree), values_(tree.local_count, nullptr) {}
@@ -106,15 +109,15 @@ class OneCommand {
     const Node& block = tree_[tree_.root];
     for (const NodeIndex at : block.parts) {
       const Node& statement = tree_[at];
-      if (statement.kind == NodeKind::give_back) return answer(statement);
+      if (statement.kind == NodeKind::return_values) return answer(statement);
       if (!hold(statement)) return std::nullopt;
     }
     return std::nullopt;
   }
 
  private:
-  /// `local a, b = KEYS[1], ARGV[1]`: what has no effect where it stands. The call itself may be
-  /// given a name as well, if nothing but its return follows.
+  /// Records a declaration without effect: `local a, b = KEYS[1], ARGV[1]`. The call itself may be
+  /// assigned to a local, too, if only its return follows.
   bool hold(const Node& statement) {
     if (statement.kind != NodeKind::locals || call_ != nullptr) return false;
     const Node& names = tree_.part(statement, 0);
@@ -144,7 +147,7 @@ class OneCommand {
       if (!found) return std::nullopt;
       command.push_back(std::move(*found));
     }
-    // The name: a text, not a number that would become one.
+    // The name must be a string constant; a number would be converted to one.
     const bool is_named =
         !command.empty() && resolved(tree_.part(*value, 1)).kind == NodeKind::string;
     return is_named ? std::optional{std::move(command)} : std::nullopt;
@@ -182,10 +185,10 @@ void append_text(std::string& form, std::string_view text) {
 std::string canonical_form(std::string_view script) {
   const auto tree = read_tree(script);
   if (!tree) return {};
-  // Each token has the same five fields, and a text its length before it: no two rows are the same
-  // bytes.
+  // Each token has the same five fields, and each text its length in front, so different rows have
+  // different bytes.
   std::string form;
-  for (const RowToken& token : row_of(*tree)) {
+  for (const RowToken& token : token_row(*tree)) {
     form += static_cast<char>('A' + static_cast<int>(token.kind));
     form += std::to_string(token.parts);
     form += ',';
@@ -208,13 +211,13 @@ ScriptShape shape_of(std::string_view script, KeysOf keys_of) {
     shape.commands.push_back(std::move(*command));
     return shape;
   }
-  const std::vector<RowToken> row = plain_row_of(*tree);
-  std::vector<std::string> holes;
-  for (const KnownRow& known : known_rows()) {
-    if (!matches(known.row, row, holes)) continue;
+  const std::vector<RowToken> row = plain_token_row(*tree);
+  std::vector<std::string> wildcards;
+  for (const KnownTokenRow& known : known_rows()) {
+    if (!matches(known.row, row, wildcards)) continue;
     shape.known = known.entry->means;
     shape.entry = known.entry;
-    shape.commands = commands_of(*known.entry, holes);
+    shape.commands = commands_of(*known.entry, wildcards);
     return shape;
   }
   shape.lines.clear();

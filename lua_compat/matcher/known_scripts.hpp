@@ -1,5 +1,5 @@
-// Scripts that the field uses all the time, recognised by their tokens
-// (docs/decisions/0014-scripts.md), and what can be said of a script without running it.
+// Recognises widely used scripts by their tokens (docs/decisions/0014-scripts.md), and analyses a
+// script without running it.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace semel::lua {
 
-/// One meaning each; the texts that mean it are in known_catalogue.def.
+/// What a known script does. The texts are in known_catalogue.def.
 enum class KnownScript : std::uint8_t {
   unknown,
-  one_command,      ///< answers what its one command answers
-  compare_and_run,  ///< its commands, if the first key's value is the first argument
-  count,            ///< adds to a counter, which gets an end when it is new
-  take,             ///< answers the value and deletes it
-  remove_existing,  ///< deletes what is there and says whether it was
-  get_or_set,       ///< answers the value, or sets it with an end
-  set_absent,       ///< sets with an end what is not there
-  count_below,      ///< adds one with an end, unless that is too many
-  count_existing,   ///< adds to what is there
-  spend,            ///< takes one away, if there is one
-  // Each of these is one library's own.
+  one_command,      ///< returns the reply of its one command
+  compare_and_run,  ///< runs its commands if the first key has the first argument as its value
+  count,            ///< adds to a counter, and sets its expiry when it is new
+  take,             ///< returns the value and deletes it
+  remove_existing,  ///< deletes a key and returns whether it existed
+  get_or_set,       ///< returns the value, or sets it with an expiry
+  set_absent,       ///< sets a missing key with an expiry
+  count_below,      ///< adds one, with an expiry, unless the limit is reached
+  count_existing,   ///< adds to an existing counter
+  spend,            ///< subtracts one from a positive counter
+  // Each of these belongs to one library.
   acquire_all,        ///< node-redlock
   extend_all,         ///< node-redlock
   release_all,        ///< node-redlock
@@ -46,73 +46,71 @@ enum class KnownScript : std::uint8_t {
   renew_many,         ///< Redisson
 };
 
-/// A word of a command that a script sends.
+/// An argument of a command that a script sends.
 struct ScriptWord {
   enum class From : std::uint8_t {
     text,
     key,
     argument,
-    number,  ///< an argument that has gone through tonumber: to be refused if it would not stay
+    number,  ///< an argument behind tonumber: refused if the conversion would change it
   };
   From from = From::text;
-  std::uint32_t index = 0;  ///< of keys or arguments, from 0
+  std::uint32_t index = 0;  ///< in KEYS or ARGV, from 0
   std::string text{};
 };
 using ScriptCommand = std::vector<ScriptWord>;
 
-/// What a script answers, if nothing else is said of it: a number, nothing, a text.
+/// The reply of a script where it is constant: a number, null, a text.
 struct ScriptAnswer {
   enum class Kind : std::uint8_t { last, number, nothing, status, error, bulk };
-  Kind kind = Kind::last;  ///< last: what the last command has answered
+  Kind kind = Kind::last;  ///< last: the reply of the last command
   std::int64_t number = 0;
   std::string_view text{};
 };
 
-/// One text of the catalogue. A constant that begins with `?` in it stands for any constant in
-/// this place: `?1` is the first of them, and `H1` among the words of commands.
+/// One entry of the catalogue. A constant such as `?1` in its text is a wildcard, which matches any
+/// constant in this position; `H1` is the matched constant in its commands.
 struct KnownEntry {
   KnownScript means = KnownScript::unknown;
-  std::string_view name;  ///< of the text, for people and tests
+  std::string_view name;  ///< for people and tests
   std::string_view text;
-  /// Its commands, `;` between them: K1 is the first key, A1 the first argument, N1 the same
-  /// through tonumber. Whatever a meaning always does is not among them.
+  /// Its commands, separated by `;`. K1 is the first key, A1 the first argument, N1 the first
+  /// argument behind tonumber. Commands that `means` implies are not listed.
   std::string_view commands{};
-  ScriptAnswer missing{};  ///< compare_and_run: there is no such key
-  ScriptAnswer differs{};  ///< compare_and_run: its value is another
+  ScriptAnswer missing{};  ///< compare_and_run: if the key does not exist
+  ScriptAnswer differs{};  ///< compare_and_run: if it has another value
   ScriptAnswer answer{};
-  std::uint32_t variant = 0;  ///< of what one meaning has several forms
-  std::uint32_t keys = 1;     ///< that it needs
+  std::uint32_t variant = 0;  ///< distinguishes several forms of one meaning
+  std::uint32_t keys = 1;     ///< how many it needs
   std::uint32_t arguments = 0;
 };
 
-/// What the tokens of a script show.
+/// The result of the analysis of a script.
 struct ScriptShape {
-  /// Every key that it can touch is one of KEYS: its section is that of their shards.
+  /// Every key that it can access is one of KEYS, so it locks only the shards of these keys.
   bool declares_keys = false;
-  /// It is this known script; or `unknown`.
+  /// The known script that it is, or `unknown`.
   KnownScript known = KnownScript::unknown;
-  /// Of the catalogue; null: `unknown` or `one_command`.
+  /// Its entry in the catalogue; null for `unknown` and `one_command`.
   const KnownEntry* entry = nullptr;
-  /// What a known script sends, its constants filled in.
+  /// The commands of a known script, with its constants filled in.
   std::vector<ScriptCommand> commands;
-  /// Of the calls of a known script's commands, in their order in the text: the line that errors
-  /// tell.
+  /// The lines of the command calls of a known script, in the order of the text. Errors name them.
   std::vector<std::uint32_t> lines;
-  /// Of any script that can be read (lua_compat/matcher/script_calls.hpp); needed only until it is
-  /// loaded.
+  /// The commands in any script that can be parsed (lua_compat/matcher/script_calls.hpp); used only
+  /// when it is loaded.
   std::vector<SentCommand> sent;
 };
 
-/// The script's tokens in the one form that all texts with the same tokens have
-/// (lua_compat/matcher/script_tree.hpp). None (empty): it cannot be read as Lua, or is longer than
-/// is worth looking at.
+/// The tokens of the script in a canonical form, which is equal for all texts with the same token
+/// row (lua_compat/matcher/script_tree.hpp). Empty: it cannot be parsed, or is too long.
 [[nodiscard]] std::string canonical_form(std::string_view script);
 
-/// Looks at a script once, when it is loaded. `script` is without its shebang line, but with its
-/// end of line, so that lines are counted as Lua counts them.
+/// Analyses a script when it is loaded. `script` lacks its shebang line but has the line end of it,
+/// so that line numbers are those of Lua.
 [[nodiscard]] ScriptShape shape_of(std::string_view script, KeysOf keys_of);
 
-/// All texts, each once.
+/// All entries.
 [[nodiscard]] std::span<const KnownEntry> known_catalogue() noexcept;
 
 }  // namespace semel::lua

@@ -13,7 +13,7 @@ class Walk {
   explicit Walk(const Tree& tree) : tree_(tree), locals_(tree.local_count) {}
 
   std::vector<SentCommand> run() {
-    // A declaration stands before what uses it, but an assignment may stand behind.
+    // A declaration is in front of all uses, but an assignment may follow them.
     for (const Node& node : tree_.nodes) learn_assigned(node);
     for (const Node& node : tree_.nodes) learn_declared(node);
     for (const Node& node : tree_.nodes) learn_caught(node);
@@ -56,7 +56,7 @@ class Walk {
     }
   }
 
-  /// Of a call of pcall or xpcall with something to call.
+  /// A call of pcall or xpcall with a function.
   [[nodiscard]] bool is_catcher(const Node& node) const noexcept {
     return node.kind == NodeKind::call && node.parts.size() > 1 &&
            (tree_.is_global(part(node, 0), "pcall") || tree_.is_global(part(node, 0), "xpcall"));
@@ -78,7 +78,7 @@ class Walk {
     for (std::size_t i = from; i < node.parts.size(); ++i) visit(node.parts[i], is_caught);
   }
 
-  /// Not deeper than the tree, which has a bound.
+  /// Recurses no deeper than the tree, whose depth is limited.
   void visit(NodeIndex at, bool is_caught) {
     const Node& node = tree_[at];
     switch (node.kind) {

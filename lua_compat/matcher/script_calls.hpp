@@ -1,5 +1,5 @@
-// Which commands a script's text names, so that one the node does not have is found before anything
-// of the script has run.
+// Finds the commands that a script names, so that one which the node does not have is refused
+// before the script runs.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace semel::lua {
 
-/// In the order of the text. Calls by redis.call and redis.pcall, also by way of a local that is
-/// declared as one of them, or as `redis`, and never assigned to; a sender of commands that is used
-/// in another way is a command without a name.
+/// The calls of redis.call and redis.pcall in the order of the text. They may go through a local
+/// that is declared as one of these functions, or as `redis`, and never assigned to. Any other use
+/// of these functions counts as a command without a name.
 [[nodiscard]] std::vector<SentCommand> sent_commands(const Tree& tree);
 
-/// The same of a text that begins with an end of line in place of its shebang. Empty also if the
-/// text cannot be read, or is longer than is looked at.
+/// The same for a text, with a line end in place of its shebang line. Empty also if the text cannot
+/// be parsed or is too long.
 [[nodiscard]] std::vector<SentCommand> sent_commands(std::string_view text);
 
 }  // namespace semel::lua

@@ -1,4 +1,4 @@
-// Commands as a script's text shows them.
+// Commands as they appear in the text of a script.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ struct KeyPositions {
   int last = 0;  ///< negative: from the end
   int step = 1;
 };
-/// The positions of a command's keys among its words, by its name in small letters. None: it has
-/// none, is not known, or its keys are found in another way.
+/// The positions of the keys among the arguments of a command, by its name in lower case. None: the
+/// command has no keys, is unknown, or its keys are found in another way.
 using KeysOf = std::optional<KeyPositions> (*)(std::string_view command);
 
-/// One place in a text where a command is sent.
+/// One call of a command in a text.
 struct SentCommand {
-  std::string name{};        ///< in small letters
-  std::string subcommand{};  ///< its second word, if that is a constant as well
-  std::uint32_t line = 1;    ///< as errors tell it
-  /// Its name is a constant. If not, nothing is said of it.
+  std::string name{};        ///< in lower case
+  std::string subcommand{};  ///< its second argument, if that is a constant, too
+  std::uint32_t line = 1;    ///< as errors name it
+  /// Its name is a constant. If not, nothing is known about it.
   bool is_named = false;
   bool has_subcommand = false;
-  /// An error of it is caught: by redis.pcall, or by pcall or xpcall around it. Scripts find out
-  /// in this way what a server has.
+  /// Its errors are caught by redis.pcall, or by pcall or xpcall around it. Scripts probe in this
+  /// way what a server supports.
   bool is_caught = false;
 };
 

@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-class PlainRow {
+class PlainTokenRow {
  public:
-  explicit PlainRow(const Tree& tree)
+  explicit PlainTokenRow(const Tree& tree)
       : tree_(tree), values_(tree.local_count, none), numbers_(tree.local_count, none) {
     std::vector<bool> is_assigned(tree.local_count, false);
     for (const Node& node : tree.nodes) {
@@ -19,7 +19,7 @@ class PlainRow {
         if (tree[target].kind == NodeKind::local) is_assigned[tree[target].number] = true;
       }
     }
-    // Parts stand before the whole, and what is declared before its uses.
+    // nodes has parts in front of their whole, and declarations in front of their uses.
     for (const Node& node : tree.nodes) {
       if (node.kind == NodeKind::locals) replace(node, is_assigned);
     }
@@ -31,7 +31,7 @@ class PlainRow {
   }
 
  private:
-  /// A statement, or of a branch some of its parts.
+  /// A statement, or a range of the parts of a branch.
   struct Piece {
     NodeIndex at;
     std::size_t from;
@@ -63,18 +63,18 @@ class PlainRow {
     return !names.parts.empty() && values_[tree_.part(names, 0).number] != none;
   }
 
-  [[nodiscard]] bool gives_back(NodeIndex block) const {
+  [[nodiscard]] bool returns(NodeIndex block) const {
     const Node& node = tree_[block];
-    return !node.parts.empty() && tree_[node.parts.back()].kind == NodeKind::give_back;
+    return !node.parts.empty() && tree_[node.parts.back()].kind == NodeKind::return_values;
   }
-  /// False: nothing comes behind it.
+  /// False: control does not reach the end.
   bool collect(const Node& block, std::vector<Piece>& pieces) const {
     for (const NodeIndex at : block.parts) {
       const Node& node = tree_[at];
       if (is_replaced(node)) continue;
       if (node.kind != NodeKind::branch) {
         pieces.push_back({at, 0, node.parts.size()});
-        if (node.kind == NodeKind::give_back || node.kind == NodeKind::leave) return false;
+        if (node.kind == NodeKind::return_values || node.kind == NodeKind::break_loop) return false;
       } else if (!collect_branch(at, node, pieces)) {
         return false;
       }
@@ -83,7 +83,7 @@ class PlainRow {
   }
   bool collect_branch(NodeIndex at, const Node& node, std::vector<Piece>& pieces) const {
     std::size_t from = 0;
-    while (node.parts.size() - from > 2 && gives_back(node.parts[from + 1])) {
+    while (node.parts.size() - from > 2 && returns(node.parts[from + 1])) {
       pieces.push_back({at, from, 2});
       from += 2;
     }
@@ -111,7 +111,8 @@ class PlainRow {
   }
   void append_block(const Node& block) {
     std::vector<Piece> pieces;
-    static_cast<void>(collect(block, pieces));  // whether anything can come behind it
+    static_cast<void>(
+        collect(block, pieces));  // at the end of the block its result does not matter
     row_.push_back({NodeKind::block, static_cast<std::uint32_t>(pieces.size()), 0, {}});
     for (const Piece& piece : pieces) {
       const Node& node = tree_[piece.at];
@@ -125,7 +126,7 @@ class PlainRow {
   }
 
   const Tree& tree_;
-  std::vector<NodeIndex> values_;  // of locals that are replaced
+  std::vector<NodeIndex> values_;  // by local: its replacement, or none
   std::vector<std::uint32_t> numbers_;
   std::uint32_t count_ = 0;
   std::vector<RowToken> row_;
@@ -133,8 +134,8 @@ class PlainRow {
 
 }  // namespace
 
-std::vector<RowToken> plain_row_of(const Tree& tree) {
-  return PlainRow{tree}.run();
+std::vector<RowToken> plain_token_row(const Tree& tree) {
+  return PlainTokenRow{tree}.run();
 }
 
 std::optional<Element> element_of(const Tree& tree, const Node& node) {

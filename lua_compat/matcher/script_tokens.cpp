@@ -51,14 +51,14 @@ class Lexer {
   }
   void drop(std::size_t bytes) noexcept { rest_.remove_prefix(bytes); }
 
-  /// Takes one end of line: of CR LF and LF CR both.
+  /// Takes one line end; CR LF and LF CR count as one.
   void drop_line() noexcept {
     const bool is_pair = ends_line(at(1)) && at(1) != at(0) && rest_.size() > 1;
     drop(is_pair ? 2 : 1);
     ++line_;
   }
 
-  /// False: a comment does not end.
+  /// Skips blanks and comments. False: a comment has no end.
   bool skip_blanks() {
     while (!rest_.empty()) {
       const char c = at(0);
@@ -85,7 +85,7 @@ class Lexer {
     return true;
   }
 
-  /// Of a long bracket that opens here: how many `=` are in it.
+  /// The number of `=` in the long bracket that opens here. None: none does.
   [[nodiscard]] std::optional<std::size_t> level() const noexcept {
     std::size_t count = 0;
     while (at(1 + count) == '=') ++count;
@@ -137,7 +137,7 @@ class Lexer {
     return true;
   }
 
-  /// As much as looks like one, and then all of it must be.
+  /// Takes all characters that a number can have; together they must be one.
   bool read_number(Token& token) {
     std::size_t size = 1;
     while (base::is_digit(at(size)) || at(size) == '.') ++size;
@@ -194,7 +194,7 @@ class Lexer {
     return false;
   }
 
-  /// What stands behind a backslash.
+  /// Reads an escape, behind its backslash.
   bool read_escape(std::string& text) {
     constexpr std::string_view letters = "abfnrtv\\\"'";
     constexpr std::string_view meant = "\a\b\f\n\r\t\v\\\"'";
@@ -233,7 +233,7 @@ class Lexer {
     } else {
       return false;
     }
-    // A long bracket that is none: both Luas refuse it.
+    // An incomplete long bracket, which both implementations refuse.
     if (token.text == "[" && at(1) == '=') return false;
     drop(token.text.size());
     return true;

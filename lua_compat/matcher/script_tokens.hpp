@@ -1,6 +1,6 @@
-// The tokens of a script: Lua 5.1, of which only that is read which PUC Lua 5.1 and LuaJIT read in
-// the same way. What they differ in (\x and \z in strings, names of other than ASCII letters,
-// nested long brackets, numbers with suffixes, NUL) is not read: such a script is a stranger, and
+// Splits a script into tokens. It accepts only the part of Lua 5.1 that PUC Lua 5.1 and LuaJIT read
+// alike. A script with anything in which they differ (\x and \z in strings, names with other than
+// ASCII letters, nested long brackets, numbers with suffixes, NUL) is unknown to the matcher, and
 // the interpreter decides what it means.
 #pragma once
 
@@ -13,16 +13,17 @@
 
 namespace semel::lua {
 
-inline constexpr std::size_t script_bytes_max = std::size_t{128} << 10;  ///< of what is looked at
+inline constexpr std::size_t script_bytes_max = std::size_t{128}
+                                                << 10;  ///< longer scripts are not analysed
 
 enum class TokenKind : std::uint8_t { name, number, string, symbol, end };
 
 struct Token {
   TokenKind kind = TokenKind::end;
-  std::uint32_t line = 1;      ///< in which it begins
-  std::uint32_t line_end = 1;  ///< in which it ends
-  /// Of a symbol or keyword as it is written; of a name; the bytes of a string; of a number the
-  /// shortest text of its value.
+  std::uint32_t line = 1;      ///< where it begins
+  std::uint32_t line_end = 1;  ///< where it ends
+  /// A symbol, keyword or name as it is written; the bytes of a string; the shortest text of the
+  /// value of a number.
   std::string text;
 
   [[nodiscard]] bool is(std::string_view symbol) const noexcept {
@@ -30,11 +31,11 @@ struct Token {
   }
 };
 
-/// All of them, the last of kind `end`. None: it cannot be read, or is longer than is looked at.
+/// All tokens; the last is of kind `end`. None: the script cannot be read or is too long.
 [[nodiscard]] std::optional<std::vector<Token>> read_tokens(std::string_view script);
 
-/// As redis-server writes a number that a script gives as an argument. None: it is no whole number
-/// that a double holds exactly.
+/// The text that redis-server writes for a number in the arguments of a command. None: it is no
+/// integer that a double represents exactly.
 [[nodiscard]] std::optional<std::string> whole_number(std::string_view number_text);
 
 }  // namespace semel::lua

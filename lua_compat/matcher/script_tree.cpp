@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 #include "lua_compat/matcher/script_tokens.hpp"
 
 namespace semel::lua {
 namespace {
 
-// Of a tree, and of what is read inside each other. Lua itself gives up at 200.
+// Of a tree, and of the recursion of the parser. Lua itself stops at 200.
 constexpr std::uint8_t depth_max = 120;
 constexpr int unary_strength = 8;
 
@@ -36,8 +37,8 @@ constexpr std::array<Operator, 15> operators = {{{"or", 1, 1},
                                                  {"%", 7, 7},
                                                  {"^", 10, 9}}};
 
-/// Reads one script. Once something is wrong, `failed_` stays and whatever is read further counts
-/// for nothing; each step takes a token or fails, so that it comes to an end.
+/// Parses one script. After the first error `failed_` stays set and the rest of the result is
+/// meaningless. Each step takes a token or fails, so parsing ends.
 class Parser {
  public:
   explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
@@ -47,6 +48,7 @@ class Parser {
     tree_.root = block();
     if (token().kind != TokenKind::end) fail();
     if (failed_) return std::nullopt;
+    SEMEL_ASSERT(depth_ == 0 && functions_.size() == 1 && locals_.empty());
     return std::move(tree_);
   }
 
@@ -55,10 +57,10 @@ class Parser {
     bool has_varargs = false;
     int loops = 0;
   };
-  /// What a name means, innermost last. Found by its hash: a text of many names and locals would
-  /// otherwise take the product of their numbers.
+  /// The declarations of a name, innermost last. A hash map, as a search would need quadratic time
+  /// for a text with many names and locals.
   using Meanings = std::unordered_map<std::string, std::vector<std::uint32_t>>;
-  /// A value, and whether it stood in parentheses, which may not be assigned to.
+  /// A value, and whether it is in parentheses: then it cannot be assigned to.
   struct Value {
     NodeIndex at;
     bool closed;
@@ -96,6 +98,7 @@ class Parser {
   NodeIndex add(Node node) {
     unsigned depth = 1;
     for (const NodeIndex part : node.parts) {
+      SEMEL_ASSERT(part < tree_.nodes.size());  // parts stand in front of their whole
       depth = std::max(depth, 1U + tree_.nodes[part].depth);
     }
     if (depth > depth_max) {
@@ -143,7 +146,7 @@ class Parser {
   }
 
   // --- blocks
-  /// Runs `read` inside a scope of its own, and not deeper than what can be read.
+  /// Runs `read` in a new scope, unless that is nested too deeply.
   template <class Read>
   NodeIndex scoped(Read&& read) {
     const std::size_t outer = locals_.size();
@@ -210,11 +213,11 @@ class Parser {
     if (take("local")) return take("function") ? local_function() : local_values();
     if (take("return")) {
       const bool has_none = ends_block() || sees(";");
-      return add(NodeKind::give_back, has_none ? std::vector<NodeIndex>{} : values());
+      return add(NodeKind::return_values, has_none ? std::vector<NodeIndex>{} : values());
     }
     if (take("break")) {
       if (functions_.back().loops == 0) fail();
-      return add(NodeKind::leave, {});
+      return add(NodeKind::break_loop, {});
     }
     return expression_statement();
   }
@@ -232,7 +235,7 @@ class Parser {
   }
 
   NodeIndex loop_until() {
-    // The condition sees the locals of the block.
+    // The condition is in the scope of the block.
     ++functions_.back().loops;
     const NodeIndex body = open_block();
     --functions_.back().loops;
@@ -277,7 +280,7 @@ class Parser {
   NodeIndex local_values() {
     std::vector<std::string> declared = names();
     const NodeIndex from = add(NodeKind::list, take("=") ? values() : std::vector<NodeIndex>{});
-    // Behind the values: `local x = x` means the outer one.
+    // Declared behind the values: in `local x = x` the value is the outer x.
     return add(NodeKind::locals, {declare_all(std::move(declared)), from});
   }
 
@@ -409,7 +412,7 @@ class Parser {
     } else if (sees("{")) {
       parts.push_back(table());
     } else {
-      // On a line of its own it might be meant as another statement, which Lua 5.1 refuses.
+      // Lua 5.1 refuses a bracket on a new line, which might begin another statement.
       if (place_ > 0 && tokens_[place_ - 1].line_end != token().line) fail();
       expect("(");
       if (!sees(")")) {
@@ -422,7 +425,7 @@ class Parser {
     return made;
   }
 
-  /// Names of commands in small letters, where they are constants.
+  /// Converts the name of a command to lower case if it is a constant.
   void name_command(NodeIndex at) {
     if (!tree_.is_command(tree_.nodes[at]) || tree_.nodes[at].parts.size() < 2) return;
     Node& command = tree_.nodes[tree_.nodes[at].parts[1]];
@@ -486,7 +489,7 @@ class Parser {
   std::size_t place_ = 0;
   Tree tree_;
   Meanings meanings_;
-  std::vector<std::vector<std::uint32_t>*> locals_;  // in scope, each by what its name means
+  std::vector<std::vector<std::uint32_t>*> locals_;  // those in scope: the declarations of its name
   std::vector<Function> functions_;
   unsigned depth_ = 0;
   bool failed_ = false;
@@ -520,7 +523,7 @@ std::optional<Tree> read_tree(std::string_view script) {
   return Parser{std::move(*tokens)}.run();
 }
 
-std::vector<RowToken> row_of(const Tree& tree) {
+std::vector<RowToken> token_row(const Tree& tree) {
   std::vector<RowToken> row;
   row.reserve(tree.nodes.size());
   append_row(tree, tree.root, row);

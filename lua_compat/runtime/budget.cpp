@@ -2,15 +2,17 @@
 
 #include <cstdlib>
 
+#include "base/assert.hpp"
+
 namespace semel::lua {
 namespace {
 
-// A fibre has 1 MiB, others who run scripts may have less; a command of the host, or the compiler
-// over 190 functions within each other (120 KiB), may be what is called last.
+// A fibre has 1 MiB; other callers may have less. What is called last may be a command of the host,
+// or the compiler with 190 nested functions (120 KiB).
 constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{64} << 10;
 
-// Few enough that steps which each compare megabytes do not add up to seconds; the host reads a
-// clock.
+// Small, as a single step may compare megabytes: the time between two pauses must stay below
+// seconds. Not smaller, as the host reads a clock at each pause.
 constexpr std::uint64_t pause_steps = 1'000;
 
 }  // namespace
@@ -28,6 +30,7 @@ void Budget::begin(const Bounds& bounds) noexcept {
 void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t bytes) noexcept {
   Budget& own = *static_cast<Budget*>(budget);
   if (block == nullptr) old_bytes = 0;
+  SEMEL_ASSERT(old_bytes <= own.memory_used);  // else the sum wraps, and all allocations fail
   if (bytes == 0) {
     std::free(block);
     own.memory_used -= old_bytes;
@@ -35,7 +38,7 @@ void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t byt
   }
   if (bytes > old_bytes) {
     const std::size_t more = bytes - old_bytes;
-    // One too large at once is refused and may be caught, the sum of all not.
+    // A script may catch the failure of one large allocation, but not that of the total limit.
     if (own.memory_used > own.memory_max || more > own.memory_max - own.memory_used) return nullptr;
     own.allocated += more;
     if (own.allocated > own.allocated_max) {
@@ -51,11 +54,13 @@ void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t byt
 Budget& budget_of(lua_State* state) noexcept {
   void* budget = nullptr;
   static_cast<void>(lua_getallocf(state, &budget));
+  SEMEL_ASSERT(budget != nullptr);
   return *static_cast<Budget*>(budget);
 }
 
 void pause_if_due(Budget& own) {
   if (own.over != nullptr || own.on_pause == nullptr) return;
+  SEMEL_ASSERT(own.steps >= own.steps_at_pause);
   if (own.steps - own.steps_at_pause < pause_steps) return;
   own.steps_at_pause = own.steps;
   own.on_pause(own);

@@ -1,52 +1,52 @@
-// What one script may still use, counted where a hook of instructions does not reach: in the
-// allocator and in C functions.
+// Counts what a script uses, in the places that an instruction hook does not see: the allocator and
+// C functions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "lua_compat/interpreter/interpreter.hpp"
+#include "lua_compat/runtime/bounds.hpp"
 #include "lua_compat/runtime/lua_api.hpp"
 
 namespace semel::lua {
 
-/// Of one interpreter; its allocator's argument.
+/// One for each interpreter; the argument of its allocator.
 struct Budget {
   std::size_t memory_used = 0;
   std::size_t memory_max = 0;
-  std::uint64_t allocated = 0;  ///< by the present script, altogether
+  std::uint64_t allocated = 0;  ///< by the current script, in total
   std::uint64_t allocated_max = 0;
-  std::uint64_t steps = 0;  ///< of the present script
+  std::uint64_t steps = 0;  ///< of the current script
   std::uint64_t steps_max = 0;
-  std::uint64_t steps_at_pause = 0;  ///< when on_pause was called last
-  /// Decides whether the script may go on, and sets `over` if not; it may do other work meanwhile.
-  /// Null: nobody is asked.
+  std::uint64_t steps_at_pause = 0;  ///< at the last call of on_pause
+  /// Sets `over` if the script must stop; may do other work first. Null: the script is not paused.
   void (*on_pause)(Budget&) = nullptr;
-  /// Where the C stack was when the script began; null: it is not watched.
+  /// The position of the C stack when the script began; null: its depth is not checked.
   const char* stack_base = nullptr;
-  /// Why the present script ends, whatever it catches; null: it may go on.
+  /// Why the current script must stop, even if it catches errors; null: it may continue.
   const char* over = nullptr;
 
-  /// A script begins.
+  /// Resets the counters when a script begins.
   void begin(const Bounds& bounds) noexcept;
 };
 
-/// As lua_Alloc; `budget` is a Budget. Null where a bound would be passed.
+/// A lua_Alloc; `budget` points to a Budget. Null if a limit would be exceeded.
 void* allocate(void* budget, void* block, std::size_t old_bytes, std::size_t bytes) noexcept;
 
-/// That of the interpreter that `state` belongs to.
+/// The budget of the interpreter that `state` belongs to.
 [[nodiscard]] Budget& budget_of(lua_State* state) noexcept;
 
-/// Calls on_pause if the last time was long ago in steps. `over` is set where the script must end.
+/// Calls on_pause if enough steps have passed since the last call. `over` is then set if the script
+/// must stop.
 void pause_if_due(Budget& own);
 
-/// Counts `steps` of a library's function, and pauses when it is time: one call of a function may
-/// take as long as the whole script. Raises a Lua error if the script must end: nothing on the
-/// C++ stack may need to be destroyed then.
+/// Counts `steps` of a library function and pauses if it is time, as one call can take as long as a
+/// whole script. Raises a Lua error if the script must stop. That skips destructors, so the caller
+/// must have no object on its stack that needs one.
 void charge(lua_State* state, std::uint64_t steps);
 
-/// Raises "C stack overflow" if C functions have called each other too deeply. For each that calls
-/// back into Lua: LuaJIT does not bound them, and a fibre's stack is small.
+/// Raises "C stack overflow" if C functions are nested too deeply. Every C function that calls back
+/// into Lua must call this: LuaJIT does not limit the depth, and the stack of a fibre is small.
 void check_c_stack(lua_State* state);
 
 }  // namespace semel::lua

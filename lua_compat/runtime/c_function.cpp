@@ -12,7 +12,7 @@ namespace {
 
 constexpr double two_to_63 = 9223372036854775808.0;
 constexpr const char* block_type = "semel.block";
-/// Bytes that one step stands for where bytes are only copied.
+/// How many copied bytes count as one step.
 constexpr std::size_t bytes_a_step = 16;
 
 }  // namespace
@@ -47,6 +47,7 @@ std::string_view number_text(double number, char (&text)[number_text_bytes]) noe
 }
 
 std::string_view text_at(lua_State* state, int index) {
+  SEMEL_ASSERT(index > 0);  // lua_replace() below would miss a relative index
   if (lua_type(state, index) == LUA_TNUMBER) {
     char text[number_text_bytes];
     const std::string_view number = number_text(lua_tonumber(state, index), text);
@@ -60,7 +61,7 @@ std::string_view text_at(lua_State* state, int index) {
 
 std::string_view text_argument(lua_State* state, int index) {
   const int type = lua_type(state, index);
-  // Says what was expected, and does not come back.
+  // Raises the error that names the expected type.
   if (type != LUA_TNUMBER && type != LUA_TSTRING) luaL_checktype(state, index, LUA_TSTRING);
   return text_at(state, index);
 }
@@ -113,13 +114,14 @@ void Builder::grow(std::size_t more) {
   charge(state_, wanted / bytes_a_step);
   char* data = static_cast<char*>(allocate(&budget, block_->data, block_->bytes, wanted));
   if (data == nullptr) {
-    // LuaJIT does not look for garbage when memory runs out.
+    // LuaJIT does not collect garbage when an allocation fails.
     charge(state_, budget.memory_used / bytes_a_step);
     lua_gc(state_, LUA_GCCOLLECT, 0);
     data = static_cast<char*>(allocate(&budget, block_->data, block_->bytes, wanted));
     if (data == nullptr) raise(state_, "not enough memory");
   }
   if (block_->data == nullptr) std::memcpy(data, small_, size_);
+  SEMEL_ASSERT(wanted >= size_ + more);
   *block_ = {data, wanted};
   data_ = data;
   capacity_ = wanted;

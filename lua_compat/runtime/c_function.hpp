@@ -1,5 +1,5 @@
-// What C functions of a script's libraries share: arguments as Lua 5.1 reads them, and bytes that
-// are put together. All of it may raise Lua errors, so nothing here has a destructor.
+// Helpers for the C functions of libraries: arguments as Lua 5.1 reads them, and strings that are
+// built piece by piece. All of it may raise Lua errors, so nothing here has a destructor.
 #pragma once
 
 #include <cstddef>
@@ -8,40 +8,41 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/assert.hpp"
 #include "lua_compat/runtime/lua_api.hpp"
 
 namespace semel::lua {
 
-/// Numbers as integers the way Lua 5.1 makes them on x86-64: cut towards zero; what does not fit
-/// is the smallest one.
+/// Converts a number as Lua 5.1 does on x86-64: truncated towards zero; a number that does not fit
+/// becomes the smallest integer.
 [[nodiscard]] std::int64_t to_integer(double number) noexcept;
-/// The same without a sign; negative ones wrap.
+/// The same for an unsigned integer; negative numbers wrap.
 [[nodiscard]] std::uint64_t to_unsigned(double number) noexcept;
 
 [[nodiscard]] std::int64_t integer_argument(lua_State* state, int index);
 [[nodiscard]] std::int64_t integer_argument_or(lua_State* state, int index, std::int64_t otherwise);
-/// The lower 32 bits, as an int of C keeps them.
+/// The lower 32 bits, as a conversion to int keeps them.
 [[nodiscard]] int int_argument(lua_State* state, int index);
 [[nodiscard]] int int_argument_or(lua_State* state, int index, int otherwise);
 
-/// The longest text of number_text(), its end included.
+/// Size of the longest text of number_text(), with its terminator.
 inline constexpr std::size_t number_text_bytes = 32;
-/// As tostring() of 5.1, "-nan" included, which LuaJIT does not tell from "nan".
+/// As tostring() of 5.1. It distinguishes "-nan" from "nan", which LuaJIT does not.
 std::string_view number_text(double number, char (&text)[number_text_bytes]) noexcept;
-/// A string, or a number as its text. Valid as long as the argument stays on the stack.
+/// A string, or the text of a number. Valid while the argument stays on the stack.
 [[nodiscard]] std::string_view text_argument(lua_State* state, int index);
-/// The value at a positive `index`, if text or number; the same.
+/// The same for the value at a positive `index`, which must be a string or a number.
 [[nodiscard]] std::string_view text_at(lua_State* state, int index);
 
-/// As lua_call, of functions that a script gave; raises an error instead of the 201st within each
-/// other, as 5.1 does.
+/// lua_call for a function that the script provides. Raises an error if C functions are nested too
+/// deeply.
 void call(lua_State* state, int arguments, int results);
 
-/// An error of a message without the place where it happened.
+/// Raises `message` without a position in front.
 int raise(lua_State* state, const char* message);
 
-/// Bytes that a function puts together. Keeps one place of the stack from its making on. Its memory
-/// is the interpreter's, given back by push() or, after an error, by the garbage collector.
+/// Builds a string. Occupies one slot of the Lua stack from its construction on. Its memory counts
+/// as the interpreter's; push() frees it, or the garbage collector after an error.
 class Builder {
  public:
   explicit Builder(lua_State* state);
@@ -50,17 +51,23 @@ class Builder {
     data_[size_++] = byte;
   }
   void add(std::string_view bytes);
-  /// Room for so many bytes, which used() then counts as written.
+  /// Returns space for `bytes` bytes. After writing, used() says how many were written.
   [[nodiscard]] char* room(std::size_t bytes) {
     if (capacity_ - size_ < bytes) grow(bytes);
     return data_ + size_;
   }
-  void used(std::size_t bytes) noexcept { size_ += bytes; }
+  void used(std::size_t bytes) noexcept {
+    SEMEL_ASSERT(bytes <= capacity_ - size_);
+    size_ += bytes;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] char* end() noexcept { return data_ + size_; }
   [[nodiscard]] std::string_view bytes() const noexcept { return {data_, size_}; }
   void clear() noexcept { size_ = 0; }
-  void drop(std::size_t bytes) noexcept { size_ -= bytes; }
+  void drop(std::size_t bytes) noexcept {
+    SEMEL_ASSERT(bytes <= size_);
+    size_ -= bytes;
+  }
   /// Pushes the string.
   void push();
 
@@ -76,7 +83,7 @@ class Builder {
   void grow(std::size_t more);
 
   lua_State* state_;
-  int index_;  ///< where the owner of the block stands
+  int index_;  ///< stack index of the userdata that owns the block
   Block* block_ = nullptr;
   char* data_;
   std::size_t size_ = 0;
@@ -84,7 +91,7 @@ class Builder {
   char small_[136];
 };
 
-/// A stack of plain values, in memory as that of a Builder; for what must not recurse.
+/// A stack of plain values in the memory of a Builder. Replaces recursion.
 template <typename Value>
 class Pile {
  public:
@@ -96,6 +103,7 @@ class Pile {
   }
   void pop() noexcept { bytes_.drop(sizeof(Value)); }
   [[nodiscard]] Value top() const noexcept {
+    SEMEL_ASSERT(bytes_.size() >= sizeof(Value));
     Value value;
     std::memcpy(&value, bytes_.bytes().data() + bytes_.size() - sizeof(Value), sizeof(Value));
     return value;
@@ -111,7 +119,7 @@ class Pile {
   Builder bytes_;
 };
 
-/// Adds to the table on top of the stack.
+/// Adds `function` to the table on top of the stack.
 void set_function(lua_State* state, const char* name, lua_CFunction function);
 
 }  // namespace semel::lua

@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "base/assert.hpp"
+
 namespace semel::lua {
 namespace {
 
@@ -20,7 +22,8 @@ struct Writer {
   std::size_t depth = 0;
 };
 
-// All of these take the value on top of the stack off it. False: a bound was passed.
+// All of these pop the value on top of the stack. False: a limit was exceeded, and the stack may be
+// higher than before.
 bool write(Writer& writer);
 
 std::string_view text_on_top(lua_State* state) {
@@ -29,21 +32,21 @@ std::string_view text_on_top(lua_State* state) {
   return {text, bytes};
 }
 
-/// Cut towards zero; what does not fit is the smallest one, as the processors of redis-server have
-/// it.
+/// Truncated towards zero; a number that does not fit becomes the smallest integer, as in
+/// redis-server on x86-64.
 std::int64_t integer_of(double number) noexcept {
   constexpr double bound = 9223372036854775808.0;
   if (!(number > -bound && number < bound)) return std::numeric_limits<std::int64_t>::min();
   return static_cast<std::int64_t>(number);
 }
 
-/// Without ends of lines, which would end a line of the protocol. It calls nothing of Lua, so it
-/// may return what has a destructor.
-/// redis-server takes the text of a status and of an error for one of C.
+/// redis-server reads the text of a status or an error as a C string.
 std::string_view until_zero(std::string_view text) {
   return text.substr(0, text.find('\0'));
 }
 
+/// Replaces line ends, which would end a line of the protocol. Calls no function of Lua, so it may
+/// return an object with a destructor.
 std::string one_line(std::string_view text) {
   std::string line{text};
   std::replace_if(
@@ -61,7 +64,7 @@ void write_big_number(Writer& writer, std::string_view text) {
   writer.out.prepared("\r\n");
 }
 
-/// The table's own field, pushed; true if it is of the type, else nothing is pushed.
+/// Pushes the field of the table on top if it has the type. False: nothing is pushed.
 bool field(const Writer& writer, Word word, int type) {
   push_word(writer.state, writer.run, word);
   lua_rawget(writer.state, -2);
@@ -83,11 +86,11 @@ bool write_verbatim(Writer& writer) {
   for (std::size_t at = 0; at < std::min(format.size(), letters.size()); ++at)
     letters[at] = format[at] == '\r' || format[at] == '\n' ? ' ' : format[at];
   writer.out.verbatim(text_on_top(writer.state), {letters.data(), letters.size()});
-  lua_pop(writer.state, 2);  // the table itself is the caller's
+  lua_pop(writer.state, 2);  // the caller pops the table itself
   return true;
 }
 
-/// Maps and sets: the table of pairs is on top.
+/// Writes the table on top as a map or a set, and pops it.
 bool write_pairs(Writer& writer, bool is_map) {
   std::size_t count = 0;
   for (lua_pushnil(writer.state); lua_next(writer.state, -2) != 0; lua_pop(writer.state, 1))
@@ -108,7 +111,7 @@ bool write_pairs(Writer& writer, bool is_map) {
 }
 
 bool write_array(Writer& writer) {
-  // How many there are is known when the first nil is met; objlen may know another border.
+  // The array ends at the first nil; lua_objlen may find another border.
   int count = 0;
   for (;; ++count) {
     lua_rawgeti(writer.state, -1, count + 1);
@@ -128,7 +131,8 @@ bool write_array(Writer& writer) {
 
 enum class Special : std::uint8_t { no, written, failed };
 
-/// The forms that a table has by a field of its own; it stays on the stack unless failed.
+/// Writes a table that has a field for its form, such as `err` or `map`. The table stays on the
+/// stack unless this failed.
 Special write_special(Writer& writer) {
   lua_State* const state = writer.state;
   if (field(writer, Word::err, LUA_TSTRING)) {
@@ -169,6 +173,7 @@ bool write_table(Writer& writer) {
     case Special::no:
       if (!write_array(writer)) return false;
   }
+  SEMEL_ASSERT(writer.depth > 0);
   --writer.depth;
   return true;
 }
@@ -184,9 +189,14 @@ void write_boolean(Writer& writer, bool value) {
 
 bool write(Writer& writer) {
   lua_State* const state = writer.state;
+  [[maybe_unused]] const int top = lua_gettop(state);
+  SEMEL_ASSERT(top > 0);
   switch (lua_type(state, -1)) {
-    case LUA_TTABLE:
-      return write_table(writer);
+    case LUA_TTABLE: {
+      const bool written = write_table(writer);
+      SEMEL_ASSERT(!written || lua_gettop(state) == top - 1);
+      return written;
+    }
     case LUA_TSTRING:
       writer.out.bulk(text_on_top(state));
       break;
@@ -208,6 +218,7 @@ bool write(Writer& writer) {
 }  // namespace
 
 void write_value(lua_State* state, Run& run) {
+  SEMEL_ASSERT(run.reply != nullptr && run.invocation != nullptr);
   const std::size_t begin = run.reply->size();
   Writer writer{.state = state,
                 .run = run,

@@ -1,4 +1,4 @@
-// What a script returns, as a reply.
+// Converts the value that a script returns into a reply.
 #pragma once
 
 #include "lua_compat/runtime/lua_api.hpp"
@@ -6,9 +6,9 @@
 
 namespace semel::lua {
 
-/// Takes the value on top of the stack off it and appends it to the run's reply, in the client's
-/// dialect. Keeps to the bounds of the run's replies: beyond them nothing is appended, and the
-/// run's `failure` says why. May raise errors.
+/// Pops the value on top of the stack and appends it to the reply of the run, in the dialect of the
+/// client. If a limit of replies is exceeded, nothing is appended, and `failure` of the run says
+/// why. May raise errors.
 void write_value(lua_State* state, Run& run);
 
 }  // namespace semel::lua

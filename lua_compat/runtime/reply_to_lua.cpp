@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/assert.hpp"
 #include "lua_compat/runtime/script_error.hpp"
 
 namespace semel::lua {
@@ -18,7 +19,7 @@ struct Reader {
 
 constexpr std::uint64_t bytes_a_step = 32;
 
-/// The line behind the mark; false: there is none.
+/// Takes the line behind the marker; false: it has no end.
 bool take_line(Reader& reader, std::string_view& line) {
   const std::size_t end = reader.rest.find("\r\n");
   if (end == std::string_view::npos) return false;
@@ -54,7 +55,7 @@ void push(const Reader& reader, std::string_view text) {
   lua_pushlstring(reader.state, text.data(), text.size());
 }
 
-/// Pushes {[word] = what `value` pushes}.
+/// Pushes a table with one field `word`, whose value is pushed by `value`.
 template <typename Value>
 void push_single(const Reader& reader, Word word, Value&& value) {
   lua_createtable(reader.state, 0, 1);
@@ -84,7 +85,7 @@ bool take_pairs(Reader& reader, std::int64_t count, bool is_set) {
       lua_pushboolean(reader.state, 1);
     else if (!take(reader))
       return false;
-    // Null and what is not a number are no keys of a table.
+    // Neither nil nor NaN can be the key of a table.
     const bool is_key =
         !lua_isnil(reader.state, -2) &&
         (lua_type(reader.state, -2) != LUA_TNUMBER || !std::isnan(lua_tonumber(reader.state, -2)));
@@ -119,7 +120,7 @@ bool take_many(Reader& reader, char mark, std::string_view line) {
     lua_pushboolean(reader.state, 0);
     return true;
   }
-  // Each element has three bytes or more, so the table that is made first is bounded by them.
+  // Each element has at least one byte, so the input limits the size of the new table.
   if (static_cast<std::size_t>(count) > reader.rest.size()) return false;
   if (++reader.depth > reader.run.reply_depth_max) return false;
   luaL_checkstack(reader.state, 12, "reply");
@@ -192,9 +193,13 @@ bool push_reply(lua_State* state, std::string_view bytes) {
   Reader reader{.state = state, .run = run_of(state), .rest = bytes};
   const int top = lua_gettop(state);
   charge(state, bytes.size() / bytes_a_step);
-  if (take(reader) && reader.rest.empty()) return bytes.front() == '-';
+  if (take(reader) && reader.rest.empty()) {
+    SEMEL_ASSERT(lua_gettop(state) == top + 1 && reader.depth == 0);
+    return bytes.front() == '-';
+  }
   lua_settop(state, top);
   push_error(state, "The reply of a command cannot be told to a script");
+  SEMEL_ASSERT(lua_gettop(state) == top + 1);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// Replies of commands as values of Lua.
+// Converts replies of commands into Lua values.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace semel::lua {
 
-/// Pushes what the one reply in `bytes` is to a script, and returns whether it is an error. Bytes
-/// that are no whole reply become an error too.
+/// Pushes the Lua value of the one reply in `bytes`. Returns whether it is an error; bytes that are
+/// not exactly one reply become an error, too.
 bool push_reply(lua_State* state, std::string_view bytes);
 
 }  // namespace semel::lua

@@ -1,5 +1,7 @@
 #include "lua_compat/runtime/run.hpp"
 
+#include "base/assert.hpp"
+
 namespace semel::lua {
 
 void ask_host(Budget& budget) {
@@ -17,7 +19,8 @@ void ask_host(Budget& budget) {
 }
 
 int raise_end(lua_State* state) {
-  // Its text is told from the budget; here nothing must need memory.
+  SEMEL_ASSERT(must_end(state));
+  // The client gets the text of Budget::over. Nothing here may allocate memory.
   push_word(state, run_of(state), Word::ended);
   return lua_error(state);
 }

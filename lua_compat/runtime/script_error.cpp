@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "base/assert.hpp"
+
 namespace semel::lua {
 namespace {
 
@@ -15,7 +17,7 @@ void push_text(lua_State* state, std::string_view text) {
   lua_pushlstring(state, text.data(), text.size());
 }
 
-/// As tostring() would tell of it, without calling anything.
+/// As tostring() would write the value, but without calling any function.
 void keep_other(lua_State* state, Run& run) {
   std::array<char, 64> room{};
   switch (lua_type(state, 1)) {
@@ -35,7 +37,8 @@ void keep_other(lua_State* state, Run& run) {
   run.error_text += room.data();
 }
 
-/// redis-server takes it for a text of C, which ends at a zero.
+/// Records the text of the error, the one value on the stack. redis-server reads it as a C string,
+/// which ends at a zero.
 void keep_text(lua_State* state, Run& run) {
   run.error_text.clear();
   run.has_error_text = true;
@@ -61,12 +64,14 @@ void keep_text(lua_State* state, Run& run) {
 }  // namespace
 
 void push_error(lua_State* state, std::string_view text) {
+  [[maybe_unused]] const int top = lua_gettop(state);
   lua_createtable(state, 0, 1);
   push_word(state, run_of(state), Word::err);
   lua_pushliteral(state, "ERR ");
   push_text(state, text);
   lua_concat(state, 2);
   lua_rawset(state, -3);
+  SEMEL_ASSERT(lua_gettop(state) == top + 1);
 }
 
 int raise_error(lua_State* state, std::string_view text) {
@@ -76,6 +81,7 @@ int raise_error(lua_State* state, std::string_view text) {
 
 void push_error_reply(lua_State* state, std::string_view text) {
   const Run& run = run_of(state);
+  [[maybe_unused]] const int top = lua_gettop(state);
   lua_createtable(state, 0, 2);
   push_word(state, run, Word::err);
   push_text(state, text);
@@ -83,6 +89,7 @@ void push_error_reply(lua_State* state, std::string_view text) {
   push_word(state, run, Word::ignore_error_stats_update);
   lua_pushboolean(state, 1);
   lua_rawset(state, -3);
+  SEMEL_ASSERT(lua_gettop(state) == top + 1);
 }
 
 void push_error_of(lua_State* state, std::string_view text) {
@@ -100,6 +107,7 @@ void push_error_of(lua_State* state, std::string_view text) {
 }
 
 int keep_error(lua_State* state) {
+  SEMEL_ASSERT(lua_gettop(state) == 1);  // the error
   Run& run = run_of(state);
   run.error_source.clear();
   run.error_line = 0;
@@ -109,7 +117,7 @@ int keep_error(lua_State* state) {
     lua_getinfo(state, "Sl", &where);
     run.error_source = where.source;
     run.error_line = where.currentline;
-    // Some functions of LuaJIT's libraries are of Lua too, without lines.
+    // Some library functions of LuaJIT are written in Lua, too, but have no lines.
     if (*where.what != 'C' && where.currentline > 0) break;
   }
   keep_text(state, run);
@@ -121,7 +129,7 @@ std::string error_text_of(const Run& run, int status) {
   if (run.over != nullptr) return std::string{"ERR "} + run.over;
   if (run.failure != nullptr) return run.failure;
   if (status == LUA_ERRMEM) return "ERR not enough memory";
-  // Only where the stack of Lua was full, keep_error() could not be called.
+  // Lua calls keep_error() for every error, unless its stack is full.
   if (status == LUA_ERRERR || !run.has_error_text) return "ERR stack overflow";
   return run.error_text.substr(0, run.reply_bytes_max);
 }

@@ -1,4 +1,4 @@
-// Errors as scripts see them, and as clients are told of them.
+// Errors, as scripts see them and as they are sent to clients.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace semel::lua {
 
-/// Pushes {err = "ERR " + text}. May raise an error of memory, as all that pushes.
+/// Pushes {err = "ERR " + text}. May raise an out-of-memory error, as all functions that push.
 void push_error(lua_State* state, std::string_view text);
 /// Raises the same.
 int raise_error(lua_State* state, std::string_view text);
-/// Pushes {err = ..} of an error's reply, the text behind its '-'.
+/// Pushes {err = ..} for an error reply. `text` is the reply without its '-'.
 void push_error_reply(lua_State* state, std::string_view text);
-/// What redis.error_reply makes of a text: its code is the first word, else ERR.
+/// Pushes the result of redis.error_reply: the first word is the code; of a single word it is ERR.
 void push_error_of(lua_State* state, std::string_view text);
 
-/// Called by Lua when an error is raised, the stack being as it was: keeps its text and place in
-/// the Run. One value, one result.
+/// Message handler: Lua calls it when an error is raised, before the stack unwinds. Records the
+/// text and the position in the Run. One argument, one result.
 int keep_error(lua_State* state);
 
-/// The text of the run's error for the client, without its '-'. `status`: what lua_pcall said.
+/// The error of the run for the client, without the '-'. `status` is the result of lua_pcall.
 [[nodiscard]] std::string error_of(const Run& run, int status, std::string_view name);
 /// The same without "script: .., on ..", for a library that failed to load.
 [[nodiscard]] std::string error_text_of(const Run& run, int status);

@@ -4,12 +4,13 @@
 #include <array>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 
 namespace semel::lua {
 namespace {
 
 constexpr bool is_name(char c) noexcept {
-  // As LuaJIT: each byte that is not ASCII is part of a name.
+  // As in LuaJIT, each byte that is not ASCII is part of a name.
   return base::is_digit(c) || base::is_letter(c) || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
@@ -20,7 +21,7 @@ constexpr bool is_line_end(char c) noexcept {
 constexpr std::array<std::string_view, 9> libraries{
     "redis", "server", "cjson", "string", "table", "math", "struct", "cmsgpack", "bit"};
 constexpr std::array<std::string_view, 2> functions{"error", "tonumber"};
-// Functions of libraries that may have another number of results than one.
+// Library functions that may return another number of results than one.
 constexpr std::array<std::string_view, 17> many_results{
     "find",    "match",    "gmatch", "gfind",      "gsub",         "byte",
     "modf",    "frexp",    "unpack", "unpack_one", "unpack_limit", "remove",
@@ -221,6 +222,7 @@ void SourceForm::word(std::string_view name, std::size_t begin) {
 void SourceForm::close_block() {
   end_return(blocks_.size());
   if (blocks_.empty()) return;
+  SEMEL_ASSERT(blocks_.back() == Block::other || functions_ > 0);
   if (blocks_.back() != Block::other) --functions_;
   blocks_.pop_back();
 }
@@ -303,7 +305,7 @@ bool SourceForm::has_one_result(const Return& back) const {
 }
 
 void SourceForm::end_return(std::size_t blocks) {
-  // What was opened inside and never closed is an error that the compiler finds.
+  // The compiler reports brackets that were opened inside and never closed.
   while (!returns_.empty() && returns_.back().blocks >= blocks) {
     Return& back = returns_.back();
     if (main_ != Main::as_it_is && back.blocks == blocks && !back.is_empty && !back.has_comma) {
@@ -327,6 +329,7 @@ std::string_view SourceForm::edited() {
   out_.clear();
   std::size_t copied = 0;
   for (const Edit& edit : edits_) {
+    SEMEL_ASSERT(copied <= edit.at && edit.at <= source_.size());
     out_ += source_.substr(copied, edit.at - copied);
     copied = edit.at;
     if (edit.insert == '\0')

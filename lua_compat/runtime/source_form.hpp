@@ -1,4 +1,4 @@
-// Texts of Lua 5.1 that LuaJIT would read otherwise, made such that it reads them as 5.1 does.
+// Rewrites the parts of a Lua 5.1 source that LuaJIT would read differently.
 #pragma once
 
 #include <cstddef>
@@ -9,48 +9,50 @@
 
 namespace semel::lua {
 
-/// Keeps its memory from one text to the next.
+/// Keeps its memory from one source to the next.
 ///
-/// - An escape that 5.1 does not know stands for the character itself: "\." is ".", "\x" is "x".
-/// - 1LL, 2i and 0b1 are no numbers; they would bring LuaJIT's foreign types into the world. A
+/// - An unknown escape stands for the character itself in 5.1: "\." is ".", "\x" is "x".
+/// - 1LL, 2i and 0b1 are malformed numbers; LuaJIT would create values of its FFI types. A
 ///   hexadecimal number has no fraction.
-/// - A text that begins with ESC, '#' or a byte order mark is no precompiled one and no exception.
-/// - `return redis.call(..)` is put into parentheses: LuaJIT forgets the function that makes a tail
-///   call of a C function, and with it the line for the text of an error. That is done where it
-///   cannot be told apart: for calls that have one result, and where only the first is asked for,
-///   as in a function that is written where it is registered.
-/// - More than branches_max of elseif, and, or: LuaJIT takes the square of their number of steps.
+/// - A source that begins with ESC is not treated as bytecode; a '#' or a byte order mark at its
+///   begin is not skipped.
+/// - `return redis.call(..)` gets parentheses: at a tail call of a C function LuaJIT drops the
+/// calling
+///   frame, and with it the line for the error text. This is done only where it makes no
+///   difference: for calls with one result, and where only the first result is used, as in a
+///   function that is written where it is registered.
+/// - More than branches_max of elseif, and, or are refused: LuaJIT needs quadratic time for them.
 class SourceForm {
  public:
   struct Malformed {
-    const char* what = nullptr;  ///< null: nothing is
+    const char* what = nullptr;  ///< null: nothing is malformed
     std::string_view near{};
     int line = 0;
   };
 
-  /// Which values matter of those that the main part returns; or no parentheses at all.
+  /// Which results of the main chunk are used; as_it_is: add no parentheses anywhere.
   enum class Main : std::uint8_t { first_result, all_results, as_it_is };
 
-  /// The text to compile: `source` itself, or what is valid until the next call.
+  /// The text to compile: `source` itself, or a text that is valid until the next call.
   [[nodiscard]] std::string_view of(std::string_view source, Main main);
   static constexpr std::size_t branches_max = 20'000;
-  /// The first one of the last text.
+  /// The first malformed token of the last source.
   [[nodiscard]] Malformed malformed() const noexcept { return malformed_; }
 
  private:
   enum class Block : std::uint8_t { callback, function, other };
   struct Edit {
     std::size_t at;
-    char insert;  ///< 0: the byte that stands there is left out
+    char insert;  ///< 0: the byte at this offset is removed
   };
-  /// How far a call is read that registers a function which is written in its place.
+  /// How much of a redis.register_function call with an inline function was read.
   enum class Registering : std::uint8_t { no, library, dot, name, call, text, comma, table, key };
   struct Return {
     std::size_t begin;  ///< of its first token
     std::size_t blocks;
     std::size_t brackets;
-    std::size_t words = 0;     ///< tokens of `name.name` seen
-    std::size_t call_end = 0;  ///< where the bracket of that call closes
+    std::size_t words = 0;     ///< how many tokens of `name.name` were read
+    std::size_t call_end = 0;  ///< offset of the closing bracket of that call
     std::string_view root{};
     std::string_view name{};
     bool is_call = false;
@@ -59,7 +61,7 @@ class SourceForm {
   };
 
   void reset(std::string_view source, Main main);
-  [[nodiscard]] bool step();  ///< false: the end, or what cannot be read
+  [[nodiscard]] bool step();  ///< false: at the end, or at text that cannot be read
   void skip_line();
   [[nodiscard]] bool skip_long(std::size_t level);
   [[nodiscard]] bool long_bracket(std::size_t& level) const;
@@ -88,13 +90,13 @@ class SourceForm {
   std::size_t functions_ = 0;
   std::size_t branches_ = 0;
   Registering registering_ = Registering::no;
-  std::size_t registering_table_ = 0;  ///< within so many brackets
+  std::size_t registering_table_ = 0;  ///< depth of brackets of its table; 0: none
   bool after_local_ = false;
   bool renames_library_ = false;
   Malformed malformed_{};
   std::vector<Block> blocks_{};
   std::vector<Return> returns_{};
-  std::vector<Return> nested_{};  ///< those that wait for the whole text to be seen
+  std::vector<Return> nested_{};  ///< decided when the whole source was read
   std::vector<Edit> edits_{};
   std::string out_{};
 };

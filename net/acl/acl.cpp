@@ -29,13 +29,13 @@ SharedUser Acl::find_locked(std::string_view name) const {
 }
 
 SharedUser Acl::find(std::string_view name) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return find_locked(name);
 }
 
 AclSession Acl::open_session() const {
   AclSession session;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   session.user_ = find_locked(default_name);
   session.authenticated_ = session.user_->is_on() && session.user_->has_nopass();
   // mo: relaxed: the mutex keeps it still.
@@ -50,7 +50,7 @@ AclSession Acl::open_session(const AclSession& before) const {
 }
 
 AclChange Acl::renew(AclSession& session) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   SharedUser now = find_locked(session.user_->name());
   if (now == nullptr || now->id() != session.user_->id()) return AclChange::gone;
   // mo: relaxed: the mutex keeps it still.
@@ -89,7 +89,7 @@ bool Acl::log_in_by_certificate(AclSession& session, std::string_view name) cons
 }
 
 void Acl::set_requirepass(std::string_view password) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   SharedUser& place = users_.find(default_name)->second;
   User user = *place;
   user.set_only_password(password);
@@ -109,7 +109,7 @@ std::optional<std::string> Acl::set_user(std::string_view name,
     return "ERR Unmatched parenthesis in acl selector starting at '" +
            std::string{up_to_nul(rules[*merged.unmatched])} + "'.";
   }
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const SharedUser before = find_locked(name);
   if (before == nullptr && users_.size() >= acl_limits::users_max) {
     return "ERR There are " + std::to_string(users_.size()) + " users, the limit is " +
@@ -117,9 +117,9 @@ std::optional<std::string> Acl::set_user(std::string_view name,
   }
   User user = before != nullptr ? *before : User{catalog_, std::string{name}, next_id_};
   for (const std::string& rule : merged.rules) {
-    if (const RuleResult fault = user.apply(rule)) {
+    if (const RuleResult error = user.apply(rule)) {
       return "ERR Error in ACL SETUSER modifier '" + std::string{up_to_nul(rule)} +
-             "': " + text_of(*fault);
+             "': " + text_of(*error);
     }
   }
   if (before == nullptr) ++next_id_;
@@ -133,7 +133,7 @@ Acl::Deleted Acl::delete_users(std::span<const std::string_view> names) {
     return {.error = "ERR The 'default' user cannot be removed"};
   }
   Deleted deleted;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const std::string_view name : names) {
     const auto found = users_.find(name);
     if (found == users_.end()) continue;
@@ -146,7 +146,7 @@ Acl::Deleted Acl::delete_users(std::span<const std::string_view> names) {
 
 std::vector<SharedUser> Acl::users() const {
   std::vector<SharedUser> users;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   users.reserve(users_.size());
   for (const auto& [name, user] : users_) users.push_back(user);
   return users;

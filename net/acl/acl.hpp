@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/acl/catalog.hpp"
 #include "net/acl/denial_log.hpp"
 #include "net/acl/user.hpp"
@@ -85,7 +85,7 @@ class Acl {
   }
   /// Grows with each change of a user.
   [[nodiscard]] std::uint64_t generation() const noexcept {
-    return generation_.load(std::memory_order_relaxed);  // mo: relaxed: a figure, not an order
+    return generation_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic, not an order
   }
   /// False: no such user, it is off, or another password; which of them takes the same work but for
   /// the search of the name. The session is then as before.
@@ -129,14 +129,14 @@ class Acl {
   class FileReader;
 
   [[nodiscard]] AclChange renew(AclSession& session) const;
-  [[nodiscard]] SharedUser find_locked(std::string_view name) const;
-  void changed();
+  [[nodiscard]] SharedUser find_locked(std::string_view name) const SEMEL_REQUIRES(mutex_);
+  void changed() SEMEL_REQUIRES(mutex_);
 
   const AclCatalog catalog_;
   DenialLog log_;
-  mutable std::mutex mutex_;
-  Users users_;                // under mutex_
-  std::uint64_t next_id_ = 1;  // under mutex_
+  mutable base::Mutex mutex_;
+  Users users_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t next_id_ SEMEL_GUARDED_BY(mutex_) = 1;
   std::atomic<std::uint64_t> generation_{1};
 };
 

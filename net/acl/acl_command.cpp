@@ -13,7 +13,7 @@ constexpr std::size_t shown_bytes_max = 128;  // of a subcommand nobody knows
 
 void fail_syntax(AclCall& call) {
   std::string text = "ERR unknown subcommand or wrong number of arguments for '";
-  text += up_to_nul(call.words[1]).substr(0, shown_bytes_max);
+  text += up_to_nul(call.args[1]).substr(0, shown_bytes_max);
   call.reply.error(text + "'. Try ACL HELP.");
 }
 
@@ -22,87 +22,15 @@ std::string quoted(std::string_view before, std::string_view word, std::string_v
   return text.append("'").append(up_to_nul(word)).append("'").append(behind);
 }
 
-void set_user(AclCall& call) {
-  const auto error = call.acl.set_user(call.words[2], call.words.subspan(3));
-  error ? call.reply.error(*error) : call.reply.ok();
-}
-
 void write_rights(RespWriter& reply, const Rights& rights) {
   reply.bulk("commands"), reply.bulk(rights.commands_text());
   reply.bulk("keys"), reply.bulk(rights.keys_text());
   reply.bulk("channels"), reply.bulk(rights.channels_text());
 }
 
-void get_user(AclCall& call) {
-  const SharedUser user = call.acl.find(call.words[2]);
-  if (user == nullptr) return call.reply.null();
-  constexpr std::size_t fields = 6;
-  constexpr std::size_t fields_of_selector = 3;
-  call.reply.map(fields);
-  const auto flags = user->flags();
-  call.reply.bulk("flags"), call.reply.set(flags.size());
-  for (const std::string_view flag : flags) call.reply.bulk(flag);
-  call.reply.bulk("passwords"), call.reply.array(user->passwords().size());
-  for (const PasswordHash& hash : user->passwords()) call.reply.bulk(hex_of(hash));
-  write_rights(call.reply, user->rights());
-  call.reply.bulk("selectors"), call.reply.array(user->selectors().size());
-  for (const Rights& selector : user->selectors()) {
-    call.reply.map(fields_of_selector);
-    write_rights(call.reply, selector);
-  }
-}
-
-void list(AclCall& call) {
-  const std::vector<std::string> lines = call.acl.list();
-  call.reply.array(lines.size());
-  for (const std::string& line : lines) call.reply.bulk(line);
-}
-
-void users(AclCall& call) {
-  const std::vector<SharedUser> all = call.acl.users();
-  call.reply.array(all.size());
-  for (const SharedUser& user : all) call.reply.bulk(user->name());
-}
-
-void whoami(AclCall& call) {
-  call.reply.bulk(call.session.user().name());
-}
-
 void write_names(RespWriter& reply, std::span<const std::string_view> names) {
   reply.array(names.size());
   for (const std::string_view name : names) reply.bulk(name);
-}
-
-void cat(AclCall& call) {
-  if (call.words.size() > 3) return fail_syntax(call);
-  if (call.words.size() == 2) return write_names(call.reply, acl_categories);
-  const auto category = acl_category_of(call.words[2]);
-  if (!category) return call.reply.error(quoted("ERR Unknown category ", call.words[2], ""));
-  write_names(call.reply, call.acl.commands_in(*category));
-}
-
-void delete_user(AclCall& call) {
-  const Acl::Deleted deleted = call.acl.delete_users(call.words.subspan(2));
-  if (deleted.error) return call.reply.error(*deleted.error);
-  call.reply.integer(static_cast<std::int64_t>(deleted.count));
-}
-
-void generate_password(AclCall& call) {
-  constexpr std::int64_t bits_if_unsaid = 256;
-  constexpr std::int64_t bits_of_digit = 4;
-  if (call.words.size() > 3) return fail_syntax(call);
-  const auto bits = call.words.size() == 3 ? integer_of(call.words[2]) : bits_if_unsaid;
-  if (!bits) return call.reply.error("ERR value is not an integer or out of range");
-  if (*bits <= 0 || *bits > acl_limits::password_bits_max) {
-    return call.reply.error(
-        "ERR ACL GENPASS argument must be the number of bits for the output password, a positive "
-        "number up to " +
-        std::to_string(acl_limits::password_bits_max));
-  }
-  const auto digits = static_cast<std::size_t>((*bits + bits_of_digit - 1) / bits_of_digit);
-  const auto password = random_hex(digits);
-  if (!password) return call.reply.error("ERR The machine has no random numbers to give");
-  call.reply.bulk(*password);
 }
 
 void write_entry(AclCall& call, const DenialLog::Entry& entry) {
@@ -119,21 +47,6 @@ void write_entry(AclCall& call, const DenialLog::Entry& entry) {
   reply.bulk("client-info"), reply.bulk(entry.client);
 }
 
-void log(AclCall& call) {
-  constexpr std::int64_t entries_if_unsaid = 10;
-  if (call.words.size() > 3) return fail_syntax(call);
-  if (call.words.size() == 3 && is_word(call.words[2], "reset")) {
-    call.acl.log().clear();
-    return call.reply.ok();
-  }
-  const auto count = call.words.size() == 3 ? integer_of(call.words[2]) : entries_if_unsaid;
-  if (!count) return call.reply.error("ERR value is not an integer or out of range");
-  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
-  const std::vector<DenialLog::Entry> entries = call.acl.log().newest(wanted);
-  call.reply.array(entries.size());
-  for (const DenialLog::Entry& entry : entries) write_entry(call, entry);
-}
-
 void fail_without_file(AclCall& call) {
   call.reply.error(
       "ERR This Redis instance is not configured to use an ACL file. You may want to specify users "
@@ -141,34 +54,32 @@ void fail_without_file(AclCall& call) {
       "configuration file set) in order to store users in the Redis configuration.");
 }
 
-void load(AclCall& call) {
-  const std::string name = call.host.file_name();
-  if (name.empty()) return fail_without_file(call);
-  const AclHost::Read file = call.host.read_file();
-  if (!file.error.empty()) {
-    return call.reply.error(quoted("ERR Error loading ACLs, opening file ", name, ": ") +
-                            file.error);
-  }
-  const auto error = call.acl.load_file(file.text, name);
-  error ? call.reply.error(*error) : call.reply.ok();
+}  // namespace
+
+namespace acl_subcommands {
+
+void cat(AclCall& call) {
+  if (call.args.size() > 3) return fail_syntax(call);
+  if (call.args.size() == 2) return write_names(call.reply, acl_categories);
+  const auto category = acl_category_of(call.args[2]);
+  if (!category) return call.reply.error(quoted("ERR Unknown category ", call.args[2], ""));
+  write_names(call.reply, call.acl.commands_in(*category));
 }
 
-void save(AclCall& call) {
-  if (call.host.file_name().empty()) return fail_without_file(call);
-  if (call.host.write_file(call.acl.file_text())) return call.reply.ok();
-  call.reply.error(
-      "ERR There was an error trying to save the ACLs. Please check the server logs for more "
-      "information");
+void deluser(AclCall& call) {
+  const Acl::Deleted deleted = call.acl.delete_users(call.args.subspan(2));
+  if (deleted.error) return call.reply.error(*deleted.error);
+  call.reply.integer(static_cast<std::int64_t>(deleted.count));
 }
 
-void dry_run(AclCall& call) {
-  const SharedUser user = call.acl.find(call.words[2]);
+void dryrun(AclCall& call) {
+  const SharedUser user = call.acl.find(call.args[2]);
   if (user == nullptr) {
-    return call.reply.error(quoted("ERR User ", call.words[2], " not found"));
+    return call.reply.error(quoted("ERR User ", call.args[2], " not found"));
   }
-  const AclLookup asked = call.host.look_up(call.words.subspan(3));
+  const AclLookup asked = call.host.look_up(call.args.subspan(3));
   if (asked.found == AclLookup::Found::no) {
-    return call.reply.error(quoted("ERR Command ", call.words[3], " not found"));
+    return call.reply.error(quoted("ERR Command ", call.args[3], " not found"));
   }
   const AclCatalog& catalog = call.acl.catalog();
   if (asked.found == AclLookup::Found::wrong_arity) {
@@ -185,6 +96,43 @@ void dry_run(AclCall& call) {
   }
   const bool is_key = verdict.denied == AclDenied::key;
   call.reply.bulk(quoted(who + "access the ", object, is_key ? " key" : " channel"));
+}
+
+void genpass(AclCall& call) {
+  constexpr std::int64_t bits_if_unset = 256;
+  constexpr std::int64_t bits_of_digit = 4;
+  if (call.args.size() > 3) return fail_syntax(call);
+  const auto bits = call.args.size() == 3 ? integer_of(call.args[2]) : bits_if_unset;
+  if (!bits) return call.reply.error("ERR value is not an integer or out of range");
+  if (*bits <= 0 || *bits > acl_limits::password_bits_max) {
+    return call.reply.error(
+        "ERR ACL GENPASS argument must be the number of bits for the output password, a positive "
+        "number up to " +
+        std::to_string(acl_limits::password_bits_max));
+  }
+  const auto digits = static_cast<std::size_t>((*bits + bits_of_digit - 1) / bits_of_digit);
+  const auto password = random_hex(digits);
+  if (!password) return call.reply.error("ERR The machine has no random numbers to give");
+  call.reply.bulk(*password);
+}
+
+void getuser(AclCall& call) {
+  const SharedUser user = call.acl.find(call.args[2]);
+  if (user == nullptr) return call.reply.null();
+  constexpr std::size_t fields = 6;
+  constexpr std::size_t fields_of_selector = 3;
+  call.reply.map(fields);
+  const auto flags = user->flags();
+  call.reply.bulk("flags"), call.reply.set(flags.size());
+  for (const std::string_view flag : flags) call.reply.bulk(flag);
+  call.reply.bulk("passwords"), call.reply.array(user->passwords().size());
+  for (const PasswordHash& hash : user->passwords()) call.reply.bulk(hex_of(hash));
+  write_rights(call.reply, user->rights());
+  call.reply.bulk("selectors"), call.reply.array(user->selectors().size());
+  for (const Rights& selector : user->selectors()) {
+    call.reply.map(fields_of_selector);
+    write_rights(call.reply, selector);
+  }
 }
 
 void help(AclCall& call) {
@@ -221,56 +169,77 @@ void help(AclCall& call) {
   for (const std::string_view line : lines) call.reply.simple(line);
 }
 
-struct Subcommand {
-  std::string_view name;
-  int arity;  ///< as in the command table
-  void (*run)(AclCall&);
-};
-
-constexpr Subcommand subcommands[] = {
-    {"cat", -2, cat},          {"deluser", -3, delete_user},
-    {"dryrun", -4, dry_run},   {"genpass", -2, generate_password},
-    {"getuser", 3, get_user},  {"help", 2, help},
-    {"list", 2, list},         {"load", 2, load},
-    {"log", -2, log},          {"save", 2, save},
-    {"setuser", -3, set_user}, {"users", 2, users},
-    {"whoami", 2, whoami},
-};
-
-}  // namespace
-
-void acl_command(AclCall& call) {
-  if (call.words.size() < 2) {
-    return call.reply.error("ERR wrong number of arguments for 'acl' command");
-  }
-  const auto found =
-      std::find_if(std::begin(subcommands), std::end(subcommands),
-                   [&](const Subcommand& row) { return is_word(call.words[1], row.name); });
-  if (found == std::end(subcommands)) {
-    const std::string_view shown = call.words[1].substr(0, shown_bytes_max);
-    return call.reply.error(quoted("ERR unknown subcommand ", shown, ". Try ACL HELP."));
-  }
-  const auto count = static_cast<std::int64_t>(call.words.size());
-  if (found->arity >= 0 ? count != found->arity : count < -found->arity) {
-    return call.reply.error("ERR wrong number of arguments for 'acl|" + std::string{found->name} +
-                            "' command");
-  }
-  found->run(call);
+void list(AclCall& call) {
+  const std::vector<std::string> lines = call.acl.list();
+  call.reply.array(lines.size());
+  for (const std::string& line : lines) call.reply.bulk(line);
 }
 
+void load(AclCall& call) {
+  const std::string name = call.host.file_name();
+  if (name.empty()) return fail_without_file(call);
+  const AclHost::Read file = call.host.read_file();
+  if (!file.error.empty()) {
+    return call.reply.error(quoted("ERR Error loading ACLs, opening file ", name, ": ") +
+                            file.error);
+  }
+  const auto error = call.acl.load_file(file.text, name);
+  error ? call.reply.error(*error) : call.reply.ok();
+}
+
+void log(AclCall& call) {
+  constexpr std::int64_t entries_if_unset = 10;
+  if (call.args.size() > 3) return fail_syntax(call);
+  if (call.args.size() == 3 && is_word(call.args[2], "reset")) {
+    call.acl.log().clear();
+    return call.reply.ok();
+  }
+  const auto count = call.args.size() == 3 ? integer_of(call.args[2]) : entries_if_unset;
+  if (!count) return call.reply.error("ERR value is not an integer or out of range");
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
+  const std::vector<DenialLog::Entry> entries = call.acl.log().newest(wanted);
+  call.reply.array(entries.size());
+  for (const DenialLog::Entry& entry : entries) write_entry(call, entry);
+}
+
+void save(AclCall& call) {
+  if (call.host.file_name().empty()) return fail_without_file(call);
+  if (call.host.write_file(call.acl.file_text())) return call.reply.ok();
+  call.reply.error(
+      "ERR There was an error trying to save the ACLs. Please check the server logs for more "
+      "information");
+}
+
+void setuser(AclCall& call) {
+  const auto error = call.acl.set_user(call.args[2], call.args.subspan(3));
+  error ? call.reply.error(*error) : call.reply.ok();
+}
+
+void users(AclCall& call) {
+  const std::vector<SharedUser> all = call.acl.users();
+  call.reply.array(all.size());
+  for (const SharedUser& user : all) call.reply.bulk(user->name());
+}
+
+void whoami(AclCall& call) {
+  call.reply.bulk(call.session.user().name());
+}
+
+}  // namespace acl_subcommands
+
 void auth_command(AclCall& call) {
-  if (call.words.size() < 2) {
+  if (call.args.size() < 2) {
     return call.reply.error("ERR wrong number of arguments for 'auth' command");
   }
-  if (call.words.size() > 3) return call.reply.error("ERR syntax error");
-  const bool is_named = call.words.size() == 3;
+  if (call.args.size() > 3) return call.reply.error("ERR syntax error");
+  const bool is_named = call.args.size() == 3;
   if (!is_named && call.acl.find(default_name)->has_nopass()) {
     return call.reply.error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");
   }
-  const std::string_view name = is_named ? call.words[1] : default_name;
-  if (log_in_or_refuse(call, name, call.words.back())) call.reply.ok();
+  const std::string_view name = is_named ? call.args[1] : default_name;
+  if (log_in_or_refuse(call, name, call.args.back())) call.reply.ok();
 }
 
 bool log_in_or_refuse(AclCall& call, std::string_view name, std::string_view password) {
@@ -278,7 +247,7 @@ bool log_in_or_refuse(AclCall& call, std::string_view name, std::string_view pas
   const std::string client = call.host.client_info();
   call.acl.log().add({.reason = DenialReason::auth,
                       .context = call.context,
-                      .object = call.words[0],
+                      .object = call.args[0],
                       .username = name,
                       .client = client},
                      call.now);

@@ -1,5 +1,5 @@
-// AUTH and ACL as commands: words in, replies out. Not yet in the command table; what they need of
-// a connection and of the machine comes in as arguments.
+// AUTH and ACL as commands: words in, replies out. What they need of a connection and of the
+// machine comes in as arguments.
 #pragma once
 
 #include <span>
@@ -52,16 +52,30 @@ class AclHost {
 struct AclCall {
   Acl& acl;
   AclSession& session;
-  std::span<const std::string_view> words;  ///< of the request; words[0] is the name
+  std::span<const std::string_view> args;  ///< of the request; args[0] is the name
   RespWriter& reply;
   AclHost& host;
   Timestamp now;
   DenialContext context = DenialContext::toplevel;
 };
 
-/// ACL SETUSER|GETUSER|LIST|USERS|WHOAMI|CAT|DELUSER|GENPASS|LOG|LOAD|SAVE|DRYRUN|HELP. One reply
-/// is written. A user is shown as redis-server 7.0 does it.
-void acl_command(AclCall& call);
+/// ACL's subcommands, by their names. The number of words has been checked. One reply is written. A
+/// user is shown as redis-server 7.0 does it.
+namespace acl_subcommands {
+void cat(AclCall& call);
+void deluser(AclCall& call);
+void dryrun(AclCall& call);
+void genpass(AclCall& call);
+void getuser(AclCall& call);
+void help(AclCall& call);
+void list(AclCall& call);
+void load(AclCall& call);
+void log(AclCall& call);
+void save(AclCall& call);
+void setuser(AclCall& call);
+void users(AclCall& call);
+void whoami(AclCall& call);
+}  // namespace acl_subcommands
 
 /// AUTH password, AUTH name password. One reply is written.
 void auth_command(AclCall& call);

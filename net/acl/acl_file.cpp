@@ -94,17 +94,17 @@ class Acl::FileReader {
     if (merged.unmatched) {
       return fail(here() + ": Unmatched parenthesis in selector definition.");
     }
-    bool was_told = false;  // of the first fault only: those behind it may come from it
+    bool was_reported = false;  // only the first error: later ones may follow from it
     for (const std::string& word : merged.rules) {
       const std::string_view rule = trimmed(word, "\t\r\n");
-      const RuleResult fault = user.apply(rule);
-      if (!fault) continue;
-      if (*fault == RuleFault::unknown_command) {
+      const RuleResult error = user.apply(rule);
+      if (!error) continue;
+      if (*error == RuleError::unknown_command) {
         fail(here() + ": Error in applying operation '" + std::string{up_to_nul(rule)} +
-             "': " + text_of(*fault) + ". ");
-      } else if (!was_told) {
-        was_told = true;
-        fail(here() + ": " + text_of(*fault) + ". ");
+             "': " + text_of(*error) + ". ");
+      } else if (!was_reported) {
+        was_reported = true;
+        fail(here() + ": " + text_of(*error) + ". ");
       }
     }
   }
@@ -119,7 +119,7 @@ class Acl::FileReader {
 };
 
 std::optional<std::string> Acl::load_file(std::string_view text, std::string_view file_name) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   FileReader reader{catalog_, file_name, users_, next_id_};
   reader.read(text);
   if (!reader.errors().empty()) {

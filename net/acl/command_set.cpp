@@ -97,13 +97,13 @@ std::optional<std::size_t> CommandSet::best_category(bool adds, std::uint32_t us
 std::string CommandSet::text() const {
   const bool adds = !future_;
   std::string text = adds ? "-@all" : "+@all";
-  CommandSet told{*catalog_};  // what the text comes to so far
-  told.set_all(!adds);
-  CommandSet left = *this;  // what no category has told yet
+  CommandSet written{*catalog_};  // what the text comes to so far
+  written.set_all(!adds);
+  CommandSet left = *this;  // what no category has written yet
   std::uint32_t used = 0;
   while (const auto best = left.best_category(adds, used)) {
     used |= 1U << *best;
-    told.set_category(*best, adds);
+    written.set_category(*best, adds);
     left.set_category(*best, !adds);
     text.append(adds ? " +@" : " -@").append(acl_categories[*best]);
   }
@@ -111,19 +111,19 @@ std::string CommandSet::text() const {
     if (!is_empty(each.category) || each.allowed == future_) continue;
     text.append(each.allowed ? " +@" : " -@").append(acl_categories[each.category]);
   }
-  append_differences(told, text);
+  append_differences(written, text);
   return text;
 }
 
 std::string CommandSet::file_text() const {
   std::string text = future_ ? "+@all" : "-@all";
-  CommandSet told{*catalog_};
-  told.set_all(future_);
+  CommandSet written{*catalog_};
+  written.set_all(future_);
   for (const Named& each : named_) {
-    told.set_category(each.category, each.allowed);
+    written.set_category(each.category, each.allowed);
     text.append(each.allowed ? " +@" : " -@").append(acl_categories[each.category]);
   }
-  append_differences(told, text);
+  append_differences(written, text);
   return text;
 }
 
@@ -132,10 +132,10 @@ bool CommandSet::is_empty(std::size_t category) const {
   return std::all_of(members.begin(), members.end(), [](std::uint64_t word) { return word == 0; });
 }
 
-void CommandSet::append_differences(CommandSet& told, std::string& text) const {
+void CommandSet::append_differences(CommandSet& written, std::string& text) const {
   for (const std::uint32_t command : catalog_->in_order()) {
-    if (has(command) != told.has(command)) {
-      told.set(command, has(command));
+    if (has(command) != written.has(command)) {
+      written.set(command, has(command));
       text.append(has(command) ? " +" : " -").append(catalog_->name_of(command));
     }
     const auto some = arguments_.find(command);

@@ -59,7 +59,7 @@ class CommandSet {
 
   void put(std::uint32_t command, bool allowed);
   [[nodiscard]] bool is_empty(std::size_t category) const;
-  void append_differences(CommandSet& told, std::string& text) const;
+  void append_differences(CommandSet& written, std::string& text) const;
   [[nodiscard]] bool allows_argument(std::uint32_t command, std::string_view argument) const;
   [[nodiscard]] Fit fit_of(std::size_t category, bool adds) const;
   [[nodiscard]] std::optional<std::size_t> best_category(bool adds, std::uint32_t used) const;

@@ -54,7 +54,7 @@ void DenialLog::add(const Denial& denial, Timestamp now) {
               .username = cut(denial.username),
               .client = cut(denial.client),
               .at = now};
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto compared = std::min(compared_max, static_cast<std::ptrdiff_t>(entries_.size()));
   const auto end = entries_.begin() + compared;
   const auto same = std::find_if(entries_.begin(), end,
@@ -68,13 +68,13 @@ void DenialLog::add(const Denial& denial, Timestamp now) {
 }
 
 std::vector<DenialLog::Entry> DenialLog::newest(std::size_t count) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto shown = static_cast<std::ptrdiff_t>(std::min(count, entries_.size()));
   return {entries_.begin(), entries_.begin() + shown};
 }
 
 void DenialLog::clear() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   entries_.clear();
 }
 

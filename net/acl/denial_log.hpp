@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
@@ -48,8 +48,8 @@ class DenialLog {
   void clear();
 
  private:
-  mutable std::mutex mutex_;
-  std::deque<Entry> entries_;  // the newest first
+  mutable base::Mutex mutex_;
+  std::deque<Entry> entries_ SEMEL_GUARDED_BY(mutex_);  // the newest first
 };
 
 }  // namespace semel::net

@@ -52,7 +52,7 @@ RuleResult Rights::apply(std::string_view rule) {
   } else if (rule.starts_with('+') || rule.starts_with('-')) {
     return apply_commands(rule);
   } else {
-    return RuleFault::syntax;
+    return RuleError::syntax;
   }
   return std::nullopt;
 }
@@ -62,14 +62,14 @@ RuleResult Rights::apply_commands(std::string_view rule) {
   const std::string_view name = rule.substr(1);
   if (name.starts_with('@')) {
     const auto category = acl_category_of(name.substr(1));
-    if (!category) return RuleFault::unknown_command;
+    if (!category) return RuleError::unknown_command;
     commands_.set_category(*category, allowed);
     return std::nullopt;
   }
   const std::size_t bar = name.rfind('|');
   if (allowed && bar != std::string_view::npos) return allow_argument(name, bar);
   const auto command = commands_.catalog().find(name);
-  if (!command) return RuleFault::unknown_command;
+  if (!command) return RuleError::unknown_command;
   commands_.set(*command, allowed);
   return std::nullopt;
 }
@@ -78,24 +78,24 @@ RuleResult Rights::allow_argument(std::string_view name, std::size_t bar) {
   const AclCatalog& catalog = commands_.catalog();
   const auto parent = catalog.find(name.substr(0, bar));
   const std::string_view argument = name.substr(bar + 1);
-  if (!parent) return RuleFault::unknown_command;
-  if (catalog.is_subcommand(*parent)) return RuleFault::argument_of_subcommand;
-  if (argument.empty()) return RuleFault::syntax;
+  if (!parent) return RuleError::unknown_command;
+  if (catalog.is_subcommand(*parent)) return RuleError::argument_of_subcommand;
+  if (argument.empty()) return RuleError::syntax;
   if (!catalog.children_of(*parent).empty()) {
     const auto command = catalog.find(name);
-    if (!command) return RuleFault::unknown_command;
+    if (!command) return RuleError::unknown_command;
     commands_.set(*command, true);
     return std::nullopt;
   }
   // Redis would write such an argument into its aclfile and could not read it back.
-  if (has_blanks(argument)) return RuleFault::syntax;
-  if (argument.size() > acl_limits::argument_bytes_max) return RuleFault::too_long;
-  if (!commands_.allow_argument(*parent, argument)) return RuleFault::too_many_arguments;
+  if (has_blanks(argument)) return RuleError::syntax;
+  if (argument.size() > acl_limits::argument_bytes_max) return RuleError::too_long;
+  if (!commands_.allow_argument(*parent, argument)) return RuleError::too_many_arguments;
   return std::nullopt;
 }
 
 RuleResult Rights::apply_key(std::string_view rule) {
-  if (all_keys_) return RuleFault::pattern_after_all_keys;
+  if (all_keys_) return RuleError::pattern_after_all_keys;
   std::uint8_t access = 0;
   std::size_t at = 1;
   if (rule[0] == '~') access = bits_of(KeyAccess::both);
@@ -105,33 +105,33 @@ RuleResult Rights::apply_key(std::string_view rule) {
       break;
     }
     const char letter = base::to_lower(rule[at]);
-    if (letter != 'r' && letter != 'w') return RuleFault::syntax;
+    if (letter != 'r' && letter != 'w') return RuleError::syntax;
     const std::uint8_t bit = bits_of(letter == 'r' ? KeyAccess::read : KeyAccess::write);
-    if ((access & bit) != 0) return RuleFault::syntax;
+    if ((access & bit) != 0) return RuleError::syntax;
     access |= bit;
   }
   const std::string_view pattern = rule.substr(at);
-  if (access == 0 || has_blanks(pattern)) return RuleFault::syntax;
-  if (pattern.size() > acl_limits::pattern_bytes_max) return RuleFault::too_long;
+  if (access == 0 || has_blanks(pattern)) return RuleError::syntax;
+  if (pattern.size() > acl_limits::pattern_bytes_max) return RuleError::too_long;
   const auto same = std::find_if(keys_.begin(), keys_.end(),
                                  [&](const KeyPattern& known) { return known.text == pattern; });
   if (same != keys_.end()) {
     same->access |= access;
     return std::nullopt;
   }
-  if (keys_.size() >= acl_limits::patterns_max) return RuleFault::too_many_patterns;
+  if (keys_.size() >= acl_limits::patterns_max) return RuleError::too_many_patterns;
   keys_.push_back({.text = std::string{pattern}, .access = access});
   return std::nullopt;
 }
 
 RuleResult Rights::apply_channel(std::string_view pattern) {
-  if (all_channels_) return RuleFault::pattern_after_all_channels;
-  if (has_blanks(pattern)) return RuleFault::syntax;
-  if (pattern.size() > acl_limits::pattern_bytes_max) return RuleFault::too_long;
+  if (all_channels_) return RuleError::pattern_after_all_channels;
+  if (has_blanks(pattern)) return RuleError::syntax;
+  if (pattern.size() > acl_limits::pattern_bytes_max) return RuleError::too_long;
   if (std::find(channels_.begin(), channels_.end(), pattern) != channels_.end()) {
     return std::nullopt;
   }
-  if (channels_.size() >= acl_limits::patterns_max) return RuleFault::too_many_patterns;
+  if (channels_.size() >= acl_limits::patterns_max) return RuleError::too_many_patterns;
   channels_.emplace_back(pattern);
   return std::nullopt;
 }

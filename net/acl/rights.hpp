@@ -55,7 +55,7 @@ class Rights {
   /// None. `catalog` must live as long as this and its copies.
   explicit Rights(const AclCatalog& catalog) : commands_(catalog) {}
 
-  /// One rule about commands, keys or channels. Without effect where it has a fault.
+  /// One rule about commands, keys or channels. Without effect where it is wrong.
   [[nodiscard]] RuleResult apply(std::string_view rule);
   /// As if new.
   void reset();

@@ -40,35 +40,35 @@ bool read_word(std::string_view text, std::size_t& at, std::string& word) {
 
 }  // namespace
 
-std::string text_of(RuleFault fault) {
-  switch (fault) {
-    case RuleFault::syntax:
+std::string text_of(RuleError error) {
+  switch (error) {
+    case RuleError::syntax:
       return "Syntax error";
-    case RuleFault::unknown_command:
+    case RuleError::unknown_command:
       return "Unknown command or category name in ACL";
-    case RuleFault::pattern_after_all_keys:
+    case RuleError::pattern_after_all_keys:
       return "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does "
              "not have any effect. Try 'resetkeys' to start with an empty list of patterns";
-    case RuleFault::pattern_after_all_channels:
+    case RuleError::pattern_after_all_channels:
       return "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and "
              "does not have any effect. Try 'resetchannels' to start with an empty list of "
              "channels";
-    case RuleFault::no_such_password:
+    case RuleError::no_such_password:
       return "The password you are trying to remove from the user does not exist";
-    case RuleFault::bad_hash:
+    case RuleError::bad_hash:
       return "The password hash must be exactly 64 characters and contain only lowercase "
              "hexadecimal characters";
-    case RuleFault::argument_of_subcommand:
+    case RuleError::argument_of_subcommand:
       return "Allowing first-arg of a subcommand is not supported";
-    case RuleFault::too_many_passwords:
+    case RuleError::too_many_passwords:
       return too_many("passwords", acl_limits::passwords_max);
-    case RuleFault::too_many_patterns:
+    case RuleError::too_many_patterns:
       return too_many("patterns", acl_limits::patterns_max);
-    case RuleFault::too_many_arguments:
+    case RuleError::too_many_arguments:
       return too_many("first arguments", acl_limits::arguments_max);
-    case RuleFault::too_many_selectors:
+    case RuleError::too_many_selectors:
       return too_many("selectors", acl_limits::selectors_max);
-    case RuleFault::too_long:
+    case RuleError::too_long:
       return "A pattern has at most " + std::to_string(acl_limits::pattern_bytes_max) +
              " bytes, a first argument " + std::to_string(acl_limits::argument_bytes_max);
   }

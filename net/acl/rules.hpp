@@ -12,8 +12,9 @@
 
 namespace semel::net {
 
-/// Why a rule was not taken. The `too_many` and `too_long` are ours.
-enum class RuleFault : std::uint8_t {
+/// Why a rule was refused. `too_many_*` and `too_long` do not exist in Redis. An enum and not a
+/// Result: callers choose the text around it by the kind of error.
+enum class RuleError : std::uint8_t {
   syntax,
   unknown_command,
   pattern_after_all_keys,
@@ -29,10 +30,10 @@ enum class RuleFault : std::uint8_t {
 };
 
 /// What stands behind "Error in ACL SETUSER modifier '..': ".
-[[nodiscard]] std::string text_of(RuleFault fault);
+[[nodiscard]] std::string text_of(RuleError error);
 
-/// None: the rule was taken.
-using RuleResult = std::optional<RuleFault>;
+/// None: the rule was accepted.
+using RuleResult = std::optional<RuleError>;
 
 /// True where a name or a pattern would break a line of an aclfile.
 [[nodiscard]] bool has_blanks(std::string_view text) noexcept;

@@ -74,9 +74,9 @@ void User::set_only_password(std::string_view password) {
 RuleResult User::add_password(std::string_view rule) {
   const std::string_view word = rule.substr(1);
   const auto hash = rule[0] == '>' ? hash_of_password(word) : password_hash_of_hex(word);
-  if (!hash) return RuleFault::bad_hash;
+  if (!hash) return RuleError::bad_hash;
   if (std::find(passwords_.begin(), passwords_.end(), *hash) == passwords_.end()) {
-    if (passwords_.size() >= acl_limits::passwords_max) return RuleFault::too_many_passwords;
+    if (passwords_.size() >= acl_limits::passwords_max) return RuleError::too_many_passwords;
     passwords_.push_back(*hash);
   }
   nopass_ = false;
@@ -86,24 +86,24 @@ RuleResult User::add_password(std::string_view rule) {
 RuleResult User::remove_password(std::string_view rule) {
   const std::string_view word = rule.substr(1);
   const auto hash = rule[0] == '<' ? hash_of_password(word) : password_hash_of_hex(word);
-  if (!hash) return RuleFault::bad_hash;
+  if (!hash) return RuleError::bad_hash;
   const auto found = std::find(passwords_.begin(), passwords_.end(), *hash);
-  if (found == passwords_.end()) return RuleFault::no_such_password;
+  if (found == passwords_.end()) return RuleError::no_such_password;
   passwords_.erase(found);
   return std::nullopt;
 }
 
 RuleResult User::add_selector(std::string_view words) {
   const auto rules = split_quoted(words);
-  if (!rules) return RuleFault::syntax;
+  if (!rules) return RuleError::syntax;
   Rights selector{root_.catalog()};
   for (const std::string& rule : *rules) {
     if (rule.find_first_of("\"'") != std::string::npos || rule.ends_with(')')) {
-      return RuleFault::syntax;
+      return RuleError::syntax;
     }
-    if (const RuleResult fault = selector.apply(rule)) return fault;
+    if (const RuleResult error = selector.apply(rule)) return error;
   }
-  if (selectors_.size() >= acl_limits::selectors_max) return RuleFault::too_many_selectors;
+  if (selectors_.size() >= acl_limits::selectors_max) return RuleError::too_many_selectors;
   selectors_.push_back(std::move(selector));
   return std::nullopt;
 }

@@ -57,7 +57,7 @@ class User {
   [[nodiscard]] bool may_hear(const AclChannel& channel) const;
 
  private:
-  enum class Sanitize : std::uint8_t { unsaid, yes, skip };
+  enum class Sanitize : std::uint8_t { unset, yes, skip };
 
   [[nodiscard]] bool apply_word(std::string_view rule);
   [[nodiscard]] RuleResult add_password(std::string_view rule);
@@ -72,7 +72,7 @@ class User {
   bool on_ = false;
   bool nopass_ = false;
   bool unlimited_ = false;
-  Sanitize sanitize_ = Sanitize::unsaid;
+  Sanitize sanitize_ = Sanitize::unset;
   std::vector<PasswordHash> passwords_;
   Rights root_;
   std::vector<Rights> selectors_;

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "net/admin/metrics.hpp"
 
 namespace semel::net {
@@ -27,9 +28,9 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 
 constexpr std::size_t first_read_bytes = 512;
-// More than the header's bound, so that it is the header's that is met first.
+// More than the limit of the header, so that the latter is reached first.
 constexpr std::size_t buffer_bytes_max = 2 * admin_limits::header_bytes_max;
-// What a client may still send behind a request that was refused, before it has read why.
+// How much a client may send behind a refused request before it has read the response.
 constexpr std::size_t ignored_bytes_max = 64 * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};
 
@@ -54,7 +55,7 @@ std::string reason_for(beast::error_code error) {
   return "not an HTTP request: " + error.message() + "\n";
 }
 
-/// The answer to what was understood.
+/// The response to a parsed request.
 Response answer(const http::request<http::empty_body>& request, const AdminAnswers& answers) {
   const std::string_view target{request.target().data(), request.target().size()};
   const std::string_view path = target.substr(0, target.find('?'));
@@ -68,9 +69,9 @@ Response answer(const http::request<http::empty_body>& request, const AdminAnswe
   }
   if (path == "/livez") return response_of(http::status::ok, "ok\n");
   if (path == "/readyz") {
-    std::optional<std::string> reason = answers.not_ready();
-    if (!reason) return response_of(http::status::ok, "ok\n");
-    return response_of(http::status::service_unavailable, *std::move(reason) + "\n");
+    const Status ready = answers.ready();
+    if (ready) return response_of(http::status::ok, "ok\n");
+    return response_of(http::status::service_unavailable, ready.error().detail + "\n");
   }
   Response response = response_of(http::status::ok, answers.metrics());
   response.set(http::field::content_type,
@@ -78,7 +79,7 @@ Response answer(const http::request<http::empty_body>& request, const AdminAnswe
   return response;
 }
 
-/// Signals go to the threads that the process has for them.
+/// Blocks signals for the new thread; other threads of the process handle them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -94,10 +95,14 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-std::optional<std::string> check_time(std::string_view name, std::chrono::milliseconds time) {
-  if (time >= std::chrono::milliseconds{1} && time <= std::chrono::hours{1}) return std::nullopt;
-  return "admin: " + std::string{name} + " is " + std::to_string(time.count()) +
-         " ms; it must be from 1 ms to 1 h";
+Error admin_error(std::string text) {
+  return {ErrorCode::bad_option, "admin: " + std::move(text)};
+}
+
+Status check_time(std::string_view name, std::chrono::milliseconds time) {
+  if (time >= std::chrono::milliseconds{1} && time <= std::chrono::hours{1}) return Done{};
+  return admin_error(std::string{name} + " is " + std::to_string(time.count()) +
+                     " ms; it must be from 1 ms to 1 h");
 }
 
 }  // namespace
@@ -113,7 +118,7 @@ class AdminServer::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  [[nodiscard]] std::optional<std::string> listen();
+  [[nodiscard]] Status listen();
   void run();
   [[nodiscard]] const std::vector<AdminEndpoint>& endpoints() const noexcept { return endpoints_; }
 
@@ -134,19 +139,19 @@ class AdminServer::Impl {
   asio::io_context io_{1};
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<AdminEndpoint> endpoints_;
-  // All below is the server's thread's alone.
+  // Used by the thread of the server only.
   std::vector<std::shared_ptr<Session>> sessions_;  // at most connections_max
   std::uint64_t waits_ = 0;
   std::thread thread_;
 };
 
-/// One connection: it waits for a first byte, reads a request, answers, and waits again.
+/// One connection: waits for a first byte, reads a request, responds, and waits again.
 class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(Impl& server, tcp::socket socket)
       : server_(server), stream_(std::move(socket)), buffer_(buffer_bytes_max) {}
 
-  /// Since which of the server's waits it has been idle; 0: it is not.
+  /// The number of the wait in which it is idle; lower means longer. 0: it is not idle.
   [[nodiscard]] std::uint64_t waiting_since() const noexcept { return waiting_since_; }
 
   void wait() {
@@ -179,7 +184,7 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
     http::async_read(
         stream_, buffer_, *parser_,
         [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
-          // Beast lets a few bytes more pass.
+          // Beast lets a few more bytes pass.
           if (!error && bytes > admin_limits::header_bytes_max) {
             error = http::error::header_limit;
           }
@@ -188,7 +193,7 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
               error != http::error::end_of_stream && error != http::error::partial_message) {
             return self->refuse(error);
           }
-          self->end();  // it went away, or took too long
+          self->end();  // the client disconnected, or took too long
         });
   }
 
@@ -199,7 +204,7 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
     response_.keep_alive(request.keep_alive());
     response_.prepare_payload();
     const bool stays = response_.keep_alive();
-    if (request.method() == http::verb::head) response_.body().clear();  // its length stays told
+    if (request.method() == http::verb::head) response_.body().clear();  // its length is kept
     write(stays);
   }
 
@@ -226,7 +231,8 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
         });
   }
 
-  /// Closing over bytes that nobody read would take the answer back from the client.
+  /// Reads and drops input. Closing a socket with unread input would reset the connection, and the
+  /// client might lose the response.
   void ignore(std::size_t bytes_so_far) {
     buffer_.clear();
     stream_.async_read_some(buffer_.prepare(buffer_bytes_max),
@@ -250,14 +256,14 @@ beast::error_code AdminServer::Impl::open(tcp::acceptor& acceptor, const tcp::en
   beast::error_code error;
   if (acceptor.open(at.protocol(), error)) return error;
   if (acceptor.set_option(asio::socket_base::reuse_address{true}, error)) return error;
-  // Otherwise :: would take 0.0.0.0 as well, and a list of both would fail.
+  // Otherwise :: would include 0.0.0.0, and a list of both would fail.
   if (at.address().is_v6() && acceptor.set_option(asio::ip::v6_only{true}, error)) return error;
   if (acceptor.bind(at, error)) return error;
   acceptor.listen(asio::socket_base::max_listen_connections, error);
   return error;
 }
 
-std::optional<std::string> AdminServer::Impl::listen() {
+Status AdminServer::Impl::listen() {
   for (const std::string& text : options_.addresses) {
     beast::error_code error;
     const auto address = asio::ip::make_address(text, error);
@@ -267,12 +273,12 @@ std::optional<std::string> AdminServer::Impl::listen() {
     if (!error) error = open(acceptor, tcp::endpoint{address, options_.port});
     const tcp::endpoint bound = error ? tcp::endpoint{} : acceptor.local_endpoint(error);
     if (error) {
-      return "admin: cannot listen on " + AdminEndpoint{text, options_.port}.text() + ": " +
-             error.message();
+      return admin_error("cannot listen on " + AdminEndpoint{text, options_.port}.text() + ": " +
+                         error.message());
     }
     endpoints_.push_back({address.to_string(), bound.port()});
   }
-  return std::nullopt;
+  return Done{};
 }
 
 void AdminServer::Impl::run() {
@@ -289,7 +295,7 @@ void AdminServer::Impl::accept(Listener& listener) {
       admit(std::move(socket));
       return accept(listener);
     }
-    // No descriptors, for one: at once it would only fail again.
+    // For example, there are no descriptors left. An immediate retry would fail again.
     listener.pause.expires_after(accept_pause);
     listener.pause.async_wait([this, &listener](beast::error_code stopped) {
       if (!stopped) accept(listener);
@@ -307,6 +313,7 @@ void AdminServer::Impl::admit(tcp::socket socket) {
     if (!longest) return;  // which closes it
     longest->end();
   }
+  SEMEL_ASSERT(sessions_.size() < admin_limits::connections_max);
   sessions_.push_back(std::make_shared<Session>(*this, std::move(socket)));
   sessions_.back()->wait();
 }
@@ -320,43 +327,39 @@ std::string AdminEndpoint::text() const {
   return (is_v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-std::optional<std::string> AdminServer::check(const AdminOptions& options) {
+Status AdminServer::check(const AdminOptions& options) {
   if (options.addresses.empty() || options.addresses.size() > admin_limits::addresses_max) {
-    return "admin: " + std::to_string(options.addresses.size()) +
-           " addresses; there must be from 1 to " + std::to_string(admin_limits::addresses_max);
+    return admin_error(std::to_string(options.addresses.size()) +
+                       " addresses; there must be from 1 to " +
+                       std::to_string(admin_limits::addresses_max));
   }
   for (const std::string& text : options.addresses) {
     beast::error_code error;
     const auto address = asio::ip::make_address(text, error);
-    if (error) return "admin: '" + text + "' is not an IP address";
+    if (error) return admin_error("'" + text + "' is not an IP address");
     if (!address.is_loopback() && !options.remote) {
-      return "admin: '" + text +
-             "' is reached from other machines, and whoever reaches it reads the figures without "
-             "a password; that must be asked for by name";
+      return admin_error(
+          "'" + text +
+          "' can be reached from other machines, which could read the metrics without a "
+          "password; that must be allowed by name");
     }
   }
-  if (auto wrong = check_time("request_within", options.request_within)) return wrong;
+  SEMEL_CHECK(check_time("request_within", options.request_within));
   return check_time("idle_within", options.idle_within);
 }
 
-std::unique_ptr<AdminServer> AdminServer::start(const AdminOptions& options, AdminAnswers answers,
-                                                std::string& error) {
-  if (auto wrong = check(options)) {
-    error = *std::move(wrong);
-    return nullptr;
-  }
-  // Asio throws where the kernel has no descriptor left for it, the thread where it has no thread.
+Result<std::unique_ptr<AdminServer>> AdminServer::start(const AdminOptions& options,
+                                                        AdminAnswers answers) {
+  SEMEL_CHECK(check(options));
+  SEMEL_ASSERT(answers.metrics && answers.ready);
+  // Asio throws if there is no descriptor left for it, std::thread if there is no thread.
   try {
     auto impl = std::make_unique<Impl>(options, std::move(answers));
-    if (auto failed = impl->listen()) {
-      error = *std::move(failed);
-      return nullptr;
-    }
+    SEMEL_CHECK(impl->listen());
     impl->run();
     return std::unique_ptr<AdminServer>{new AdminServer{std::move(impl)}};
   } catch (const std::system_error& failed) {
-    error = std::string{"admin: cannot start: "} + failed.what();
-    return nullptr;
+    return Error{ErrorCode::no_thread, std::string{"admin: cannot start: "} + failed.what()};
   }
 }
 

@@ -1,15 +1,15 @@
-// Health and metrics over HTTP, apart from the clients: one thread and one io_context of its own,
-// so that it answers while the node is busy, and costs it nothing.
+// Health and metrics over HTTP, separate from the clients: it has its own thread and io_context, so
+// that it responds while the node is busy and does not slow it down.
 //
-//   GET /metrics   200, what AdminAnswers::metrics gives
-//   GET /livez     200 "ok", while the process answers at all
-//   GET /readyz    200 "ok", or 503 and the reason why not
+//   GET /metrics   200 and the text of AdminAnswers::metrics
+//   GET /livez     200 "ok", while the process responds at all
+//   GET /readyz    200 "ok", or 503 and the reason
 //
-// HEAD as GET. Another path is 404, another method 405, what is no request (or one with a body, or
-// with a header of more than admin_limits::header_bytes_max) 400.
+// HEAD is supported, too. Another path is 404, another method 405. Bytes that are no request, a
+// request with a body, or a header longer than admin_limits::header_bytes_max are 400.
 //
-// Non-goals: TLS, passwords. Whoever reaches the port reads the figures, hence loopback only unless
-// AdminOptions::remote says otherwise.
+// Non-goals: TLS, passwords. Everybody who can connect can read the metrics, so only loopback
+// addresses are allowed unless AdminOptions::remote is set.
 #pragma once
 
 #include <chrono>
@@ -21,13 +21,15 @@
 #include <string>
 #include <vector>
 
+#include "semel/result.hpp"
+
 namespace semel::net {
 
 namespace admin_limits {
 
 inline constexpr std::size_t header_bytes_max = 8 * 1024;
-/// Open at a time. A further one takes the place of the one that has been idle longest, so that
-/// idle ones cannot keep a probe out; when all are in use it is closed at once.
+/// Connections open at a time. A new one replaces the one that has been idle longest, so that idle
+/// connections cannot block a probe; if none is idle, the new one is closed at once.
 inline constexpr std::size_t connections_max = 16;
 inline constexpr std::size_t addresses_max = 16;
 
@@ -35,17 +37,18 @@ inline constexpr std::size_t addresses_max = 16;
 
 struct AdminOptions {
   std::vector<std::string> addresses{"127.0.0.1"};  ///< IP addresses, 1..addresses_max
-  std::uint16_t port = 0;                           ///< of all of them; 0: each gets a free one
-  bool remote = false;                              ///< also addresses that other machines reach
-  /// From the first byte of a request to its last, and as long again for the answer. 1 ms..1 h.
+  std::uint16_t port = 0;                           ///< for all of them; 0: each gets a free port
+  bool remote = false;  ///< allow addresses that other machines can reach
+  /// From the first byte of a request to its last, and the same again for the response. 1 ms..1 h.
   std::chrono::milliseconds request_within{5'000};
   std::chrono::milliseconds idle_within{30'000};  ///< before the first byte. 1 ms..1 h.
 };
 
-/// Called on the server's thread, one at a time; while one works, others wait.
+/// Called on the thread of the server, one at a time; other requests wait meanwhile.
 struct AdminAnswers {
   std::function<std::string()> metrics{};
-  std::function<std::optional<std::string>()> not_ready{};  ///< the reason; none: ready
+  /// Whether the node is ready. The detail of an error is the text of the response.
+  std::function<Status()> ready{};
 };
 
 struct AdminEndpoint {
@@ -57,12 +60,13 @@ struct AdminEndpoint {
 
 class AdminServer {
  public:
-  /// What is wrong with `options`, naming the value and its limit; none: nothing.
-  [[nodiscard]] static std::optional<std::string> check(const AdminOptions& options);
-  /// Listens and answers when it returns. None: `error` says why. Both answers must be given.
-  [[nodiscard]] static std::unique_ptr<AdminServer> start(const AdminOptions& options,
-                                                          AdminAnswers answers, std::string& error);
-  /// Closes everything at once; waits only for an answer that is being made.
+  /// Whether `options` are valid. The detail of an error names the value and its limit.
+  [[nodiscard]] static Status check(const AdminOptions& options);
+  /// Listens and responds when it returns. Both answers must be given. The detail of an error is
+  /// the whole text for the operator.
+  [[nodiscard]] static Result<std::unique_ptr<AdminServer>> start(const AdminOptions& options,
+                                                                  AdminAnswers answers);
+  /// Closes all connections at once; waits only for a running call of an answer.
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/assert.hpp"
 #include "base/hex.hpp"
 
 namespace semel::net {
@@ -12,7 +13,7 @@ bool continues(char byte) noexcept {
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
 }
 
-/// U+0080..U+009F steer a terminal as the first 32 do.
+/// U+0080..U+009F control a terminal as the first 32 characters do.
 bool is_control(std::string_view character) noexcept {
   const auto first = static_cast<unsigned char>(character.front());
   if (character.size() == 1) return first < 0x20 || first == 0x7f;
@@ -32,7 +33,7 @@ std::size_t utf8_length(std::string_view text) noexcept {
     if (!continues(text[i])) return 0;
     number = number << 6 | (static_cast<unsigned char>(text[i]) & 0x3fU);
   }
-  // Longer than needed, half of a pair, beyond the last.
+  // Refuse overlong forms, surrogates, and numbers above U+10FFFF.
   const bool is_too_long = (length == 3 && number < 0x800) || (length == 4 && number < 0x10000);
   const bool is_surrogate = number >= 0xd800 && number < 0xe000;
   return is_too_long || is_surrogate || number > 0x10ffff ? 0 : length;
@@ -43,6 +44,7 @@ std::string_view cut_at_character(std::string_view text, std::size_t bytes_max) 
   std::size_t end = bytes_max;
   const std::size_t earliest = bytes_max - std::min<std::size_t>(bytes_max, 3);
   while (end > earliest && continues(text[end])) --end;
+  SEMEL_ASSERT(end <= bytes_max);
   return text.substr(0, end);
 }
 

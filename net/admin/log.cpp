@@ -11,34 +11,35 @@
 #include <atomic>
 #include <limits>
 #include <map>
-#include <mutex>
-#include <random>
 #include <utility>
+
+#include "base/assert.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
 
 namespace semel::net {
 namespace {
 
 constexpr Millis window_length{1'000};
-// Events are words of ours, some dozens; if there were more, the rest would share one bound.
+// There are some dozens of events. If there were more, the rest would share one window.
 constexpr std::size_t windows_max = 256;
 constexpr std::uint64_t burst_max = 1'000'000;
 
 using Secret = std::array<unsigned char, XXH3_SECRET_SIZE_MIN>;
 
 Secret random_secret() {
-  std::random_device random;
   Secret secret;
-  for (unsigned char& byte : secret) byte = static_cast<unsigned char>(random());
+  base::fill_random(secret);
   return secret;
 }
 
 spdlog::level::level_enum level_of(LogLevel level) noexcept {
-  // Ours are five of theirs, in the same order.
+  // Ours are five of the levels of spdlog, in the same order.
   return static_cast<spdlog::level::level_enum>(level);
 }
 static_assert(static_cast<int>(LogLevel::error) == SPDLOG_LEVEL_ERROR);
 
-/// Throws what spdlog throws: the file cannot be opened.
+/// Throws spdlog_ex if the file cannot be opened.
 spdlog::sink_ptr open_sink(const LogOptions& options) {
   if (options.stream != nullptr) {
     return std::make_shared<spdlog::sinks::ostream_sink_st>(*options.stream, true);
@@ -54,9 +55,11 @@ class Log::Impl {
   Impl(const LogOptions& options, const Clock& clock)
       : options_(options), clock_(clock), logger_("semel", open_sink(options)) {
     logger_.set_pattern("%v");
-    logger_.set_level(spdlog::level::trace);  // what is written is decided before
+    logger_.set_level(spdlog::level::trace);  // add() has filtered by level already
     logger_.flush_on(spdlog::level::trace);
-    logger_.set_error_handler([this](const std::string&) { is_lost_ = true; });
+    // Called within write_locked(), which holds the mutex; a lambda cannot say so.
+    logger_.set_error_handler([this](const std::string&)
+                                  SEMEL_NO_THREAD_SAFETY_ANALYSIS { is_lost_ = true; });
     set_level(options.level);
     set_keys(options.keys);
   }
@@ -64,7 +67,7 @@ class Log::Impl {
   void add(LogLevel level, std::string_view event, Fields fields);
   void tick();
   void end();
-  [[nodiscard]] std::optional<std::string> reopen();
+  [[nodiscard]] Status reopen();
   [[nodiscard]] LogField field_of_key(Bytes key) const;
 
   [[nodiscard]] bool writes(LogLevel level) const noexcept {
@@ -77,7 +80,7 @@ class Log::Impl {
     keys_.store(keys, std::memory_order_relaxed);  // mo: relaxed: orders nothing
   }
   [[nodiscard]] std::uint64_t lines_lost() const {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return lines_lost_;
   }
 
@@ -95,27 +98,27 @@ class Log::Impl {
   [[nodiscard]] bool is_over(const Window& window) const {
     return clock_.now() - window.begin >= window_length;
   }
-  [[nodiscard]] Window& window_of_locked(std::string_view event);
-  void write_held_locked(Window& window);
-  void write_locked(LogLevel level, const std::string& line);
+  [[nodiscard]] Window& window_of_locked(std::string_view event) SEMEL_REQUIRES(mutex_);
+  void write_held_locked(Window& window) SEMEL_REQUIRES(mutex_);
+  void write_locked(LogLevel level, const std::string& line) SEMEL_REQUIRES(mutex_);
 
   const LogOptions options_;
   const Clock& clock_;
   const Secret secret_ = random_secret();
   std::atomic<LogLevel> level_{};
   std::atomic<bool> keys_{};
-  mutable std::mutex mutex_;
-  spdlog::logger logger_;                               // its sink under mutex_
-  std::map<std::string, Window, std::less<>> windows_;  // all below under mutex_
-  bool is_lost_ = false;                                // set within a write
-  std::uint64_t lines_lost_ = 0;
+  mutable base::Mutex mutex_;
+  spdlog::logger logger_ SEMEL_GUARDED_BY(mutex_);
+  std::map<std::string, Window, std::less<>> windows_ SEMEL_GUARDED_BY(mutex_);
+  bool is_lost_ SEMEL_GUARDED_BY(mutex_) = false;  // set by the error handler within a write
+  std::uint64_t lines_lost_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
 void Log::Impl::add(LogLevel level, std::string_view event, Fields fields) {
   if (!writes(level)) return;
   std::string body = log_body(options_.form, level, event, {fields.begin(), fields.size()});
   const std::int64_t unix_ms = clock_.unix_ms();
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   Window& window = window_of_locked(event);
   if (is_over(window)) {
     write_held_locked(window);
@@ -126,6 +129,7 @@ void Log::Impl::add(LogLevel level, std::string_view event, Fields fields) {
     write_locked(level, log_line(options_.form, unix_ms, body));
     return;
   }
+  SEMEL_ASSERT(window.written == options_.burst);
   ++window.held;
   window.level = level;
   window.unix_ms = unix_ms;
@@ -151,7 +155,7 @@ void Log::Impl::write_locked(LogLevel level, const std::string& line) {
 }
 
 void Log::Impl::tick() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (auto named = windows_.begin(); named != windows_.end();) {
     if (!is_over(named->second)) {
       ++named;
@@ -163,21 +167,21 @@ void Log::Impl::tick() {
 }
 
 void Log::Impl::end() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (auto& [event, window] : windows_) write_held_locked(window);
 }
 
-std::optional<std::string> Log::Impl::reopen() {
-  if (options_.file.empty() || options_.stream != nullptr) return std::nullopt;
+Status Log::Impl::reopen() {
+  if (options_.file.empty() || options_.stream != nullptr) return Done{};
   try {
     spdlog::sink_ptr sink = open_sink(options_);
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     logger_.sinks() = {std::move(sink)};
     logger_.set_pattern("%v");
   } catch (const spdlog::spdlog_ex& failed) {
-    return std::string{failed.what()};
+    return Error{ErrorCode::bad_option, failed.what()};
   }
-  return std::nullopt;
+  return Done{};
 }
 
 LogField Log::Impl::field_of_key(Bytes key) const {
@@ -188,17 +192,16 @@ LogField Log::Impl::field_of_key(Bytes key) const {
   return LogField::owning("key_hash", fmt::format("{:016x}", hash));
 }
 
-std::unique_ptr<Log> Log::open(const LogOptions& options, const Clock& clock, std::string& error) {
+Result<std::unique_ptr<Log>> Log::open(const LogOptions& options, const Clock& clock) {
   if (options.burst < 1 || options.burst > burst_max) {
-    error = fmt::format("log: burst is {}; it must be from 1 to {}", options.burst, burst_max);
-    return nullptr;
+    return Error{ErrorCode::bad_option, fmt::format("log: burst is {}; it must be from 1 to {}",
+                                                    options.burst, burst_max)};
   }
   try {
     auto impl = std::make_unique<Impl>(options, clock);
     return std::unique_ptr<Log>{new Log{std::move(impl)}};
   } catch (const spdlog::spdlog_ex& failed) {
-    error = std::string{"log: "} + failed.what();
-    return nullptr;
+    return Error{ErrorCode::bad_option, std::string{"log: "} + failed.what()};
   }
 }
 
@@ -225,7 +228,7 @@ void Log::set_keys(bool keys) noexcept {
 void Log::tick() {
   impl_->tick();
 }
-std::optional<std::string> Log::reopen() {
+Status Log::reopen() {
   return impl_->reopen();
 }
 std::uint64_t Log::lines_lost() const {

@@ -1,10 +1,10 @@
-// What happens in the node, one line an event, to standard error or a file.
+// The log of a node: one line for each event, to standard error or a file.
 //
 //   log.info("started", {{"port", 6379}, {"version", semel::version}});
 //
-// Goals: a line is written when the call returns; a burst does not fill the disk; nothing that a
-// client sends breaks a line or shows a key that is not meant to be read.
-// Non-goals: rotation (reopen() is for those who rotate), a queue between a caller and the file.
+// Goals: a line is written when the call returns; a burst does not fill the disk; no bytes of a
+// client break a line or reveal a key.
+// Non-goals: rotation (other programs rotate, and reopen() follows), a queue in front of the file.
 #pragma once
 
 #include <cstddef>
@@ -12,37 +12,37 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "net/admin/log_line.hpp"
 #include "semel/clock.hpp"
+#include "semel/result.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
 
 struct LogOptions {
-  LogLevel level = LogLevel::notice;  ///< the least that is written
+  LogLevel level = LogLevel::notice;  ///< the lowest level that is written
   LogForm form = LogForm::logfmt;
-  std::string file{};  ///< appended to, made with its directories; empty: standard error
-  bool keys = false;   ///< keys are written as they are
-  /// Lines of one event that are written in a second. The rest of that second is one line: the
-  /// last of them, with repeated=n. 1..1'000'000.
+  std::string file{};  ///< appended to, created with its directories; empty: standard error
+  bool keys = false;   ///< write keys themselves, not their hashes
+  /// How many lines of one event are written in a second. The rest of that second becomes one line:
+  /// the last of them, with repeated=n. 1..1'000'000.
   std::uint64_t burst = 10;
-  std::ostream* stream = nullptr;  ///< tests: in place of file. Must outlive the log.
+  std::ostream* stream = nullptr;  ///< for tests, in place of file. Must outlive the log.
 };
 
-/// Safe from any thread. Progress: what is written blocks for the file and for other lines; what is
-/// below the level is one load.
+/// Safe from any thread. Progress: writing a line blocks on the file and on other lines; a line
+/// below the level costs one load.
 class Log {
  public:
   using Fields = std::initializer_list<LogField>;
 
-  /// `clock` must outlive the log. None: `error` says why.
-  [[nodiscard]] static std::unique_ptr<Log> open(const LogOptions& options, const Clock& clock,
-                                                 std::string& error);
-  /// Writes what is held back.
+  /// `clock` must outlive the log. The detail of an error is the whole text for the operator.
+  [[nodiscard]] static Result<std::unique_ptr<Log>> open(const LogOptions& options,
+                                                         const Clock& clock);
+  /// Writes the lines that are held back.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
@@ -56,24 +56,24 @@ class Log {
     add(LogLevel::warning, event, fields);
   }
   void error(std::string_view event, Fields fields = {}) { add(LogLevel::error, event, fields); }
-  /// `event` is a word of our own, never what others send: its bursts are counted by it.
+  /// `event` is a word of our own, never bytes of others: bursts are counted for each event.
   void add(LogLevel level, std::string_view event, Fields fields);
 
-  /// key=..., or key_hash= and 16 hex digits of a hash with this log's own secret, so that lines
-  /// about one key can be found by each other, but not the key by them. No shield against those
-  /// who can both choose keys and read the log. Valid while `key` is.
+  /// key=..., or key_hash= and 16 hex digits of a hash with a secret of this log. Lines about one
+  /// key have the same hash, but do not reveal the key. That does not protect against somebody who
+  /// can both choose keys and read the log. The field is valid while `key` is.
   [[nodiscard]] LogField field_of_key(Bytes key) const;
 
   [[nodiscard]] bool writes(LogLevel level) const noexcept;
   void set_level(LogLevel level) noexcept;
   void set_keys(bool keys) noexcept;
 
-  /// To be called about once a second: writes what is held back of seconds that are over.
+  /// Must be called about once a second: writes the lines that were held back in past seconds.
   void tick();
-  /// Goes on in a new file of the same name, after the old one was renamed. Or why not: then the
-  /// old one stays. Does nothing on standard error.
-  std::optional<std::string> reopen();
-  /// Lines that could not be written, as to a full disk.
+  /// Continues in a new file of the same name, after the old one was renamed. On an error the old
+  /// file stays in use. Does nothing on standard error.
+  [[nodiscard]] Status reopen();
+  /// How many lines could not be written, for example because the disk is full.
   [[nodiscard]] std::uint64_t lines_lost() const;
 
  private:

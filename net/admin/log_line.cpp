@@ -18,7 +18,7 @@ bool is_plain(std::string_view text) {
   });
 }
 
-/// With quotes where the form wants them.
+/// Appends a text, with quotes if the form needs them.
 void append_text(std::string& out, LogForm form, std::string_view text) {
   const std::string_view shown = cut_at_character(text, log_value_bytes_max);
   if (form == LogForm::logfmt && shown.size() == text.size() && is_plain(text)) {
@@ -31,7 +31,7 @@ void append_text(std::string& out, LogForm form, std::string_view text) {
   out += '"';
 }
 
-/// Names that every line has are not given twice.
+/// A field with the name of a fixed field gets another name.
 void append_name(std::string& out, LogForm form, std::string_view name) {
   if (form == LogForm::json) out += '"';
   if (name.empty()) out += '_';
@@ -53,7 +53,7 @@ void append_value(std::string& out, LogForm form, const LogField::Value& value) 
         } else if constexpr (std::is_convertible_v<Held, std::string_view>) {
           append_text(out, form, held);
         } else if constexpr (std::is_same_v<Held, double>) {
-          // JSON has no number for the rest.
+          // JSON has no number for infinities and NaN.
           const std::string text = fmt::format("{}", held);
           std::isfinite(held) ? void(out += text) : append_text(out, form, text);
         } else {

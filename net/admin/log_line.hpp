@@ -1,4 +1,4 @@
-// One event as one line, in either form. Pure.
+// Formats one event as one line, in either form. Pure functions.
 //
 //   ts=2026-01-02T03:04:05.678Z level=info event=started port=6379
 //   {"ts":"2026-01-02T03:04:05.678Z","level":"info","event":"started","port":6379}
@@ -18,16 +18,16 @@
 
 namespace semel::net {
 
-inline constexpr std::size_t log_value_bytes_max = 1024;  ///< of a longer one, its front and "..."
-inline constexpr std::size_t log_fields_max = 32;         ///< further ones are left out
+inline constexpr std::size_t log_value_bytes_max = 1024;  ///< a longer value is cut, with "..."
+inline constexpr std::size_t log_fields_max = 32;         ///< further fields are omitted
 
-enum class LogForm : std::uint8_t { logfmt, json };  ///< the words of log-format, in its order
+enum class LogForm : std::uint8_t { logfmt, json };  ///< the values of log-format, in its order
 
-/// "info" for notice, else the name: what readers of logs know.
+/// "info" for notice, which readers of logs know; else the name of the level.
 [[nodiscard]] std::string_view written_name(LogLevel level) noexcept;
 
-/// A name, of [a-z0-9_] (anything else becomes '_'), and a value. Texts that are not owned must
-/// live until the call it is made for returns.
+/// A name of [a-z0-9_] (other characters become '_') and a value. A text that is not owned must
+/// live until the call that logs it returns.
 class LogField {
  public:
   using Value =
@@ -60,15 +60,15 @@ class LogField {
   Value value_;
 };
 
-/// Everything behind the time.
+/// The line without its time.
 [[nodiscard]] std::string log_body(LogForm form, LogLevel level, std::string_view event,
                                    std::span<const LogField> fields);
 
-/// `body` with its time, and, where it stands for several, how many.
+/// `body` with its time, and with the count if it stands for several lines.
 [[nodiscard]] std::string log_line(LogForm form, std::int64_t unix_ms, std::string_view body,
                                    std::uint64_t repeated = 1);
 
-/// "2026-01-02T03:04:05.678Z"; of years 0..9999, else the nearer end of them.
+/// "2026-01-02T03:04:05.678Z". The time is clamped to the years 0..9999.
 [[nodiscard]] std::string log_time(std::int64_t unix_ms);
 
 }  // namespace semel::net

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "net/admin/escape.hpp"
 
 namespace semel::net {
@@ -18,7 +19,7 @@ void append_number(std::string& out, std::uint64_t number) {
   out += std::to_string(number);
 }
 
-/// The shortest text that reads back as the same number.
+/// The shortest text that parses to the same number.
 void append_number(std::string& out, double number) {
   if (std::isnan(number)) {
     out += "NaN";
@@ -77,59 +78,60 @@ std::size_t shown(const List& list) {
   return std::min(list.size(), metric_series_max);
 }
 
-/// Once a list, however many metrics are made of it.
-std::uint64_t left_out(const MetricFigures& figures) {
+/// Counts each list once, even if several metrics use it.
+std::uint64_t left_out(const MetricValues& values) {
   const auto rest = [](const auto& list) { return list.size() - shown(list); };
-  return rest(figures.by_command) + rest(figures.by_error) + rest(figures.databases);
+  return rest(values.by_command) + rest(values.by_error) + rest(values.databases);
 }
 
 template <class Number>
-void of_commands(Samples& to, std::string_view label, const MetricFigures& figures,
-                 Number CommandMetric::*figure) {
-  for (std::size_t i = 0; i < shown(figures.by_command); ++i) {
-    const CommandMetric& command = figures.by_command[i];
-    to.labelled({{label, command.name}}, command.*figure);
+void of_commands(Samples& to, std::string_view label, const MetricValues& values,
+                 Number CommandMetric::*member) {
+  for (std::size_t i = 0; i < shown(values.by_command); ++i) {
+    const CommandMetric& command = values.by_command[i];
+    SEMEL_ASSERT(!command.name.empty());
+    to.labelled({{label, command.name}}, command.*member);
   }
 }
 
-void of_errors(Samples& to, std::string_view label, const MetricFigures& figures) {
-  for (std::size_t i = 0; i < shown(figures.by_error); ++i) {
-    to.labelled({{label, figures.by_error[i].code}}, figures.by_error[i].count);
+void of_errors(Samples& to, std::string_view label, const MetricValues& values) {
+  for (std::size_t i = 0; i < shown(values.by_error); ++i) {
+    to.labelled({{label, values.by_error[i].code}}, values.by_error[i].count);
   }
 }
 
-void of_databases(Samples& to, std::string_view prefix, const MetricFigures& figures,
-                  std::uint64_t DatabaseMetric::*figure) {
-  for (std::size_t i = 0; i < shown(figures.databases); ++i) {
-    const DatabaseMetric& database = figures.databases[i];
+void of_databases(Samples& to, std::string_view prefix, const MetricValues& values,
+                  std::uint64_t DatabaseMetric::*member) {
+  for (std::size_t i = 0; i < shown(values.databases); ++i) {
+    const DatabaseMetric& database = values.databases[i];
     const std::string name = std::string{prefix} + std::to_string(database.number);
-    to.labelled({{"db", name}}, database.*figure);
+    to.labelled({{"db", name}}, database.*member);
   }
 }
 
-void of_times(Samples& to, const MetricFigures& figures) {
+void of_times(Samples& to, const MetricValues& values) {
   constexpr std::size_t times_max = 64;
-  const std::size_t count = std::min(figures.command_times.size(), times_max);
+  const std::size_t count = std::min(values.command_times.size(), times_max);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    sum += figures.command_times[i];
+    sum += values.command_times[i];
     std::string bound;
     append_number(bound, std::ldexp(1.0, static_cast<int>(i)) / 1e6);
     to.labelled({{"le", bound}}, sum, "_bucket");
   }
-  if (count > 0) sum += figures.command_times[count - 1];
+  if (count > 0) sum += values.command_times[count - 1];
   to.labelled({{"le", "+Inf"}}, sum, "_bucket");
-  to.labelled({}, figures.command_seconds, "_sum");
+  to.labelled({}, values.command_seconds, "_sum");
   to.labelled({}, sum, "_count");
 }
 
-void instance(Samples& to, const MetricFigures& figures) {
+void instance(Samples& to, const MetricValues& values) {
   to.labelled({{"role", "master"},
-               {"redis_version", figures.redis_version},
+               {"redis_version", values.redis_version},
                {"redis_mode", "standalone"},
-               {"run_id", figures.run_id},
-               {"process_id", std::to_string(figures.process_id)},
-               {"tcp_port", std::to_string(figures.port)},
+               {"run_id", values.run_id},
+               {"process_id", std::to_string(values.process_id)},
+               {"tcp_port", std::to_string(values.port)},
                {"maxmemory_policy", "noeviction"}},
               std::uint64_t{1});
 }
@@ -142,25 +144,25 @@ struct Metric {
   When when;
   std::string_view labels;
   std::string_view help;
-  void (*write)(Samples& to, const MetricFigures& figures);
+  void (*write)(Samples& to, const MetricValues& values);
 };
 
 constexpr Metric metrics[] = {
 #define X(name, type, when, labels, help, samples) \
   {#name,  #type, When::when,                      \
-   labels, help,  [](Samples& to, [[maybe_unused]] const MetricFigures& figures) { samples; }},
+   labels, help,  [](Samples& to, [[maybe_unused]] const MetricValues& values) { samples; }},
 #include "net/admin/metrics.def"
 #undef X
 };
 
-bool applies(When when, const MetricFigures& figures, const MetricOptions& options) {
+bool applies(When when, const MetricValues& values, const MetricOptions& options) {
   switch (when) {
     case When::always:
       return true;
     case When::storage:
-      return figures.storage.has_value();
+      return values.storage.has_value();
     case When::process:
-      return figures.process.has_value();
+      return values.process.has_value();
     case When::redis:
       return options.redis_names;
   }
@@ -186,10 +188,10 @@ std::string rows_of(When when) {
 
 }  // namespace
 
-std::string metrics_text(const MetricFigures& figures, const MetricOptions& options) {
+std::string metrics_text(const MetricValues& values, const MetricOptions& options) {
   std::string out;
   for (const Metric& metric : metrics) {
-    if (!applies(metric.when, figures, options)) continue;
+    if (!applies(metric.when, values, options)) continue;
     out += "# HELP ";
     out += metric.name;
     out += ' ';
@@ -200,7 +202,7 @@ std::string metrics_text(const MetricFigures& figures, const MetricOptions& opti
     out += metric.type;
     out += '\n';
     Samples to{out, metric.name};
-    metric.write(to, figures);
+    metric.write(to, values);
   }
   return out;
 }

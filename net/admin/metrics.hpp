@@ -1,6 +1,6 @@
-// The figures of a node as a page that Prometheus reads: text format 0.0.4.
+// Formats the metrics of a node as a page for Prometheus: text format 0.0.4.
 //
-// Pure: whoever has the figures fills them in. Which metrics there are stands in metrics.def.
+// Pure: the caller collects the numbers. The metrics are listed in metrics.def.
 // Source: https://prometheus.io/docs/instrumenting/exposition_formats/
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/admin/process_figures.hpp"
+#include "net/admin/process_metrics.hpp"
 #include "semel/engine.hpp"
 #include "semel/storage.hpp"
 
@@ -18,17 +18,17 @@ namespace semel::net {
 
 inline constexpr std::string_view metrics_content_type = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A series has labels out of one of the lists below; of a list that is longer the rest is left
-/// out, so that a page has a bound. semel_metrics_left_out tells how many.
+/// The most series of one list below, so that the size of a page is limited. Further elements are
+/// omitted; semel_metrics_left_out counts them.
 inline constexpr std::size_t metric_series_max = 1024;
-inline constexpr std::size_t label_bytes_max = 256;  ///< the rest of a longer value is left out
+inline constexpr std::size_t label_bytes_max = 256;  ///< a longer value is cut
 
 struct CommandMetric {
   std::string name{};  ///< lower case, each once
   std::uint64_t calls = 0;
   double seconds = 0;          ///< in all of them
-  std::uint64_t failed = 0;    ///< answered with an error while they ran
-  std::uint64_t rejected = 0;  ///< before they ran
+  std::uint64_t failed = 0;    ///< replied with an error after they began
+  std::uint64_t rejected = 0;  ///< refused before they began
 };
 
 struct ErrorMetric {
@@ -42,17 +42,17 @@ struct DatabaseMetric {
   std::uint64_t records_with_ttl = 0;
 };
 
-struct MetricFigures {
+struct MetricValues {
   // The process.
   std::string version{};  ///< of Semel
   std::string run_id{};
-  std::string redis_version{};  ///< that INFO tells
+  std::string redis_version{};  ///< as in INFO
   std::uint64_t process_id = 0;
   std::uint16_t port = 0;
   double started_unix_seconds = 0;
   double uptime_seconds = 0;
   bool ready = false;
-  std::optional<ProcessFigures> process{};
+  std::optional<ProcessMetrics> process{};
 
   // Clients.
   std::uint64_t connections = 0;  ///< open now
@@ -70,8 +70,8 @@ struct MetricFigures {
   std::uint64_t scripts_refused = 0;
   std::vector<CommandMetric> by_command{};
   std::vector<ErrorMetric> by_error{};
-  /// Of all commands: how many took at most 2^i microseconds and more than half of that; the last
-  /// one counts all that took longer, too. At most 64.
+  /// A histogram of all commands: element i counts those that took at most 2^i microseconds and
+  /// more than half of that; the last element also counts all that took longer. At most 64.
   std::vector<std::uint64_t> command_times{};
   double command_seconds = 0;  ///< the sum of them
 
@@ -82,10 +82,10 @@ struct MetricFigures {
 };
 
 struct MetricOptions {
-  bool redis_names = false;  ///< the usual names of Redis' exporters as well
+  bool redis_names = false;  ///< also the usual names of Redis exporters
 };
 
-[[nodiscard]] std::string metrics_text(const MetricFigures& figures,
+[[nodiscard]] std::string metrics_text(const MetricValues& values,
                                        const MetricOptions& options = {});
 
 /// All metrics as tables in Markdown, for docs/operations.md.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/assert.hpp"
 #include "net/admin/escape.hpp"
 
 namespace semel::net {
@@ -28,11 +29,12 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return number;
 }
 
-std::string failure(std::string_view socket, std::string_view why) {
-  return "systemd: cannot tell " + std::string{socket} + ": " + std::string{why};
+Error failure(std::string_view socket, std::string_view why) {
+  return {ErrorCode::bad_option,
+          "systemd: cannot notify " + std::string{socket} + ": " + std::string{why}};
 }
 
-std::string failure(std::string_view socket, int error) {
+Error failure(std::string_view socket, int error) {
   return failure(socket, std::generic_category().message(error));
 }
 
@@ -44,23 +46,23 @@ SystemdEnvironment SystemdEnvironment::read() {
           .watchdog_pid = variable("WATCHDOG_PID")};
 }
 
-std::optional<std::string> Systemd::ready(std::string_view status) const {
-  return tell("READY=1\n", status);
+Status Systemd::ready(std::string_view status) const {
+  return notify("READY=1\n", status);
 }
-std::optional<std::string> Systemd::stopping(std::string_view status) const {
-  return tell("STOPPING=1\n", status);
+Status Systemd::stopping(std::string_view status) const {
+  return notify("STOPPING=1\n", status);
 }
-std::optional<std::string> Systemd::status(std::string_view text) const {
-  return tell("", text);
+Status Systemd::status(std::string_view text) const {
+  return notify("", text);
 }
-std::optional<std::string> Systemd::watchdog() const {
-  return tell("WATCHDOG=1\n", {});
+Status Systemd::watchdog() const {
+  return notify("WATCHDOG=1\n", {});
 }
 
 std::optional<std::chrono::microseconds> Systemd::watchdog_every() const {
   const auto within = number_of(environment_.watchdog_usec);
   if (!listens() || !within || *within < 2) return std::nullopt;
-  // A process that was started by the service inherits the variables, but is not meant.
+  // A child process of the service inherits the variables, but systemd does not watch it.
   const auto meant = number_of(environment_.watchdog_pid);
   if (!environment_.watchdog_pid.empty() && meant != static_cast<std::uint64_t>(getpid())) {
     return std::nullopt;
@@ -69,9 +71,9 @@ std::optional<std::chrono::microseconds> Systemd::watchdog_every() const {
   return std::chrono::microseconds{std::min(*within / 2, longest)};
 }
 
-std::optional<std::string> Systemd::tell(std::string_view state, std::string_view status) const {
+Status Systemd::notify(std::string_view state, std::string_view status) const {
   const std::string& name = environment_.notify_socket;
-  if (name.empty()) return std::nullopt;
+  if (name.empty()) return Done{};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (name.front() != '/' && name.front() != '@') {
@@ -89,12 +91,12 @@ std::optional<std::string> Systemd::tell(std::string_view state, std::string_vie
   if (!status.empty()) {
     message += "STATUS=";
     message += cut_at_character(status, systemd_status_bytes_max);
-    // A line end would begin another assignment.
+    // A line end would begin another variable.
     std::replace(message.begin() + static_cast<std::ptrdiff_t>(state.size()), message.end(), '\n',
                  ' ');
     message += '\n';
   }
-  if (message.empty()) return std::nullopt;
+  if (message.empty()) return Done{};
 
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return failure(name, errno);
@@ -106,7 +108,7 @@ std::optional<std::string> Systemd::tell(std::string_view state, std::string_vie
   const int error = errno;
   close(socket);
   if (sent < 0) return failure(name, error);
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace semel::net

@@ -1,5 +1,5 @@
-// What systemd wants to be told by a service of Type=notify: one datagram to the socket that it
-// names in the environment. Without that socket every call does nothing.
+// Notifications to systemd from a service of Type=notify: each is one datagram to the socket that
+// is named in the environment. Without that socket every call does nothing.
 //
 // Source: man 3 sd_notify, man 3 sd_watchdog_enabled
 #pragma once
@@ -10,12 +10,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "semel/result.hpp"
 
 namespace semel::net {
 
-inline constexpr std::size_t systemd_status_bytes_max = 1024;  ///< the rest is left out
+inline constexpr std::size_t systemd_status_bytes_max = 1024;  ///< a longer one is cut
 
-/// The variables as they stand; empty: not set.
+/// The variables, unchecked; empty: not set.
 struct SystemdEnvironment {
   std::string notify_socket{};
   std::string watchdog_usec{};
@@ -26,25 +29,24 @@ struct SystemdEnvironment {
 
 class Systemd {
  public:
-  /// Nothing is checked before it is used: the environment is no reason not to start.
+  /// Checks nothing: a wrong environment must not keep the node from starting.
   explicit Systemd(SystemdEnvironment environment) : environment_(std::move(environment)) {}
 
   [[nodiscard]] bool listens() const noexcept { return !environment_.notify_socket.empty(); }
 
-  // Each says why it could not be told; none: told, or nobody listens. Safe from any thread.
-  // Progress: blocks only while systemd's queue is full.
-  std::optional<std::string> ready(std::string_view status = {}) const;
-  std::optional<std::string> stopping(std::string_view status = {}) const;
-  std::optional<std::string> status(std::string_view text) const;
-  std::optional<std::string> watchdog() const;
+  // Success: sent, or there is no socket. The detail of an error says why it could not be sent.
+  // Safe from any thread. Progress: blocks only while the queue of systemd is full.
+  [[nodiscard]] Status ready(std::string_view status = {}) const;
+  [[nodiscard]] Status stopping(std::string_view status = {}) const;
+  [[nodiscard]] Status status(std::string_view text) const;
+  [[nodiscard]] Status watchdog() const;
 
-  /// watchdog() must be called at least twice within systemd's limit: this often. None: it does not
-  /// watch this process.
+  /// The interval at which watchdog() must be called, half of systemd's limit. None: systemd does
+  /// not watch this process.
   [[nodiscard]] std::optional<std::chrono::microseconds> watchdog_every() const;
 
  private:
-  [[nodiscard]] std::optional<std::string> tell(std::string_view state,
-                                                std::string_view status) const;
+  [[nodiscard]] Status notify(std::string_view state, std::string_view status) const;
 
   SystemdEnvironment environment_;
 };

@@ -14,8 +14,8 @@ void fail_namespace(Call& call, std::string_view name, std::string_view why);
 /// The same with the prefix of what is wrong, and its detail or its sentence.
 void fail_namespace(Call& call, std::string_view name, const Error& error);
 
-/// False: `fault` has been written.
-[[nodiscard]] bool accept(Call& call, const std::string& fault);
+/// Writes the error of `parsed` if there is one, and returns false then.
+[[nodiscard]] bool accept(Call& call, const Status& parsed);
 
 /// Puts what the words say about the owner into the request: the connection, or somebody remote.
 void set_owner(Call& call, ClaimWords& words);

@@ -8,8 +8,8 @@
 #include "net/claims/claim_call.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/command_docs.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
+#include "net/settings/settings.hpp"
 
 namespace semel::net {
 namespace {
@@ -18,10 +18,10 @@ enum class Creation : std::uint8_t { any, declared };  // of the setting namespa
 
 /// A first claim declares its namespace if the client could have done it by SEMEL.NAMESPACE.
 [[nodiscard]] bool may_create(Call& call, std::string_view name) {
-  const auto creation = call.node.settings.choice<Creation>(Setting::namespace_creation);
+  const auto creation = call.services.settings.choice<Creation>(Setting::namespace_creation);
   if (creation == Creation::declared) return false;
-  const std::array<std::string_view, 3> words{"semel.namespace", "declare", name};
-  const Call asked{call.node, call.engine, call.client, words, call.reply};
+  const std::array<std::string_view, 3> words{declare_row().name, "declare", name};
+  const Call asked{call.services, call.engine, call.client, words, call.reply};
   return could_run(asked).value_or(false);
 }
 
@@ -72,28 +72,29 @@ Claims* claims_of(Call& call, std::string_view name) {
   return in_its_database(call, name).claims;
 }
 
-std::optional<std::string> import_namespaces(Engine& engine, std::string_view text) {
+Status import_namespaces(Engine& engine, std::string_view text) {
   std::size_t number = 0;
   for (const std::string_view each : split(text, '\n')) {
     ++number;
     const std::vector<std::string_view> words = split(each, ' ');
     if (words.empty()) continue;
-    const std::string line = "line " + std::to_string(number) + ": ";
+    const auto refused = [number](const std::string& reason) {
+      return Error{ErrorCode::bad_namespace, "line " + std::to_string(number) + ": " + reason};
+    };
     const auto db = words.size() > 1 ? integer_of(words[1]) : std::nullopt;
     if (!db || *db < 0 || *db >= limits::db_count) {
-      return line + "expected a name, a database and a policy";
+      return refused("expected a name, a database and a policy");
     }
     Policy policy;
     policy.db = static_cast<std::uint8_t>(*db);
-    if (auto fault = read_policy(std::span{words}.subspan(2), policy); !fault.empty()) {
-      return line + fault;
-    }
+    const Status read = read_policy(std::span{words}.subspan(2), policy);
+    if (!read) return refused(read.error().detail);
     const Result<Claims> claims = engine.claims(words[0], policy);
-    // What the storage has is newer: the file was not written any more.
+    // The declaration in the storage is newer: later releases do not write the file.
     if (claims || claims.error().code == ErrorCode::namespace_differs) continue;
-    return line + claims.error().message();
+    return refused(claims.error().message());
   }
-  return std::nullopt;
+  return Done{};
 }
 
 std::string elsewhere(const Claims& claims, std::uint8_t db) {

@@ -32,9 +32,9 @@ struct FoundSpace {
 [[nodiscard]] Claims* claims_of(Call& call, std::string_view name);
 
 /// What releases up to 0.1 wrote into the file `namespaces`: a line "NAME DB WORDS.." for each, the
-/// words being those of SEMEL.NAMESPACE. Those that are not there are declared. Returns what is
-/// wrong, with its line.
-[[nodiscard]] std::optional<std::string> import_namespaces(Engine& engine, std::string_view text);
+/// words being those of SEMEL.NAMESPACE. Declares those that are missing. The detail of an error
+/// begins with its line.
+[[nodiscard]] Status import_namespaces(Engine& engine, std::string_view text);
 
 /// "lives in database 0, not 3".
 [[nodiscard]] std::string elsewhere(const Claims& claims, std::uint8_t db);

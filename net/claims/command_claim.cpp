@@ -4,7 +4,6 @@
 #include "net/claims/claim_session.hpp"
 #include "net/claims/claim_spaces.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -19,10 +18,10 @@ void fail_namespace(Call& call, std::string_view name, const Error& error) {
   call.fail(text.append(error.detail.empty() ? sentence_of(error.code) : error.detail));
 }
 
-bool accept(Call& call, const std::string& fault) {
-  if (fault.empty()) [[likely]]
+bool accept(Call& call, const Status& parsed) {
+  if (parsed) [[likely]]
     return true;
-  call.fail(fault);
+  call.fail(parsed.error().detail);
   return false;
 }
 
@@ -44,9 +43,9 @@ using OwnerVerb = OwnerOutcome (Claims::*)(const OwnerCall&);
 
 /// "ns key epoch": `owner` is filled.
 FoundSpace read_owner(Call& call, OwnerCall& owner) {
-  owner.key = call.words[2];
-  if (!accept(call, read_epoch(call.words[3], owner.epoch))) return {};
-  return find_space(call, call.words[1]);
+  owner.key = call.args[2];
+  if (!accept(call, read_epoch(call.args[3], owner.epoch))) return {};
+  return find_space(call, call.args[1]);
 }
 
 void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace found) {
@@ -57,7 +56,7 @@ void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace fo
   write_owner(call.reply, outcome);
 }
 
-/// KEEP or RELEASE; none: another word.
+/// KEEP, RELEASE or IN-DOUBT; none: another word.
 std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
   if (is_word(word, "keep")) return Policy::OnFailure::keep;
   if (is_word(word, "release")) return Policy::OnFailure::release;
@@ -68,7 +67,7 @@ std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
 /// 1 if something was there; else 0.
 void answer_operator(Call& call, const Result<bool>& found) {
   found.ok() ? write_number(call.reply, *found ? 1 : 0)
-             : fail_about(call, found.error().code, call.words[2]);
+             : fail_about(call, found.error().code, call.args[2]);
 }
 
 }  // namespace
@@ -77,11 +76,11 @@ namespace handlers {
 
 void semel_claim(Call& call) {
   ClaimWords words;
-  WordSpan rest = call.words.subspan(3);
+  WordSpan rest = call.args.subspan(3);
   if (!accept(call, read_claim_words(rest, false, words))) return;
-  Claims* const claims = claims_of(call, call.words[1]);
+  Claims* const claims = claims_of(call, call.args[1]);
   if (claims == nullptr) return;
-  words.request.key = call.words[2];
+  words.request.key = call.args[2];
   set_owner(call, words);
   const ClaimOutcome outcome = claims->claim(words.request);
   if (outcome.error == ErrorCode::key_too_long) {
@@ -92,47 +91,47 @@ void semel_claim(Call& call) {
 
 void semel_issue(Call& call) {
   std::optional<Millis> ttl;
-  if (call.words.size() != 3) {
-    if (!is_word(call.words[3], "ttl")) return call.fail(unknown_word(call.words[3], "TTL"));
-    if (call.words.size() != 5) return call.fail_arity();
-    if (!accept(call, read_ms("TTL", call.words[4], 1, ttl.emplace()))) return;
+  if (call.args.size() != 3) {
+    if (!is_word(call.args[3], "ttl")) return call.fail(unknown_word(call.args[3], "TTL"));
+    if (call.args.size() != 5) return call.fail_arity();
+    if (!accept(call, read_ms("TTL", call.args[4], 1, ttl.emplace()))) return;
   }
-  const FoundSpace found = find_space(call, call.words[1]);
+  const FoundSpace found = find_space(call, call.args[1]);
   Claims* const claims = found.claims;
   if (claims == nullptr && !found.undeclared) return;
   if (claims == nullptr || !claims->policy().issued) {
-    return fail_namespace(call, call.words[1], "no keys are issued in it: declare it ISSUED");
+    return fail_namespace(call, call.args[1], "no keys are issued in it: declare it ISSUED");
   }
-  answer_operator(call, claims->issue(call.words[2], ttl));
+  answer_operator(call, claims->issue(call.args[2], ttl));
 }
 
 void semel_complete(Call& call) {
-  if (call.words.size() > 5) return call.fail_arity();
+  if (call.args.size() > 5) return call.fail_arity();
   OwnerCall owner;
-  if (call.words.size() == 5) owner.payload = call.words[4];
+  if (call.args.size() == 5) owner.payload = call.args[4];
   run_owner(call, &Claims::complete, owner, read_owner(call, owner));
 }
 
 void semel_fail(Call& call) {
-  if (call.words.size() > 6) return call.fail_arity();
+  if (call.args.size() > 6) return call.fail_arity();
   OwnerCall owner;
-  if (call.words.size() == 5) {
-    owner.on_failure = on_failure_of(call.words[4]);
-    if (!owner.on_failure) owner.payload = call.words[4];
-  } else if (call.words.size() == 6) {
-    owner.payload = call.words[4];
-    owner.on_failure = on_failure_of(call.words[5]);
-    if (!owner.on_failure) return call.fail(unknown_word(call.words[5], "KEEP, RELEASE, IN-DOUBT"));
+  if (call.args.size() == 5) {
+    owner.on_failure = on_failure_of(call.args[4]);
+    if (!owner.on_failure) owner.payload = call.args[4];
+  } else if (call.args.size() == 6) {
+    owner.payload = call.args[4];
+    owner.on_failure = on_failure_of(call.args[5]);
+    if (!owner.on_failure) return call.fail(unknown_word(call.args[5], "KEEP, RELEASE, IN-DOUBT"));
   }
   run_owner(call, &Claims::fail, owner, read_owner(call, owner));
 }
 
 void semel_renew(Call& call) {
   OwnerCall owner;
-  if (call.words.size() != 4) {
-    if (!is_word(call.words[4], "lease")) return call.fail(unknown_word(call.words[4], "LEASE"));
-    if (call.words.size() != 6) return call.fail_arity();
-    if (!accept(call, read_ms("LEASE", call.words[5], 1, owner.lease.emplace()))) return;
+  if (call.args.size() != 4) {
+    if (!is_word(call.args[4], "lease")) return call.fail(unknown_word(call.args[4], "LEASE"));
+    if (call.args.size() != 6) return call.fail_arity();
+    if (!accept(call, read_ms("LEASE", call.args[5], 1, owner.lease.emplace()))) return;
   }
   run_owner(call, &Claims::renew, owner, read_owner(call, owner));
 }
@@ -143,32 +142,32 @@ void semel_release(Call& call) {
 }
 
 void semel_getclaim(Call& call) {
-  const FoundSpace found = find_space(call, call.words[1]);
+  const FoundSpace found = find_space(call, call.args[1]);
   if (found.undeclared) return write_view(call.reply, {});  // absent
   if (found.claims == nullptr) return;
-  const Result<ClaimView> view = found.claims->get(call.words[2]);
-  view ? write_view(call.reply, *view) : fail_about(call, view.error().code, call.words[2]);
+  const Result<ClaimView> view = found.claims->get(call.args[2]);
+  view ? write_view(call.reply, *view) : fail_about(call, view.error().code, call.args[2]);
 }
 
 void semel_resolve(Call& call) {
-  const bool is_done = is_word(call.words[3], "done");
-  if (!is_done && !is_word(call.words[3], "released")) {
-    return call.fail(unknown_word(call.words[3], "DONE, RELEASED"));
+  const bool is_done = is_word(call.args[3], "done");
+  if (!is_done && !is_word(call.args[3], "released")) {
+    return call.fail(unknown_word(call.args[3], "DONE, RELEASED"));
   }
-  if (call.words.size() > (is_done ? 5U : 4U)) return call.fail_arity();
-  const FoundSpace found = find_space(call, call.words[1]);
+  if (call.args.size() > (is_done ? 5U : 4U)) return call.fail_arity();
+  const FoundSpace found = find_space(call, call.args[1]);
   if (found.undeclared) return write_number(call.reply, 0);
   Claims* const claims = found.claims;
   if (claims == nullptr) return;
-  const Bytes result = call.words.size() == 5 ? call.words[4] : Bytes{};
-  answer_operator(call, claims->resolve(call.words[2],
+  const Bytes result = call.args.size() == 5 ? call.args[4] : Bytes{};
+  answer_operator(call, claims->resolve(call.args[2],
                                         is_done ? Resolution::done : Resolution::released, result));
 }
 
 void semel_forget(Call& call) {
-  const FoundSpace found = find_space(call, call.words[1]);
+  const FoundSpace found = find_space(call, call.args[1]);
   if (found.undeclared) return write_number(call.reply, 0);
-  if (found.claims != nullptr) answer_operator(call, found.claims->forget(call.words[2]));
+  if (found.claims != nullptr) answer_operator(call, found.claims->forget(call.args[2]));
 }
 
 }  // namespace handlers

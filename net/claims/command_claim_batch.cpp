@@ -12,11 +12,11 @@ namespace {
 /// "ns [options] KEYS n key..": a request for each key. Null: an error has been written.
 Claims* read_batch(Call& call, std::vector<ClaimRequest>& requests) {
   ClaimWords words;
-  WordSpan rest = call.words.subspan(2);
+  WordSpan rest = call.args.subspan(2);
   if (!accept(call, read_claim_words(rest, true, words)) || !accept(call, read_keys(rest))) {
     return nullptr;
   }
-  Claims* const claims = claims_of(call, call.words[1]);
+  Claims* const claims = claims_of(call, call.args[1]);
   if (claims == nullptr) return nullptr;
   set_owner(call, words);
   requests.assign(rest.size(), words.request);
@@ -54,9 +54,9 @@ void semel_claimall(Call& call) {
 
 void semel_completes(Call& call) {
   constexpr std::size_t words_per_claim = 3;
-  const WordSpan rest = call.words.subspan(3);
+  const WordSpan rest = call.args.subspan(3);
   std::int64_t count = 0;
-  if (!accept(call, read_number("the number of claims", call.words[2], 1,
+  if (!accept(call, read_number("the number of claims", call.args[2], 1,
                                 static_cast<std::int64_t>(limits::batch_max), count))) {
     return;
   }
@@ -72,7 +72,7 @@ void semel_completes(Call& call) {
     if (!accept(call, read_epoch(own[1], owners[i].epoch))) return;
     owners[i].payload = own[2];
   }
-  const FoundSpace found = find_space(call, call.words[1]);
+  const FoundSpace found = find_space(call, call.args[1]);
   if (found.claims == nullptr && !found.undeclared) return;
   std::vector<OwnerOutcome> outcomes(owners.size());  // unknown
   if (found.claims != nullptr) found.claims->complete(owners, outcomes);

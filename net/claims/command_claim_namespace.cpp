@@ -8,7 +8,6 @@
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_spaces.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net::handlers {
@@ -134,8 +133,8 @@ void list(Call& call, WordSpan words) {
 
 // A word of its own comes before a name: a namespace called "list" is declared by DECLARE.
 void semel_namespace(Call& call) {
-  const std::string_view word = call.words[1];
-  const WordSpan rest = call.words.subspan(2);
+  const std::string_view word = call.args[1];
+  const WordSpan rest = call.args.subspan(2);
   if (is_word(word, "list")) return list(call, rest);
   const bool is_drop = is_word(word, "drop");
   const bool is_show = is_word(word, "show");
@@ -158,12 +157,12 @@ void semel_namespaces(Call& call) {
 
 void semel_inflight(Call& call) {
   std::int64_t count = in_flight_count_default;
-  if (call.words.size() > 2) {
-    if (!is_word(call.words[2], "count")) return call.fail(unknown_word(call.words[2], "COUNT"));
-    if (call.words.size() != 4) return call.fail_arity();
-    if (!accept(call, read_number("COUNT", call.words[3], 1, in_flight_count_max, count))) return;
+  if (call.args.size() > 2) {
+    if (!is_word(call.args[2], "count")) return call.fail(unknown_word(call.args[2], "COUNT"));
+    if (call.args.size() != 4) return call.fail_arity();
+    if (!accept(call, read_number("COUNT", call.args[3], 1, in_flight_count_max, count))) return;
   }
-  const FoundSpace space = find_space(call, call.words[1]);
+  const FoundSpace space = find_space(call, call.args[1]);
   if (space.undeclared) return call.reply.array(0);
   Claims* const claims = space.claims;
   if (claims == nullptr) return;

@@ -47,12 +47,12 @@ struct Waiting {
 void semel_wait(Call& call) {
   Millis timeout{0};
   ClaimWords words;
-  WordSpan rest = call.words.subspan(4);
-  if (!accept(call, read_ms("timeout-ms", call.words[1], 0, timeout))) return;
+  WordSpan rest = call.args.subspan(4);
+  if (!accept(call, read_ms("timeout-ms", call.args[1], 0, timeout))) return;
   if (!accept(call, read_claim_words(rest, false, words))) return;
-  Claims* const claims = claims_of(call, call.words[2]);
+  Claims* const claims = claims_of(call, call.args[2]);
   if (claims == nullptr) return;
-  words.request.key = call.words[3];
+  words.request.key = call.args[3];
   set_owner(call, words);
   const ClaimOutcome outcome = claims->claim(words.request);
   if (outcome.error == ErrorCode::key_too_long) {
@@ -74,7 +74,7 @@ void semel_wait(Call& call) {
   call.client.waits = true;
   // The answer may be a result: it is for those who may still read it then.
   call.client.waits_for = std::make_unique<QueuedCommand>(
-      QueuedCommand{call.row, {call.words.begin(), call.words.end()}});
+      QueuedCommand{call.row, {call.args.begin(), call.args.end()}});
   call.client.waits_since = 0;  // they may have changed since they were looked at
   const WaitTicket ticket = claims->claim_or_wait(
       words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });

@@ -4,8 +4,12 @@
 #include <iterator>
 #include <vector>
 
+#include "net/acl/acl.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
+#include "net/commands/node_hooks.hpp"
+#include "net/events/pubsub.hpp"
+#include "net/session/clients.hpp"
+#include "net/settings/settings.hpp"
 
 namespace semel::net {
 namespace {
@@ -27,7 +31,7 @@ constexpr KeyAccess access_of(std::uint16_t flags) noexcept {
 }
 
 Touched touched_by(const CommandRow& row, std::span<const std::string_view> words) {
-  UsedKeys used = used_keys(row, words);
+  UsedKeys used = used_keys(row.keys, words);
   Touched touched;
   touched.claims = std::move(used.composed);  // the strings stay where they are
   for (const UsedKey& key : used.keys) touched.keys.push_back({key.name, access_of(key.flags)});
@@ -37,7 +41,7 @@ Touched touched_by(const CommandRow& row, std::span<const std::string_view> word
   return touched;
 }
 
-bool may_hear_all(const User& user, const Subscriber& subscriber) {
+bool may_receive_all(const User& user, const Subscriber& subscriber) {
   for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
     for (const std::string_view name : subscriber.of(topic)) {
       if (!user.may_hear({name, topic == Topic::pattern})) return false;
@@ -47,8 +51,7 @@ bool may_hear_all(const User& user, const Subscriber& subscriber) {
 }
 
 bool may_monitor(const User& user) {
-  return user.check({.command = static_cast<std::uint32_t>(index_of(*find_command("monitor")))})
-      .ok();
+  return user.check({.command = static_cast<std::uint32_t>(index_of(monitor_row()))}).ok();
 }
 
 AclRequest request_of(const CommandRow& row, std::span<const std::string_view> words,
@@ -86,20 +89,20 @@ AclDenied judge(Call& call, std::string& text) {
   const User& user = call.client.user.user();
   if (user.is_unlimited()) [[likely]]
     return AclDenied::ok;
-  const Touched touched = touched_by(*call.row, call.words);
-  const AclRequest request = request_of(*call.row, call.words, touched);
+  const Touched touched = touched_by(*call.row, call.args);
+  const AclRequest request = request_of(*call.row, call.args, touched);
   const Verdict verdict = user.check(request);
   if (verdict.ok()) return AclDenied::ok;
   NodeAclHost host{call};
   AclCall about = acl_call(call, host);
   log_denial(about, verdict, request);
-  text = noperm_text(verdict, request, call.node.acl.catalog());
+  text = noperm_text(verdict, request, call.services.acl.catalog());
   return verdict.denied;
 }
 
 /// The same behind a look for changes of the user. One that is gone may nothing.
 AclDenied judge_again(Call& call, std::string& text) {
-  if (call.node.acl.refresh(call.client.user) != AclChange::gone) return judge(call, text);
+  if (call.services.acl.refresh(call.client.user) != AclChange::gone) return judge(call, text);
   call.client.closes = true;
   text = must_log_in;
   return AclDenied::command;
@@ -109,7 +112,7 @@ AclDenied judge_again(Call& call, std::string& text) {
 
 bool may_run(Call& call, std::string& why) {
   AclSession& session = call.client.user;
-  if (call.node.acl.refresh(session) == AclChange::gone) {
+  if (call.services.acl.refresh(session) == AclChange::gone) {
     call.client.closes = true;
     why = must_log_in;
     return false;
@@ -157,16 +160,16 @@ std::string_view denial_in_script(Call& call) {
   }
 }
 
-void review_wait(Node& node, ClientState& client) {
+void review_wait(Services& services, ClientState& client) {
   if (client.waits_for == nullptr) return;
-  if (node.acl.generation() == client.waits_since) return;
-  client.waits_since = node.acl.generation();
+  if (services.acl.generation() == client.waits_since) return;
+  client.waits_since = services.acl.generation();
   const std::vector<std::string>& kept = client.waits_for->words;
   const std::vector<std::string_view> words{kept.begin(), kept.end()};
   std::string error;
   std::string unused;
   RespWriter nobody{unused, client.dialect};
-  Call call{node, node.engine(), client, words, nobody, client.waits_for->row};
+  Call call{services, services.engine, client, words, nobody, client.waits_for->row};
   if (judge_again(call, error) == AclDenied::ok) return;
   std::string reply;
   RespWriter{reply, client.dialect}.error(error);
@@ -177,18 +180,18 @@ void review_wait(Node& node, ClientState& client) {
 bool may_still_hear(const ClientState& client) {
   const User& user = client.user.user();
   const Subscriber* const subscriber = client.subscriber.get();
-  if (subscriber != nullptr && !may_hear_all(user, *subscriber)) return false;
+  if (subscriber != nullptr && !may_receive_all(user, *subscriber)) return false;
   return !client.monitors || may_monitor(user);
 }
 
 std::optional<bool> could_run(const Call& call) {
-  const CommandRow* row = find_command(call.words[0]);
-  if (row != nullptr && is_container(*row) && call.words.size() > 1) {
-    row = find_subcommand(*row, call.words[1]);
+  const CommandRow* row = find_command(call.args[0]);
+  if (row != nullptr && is_container(*row) && call.args.size() > 1) {
+    row = find_subcommand(*row, call.args[1]);
   }
   if (row == nullptr) return std::nullopt;
-  const Touched touched = touched_by(*row, call.words);
-  return call.client.user.user().check(request_of(*row, call.words, touched)).ok();
+  const Touched touched = touched_by(*row, call.args);
+  return call.client.user.user().check(request_of(*row, call.args, touched)).ok();
 }
 
 // --- ACL and AUTH ------------------------------------------------------------------------------
@@ -213,10 +216,10 @@ AclLookup NodeAclHost::look_up(std::span<const std::string_view> words) {
 }
 
 std::string NodeAclHost::client_info() {
-  return call_.node.describe(call_.client);
+  return describe(call_.client, call_.engine.clock().now());
 }
 std::string NodeAclHost::file_name() {
-  return call_.node.settings.text(Setting::aclfile);
+  return call_.services.settings.text(Setting::aclfile);
 }
 
 AclHost::Read NodeAclHost::read_file() {
@@ -227,18 +230,18 @@ AclHost::Read NodeAclHost::read_file() {
 }
 
 bool NodeAclHost::write_file(std::string_view text) {
-  return call_.node.hooks.replace_file && call_.node.hooks.replace_file(file_name(), text);
+  return call_.services.hooks.replace_file && call_.services.hooks.replace_file(file_name(), text);
 }
 
 void NodeAclHost::login_denied(std::string_view user) {
-  const auto& hook = call_.node.hooks.login_denied;
+  const auto& hook = call_.services.hooks.login_denied;
   if (hook) hook(user, call_.client.handle->origin.address);
 }
 
 AclCall acl_call(Call& call, AclHost& host) {
-  return {.acl = call.node.acl,
+  return {.acl = call.services.acl,
           .session = call.client.user,
-          .words = call.words,
+          .args = call.args,
           .reply = call.reply,
           .host = host,
           .now = call.engine.now(),
@@ -253,48 +256,88 @@ void note_user(ClientState& client) {
 void note_login(Call& call) {
   note_user(call.client);
   // Whoever deleted the user before this could be read has not found this connection.
-  if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
+  if (call.services.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
 }
 
 namespace {
 
 /// Behind a change of users, before it is answered: nothing that happens later reaches those who
 /// may not have it any more. The rest, and the client of `call` itself, look at their own rights
-/// as soon as their threads come by (Node::users_changed).
+/// as soon as their threads come by (NodeControl::users_changed).
 void review_others(Call& call) {
-  const Acl& acl = call.node.acl;
+  const Acl& acl = call.services.acl;
   const auto may_stay = [&](const ClientHandle& handle, auto&& check) {
     if (&handle == call.client.handle.get()) return true;
     const SharedUser user = acl.find(handle.names().user);
     return user != nullptr && check(*user);
   };
-  for (const auto& handle : call.node.clients.all()) {
+  for (const auto& handle : call.services.clients.all()) {
     // mo: relaxed: who begins to monitor meanwhile is judged by its new rights.
     const bool monitors = handle->shown.monitors.load(std::memory_order_relaxed);
     const bool stays =
         may_stay(*handle, [&](const User& user) { return !monitors || may_monitor(user); });
     if (!stays) handle->kill();
   }
-  call.node.pubsub.close_unless([&](const Subscriber& subscriber) {
+  call.services.pubsub.close_unless([&](const Subscriber& subscriber) {
     return may_stay(*subscriber.handle,
-                    [&](const User& user) { return may_hear_all(user, subscriber); });
+                    [&](const User& user) { return may_receive_all(user, subscriber); });
   });
+}
+
+void run_acl(Call& call, void (*run)(AclCall&)) {
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  const std::uint64_t before = call.services.acl.generation();
+  run(about);
+  if (call.services.acl.generation() == before) return;
+  review_others(call);
+  call.services.control.users_changed();
+  // Who has deleted itself is told so, and no more.
+  if (call.services.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
 }
 
 }  // namespace
 
 namespace handlers {
 
-void acl(Call& call) {
-  NodeAclHost host{call};
-  AclCall about = acl_call(call, host);
-  const std::uint64_t before = call.node.acl.generation();
-  acl_command(about);
-  if (call.node.acl.generation() == before) return;
-  review_others(call);
-  call.node.users_changed();
-  // Who has deleted itself is told so, and no more.
-  if (call.node.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
+void acl_cat(Call& call) {
+  run_acl(call, acl_subcommands::cat);
+}
+void acl_deluser(Call& call) {
+  run_acl(call, acl_subcommands::deluser);
+}
+void acl_dryrun(Call& call) {
+  run_acl(call, acl_subcommands::dryrun);
+}
+void acl_genpass(Call& call) {
+  run_acl(call, acl_subcommands::genpass);
+}
+void acl_getuser(Call& call) {
+  run_acl(call, acl_subcommands::getuser);
+}
+void acl_help(Call& call) {
+  run_acl(call, acl_subcommands::help);
+}
+void acl_list(Call& call) {
+  run_acl(call, acl_subcommands::list);
+}
+void acl_load(Call& call) {
+  run_acl(call, acl_subcommands::load);
+}
+void acl_log(Call& call) {
+  run_acl(call, acl_subcommands::log);
+}
+void acl_save(Call& call) {
+  run_acl(call, acl_subcommands::save);
+}
+void acl_setuser(Call& call) {
+  run_acl(call, acl_subcommands::setuser);
+}
+void acl_users(Call& call) {
+  run_acl(call, acl_subcommands::users);
+}
+void acl_whoami(Call& call) {
+  run_acl(call, acl_subcommands::whoami);
 }
 
 void auth(Call& call) {

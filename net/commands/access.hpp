@@ -28,7 +28,7 @@ namespace semel::net {
 [[nodiscard]] std::string_view denial_in_script(Call& call);
 /// The rights may have changed of a client whose command waits: if it may not have the answer any
 /// more the wait ends with an error, or the connection if it is too late for that.
-void review_wait(Node& node, ClientState& client);
+void review_wait(Services& services, ClientState& client);
 /// The same of what it hears: False: channels, or what others send, are none of its business now.
 [[nodiscard]] bool may_still_hear(const ClientState& client);
 /// Whether the user may run the words of `call`, whose row is looked up. None: there is no such

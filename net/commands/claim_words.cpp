@@ -1,6 +1,7 @@
 #include "net/commands/claim_words.hpp"
 
 #include <limits>
+#include <utility>
 
 #include "base/ascii.hpp"
 #include "net/resp/text.hpp"
@@ -43,10 +44,16 @@ bool read_hex(std::string_view word, bool is_uuid, std::array<std::uint8_t, 16>&
   return true;
 }
 
-std::string fault_of(std::string_view name, std::string_view word, std::string_view allowed) {
+/// `text`: the whole reply.
+Error bad(std::string text) {
+  return {ErrorCode::bad_option, std::move(text)};
+}
+
+/// "ERR LEASE must be 1..10, not '0'".
+Error must_be(std::string_view name, std::string_view word, std::string_view allowed) {
   std::string text{"ERR "};
   text.append(name).append(" must be ").append(allowed);
-  return text.append(", not ").append(quoted_word(word));
+  return bad(std::move(text.append(", not ").append(quoted_word(word))));
 }
 
 std::string_view take(WordSpan& rest) noexcept {
@@ -55,47 +62,48 @@ std::string_view take(WordSpan& rest) noexcept {
   return word;
 }
 
-std::string no_value(std::string_view name) {
-  return "ERR " + std::string{name} + " needs a value behind it";
+Error no_value(std::string_view name) {
+  return bad("ERR " + std::string{name} + " needs a value behind it");
 }
 
-std::string read_fingerprint(std::string_view word, Fingerprint& fingerprint) {
+Status read_fingerprint(std::string_view word, Fingerprint& fingerprint) {
   if (!read_hex(word, false, fingerprint.digest)) {
-    return fault_of("FINGERPRINT", word, "32 hexadecimal digits");
+    return must_be("FINGERPRINT", word, "32 hexadecimal digits");
   }
   if (fingerprint.algorithm == 0) fingerprint.algorithm = 1;
-  return {};
+  return Done{};
 }
 
-std::string read_claim_id(std::string_view word, std::optional<ClaimId>& id) {
-  if (read_hex(word, true, id.emplace())) return {};
-  return fault_of("CLAIM-ID", word, "32 hexadecimal digits or a UUID");
+Status read_claim_id(std::string_view word, std::optional<ClaimId>& id) {
+  if (read_hex(word, true, id.emplace())) return Done{};
+  return must_be("CLAIM-ID", word, "32 hexadecimal digits or a UUID");
 }
 
 /// One option with a value.
-std::string read_claim_value(std::string_view word, std::string_view value, ClaimRequest& request,
-                             std::optional<std::uint8_t>& algorithm) {
+Status read_claim_value(std::string_view word, std::string_view value, ClaimRequest& request,
+                        std::optional<std::uint8_t>& algorithm) {
   std::int64_t number = 0;
-  std::string fault;
   if (is_word(word, "lease")) return read_ms("LEASE", value, 1, request.lease.emplace());
   if (is_word(word, "fingerprint")) return read_fingerprint(value, request.fingerprint);
   if (is_word(word, "claim-id")) return read_claim_id(value, request.claim_id);
   if (is_word(word, "algorithm")) {
-    fault = read_number("ALGORITHM", value, 1, std::numeric_limits<std::uint8_t>::max(), number);
+    SEMEL_CHECK(
+        read_number("ALGORITHM", value, 1, std::numeric_limits<std::uint8_t>::max(), number));
     algorithm = static_cast<std::uint8_t>(number);
-    return fault;
+    return Done{};
   }
   if (is_word(word, "first-sent")) {
-    fault = read_number("FIRST-SENT", value, 0, std::numeric_limits<std::int64_t>::max(), number);
+    SEMEL_CHECK(
+        read_number("FIRST-SENT", value, 0, std::numeric_limits<std::int64_t>::max(), number));
     request.first_sent_unix_ms = number;
-    return fault;
+    return Done{};
   }
   if (value.size() > limits::owner_label_max) {  // OWNER is what is left
-    return "ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) + " bytes, not " +
-           std::to_string(value.size());
+    return bad("ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) + " bytes, not " +
+               std::to_string(value.size()));
   }
   request.owner = value;
-  return {};
+  return Done{};
 }
 
 bool has_value(std::string_view word) noexcept {
@@ -133,57 +141,58 @@ constexpr PolicyFlag policy_flags[] = {
 };
 
 /// AS name: the policy of that name, whatever database it is for.
-std::string read_policy_name(std::string_view value, Policy& policy) {
+Status read_policy_name(std::string_view value, Policy& policy) {
   for (const NamedPolicy& each : policies::all) {
     if (value != each.name) continue;
     const std::uint8_t db = policy.db;
     policy = each.policy;
     policy.db = db;
-    return {};
+    return Done{};
   }
   std::string names;
   for (const NamedPolicy& each : policies::all) {
     names.append(names.empty() ? "" : ", ").append(each.name);
   }
-  return fault_of("AS", value, "one of " + names);
+  return must_be("AS", value, "one of " + names);
 }
 
-std::string read_policy_choice(std::string_view word, std::string_view value, Policy& policy) {
+Status read_policy_choice(std::string_view word, std::string_view value, Policy& policy) {
   if (is_word(word, "on-lease-end")) {
     const bool doubts = is_word(value, "in-doubt");
     if (!doubts && !is_word(value, "retry")) {
-      return fault_of("ON-LEASE-END", value, "RETRY or IN-DOUBT");
+      return must_be("ON-LEASE-END", value, "RETRY or IN-DOUBT");
     }
     policy.on_lease_end = doubts ? Policy::OnLeaseEnd::in_doubt : Policy::OnLeaseEnd::retry;
-    return {};
+    return Done{};
   }
   if (is_word(word, "on-exception")) {
-    if (is_word(value, "release")) return policy.on_exception = Policy::OnFailure::release, "";
-    if (is_word(value, "keep")) return policy.on_exception = Policy::OnFailure::keep, "";
-    if (is_word(value, "in-doubt")) return policy.on_exception = Policy::OnFailure::in_doubt, "";
-    return fault_of("ON-EXCEPTION", value, "RELEASE, KEEP or IN-DOUBT");
+    if (is_word(value, "release")) return policy.on_exception = Policy::OnFailure::release, Done{};
+    if (is_word(value, "keep")) return policy.on_exception = Policy::OnFailure::keep, Done{};
+    if (is_word(value, "in-doubt"))
+      return policy.on_exception = Policy::OnFailure::in_doubt, Done{};
+    return must_be("ON-EXCEPTION", value, "RELEASE, KEEP or IN-DOUBT");
   }
   if (is_word(word, "on-failure")) {
     const bool keeps = is_word(value, "keep");
     if (!keeps && !is_word(value, "release")) {
-      return fault_of("ON-FAILURE", value, "RELEASE or KEEP");
+      return must_be("ON-FAILURE", value, "RELEASE or KEEP");
     }
     policy.on_failure = keeps ? Policy::OnFailure::keep : Policy::OnFailure::release;
-    return {};
+    return Done{};
   }
   std::int64_t number = 0;
-  std::string fault =
-      read_number("ATTEMPTS-MAX", value, 0, std::numeric_limits<std::uint32_t>::max(), number);
+  SEMEL_CHECK(
+      read_number("ATTEMPTS-MAX", value, 0, std::numeric_limits<std::uint32_t>::max(), number));
   policy.attempts_max = static_cast<std::uint32_t>(number);
-  return fault;
+  return Done{};
 }
 
-std::string read_policy_word(WordSpan& rest, Policy& policy) {
+Status read_policy_word(WordSpan& rest, Policy& policy) {
   const std::string_view word = take(rest);
   for (const PolicyFlag& flag : policy_flags) {
     if (!is_word(word, flag.word)) continue;
     policy.*flag.field = true;
-    return {};
+    return Done{};
   }
   for (const PolicyTime& time : policy_times) {
     if (!is_word(word, time.word)) continue;
@@ -192,7 +201,7 @@ std::string read_policy_word(WordSpan& rest, Policy& policy) {
   }
   if (!is_word(word, "on-lease-end") && !is_word(word, "on-failure") &&
       !is_word(word, "on-exception") && !is_word(word, "attempts-max")) {
-    return unknown_word(word, policy_word_names);
+    return bad(unknown_word(word, policy_word_names));
   }
   if (rest.empty()) return no_value(word);
   return read_policy_choice(word, take(rest), policy);
@@ -210,32 +219,31 @@ std::string unknown_word(std::string_view word, std::string_view allowed) {
   return "ERR unknown word " + quoted_word(word) + ", allowed are " + std::string{allowed};
 }
 
-std::string read_number(std::string_view name, std::string_view word, std::int64_t least,
-                        std::int64_t most, std::int64_t& number) {
+Status read_number(std::string_view name, std::string_view word, std::int64_t least,
+                   std::int64_t most, std::int64_t& number) {
   const auto read = integer_of(word);
   if (read && *read >= least && *read <= most) {
     number = *read;
-    return {};
+    return Done{};
   }
-  return fault_of(name, word, std::to_string(least) + ".." + std::to_string(most));
+  return must_be(name, word, std::to_string(least) + ".." + std::to_string(most));
 }
 
-std::string read_ms(std::string_view name, std::string_view word, std::int64_t least, Millis& ms) {
+Status read_ms(std::string_view name, std::string_view word, std::int64_t least, Millis& ms) {
   std::int64_t number = 0;
-  std::string fault = read_number(name, word, least, limits::ttl_max.count(), number);
+  SEMEL_CHECK(read_number(name, word, least, limits::ttl_max.count(), number));
   ms = Millis{number};
-  return fault;
+  return Done{};
 }
 
-std::string read_epoch(std::string_view word, Epoch& epoch) {
+Status read_epoch(std::string_view word, Epoch& epoch) {
   std::int64_t number = 0;
-  std::string fault =
-      read_number("epoch", word, 1, std::numeric_limits<std::int64_t>::max(), number);
+  SEMEL_CHECK(read_number("epoch", word, 1, std::numeric_limits<std::int64_t>::max(), number));
   epoch = static_cast<Epoch>(number);
-  return fault;
+  return Done{};
 }
 
-std::string read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words) {
+Status read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words) {
   std::optional<std::uint8_t> algorithm;
   while (!rest.empty()) {
     if (until_keys && is_word(rest.front(), "keys")) break;
@@ -244,42 +252,38 @@ std::string read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words)
       words.binds = true;
       continue;
     }
-    if (!has_value(word)) return unknown_word(word, claim_word_names);
+    if (!has_value(word)) return bad(unknown_word(word, claim_word_names));
     if (rest.empty()) return no_value(word);
-    std::string fault = read_claim_value(word, take(rest), words.request, algorithm);
-    if (!fault.empty()) return fault;
+    SEMEL_CHECK(read_claim_value(word, take(rest), words.request, algorithm));
   }
-  if (!algorithm) return {};
-  if (words.request.fingerprint.algorithm == 0) return "ERR ALGORITHM needs a FINGERPRINT";
+  if (!algorithm) return Done{};
+  if (words.request.fingerprint.algorithm == 0) return bad("ERR ALGORITHM needs a FINGERPRINT");
   words.request.fingerprint.algorithm = *algorithm;
-  return {};
+  return Done{};
 }
 
-std::string read_keys(WordSpan& rest) {
-  if (rest.size() < 2) return "ERR KEYS n key.. is missing";
+Status read_keys(WordSpan& rest) {
+  if (rest.size() < 2) return bad("ERR KEYS n key.. is missing");
   rest = rest.subspan(1);
   const std::string_view word = take(rest);
   std::int64_t count = 0;
-  std::string fault = read_number("the number of keys", word, 1,
-                                  static_cast<std::int64_t>(limits::batch_max), count);
-  if (!fault.empty()) return fault;
-  if (static_cast<std::size_t>(count) == rest.size()) return {};
-  return "ERR " + std::to_string(count) + " keys are announced, " + std::to_string(rest.size()) +
-         " follow";
+  SEMEL_CHECK(read_number("the number of keys", word, 1,
+                          static_cast<std::int64_t>(limits::batch_max), count));
+  if (static_cast<std::size_t>(count) == rest.size()) return Done{};
+  return bad("ERR " + std::to_string(count) + " keys are announced, " +
+             std::to_string(rest.size()) + " follow");
 }
 
-std::string read_policy(WordSpan rest, Policy& policy) {
+Status read_policy(WordSpan rest, Policy& policy) {
   if (!rest.empty() && is_word(rest.front(), "as")) {
     take(rest);
     if (rest.empty()) return no_value("AS");
-    std::string fault = read_policy_name(take(rest), policy);
-    if (!fault.empty()) return fault;
+    SEMEL_CHECK(read_policy_name(take(rest), policy));
   }
   while (!rest.empty()) {
-    std::string fault = read_policy_word(rest, policy);
-    if (!fault.empty()) return fault;
+    SEMEL_CHECK(read_policy_word(rest, policy));
   }
-  return {};
+  return Done{};
 }
 
 }  // namespace semel::net

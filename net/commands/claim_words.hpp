@@ -1,5 +1,5 @@
-// What the SEMEL commands read out of their words. A fault is a text for the client that names the
-// word and what is allowed; an empty one: there is none.
+// Parses the arguments of the SEMEL commands. The detail of an error is the whole reply; it names
+// the argument and what is allowed.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "net/commands/command.hpp"
 #include "semel/claims.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -22,24 +22,24 @@ struct ClaimWords {
 };
 
 /// Reads options from the front of `rest`: all of it, or up to the word KEYS if `until_keys`.
-[[nodiscard]] std::string read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words);
+[[nodiscard]] Status read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words);
 
 /// "n key.." behind KEYS: `rest` is then the keys.
-[[nodiscard]] std::string read_keys(WordSpan& rest);
+[[nodiscard]] Status read_keys(WordSpan& rest);
 
 /// An epoch as granted: 1..2^63 - 1.
-[[nodiscard]] std::string read_epoch(std::string_view word, Epoch& epoch);
+[[nodiscard]] Status read_epoch(std::string_view word, Epoch& epoch);
 
 /// A time of `least`..limits::ttl_max; `name` is the option's.
-[[nodiscard]] std::string read_ms(std::string_view name, std::string_view word, std::int64_t least,
-                                  Millis& ms);
+[[nodiscard]] Status read_ms(std::string_view name, std::string_view word, std::int64_t least,
+                             Millis& ms);
 
 /// A number of `least`..`most`.
-[[nodiscard]] std::string read_number(std::string_view name, std::string_view word,
-                                      std::int64_t least, std::int64_t most, std::int64_t& number);
+[[nodiscard]] Status read_number(std::string_view name, std::string_view word, std::int64_t least,
+                                 std::int64_t most, std::int64_t& number);
 
 /// The options of SEMEL.NAMESPACE.
-[[nodiscard]] std::string read_policy(WordSpan rest, Policy& policy);
+[[nodiscard]] Status read_policy(WordSpan rest, Policy& policy);
 
 /// "ERR unknown word 'x', allowed are a, b".
 [[nodiscard]] std::string unknown_word(std::string_view word, std::string_view allowed);

@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "net/acl/catalog.hpp"
 #include "net/commands/key_specs.hpp"
+#include "net/commands/services.hpp"
 #include "net/resp/resp_writer.hpp"
 #include "net/session/client_state.hpp"
 #include "semel/engine.hpp"
@@ -16,7 +18,6 @@
 
 namespace semel::net {
 
-class Node;
 struct Call;
 struct Single;
 using Handler = void (*)(Call&);
@@ -62,18 +63,44 @@ enum CommandFlag : std::uint32_t {
   flag_no_mandatory_keys = 1U << 18U,
 };
 
-// The categories of ACL, in Redis' order.
-inline constexpr std::array<std::string_view, 21> category_names = {
-    "keyspace", "read",   "write",       "set",       "sortedset",  "list",        "hash",
-    "string",   "bitmap", "hyperloglog", "geo",       "stream",     "pubsub",      "admin",
-    "fast",     "slow",   "blocking",    "dangerous", "connection", "transaction", "scripting"};
+// What only this node asks of a command: the column `facts`.
+enum CommandFact : std::uint16_t {
+  fact_listening = 1U << 0U,      ///< "listening": a subscribed RESP2 client may send it
+  fact_at_once = 1U << 1U,        ///< "at-once": not queued between MULTI and EXEC
+  fact_executes = 1U << 2U,       ///< "executes": runs what was queued; refused, it discards it
+  fact_publishes = 1U << 3U,      ///< "publishes": counts as a write that changes no key
+  fact_elsewhere = 1U << 4U,      ///< "elsewhere": reaches a key of another database
+  fact_monitors = 1U << 5U,       ///< "monitors": its client is shown what others send
+  fact_declares = 1U << 6U,       ///< "declares": declares namespaces
+  fact_script_text = 1U << 7U,    ///< "script-text": runs the script whose text is word 1
+  fact_script_digest = 1U << 8U,  ///< "script-digest": the same by the SHA-1 of the text
+  fact_function = 1U << 9U,       ///< "function": runs the function that word 1 names
+  fact_audited = 1U << 10U,       ///< "audited": the log has its calls
+  fact_audited_words = 1U << 11U  ///< "audited-words": the same, if words follow its name
+};
+
+/// Which words of a request nobody else may read.
+struct SecretWords {
+  std::uint8_t from = 0;           ///< "secret@2": this word and all behind it; 0: none
+  std::string_view option{};       ///< "secret@auth:2": `count` words behind this one
+  std::uint8_t count = 0;          ///< of option
+  std::uint8_t settings_from = 0;  ///< "secret-settings@2": values of names from here, by the names
+  std::uint8_t name_at = 0;        ///< "names@2": this one is secret, but the log may have it
+};
+
+struct CommandFacts {
+  std::uint16_t bits = 0;  ///< of CommandFact
+  SecretWords secrets{};
+  std::uint8_t inner_at = 0;  ///< "inner@2": where the words of another command begin; 0: nowhere
+  bool is_valid = true;
+};
 
 /// One row of net/commands/command_table.def.
 struct CommandRow {
   std::string_view name;     ///< small letters; of a subcommand "parent|name"
   int arity;                 ///< words, the name included; negative: at least so many
   std::uint32_t flags;       ///< of CommandFlag
-  std::uint32_t categories;  ///< a bit for each of category_names, those that follow from flags too
+  std::uint32_t categories;  ///< a bit for each of acl_categories, those that follow from flags too
   int first_key;             ///< as COMMAND has it, like the next two, by `keys`; 0: none
   int last_key;              ///< negative: from the end
   int key_step;
@@ -81,8 +108,10 @@ struct CommandRow {
   Handler handler;
   const Single* single = nullptr;  ///< of one operation on one key
   KeySpecs keys{};                 ///< which keys and channels it uses
+  CommandFacts facts{};
 
   [[nodiscard]] bool is(CommandFlag flag) const noexcept { return (flags & flag) != 0; }
+  [[nodiscard]] bool has(CommandFact fact) const noexcept { return (facts.bits & fact) != 0; }
   [[nodiscard]] bool takes(std::size_t words) const noexcept {
     const auto count = static_cast<int>(words);
     return arity >= 0 ? count == arity : count >= -arity;
@@ -98,51 +127,56 @@ struct CommandRow {
                                                 std::string_view name) noexcept;
 /// Whether `row` has subcommands, one of which is always meant.
 [[nodiscard]] bool is_container(const CommandRow& row) noexcept;
+/// The one command with fact_monitors, and the one with fact_declares.
+[[nodiscard]] const CommandRow& monitor_row() noexcept;
+[[nodiscard]] const CommandRow& declare_row() noexcept;
 /// Its place in all_commands().
 [[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
 
-/// What is wrong with a request before the engine is asked.
-enum class Fault : std::uint8_t {
+/// What is wrong with the arguments of a request, before the engine is asked. An enum and not a
+/// Result: every command on one key returns one, most of them `none`, and an error is a fixed text
+/// that fail() chooses.
+enum class ArgumentError : std::uint8_t {
   none,
   syntax,
   integer,
   floating,
   expire,
   arity,
-  special,  ///< the handler knows
+  special,  ///< not an error yet: the handler of the command decides
 };
 
 struct Call {
-  Node& node;
+  Services& services;
   Engine& engine;
   ClientState& client;
-  std::span<const std::string_view> words;  ///< of the request; words[0] is the name
+  std::span<const std::string_view> args;  ///< of the request; args[0] is the name
   RespWriter& reply;
   const CommandRow* row = nullptr;
 
   [[nodiscard]] Store store() const noexcept { return engine.store(client.db); }
-  [[nodiscard]] std::string_view key() const noexcept { return words[1]; }
+  [[nodiscard]] std::string_view key() const noexcept { return args[1]; }
 
-  /// Tells `event` of `event_key`, in the client's database or in `db`, to those who subscribe to
-  /// it (net/events/keyspace_events.hpp, which also lists the letters of classes). To be called
-  /// before the reply is written, once for each event, in redis-server's order.
+  /// Publishes `event` of `event_key`, in the client's database or in `db`
+  /// (net/events/keyspace_events.hpp, which also lists the letters of classes). To be called before
+  /// the reply is written, once for each event, in redis-server's order.
   void notify(char event_class, std::string_view event, std::string_view event_key);
   void notify(char event_class, std::string_view event, std::string_view event_key,
               std::uint8_t db);
-  /// Whether notify() has an effect: for what would have to be found out first.
-  [[nodiscard]] bool tells(char event_class) const noexcept;
+  /// Whether notify() has an effect. Ask before work that only an event needs.
+  [[nodiscard]] bool notifies(char event_class) const noexcept;
 
   void fail(std::string_view text) { reply.error(text); }
   /// The error of an engine in Redis' words.
   void fail(const Error& error) { fail(error.code); }
   void fail(ErrorCode code);
-  void fail(Fault fault);
+  void fail(ArgumentError error);
   [[nodiscard]] std::string arity_text() const;
-  void fail_syntax() { fail(Fault::syntax); }
-  void fail_number() { fail(Fault::integer); }
+  void fail_syntax() { fail(ArgumentError::syntax); }
+  void fail_number() { fail(ArgumentError::integer); }
   void fail_db() { fail("ERR DB index is out of range"); }
-  void fail_arity() { fail(Fault::arity); }
-  void fail_expire() { fail(Fault::expire); }  ///< "invalid expire time in 'set' command"
+  void fail_arity() { fail(ArgumentError::arity); }
+  void fail_expire() { fail(ArgumentError::expire); }  ///< "invalid expire time in 'set' command"
   /// `result` or its error; what is right goes to `write`.
   template <class T, class Write>
   void answer(const Result<T>& result, Write&& write) {
@@ -174,7 +208,7 @@ inline void fail_client_name(Call& call, std::string_view name) {
 [[nodiscard]] const CommandRow* admit(Call& call);
 /// admit(), and then calls it or puts it into the client's transaction. One reply is written.
 void dispatch(Call& call);
-/// Calls the handler of call.row and tells those who watch its keys.
+/// Calls the handler of call.row and marks its keys as changed for WATCH.
 void execute(Call& call);
 
 }  // namespace semel::net

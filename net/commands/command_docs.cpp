@@ -15,16 +15,16 @@
 namespace semel::net {
 namespace {
 
+// In the order of the rows.
 constexpr CommandDocs docs[] = {
-#define D(name, group, tips, complexity, words, summary, deviation) \
-  {name, group, tips, complexity, words, summary, deviation},
-#include "net/commands/command_docs.def"
-#undef D
+#define X(name, arity, flags, categories, keys, facts, since, handler, group, tips, complexity, \
+          words, summary, deviation)                                                            \
+  {group, tips, complexity, words, summary, deviation},
+#define S X
+#include "net/commands/command_table.def"
+#undef S
+#undef X
 };
-static_assert(std::is_sorted(std::begin(docs), std::end(docs),
-                             [](const CommandDocs& a, const CommandDocs& b) {
-                               return a.name < b.name;
-                             }));
 
 /// A cell of a table in Markdown.
 std::string cell(std::string_view text) {
@@ -46,15 +46,8 @@ std::string shown_name(std::string_view name) {
 
 }  // namespace
 
-std::span<const CommandDocs> all_command_docs() noexcept {
-  return docs;
-}
-
-const CommandDocs* docs_of(const CommandRow& row) noexcept {
-  const auto* const found = std::lower_bound(
-      std::begin(docs), std::end(docs), row.name,
-      [](const CommandDocs& entry, std::string_view name) { return entry.name < name; });
-  return found != std::end(docs) && found->name == row.name ? found : nullptr;
+const CommandDocs& docs_of(const CommandRow& row) noexcept {
+  return docs[index_of(row)];
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -135,9 +128,8 @@ std::string limits_section() {
 std::string compatibility_page() {
   std::string page =
       "# Compatibility\n\n"
-      "Made from `net/commands/command_table.def` and `net/commands/command_docs.def`; a test "
-      "holds this page to "
-      "them. To write it again:\n`SEMEL_WRITE_PAGES=1 build/dev/tests/net/net_tests "
+      "Made from `net/commands/command_table.def`; a test holds this page to it. To write it "
+      "again:\n`SEMEL_WRITE_PAGES=1 build/dev/tests/net/net_tests "
       "\"[pages]\"`.\n\n"
       "The measure is redis-server 7.0.15, byte for byte in both dialects, and Redis 7.2 to 8.8 "
       "and "
@@ -145,11 +137,11 @@ std::string compatibility_page() {
       "command that is not in the table is not there.\n\n"
       "| command | since | otherwise than Redis |\n|---|---|---|\n";
   for (const CommandRow& row : all_commands()) {
-    const CommandDocs* const about = docs_of(row);
+    const CommandDocs& about = docs_of(row);
     page += "| `" + shown_name(row.name);
-    if (about != nullptr && !about->words.empty()) page += " " + cell(about->words);
+    if (!about.words.empty()) page += " " + cell(about.words);
     page += "` | " + std::string{row.since} + " | ";
-    if (about != nullptr) page += cell(about->deviation);
+    page += cell(about.deviation);
     page += " |\n";
   }
   return page + limits_section();

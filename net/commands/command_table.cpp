@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/single_key_command.hpp"
 #include "net/resp/text.hpp"
@@ -17,8 +18,8 @@ constexpr std::uint32_t flags_of(std::string_view letters) {
 }
 
 constexpr std::uint32_t category(std::string_view name) {
-  for (std::size_t i = 0; i < category_names.size(); ++i) {
-    if (category_names[i] == name) return 1U << i;
+  for (std::size_t i = 0; i < acl_categories.size(); ++i) {
+    if (acl_categories[i] == name) return 1U << i;
   }
   return 1U << 31U;  // fails the assertion below
 }
@@ -41,11 +42,73 @@ constexpr std::uint32_t categories_of(std::string_view names, std::uint32_t flag
   return found;
 }
 
+struct FactWord {
+  std::string_view word;
+  CommandFact fact;
+};
+constexpr std::array fact_words{
+    FactWord{"listening", fact_listening},
+    FactWord{"at-once", fact_at_once},
+    FactWord{"executes", fact_executes},
+    FactWord{"publishes", fact_publishes},
+    FactWord{"elsewhere", fact_elsewhere},
+    FactWord{"monitors", fact_monitors},
+    FactWord{"declares", fact_declares},
+    FactWord{"script-text", fact_script_text},
+    FactWord{"script-digest", fact_script_digest},
+    FactWord{"function", fact_function},
+    FactWord{"audited", fact_audited},
+    FactWord{"audited-words", fact_audited_words},
+};
+
+/// Of one digit. 0: it is none.
+constexpr std::uint8_t digit_of(std::string_view text) {
+  const bool is_digit = text.size() == 1 && text[0] >= '1' && text[0] <= '9';
+  return is_digit ? static_cast<std::uint8_t>(text[0] - '0') : std::uint8_t{0};
+}
+
+/// "secret@2" and its like. False: no such word.
+constexpr bool read_place(std::string_view name, std::string_view place, CommandFacts& facts) {
+  SecretWords& secrets = facts.secrets;
+  if (name == "secret") {
+    const std::size_t colon = place.find(':');
+    if (colon == std::string_view::npos) return (secrets.from = digit_of(place)) != 0;
+    secrets.option = place.substr(0, colon);
+    return (secrets.count = digit_of(place.substr(colon + 1))) != 0;
+  }
+  if (name == "secret-settings") return (secrets.settings_from = digit_of(place)) != 0;
+  if (name == "names") return (secrets.name_at = digit_of(place)) != 0;
+  return name == "inner" && (facts.inner_at = digit_of(place)) != 0;
+}
+
+constexpr CommandFacts facts_of(std::string_view words) {
+  CommandFacts facts;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (const std::size_t at = word.find('@'); at != std::string_view::npos) {
+      const bool is_known = read_place(word.substr(0, at), word.substr(at + 1), facts);
+      facts.is_valid = facts.is_valid && is_known;
+      continue;
+    }
+    bool is_known = false;
+    for (const FactWord& each : fact_words) {
+      if (each.word != word) continue;
+      facts.bits = static_cast<std::uint16_t>(facts.bits | each.fact);
+      is_known = true;
+    }
+    facts.is_valid = facts.is_valid && is_known;
+  }
+  return facts;
+}
+
 constexpr CommandRow row_of(const CommandRow& row, std::string_view categories,
-                            std::string_view keys) {
+                            std::string_view keys, std::string_view facts) {
   CommandRow whole = row;
   whole.categories = categories_of(categories, row.flags);
   whole.keys = key_specs_of(keys);
+  whole.facts = facts_of(facts);
   for (const KeySpec& spec : whole.keys.all()) {
     if (spec.place != KeySpec::Place::range || !spec.is_shown()) continue;
     if (whole.first_key == 0) whole.first_key = spec.first;
@@ -56,22 +119,23 @@ constexpr CommandRow row_of(const CommandRow& row, std::string_view categories,
 }
 
 constexpr CommandRow rows[] = {
-#define X(name, arity, flags, categories, keys, since, handler)                              \
-  row_of({name, arity, flags_of(flags), 0, 0, 0, 0, since, &handlers::handler, nullptr, {}}, \
-         categories, keys),
-#define S(name, arity, flags, categories, keys, since, handler) \
-  row_of({name,                                                 \
-          arity,                                                \
-          flags_of(flags),                                      \
-          0,                                                    \
-          0,                                                    \
-          0,                                                    \
-          0,                                                    \
-          since,                                                \
-          &handlers::handler,                                   \
-          &singles::handler##_single,                           \
-          {}},                                                  \
-         categories, keys),
+#define X(name, arity, flags, categories, keys, facts, since, handler, ...)                      \
+  row_of({name, arity, flags_of(flags), 0, 0, 0, 0, since, &handlers::handler, nullptr, {}, {}}, \
+         categories, keys, facts),
+#define S(name, arity, flags, categories, keys, facts, since, handler, ...) \
+  row_of({name,                                                             \
+          arity,                                                            \
+          flags_of(flags),                                                  \
+          0,                                                                \
+          0,                                                                \
+          0,                                                                \
+          0,                                                                \
+          since,                                                            \
+          &handlers::handler,                                               \
+          &singles::handler##_single,                                       \
+          {},                                                               \
+          {}},                                                              \
+         categories, keys, facts),
 #include "net/commands/command_table.def"
 #undef S
 #undef X
@@ -82,7 +146,8 @@ static_assert(std::is_sorted(std::begin(rows), std::end(rows),
                                return a.name < b.name;
                              }));
 static_assert(std::none_of(std::begin(rows), std::end(rows), [](const CommandRow& row) {
-  return (row.categories >> category_names.size()) != 0 || !row.keys.is_valid;
+  return (row.categories >> acl_categories.size()) != 0 || !row.keys.is_valid ||
+         !row.facts.is_valid;
 }));
 
 // Names by their hash: a lookup is a walk over the name and one comparison.
@@ -109,6 +174,17 @@ constexpr auto index_by_name = [] {
   return index;
 }();
 
+/// The place of the one row that has `fact`; std::size(rows): none, or more than one.
+constexpr std::size_t only_with(CommandFact fact) {
+  std::size_t found = std::size(rows);
+  for (std::size_t at = 0; at < std::size(rows); ++at) {
+    if ((rows[at].facts.bits & fact) == 0) continue;
+    if (found != std::size(rows)) return std::size(rows);
+    found = at;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::span<const CommandRow> all_commands() noexcept {
@@ -116,7 +192,20 @@ std::span<const CommandRow> all_commands() noexcept {
 }
 
 std::size_t index_of(const CommandRow& row) noexcept {
+  SEMEL_ASSERT(&row >= std::begin(rows) && &row < std::end(rows));
   return static_cast<std::size_t>(&row - rows);
+}
+
+const CommandRow& monitor_row() noexcept {
+  constexpr std::size_t at = only_with(fact_monitors);
+  static_assert(at < std::size(rows));
+  return rows[at];
+}
+
+const CommandRow& declare_row() noexcept {
+  constexpr std::size_t at = only_with(fact_declares);
+  static_assert(at < std::size(rows));
+  return rows[at];
 }
 
 const CommandRow* find_command(std::string_view name) noexcept {

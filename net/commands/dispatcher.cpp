@@ -1,16 +1,21 @@
 // From the words of a request to the handler of its row, or to a refusal.
-#include <algorithm>
-#include <array>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/audit.hpp"
-#include "net/commands/handlers.hpp"
+#include "net/commands/busy_scripts.hpp"
+#include "net/commands/key_events.hpp"
 #include "net/commands/measure.hpp"
+#include "net/commands/monitored.hpp"
 #include "net/commands/single_key_command.hpp"
 #include "net/commands/transaction.hpp"
-#include "net/node/node.hpp"
+#include "net/events/keyspace_events.hpp"
+#include "net/events/monitor.hpp"
+#include "net/resp/client_memory.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/watches.hpp"
+#include "net/time/ticks.hpp"
 
 namespace semel::net {
 namespace {
@@ -28,8 +33,8 @@ void fail_transaction(Call& call) {
 /// Before the handler is called. An EXEC that is refused takes its transaction with it; another
 /// command lets the transaction fail that it would have been a part of.
 void write_refusal(Call& call, std::string_view text) {
-  if (call.row != nullptr && call.row->handler == handlers::exec) {
-    end_transaction(call.node, call.client);
+  if (call.row != nullptr && call.row->has(fact_executes)) {
+    end_transaction(call.services, call.client);
     if (text.starts_with("ERR ")) text.remove_prefix(4);
     return call.fail("EXECABORT Transaction discarded because of: " + std::string{text});
   }
@@ -47,31 +52,31 @@ void refuse(Call& call, std::string_view text) {
 
 void refuse_unknown(Call& call) {
   std::string text = "ERR unknown command '";
-  text += up_to_zero(call.words[0]).substr(0, shown_bytes_max);
+  text += up_to_zero(call.args[0]).substr(0, shown_bytes_max);
   text += "', with args beginning with: ";
   std::string shown;
-  for (std::size_t i = 1; i < call.words.size() && shown.size() < shown_bytes_max; ++i) {
+  for (std::size_t i = 1; i < call.args.size() && shown.size() < shown_bytes_max; ++i) {
     const std::size_t room = shown_bytes_max - shown.size();
-    shown.append("'").append(up_to_zero(call.words[i]).substr(0, room)).append("' ");
+    shown.append("'").append(up_to_zero(call.args[i]).substr(0, room)).append("' ");
   }
   refuse(call, text + shown);
 }
 
 void refuse_unknown_subcommand(Call& call) {
   const std::string parent = base::upper_of(call.row->name);
-  const std::string_view word = up_to_zero(call.words[1]).substr(0, shown_bytes_max);
+  const std::string_view word = up_to_zero(call.args[1]).substr(0, shown_bytes_max);
   refuse(call, "ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
 }
 
 /// False: an error has been written.
 bool find_row(Call& call) {
-  call.row = find_command(call.words[0]);
+  call.row = find_command(call.args[0]);
   if (call.row == nullptr) {
     refuse_unknown(call);
     return false;
   }
-  if (is_container(*call.row) && call.words.size() > 1) {
-    const CommandRow* const sub = find_subcommand(*call.row, call.words[1]);
+  if (is_container(*call.row) && call.args.size() > 1) {
+    const CommandRow* const sub = find_subcommand(*call.row, call.args[1]);
     if (sub != nullptr) {
       call.row = sub;
     } else {
@@ -79,30 +84,21 @@ bool find_row(Call& call) {
       return false;
     }
   }
-  if (call.row->takes(call.words.size())) return true;
+  if (call.row->takes(call.args.size())) return true;
   refuse(call, call.arity_text());
   return false;
 }
 
-/// What a connection takes that could not tell other replies from messages.
-bool is_for_listeners(const CommandRow& row) noexcept {
-  constexpr std::array<std::string_view, 9> names = {"ping",      "psubscribe",   "punsubscribe",
-                                                     "quit",      "reset",        "ssubscribe",
-                                                     "subscribe", "sunsubscribe", "unsubscribe"};
-  return std::find(names.begin(), names.end(), row.name) != names.end();
-}
-
 /// redis-server takes a monitor for a replica.
 bool is_for_monitors(const CommandRow& row) noexcept {
-  return !row.is(flag_write) && !row.is(flag_readonly) && row.name != "publish" &&
-         row.name != "spublish";
+  return !row.is(flag_write) && !row.is(flag_readonly) && !row.has(fact_publishes);
 }
 
 }  // namespace
 
 void Call::fail(ErrorCode code) {
   // Nothing else in a node holds a section for long.
-  if (code == ErrorCode::section_held) return fail(node.scripts.busy_text());
+  if (code == ErrorCode::section_held) return fail(services.busy_scripts.text());
   std::string text{resp_prefix_of(code)};
   text.append(" ").append(sentence_of(code));
   fail(text);
@@ -112,19 +108,19 @@ std::string Call::arity_text() const {
   return "ERR wrong number of arguments for '" + std::string{row->name} + "' command";
 }
 
-void Call::fail(Fault fault) {
-  switch (fault) {
-    case Fault::none:
-    case Fault::special:
-    case Fault::syntax:
+void Call::fail(ArgumentError error) {
+  switch (error) {
+    case ArgumentError::none:
+    case ArgumentError::special:
+    case ArgumentError::syntax:
       return fail("ERR syntax error");
-    case Fault::integer:
+    case ArgumentError::integer:
       return fail("ERR value is not an integer or out of range");
-    case Fault::floating:
+    case ArgumentError::floating:
       return fail("ERR value is not a valid float");
-    case Fault::expire:
+    case ArgumentError::expire:
       return fail("ERR invalid expire time in '" + std::string{row->name} + "' command");
-    case Fault::arity:
+    case ArgumentError::arity:
       return fail(arity_text());
   }
 }
@@ -139,7 +135,7 @@ const CommandRow* admit(Call& call) {
     refuse(call, "ERR Command not allowed inside a transaction");
     return nullptr;
   }
-  if (call.client.only_listens() && !is_for_listeners(*call.row)) {
+  if (call.client.only_listens() && !call.row->has(fact_listening)) {
     refuse(call, "ERR Can't execute '" + std::string{call.row->name} +
                      "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
                      "allowed in this context");
@@ -149,8 +145,8 @@ const CommandRow* admit(Call& call) {
     refuse(call, "ERR Replica can't interact with the keyspace");
     return nullptr;
   }
-  if (call.node.scripts.is_busy() && !call.row->is(flag_allow_busy)) [[unlikely]] {
-    refuse(call, call.node.scripts.busy_text());
+  if (call.services.busy_scripts.any() && !call.row->is(flag_allow_busy)) [[unlikely]] {
+    refuse(call, call.services.busy_scripts.text());
     return nullptr;
   }
   return call.row;
@@ -169,7 +165,7 @@ void refuse_too_large(Call& call, std::size_t before) {
   if (call.client.in_script) return;
   call.reply.take_back(before);
   std::string text = "ERR the reply is larger than ";
-  text += std::to_string(call.node.client_memory->reply_bytes_max());
+  text += std::to_string(call.services.client_memory->reply_bytes_max());
   text += " bytes, half of maxmemory-clients";
   if (call.row->is(flag_write)) text += "; the command was carried out";
   call.fail(text);
@@ -178,38 +174,39 @@ void refuse_too_large(Call& call, std::size_t before) {
 }  // namespace
 
 void execute(Call& call) {
+  SEMEL_ASSERT(call.row != nullptr && call.row->takes(call.args.size()));
   StatsLane* const lane = call.client.lane;
   // What is executed inside of it moves the lane's present on.
   const std::int64_t began = lane == nullptr ? 0 : lane->now();
   const std::size_t before = call.reply.size();
-  call.client.last_command = static_cast<std::uint32_t>(index_of(*call.row));
+  call.client.last_command = &call.row->name;
   call.row->handler(call);
   if (call.reply.is_cut()) [[unlikely]]
     refuse_too_large(call, before);
   if (call.client.stepped_aside) [[unlikely]]
     return;  // measured when it ends
   if (lane != nullptr) [[likely]] {
-    static_cast<void>(lane->lap(call.node.ticks()));
+    static_cast<void>(lane->lap(call.services.ticks()));
     measured(call, lane->now() - began, call.reply.since(before));
   }
   if (is_audited(*call.row)) [[unlikely]]
     audit(call, call.reply.since(before));
-  if (call.node.monitors.any()) [[unlikely]]
-    call.node.monitors.show(call, call.client.in_script ? "lua" : "");
-  if (!call.row->is(flag_write) || !call.node.watches.any()) [[likely]]
+  if (call.services.monitors.any()) [[unlikely]]
+    show_to_monitors(call, call.client.in_script ? "lua" : "");
+  if (!call.row->is(flag_write) || !call.services.watches.any()) [[likely]]
     return;
   // Keys that have no place among the words, or are in another database.
-  const UsedKeys used = used_keys(*call.row, call.words);
-  const bool anywhere = call.row->keys.count == 0 || used.is_all ||
-                        call.row->handler == handlers::copy || call.row->handler == handlers::move;
-  if (anywhere) return call.node.watches.all_touched();
-  for (const UsedKey& key : used.keys) call.node.watches.touched(call.client.db, key.name);
+  const UsedKeys used = used_keys(call.row->keys, call.args);
+  const bool anywhere = call.row->keys.count == 0 || used.is_all || call.row->has(fact_elsewhere);
+  if (anywhere) return call.services.watches.all_touched();
+  for (const UsedKey& key : used.keys) call.services.watches.touched(call.client.db, key.name);
 }
 
-bool run_single(Call& call, const Single& single, Fault& fault) {
+bool run_single(Call& call, const Single& single, ArgumentError& error) {
+  SEMEL_ASSERT(call.args.size() >= 2);
   StoreOp op{.db = call.client.db, .key = call.key()};
-  fault = single.plan(call, op);
-  if (fault != Fault::none) return false;
+  error = single.plan(call, op);
+  if (error != ArgumentError::none) return false;
   StoreOutcome outcome;
   call.engine.apply(op, outcome);
   answer_single(call, single, op, outcome);
@@ -258,13 +255,13 @@ void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOut
     if (!outcome.applied) name = large_name(op);
     call.reply.offer(&outcome.value, name, outcome.version);
   }
-  if (!call.node.events.any()) [[likely]]
+  if (!call.services.events.any()) [[likely]]
     return single.answer(call, op, outcome);
-  const bool is_behind = is_told_behind(call, op);
-  tell_miss(call, op, outcome);
-  if (!is_behind) tell_change(call, op, outcome);
+  const bool is_behind = is_notified_after_reply(call, op);
+  notify_miss(call, op, outcome);
+  if (!is_behind) notify_change(call, op, outcome);
   single.answer(call, op, outcome);
-  if (is_behind) tell_change(call, op, outcome);
+  if (is_behind) notify_change(call, op, outcome);
 }
 
 }  // namespace semel::net

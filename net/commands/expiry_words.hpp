@@ -19,10 +19,7 @@ enum class ExpiryUnit : std::uint8_t { in_seconds, in_ms, at_seconds, at_ms };
 [[nodiscard]] std::optional<ExpiryUnit> expiry_unit_of(std::string_view word) noexcept;
 
 /// What the words say, checked as redis-server does it.
-[[nodiscard]] Fault read_expiry(const Call& call, ExpiryUnit unit, std::string_view number,
-                                Expiry& expiry);
-
-/// What a string command tells of the end it has given a key, if it has.
-void tell_end(Call& call, const Expiry& expiry, std::string_view key);
+[[nodiscard]] ArgumentError read_expiry(const Call& call, ExpiryUnit unit, std::string_view number,
+                                        Expiry& expiry);
 
 }  // namespace semel::net

@@ -5,7 +5,8 @@
 
 namespace semel::net::handlers {
 
-#define X(name, arity, flags, categories, keys, since, handler) void handler(Call& call);
+#define X(name, arity, flags, categories, keys, facts, since, handler, ...) \
+  void handler(Call& call);
 #define S X
 #include "net/commands/command_table.def"
 #undef S

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "net/commands/claim_words.hpp"
-#include "net/commands/command.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -57,7 +56,7 @@ ClaimKeys claim_keys_in(const KeySpec& spec, Words words) {
       return {rest.subspan(1), words_per_claim};
     case KeySpec::Place::claims: {
       ClaimWords options;
-      if (!read_claim_words(rest, true, options).empty() || !read_keys(rest).empty()) return {};
+      if (!read_claim_words(rest, true, options) || !read_keys(rest)) return {};
       return {rest};
     }
     default:
@@ -100,9 +99,9 @@ std::uint16_t flags_in(const KeySpec& spec, Words words) {
   return std::ranges::any_of(words.subspan(from), is_one_of_them) ? whole : spec.other_flags;
 }
 
-UsedKeys used_keys(const CommandRow& row, Words words) {
+UsedKeys used_keys(const KeySpecs& specs, Words words) {
   UsedKeys used;
-  for (const KeySpec& spec : row.keys.all()) {
+  for (const KeySpec& spec : specs.all()) {
     switch (spec.place) {
       case KeySpec::Place::range: {
         const auto count = static_cast<int>(words.size());

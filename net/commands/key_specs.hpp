@@ -29,8 +29,6 @@
 
 namespace semel::net {
 
-struct CommandRow;
-
 /// In the order in which COMMAND shows them; the last two are ours.
 inline constexpr std::array<std::string_view, 13> key_flag_names = {
     "RO",     "RW",     "OW",      "RM",         "access",         "update",
@@ -104,7 +102,7 @@ struct UsedKeys {
 /// The flags of `spec` in a request of these words.
 [[nodiscard]] std::uint16_t flags_in(const KeySpec& spec, std::span<const std::string_view> words);
 /// `words` must live as long as what is returned. Words that the handler will refuse may give none.
-[[nodiscard]] UsedKeys used_keys(const CommandRow& row, std::span<const std::string_view> words);
+[[nodiscard]] UsedKeys used_keys(const KeySpecs& specs, std::span<const std::string_view> words);
 
 // --- reading the column --------------------------------------------------------------------------
 

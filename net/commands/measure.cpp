@@ -5,31 +5,33 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "net/node/node.hpp"
+#include "base/assert.hpp"
 #include "net/resp/text.hpp"
+#include "net/stats/latency_events.hpp"
+#include "net/stats/slow_log.hpp"
 
 namespace semel::net {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
-void tell(const Call& call, std::int64_t ns, std::span<const std::string_view> words) {
-  Node& node = call.node;
-  const bool slow = node.slow_log.takes(ns) && !call.row->is(flag_skip_slowlog);
-  const bool latent = node.latency.takes(ns);
+void record(const Call& call, std::int64_t ns, std::span<const std::string_view> words) {
+  const Services& services = call.services;
+  const bool slow = services.slow_log.takes(ns) && !call.row->is(flag_skip_slowlog);
+  const bool latent = services.latency.takes(ns);
   if (!slow && !latent) return;
   const std::int64_t unix_seconds = call.engine.clock().unix_ms() / 1000;
   if (slow) {
     const ClientHandle& handle = *call.client.handle;
-    node.slow_log.add({.unix_seconds = unix_seconds,
-                       .us = ns / 1000,
-                       .address = handle.origin.address,
-                       .name = handle.names().name},
-                      without_secrets(*call.row, words));
+    services.slow_log.add({.unix_seconds = unix_seconds,
+                           .us = ns / 1000,
+                           .address = handle.origin.address,
+                           .name = handle.names().name},
+                          without_secrets(*call.row, words));
   }
   if (latent) {
-    node.latency.add(call.row->is(flag_fast) ? "fast-command" : "command", unix_seconds,
-                     ns / ns_per_ms);
+    services.latency.add(call.row->is(flag_fast) ? "fast-command" : "command", unix_seconds,
+                         ns / ns_per_ms);
   }
 }
 
@@ -48,28 +50,17 @@ void hide_behind(Shown words, std::string_view option, std::size_t count) {
   }
 }
 
-void hide_secrets(const CommandRow& row, Shown words) {
-  if (row.name == "auth") hide(words, 1, words.size());
-  if (row.name == "acl|setuser") hide(words, 2, words.size());
-  if (row.name == "hello") hide_behind(words, "auth", 2);
-  if (row.name == "migrate") {
-    hide_behind(words, "auth", 1);
-    hide_behind(words, "auth2", 2);
-  }
-  if (row.name != "config|set") return;
+void hide_secrets(const SecretWords& secrets, Shown words) {
+  if (secrets.from != 0) hide(words, secrets.from, words.size());
+  if (secrets.count != 0) hide_behind(words, secrets.option, secrets.count);
+  if (secrets.settings_from == 0) return;
   // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
-  for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+  for (std::size_t i = secrets.settings_from; i + 1 < words.size(); i += 2) {
     const std::string name = base::lower_of(words[i]);
     if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {
       hide(words, i + 1, i + 2);
     }
   }
-}
-
-/// Where the words of another command begin among those of `row`; 0: nowhere.
-std::size_t inner_command(const CommandRow& row) noexcept {
-  if (row.name == "command|getkeys" || row.name == "command|getkeysandflags") return 2;
-  return row.name == "acl|dryrun" ? 3 : 0;
 }
 
 const CommandRow* row_of_words(std::span<const std::string_view> words) noexcept {
@@ -87,8 +78,8 @@ std::vector<std::string_view> without_secrets(const CommandRow& row,
   std::size_t at = 0;
   // A command that is an argument of another may be one whose argument is a command.
   while (present != nullptr) {
-    hide_secrets(*present, std::span{shown}.subspan(at));
-    const std::size_t inner = inner_command(*present);
+    hide_secrets(present->facts.secrets, std::span{shown}.subspan(at));
+    const std::size_t inner = present->facts.inner_at;
     if (inner == 0 || at + inner >= words.size()) break;
     at += inner;
     present = row_of_words(words.subspan(at));
@@ -97,19 +88,20 @@ std::vector<std::string_view> without_secrets(const CommandRow& row,
 }
 
 void measured(const Call& call, std::int64_t ns, std::string_view reply) {
+  SEMEL_ASSERT(call.client.lane != nullptr);
   StatsLane& lane = *call.client.lane;
   const std::size_t command = index_of(*call.row);
   lane.called(command, ns);
   const bool is_counted = std::exchange(call.client.error_is_counted, false);
   if (reply.starts_with('-')) is_counted ? lane.failed_again(command) : lane.failed(command, reply);
-  tell(call, ns, call.words);
+  record(call, ns, call.args);
 }
 
 void measured_together(const Call& call, std::int64_t ns_each, std::uint64_t count,
                        std::string_view key) {
   call.client.lane->called(index_of(*call.row), ns_each, count);
   const std::array<std::string_view, 2> words{call.row->name, key};
-  tell(call, ns_each, words);
+  record(call, ns_each, words);
 }
 
 }  // namespace semel::net

@@ -1,12 +1,12 @@
 #include "net/commands/transaction.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
+#include "net/session/clients.hpp"
+#include "net/session/watches.hpp"
 
 namespace semel::net {
 namespace {
@@ -17,10 +17,10 @@ constexpr std::size_t command_bytes = sizeof(QueuedCommand);
 constexpr std::size_t watched_bytes_max = std::size_t{32} << 20;
 constexpr std::size_t watched_key_bytes = 256;  // of a key, beside its name
 
-void unwatch_all(Node& node, ClientState& client) {
+void unwatch_all(Services& services, ClientState& client) {
   client.watched_bytes = 0;
   if (client.watcher == nullptr) return;
-  node.watches.forget(*client.watcher);
+  services.watches.forget(*client.watcher);
   client.watcher.reset();
 }
 
@@ -30,7 +30,7 @@ void run(Call& call, const std::vector<QueuedCommand>& commands) {
   for (const QueuedCommand& command : commands) {
     words.assign(command.words.begin(), command.words.end());
     call.reply.set_dialect(call.client.dialect);  // HELLO may have changed it
-    Call inner{call.node, call.engine, call.client, words, call.reply, command.row};
+    Call inner{call.services, call.engine, call.client, words, call.reply, command.row};
     if (std::string why; !may_run_queued(inner, why)) [[unlikely]] {
       const std::size_t before = call.reply.size();
       inner.fail(why);
@@ -45,16 +45,11 @@ void run(Call& call, const std::vector<QueuedCommand>& commands) {
 
 }  // namespace
 
-bool is_queued(const CommandRow& row) noexcept {
-  constexpr std::array<std::string_view, 6> at_once = {"discard", "exec",  "multi",
-                                                       "quit",    "reset", "watch"};
-  return std::find(at_once.begin(), at_once.end(), row.name) == at_once.end();
-}
-
 void enqueue(Call& call) {
+  SEMEL_ASSERT(call.client.transaction != nullptr && call.row != nullptr);
   Transaction& transaction = *call.client.transaction;
   std::size_t bytes = command_bytes;
-  for (const std::string_view word : call.words) bytes += sizeof(std::string) + word.size();
+  for (const std::string_view word : call.args) bytes += sizeof(std::string) + word.size();
   if (transaction.bytes + bytes > transaction_bytes_max) {
     transaction.failed = true;
     return call.fail("ERR a transaction is limited to " + std::to_string(transaction_bytes_max) +
@@ -62,13 +57,13 @@ void enqueue(Call& call) {
   }
   transaction.bytes += bytes;
   transaction.commands.push_back(
-      {call.row, std::vector<std::string>{call.words.begin(), call.words.end()}});
+      {call.row, std::vector<std::string>{call.args.begin(), call.args.end()}});
   call.reply.simple("QUEUED");
 }
 
-void end_transaction(Node& node, ClientState& client) {
+void end_transaction(Services& services, ClientState& client) {
   client.transaction.reset();
-  unwatch_all(node, client);
+  unwatch_all(services, client);
 }
 
 namespace handlers {
@@ -81,7 +76,7 @@ void multi(Call& call) {
 
 void discard(Call& call) {
   if (call.client.transaction == nullptr) return call.fail("ERR DISCARD without MULTI");
-  end_transaction(call.node, call.client);
+  end_transaction(call.services, call.client);
   call.reply.ok();
 }
 
@@ -89,18 +84,18 @@ void exec(Call& call) {
   if (call.client.transaction == nullptr) return call.fail("ERR EXEC without MULTI");
   const std::unique_ptr<Transaction> transaction = std::move(call.client.transaction);
   if (transaction->failed) {
-    unwatch_all(call.node, call.client);
+    unwatch_all(call.services, call.client);
     return call.fail("EXECABORT Transaction discarded because of previous errors.");
   }
   Result<Section> section = call.engine.section({});
   if (!section) {
-    unwatch_all(call.node, call.client);
+    unwatch_all(call.services, call.client);
     return call.fail(section.error());
   }
   const bool changed =
-      call.client.watcher != nullptr && call.node.watches.has_changed(*call.client.watcher);
+      call.client.watcher != nullptr && call.services.watches.has_changed(*call.client.watcher);
   // Before the commands run: what they change is not what is watched for.
-  unwatch_all(call.node, call.client);
+  unwatch_all(call.services, call.client);
   if (changed) return call.reply.null_array();
   call.client.executing = true;
   run(call, transaction->commands);
@@ -112,12 +107,12 @@ void watch(Call& call) {
     return call.fail("ERR WATCH inside MULTI is not allowed");
   }
   if (call.client.watcher == nullptr) call.client.watcher = std::make_unique<Watcher>();
-  const std::size_t count = call.client.watcher->keys.size() + call.words.size() - 1;
+  const std::size_t count = call.client.watcher->keys.size() + call.args.size() - 1;
   if (count > Watches::keys_max) {
     return call.fail("ERR a client would watch " + std::to_string(count) + " keys, the limit is " +
                      std::to_string(Watches::keys_max));
   }
-  for (const std::string_view key : call.words.subspan(1)) {
+  for (const std::string_view key : call.args.subspan(1)) {
     std::size_t& bytes = call.client.watched_bytes;
     const std::size_t more = watched_key_bytes + 2 * key.size();
     if (bytes + more > watched_bytes_max) {
@@ -126,7 +121,7 @@ void watch(Call& call) {
                        std::to_string(watched_key_bytes) + " for each key and twice its own");
     }
     const std::size_t before = call.client.watcher->keys.size();
-    const Status watched = call.node.watches.watch(*call.client.watcher, call.client.db, key);
+    const Status watched = call.services.watches.watch(*call.client.watcher, call.client.db, key);
     if (!watched) return call.fail(watched.error());
     if (call.client.watcher->keys.size() != before) bytes += more;
   }
@@ -134,7 +129,7 @@ void watch(Call& call) {
 }
 
 void unwatch(Call& call) {
-  unwatch_all(call.node, call.client);
+  unwatch_all(call.services, call.client);
   call.reply.ok();
 }
 

@@ -10,10 +10,12 @@ namespace semel::net {
 inline constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
 
 /// Between MULTI and EXEC a command waits, but for those that are about the transaction itself.
-[[nodiscard]] bool is_queued(const CommandRow& row) noexcept;
+[[nodiscard]] inline bool is_queued(const CommandRow& row) noexcept {
+  return !row.has(fact_at_once);
+}
 /// Puts the call behind those of the client's transaction. One reply is written.
 void enqueue(Call& call);
 /// The client's transaction, if there is one, and what it watches are no more.
-void end_transaction(Node& node, ClientState& client);
+void end_transaction(Services& services, ClientState& client);
 
 }  // namespace semel::net

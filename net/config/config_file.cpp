@@ -33,7 +33,7 @@ void read_environment(const ConfigSources& sources, std::vector<Assignment>& out
       out.push_back({setting, text, {Origin::Kind::environment, name}});
       continue;
     }
-    // Other programs of ours have variables, too; only what is nearly a setting is told.
+    // Other programs of ours have variables, too: warn only about names close to a setting.
     std::string small;
     for (const char c : std::string_view{name}.substr(environment_prefix.size())) {
       small += c == '_' ? '-' : base::to_lower(c);
@@ -46,27 +46,27 @@ void read_environment(const ConfigSources& sources, std::vector<Assignment>& out
 }
 
 void read_file(const std::string& path, std::vector<Assignment>& out, Findings& findings) {
-  const FileContent content = read_config_bytes(path);
-  if (!content.error.empty()) {
-    findings.errors.push_back(path + ": " + content.error);
+  const Result<std::string> content = read_config_bytes(path);
+  if (!content.ok()) {
+    findings.errors.push_back(path + ": " + content.error().detail);
   } else {
-    read_toml(content.bytes, path, out, findings);
+    read_toml(*content, path, out, findings);
   }
 }
 
-/// In `keeps_data` go lines that are right only where a storage was thought about.
+/// Appends to `keeps_data` the lines that need an explicit decision about the storage.
 void read_redis_file(const std::string& path, std::vector<Assignment>& out,
                      std::vector<std::string>& keeps_data, Findings& findings) {
-  const FileContent content = read_config_bytes(path);
-  if (!content.error.empty()) {
-    findings.errors.push_back(path + ": " + content.error);
+  const Result<std::string> content = read_config_bytes(path);
+  if (!content.ok()) {
+    findings.errors.push_back(path + ": " + content.error().detail);
   } else {
-    read_redis_conf(content.bytes, path, out, keeps_data, findings);
+    read_redis_conf(*content, path, out, keeps_data, findings);
   }
 }
 
 /// "port is 6379 (semel.toml:3)"
-std::string told(const Settings& settings, Setting setting) {
+std::string shown(const Settings& settings, Setting setting) {
   return std::string{row_of(setting).name} + " is " +
          write_setting(row_of(setting), settings.value(setting)) + " (" +
          settings.origin(setting).text() + ")";
@@ -78,20 +78,20 @@ void check_listening(const Settings& settings, std::vector<std::string>& errors)
   const std::int64_t admin_port = settings.integer(Setting::admin_port);
   const bool listens = port >= 0 || tls_port >= 0;
   if (!listens && settings.text(Setting::unix_socket).empty()) {
-    errors.push_back("nothing to listen on: " + told(settings, Setting::port) +
+    errors.push_back("nothing to listen on: " + shown(settings, Setting::port) +
                      ", tls-port is -1, and there is no unix-socket");
   }
   if (listens && settings.list(Setting::bind).empty()) {
-    errors.push_back(told(settings, Setting::port) + ", but bind names no address");
+    errors.push_back(shown(settings, Setting::port) + ", but bind names no address");
   }
   if (admin_port >= 0 && settings.list(Setting::admin_bind).empty()) {
-    errors.push_back(told(settings, Setting::admin_port) + ", but admin-bind names no address");
+    errors.push_back(shown(settings, Setting::admin_port) + ", but admin-bind names no address");
   }
   if (port > 0 && port == tls_port) {
-    errors.push_back(told(settings, Setting::tls_port) + ", and so is port");
+    errors.push_back(shown(settings, Setting::tls_port) + ", and so is port");
   }
   if (admin_port > 0 && (admin_port == port || admin_port == tls_port)) {
-    errors.push_back(told(settings, Setting::admin_port) + ", and so is " +
+    errors.push_back(shown(settings, Setting::admin_port) + ", and so is " +
                      (admin_port == port ? "port" : "tls-port"));
   }
 }
@@ -100,13 +100,13 @@ void check_tls(const Settings& settings, std::vector<std::string>& errors) {
   if (settings.integer(Setting::tls_port) < 0) return;
   for (const Setting needed : {Setting::tls_cert_file, Setting::tls_key_file}) {
     if (!settings.text(needed).empty()) continue;
-    errors.push_back(told(settings, Setting::tls_port) + ", but there is no " +
+    errors.push_back(shown(settings, Setting::tls_port) + ", but there is no " +
                      std::string{row_of(needed).name});
   }
   if (settings.text(Setting::tls_auth_clients) != "no" &&
       settings.text(Setting::tls_ca_cert_file).empty() &&
       settings.text(Setting::tls_ca_cert_dir).empty()) {
-    errors.push_back(told(settings, Setting::tls_auth_clients) +
+    errors.push_back(shown(settings, Setting::tls_auth_clients) +
                      ", but there is neither tls-ca-cert-file nor tls-ca-cert-dir");
   }
 }
@@ -116,23 +116,23 @@ void check_users(const Settings& settings, std::vector<std::string>& errors) {
       settings.text(Setting::requirepass_file).empty()) {
     return;
   }
-  errors.push_back(told(settings, Setting::requirepass_file) + ", and so is requirepass set (" +
+  errors.push_back(shown(settings, Setting::requirepass_file) + ", and so is requirepass set (" +
                    settings.origin(Setting::requirepass).text() + ")");
 }
 
 void check_storage(const Settings& settings, std::vector<std::string>& errors) {
   const bool is_enabled = settings.boolean(Setting::storage_enabled);
   if (is_enabled && settings.text(Setting::dir).empty()) {
-    errors.push_back(told(settings, Setting::storage_enabled) + ", but there is no dir");
+    errors.push_back(shown(settings, Setting::storage_enabled) + ", but there is no dir");
   }
   if (!is_enabled && settings.integer(Setting::durability) != 0) {
-    errors.push_back(told(settings, Setting::durability) + ", but storage-enabled is no");
+    errors.push_back(shown(settings, Setting::durability) + ", but storage-enabled is no");
   }
-  // A redis.conf always has a dir; in ours it is a wish that nothing be lost.
+  // Every redis.conf has a dir. In our file it means that the operator expects persistence.
   const bool is_undecided = settings.origin(Setting::storage_enabled).kind == Origin::Kind::builtin;
   const Origin::Kind from = settings.origin(Setting::dir).kind;
   if (is_undecided && !settings.text(Setting::dir).empty() && from != Origin::Kind::redis_conf) {
-    errors.push_back(told(settings, Setting::dir) +
+    errors.push_back(shown(settings, Setting::dir) +
                      ", but nothing is kept there unless storage-enabled is yes; say no to run in "
                      "memory");
   }
@@ -140,21 +140,23 @@ void check_storage(const Settings& settings, std::vector<std::string>& errors) {
 
 }  // namespace
 
-FileContent read_config_bytes(const std::string& path) {
+Result<std::string> read_config_bytes(const std::string& path) {
+  const auto failed = [](int error) {
+    return Error{ErrorCode::bad_option, std::error_code{error, std::generic_category()}.message()};
+  };
   errno = 0;
   std::ifstream file{path, std::ios::binary};
-  if (!file) return {{}, std::error_code{errno, std::generic_category()}.message()};
+  if (!file) return failed(errno);
   std::string bytes(config_bytes_max + 1, '\0');
   errno = 0;
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (file.bad() || errno == EISDIR) {
-    return {{}, std::error_code{errno, std::generic_category()}.message()};
-  }
+  if (file.bad() || errno == EISDIR) return failed(errno);
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   if (bytes.size() > config_bytes_max) {
-    return {{}, "larger than " + std::to_string(config_bytes_max) + " bytes"};
+    return Error{ErrorCode::bad_option,
+                 "larger than " + std::to_string(config_bytes_max) + " bytes"};
   }
-  return {std::move(bytes), {}};
+  return bytes;
 }
 
 std::string value_error(std::string_view where, Setting setting, std::string_view text,
@@ -192,7 +194,7 @@ std::vector<std::string> check_config(const Settings& settings) {
   check_storage(settings, errors);
   if (settings.integer(Setting::proto_max_bulk_len) >
       settings.integer(Setting::client_query_buffer_limit)) {
-    errors.push_back(told(settings, Setting::proto_max_bulk_len) +
+    errors.push_back(shown(settings, Setting::proto_max_bulk_len) +
                      ", which can never come: client-query-buffer-limit is " +
                      settings.text(Setting::client_query_buffer_limit));
   }
@@ -210,19 +212,20 @@ Findings load_config(const ConfigSources& sources, Settings& settings) {
   read_environment(sources, assignments, findings);
   assignments.insert(assignments.end(), sources.flags.begin(), sources.flags.end());
 
-  // A value that a stronger one hides is checked as well: it would strike another day.
+  // Overridden values are checked, too: they would fail when the override is removed.
   Settings trial;
   bool decides_storage = false;
   for (const Assignment& one : assignments) {
     decides_storage |= one.setting == Setting::storage_enabled;
-    const auto error = trial.assign(one.setting, one.text, one.origin);
-    if (!error) continue;
-    findings.errors.push_back(value_error(one.origin.text(), one.setting, one.text, *error));
+    const Status assigned = trial.assign(one.setting, one.text, one.origin);
+    if (assigned) continue;
+    findings.errors.push_back(
+        value_error(one.origin.text(), one.setting, one.text, assigned.error().detail));
   }
   if (!decides_storage) {
     findings.errors.insert(findings.errors.end(), keeps_data.begin(), keeps_data.end());
   }
-  // What does not go together is judged where each value for itself is right.
+  // Contradictions are checked only if each value is valid by itself.
   if (findings.errors.empty()) findings.errors = check_config(trial);
   if (!findings.errors.empty()) return findings;
   for (Assignment& one : assignments) {

@@ -1,5 +1,5 @@
-// From what a node is started with to its Settings: flag before environment before file before
-// redis.conf before default. Everything that is wrong is told at once, and then nothing is taken.
+// Loads the Settings of a node. The precedence is: flag, environment, file, redis.conf, default.
+// All errors are reported together; with an error, no setting changes.
 #pragma once
 
 #include <string>
@@ -9,62 +9,59 @@
 
 #include "net/config/namespaces.hpp"
 #include "net/settings/settings.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
-/// A value on its way into Settings.
+/// A value for Settings.
 struct Assignment {
   Setting setting{};
   std::string text{};
   Origin origin{};
 };
 
-/// What there is to say to the person who started the node, one line each; and what the file says
-/// that is no setting.
+/// Messages for the operator, one line each, and the parts of the file that are not settings.
 struct Findings {
   std::vector<std::string> errors{};
   std::vector<std::string> warnings{};
   std::vector<DeclaredNamespace> namespaces{};
 };
 
-/// A configuration file may have so many bytes.
+/// The largest size of a configuration file.
 inline constexpr std::size_t config_bytes_max = std::size_t{1} << 20;
 
 struct ConfigSources {
   std::string file{};                                              ///< TOML; empty: none
   std::string redis_conf{};                                        ///< a redis.conf; empty: none
-  std::vector<std::pair<std::string, std::string>> environment{};  ///< names with SEMEL_
+  std::vector<std::pair<std::string, std::string>> environment{};  ///< names begin with SEMEL_
   std::vector<Assignment> flags{};
 };
 
-/// Those variables of `environment` (as in environ, ended by a null) that begin with SEMEL_, and
-/// the files that SEMEL_CONFIG and SEMEL_REDIS_CONF name where no flag did.
+/// Adds the variables of `environment` (as in environ, ended by a null) that begin with SEMEL_, and
+/// the files that SEMEL_CONFIG and SEMEL_REDIS_CONF name unless a flag did.
 void add_environment(ConfigSources& sources, const char* const* environment);
 
-/// Reads everything and changes `settings`; with errors, `settings` is as before.
+/// Reads all sources and changes `settings`; with errors, `settings` stays unchanged.
 [[nodiscard]] Findings load_config(const ConfigSources& sources, Settings& settings);
 
-/// What does not go together. Part of load_config().
+/// Checks which settings contradict each other. Part of load_config().
 [[nodiscard]] std::vector<std::string> check_config(const Settings& settings);
 
-/// "semel.toml:3:8: port = '99999': argument must be between -1 and 65535 inclusive"; a secret's
-/// value is not told, and of a long one only the beginning.
+/// "semel.toml:3:8: port = '99999': argument must be between -1 and 65535 inclusive"; the
+/// value of a secret is hidden, and a long value is cut.
 [[nodiscard]] std::string value_error(std::string_view where, Setting setting,
                                       std::string_view text, std::string_view why);
 
-// The two kinds of files. `path` is for messages and origins.
+// Read the two kinds of files. `path` is used in messages and origins.
 void read_toml(std::string_view content, const std::string& path, std::vector<Assignment>& out,
                Findings& findings);
-/// `keeps_data`: lines that ask for data to be there after a restart.
+/// `keeps_data`: lines that ask for data to survive a restart.
 void read_redis_conf(std::string_view content, const std::string& path,
                      std::vector<Assignment>& out, std::vector<std::string>& keeps_data,
                      Findings& findings);
 
-/// The whole of a file of at most config_bytes_max; or why not, in a few words.
-struct FileContent {
-  std::string bytes{};
-  std::string error{};
-};
-[[nodiscard]] FileContent read_config_bytes(const std::string& path);
+/// The content of a file of at most config_bytes_max bytes. The detail of the error is a short
+/// reason without the path.
+[[nodiscard]] Result<std::string> read_config_bytes(const std::string& path);
 
 }  // namespace semel::net

@@ -8,7 +8,7 @@
 namespace semel::net {
 namespace {
 
-/// A basic string of TOML.
+/// A TOML basic string.
 std::string toml_text(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -23,7 +23,7 @@ std::string toml_text(std::string_view text) {
   return quoted + '"';
 }
 
-/// A cell of a table in Markdown.
+/// A cell of a Markdown table.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped.append(c == '|' ? "\\" : "").append(1, c);
@@ -36,9 +36,8 @@ std::string code(std::string_view text) {
 
 std::string values_of(const SettingRow& row) {
   const auto number = [&row](std::int64_t n) {
-    return n == std::numeric_limits<std::int64_t>::max()
-               ? std::string{"2^63 - 1"}
-               : write_setting(row, parse_setting(row, std::to_string(n), {}).value);
+    return n == std::numeric_limits<std::int64_t>::max() ? std::string{"2^63 - 1"}
+                                                         : write_setting(row, {.number = n});
   };
   switch (row.type) {
     case SettingType::boolean:
@@ -67,7 +66,7 @@ std::string values_of(const SettingRow& row) {
 }
 
 std::string default_of(const SettingRow& row) {
-  const SettingValue value = parse_setting(row, row.default_text, {}).value;
+  const SettingValue value = parse_setting(row, row.default_text, {}).value();
   return row.type == SettingType::boolean ? (value.number != 0 ? "true" : "false")
                                           : code(write_setting(row, value));
 }

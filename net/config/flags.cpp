@@ -40,14 +40,14 @@ std::string names_of(const SettingRow& row) {
   return names;
 }
 
-/// What stands behind a setting's sentence in --help: the unit of a plain number, and the default.
+/// The end of a setting's sentence in --help: the unit of a plain number, and the default.
 std::string unit_and_default(const SettingRow& row) {
   std::string text;
   if (row.type == SettingType::bytes) text = " A plain number is in bytes.";
   if (row.type == SettingType::duration) {
     text.append(" A plain number is in ").append(row.detail).append(".");
   }
-  const SettingValue value = parse_setting(row, row.default_text, {}).value;
+  const SettingValue value = parse_setting(row, row.default_text, {}).value();
   const std::string shown = write_setting(row, value);
   return text + " Default: " + (shown.empty() ? "empty" : shown);
 }
@@ -56,7 +56,8 @@ std::string unit_and_default(const SettingRow& row) {
 
 void register_flags(CLI::App& app, ConfigSources& sources) {
   app.add_option("--config", sources.file, "Configuration file (TOML)")->type_name("FILE");
-  app.add_option("--redis-conf", sources.redis_conf, "A redis.conf, as far as it can be meant here")
+  app.add_option("--redis-conf", sources.redis_conf,
+                 "A redis.conf; lines that this node cannot use are reported")
       ->type_name("FILE");
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
@@ -64,7 +65,7 @@ void register_flags(CLI::App& app, ConfigSources& sources) {
     const auto take = [&sources, setting, &row](const CLI::results_t& given) {
       std::string text;
       for (const std::string& word : given) text.append(text.empty() ? "" : " ").append(word);
-      // A flag without a value comes as an empty word, or as this mark.
+      // CLI11 passes a flag without a value as an empty word or as "{}".
       const bool is_bare = text.empty() || text == "{}";
       if (row.type == SettingType::boolean && is_bare) text = "yes";
       Origin origin{Origin::Kind::flag, "--" + std::string{row.name}};
@@ -76,7 +77,7 @@ void register_flags(CLI::App& app, ConfigSources& sources) {
         std::string{row.doc} + (row.is_without_effect() ? "" : unit_and_default(row)));
     option->type_name(kind_of(row))->group(row.is_without_effect() ? "" : std::string{row.section});
     if (row.type == SettingType::boolean) option->expected(0, 1);
-    // The last one counts; of words, all of them.
+    // The last occurrence counts; for lists, all of them.
     option->multi_option_policy(row.type == SettingType::list ? CLI::MultiOptionPolicy::TakeAll
                                                               : CLI::MultiOptionPolicy::TakeLast);
   }

@@ -9,9 +9,9 @@ namespace semel::net {
 
 struct ConfigSources;
 
-/// Registers --config, --redis-conf and a flag for each setting, also under Redis' names, which
-/// `app` puts into `sources` when it parses. Those without effect are taken, too, but not shown by
-/// --help. `sources` must live until then.
+/// Registers --config, --redis-conf and a flag for each setting, also under its Redis names. `app`
+/// stores their values in `sources` when it parses, so `sources` must live until then. Settings
+/// without effect are accepted, but --help does not show them.
 void register_flags(CLI::App& app, ConfigSources& sources);
 
 }  // namespace semel::net

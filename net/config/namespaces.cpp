@@ -1,8 +1,8 @@
-// See namespaces.hpp.
 #include "net/config/namespaces.hpp"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "net/commands/claim_words.hpp"
 #include "net/resp/text.hpp"
@@ -26,7 +26,11 @@ template <std::size_t size>
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-[[nodiscard]] std::string unknown_option(std::string_view key) {
+[[nodiscard]] Error option_error(std::string text) {
+  return {ErrorCode::bad_option, std::move(text)};
+}
+
+[[nodiscard]] Error unknown_option(std::string_view key) {
   std::vector<std::string_view> all{"as", "db"};
   all.insert(all.end(), times.begin(), times.end());
   all.insert(all.end(), choices.begin(), choices.end());
@@ -34,58 +38,60 @@ template <std::size_t size>
   std::string text = "unknown option " + quoted_word(key) + " of a namespace";
   const std::string_view nearest = nearest_of(key, all);
   if (!nearest.empty()) text.append(", did you mean '").append(nearest).append("'?");
-  return text;
+  return option_error(std::move(text));
 }
 
 }  // namespace
 
-std::string NamespaceOptions::take(std::string_view key, std::string_view text) {
+Status NamespaceOptions::add(std::string_view key, std::string_view text) {
   if (key == "as") {
     as_ = text;
-    return {};
+    return Done{};
   }
   if (key == "db") {
     const auto number = integer_of(text);
     if (!number || *number < 0 || *number >= limits::db_count) {
-      return "db must be 0.." + std::to_string(limits::db_count - 1) + ", not " + quoted_word(text);
+      return option_error("db must be 0.." + std::to_string(limits::db_count - 1) + ", not " +
+                          quoted_word(text));
     }
     db_ = static_cast<std::uint8_t>(*number);
-    return {};
+    return Done{};
   }
   if (is_one_of(key, flags)) {
     if (text != "yes" && text != "no") {
-      return std::string{key} + " must be true or false, not " + quoted_word(text);
+      return option_error(std::string{key} + " must be true or false, not " + quoted_word(text));
     }
     if (text == "yes") words_.emplace_back(key);
-    return {};
+    return Done{};
   }
   if (is_one_of(key, times)) {
     const auto ms = duration_of(text, "ms");
     if (!ms) {
-      return std::string{key} + " must be milliseconds or a text as \"30s\", not " +
-             quoted_word(text);
+      return option_error(std::string{key} + " must be milliseconds or a text as \"30s\", not " +
+                          quoted_word(text));
     }
     words_.emplace_back(key);
     words_.push_back(std::to_string(*ms));
-    return {};
+    return Done{};
   }
   if (!is_one_of(key, choices)) return unknown_option(key);
   words_.emplace_back(key);
   words_.emplace_back(text);
-  return {};
+  return Done{};
 }
 
-std::string NamespaceOptions::finish(std::string_view name, Policy& policy) const {
+Result<Policy> NamespaceOptions::finish(std::string_view name) const {
   std::vector<std::string_view> words;
   if (!as_.empty()) words = {"as", as_};
   words.insert(words.end(), words_.begin(), words_.end());
-  policy = {};
+  Policy policy;
   policy.db = db_;
-  std::string fault = read_policy(words, policy);
-  if (fault.empty()) return {};
+  const Status read = read_policy(words, policy);
+  if (read) return policy;
+  std::string text = read.error().detail;
   constexpr std::string_view prefix = "ERR ";
-  if (fault.starts_with(prefix)) fault.erase(0, prefix.size());
-  return "namespace " + quoted_word(name) + ": " + fault;
+  if (text.starts_with(prefix)) text.erase(0, prefix.size());
+  return option_error("namespace " + quoted_word(name) + ": " + text);
 }
 
 }  // namespace semel::net

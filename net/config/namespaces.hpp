@@ -1,20 +1,21 @@
-// Namespaces of claims that a configuration declares:
+// Claim namespaces that a configuration declares:
 //
 //   [namespaces.orders]
 //   as = "message"          # a policy by its name, and what is different about it
 //   lease = "5m"
 //   db = 1
 //
-// The options are those of SEMEL.NAMESPACE in small letters; times are milliseconds, or texts as
+// The options are those of SEMEL.NAMESPACE in lower case. Times are milliseconds, or texts such as
 // "30s".
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "semel/claim.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -24,13 +25,14 @@ struct DeclaredNamespace {
   std::string place{};  ///< "semel.toml:12:1", for messages
 };
 
-/// The options of one namespace, one by one.
+/// Collects the options of one namespace.
 class NamespaceOptions {
  public:
-  /// `text` as in the file, of a truth value "yes" or "no". Returns what is wrong, or nothing.
-  [[nodiscard]] std::string take(std::string_view key, std::string_view text);
-  /// What they mean together; or what is wrong.
-  [[nodiscard]] std::string finish(std::string_view name, Policy& policy) const;
+  /// Adds an option. `text` is as in the file; a boolean is "yes" or "no". The detail of an error
+  /// is the whole text for the user, as that of finish() is.
+  [[nodiscard]] Status add(std::string_view key, std::string_view text);
+  /// The policy that all options together mean.
+  [[nodiscard]] Result<Policy> finish(std::string_view name) const;
 
  private:
   std::string as_;

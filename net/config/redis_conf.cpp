@@ -1,5 +1,5 @@
-// A redis.conf as far as it can be meant here. What is known is taken; what would have no effect is
-// warned of; what would silently mean something else is an error.
+// Reads a redis.conf. Known settings are applied; settings without effect give a warning; settings
+// that would silently mean something else are errors.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace semel::net {
 namespace {
 
-/// Words of redis.conf that are no settings.
+/// Keywords of redis.conf that are not settings.
 struct RefusedWord {
   std::string_view word;
   std::string_view why;
@@ -21,13 +21,13 @@ constexpr std::array refused_words{
     RefusedWord{"rename-command", "commands keep their names; take rights away in the aclfile"},
     RefusedWord{"user", "users belong into the aclfile"}};
 
-/// Settings for clients only, of which another value than the default would be a promise.
+/// Settings that exist only for clients; another value than the default would be a broken promise.
 struct BrokenPromise {
   Setting setting;
   std::string_view why;
 };
 constexpr std::array broken_promises{
-    BrokenPromise{Setting::replicaof, "the node is no replica of a redis-server"},
+    BrokenPromise{Setting::replicaof, "the node is not a replica of a redis-server"},
     BrokenPromise{Setting::cluster_enabled, "there is no cluster"},
     BrokenPromise{Setting::maxmemory_policy, "nothing is evicted; a full node refuses writes"},
     BrokenPromise{Setting::min_replicas_to_write, "writes do not wait for replicas"}};
@@ -67,14 +67,14 @@ class RedisConfReader {
     const std::size_t begin = line.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos || line[begin] == '#') return;
     line.remove_prefix(begin);
-    // Quotes are those of an inline command; a request's marks begin no line of a file.
-    if (line.front() == '*') return warn("unknown line " + shown(line) + ", passed over");
+    // Quotes are those of an inline command. No line of a redis.conf begins like a RESP array.
+    if (line.front() == '*') return warn("unknown line " + shown(line) + ", ignored");
     RespParser parser;
     const std::string request =
         std::string{line.substr(0, line.find_last_not_of(" \t\r") + 1)} + "\r\n";
     const auto step = parser.parse(request, RequestLimits{});
     if (step != RespParser::Step::command) {
-      // No more of the line than its word: it may hold a password.
+      // Show only the keyword of the line, as the rest may hold a password.
       return fail(line.substr(0, line.find_first_of(" \t")), "quotes that do not close");
     }
     if (!parser.arguments().empty()) take(parser.arguments());
@@ -87,14 +87,14 @@ class RedisConfReader {
     const auto found = find_redis_setting(words[0]);
     if (!found) {
       const std::string_view nearest = nearest_setting(words[0]);
-      return warn("unknown line " + shown(words[0]) + ", passed over" +
+      return warn("unknown line " + shown(words[0]) + ", ignored" +
                   (nearest.empty() ? "" : "; did you mean '" + std::string{nearest} + "'?"));
     }
     const SettingRow& row = row_of(found->setting);
     const bool takes_many = row.type == SettingType::list || row.detail == "output-limits" ||
                             (row.type == SettingType::text && !row.detail.empty());
     if (words.size() < 2 || (words.size() > 2 && !takes_many)) {
-      // "replicaof host port" is refused for what it means.
+      // "replicaof host port" gets its own error below.
       if (!row.is_without_effect()) return fail(words[0], "wrong number of arguments");
     }
     std::string text;
@@ -106,22 +106,22 @@ class RedisConfReader {
 
   void assign(Setting setting, std::string text) {
     const SettingRow& row = row_of(setting);
-    // There, a port of 0 is none; here it is a free one.
+    // In redis.conf port 0 means no port; here it means any free port.
     if ((setting == Setting::port || setting == Setting::tls_port) && text == "0") text = "-1";
     if (setting == Setting::maxmemory && bytes_of(text) == 0) {
       return fail(row.name, "0 would be unlimited; name a limit, as 1gb");
     }
-    const ParsedSetting parsed = parse_setting(row, text, row.default_text);
-    if (parsed.error) {
-      findings_.errors.push_back(value_error(where_, setting, text, *parsed.error));
+    const Result<SettingValue> parsed = parse_setting(row, text, row.default_text);
+    if (!parsed) {
+      findings_.errors.push_back(value_error(where_, setting, text, parsed.error().detail));
       return;
     }
-    const bool is_usual = show_setting(row, parsed.value) == row.default_text;
+    const bool is_usual = show_setting(row, *parsed) == row.default_text;
     if (row.is_without_effect() && !is_usual && !judge(setting, text)) return;
     out_.push_back({setting, std::move(text), {Origin::Kind::redis_conf, where_}});
   }
 
-  /// Of a value that is not the default of a setting without effect. False: it was refused.
+  /// Handles a setting without effect that is not at its default. False: it was refused.
   bool judge(Setting setting, const std::string& text) {
     const std::string name{row_of(setting).name};
     for (const BrokenPromise& promise : broken_promises) {

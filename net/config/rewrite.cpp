@@ -17,15 +17,19 @@
 namespace semel::net {
 namespace {
 
-std::string failed(std::string_view why) {
-  return "ERR Rewriting config file: " + std::string{why};
+Error failed(std::string_view why) {
+  return {ErrorCode::bad_option, "ERR Rewriting config file: " + std::string{why}};
+}
+
+Error cannot_place() {
+  return {ErrorCode::bad_option, "the values changed cannot be put into it; write them by hand"};
 }
 
 std::string reason(int error) {
   return std::error_code{error, std::generic_category()}.message();
 }
 
-/// Behind the line "[section]", whatever blanks and comment it has; npos: there is no such line.
+/// The offset behind the line "[section]", which may have blanks and a comment; npos: not found.
 std::size_t behind_header(std::string_view content, std::string_view section) {
   for (std::size_t at = 0; at < content.size();) {
     const std::size_t end = std::min(content.find('\n', at), content.size());
@@ -38,7 +42,7 @@ std::size_t behind_header(std::string_view content, std::string_view section) {
   return std::string_view::npos;
 }
 
-/// False: there is no place for it that is safe.
+/// Sets one value in the text. False: there is no safe position for it.
 bool put(std::string& content, const SettingRow& row, const std::string& value) {
   const TomlPlace place = find_in_toml(content, row);
   if (!place.is_toml) return false;
@@ -53,12 +57,13 @@ bool put(std::string& content, const SettingRow& row, const std::string& value) 
     content.insert(at, line);
     return true;
   }
-  if (place.has_section) return false;  // in one line, or by keys with dots
+  if (place.has_section) return false;  // as an inline table, or with dotted keys
   content += (content.empty() ? "[" : "\n[") + std::string{row.section} + "]\n" + line;
   return true;
 }
 
-/// A new file beside the old one that takes its place. Removed where that did not come to be.
+/// Replaces a file by a new one, which is written beside it first. Removes the new one if that
+/// fails.
 class Replacement {
  public:
   explicit Replacement(std::string path) : path_(std::move(path)), name_(path_ + ".XXXXXX") {
@@ -72,13 +77,13 @@ class Replacement {
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
-  /// 0 or what went wrong. On success the disk has either file.
+  /// Returns 0 or an errno. After a crash the disk has one of the two files, complete.
   [[nodiscard]] int fill_and_rename(std::string_view content) {
     struct stat old {};
     if (file_ < 0 || ::stat(path_.c_str(), &old) != 0 || ::fchmod(file_, old.st_mode) != 0) {
       return errno;
     }
-    // Whoever may write the file but does not own it makes it his own; that is no reason to refuse.
+    // A user who may write the file but does not own it becomes its owner; that is acceptable.
     if (::fchown(file_, old.st_uid, old.st_gid) != 0 && errno != EPERM) return errno;
     while (!content.empty()) {
       const ssize_t written = ::write(file_, content.data(), content.size());
@@ -109,49 +114,52 @@ class Replacement {
 
 }  // namespace
 
-std::optional<std::string> rewritten(const Settings& settings, std::string content) {
+Result<std::string> rewritten(const Settings& settings, std::string content) {
   const std::string before = content;
   std::vector<const SettingRow*> changed;
-  std::vector<SettingValue> values;  // once, so that a CONFIG SET meanwhile does not mix them
+  std::vector<SettingValue> values;  // read once, as a concurrent CONFIG SET may change them
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
     if (settings.origin(setting).kind != Origin::Kind::config_set) continue;
     changed.push_back(&row_of(setting));
     values.push_back(settings.value(setting));
     if (!put(content, *changed.back(), toml_value(*changed.back(), values.back()))) {
-      return std::nullopt;
+      return cannot_place();
     }
   }
-  // It is believed only when it was read: a file may be of a form nobody thought of.
-  if (!is_same_toml(before, content, changed)) return std::nullopt;
+  // Read the result back: the file may have a form that put() does not handle.
+  if (!is_same_toml(before, content, changed)) return cannot_place();
   std::vector<Assignment> read;
   Findings findings;
   read_toml(content, "", read, findings);
   for (std::size_t i = 0; i < changed.size(); ++i) {
     const auto is_it = [&](const Assignment& one) {
-      return &row_of(one.setting) == changed[i] &&
-             parse_setting(*changed[i], one.text, changed[i]->default_text).value == values[i];
+      if (&row_of(one.setting) != changed[i]) return false;
+      const auto parsed = parse_setting(*changed[i], one.text, changed[i]->default_text);
+      return parsed && *parsed == values[i];
     };
-    if (std::none_of(read.begin(), read.end(), is_it)) return std::nullopt;
+    if (std::none_of(read.begin(), read.end(), is_it)) return cannot_place();
   }
   return content;
 }
 
-std::optional<std::string> rewrite_config(const Settings& settings, const std::string& path) {
-  if (path.empty()) return "ERR The server is running without a config file";
-  const FileContent old = read_config_bytes(path);
-  if (!old.error.empty()) return failed(old.error);
-  const auto content = rewritten(settings, old.bytes);
-  if (!content) return failed("the values changed cannot be put into it; write them by hand");
-  if (*content == old.bytes) return std::nullopt;
+Status rewrite_config(const Settings& settings, const std::string& path) {
+  if (path.empty()) {
+    return Error{ErrorCode::bad_option, "ERR The server is running without a config file"};
+  }
+  const Result<std::string> old = read_config_bytes(path);
+  if (!old.ok()) return failed(old.error().detail);
+  const Result<std::string> content = rewritten(settings, *old);
+  if (!content.ok()) return failed(content.error().detail);
+  if (*content == *old) return Done{};
   std::error_code error;
-  // Where the path is a link, the file it leads to is replaced, not the link.
+  // If the path is a link, replace its target and keep the link.
   const auto real = std::filesystem::canonical(path, error);
   if (error) return failed(error.message());
   if (const int number = Replacement{real.string()}.fill_and_rename(*content)) {
     return failed(reason(number));
   }
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace semel::net

@@ -1,21 +1,20 @@
-// CONFIG REWRITE: what CONFIG SET changed goes back into the file.
+// CONFIG REWRITE: writes the values that CONFIG SET changed back into the file.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "net/settings/settings.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
-/// Writes what came from CONFIG SET into the TOML file `path`; empty: there is none. All else in
-/// the file stays as it is, byte for byte. The file is replaced as a whole or not at all. Returns
-/// the error for the reply.
-[[nodiscard]] std::optional<std::string> rewrite_config(const Settings& settings,
-                                                        const std::string& path);
+/// Writes the values that CONFIG SET changed into the TOML file `path`; empty: there is none. The
+/// rest of the file stays the same, byte for byte. The file is replaced completely or not at all.
+/// The detail of an error is the reply to CONFIG REWRITE.
+[[nodiscard]] Status rewrite_config(const Settings& settings, const std::string& path);
 
-/// The file's content with those values. None: it is not TOML, or of a form that cannot be changed
-/// without harm to the rest.
-[[nodiscard]] std::optional<std::string> rewritten(const Settings& settings, std::string content);
+/// `content` with those values. Error: it is not TOML, or has a form in which they cannot be
+/// changed without changing the rest.
+[[nodiscard]] Result<std::string> rewritten(const Settings& settings, std::string content);
 
 }  // namespace semel::net

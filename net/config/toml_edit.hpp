@@ -1,4 +1,4 @@
-// What changing a value in a TOML file, and leaving all else as it is, needs to know of it.
+// What an edit of one value needs to know about a TOML file.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace semel::net {
 
-/// Where the value of a setting stands in a file.
+/// The position of the value of a setting in a file.
 struct TomlPlace {
   bool is_toml = true;
   bool has_section = false;
   bool has_value = false;
-  std::size_t begin = 0;  ///< bytes of the value, where there is one
+  std::size_t begin = 0;  ///< offsets of the value, if there is one
   std::size_t end = 0;
 };
 [[nodiscard]] TomlPlace find_in_toml(std::string_view content, const SettingRow& row);
 
-/// Both say the same about everything but the settings `except`.
+/// Whether both files are equal, apart from the settings `except`.
 [[nodiscard]] bool is_same_toml(std::string_view one, std::string_view other,
                                 const std::vector<const SettingRow*>& except);
 

@@ -1,8 +1,8 @@
-// TOML into assignments. The file's tables are the table's sections, its keys the settings' names.
+// Reads a TOML file into assignments: its tables are sections, its keys names of settings.
 //
-// The library takes for granted in places what a file need not hold: that a key stands behind "[",
-// and that a letter which is neither ASCII nor a blank stands in a text. Compiled as here, it goes
-// on to a proper error, in any kind of build.
+// toml++ asserts in places what a file need not contain: a key behind "[", and that a letter which
+// is neither ASCII nor a blank is in a text. With the macros below it reports a proper error
+// instead, in all kinds of build.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 // clang-format off
@@ -27,6 +27,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "base/assert.hpp"
 #include "net/config/config_file.hpp"
 #include "net/config/toml_edit.hpp"
 
@@ -55,7 +56,7 @@ class TomlReader {
         read_stray(key);
       }
     }
-    // The parser keeps keys by name; people read from top to bottom.
+    // The parser sorts keys by name; report errors in the order of the file.
     std::sort(errors_.begin(), errors_.end());
     for (auto& [at, line] : errors_) findings_.errors.push_back(std::move(line));
   }
@@ -125,18 +126,19 @@ class TomlReader {
     bool right = true;
     for (const auto& [key, node] : table) {
       const auto text = text_of_option(node);
-      const std::string fault =
-          text ? options.take(key.str(), *text)
-               : std::string{key.str()} + " cannot be of type " + kind_of(node);
-      if (fault.empty()) continue;
+      const Status added =
+          text ? options.add(key.str(), *text)
+               : Error{ErrorCode::bad_option,
+                       std::string{key.str()} + " cannot be of type " + kind_of(node)};
+      if (added.ok()) continue;
       right = false;
-      fail(key, fault);
+      fail(key, added.error().detail);
     }
     if (!right) return;
-    DeclaredNamespace space{.name = std::string{name.str()}, .place = place(name.source())};
-    const std::string fault = options.finish(space.name, space.policy);
-    if (!fault.empty()) return fail(name, fault);
-    findings_.namespaces.push_back(std::move(space));
+    const Result<Policy> policy = options.finish(name.str());
+    if (!policy.ok()) return fail(name, policy.error().detail);
+    findings_.namespaces.push_back(
+        {.name = std::string{name.str()}, .policy = *policy, .place = place(name.source())});
   }
 
   static std::optional<std::string> text_of_option(const toml::node& node) {
@@ -148,9 +150,9 @@ class TomlReader {
 
   void take(Setting setting, const std::string& text, const toml::node& node) {
     const SettingRow& row = row_of(setting);
-    const ParsedSetting parsed = parse_setting(row, text, row.default_text);
-    if (parsed.error) {  // told here, where the column is known
-      fail(node.source(), value_error(place(node.source()), setting, text, *parsed.error));
+    const Result<SettingValue> parsed = parse_setting(row, text, row.default_text);
+    if (!parsed) {  // reported here, where the column is known
+      fail(node.source(), value_error(place(node.source()), setting, text, parsed.error().detail));
       return;
     }
     const std::string line = path_ + ":" + std::to_string(node.source().begin.line);
@@ -182,7 +184,7 @@ class TomlReader {
     return "a text";
   }
 
-  /// As any other door takes it. None: TOML's type does not fit.
+  /// The text form that flags and variables have, too. None: the TOML type does not fit.
   static std::optional<std::string> text_of_node(const SettingRow& row, const toml::node& node) {
     if (const auto* text = node.as_string()) return text->get();
     if (const auto* yes = node.as_boolean(); yes != nullptr && row.type == SettingType::boolean) {
@@ -192,7 +194,7 @@ class TomlReader {
       const bool fits =
           row.is_number() && row.type != SettingType::boolean && row.type != SettingType::choice;
       if (!fits) return std::nullopt;
-      // 0o700 is meant as it is written, and so is 700 for a mode.
+      // For a mode, both 0o700 and 700 mean octal 700.
       const bool is_octal =
           row.detail == "octal" &&
           (number->flags() & toml::value_flags::format_as_octal) != toml::value_flags::none;
@@ -218,8 +220,9 @@ class TomlReader {
   std::vector<std::pair<toml::source_position, std::string>> errors_;
 };
 
-/// Where a line and column are in `content`. Columns count characters, not bytes.
+/// The offset of a line and column in `content`. Columns count characters, not bytes.
 std::size_t offset_of(std::string_view content, toml::source_position at) {
+  SEMEL_ASSERT(at.line > 0 && at.column > 0);  // toml++ counts both from 1
   std::size_t offset = 0;
   for (toml::source_index line = 1; line < at.line; ++line) {
     offset = content.find('\n', offset);
@@ -263,6 +266,7 @@ TomlPlace find_in_toml(std::string_view content, const SettingRow& row) {
   place.has_value = true;
   place.begin = offset_of(content, value->source().begin);
   place.end = offset_of(content, value->source().end);
+  SEMEL_ASSERT(place.begin <= place.end && place.end <= content.size());
   return place;
 }
 

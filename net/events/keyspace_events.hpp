@@ -14,17 +14,15 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.hpp"
 #include "net/events/pubsub.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::net {
-
-struct Call;
 
 class KeyspaceEvents {
  public:
@@ -39,27 +37,27 @@ class KeyspaceEvents {
   /// In redis-server's order, but `n` is shown beside A as well.
   [[nodiscard]] std::string flags() const;
 
-  /// Whether anything is told at all.
+  /// Whether any event is published.
   [[nodiscard]] bool any() const noexcept {
     // mo: relaxed: a setting; who changes it does not wait for the commands under way
     return flags_.load(std::memory_order_relaxed) != 0;
   }
-  /// Whether events of a class, by its letter, are told.
+  /// Whether events of a class, by its letter, are published.
   [[nodiscard]] bool wants(char event_class) const noexcept;
-  /// `from`: whose command it was; null: nobody's.
-  void tell(ClientState* from, char event_class, std::string_view event, std::uint8_t db,
-            std::string_view key);
+  /// Publishes an event. `from`: the client whose command caused it; null: none.
+  void notify(ClientState* from, char event_class, std::string_view event, std::uint8_t db,
+              std::string_view key);
 
-  /// Tells what has ended by its ttl since. To be called often: connections do at the end of a
-  /// round, whoever calls Engine::advance() should behind it. One load if there is nothing.
+  /// Publishes the keys that have expired since. To be called often: by connections at the end of a
+  /// round, and after each Engine::advance(). One load if there is nothing.
   void drain(ClientState* from = nullptr) {
-    // mo: relaxed: what is queued while this looks is told by the next one
+    // mo: relaxed: an event that is queued meanwhile is published by the next call
     if (waiting_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      tell_expired(from);
+      notify_expired(from);
   }
-  /// Ends that were not told because too many others were waiting.
+  /// Expired keys that were not published because too many were waiting.
   [[nodiscard]] std::uint64_t lost() const noexcept {
-    return lost_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
+    return lost_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
 
   static constexpr std::size_t waiting_max = 65'536;
@@ -71,7 +69,7 @@ class KeyspaceEvents {
     std::string key;
   };
   void queue(const ExpiredEvent& event);
-  void tell_expired(ClientState* from);
+  void notify_expired(ClientState* from);
   void publish(ClientState* from, std::string_view event, std::uint8_t db, std::string_view key);
 
   Engine& engine_;
@@ -79,19 +77,12 @@ class KeyspaceEvents {
   std::uint64_t sink_ = 0;
   std::atomic<std::uint32_t> flags_{0};  // 0 also if neither K nor E is among them: see set_flags()
   std::atomic<std::uint32_t> letters_{0};
-  std::mutex telling_;  // held while expired_ is told; before mutex_
-  std::mutex mutex_;
-  std::deque<Expired> expired_;          // under mutex_
-  std::size_t expired_bytes_ = 0;        // of their keys, under mutex_
-  std::atomic<std::size_t> waiting_{0};  // in expired_, or taken out and not told yet
+  base::Mutex notifying_;  // held while expired_ is published; before mutex_
+  base::Mutex mutex_;
+  std::deque<Expired> expired_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t expired_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of their keys
+  std::atomic<std::size_t> waiting_{0};  // in expired_, or removed and not published yet
   std::atomic<std::uint64_t> lost_{0};
 };
-
-// What an operation has missed and what it has done, by its verb; `outcome` has no error. A miss is
-// told before the reply, a change before or behind it, as redis-server sends them to one who hears
-// of its own commands.
-void tell_miss(Call& call, const StoreOp& op, const StoreOutcome& outcome);
-void tell_change(Call& call, const StoreOp& op, const StoreOutcome& outcome);
-[[nodiscard]] bool is_told_behind(const Call& call, const StoreOp& op) noexcept;
 
 }  // namespace semel::net

@@ -4,15 +4,14 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
-#include <string_view>
+#include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/session/client_handle.hpp"
 
 namespace semel::net {
 
-struct Call;
 struct ClientState;
 
 class Monitors {
@@ -30,16 +29,13 @@ class Monitors {
     // mo: relaxed: which of the commands that run now a new monitor is shown first is open
     return count_.load(std::memory_order_relaxed) != 0;
   }
-  /// Shows `call`, which has been carried out, without passwords. `source`: who sent it, if it is
-  /// not the client itself but, say, "lua".
-  void show(Call& call, std::string_view source = {});
-  /// As the source of a call: it is one that runs a script, which is shown before it runs.
-  static constexpr std::string_view script_begins = "script";
+  /// Sends a line about a command of `from` to all of them, behind the reply of a transaction.
+  void send(ClientState& from, std::string line, const std::shared_ptr<ClientMemory>& memory);
 
  private:
   std::atomic<std::size_t> count_{0};
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<ClientHandle>> handles_;  // under mutex_
+  base::Mutex mutex_;
+  std::vector<std::shared_ptr<ClientHandle>> handles_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::net

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "net/session/client_state.hpp"
 #include "semel/store.hpp"
 
@@ -115,13 +116,16 @@ void PubSub::remove(Subscriber& subscriber, Topic topic, std::string_view name) 
   const auto mine = own.find(name);
   if (mine == own.end()) return;
   own.erase(mine);
+  SEMEL_ASSERT(subscriber.name_bytes >= name.size());
   subscriber.name_bytes -= name.size();
   subscriptions_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in any()
   ByName& all = names_of(topic);
   const auto place = all.find(name);
+  SEMEL_ASSERT(place != all.end());  // each name of a subscriber is one of ours
   Subscribers& subscribers = place->second;
   // From the end: what comes last goes first, mostly.
   const auto found = std::find(subscribers.rbegin(), subscribers.rend(), &subscriber);
+  SEMEL_ASSERT(found != subscribers.rend());
   std::swap(*found, subscribers.back());
   subscribers.pop_back();
   if (subscribers.empty()) all.erase(place);
@@ -135,7 +139,7 @@ std::optional<std::string> PubSub::subscribe(ClientState& client, Topic topic, N
   if (auto wrong = refusal(subscriber, topic, names)) return wrong;
   client.push_directly();
   std::string bytes;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const std::string_view name : names) {
     add(subscriber, topic, name);
     append_confirmation(bytes, client, subscribe_words[static_cast<std::size_t>(topic)], name,
@@ -150,8 +154,8 @@ void PubSub::unsubscribe(ClientState& client, Topic topic, Names names) {
   const std::string_view word = unsubscribe_words[static_cast<std::size_t>(topic)];
   Subscriber* const subscriber = client.subscriber.get();
   std::string bytes;
-  const std::lock_guard lock{mutex_};
-  const auto end = [&](std::string_view name) {
+  const base::MutexLock lock{mutex_};
+  const auto end = [&](std::string_view name) SEMEL_REQUIRES(mutex_) {
     const std::string kept{name};  // it may be a view of what goes
     if (subscriber != nullptr) remove(*subscriber, topic, kept);
     append_confirmation(bytes, client, word, kept, topic);
@@ -171,18 +175,19 @@ void PubSub::unsubscribe(ClientState& client, Topic topic, Names names) {
 
 void PubSub::forget(ClientState& client) {
   if (client.subscriber == nullptr) return;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const Topic topic : {Topic::channel, Topic::pattern, Topic::shard}) {
     while (!client.subscriber->of(topic).empty()) {
       const std::string name{*client.subscriber->of(topic).begin()};
       remove(*client.subscriber, topic, name);
     }
   }
+  SEMEL_ASSERT(client.subscriber->count() == 0 && client.subscriber->name_bytes == 0);
   show_counts(*client.subscriber);
 }
 
 void PubSub::close_unless(const std::function<bool(const Subscriber&)>& may_hear) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   std::set<const Subscriber*> seen;
   for (const ByName& named : names_) {
     for (const auto& [name, subscribers] : named) {
@@ -195,7 +200,7 @@ void PubSub::close_unless(const std::function<bool(const Subscriber&)>& may_hear
 
 void PubSub::change_dialect(ClientState& client) {
   if (client.subscriber == nullptr) return;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   client.subscriber->dialect = client.dialect;
 }
 
@@ -231,7 +236,7 @@ std::size_t PubSub::send(Topic topic, std::string_view channel, std::string_view
 std::size_t PubSub::publish(ClientState* from, Topic topic, std::string_view channel,
                             std::string_view text) {
   if (!any()) return 0;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (from != nullptr && from->executing) return hold(*from, topic, channel, text);
   return send(topic, channel, text, nullptr);
 }
@@ -270,7 +275,7 @@ void PubSub::send_held(ClientState& client) {
 
 void PubSub::release(ClientState& client) {
   if (client.held == nullptr) return;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   send_held(client);
   if (!client.held->own.empty()) client.emit(client.held->own);
   client.held.reset();
@@ -279,7 +284,7 @@ void PubSub::release(ClientState& client) {
 std::vector<std::string> PubSub::channels(Topic topic,
                                           std::optional<std::string_view> pattern) const {
   std::vector<std::string> found;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const auto& [name, subscribers] : names_of(topic)) {
     if (!pattern || glob_match(*pattern, name)) found.push_back(name);
   }
@@ -287,14 +292,14 @@ std::vector<std::string> PubSub::channels(Topic topic,
 }
 
 std::size_t PubSub::subscribers(Topic topic, std::string_view name) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const ByName& named = names_of(topic);
   const auto found = named.find(name);
   return found == named.end() ? 0 : found->second.size();
 }
 
 std::size_t PubSub::pattern_count() const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return names_of(Topic::pattern).size();
 }
 

@@ -15,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -24,45 +23,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/resp/resp_writer.hpp"
-#include "net/session/client_handle.hpp"
+#include "net/session/subscriber.hpp"
 
 namespace semel::net {
 
 struct ClientState;
-
-/// What a subscription is for; each kind has names of its own.
-enum class Topic : std::uint8_t { channel, pattern, shard };
-inline constexpr std::size_t topic_count = 3;
-
-/// A connection that has subscribed at least once. Its thread alone changes it, under the mutex of
-/// PubSub, and may read it without.
-struct Subscriber {
-  std::shared_ptr<ClientHandle> handle;
-  Resp dialect = Resp::two;
-  /// Views of PubSub's own names, which stay as long as somebody subscribes to them.
-  std::array<std::set<std::string_view>, topic_count> names{};
-  std::size_t name_bytes = 0;
-
-  [[nodiscard]] const std::set<std::string_view>& of(Topic topic) const noexcept {
-    return names[static_cast<std::size_t>(topic)];
-  }
-  [[nodiscard]] std::size_t count() const noexcept {
-    return names[0].size() + names[1].size() + names[2].size();
-  }
-};
-
-/// What is to be pushed when the present transaction has answered.
-struct HeldPushes {
-  struct Message {
-    Topic topic;
-    std::string channel;
-    std::string text;
-  };
-  std::vector<Message> messages{};  ///< to all but the connection itself
-  std::size_t bytes = 0;            ///< of messages
-  std::string own{};                ///< to the connection itself, as it will be sent
-};
 
 class PubSub {
  public:
@@ -117,23 +84,26 @@ class PubSub {
   using Subscribers = std::vector<Subscriber*>;  // in no order
   using ByName = std::unordered_map<std::string, Subscribers, Hash, std::equal_to<>>;
 
-  [[nodiscard]] ByName& names_of(Topic topic) { return names_[static_cast<std::size_t>(topic)]; }
-  [[nodiscard]] const ByName& names_of(Topic topic) const {
+  [[nodiscard]] ByName& names_of(Topic topic) SEMEL_REQUIRES(mutex_) {
     return names_[static_cast<std::size_t>(topic)];
   }
-  void add(Subscriber& subscriber, Topic topic, std::string_view name);
-  void remove(Subscriber& subscriber, Topic topic, std::string_view name);
+  [[nodiscard]] const ByName& names_of(Topic topic) const SEMEL_REQUIRES(mutex_) {
+    return names_[static_cast<std::size_t>(topic)];
+  }
+  void add(Subscriber& subscriber, Topic topic, std::string_view name) SEMEL_REQUIRES(mutex_);
+  void remove(Subscriber& subscriber, Topic topic, std::string_view name) SEMEL_REQUIRES(mutex_);
   template <class Take>
-  std::size_t each_receiver(Topic topic, std::string_view channel, Take&& take) const;
+  std::size_t each_receiver(Topic topic, std::string_view channel, Take&& take) const
+      SEMEL_REQUIRES(mutex_);
   std::size_t send(Topic topic, std::string_view channel, std::string_view text,
-                   const ClientHandle* but) const;
+                   const ClientHandle* but) const SEMEL_REQUIRES(mutex_);
   std::size_t hold(ClientState& client, Topic topic, std::string_view channel,
-                   std::string_view text);
-  void send_held(ClientState& client);
+                   std::string_view text) SEMEL_REQUIRES(mutex_);
+  void send_held(ClientState& client) SEMEL_REQUIRES(mutex_);
 
   const std::shared_ptr<ClientMemory> memory_;
-  mutable std::mutex mutex_;
-  std::array<ByName, topic_count> names_;  // under mutex_
+  mutable base::Mutex mutex_;
+  std::array<ByName, topic_count> names_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> subscriptions_{0};
 };
 

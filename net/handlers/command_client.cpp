@@ -3,11 +3,14 @@
 #include <limits>
 #include <set>
 
+#include "net/acl/acl.hpp"
 #include "net/claims/claim_session.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/transaction.hpp"
-#include "net/node/node.hpp"
+#include "net/events/monitor.hpp"
+#include "net/events/pubsub.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/clients.hpp"
 
 namespace semel::net {
 namespace {
@@ -18,8 +21,8 @@ bool is_printable(std::string_view text) noexcept {
 
 /// None: an error has been written.
 std::optional<bool> on_or_off(Call& call) {
-  if (is_word(call.words[2], "on")) return true;
-  if (is_word(call.words[2], "off")) return false;
+  if (is_word(call.args[2], "on")) return true;
+  if (is_word(call.args[2], "off")) return false;
   call.fail_syntax();
   return std::nullopt;
 }
@@ -27,7 +30,7 @@ std::optional<bool> on_or_off(Call& call) {
 /// The error of a subcommand that is known, but not with these words.
 void fail_words(Call& call) {
   call.fail("ERR unknown subcommand or wrong number of arguments for '" +
-            std::string{call.words[1]} + "'. Try CLIENT HELP.");
+            std::string{call.args[1]} + "'. Try CLIENT HELP.");
 }
 
 /// "normal", "pubsub", "master" or "replica"; none: an error has been written.
@@ -69,7 +72,7 @@ bool read_filter_word(Call& call, std::string_view name, std::string_view value,
   } else if (is_word(name, "laddr")) {
     filter.local_address = value;
   } else if (is_word(name, "user")) {
-    if (call.node.acl.find(value) == nullptr)
+    if (call.services.acl.find(value) == nullptr)
       return fail("ERR No such user '" + std::string{value} + "'");
     filter.user = value;
   } else if (is_word(name, "skipme") && (is_word(value, "yes") || is_word(value, "no"))) {
@@ -99,7 +102,7 @@ bool meets(const ClientHandle& handle, const Filter& filter, Timestamp now) {
 std::uint64_t kill(Call& call, const Filter& filter) {
   std::uint64_t killed = 0;
   const Timestamp now = call.engine.clock().now();
-  for (const auto& handle : call.node.clients.all()) {
+  for (const auto& handle : call.services.clients.all()) {
     const bool is_me = handle == call.client.handle;
     if ((is_me && filter.skips_me) || !meets(*handle, filter, now)) continue;
     ++killed;
@@ -137,23 +140,23 @@ void client_getname(Call& call) {
 }
 
 void client_setname(Call& call) {
-  if (!is_printable(call.words[2])) {
+  if (!is_printable(call.args[2])) {
     return call.fail("ERR Client names cannot contain spaces, newlines or special characters.");
   }
-  set_name(call, &ClientHandle::Names::name, call.words[2]);
+  set_name(call, &ClientHandle::Names::name, call.args[2]);
 }
 
 void client_setinfo(Call& call) {
-  const bool is_name = is_word(call.words[2], "lib-name");
-  if (!is_name && !is_word(call.words[2], "lib-ver")) {
-    return call.fail("ERR Unrecognized option '" + std::string{call.words[2]} + "'");
+  const bool is_name = is_word(call.args[2], "lib-name");
+  if (!is_name && !is_word(call.args[2], "lib-ver")) {
+    return call.fail("ERR Unrecognized option '" + std::string{call.args[2]} + "'");
   }
-  if (!is_printable(call.words[3])) {
-    return call.fail("ERR " + std::string{call.words[2]} +
+  if (!is_printable(call.args[3])) {
+    return call.fail("ERR " + std::string{call.args[2]} +
                      " cannot contain spaces, newlines or special characters.");
   }
   set_name(call, is_name ? &ClientHandle::Names::library : &ClientHandle::Names::library_version,
-           call.words[3]);
+           call.args[3]);
 }
 
 void client_info(Call& call) {
@@ -164,12 +167,12 @@ void client_info(Call& call) {
 void client_list(Call& call) {
   std::optional<std::string_view> type;
   std::set<std::uint64_t> ids;
-  const std::size_t count = call.words.size();
-  if (count == 4 && is_word(call.words[2], "type")) {
-    type = read_type(call, call.words[3]);
+  const std::size_t count = call.args.size();
+  if (count == 4 && is_word(call.args[2], "type")) {
+    type = read_type(call, call.args[3]);
     if (!type) return;
-  } else if (count > 3 && is_word(call.words[2], "id")) {
-    for (const std::string_view word : call.words.subspan(3)) {
+  } else if (count > 3 && is_word(call.args[2], "id")) {
+    for (const std::string_view word : call.args.subspan(3)) {
       const auto id = integer_of(word);
       if (!id) return call.fail("ERR Invalid client ID");
       ids.insert(static_cast<std::uint64_t>(*id));
@@ -180,7 +183,7 @@ void client_list(Call& call) {
   show_me(call);
   const Timestamp now = call.engine.clock().now();
   std::string lines;
-  for (const auto& handle : call.node.clients.all()) {
+  for (const auto& handle : call.services.clients.all()) {
     if (!ids.empty() && !ids.contains(handle->origin.id)) continue;
     if (!type || type_of(*handle) == *type) lines += line_of(*handle, now);
   }
@@ -189,26 +192,26 @@ void client_list(Call& call) {
 
 void client_kill(Call& call) {
   Filter filter;
-  if (call.words.size() == 3) {
-    filter = {.address = call.words[2], .skips_me = false};
+  if (call.args.size() == 3) {
+    filter = {.address = call.args[2], .skips_me = false};
     return kill(call, filter) == 0 ? call.fail("ERR No such client") : call.reply.ok();
   }
-  for (std::size_t i = 2; i < call.words.size(); i += 2) {
-    if (i + 1 == call.words.size()) return call.fail_syntax();
-    if (!read_filter_word(call, call.words[i], call.words[i + 1], filter)) return;
+  for (std::size_t i = 2; i < call.args.size(); i += 2) {
+    if (i + 1 == call.args.size()) return call.fail_syntax();
+    if (!read_filter_word(call, call.args[i], call.args[i + 1], filter)) return;
   }
   call.reply.integer(static_cast<std::int64_t>(kill(call, filter)));
 }
 
 void client_reply(Call& call) {
   Replies& replies = call.client.replies;
-  if (is_word(call.words[2], "on")) {
+  if (is_word(call.args[2], "on")) {
     replies = Replies::on;
     return call.reply.ok();
   }
-  if (is_word(call.words[2], "off")) {
+  if (is_word(call.args[2], "off")) {
     replies = Replies::off;
-  } else if (is_word(call.words[2], "skip")) {
+  } else if (is_word(call.args[2], "skip")) {
     if (replies != Replies::off) replies = Replies::skip_next;
   } else {
     call.fail_syntax();
@@ -232,42 +235,42 @@ void client_no_touch(Call& call) {
 }
 
 void client_pause(Call& call) {
-  if (call.words.size() > 4) return fail_words(call);
+  if (call.args.size() > 4) return fail_words(call);
   Pause kind = Pause::all;
-  if (call.words.size() == 4) {
-    if (is_word(call.words[3], "write")) {
+  if (call.args.size() == 4) {
+    if (is_word(call.args[3], "write")) {
       kind = Pause::writes;
-    } else if (!is_word(call.words[3], "all")) {
+    } else if (!is_word(call.args[3], "all")) {
       return call.fail("ERR CLIENT PAUSE mode must be WRITE or ALL");
     }
   }
-  const auto ms = integer_of(call.words[2]);
+  const auto ms = integer_of(call.args[2]);
   if (!ms) return call.fail("ERR timeout is not an integer or out of range");
   if (*ms < 0) return call.fail("ERR timeout is negative");
   const Timestamp now = call.engine.clock().now();
   const std::int64_t room =
       std::numeric_limits<std::int64_t>::max() - now.time_since_epoch().count();
-  call.node.clients.pause(kind, now + Millis{std::min(*ms, room)});
+  call.services.clients.pause(kind, now + Millis{std::min(*ms, room)});
   call.reply.ok();
 }
 
 void client_unpause(Call& call) {
-  call.node.clients.unpause();
+  call.services.clients.unpause();
   call.reply.ok();
 }
 
 void client_unblock(Call& call) {
   bool with_error = false;
-  if (call.words.size() > 4) return fail_words(call);
-  if (call.words.size() == 4) {
-    with_error = is_word(call.words[3], "error");
-    if (!with_error && !is_word(call.words[3], "timeout")) {
+  if (call.args.size() > 4) return fail_words(call);
+  if (call.args.size() == 4) {
+    with_error = is_word(call.args[3], "error");
+    if (!with_error && !is_word(call.args[3], "timeout")) {
       return call.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
     }
   }
-  const auto id = integer_of(call.words[2]);
+  const auto id = integer_of(call.args[2]);
   if (!id) return call.fail_number();
-  const auto handle = call.node.clients.find(static_cast<std::uint64_t>(*id));
+  const auto handle = call.services.clients.find(static_cast<std::uint64_t>(*id));
   call.reply.integer(handle != nullptr && handle->unblock(with_error) ? 1 : 0);
 }
 
@@ -288,8 +291,8 @@ void client_trackinginfo(Call& call) {
 }
 
 void client_tracking(Call& call) {
-  if (is_word(call.words[2], "off")) return call.reply.ok();
-  if (!is_word(call.words[2], "on")) return call.fail_syntax();
+  if (is_word(call.args[2], "off")) return call.reply.ok();
+  if (!is_word(call.args[2], "on")) return call.fail_syntax();
   call.fail("ERR client tracking is not supported yet");
 }
 
@@ -305,8 +308,8 @@ void client_capa(Call& call) {
 
 void reset(Call& call) {
   ClientState& client = call.client;
-  end_transaction(call.node, client);
-  client.user = call.node.acl.open_session(client.user);
+  end_transaction(call.services, client);
+  client.user = call.services.acl.open_session(client.user);
   const std::string& user = client.user.user().name();
   client.handle->change_names([&](ClientHandle::Names& names) {
     names.name.clear();
@@ -315,8 +318,8 @@ void reset(Call& call) {
   // mo: relaxed: shown to people.
   client.handle->shown.no_evict.store(false, std::memory_order_relaxed);
   client.handle->shown.no_touch.store(false, std::memory_order_relaxed);
-  call.node.pubsub.forget(client);
-  call.node.monitors.remove(client);
+  call.services.pubsub.forget(client);
+  call.services.monitors.remove(client);
   end_session(call.engine, client);
   client.dialect = Resp::two;
   client.db = 0;

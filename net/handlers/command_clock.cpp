@@ -2,14 +2,14 @@
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
+#include "net/time/test_clock.hpp"
 
 namespace semel::net::handlers {
 namespace {
 
 /// Null: an error has been written.
 TestClock* clock_of(Call& call) {
-  TestClock* const clock = call.node.test_clock;
+  TestClock* const clock = call.services.test_clock;
   if (clock == nullptr) call.fail("ERR SEMEL.CLOCK needs a node started with test-clock");
   return clock;
 }
@@ -24,7 +24,7 @@ void semel_clock_advance(Call& call) {
   TestClock* const clock = clock_of(call);
   if (clock == nullptr) return;
   Millis by{0};
-  if (!accept(call, read_ms("ADVANCE", call.words[2], 0, by))) return;
+  if (!accept(call, read_ms("ADVANCE", call.args[2], 0, by))) return;
   if (!clock->advance(by)) {
     return call.fail("ERR ADVANCE by " + std::to_string(by.count()) +
                      " would put the clock more than " +

@@ -7,7 +7,6 @@
 #include "base/ascii.hpp"
 #include "net/commands/command_docs.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -109,15 +108,14 @@ void write_flags(RespWriter& reply, const CommandRow& row) {
 
 void write_categories(RespWriter& reply, const CommandRow& row) {
   reply.set(static_cast<std::size_t>(std::popcount(row.categories)));
-  for (std::size_t i = 0; i < category_names.size(); ++i) {
-    if ((row.categories >> i & 1U) != 0) reply.simple("@" + std::string{category_names[i]});
+  for (std::size_t i = 0; i < acl_categories.size(); ++i) {
+    if ((row.categories >> i & 1U) != 0) reply.simple("@" + std::string{acl_categories[i]});
   }
 }
 
 void write_info(RespWriter& reply, const CommandRow& row) {
   constexpr std::size_t parts = 10;
-  const CommandDocs* const about = docs_of(row);
-  const auto tips = about == nullptr ? std::vector<std::string_view>{} : split(about->tips, ',');
+  const std::vector<std::string_view> tips = split(docs_of(row).tips, ',');
   const auto specs = row.keys.all();
   const auto shown = std::ranges::count_if(specs, &KeySpec::is_shown);
   const std::vector<const CommandRow*> subcommands = subcommands_of(row);
@@ -140,9 +138,7 @@ void write_info(RespWriter& reply, const CommandRow& row) {
 }
 
 void write_docs(RespWriter& reply, const CommandRow& row) {
-  const CommandDocs none{};
-  const CommandDocs* const found = docs_of(row);
-  const CommandDocs& about = found == nullptr ? none : *found;
+  const CommandDocs& about = docs_of(row);
   const std::vector<const CommandRow*> subcommands = subcommands_of(row);
   constexpr std::size_t fields = 4;
   reply.bulk(row.name);
@@ -162,8 +158,8 @@ void write_docs(RespWriter& reply, const CommandRow& row) {
 }
 
 bool is_of_category(const CommandRow& row, std::string_view name) {
-  for (std::size_t i = 0; i < category_names.size(); ++i) {
-    if (is_word(name, category_names[i])) return (row.categories >> i & 1U) != 0;
+  for (std::size_t i = 0; i < acl_categories.size(); ++i) {
+    if (is_word(name, acl_categories[i])) return (row.categories >> i & 1U) != 0;
   }
   return false;
 }
@@ -173,7 +169,7 @@ bool matches(const CommandRow& row, std::string_view pattern) {
 }
 
 void write_keys(Call& call, bool with_flags) {
-  const auto words = call.words.subspan(2);
+  const auto words = call.args.subspan(2);
   const CommandRow* row = find_command(words[0]);
   if (row != nullptr && words.size() > 1 && is_container(*row)) {
     row = find_subcommand(*row, words[1]);
@@ -185,7 +181,7 @@ void write_keys(Call& call, bool with_flags) {
   if (!row->takes(words.size())) {
     return call.fail("ERR Invalid number of arguments specified for command");
   }
-  const UsedKeys used = used_keys(*row, words);
+  const UsedKeys used = used_keys(row->keys, words);
   if (used.keys.empty() && !row->is(flag_no_mandatory_keys)) {
     return call.fail("ERR Invalid arguments specified for command");
   }
@@ -217,23 +213,23 @@ void command_count(Call& call) {
 }
 
 void command_info(Call& call) {
-  if (call.words.size() == 2) return write_infos(call, top_commands());
+  if (call.args.size() == 2) return write_infos(call, top_commands());
   std::vector<const CommandRow*> rows;
-  for (const std::string_view name : call.words.subspan(2)) rows.push_back(find_full_name(name));
+  for (const std::string_view name : call.args.subspan(2)) rows.push_back(find_full_name(name));
   write_infos(call, rows);
 }
 
 void command_docs(Call& call) {
   std::vector<const CommandRow*> rows;
-  for (const std::string_view name : call.words.subspan(2)) rows.push_back(find_full_name(name));
-  if (call.words.size() == 2) rows = top_commands();
+  for (const std::string_view name : call.args.subspan(2)) rows.push_back(find_full_name(name));
+  if (call.args.size() == 2) rows = top_commands();
   std::erase(rows, nullptr);
   call.reply.map(rows.size());
   for (const CommandRow* row : rows) write_docs(call.reply, *row);
 }
 
 void command_list(Call& call) {
-  const auto words = call.words.subspan(2);
+  const auto words = call.args.subspan(2);
   const bool filters = words.size() == 3 && is_word(words[0], "filterby");
   if (!words.empty() && !filters) return call.fail_syntax();
   std::vector<std::string_view> names;
@@ -263,12 +259,12 @@ void help(Call& call) {
   std::vector<std::string> lines{base::upper_of(parent) +
                                  " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"};
   for (const CommandRow* row : subcommands_of(*find_command(parent))) {
-    const CommandDocs* const about = docs_of(*row);
-    if (row == call.row || about == nullptr) continue;
+    if (row == call.row) continue;
+    const CommandDocs& about = docs_of(*row);
     std::string line = base::upper_of(row->name.substr(parent.size() + 1));
-    if (!about->words.empty()) line.append(" ").append(about->words);
+    if (!about.words.empty()) line.append(" ").append(about.words);
     lines.push_back(std::move(line));
-    lines.push_back("    " + std::string{about->summary});
+    lines.push_back("    " + std::string{about.summary});
   }
   lines.emplace_back("HELP");
   lines.emplace_back("    Prints this help.");

@@ -2,12 +2,14 @@
 #include <vector>
 
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
+#include "net/commands/node_hooks.hpp"
+#include "net/settings/settings.hpp"
+#include "net/stats/node_stats.hpp"
 
 namespace semel::net::handlers {
 
 void config_get(Call& call) {
-  const auto found = call.node.settings.get(call.words.subspan(2));
+  const auto found = call.services.settings.get(call.args.subspan(2));
   call.reply.map(found.size());
   for (const auto& [name, value] : found) {
     call.reply.bulk(name);
@@ -16,26 +18,26 @@ void config_get(Call& call) {
 }
 
 void config_set(Call& call) {
-  if (call.words.size() % 2 != 0) return call.fail_arity();
+  if (call.args.size() % 2 != 0) return call.fail_arity();
   std::vector<Settings::NamedView> pairs;
-  for (std::size_t i = 2; i < call.words.size(); i += 2) {
-    pairs.emplace_back(call.words[i], call.words[i + 1]);
+  for (std::size_t i = 2; i < call.args.size(); i += 2) {
+    pairs.emplace_back(call.args[i], call.args[i + 1]);
   }
-  const auto problem = call.node.settings.set(pairs);
-  problem ? call.fail(*problem) : call.reply.ok();
+  const Status status = call.services.settings.set(pairs);
+  status ? call.reply.ok() : call.fail(status.error().detail);
 }
 
 void config_resetstat(Call& call) {
-  call.node.stats.reset();
+  call.services.stats.reset();
   call.reply.ok();
 }
 
 void config_rewrite(Call& call) {
-  if (!call.node.hooks.rewrite_config) {
+  if (!call.services.hooks.rewrite_config) {
     return call.fail("ERR The server is running without a config file");
   }
-  const auto problem = call.node.hooks.rewrite_config();
-  problem ? call.fail(*problem) : call.reply.ok();
+  const Status status = call.services.hooks.rewrite_config();
+  status ? call.reply.ok() : call.fail(status.error().detail);
 }
 
 }  // namespace semel::net::handlers

@@ -4,8 +4,8 @@
 
 #include "net/commands/access.hpp"
 #include "net/commands/handlers.hpp"
+#include "net/events/pubsub.hpp"
 #include "net/handlers/info.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 #include "semel/version.hpp"
 
@@ -19,17 +19,17 @@ bool is_client_name(std::string_view name) noexcept {
 }  // namespace
 
 void ping(Call& call) {
-  if (call.words.size() > 2) return call.fail_arity();
+  if (call.args.size() > 2) return call.fail_arity();
   if (call.client.only_listens()) {
     call.reply.array(2);
     call.reply.bulk("pong");
-    return call.reply.bulk(call.words.size() == 2 ? call.words[1] : std::string_view{});
+    return call.reply.bulk(call.args.size() == 2 ? call.args[1] : std::string_view{});
   }
-  call.words.size() == 2 ? call.reply.bulk(call.words[1]) : call.reply.simple("PONG");
+  call.args.size() == 2 ? call.reply.bulk(call.args[1]) : call.reply.simple("PONG");
 }
 
 void echo(Call& call) {
-  call.reply.bulk(call.words[1]);
+  call.reply.bulk(call.args[1]);
 }
 
 void quit(Call& call) {
@@ -39,28 +39,28 @@ void quit(Call& call) {
 
 void hello(Call& call) {
   std::optional<Resp> dialect;
-  if (call.words.size() > 1) {
-    const auto version = integer_of(call.words[1]);
+  if (call.args.size() > 1) {
+    const auto version = integer_of(call.args[1]);
     if (!version) return call.fail("ERR Protocol version is not an integer or out of range");
     if (*version < 2 || *version > 3) return call.fail("NOPROTO unsupported protocol version");
     dialect = *version == 3 ? Resp::three : Resp::two;
   }
   std::optional<std::string_view> name;
   std::optional<std::array<std::string_view, 2>> login;
-  for (std::size_t i = 2; i < call.words.size(); ++i) {
-    const std::size_t more = call.words.size() - 1 - i;
-    if (is_word(call.words[i], "setname") && more >= 1) {
-      name = call.words[++i];
+  for (std::size_t i = 2; i < call.args.size(); ++i) {
+    const std::size_t more = call.args.size() - 1 - i;
+    if (is_word(call.args[i], "setname") && more >= 1) {
+      name = call.args[++i];
       if (name->size() > ClientHandle::name_bytes_max) return fail_client_name(call, *name);
       if (is_client_name(*name)) continue;
       return call.fail("ERR Client names cannot contain spaces, newlines or special characters.");
     }
-    if (is_word(call.words[i], "auth") && more >= 2) {
-      login = {call.words[i + 1], call.words[i + 2]};
+    if (is_word(call.args[i], "auth") && more >= 2) {
+      login = {call.args[i + 1], call.args[i + 2]};
       i += 2;
       continue;
     }
-    return call.fail("ERR Syntax error in HELLO option '" + std::string{call.words[i]} + "'");
+    return call.fail("ERR Syntax error in HELLO option '" + std::string{call.args[i]} + "'");
   }
   if (login) {
     NodeAclHost host{call};
@@ -76,7 +76,7 @@ void hello(Call& call) {
   }
   if (dialect) {
     call.client.dialect = *dialect;
-    call.node.pubsub.change_dialect(call.client);
+    call.services.pubsub.change_dialect(call.client);
   }
   if (name) {
     call.client.handle->change_names([&](ClientHandle::Names& names) { names.name = *name; });

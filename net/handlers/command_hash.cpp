@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/commands/handlers.hpp"
-#include "net/commands/presence.hpp"
+#include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
 #include "semel/hashes.hpp"
 
@@ -20,19 +20,19 @@ Hashes hashes(const Call& call) {
 }
 
 std::vector<Bytes> fields_of(const Call& call) {
-  return {call.words.begin() + 2, call.words.end()};
+  return {call.args.begin() + 2, call.args.end()};
 }
 
 /// None: an error has been written.
 std::optional<std::vector<FieldValue>> pairs_of(Call& call) {
-  if (call.words.size() % 2 != 0) {
+  if (call.args.size() % 2 != 0) {
     call.fail_arity();
     return std::nullopt;
   }
   std::vector<FieldValue> pairs;
-  pairs.reserve(call.words.size() / 2 - 1);
-  for (std::size_t i = 2; i < call.words.size(); i += 2) {
-    pairs.push_back({call.words[i], call.words[i + 1]});
+  pairs.reserve(call.args.size() / 2 - 1);
+  for (std::size_t i = 2; i < call.args.size(); i += 2) {
+    pairs.push_back({call.args[i], call.args[i + 1]});
   }
   return pairs;
 }
@@ -76,7 +76,7 @@ struct ScanWords {
 /// None: an error has been written.
 std::optional<ScanWords> scan_words_of(Call& call) {
   ScanWords words;
-  std::span<const std::string_view> rest = call.words.subspan(3);
+  std::span<const std::string_view> rest = call.args.subspan(3);
   for (; rest.size() >= 2; rest = rest.subspan(2)) {
     if (is_word(rest[0], "match")) {
       words.pattern = rest[1];
@@ -111,8 +111,8 @@ void change_hash(Call& call, std::string_view event, Change&& change, Write&& wr
 }
 
 /// Tells that a key was asked for that is not there.
-void tell_miss(Call& call) {
-  if (!call.tells('m')) return;
+void notify_miss(Call& call) {
+  if (!call.notifies('m')) return;
   const auto there = call.store().exists(call.key());
   if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
 }
@@ -143,7 +143,7 @@ void hmset(Call& call) {
 
 void hsetnx(Call& call) {
   change_hash(
-      call, "hset", [&] { return hashes(call).hsetnx(call.key(), call.words[2], call.words[3]); },
+      call, "hset", [&] { return hashes(call).hsetnx(call.key(), call.args[2], call.args[3]); },
       [&](bool stored) {
         call.reply.integer(stored ? 1 : 0);
         return stored;
@@ -151,12 +151,12 @@ void hsetnx(Call& call) {
 }
 
 void hget(Call& call) {
-  tell_miss(call);
-  call.answer(hashes(call).hget(call.key(), call.words[2]));
+  notify_miss(call);
+  call.answer(hashes(call).hget(call.key(), call.args[2]));
 }
 
 void hmget(Call& call) {
-  tell_miss(call);
+  notify_miss(call);
   // Each field is read once, however often it is named.
   const std::vector<Bytes> named = fields_of(call);
   std::vector<Bytes> fields = named;
@@ -183,20 +183,20 @@ void hdel(Call& call) {
 }
 
 void hexists(Call& call) {
-  tell_miss(call);
-  call.answer(hashes(call).hexists(call.key(), call.words[2]));
+  notify_miss(call);
+  call.answer(hashes(call).hexists(call.key(), call.args[2]));
 }
 void hlen(Call& call) {
-  tell_miss(call);
+  notify_miss(call);
   call.answer(hashes(call).hlen(call.key()));
 }
 void hstrlen(Call& call) {
-  tell_miss(call);
-  call.answer(hashes(call).hstrlen(call.key(), call.words[2]));
+  notify_miss(call);
+  call.answer(hashes(call).hstrlen(call.key(), call.args[2]));
 }
 
 void hgetall(Call& call) {
-  tell_miss(call);
+  notify_miss(call);
   call.answer(hashes(call).hgetall(call.key()), [&](const FieldValues& all) {
     call.reply.map(all.size());
     for (const FieldValue& each : all) {
@@ -207,19 +207,19 @@ void hgetall(Call& call) {
 }
 
 void hkeys(Call& call) {
-  tell_miss(call);
+  notify_miss(call);
   write_parts(call, Part::fields);
 }
 void hvals(Call& call) {
-  tell_miss(call);
+  notify_miss(call);
   write_parts(call, Part::values);
 }
 
 void hincrby(Call& call) {
-  const auto by = integer_of(call.words[3]);
+  const auto by = integer_of(call.args[3]);
   if (!by) return call.fail_number();
   change_hash(
-      call, "hincrby", [&] { return hashes(call).hincrby(call.key(), call.words[2], *by); },
+      call, "hincrby", [&] { return hashes(call).hincrby(call.key(), call.args[2], *by); },
       [&](std::int64_t value) {
         call.reply.integer(value);
         return true;
@@ -227,12 +227,12 @@ void hincrby(Call& call) {
 }
 
 void hincrbyfloat(Call& call) {
-  const auto by = float_of(call.words[3]);
+  const auto by = float_of(call.args[3]);
   if (!by) return call.fail("ERR value is not a valid float");
   if (std::isinf(*by)) return call.fail("ERR value is NaN or Infinity");
   change_hash(
       call, "hincrbyfloat",
-      [&] { return hashes(call).hincrbyfloat(call.key(), call.words[2], *by); },
+      [&] { return hashes(call).hincrbyfloat(call.key(), call.args[2], *by); },
       [&](const std::string& text) {
         call.reply.bulk(text);
         return true;
@@ -240,17 +240,17 @@ void hincrbyfloat(Call& call) {
 }
 
 void hrandfield(Call& call) {
-  tell_miss(call);
-  if (call.words.size() == 2) return call.answer(hashes(call).hrandfield(call.key()));
-  const auto count = integer_of(call.words[2]);
+  notify_miss(call);
+  if (call.args.size() == 2) return call.answer(hashes(call).hrandfield(call.key()));
+  const auto count = integer_of(call.args[2]);
   if (!count) return call.fail_number();
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   if (*count < -most) {
     return call.fail("ERR value is out of range, value must between -" + std::to_string(most) +
                      " and " + std::to_string(most));
   }
-  const bool with_values = call.words.size() == 4 && is_word(call.words[3], "withvalues");
-  if (call.words.size() > 3 && !with_values) return call.fail_syntax();
+  const bool with_values = call.args.size() == 4 && is_word(call.args[3], "withvalues");
+  if (call.args.size() > 3 && !with_values) return call.fail_syntax();
   if (with_values && (*count < -most / 2 || *count > most / 2)) {
     return call.fail("ERR value is out of range");
   }
@@ -270,8 +270,8 @@ void hrandfield(Call& call) {
 }
 
 void hscan(Call& call) {
-  tell_miss(call);
-  const auto cursor = cursor_of(call.words[2]);
+  notify_miss(call);
+  const auto cursor = cursor_of(call.args[2]);
   if (!cursor) return call.fail("ERR invalid cursor");
   // What the key holds is told before words that are wrong.
   const auto there = hashes(call).hlen(call.key());

@@ -3,17 +3,18 @@
 #include <limits>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/commands/presence.hpp"
 #include "net/commands/single_key_command.hpp"
+#include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
 namespace {
 
 std::vector<Bytes> keys_of(const Call& call) {
-  return {call.words.begin() + 1, call.words.end()};
+  return {call.args.begin() + 1, call.args.end()};
 }
 
 bool is_int(const std::optional<std::int64_t>& number) noexcept {
@@ -66,38 +67,37 @@ std::string read_rule(std::span<const std::string_view> words, ExpireRule& rule)
 /// Within a transaction, where time stands still, EXPIRE 0 is now too. `ms` is at most
 /// command_ttl_max.
 Timestamp from(Timestamp now, std::int64_t ms) noexcept {
-  std::int64_t when = 0;
-  if (__builtin_add_overflow(now.time_since_epoch().count(), ms, &when)) return Timestamp::min();
-  return Timestamp{Millis{when}};
+  const auto when = base::checked_add(now.time_since_epoch().count(), ms);
+  return when ? Timestamp{Millis{*when}} : Timestamp::min();
 }
 
 template <std::int64_t unit_ms, bool from_now>
-Fault plan_expire(const Call& call, StoreOp& op) {
-  if (!read_rule(call.words.subspan(3), op.rule).empty()) return Fault::special;
-  const auto value = integer_of(call.words[2]);
-  if (!value) return Fault::integer;
+ArgumentError plan_expire(const Call& call, StoreOp& op) {
+  if (!read_rule(call.args.subspan(3), op.rule).empty()) return ArgumentError::special;
+  const auto value = integer_of(call.args[2]);
+  if (!value) return ArgumentError::integer;
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  if (*value > most / unit_ms || *value < least / unit_ms) return Fault::expire;
+  if (*value > most / unit_ms || *value < least / unit_ms) return ArgumentError::expire;
   const std::int64_t ms = *value * unit_ms;
   const std::int64_t base = from_now ? 0 : call.engine.clock().unix_ms();
-  if (ms > command_ttl_max.count() + base) return Fault::expire;
+  if (ms > command_ttl_max.count() + base) return ArgumentError::expire;
   op.verb = Verb::expire;
   op.expiry = Expiry::at(from_now ? from(call.engine.now(), ms) : call.store().from_unix_ms(ms));
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 template <Verb verb>
-Fault plan_verb(const Call&, StoreOp& op) {
+ArgumentError plan_verb(const Call&, StoreOp& op) {
   op.verb = verb;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 /// Several keys are one step.
 template <Verb verb>
-Fault plan_one(const Call& call, StoreOp& op) {
+ArgumentError plan_one(const Call& call, StoreOp& op) {
   op.verb = verb;
-  return call.words.size() == 2 ? Fault::none : Fault::special;
+  return call.args.size() == 2 ? ArgumentError::none : ArgumentError::special;
 }
 
 void answer_applied(Call& call, const StoreOp&, const StoreOutcome& found) {
@@ -124,26 +124,26 @@ void answer_ttl(Call& call, const StoreOp&, const StoreOutcome& found) {
 }
 
 void run(Call& call, const Single& single) {
-  Fault fault = Fault::none;
-  if (run_single(call, single, fault)) return;
-  if (fault != Fault::special) return call.fail(fault);
+  ArgumentError error = ArgumentError::none;
+  if (run_single(call, single, error)) return;
+  if (error != ArgumentError::special) return call.fail(error);
   ExpireRule rule;
-  call.fail(read_rule(call.words.subspan(3), rule));
+  call.fail(read_rule(call.args.subspan(3), rule));
 }
 
 /// Onto itself nothing is renamed; what was there before under the new name went unseen.
-void tell_renamed(Call& call) {
-  if (call.key() == call.words[2]) return;
-  call.notify('n', "new", call.words[2]);
+void notify_renamed(Call& call) {
+  if (call.key() == call.args[2]) return;
+  call.notify('n', "new", call.args[2]);
   call.notify('g', "rename_from", call.key());
-  call.notify('g', "rename_to", call.words[2]);
+  call.notify('g', "rename_to", call.args[2]);
 }
 
 /// FLUSHDB, or FLUSHALL without a database.
 void flush(Call& call, std::optional<std::uint8_t> db) {
-  const bool async = call.words.size() == 2 && is_word(call.words[1], "async");
+  const bool async = call.args.size() == 2 && is_word(call.args[1], "async");
   const bool right =
-      call.words.size() == 1 || async || (call.words.size() == 2 && is_word(call.words[1], "sync"));
+      call.args.size() == 1 || async || (call.args.size() == 2 && is_word(call.args[1], "sync"));
   if (!right) return call.fail_syntax();
   const FlushMode mode = async ? FlushMode::async : FlushMode::sync;
   call.answer(call.engine.flush(db, mode), [&](auto) { call.reply.ok(); });
@@ -224,35 +224,35 @@ void pexpiretime(Call& call) {
 }
 
 void rename(Call& call) {
-  const Status done = call.store().rename(call.key(), call.words[2]);
-  if (done) tell_renamed(call);
+  const Status done = call.store().rename(call.key(), call.args[2]);
+  if (done) notify_renamed(call);
   call.answer(done);
 }
 void renamenx(Call& call) {
-  const Result<bool> done = call.store().renamenx(call.key(), call.words[2]);
-  if (done.ok() && *done) tell_renamed(call);
+  const Result<bool> done = call.store().renamenx(call.key(), call.args[2]);
+  if (done.ok() && *done) notify_renamed(call);
   call.answer(done);
 }
 
 void copy(Call& call) {
   std::optional<std::uint8_t> to_db;
   bool replaces = false;
-  for (std::size_t i = 3; i < call.words.size(); ++i) {
-    if (is_word(call.words[i], "replace")) {
+  for (std::size_t i = 3; i < call.args.size(); ++i) {
+    if (is_word(call.args[i], "replace")) {
       replaces = true;
-    } else if (is_word(call.words[i], "db") && i + 1 < call.words.size()) {
-      to_db = db_of(call, call.words[++i]);
+    } else if (is_word(call.args[i], "db") && i + 1 < call.args.size()) {
+      to_db = db_of(call, call.args[++i]);
       if (!to_db) return;
     } else {
       return call.fail_syntax();
     }
   }
-  const Result<bool> done = call.store().copy(call.key(), call.words[2], to_db, replaces);
+  const Result<bool> done = call.store().copy(call.key(), call.args[2], to_db, replaces);
   if (done.ok() && *done) {
     const std::uint8_t db = to_db.value_or(call.client.db);
-    call.notify('n', "new", call.words[2], db);
-    call.notify('g', "copy_to", call.words[2], db);
-  } else if (done.ok() && call.tells('m')) {
+    call.notify('n', "new", call.args[2], db);
+    call.notify('g', "copy_to", call.args[2], db);
+  } else if (done.ok() && call.notifies('m')) {
     const Result<bool> there = call.store().exists(call.key());
     if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
   }
@@ -260,7 +260,7 @@ void copy(Call& call) {
 }
 
 void move(Call& call) {
-  const auto to_db = db_of(call, call.words[2]);
+  const auto to_db = db_of(call, call.args[2]);
   if (!to_db) return;
   const Result<bool> done = call.store().move(call.key(), *to_db);
   if (done.ok() && *done) {
@@ -290,7 +290,7 @@ void keys(Call& call) {
   std::uint64_t cursor = 0;
   do {
     const auto next = call.engine.scan(cursor, options, [&](const ScanItem& item) {
-      if (!glob_match(call.words[1], item.key)) return;
+      if (!glob_match(call.args[1], item.key)) return;
       const std::size_t bytes = sizeof(Name) + item.key.size();
       if (bytes > left) return call.reply.cut();
       left -= bytes;
@@ -328,16 +328,16 @@ void flushall(Call& call) {
 }
 
 void select(Call& call) {
-  if (const auto db = db_of(call, call.words[1])) {
+  if (const auto db = db_of(call, call.args[1])) {
     call.client.db = *db;
     call.reply.ok();
   }
 }
 
 void swapdb(Call& call) {
-  const auto one = integer_of(call.words[1]);
+  const auto one = integer_of(call.args[1]);
   if (!is_int(one)) return call.fail("ERR invalid first DB index");
-  const auto other = integer_of(call.words[2]);
+  const auto other = integer_of(call.args[2]);
   if (!is_int(other)) return call.fail("ERR invalid second DB index");
   constexpr auto count = static_cast<std::int64_t>(limits::db_count);
   if (*one < 0 || *one >= count || *other < 0 || *other >= count) return call.fail_db();

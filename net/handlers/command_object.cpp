@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
+#include "net/stats/node_stats.hpp"
 #include "semel/hashes.hpp"
 
 namespace semel::net {
@@ -36,25 +36,25 @@ std::optional<std::uint64_t> cursor_of(std::string_view text) {
 
 /// False: an error has been written.
 bool read_scan(Call& call, ScanWords& scan) {
-  const auto cursor = cursor_of(call.words[1]);
+  const auto cursor = cursor_of(call.args[1]);
   if (!cursor) {
     call.fail(ErrorCode::bad_cursor);
     return false;
   }
   scan.cursor = *cursor;
-  for (std::size_t i = 2; i < call.words.size(); i += 2) {
-    const std::string_view name = call.words[i];
-    const bool has_value = i + 1 < call.words.size();
+  for (std::size_t i = 2; i < call.args.size(); i += 2) {
+    const std::string_view name = call.args[i];
+    const bool has_value = i + 1 < call.args.size();
     if (has_value && is_word(name, "count")) {
-      const auto count = integer_of(call.words[i + 1]);
+      const auto count = integer_of(call.args[i + 1]);
       if (!count) return call.fail_number(), false;
       if (*count < 1) return call.fail_syntax(), false;
       scan.count = static_cast<std::size_t>(
           std::min(*count, static_cast<std::int64_t>(limits::scan_count_max)));
     } else if (has_value && is_word(name, "match")) {
-      scan.pattern = call.words[i + 1];
+      scan.pattern = call.args[i + 1];
     } else if (has_value && is_word(name, "type")) {
-      scan.type = call.words[i + 1];
+      scan.type = call.args[i + 1];
     } else {
       return call.fail_syntax(), false;
     }
@@ -82,7 +82,7 @@ std::string_view encoding_of(const FieldValues& fields) {
 
 /// The kind of the record of words[2]. None: the reply has been written.
 std::optional<Kind> kind_there(Call& call) {
-  const auto kind = call.store().type(call.words[2]);
+  const auto kind = call.store().type(call.args[2]);
   if (!kind.ok()) {
     call.fail(kind.error());
     return std::nullopt;
@@ -139,10 +139,10 @@ void object_encoding(Call& call) {
   if (!kind) return;
   if (*kind == Kind::claim) return call.reply.bulk(name_of(*kind));
   if (*kind == Kind::hash) {
-    return call.answer(call.engine.hashes(call.client.db).hgetall(call.words[2]),
+    return call.answer(call.engine.hashes(call.client.db).hgetall(call.args[2]),
                        [&](const FieldValues& fields) { call.reply.bulk(encoding_of(fields)); });
   }
-  call.answer(call.store().get(call.words[2]), [&](const std::optional<std::string>& value) {
+  call.answer(call.store().get(call.args[2]), [&](const std::optional<std::string>& value) {
     value ? call.reply.bulk(encoding_of(*value)) : call.reply.null();
   });
 }
@@ -163,33 +163,33 @@ void object_freq(Call& call) {
 }
 
 void memory_usage(Call& call) {
-  for (std::size_t i = 3; i < call.words.size(); i += 2) {
-    if (!is_word(call.words[i], "samples") || i + 1 == call.words.size()) {
+  for (std::size_t i = 3; i < call.args.size(); i += 2) {
+    if (!is_word(call.args[i], "samples") || i + 1 == call.args.size()) {
       return call.fail_syntax();
     }
-    const auto samples = integer_of(call.words[i + 1]);
+    const auto samples = integer_of(call.args[i + 1]);
     if (!samples) return call.fail_number();
     if (*samples < 0) return call.fail_syntax();
   }
   const auto kind = kind_there(call);
   if (!kind) return;
-  const auto ttl = call.store().ttl(call.words[2]);
+  const auto ttl = call.store().ttl(call.args[2]);
   const bool has_ttl = ttl.ok() && ttl->has_ttl;
   constexpr std::size_t claim_bytes = 96;  // what it knows of its owner, without a result
   if (*kind == Kind::hash) {
-    const auto fields = call.engine.hashes(call.client.db).hgetall(call.words[2]);
+    const auto fields = call.engine.hashes(call.client.db).hgetall(call.args[2]);
     if (!fields) return call.fail(fields.error());
     constexpr std::size_t lengths = 4;
     std::size_t bytes = 0;
     for (const FieldValue& pair : *fields) bytes += lengths + pair.field.size() + pair.value.size();
-    return call.reply.integer(record_bytes(call.words[2].size(), bytes, has_ttl));
+    return call.reply.integer(record_bytes(call.args[2].size(), bytes, has_ttl));
   }
   if (*kind != Kind::string) {
-    return call.reply.integer(record_bytes(call.words[2].size(), claim_bytes, has_ttl));
+    return call.reply.integer(record_bytes(call.args[2].size(), claim_bytes, has_ttl));
   }
-  call.answer(call.store().strlen(call.words[2]), [&](std::int64_t length) {
+  call.answer(call.store().strlen(call.args[2]), [&](std::int64_t length) {
     call.reply.integer(
-        record_bytes(call.words[2].size(), static_cast<std::size_t>(length), has_ttl));
+        record_bytes(call.args[2].size(), static_cast<std::size_t>(length), has_ttl));
   });
 }
 
@@ -219,7 +219,7 @@ void memory_stats(Call& call) {
   const std::uint64_t dataset = stats.bytes_records;
   const std::uint64_t overhead = stats.bytes_used - std::min(dataset, stats.bytes_used);
   std::uint64_t peak =
-      call.node.memory_peak.load(std::memory_order_relaxed);  // mo: relaxed: figure
+      call.services.stats.memory_peak.load(std::memory_order_relaxed);  // mo: relaxed: figure
   peak = std::max(peak, stats.bytes_used);
   const auto percent = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

@@ -1,51 +1,52 @@
 // Subscriptions, publications, and what PUBSUB tells of them.
 #include <array>
 
+#include "net/acl/acl.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
+#include "net/events/pubsub.hpp"
 
 namespace semel::net::handlers {
 namespace {
 
 void subscribe_to(Call& call, Topic topic) {
-  const auto wrong = call.node.pubsub.subscribe(call.client, topic, call.words.subspan(1));
+  const auto wrong = call.services.pubsub.subscribe(call.client, topic, call.args.subspan(1));
   if (wrong) return call.fail(*wrong);
   // Whoever has changed the user's rights since they were looked at may have come by before this
   // subscription was there, and has promised that nothing reaches it.
-  const AclChange change = call.node.acl.refresh(call.client.user);
+  const AclChange change = call.services.acl.refresh(call.client.user);
   if (change == AclChange::none) return;
   if (change == AclChange::gone || !may_still_hear(call.client)) call.client.handle->kill();
 }
 
 void unsubscribe_from(Call& call, Topic topic) {
-  call.node.pubsub.unsubscribe(call.client, topic, call.words.subspan(1));
+  call.services.pubsub.unsubscribe(call.client, topic, call.args.subspan(1));
 }
 
 void publish_to(Call& call, Topic topic) {
   const std::size_t count =
-      call.node.pubsub.publish(&call.client, topic, call.words[1], call.words[2]);
+      call.services.pubsub.publish(&call.client, topic, call.args[1], call.args[2]);
   call.reply.integer(static_cast<std::int64_t>(count));
 }
 
 void list_channels(Call& call, Topic topic) {
-  if (call.words.size() > 3) {
+  if (call.args.size() > 3) {
     return call.fail("ERR unknown subcommand or wrong number of arguments for '" +
-                     std::string{call.words[1].substr(0, 128)} + "'. Try PUBSUB HELP.");
+                     std::string{call.args[1].substr(0, 128)} + "'. Try PUBSUB HELP.");
   }
   std::optional<std::string_view> pattern;
-  if (call.words.size() == 3) pattern = call.words[2];
-  const std::vector<std::string> names = call.node.pubsub.channels(topic, pattern);
+  if (call.args.size() == 3) pattern = call.args[2];
+  const std::vector<std::string> names = call.services.pubsub.channels(topic, pattern);
   call.reply.array(names.size());
   for (const std::string& name : names) call.reply.bulk(name);
 }
 
 void count_subscribers(Call& call, Topic topic) {
-  const auto names = call.words.subspan(2);
+  const auto names = call.args.subspan(2);
   call.reply.array(names.size() * 2);
   for (const std::string_view name : names) {
     call.reply.bulk(name);
-    call.reply.integer(static_cast<std::int64_t>(call.node.pubsub.subscribers(topic, name)));
+    call.reply.integer(static_cast<std::int64_t>(call.services.pubsub.subscribers(topic, name)));
   }
 }
 
@@ -96,7 +97,7 @@ void pubsub_shardnumsub(Call& call) {
   count_subscribers(call, Topic::shard);
 }
 void pubsub_numpat(Call& call) {
-  call.reply.integer(static_cast<std::int64_t>(call.node.pubsub.pattern_count()));
+  call.reply.integer(static_cast<std::int64_t>(call.services.pubsub.pattern_count()));
 }
 
 void pubsub_help(Call& call) {

@@ -3,10 +3,13 @@
 #include <limits>
 
 #include "base/ascii.hpp"
+#include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
+#include "net/commands/node_hooks.hpp"
 #include "net/handlers/info.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
+#include "net/settings/settings.hpp"
+#include "net/time/deadlines.hpp"
 #include "net/time/wall_clock.hpp"
 
 namespace semel::net {
@@ -27,9 +30,10 @@ void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
   const std::int64_t room =
       std::numeric_limits<std::int64_t>::max() - now.time_since_epoch().count();
   const std::weak_ptr<ClientHandle> weak = client.handle;
-  client.deadline = call.node.deadlines.add(now + Millis{std::min(ms, room)}, [weak, wait, reply] {
-    if (const auto handle = weak.lock()) handle->reply(wait, reply);
-  });
+  client.deadline =
+      call.services.deadlines.add(now + Millis{std::min(ms, room)}, [weak, wait, reply] {
+        if (const auto handle = weak.lock()) handle->reply(wait, reply);
+      });
 }
 
 /// The connection waits until what was written is on the disk, and then answers `reply`.
@@ -69,14 +73,14 @@ std::optional<std::int64_t> timeout_of(Call& call, std::string_view word) {
 }
 
 void fail_words(Call& call) {
-  const std::string parent = base::upper_of(call.words[0]);
+  const std::string parent = base::upper_of(call.args[0]);
   call.fail("ERR unknown subcommand or wrong number of arguments for '" +
-            std::string{call.words[1]} + "'. Try " + parent + " HELP.");
+            std::string{call.args[1]} + "'. Try " + parent + " HELP.");
 }
 
 /// By the setting enable-debug-command: nobody, everybody, or who comes from this machine.
 bool may_debug(const Call& call) {
-  const std::string who = call.node.settings.text(Setting::enable_debug_command);
+  const std::string who = call.services.settings.text(Setting::enable_debug_command);
   if (who != "local") return who == "yes";
   const ClientHandle::Origin& origin = call.client.handle->origin;
   return origin.is_unix || origin.address.starts_with("127.") ||
@@ -93,7 +97,7 @@ double seconds_of(std::string_view word) {
 namespace handlers {
 
 void info(Call& call) {
-  call.reply.verbatim(info_text(call.node, call.words.subspan(1)));
+  call.reply.verbatim(info_text(call.services, call.args.subspan(1)));
 }
 
 void time(Call& call) {
@@ -113,24 +117,24 @@ void role(Call& call) {
 }
 
 void wait(Call& call) {
-  const auto replicas = integer_of(call.words[1]);
+  const auto replicas = integer_of(call.args[1]);
   if (!replicas) return call.fail_number();
-  const auto ms = timeout_of(call, call.words[2]);
+  const auto ms = timeout_of(call, call.args[2]);
   if (!ms) return;
   if (*replicas <= 0 || call.client.executing) return call.reply.integer(0);
   wait_for_time(call, *ms, ":0\r\n");
 }
 
 void waitaof(Call& call) {
-  const auto local = integer_of(call.words[1]);
-  const auto replicas = integer_of(call.words[2]);
+  const auto local = integer_of(call.args[1]);
+  const auto replicas = integer_of(call.args[2]);
   if (!local || !replicas) return call.fail_number();
   if (*local < 0 || *local > 1 || *replicas < 0) {
     return call.fail("ERR value is out of range, must be positive");
   }
-  const auto ms = timeout_of(call, call.words[3]);
+  const auto ms = timeout_of(call, call.args[3]);
   if (!ms) return;
-  if (*local == 1 && !call.node.facts.journals) {
+  if (*local == 1 && !call.services.facts.journals) {
     return call.fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
   }
   if (*replicas > 0 && !call.client.executing)
@@ -142,7 +146,7 @@ void waitaof(Call& call) {
 }
 
 void lolwut(Call& call) {
-  if (call.words.size() > 2 && is_word(call.words[1], "version") && !integer_of(call.words[2])) {
+  if (call.args.size() > 2 && is_word(call.args[1], "version") && !integer_of(call.args[2])) {
     return call.fail_number();
   }
   call.reply.verbatim("Once, and only once.\nRedis ver. " + std::string{reported_redis_version} +
@@ -151,12 +155,12 @@ void lolwut(Call& call) {
 
 void debug(Call& call) {
   if (!may_debug(call)) return call.fail(no_debug);
-  const auto what = call.words[1];
-  const std::size_t count = call.words.size();
+  const auto what = call.args[1];
+  const std::size_t count = call.args.size();
   if (count == 3 && is_word(what, "sleep")) {
     // Only this connection sleeps: another one's commands have nothing to do with it.
     constexpr double seconds_max = 3'600;
-    const double seconds = std::min(seconds_of(call.words[2]), seconds_max);
+    const double seconds = std::min(seconds_of(call.args[2]), seconds_max);
     const auto ms = static_cast<std::int64_t>(seconds * 1000);
     if (ms <= 0 || call.client.executing) return call.reply.ok();
     return wait_for_time(call, ms, "+OK\r\n");
@@ -170,7 +174,7 @@ void shutdown(Call& call) {
   bool saves = false;
   bool saves_not = false;
   bool aborts = false;
-  for (const std::string_view word : call.words.subspan(1)) {
+  for (const std::string_view word : call.args.subspan(1)) {
     if (is_word(word, "nosave")) {
       saves_not = true;
     } else if (is_word(word, "save")) {
@@ -181,30 +185,31 @@ void shutdown(Call& call) {
       return call.fail_syntax();
     }
   }
-  if ((aborts && call.words.size() > 2) || (saves && saves_not)) {
+  if ((aborts && call.args.size() > 2) || (saves && saves_not)) {
     return call.fail_syntax();
   }
-  if (call.node.scripts.is_busy() && !saves_not) return call.fail(call.node.scripts.busy_text());
+  if (call.services.busy_scripts.any() && !saves_not)
+    return call.fail(call.services.busy_scripts.text());
   if (aborts) return call.fail("ERR No shutdown in progress.");
-  const auto& hook = call.node.hooks.shutdown;
+  const auto& hook = call.services.hooks.shutdown;
   if (!hook) return call.fail("ERR Errors trying to SHUTDOWN. Check logs.");
   hook();
   call.client.closes = true;  // without a reply
 }
 
 void lastsave(Call& call) {
-  const NodeFacts& facts = call.node.facts;
+  const NodeFacts& facts = call.services.facts;
   const std::int64_t ms = facts.journals ? call.engine.clock().unix_ms() : facts.started_unix_ms;
   call.reply.integer(ms / 1000);
 }
 
 void save(Call& call) {
-  if (!call.node.facts.journals) return call.reply.ok();
+  if (!call.services.facts.journals) return call.reply.ok();
   wait_for_disk(call, "+OK\r\n");
 }
 
 void bgsave(Call& call) {
-  if (call.words.size() > 2 || (call.words.size() == 2 && !is_word(call.words[1], "schedule"))) {
+  if (call.args.size() > 2 || (call.args.size() == 2 && !is_word(call.args[1], "schedule"))) {
     return call.fail_syntax();
   }
   call.reply.simple("Background saving started");
@@ -215,8 +220,8 @@ void bgrewriteaof(Call& call) {
 }
 
 void replicaof(Call& call) {
-  if (is_word(call.words[1], "no") && is_word(call.words[2], "one")) return call.reply.ok();
-  const auto port = integer_of(call.words[2]);
+  if (is_word(call.args[1], "no") && is_word(call.args[2], "one")) return call.reply.ok();
+  const auto port = integer_of(call.args[2]);
   if (!port || *port < 0 || *port > 65'535) return call.fail("ERR Invalid master port");
   call.fail("ERR REPLICAOF is not supported: this node cannot follow another one");
 }

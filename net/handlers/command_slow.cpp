@@ -3,33 +3,35 @@
 #include <limits>
 
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
+#include "net/stats/latency_events.hpp"
+#include "net/stats/node_stats.hpp"
+#include "net/stats/slow_log.hpp"
 
 namespace semel::net {
 namespace {
 
-std::optional<LatencyEvent> event_of(Node& node, std::string_view name) {
-  for (LatencyEvent& event : node.latency.all()) {
+std::optional<LatencyEvent> event_of(Services& services, std::string_view name) {
+  for (LatencyEvent& event : services.latency.all()) {
     if (event.name == name) return std::move(event);
   }
   return std::nullopt;
 }
 
-void write_histogram(Call& call, const CommandRow& row, const CommandFigures& figures) {
+void write_histogram(Call& call, const CommandRow& row, const CommandTotals& totals) {
   call.reply.bulk(row.name);
   call.reply.map(2);
   call.reply.bulk("calls");
-  call.reply.integer(static_cast<std::int64_t>(figures.calls));
+  call.reply.integer(static_cast<std::int64_t>(totals.calls));
   call.reply.bulk("histogram_usec");
   // What a bucket adds nothing to is left out; counts add up.
-  const auto filled = std::count_if(figures.times.begin(), figures.times.end(),
+  const auto filled = std::count_if(totals.times.begin(), totals.times.end(),
                                     [](std::uint64_t count) { return count != 0; });
   call.reply.map(static_cast<std::size_t>(filled));
   std::uint64_t below = 0;
-  for (std::size_t i = 0; i < figures.times.size(); ++i) {
-    if (figures.times[i] == 0) continue;
-    below += figures.times[i];
+  for (std::size_t i = 0; i < totals.times.size(); ++i) {
+    if (totals.times[i] == 0) continue;
+    below += totals.times[i];
     call.reply.integer(std::int64_t{1} << i);
     call.reply.integer(static_cast<std::int64_t>(below));
   }
@@ -80,19 +82,19 @@ namespace handlers {
 
 void slowlog_get(Call& call) {
   std::int64_t count = 10;
-  if (call.words.size() > 3) {
+  if (call.args.size() > 3) {
     return call.fail("ERR unknown subcommand or wrong number of arguments for '" +
-                     std::string{call.words[1]} + "'. Try SLOWLOG HELP.");
+                     std::string{call.args[1]} + "'. Try SLOWLOG HELP.");
   }
-  if (call.words.size() == 3) {
-    const auto number = integer_of(call.words[2]);
+  if (call.args.size() == 3) {
+    const auto number = integer_of(call.args[2]);
     if (!number || *number < -1) {
       return call.fail("ERR count should be greater than or equal to -1");
     }
     count = *number;
   }
   const std::size_t wanted = count < 0 ? SlowLog::length_max : static_cast<std::size_t>(count);
-  const std::vector<SlowCall> calls = call.node.slow_log.newest(wanted);
+  const std::vector<SlowCall> calls = call.services.slow_log.newest(wanted);
   constexpr std::size_t fields = 6;
   call.reply.array(calls.size());
   for (const SlowCall& slow : calls) {
@@ -100,24 +102,24 @@ void slowlog_get(Call& call) {
     call.reply.integer(static_cast<std::int64_t>(slow.id));
     call.reply.integer(slow.unix_seconds);
     call.reply.integer(slow.us);
-    call.reply.array(slow.words.size());
-    for (const std::string& word : slow.words) call.reply.bulk(word);
+    call.reply.array(slow.args.size());
+    for (const std::string& word : slow.args) call.reply.bulk(word);
     call.reply.bulk(slow.address);
     call.reply.bulk(slow.name);
   }
 }
 
 void slowlog_len(Call& call) {
-  call.reply.integer(static_cast<std::int64_t>(call.node.slow_log.size()));
+  call.reply.integer(static_cast<std::int64_t>(call.services.slow_log.size()));
 }
 
 void slowlog_reset(Call& call) {
-  call.node.slow_log.clear();
+  call.services.slow_log.clear();
   call.reply.ok();
 }
 
 void latency_latest(Call& call) {
-  const std::vector<LatencyEvent> events = call.node.latency.all();
+  const std::vector<LatencyEvent> events = call.services.latency.all();
   constexpr std::size_t fields = 4;
   call.reply.array(events.size());
   for (const LatencyEvent& event : events) {
@@ -130,7 +132,7 @@ void latency_latest(Call& call) {
 }
 
 void latency_history(Call& call) {
-  const auto event = event_of(call.node, call.words[2]);
+  const auto event = event_of(call.services, call.args[2]);
   call.reply.array(event ? event->samples.size() : 0);
   if (!event) return;
   for (const LatencySample& sample : event->samples) {
@@ -142,28 +144,28 @@ void latency_history(Call& call) {
 
 void latency_reset(Call& call) {
   std::size_t count = 0;
-  if (call.words.size() == 2) count = call.node.latency.clear();
-  for (const std::string_view name : call.words.subspan(2)) {
-    count += call.node.latency.clear(name) ? 1 : 0;
+  if (call.args.size() == 2) count = call.services.latency.clear();
+  for (const std::string_view name : call.args.subspan(2)) {
+    count += call.services.latency.clear(name) ? 1 : 0;
   }
   call.reply.integer(static_cast<std::int64_t>(count));
 }
 
 void latency_graph(Call& call) {
-  const auto event = event_of(call.node, call.words[2]);
+  const auto event = event_of(call.services, call.args[2]);
   if (!event) {
-    return call.fail("ERR No samples available for event '" + std::string{call.words[2]} + "'");
+    return call.fail("ERR No samples available for event '" + std::string{call.args[2]} + "'");
   }
   call.reply.verbatim(graph_of(*event, call.engine.clock().unix_ms() / 1000));
 }
 
 void latency_doctor(Call& call) {
-  if (call.node.latency.limit_ms() == 0) {
+  if (call.services.latency.limit_ms() == 0) {
     return call.reply.verbatim(
         "Nothing is watched: latency-monitor-threshold is 0. Set it to the milliseconds from which "
         "on a command is too slow.\n");
   }
-  const std::vector<LatencyEvent> events = call.node.latency.all();
+  const std::vector<LatencyEvent> events = call.services.latency.all();
   if (events.empty()) return call.reply.verbatim("Nothing has taken too long so far.\n");
   std::string text;
   for (const LatencyEvent& event : events) {
@@ -179,13 +181,13 @@ void latency_doctor(Call& call) {
 }
 
 void latency_histogram(Call& call) {
-  const NodeFigures figures = call.node.stats.figures();
-  std::vector<const CommandRow*> rows = rows_of(call.words.subspan(2));
+  const NodeTotals totals = call.services.stats.totals();
+  std::vector<const CommandRow*> rows = rows_of(call.args.subspan(2));
   std::erase_if(rows,
-                [&](const CommandRow* row) { return figures.commands[index_of(*row)].calls == 0; });
+                [&](const CommandRow* row) { return totals.commands[index_of(*row)].calls == 0; });
   call.reply.map(rows.size());
   for (const CommandRow* row : rows) {
-    write_histogram(call, *row, figures.commands[index_of(*row)]);
+    write_histogram(call, *row, totals.commands[index_of(*row)]);
   }
 }
 

@@ -5,8 +5,8 @@
 
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/commands/presence.hpp"
 #include "net/commands/single_key_command.hpp"
+#include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -19,24 +19,25 @@ std::optional<ExpiryUnit> expiry_unit_of(std::string_view word) noexcept {
   return std::nullopt;
 }
 
-Fault read_expiry(const Call& call, ExpiryUnit unit, std::string_view number, Expiry& expiry) {
+ArgumentError read_expiry(const Call& call, ExpiryUnit unit, std::string_view number,
+                          Expiry& expiry) {
   const auto value = integer_of(number);
-  if (!value) return Fault::integer;
+  if (!value) return ArgumentError::integer;
   const bool in_seconds = unit == ExpiryUnit::in_seconds || unit == ExpiryUnit::at_seconds;
   if (*value <= 0 || (in_seconds && *value > std::numeric_limits<std::int64_t>::max() / 1000)) {
-    return Fault::expire;
+    return ArgumentError::expire;
   }
   const std::int64_t ms = in_seconds ? *value * 1000 : *value;
   if (unit == ExpiryUnit::at_seconds || unit == ExpiryUnit::at_ms) {
-    if (ms > command_ttl_max.count() + call.engine.clock().unix_ms()) return Fault::expire;
+    if (ms > command_ttl_max.count() + call.engine.clock().unix_ms()) return ArgumentError::expire;
     expiry = Expiry::at(call.store().from_unix_ms(ms));
-    return Fault::none;
+    return ArgumentError::none;
   }
-  if (Millis{ms} > command_ttl_max) return Fault::expire;
+  if (Millis{ms} > command_ttl_max) return ArgumentError::expire;
   // Longer than what the engine takes as a time from now is a moment.
   expiry = Millis{ms} <= limits::ttl_max ? Expiry::in(Millis{ms})
                                          : Expiry::at(call.engine.now() + Millis{ms});
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 namespace {
@@ -99,111 +100,111 @@ bool read_words(std::span<const std::string_view> rest, bool of_set, Words& word
 
 /// None: an error has been written.
 std::optional<std::vector<KeyValue>> pairs_of(Call& call) {
-  if (call.words.size() % 2 == 0) {
+  if (call.args.size() % 2 == 0) {
     call.fail_arity();
     return std::nullopt;
   }
   std::vector<KeyValue> pairs;
-  pairs.reserve(call.words.size() / 2);
-  for (std::size_t i = 1; i < call.words.size(); i += 2) {
-    pairs.push_back({call.words[i], call.words[i + 1]});
+  pairs.reserve(call.args.size() / 2);
+  for (std::size_t i = 1; i < call.args.size(); i += 2) {
+    pairs.push_back({call.args[i], call.args[i + 1]});
   }
   return pairs;
 }
 
 // --- what is asked -------------------------------------------------------------------------
 
-Fault plan_set(const Call& call, StoreOp& op) {
+ArgumentError plan_set(const Call& call, StoreOp& op) {
   Words words;
-  if (!read_words(call.words.subspan(3), true, words)) return Fault::syntax;
+  if (!read_words(call.args.subspan(3), true, words)) return ArgumentError::syntax;
   op.verb = Verb::set;
   op.condition = words.condition;
   op.operand = words.operand;
   op.get = words.get;
-  op.value = call.words[2];
+  op.value = call.args[2];
   if (words.keeps) op.expiry = Expiry::keep();
-  return words.unit ? read_expiry(call, *words.unit, words.number, op.expiry) : Fault::none;
+  return words.unit ? read_expiry(call, *words.unit, words.number, op.expiry) : ArgumentError::none;
 }
 
 template <ExpiryUnit unit>
-Fault plan_set_for(const Call& call, StoreOp& op) {
+ArgumentError plan_set_for(const Call& call, StoreOp& op) {
   op.verb = Verb::set;
-  op.value = call.words[3];
-  return read_expiry(call, unit, call.words[2], op.expiry);
+  op.value = call.args[3];
+  return read_expiry(call, unit, call.args[2], op.expiry);
 }
 
-Fault plan_setnx(const Call& call, StoreOp& op) {
+ArgumentError plan_setnx(const Call& call, StoreOp& op) {
   op.verb = Verb::set;
   op.condition = Condition::if_absent;
-  op.value = call.words[2];
-  return Fault::none;
+  op.value = call.args[2];
+  return ArgumentError::none;
 }
 
-Fault plan_getset(const Call& call, StoreOp& op) {
+ArgumentError plan_getset(const Call& call, StoreOp& op) {
   op.verb = Verb::set;
   op.get = true;
-  op.value = call.words[2];
-  return Fault::none;
+  op.value = call.args[2];
+  return ArgumentError::none;
 }
 
 template <Verb verb>
-Fault plan_verb(const Call&, StoreOp& op) {
+ArgumentError plan_verb(const Call&, StoreOp& op) {
   op.verb = verb;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
-Fault plan_getex(const Call& call, StoreOp& op) {
+ArgumentError plan_getex(const Call& call, StoreOp& op) {
   Words words;
-  if (!read_words(call.words.subspan(2), false, words)) return Fault::syntax;
+  if (!read_words(call.args.subspan(2), false, words)) return ArgumentError::syntax;
   op.verb = words.unit || words.persists ? Verb::getex : Verb::get;
-  if (!words.unit) return Fault::none;
-  const Fault fault = read_expiry(call, *words.unit, words.number, op.expiry);
+  if (!words.unit) return ArgumentError::none;
+  const ArgumentError error = read_expiry(call, *words.unit, words.number, op.expiry);
   // A key that is not there is told before a time that is wrong.
-  return fault == Fault::none ? fault : Fault::special;
+  return error == ArgumentError::none ? error : ArgumentError::special;
 }
 
-Fault plan_append(const Call& call, StoreOp& op) {
+ArgumentError plan_append(const Call& call, StoreOp& op) {
   op.verb = Verb::append;
-  op.value = call.words[2];
-  return Fault::none;
+  op.value = call.args[2];
+  return ArgumentError::none;
 }
 
-Fault plan_getrange(const Call& call, StoreOp& op) {
+ArgumentError plan_getrange(const Call& call, StoreOp& op) {
   op.verb = Verb::getrange;
-  const auto start = integer_of(call.words[2]);
-  const auto end = integer_of(call.words[3]);
-  if (!start || !end) return Fault::integer;
+  const auto start = integer_of(call.args[2]);
+  const auto end = integer_of(call.args[3]);
+  if (!start || !end) return ArgumentError::integer;
   op.amount = *start;
   op.end = *end;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
-Fault plan_setrange(const Call& call, StoreOp& op) {
+ArgumentError plan_setrange(const Call& call, StoreOp& op) {
   op.verb = Verb::setrange;
-  op.value = call.words[3];
-  const auto offset = integer_of(call.words[2]);
+  op.value = call.args[3];
+  const auto offset = integer_of(call.args[2]);
   if (offset) op.amount = *offset;
-  return offset ? Fault::none : Fault::integer;
+  return offset ? ArgumentError::none : ArgumentError::integer;
 }
 
 template <Verb verb>
-Fault plan_step(const Call&, StoreOp& op) {
+ArgumentError plan_step(const Call&, StoreOp& op) {
   op.verb = verb;
   op.amount = 1;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 template <Verb verb>
-Fault plan_count(const Call& call, StoreOp& op) {
+ArgumentError plan_count(const Call& call, StoreOp& op) {
   op.verb = verb;
-  const auto by = integer_of(call.words[2]);
+  const auto by = integer_of(call.args[2]);
   if (by) op.amount = *by;
-  return by ? Fault::none : Fault::integer;
+  return by ? ArgumentError::none : ArgumentError::integer;
 }
 
 /// By a fraction: its operand has no place in an operation of a batch.
-Fault plan_special(const Call&, StoreOp&) {
-  return Fault::special;
+ArgumentError plan_special(const Call&, StoreOp&) {
+  return ArgumentError::special;
 }
 
 // --- what is answered ----------------------------------------------------------------------
@@ -236,7 +237,7 @@ std::vector<Bytes> keys_of(const std::vector<KeyValue>& pairs) {
 }
 
 /// Of all pairs of MSET.
-void tell_set(Call& call, const Presence& before, const std::vector<KeyValue>& pairs) {
+void notify_set(Call& call, const Presence& before, const std::vector<KeyValue>& pairs) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (!before.is_old(i)) call.notify('n', "new", pairs[i].key);
     call.notify('$', "set", pairs[i].key);
@@ -295,8 +296,8 @@ Status read_all(Call& call, std::span<const Bytes> keys, std::vector<Found>& fou
 }
 
 void run(Call& call, const Single& single) {
-  Fault fault = Fault::none;
-  if (!run_single(call, single, fault)) call.fail(fault);
+  ArgumentError error = ArgumentError::none;
+  if (!run_single(call, single, error)) call.fail(error);
 }
 
 }  // namespace
@@ -372,20 +373,20 @@ void decrby(Call& call) {
 }
 
 void getex(Call& call) {
-  Fault fault = Fault::none;
-  if (run_single(call, singles::getex_single, fault)) return;
-  if (fault != Fault::special) return call.fail(fault);
+  ArgumentError error = ArgumentError::none;
+  if (run_single(call, singles::getex_single, error)) return;
+  if (error != ArgumentError::special) return call.fail(error);
   const auto there = call.store().get(call.key());
   if (there.ok() && !*there) call.notify('m', "keymiss", call.key());
   if (!there.ok() || !*there) return call.answer(there);
   Words words;
   Expiry expiry;
-  static_cast<void>(read_words(call.words.subspan(2), false, words));  // the plan has read them
+  static_cast<void>(read_words(call.args.subspan(2), false, words));  // the plan has read them
   call.fail(read_expiry(call, *words.unit, words.number, expiry));
 }
 
 void incrbyfloat(Call& call) {
-  const auto by = float_of(call.words[2]);
+  const auto by = float_of(call.args[2]);
   if (!by) {
     // What the key holds is told before a number that is wrong.
     const auto there = call.store().strlen(call.key());
@@ -403,7 +404,7 @@ void incrbyfloat(Call& call) {
 }
 
 void mget(Call& call) {
-  const std::vector<Bytes> keys{call.words.begin() + 1, call.words.end()};
+  const std::vector<Bytes> keys{call.args.begin() + 1, call.args.end()};
   Presence before{call, 'm', keys};
   std::vector<Found> found(keys.size());
   const Status read = before.around([&] { return read_all(call, keys, found); });
@@ -426,7 +427,7 @@ void mset(Call& call) {
   if (!pairs) return;
   Presence before{call, 'n', keys_of(*pairs)};
   const Status done = before.around([&] { return call.store().mset(*pairs); });
-  if (done) tell_set(call, before, *pairs);
+  if (done) notify_set(call, before, *pairs);
   call.answer(done);
 }
 
@@ -435,7 +436,7 @@ void msetnx(Call& call) {
   if (!pairs) return;
   Presence before{call, 'n', keys_of(*pairs)};
   const Result<bool> done = before.around([&] { return call.store().msetnx(*pairs); });
-  if (done.ok() && *done) tell_set(call, before, *pairs);
+  if (done.ok() && *done) notify_set(call, before, *pairs);
   call.answer(done);
 }
 

@@ -4,8 +4,9 @@
 
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/commands/presence.hpp"
+#include "net/commands/key_events.hpp"
 #include "net/commands/single_key_command.hpp"
+#include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -19,33 +20,33 @@ std::optional<Condition> value_condition_of(std::string_view word) noexcept {
   return std::nullopt;
 }
 
-Fault plan_delex(const Call& call, StoreOp& op) {
+ArgumentError plan_delex(const Call& call, StoreOp& op) {
   op.verb = Verb::del;
-  if (call.words.size() == 2) return Fault::none;
-  if (call.words.size() != 4) return Fault::arity;
-  const auto condition = value_condition_of(call.words[2]);
-  if (!condition) return Fault::syntax;
+  if (call.args.size() == 2) return ArgumentError::none;
+  if (call.args.size() != 4) return ArgumentError::arity;
+  const auto condition = value_condition_of(call.args[2]);
+  if (!condition) return ArgumentError::syntax;
   op.verb = Verb::delex;
   op.condition = *condition;
-  op.operand = call.words[3];
-  return Fault::none;
+  op.operand = call.args[3];
+  return ArgumentError::none;
 }
 
-Fault plan_delifeq(const Call& call, StoreOp& op) {
+ArgumentError plan_delifeq(const Call& call, StoreOp& op) {
   op.verb = Verb::delex;
   op.condition = Condition::if_equal;
-  op.operand = call.words[2];
-  return Fault::none;
+  op.operand = call.args[2];
+  return ArgumentError::none;
 }
 
-Fault plan_digest(const Call&, StoreOp& op) {
+ArgumentError plan_digest(const Call&, StoreOp& op) {
   op.verb = Verb::digest;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 /// Its operands have no place in an operation of a batch.
-Fault plan_increx(const Call&, StoreOp&) {
-  return Fault::special;
+ArgumentError plan_increx(const Call&, StoreOp&) {
+  return ArgumentError::special;
 }
 
 void answer_applied(Call& call, const StoreOp&, const StoreOutcome& found) {
@@ -127,7 +128,7 @@ bool read_number(const std::optional<std::string_view>& text, Number& value, boo
   return true;
 }
 
-Fault read_operands(const IncrexWords& words, StoreOp& op, Arithmetic& arithmetic) {
+ArgumentError read_operands(const IncrexWords& words, StoreOp& op, Arithmetic& arithmetic) {
   arithmetic.saturate = words.saturate;
   arithmetic.expiry_only_without_ttl = words.only_without_ttl;
   arithmetic.use_float = words.by_float.has_value();
@@ -138,17 +139,17 @@ Fault read_operands(const IncrexWords& words, StoreOp& op, Arithmetic& arithmeti
         read_number(words.by_float, arithmetic.by_float, given, float_of) &&
         read_number(words.lower, arithmetic.lower_float, arithmetic.has_lower, float_of) &&
         read_number(words.upper, arithmetic.upper_float, arithmetic.has_upper, float_of);
-    return right ? Fault::none : Fault::floating;
+    return right ? ArgumentError::none : ArgumentError::floating;
   }
   const bool right = read_number(words.by_int, op.amount, given, integer_of) &&
                      read_number(words.lower, arithmetic.lower, arithmetic.has_lower, integer_of) &&
                      read_number(words.upper, arithmetic.upper, arithmetic.has_upper, integer_of);
-  return right ? Fault::none : Fault::integer;
+  return right ? ArgumentError::none : ArgumentError::integer;
 }
 
 void run(Call& call, const Single& single) {
-  Fault fault = Fault::none;
-  if (!run_single(call, single, fault)) call.fail(fault);
+  ArgumentError error = ArgumentError::none;
+  if (!run_single(call, single, error)) call.fail(error);
 }
 
 struct MsetexWords {
@@ -159,20 +160,20 @@ struct MsetexWords {
 
 /// False: an error has been written.
 bool read_msetex(Call& call, MsetexWords& msetex) {
-  const auto count = integer_of(call.words[1]);
+  const auto count = integer_of(call.args[1]);
   if (!count || *count < 1 || *count > static_cast<std::int64_t>(limits::section_keys_max)) {
     return call.fail("ERR invalid numkeys value"), false;
   }
   const std::size_t behind = 2 + 2 * static_cast<std::size_t>(*count);
-  if (behind > call.words.size()) {
+  if (behind > call.args.size()) {
     return call.fail("ERR wrong number of key-value pairs"), false;
   }
   for (std::size_t i = 2; i < behind; i += 2) {
-    msetex.pairs.push_back({call.words[i], call.words[i + 1]});
+    msetex.pairs.push_back({call.args[i], call.args[i + 1]});
   }
   bool has_expiry = false;
-  for (std::size_t i = behind; i < call.words.size(); ++i) {
-    const std::string_view word = call.words[i];
+  for (std::size_t i = behind; i < call.args.size(); ++i) {
+    const std::string_view word = call.args[i];
     const bool is_nx = is_word(word, "nx");
     if (is_nx || is_word(word, "xx")) {
       const Condition condition = is_nx ? Condition::if_absent : Condition::if_present;
@@ -188,20 +189,20 @@ bool read_msetex(Call& call, MsetexWords& msetex) {
       continue;
     }
     const auto unit = expiry_unit_of(word);
-    if (!unit || i + 1 == call.words.size()) return call.fail_syntax(), false;
-    const Fault fault = read_expiry(call, *unit, call.words[++i], msetex.expiry);
-    if (fault != Fault::none) return call.fail(fault), false;
+    if (!unit || i + 1 == call.args.size()) return call.fail_syntax(), false;
+    const ArgumentError error = read_expiry(call, *unit, call.args[++i], msetex.expiry);
+    if (error != ArgumentError::none) return call.fail(error), false;
   }
   return true;
 }
 
 /// As SET tells it of each key in turn.
-void tell_msetex(Call& call, const Presence& before, const MsetexWords& msetex) {
+void notify_msetex(Call& call, const Presence& before, const MsetexWords& msetex) {
   for (std::size_t i = 0; i < msetex.pairs.size(); ++i) {
     const Bytes key = msetex.pairs[i].key;
     if (!before.is_old(i)) call.notify('n', "new", key);
     call.notify('$', "set", key);
-    tell_end(call, msetex.expiry, key);
+    notify_expiry(call, msetex.expiry, key);
   }
 }
 
@@ -230,19 +231,19 @@ void digest(Call& call) {
 
 void increx(Call& call) {
   IncrexWords words;
-  if (!read_increx(call.words.subspan(2), words)) return call.fail_syntax();
+  if (!read_increx(call.args.subspan(2), words)) return call.fail_syntax();
   Arithmetic arithmetic;
   StoreOp op{.verb = Verb::increx,
              .db = call.client.db,
              .expiry = words.persists ? Expiry::clear() : Expiry::keep(),
              .key = call.key(),
              .arithmetic = &arithmetic};
-  Fault fault = read_operands(words, op, arithmetic);
-  if (fault == Fault::none && words.unit)
-    fault = read_expiry(call, *words.unit, words.time, op.expiry);
-  if (fault != Fault::none) return call.fail(fault);
+  ArgumentError error = read_operands(words, op, arithmetic);
+  if (error == ArgumentError::none && words.unit)
+    error = read_expiry(call, *words.unit, words.time, op.expiry);
+  if (error != ArgumentError::none) return call.fail(error);
   StoreOutcome outcome;
-  if (!call.tells('g')) {
+  if (!call.notifies('g')) {
     call.engine.apply(op, outcome);
     return answer_single(call, singles::increx_single, op, outcome);
   }
@@ -268,7 +269,7 @@ void msetex(Call& call) {
   Presence before{call, 'n', keys};
   const Result<bool> done = before.around(
       [&] { return call.store().msetex(msetex.pairs, msetex.condition, msetex.expiry); });
-  if (done.has_value() && *done) tell_msetex(call, before, msetex);
+  if (done.has_value() && *done) notify_msetex(call, before, msetex);
   call.answer(done);
 }
 

@@ -8,30 +8,30 @@
 namespace semel::net {
 namespace {
 
-Fault plan_versioned_get(const Call&, StoreOp& op) {
+ArgumentError plan_versioned_get(const Call&, StoreOp& op) {
   op.verb = Verb::get;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 /// SEMEL.CAS key version value [EX s | PX ms | EXAT s | PXAT ms | PERSIST]; without: the ttl stays.
-Fault plan_compare_and_set(const Call& call, StoreOp& op) {
-  const auto version = integer_of(call.words[2]);
-  if (!version || *version < 0) return Fault::integer;
+ArgumentError plan_compare_and_set(const Call& call, StoreOp& op) {
+  const auto version = integer_of(call.args[2]);
+  if (!version || *version < 0) return ArgumentError::integer;
   op.verb = Verb::set;
   op.condition = Condition::if_version;
   op.expected = static_cast<Version>(*version);
   op.get = true;
-  op.value = call.words[3];
+  op.value = call.args[3];
   op.expiry = Expiry::keep();
-  if (call.words.size() == 4) return Fault::none;
-  const std::string_view word = call.words[4];
-  if (call.words.size() == 5 && is_word(word, "persist")) {
+  if (call.args.size() == 4) return ArgumentError::none;
+  const std::string_view word = call.args[4];
+  if (call.args.size() == 5 && is_word(word, "persist")) {
     op.expiry = Expiry::clear();
-    return Fault::none;
+    return ArgumentError::none;
   }
   const auto unit = expiry_unit_of(word);
-  if (!unit || call.words.size() != 6) return Fault::syntax;
-  return read_expiry(call, *unit, call.words[5], op.expiry);
+  if (!unit || call.args.size() != 6) return ArgumentError::syntax;
+  return read_expiry(call, *unit, call.args[5], op.expiry);
 }
 
 void write_version(Call& call, const StoreOutcome& found) {
@@ -71,8 +71,8 @@ namespace handlers {
 namespace {
 
 void run(Call& call, const Single& single) {
-  Fault fault = Fault::none;
-  if (!run_single(call, single, fault)) call.fail(fault);
+  ArgumentError error = ArgumentError::none;
+  if (!run_single(call, single, error)) call.fail(error);
 }
 
 }  // namespace

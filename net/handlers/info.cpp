@@ -6,9 +6,15 @@
 #include <optional>
 
 #include "net/commands/command.hpp"
-#include "net/node/node.hpp"
+#include "net/commands/node_hooks.hpp"
+#include "net/resp/client_memory.hpp"
 #include "net/resp/text.hpp"
+#include "net/scripts/scripts.hpp"
+#include "net/session/clients.hpp"
+#include "net/settings/settings.hpp"
+#include "net/stats/node_stats.hpp"
 #include "net/stats/process_facts.hpp"
+#include "net/time/deadlines.hpp"
 #include "semel/version.hpp"
 
 namespace semel::net {
@@ -49,9 +55,9 @@ class Lines {
 
 /// What several sections tell of, read at most once.
 struct Facts {
-  Node& node;
-  Stats stats = node.engine().stats();
-  NodeFigures figures = node.stats.figures();
+  Services& services;
+  Stats stats = services.engine.stats();
+  NodeTotals totals = services.stats.totals();
   ProcessFacts process = process_facts();
 };
 
@@ -59,14 +65,14 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::int64_t uptime_seconds(Node& node) {
-  const std::int64_t now = node.engine().clock().now().time_since_epoch().count();
-  return std::max<std::int64_t>(now - node.facts.started_ms, 0) / 1000;
+std::int64_t uptime_seconds(Services& services) {
+  const std::int64_t now = services.engine.clock().now().time_since_epoch().count();
+  return std::max<std::int64_t>(now - services.facts.started_ms, 0) / 1000;
 }
 
 std::string server(Facts& facts) {
   constexpr std::int64_t seconds_per_day = 86'400;
-  Node& node = facts.node;
+  Services& services = facts.services;
   Lines lines{"Server"};
   lines.put("redis_version", reported_redis_version);
   lines.put("server_name", "semel");
@@ -82,30 +88,30 @@ std::string server(Facts& facts) {
   lines.put("gcc_version", __VERSION__);
   lines.put("process_id", facts.process.id);
   lines.put("process_supervised", "no");
-  lines.put("run_id", node.facts.run_id);
-  lines.put("tcp_port", node.facts.tcp_port);
-  lines.put("server_time_usec", node.engine().clock().unix_ms() * 1000);
-  lines.put("uptime_in_seconds", uptime_seconds(node));
-  lines.put("uptime_in_days", uptime_seconds(node) / seconds_per_day);
+  lines.put("run_id", services.facts.run_id);
+  lines.put("tcp_port", services.facts.tcp_port);
+  lines.put("server_time_usec", services.engine.clock().unix_ms() * 1000);
+  lines.put("uptime_in_seconds", uptime_seconds(services));
+  lines.put("uptime_in_days", uptime_seconds(services) / seconds_per_day);
   lines.put("hz", 10);
   lines.put("configured_hz", 10);
   lines.put("lru_clock", 0);
-  lines.put("executable", node.facts.executable);
-  lines.put("config_file", node.facts.config_file);
+  lines.put("executable", services.facts.executable);
+  lines.put("config_file", services.facts.config_file);
   lines.put("io_threads_active", 0);
   return lines.take();
 }
 
 std::string clients(Facts& facts) {
-  Node& node = facts.node;
-  const auto handles = node.clients.all();
+  Services& services = facts.services;
+  const auto handles = services.clients.all();
   const auto blocked = std::count_if(handles.begin(), handles.end(), [](const auto& handle) {
     return handle->shown.waits.load(std::memory_order_relaxed);  // mo: relaxed: for people
   });
   Lines lines{"Clients"};
   lines.put("connected_clients", handles.size());
   lines.put("cluster_connections", 0);
-  lines.put("maxclients", node.settings.integer(Setting::maxclients));
+  lines.put("maxclients", services.settings.integer(Setting::maxclients));
   std::size_t input = 0;
   std::size_t output = 0;
   for (const auto& handle : handles) {
@@ -117,14 +123,14 @@ std::string clients(Facts& facts) {
   lines.put("client_recent_max_output_buffer", output);
   lines.put("blocked_clients", blocked);
   lines.put("tracking_clients", 0);
-  lines.put("clients_in_timeout_table", node.deadlines.size());
+  lines.put("clients_in_timeout_table", services.deadlines.size());
   return lines.take();
 }
 
 /// One interpreter serves both scripts and functions: what it holds is told as that of scripts.
-void put_scripts(Lines& lines, Node& node) {
-  const Scripts::Figures scripts = node.scripts.figures();
-  const std::vector<SharedLibrary> libraries = node.scripts.functions.all();
+void put_scripts(Lines& lines, Services& services) {
+  const Scripts::Totals scripts = services.scripts.totals();
+  const std::vector<SharedLibrary> libraries = services.scripts.functions.all();
   std::size_t library_bytes = 0;
   for (const SharedLibrary& library : libraries) library_bytes += library->code.size();
   const std::uint64_t kept = scripts.bytes + library_bytes;
@@ -133,9 +139,9 @@ void put_scripts(Lines& lines, Node& node) {
   lines.put("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
   lines.put("used_memory_scripts_eval", scripts.bytes);
   lines.put("number_of_cached_scripts", scripts.count);
-  lines.put("number_of_functions", node.scripts.functions.function_count());
+  lines.put("number_of_functions", services.scripts.functions.function_count());
   lines.put("number_of_libraries", libraries.size());
-  lines.put("scripts_refused", node.scripts.refused_count());
+  lines.put("scripts_refused", services.scripts.refused_count());
   lines.put("used_memory_vm_functions", 0);
   lines.bytes("used_memory_vm_total", scripts.interpreter_bytes);
   lines.put("used_memory_functions", library_bytes);
@@ -144,7 +150,7 @@ void put_scripts(Lines& lines, Node& node) {
 
 std::string memory(Facts& facts) {
   const Stats& stats = facts.stats;
-  std::atomic<std::uint64_t>& highest = facts.node.memory_peak;
+  std::atomic<std::uint64_t>& highest = facts.services.stats.memory_peak;
   // mo: relaxed: a figure for people; of two who raise it at once the lower may win.
   const std::uint64_t peak = std::max(highest.load(std::memory_order_relaxed), stats.bytes_used);
   highest.store(peak, std::memory_order_relaxed);
@@ -167,7 +173,7 @@ std::string memory(Facts& facts) {
   lines.put("allocator_active", stats.bytes_used);
   lines.put("allocator_resident", facts.process.resident_bytes);
   lines.bytes("total_system_memory", facts.process.system_memory_bytes);
-  put_scripts(lines, facts.node);
+  put_scripts(lines, facts.services);
   lines.bytes("maxmemory", stats.bytes_limit);
   lines.put("maxmemory_policy", "noeviction");
   const double fragmentation = ratio(facts.process.resident_bytes, stats.bytes_used);
@@ -176,9 +182,9 @@ std::string memory(Facts& facts) {
                                            static_cast<std::int64_t>(stats.bytes_used));
   lines.zeros({"mem_not_counted_for_evict", "mem_replication_backlog",
                "mem_total_replication_buffers", "mem_clients_slaves"});
-  const ClientMemory& clients = *facts.node.client_memory;
+  const ClientMemory& clients = *facts.services.client_memory;
   lines.put("mem_clients_normal",
-            clients.bytes() + facts.node.clients.size() * ClientHandle::own_bytes);
+            clients.bytes() + facts.services.clients.size() * ClientHandle::own_bytes);
   lines.put("maxmemory_clients", clients.limit());
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
   lines.put("mem_allocator", "semel");
@@ -189,20 +195,20 @@ std::string memory(Facts& facts) {
 }
 
 std::string persistence(Facts& facts) {
-  const NodeFacts& node = facts.node.facts;
+  const NodeFacts& process = facts.services.facts;
   Lines lines{"Persistence"};
   lines.zeros(
       {"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
   lines.put("current_fork_perc", "0.00");
   lines.zeros({"current_save_keys_processed", "current_save_keys_total",
                "rdb_changes_since_last_save", "rdb_bgsave_in_progress"});
-  lines.put("rdb_last_save_time", node.started_unix_ms / 1000);
+  lines.put("rdb_last_save_time", process.started_unix_ms / 1000);
   lines.put("rdb_last_bgsave_status", "ok");
   lines.put("rdb_last_bgsave_time_sec", -1);
   lines.put("rdb_current_bgsave_time_sec", -1);
   lines.zeros({"rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired",
                "rdb_last_load_keys_loaded"});
-  lines.put("aof_enabled", node.journals ? 1 : 0);
+  lines.put("aof_enabled", process.journals ? 1 : 0);
   lines.zeros({"aof_rewrite_in_progress", "aof_rewrite_scheduled"});
   lines.put("aof_last_rewrite_time_sec", -1);
   lines.put("aof_current_rewrite_time_sec", -1);
@@ -214,32 +220,32 @@ std::string persistence(Facts& facts) {
 }
 
 std::string stats(Facts& facts) {
-  const NodeFigures& figures = facts.figures;
-  Node& node = facts.node;
+  const NodeTotals& totals = facts.totals;
+  Services& services = facts.services;
   std::uint64_t channels = 0;
   std::uint64_t patterns = 0;
-  for (const auto& handle : node.clients.all()) {
+  for (const auto& handle : services.clients.all()) {
     // mo: relaxed: for people.
     channels += handle->shown.channels.load(std::memory_order_relaxed);
     patterns += handle->shown.patterns.load(std::memory_order_relaxed);
   }
   Lines lines{"Stats"};
-  lines.put("total_connections_received", figures.connections);
-  lines.put("total_commands_processed", figures.calls);
-  lines.put("instantaneous_ops_per_sec", node.stats.calls_per_second());
-  lines.put("total_net_input_bytes", figures.bytes_received);
-  lines.put("total_net_output_bytes", figures.bytes_sent);
+  lines.put("total_connections_received", totals.connections);
+  lines.put("total_commands_processed", totals.calls);
+  lines.put("instantaneous_ops_per_sec", services.stats.calls_per_second());
+  lines.put("total_net_input_bytes", totals.bytes_received);
+  lines.put("total_net_output_bytes", totals.bytes_sent);
   lines.zeros({"total_net_repl_input_bytes", "total_net_repl_output_bytes"});
-  lines.put("instantaneous_input_kbps", node.stats.received_kb_per_second(), 2);
-  lines.put("instantaneous_output_kbps", node.stats.sent_kb_per_second(), 2);
+  lines.put("instantaneous_input_kbps", services.stats.received_kb_per_second(), 2);
+  lines.put("instantaneous_output_kbps", services.stats.sent_kb_per_second(), 2);
   lines.put("instantaneous_input_repl_kbps", "0.00");
   lines.put("instantaneous_output_repl_kbps", "0.00");
-  lines.put("rejected_connections", node.stats.refused());
+  lines.put("rejected_connections", services.stats.refused());
   lines.zeros({"sync_full", "sync_partial_ok", "sync_partial_err"});
   lines.put("expired_keys", facts.stats.expired);
   lines.put("expired_stale_perc", "0.00");
   lines.zeros({"expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds", "evicted_keys"});
-  lines.put("evicted_clients", node.client_memory->evictions());
+  lines.put("evicted_clients", services.client_memory->evictions());
   lines.zeros({"total_eviction_exceeded_time", "current_eviction_exceeded_time"});
   lines.put("keyspace_hits", facts.stats.hits);
   lines.put("keyspace_misses", facts.stats.misses);
@@ -250,10 +256,10 @@ std::string stats(Facts& facts) {
                "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
                "current_active_defrag_time", "tracking_total_keys", "tracking_total_items",
                "tracking_total_prefixes", "unexpected_error_replies"});
-  lines.put("total_error_replies", figures.error_replies);
+  lines.put("total_error_replies", totals.error_replies);
   lines.put("dump_payload_sanitizations", 0);
-  lines.put("total_reads_processed", figures.reads);
-  lines.put("total_writes_processed", figures.reads);
+  lines.put("total_reads_processed", totals.reads);
+  lines.put("total_writes_processed", totals.reads);
   lines.zeros({"io_threaded_reads_processed", "io_threaded_writes_processed",
                "reply_buffer_shrinks", "reply_buffer_expands"});
   return lines.take();
@@ -264,7 +270,7 @@ std::string replication(Facts& facts) {
   lines.put("role", "master");
   lines.put("connected_slaves", 0);
   lines.put("master_failover_state", "no-failover");
-  lines.put("master_replid", facts.node.facts.run_id);
+  lines.put("master_replid", facts.services.facts.run_id);
   constexpr std::size_t id_digits = 40;
   lines.put("master_replid2", std::string(id_digits, '0'));
   lines.put("master_repl_offset", 0);
@@ -297,32 +303,32 @@ std::string text_of(double value, int digits) {
 std::string command_stats(Facts& facts) {
   Lines lines{"Commandstats"};
   for (const CommandRow& row : all_commands()) {
-    const CommandFigures& figures = facts.figures.commands[index_of(row)];
-    if (figures.calls == 0 && figures.rejected == 0) continue;
-    const std::uint64_t us = figures.ns / 1000;
+    const CommandTotals& totals = facts.totals.commands[index_of(row)];
+    if (totals.calls == 0 && totals.rejected == 0) continue;
+    const std::uint64_t us = totals.ns / 1000;
     lines.put("cmdstat_" + std::string{row.name},
-              "calls=" + std::to_string(figures.calls) + ",usec=" + std::to_string(us) +
-                  ",usec_per_call=" + text_of(ratio(us, figures.calls), 2) +
-                  ",rejected_calls=" + std::to_string(figures.rejected) +
-                  ",failed_calls=" + std::to_string(figures.failed));
+              "calls=" + std::to_string(totals.calls) + ",usec=" + std::to_string(us) +
+                  ",usec_per_call=" + text_of(ratio(us, totals.calls), 2) +
+                  ",rejected_calls=" + std::to_string(totals.rejected) +
+                  ",failed_calls=" + std::to_string(totals.failed));
   }
   return lines.take();
 }
 
 std::string error_stats(Facts& facts) {
   Lines lines{"Errorstats"};
-  for (const auto& [word, count] : facts.figures.errors) {
+  for (const auto& [word, count] : facts.totals.errors) {
     lines.put("errorstat_" + word, "count=" + std::to_string(count));
   }
   return lines.take();
 }
 
 /// The bound of the bucket in which so many of a thousand have been counted, in microseconds.
-std::uint64_t percentile(const CommandFigures& figures, std::uint64_t of_thousand) {
+std::uint64_t percentile(const CommandTotals& totals, std::uint64_t of_thousand) {
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < time_buckets; ++i) {
-    below += figures.times[i];
-    if (below * 1000 >= figures.calls * of_thousand) return std::uint64_t{1} << i;
+    below += totals.times[i];
+    if (below * 1000 >= totals.calls * of_thousand) return std::uint64_t{1} << i;
   }
   return std::uint64_t{1} << (time_buckets - 1);
 }
@@ -330,12 +336,12 @@ std::uint64_t percentile(const CommandFigures& figures, std::uint64_t of_thousan
 std::string latency_stats(Facts& facts) {
   Lines lines{"Latencystats"};
   for (const CommandRow& row : all_commands()) {
-    const CommandFigures& figures = facts.figures.commands[index_of(row)];
-    if (figures.calls == 0) continue;
+    const CommandTotals& totals = facts.totals.commands[index_of(row)];
+    if (totals.calls == 0) continue;
     lines.put("latency_percentiles_usec_" + std::string{row.name},
-              "p50=" + std::to_string(percentile(figures, 500)) +
-                  ".000,p99=" + std::to_string(percentile(figures, 990)) +
-                  ".000,p99.9=" + std::to_string(percentile(figures, 999)) + ".000");
+              "p50=" + std::to_string(percentile(totals, 500)) +
+                  ".000,p99=" + std::to_string(percentile(totals, 990)) +
+                  ".000,p99.9=" + std::to_string(percentile(totals, 999)) + ".000");
   }
   return lines.take();
 }
@@ -351,7 +357,7 @@ std::string keyspace(Facts& facts) {
   std::array<std::uint64_t, limits::db_count> keys{};
   std::uint64_t all = 0;
   for (std::size_t db = 0; db < keys.size(); ++db) {
-    keys[db] = facts.node.engine().size(static_cast<std::uint8_t>(db));
+    keys[db] = facts.services.engine.size(static_cast<std::uint8_t>(db));
     all += keys[db];
   }
   // Records with an end are counted for all databases together: shared out by their sizes.
@@ -442,7 +448,7 @@ std::string human_bytes(std::uint64_t bytes) {
   return text_of(amount, 2) + units[unit];
 }
 
-std::string info_text(Node& node, std::span<const std::string_view> names) {
+std::string info_text(Services& services, std::span<const std::string_view> names) {
   std::optional<Facts> facts;
   std::string text;
   for (const Section& section : sections) {
@@ -451,7 +457,7 @@ std::string info_text(Node& node, std::span<const std::string_view> names) {
           return asks_for(name, section);
         });
     if (!asked) continue;
-    if (!facts) facts.emplace(Facts{node});
+    if (!facts) facts.emplace(Facts{services});
     if (!text.empty()) text += "\r\n";
     text += section.write(*facts);
   }

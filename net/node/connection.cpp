@@ -4,17 +4,16 @@
 #include <array>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "engine/api/bounded_apply.hpp"
 #include "net/claims/claim_session.hpp"
 #include "net/commands/access.hpp"
-#include "net/commands/handlers.hpp"
 #include "net/commands/measure.hpp"
 #include "net/commands/single_key_command.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/resp/release_capacity.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_host.hpp"
-#include "net/scripts/script_thread.hpp"
 
 namespace semel::net {
 
@@ -33,13 +32,13 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
   open_user();
   client_.lane = &node.stats.lane(batch.lane_.lane);
   client_.lane->connected();
-  if (batch.scripts_ == nullptr || &batch.scripts_->scripts() != &node.scripts) {
-    batch.scripts_ = std::make_shared<ScriptThread>(node.scripts);
+  if (batch.scripts_ == nullptr || &batch.scripts_->thread.scripts() != &node.scripts) {
+    batch.scripts_ = std::make_shared<ScriptHost>(node.scripts);
   }
   client_.scripts = batch.scripts_;
   client_.may_step_aside = host != nullptr && host->serves_others();
   // Whoever waits for a long script instead of answering BUSY keeps all others of its thread.
-  if (client_.may_step_aside) static_cast<void>(node.engine().set_impatient(true));
+  if (client_.may_step_aside) static_cast<void>(node.engine().set_no_wait(true));
   node.clients.add(client_.handle);
 }
 
@@ -52,11 +51,11 @@ void Connection::open_user() {
   if (node_.acl.log_in_by_certificate(client_.user, origin.certificate_user)) {
     note_user(client_);
   } else {
-    node_.tell({.level = LogLevel::notice,
-                .name = "certificate_unknown",
-                .address = origin.address,
-                .user = origin.certificate_user,
-                .text = "no such user that is on: the client begins as default"});
+    node_.hooks.report({.level = LogLevel::notice,
+                        .name = "certificate_unknown",
+                        .address = origin.address,
+                        .user = origin.certificate_user,
+                        .text = "no such user that is on: the client begins as default"});
   }
 }
 
@@ -68,18 +67,19 @@ bool is_of_http(std::string_view word) noexcept {
   return is_word(word, "post") || is_word(word.substr(0, header.size()), header);
 }
 
-/// A script or function that says it does not write is held to that when it runs.
-bool says_no_writes(Node& node, ClientState& client, const CommandRow& row,
-                    std::span<const std::string_view> words) {
-  if (row.name == "fcall") {
+/// Whether a script or function declares that it does not write. That is enforced when it runs.
+bool declares_no_writes(Node& node, ClientState& client, const CommandRow& row,
+                        std::span<const std::string_view> words) {
+  if (row.has(fact_function)) {
     const FunctionStore::Found found = node.scripts.functions.find(words[1]);
     return found.library != nullptr && (found.function->flags & script_no_writes) != 0;
   }
-  const std::string sha = row.name == "eval" ? sha1_hex(words[1]) : std::string{words[1]};
-  if (const SharedScript& known = client.scripts->find(sha); known != nullptr) {
+  const bool is_text = row.has(fact_script_text);
+  const std::string sha = is_text ? sha1_hex(words[1]) : std::string{words[1]};
+  if (const SharedScript& known = client.scripts->thread.find(sha); known != nullptr) {
     return known->has_shebang && (known->flags & script_no_writes) != 0;
   }
-  if (row.name != "eval" || !words[1].starts_with("#!")) return false;
+  if (!is_text || !words[1].starts_with("#!")) return false;
   Script script;
   script.text = words[1].substr(0, words[1].find('\n') + 1);
   return !read_shebang(script) && (script.flags & script_no_writes) != 0;
@@ -87,11 +87,11 @@ bool says_no_writes(Node& node, ClientState& client, const CommandRow& row,
 
 bool may_write(Node& node, ClientState& client, const CommandRow& row,
                std::span<const std::string_view> words) {
-  if (row.name == "eval" || row.name == "evalsha" || row.name == "fcall") {
-    return !says_no_writes(node, client, row, words);
+  constexpr std::uint16_t runs_code = fact_script_text | fact_script_digest | fact_function;
+  if ((row.facts.bits & runs_code) != 0 && !row.is(flag_readonly)) {
+    return !declares_no_writes(node, client, row, words);
   }
-  return row.is(flag_write) || row.is(flag_may_replicate) || row.name == "publish" ||
-         row.name == "spublish";
+  return row.is(flag_write) || row.is(flag_may_replicate) || row.has(fact_publishes);
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ Connection::~Connection() {
 }
 
 void Connection::end() {
-  if (client_.stepped_aside) client_.scripts->run().abandon();
+  if (client_.stepped_aside) client_.scripts->run.abandon();
   node_.clients.remove(client_.handle);
   client_.handle->end();
   node_.client_memory->remove(std::exchange(charged_, 0));
@@ -110,7 +110,7 @@ void Connection::end() {
   node_.pubsub.forget(client_);
   node_.monitors.remove(client_);
   node_.deadlines.cancel(client_.deadline);
-  end_transaction(node_, client_);
+  end_transaction(node_.services(), client_);
   end_session(node_.engine(), client_);
 }
 
@@ -168,6 +168,7 @@ void Connection::account() {
     // mo: relaxed: for people and eviction
     shown.input.store(input_.size(), std::memory_order_relaxed);
     shown.input_spare.store(input_.capacity() - input_.size(), std::memory_order_relaxed);
+    // mo: relaxed: as the two above
     shown.arguments.store(arguments, std::memory_order_relaxed);
     shown.transaction.store(transaction, std::memory_order_relaxed);
     shown.kept.store(kept, std::memory_order_relaxed);
@@ -191,14 +192,14 @@ void Connection::hold_output(std::size_t own, std::size_t large, std::size_t par
 
 void Connection::collect(std::string& out) {
   const std::size_t before = out.size();
-  if (client_.stepped_aside) client_.scripts->run().go_on();
-  review_wait(node_, client_);
+  if (client_.stepped_aside) client_.scripts->run.go_on();
+  review_wait(node_.services(), client_);
   const ClientHandle::Collected found = client_.handle->collect(out, large_);
   // Rings before were for this turn.
   if (client_.stepped_aside) client_.handle->wake_host();
   if (found.killed) client_.closes = true;
   if (found.replied) {
-    if (std::exchange(client_.waits_unheard, false)) {
+    if (std::exchange(client_.discards_wait_reply, false)) {
       out.erase(before, found.reply_bytes);
       large_.erase(before, found.reply_bytes);
     }
@@ -295,7 +296,7 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
       skip_too_long(out);
       if (rewind_ != nullptr) break;
     } else if (step == RespParser::Step::command && !parser_.arguments().empty()) {
-      if (!take(input.data(), out)) break;
+      if (!accept_request(input.data(), out)) break;
       ++requests_;
       if (rewind_ != nullptr) break;
     }
@@ -315,7 +316,7 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
   return all - input.size();
 }
 
-bool Connection::take(const char* start, std::string& out) {
+bool Connection::accept_request(const char* start, std::string& out) {
   const CommandRow* const row = find_command(parser_.arguments()[0]);
   if (row == nullptr && is_of_http(parser_.arguments()[0])) [[unlikely]] {
     refuse_http(out);
@@ -326,29 +327,30 @@ bool Connection::take(const char* start, std::string& out) {
     return false;
   RespWriter reply{out, client_.dialect};
   if (row != nullptr &&
-      (row->single != nullptr ? take_single(*row, reply) : take_native(*row, reply))) {
+      (row->single != nullptr ? enqueue_single(*row, reply) : enqueue_native(*row, reply))) {
     if (batch_.count_ == Batch::count_max) flush(out);
     return true;
   }
   flush(out);
   if (rewind_ != nullptr) return false;
-  carry_out(out);
+  dispatch_now(out);
   return true;
 }
 
-/// A page in a browser can send a request to any port, and its body would be carried out line by
-/// line. So nothing behind the first line is, and there is no answer that the page could use.
+/// A page in a browser can send a request to any port, and each line of its body would run as a
+/// command. So nothing after the first line runs, and there is no reply that the page could use.
 void Connection::refuse_http(std::string& out) {
   flush(out);
   if (rewind_ != nullptr) return;  // it comes again behind what is in front of it
   client_.closes = true;
   node_.stats.http_refused();
-  node_.tell({.level = LogLevel::warning,
-              .name = "http_refused",
-              .address = client_.handle->origin.address,
-              .user = client_.user.user().name(),
-              .text = "POST or Host: came instead of a command: a possible attack by way of "
-                      "another program; the connection is closed"});
+  node_.hooks.report({.level = LogLevel::warning,
+                      .name = "http_refused",
+                      .address = client_.handle->origin.address,
+                      .user = client_.user.user().name(),
+                      .text =
+                          "POST or Host: came instead of a command: a possible attack by way of "
+                          "another program; the connection is closed"});
 }
 
 bool Connection::is_held_back(const CommandRow* row) {
@@ -359,7 +361,7 @@ bool Connection::is_held_back(const CommandRow* row) {
   // What will be refused is refused now.
   if (row == nullptr || !row->takes(words.size()) || client_.user.needs_auth()) return false;
   bool does_write = may_write(node_, client_, *row, words);
-  if (row->name == "exec" && client_.transaction != nullptr) {
+  if (row->has(fact_executes) && client_.transaction != nullptr) {
     for (const QueuedCommand& queued : client_.transaction->commands) {
       const std::vector<std::string_view> views{queued.words.begin(), queued.words.end()};
       does_write = does_write || may_write(node_, client_, *queued.row, views);
@@ -373,7 +375,7 @@ bool Connection::is_held_back(const CommandRow* row) {
 bool Connection::may_wait(const CommandRow& row) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
-      client_.subscribes() || node_.monitors.any() || node_.scripts.is_busy() ||
+      client_.subscribes() || node_.monitors.any() || node_.busy_scripts.any() ||
       !row.takes(parser_.arguments().size())) {
     return false;
   }
@@ -382,35 +384,36 @@ bool Connection::may_wait(const CommandRow& row) {
          client_.user.user().is_unlimited();
 }
 
-bool Connection::take_single(const CommandRow& row, RespWriter& reply) {
+bool Connection::enqueue_single(const CommandRow& row, RespWriter& reply) {
+  SEMEL_ASSERT(row.single != nullptr && batch_.count_ < Batch::count_max);
   if (!may_wait(row)) return false;
   StoreOp& op = batch_.ops_[batch_.count_];
   op = StoreOp{.db = client_.db, .key = parser_.arguments()[1]};
-  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
-  if (row.single->plan(call, op) != Fault::none) return false;
+  const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, &row};
+  if (row.single->plan(call, op) != ArgumentError::none) return false;
   batch_.natives_[batch_.count_].shape = nullptr;
   batch_.rows_[batch_.count_++] = &row;
   return true;
 }
 
-bool Connection::take_native(const CommandRow& row, RespWriter& reply) {
-  const bool by_digest = row.handler == handlers::evalsha;
-  if ((!by_digest && row.handler != handlers::eval) || !may_wait(row) ||
+bool Connection::enqueue_native(const CommandRow& row, RespWriter& reply) {
+  const bool by_digest = row.has(fact_script_digest);
+  if ((!by_digest && !row.has(fact_script_text)) || row.is(flag_readonly) || !may_wait(row) ||
       node_.scripts.policy() == ScriptPolicy::off) {
     return false;
   }
   const std::string_view word = parser_.arguments()[1];
   const SharedScript& script =
-      client_.scripts->find(by_digest ? word : std::string_view{sha1_hex(word)});
+      client_.scripts->thread.find(by_digest ? word : std::string_view{sha1_hex(word)});
   if (script == nullptr || script->has_shebang ||
       script->shape.known == lua::KnownScript::unknown) {
     return false;
   }
   StoreOp& op = batch_.ops_[batch_.count_];
   op = StoreOp{.db = client_.db};
-  const Call call{node_, node_.engine(), client_, parser_.arguments(), reply, &row};
+  const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, &row};
   NativePlan& plan = batch_.natives_[batch_.count_];
-  if (plan_native(call, script->shape, script->sha, op, plan) != Fault::none) return false;
+  if (plan_native(call, script->shape, script->sha, op, plan) != ArgumentError::none) return false;
   script->used(client_.lane->now());
   batch_.rows_[batch_.count_++] = &row;
   return true;
@@ -432,14 +435,15 @@ void Connection::flush(std::string& out) {
     requests_ -= planned - count;
   }
   answer_batch(out, count);
-  client_.last_command = static_cast<std::uint32_t>(index_of(*batch_.rows_[count - 1]));
+  client_.last_command = &batch_.rows_[count - 1]->name;
   count_batch(count);
 }
 
 void Connection::answer_batch(std::string& out, std::size_t count) {
+  SEMEL_ASSERT(count != 0 && count <= Batch::count_max);
   RespWriter reply{out, client_.dialect};
   if (large_.is_enabled()) reply.set_large(&large_);
-  Call call{node_, node_.engine(), client_, {}, reply};
+  Call call{node_.services(), node_.engine(), client_, {}, reply};
   for (std::size_t i = 0; i < count; ++i) {
     call.row = batch_.rows_[i];
     const std::size_t before = out.size();
@@ -468,7 +472,7 @@ void Connection::count_batch(std::size_t count) {
   const std::int64_t each = client_.lane->lap(node_.ticks()) / static_cast<std::int64_t>(count);
   std::string unused;
   RespWriter nobody{unused, client_.dialect};
-  Call call{node_, node_.engine(), client_, {}, nobody};
+  Call call{node_.services(), node_.engine(), client_, {}, nobody};
   bool has_natives = false;
   for (std::size_t first = 0; first < count;) {
     call.row = batch_.rows_[first];
@@ -511,22 +515,23 @@ void Connection::count_natives(std::size_t count, std::int64_t ns_each) {
     }
   }
   for (Tally& tally : tallies) write_down(tally);
-  client_.scripts->forget_retired();
+  client_.scripts->thread.forget_retired();
 }
 
-void Connection::carry_out(std::string& out) {
-  // What is not answered must not take along what is pushed meanwhile, which stands in `out`.
-  const bool is_heard = client_.replies == Replies::on;
-  std::string unheard;
-  std::string& answer = is_heard ? out : unheard;
+void Connection::dispatch_now(std::string& out) {
+  SEMEL_ASSERT(batch_.count_ == 0);  // earlier requests have replies
+  // With CLIENT REPLY OFF, drop the reply only: messages that are pushed meanwhile go to `out`.
+  const bool is_reply_on = client_.replies == Replies::on;
+  std::string discarded;
+  std::string& answer = is_reply_on ? out : discarded;
   const std::size_t before = answer.size();
   RespWriter reply{answer, client_.dialect};
   large_.begin();
-  if (is_heard && large_.is_enabled()) reply.set_large(&large_);
+  if (is_reply_on && large_.is_enabled()) reply.set_large(&large_);
   reply.set_bound(before + node_.client_memory->reply_bytes_max());
-  Call call{node_, node_.engine(), client_, parser_.arguments(), reply};
+  Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply};
   dispatch(call);
-  if (client_.waits) client_.waits_unheard = !is_heard;
+  if (client_.waits) client_.discards_wait_reply = !is_reply_on;
   if (client_.replies != Replies::on) {
     reply.take_back(before);
     if (client_.replies == Replies::skip) {
@@ -534,12 +539,12 @@ void Connection::carry_out(std::string& out) {
     } else if (client_.replies == Replies::skip_next) {
       client_.replies = Replies::skip;
     }
-  } else if (!is_heard) {
-    out += unheard;
+  } else if (!is_reply_on) {
+    out += discarded;
   }
   if (client_.held != nullptr && !client_.stepped_aside) [[unlikely]]
     node_.pubsub.release(client_);
-  // A command may have left something with many others.
+  // A command may have added output to many other connections.
   if (node_.client_memory->is_over()) [[unlikely]]
     node_.clients.evict(*node_.client_memory);
 }

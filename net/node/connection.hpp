@@ -31,7 +31,7 @@ class Batch {
  private:
   friend class Connection;
   HeldLane lane_;
-  std::shared_ptr<ScriptThread> scripts_;
+  std::shared_ptr<ScriptHost> scripts_;
   std::vector<StoreOp> ops_;
   std::vector<StoreOutcome> outcomes_;
   std::vector<const CommandRow*> rows_;
@@ -71,9 +71,9 @@ class Connection {
   /// Whoever sends the replies holds so much of them: `own` bytes that nobody has counted, and
   /// `large` by reference, in `parts`.
   void hold_output(std::size_t own, std::size_t large, std::size_t parts);
-  /// False: clients hold too much together, and nothing should be read or carried out before those
-  /// who hold most are closed, which has begun.
-  [[nodiscard]] bool takes_input() const noexcept { return !node_.client_memory->is_over(); }
+  /// False: connections together hold too much memory. Read and run nothing until the largest ones
+  /// are closed, which has begun.
+  [[nodiscard]] bool accepts_input() const noexcept { return !node_.client_memory->is_over(); }
   [[nodiscard]] bool memory_is_tight() const noexcept { return node_.client_memory->is_tight(); }
   /// A command waits: more bytes should not be read.
   [[nodiscard]] bool waits() const noexcept { return client_.waits || client_.held_back; }
@@ -83,11 +83,11 @@ class Connection {
   /// before, though end() ends the script.
   [[nodiscard]] bool works() const noexcept { return client_.stepped_aside; }
   [[nodiscard]] bool is_subscribed() const noexcept { return client_.subscribes(); }
-  /// It has not said who it is, and must.
-  [[nodiscard]] bool is_stranger() const noexcept { return client_.user.needs_auth(); }
-  /// Requests carried out so far.
+  /// It must authenticate, and has not.
+  [[nodiscard]] bool is_unauthenticated() const noexcept { return client_.user.needs_auth(); }
+  /// Requests that have run.
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
-  /// The other side is gone: nothing is waited for, watched or held any more. The last call.
+  /// The client has disconnected: ends waits, watches and subscriptions. The last call.
   void end();
   /// Bytes that are kept because a request is not whole, or waits.
   [[nodiscard]] std::size_t kept_bytes() const noexcept { return input_.size(); }
@@ -96,7 +96,7 @@ class Connection {
   [[nodiscard]] const ClientState& client() const noexcept { return client_; }
 
  private:
-  /// Carries out what is whole; returns how many bytes were taken.
+  /// Runs all complete requests; returns the bytes that they have.
   std::size_t run(std::string_view input, std::string& out);
   void give_back_room();
   void open_user();
@@ -104,20 +104,21 @@ class Connection {
   void refuse_http(std::string& out);
   /// The node counts what came and what went.
   void note(std::size_t received, std::size_t sent);
-  /// False: the request is held back by a pause.
-  [[nodiscard]] bool take(const char* start, std::string& out);
+  /// Batches or dispatches one request. False: a pause delays it.
+  [[nodiscard]] bool accept_request(const char* start, std::string& out);
   [[nodiscard]] bool is_held_back(const CommandRow* row);
-  /// True: it is one of the batch now.
-  [[nodiscard]] bool take_single(const CommandRow& row, RespWriter& reply);
+  /// True: it was added to the batch.
+  [[nodiscard]] bool enqueue_single(const CommandRow& row, RespWriter& reply);
   /// The same of a known script.
-  [[nodiscard]] bool take_native(const CommandRow& row, RespWriter& reply);
+  [[nodiscard]] bool enqueue_native(const CommandRow& row, RespWriter& reply);
   /// Whether what is read may wait for the rest of the batch.
   [[nodiscard]] bool may_wait(const CommandRow& row);
   void answer_batch(std::string& out, std::size_t count);
   void count_batch(std::size_t count);
   void count_natives(std::size_t count, std::int64_t ns_each);
   void flush(std::string& out);
-  void carry_out(std::string& out);
+  /// Dispatches the parsed request; the batch is empty.
+  void dispatch_now(std::string& out);
   void keep(std::string_view bytes);
   void bound_request();
   void skip_too_long(std::string& out);
@@ -128,14 +129,14 @@ class Connection {
   Batch& batch_;
   ClientState client_;
   RespParser parser_;
-  std::string input_;  // of a request that is not whole, or not carried out yet
+  std::string input_;  // of a request that is not complete, or has not run yet
   RequestLimits limits_;
   std::size_t wanted_ = 0;
   std::uint64_t requests_ = 0;
   LargeReplies large_;
   std::size_t charged_ = 0;       // of the node's memory of clients
   std::size_t output_ = 0;        // that whoever sends it holds
-  const char* rewind_ = nullptr;  // the first request of the batch that was not carried out
+  const char* rewind_ = nullptr;  // the first request of the batch that did not run
   bool more_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "semel/local_redis.hpp"
+#include "base/mutex.hpp"
 
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "net/node/connection.hpp"
@@ -16,22 +15,23 @@ class CallingThread final : public net::ClientHost {
  public:
   void wake() noexcept override {
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       woken_ = true;
     }
     changed_.notify_one();
   }
   /// Returns when woken, and after `most` at the latest.
   void wait(Millis most) {
-    std::unique_lock lock{mutex_};
-    changed_.wait_for(lock, most, [this] { return woken_; });
+    base::MutexLock lock{mutex_};
+    // Earlier than `most` does no harm: the caller looks, and comes again.
+    if (!woken_) changed_.wait_for(lock, most);
     woken_ = false;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool woken_ = false;  // under mutex_
+  base::Mutex mutex_;
+  base::Condition changed_;
+  bool woken_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 struct OwnClock {

@@ -1,43 +1,44 @@
 #include "net/node/node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <utility>
 
 #include "base/hex.hpp"
+#include "base/random.hpp"
 #include "net/commands/access.hpp"
-#include "net/session/client_state.hpp"
 
 namespace semel::net {
 namespace {
 
 /// Tells two lives of a node apart; nothing secret.
 std::string new_run_id() {
-  constexpr std::size_t length = 40;
-  std::random_device random;
-  std::string id;
-  while (id.size() < length) id += base::hex_digits[random() % base::hex_digits.size()];
-  return id;
+  std::array<std::uint8_t, 20> bytes{};
+  base::fill_random(bytes);
+  return base::hex_of(bytes);
 }
 
-/// The first line of the file at `path`. Or what is wrong with it.
-std::optional<std::string> read_password(const std::string& path, std::string& password) {
+Error bad(std::string text) {
+  return {ErrorCode::bad_option, std::move(text)};
+}
+
+/// The first line of the file at `path`.
+Result<std::string> read_password(const std::string& path) {
   constexpr std::size_t bytes_max = 4096;  // as of requirepass
   const std::string about = "requirepass-file '" + path + "' ";
   std::ifstream file{path, std::ios::binary};
   std::string text(bytes_max + 2, '\0');
   if (!file || !file.read(text.data(), static_cast<std::streamsize>(text.size())).eof()) {
-    return about + (file ? "has more than 4096 bytes" : "cannot be read");
+    return bad(about + (file ? "has more than 4096 bytes" : "cannot be read"));
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
   text.resize(std::min(text.find('\n'), text.size()));
   if (text.ends_with('\r')) text.pop_back();
-  if (text.empty()) return about + "is empty";
-  if (text.size() > bytes_max) return about + "has more than 4096 bytes";
-  password = std::move(text);
-  return std::nullopt;
+  if (text.empty()) return bad(about + "is empty");
+  if (text.size() > bytes_max) return bad(about + "has more than 4096 bytes");
+  return text;
 }
 
 }  // namespace
@@ -47,6 +48,7 @@ Node::Node(Engine& engine, Settings& from, TestClock* clock)
       settings(from),
       acl(acl_commands()),
       watches(engine),
+      stats(all_commands().size()),
       test_clock(clock),
       events(engine, pubsub),
       scripts(settings) {
@@ -59,6 +61,7 @@ Node::Node(Engine& engine, TestClock* clock)
       settings(*own_settings_),
       acl(acl_commands()),
       watches(engine),
+      stats(all_commands().size()),
       test_clock(clock),
       events(engine, pubsub),
       scripts(settings) {
@@ -113,22 +116,23 @@ void Node::begin() {
   }
 }
 
-std::optional<std::string> Node::open_users() {
+Status Node::open_users() {
   if (const std::string path = settings.text(Setting::aclfile); !path.empty()) {
     std::ifstream file{path, std::ios::binary};
-    if (!file) return "aclfile '" + path + "' cannot be read";
+    if (!file) return bad("aclfile '" + path + "' cannot be read");
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (auto problem = acl.load_file(text, path)) return problem;
+    if (auto error = acl.load_file(text, path)) return bad(*std::move(error));
   }
   std::string password = settings.text(Setting::requirepass);
   if (const std::string path = settings.text(Setting::requirepass_file); !path.empty()) {
-    if (!password.empty()) return "requirepass and requirepass-file are both set";
-    if (auto problem = read_password(path, password)) return problem;
+    if (!password.empty()) return bad("requirepass and requirepass-file are both set");
+    SEMEL_TRY(read, read_password(path));
+    password = std::move(read);
   }
   if (!password.empty()) acl.set_requirepass(password);
   // mo: relaxed: nobody else is there yet
   was_open_.store(!asks_for_password(), std::memory_order_relaxed);
-  return std::nullopt;
+  return Done{};
 }
 
 void Node::review_clients() {
@@ -141,25 +145,18 @@ void Node::users_changed() {
   const bool is_open = !asks_for_password();
   // mo: relaxed: only who changes it speaks of it
   if (was_open_.exchange(is_open, std::memory_order_relaxed) == is_open || !is_open) return;
-  tell({.level = LogLevel::warning,
-        .name = "default_user_open",
-        .user = "default",
-        .text = settings.boolean(Setting::protected_mode)
-                    ? "needs no password any more; protected-mode lets only this machine in"
-                    : "needs no password any more, and protected-mode is off: everybody who "
-                      "reaches the port may use the node"});
+  hooks.report(
+      {.level = LogLevel::warning,
+       .name = "default_user_open",
+       .user = "default",
+       .text = settings.boolean(Setting::protected_mode)
+                   ? "needs no password any more; protected-mode lets only this machine in"
+                   : "needs no password any more, and protected-mode is off: everybody who "
+                     "reaches the port may use the node"});
 }
 
 bool Node::asks_for_password() const {
   return acl.open_session().needs_auth();
-}
-
-std::string Node::describe(const ClientState& client) const {
-  const Timestamp now = engine_.clock().now();
-  show_client(client, now);
-  std::string line = line_of(*client.handle, now);
-  line.pop_back();
-  return line;
 }
 
 bool Node::tick(std::size_t budget) {
@@ -174,13 +171,13 @@ bool Node::tick(std::size_t budget) {
 
 bool Node::sweep(std::size_t budget) {
   constexpr std::int64_t ns_per_ms = 1'000'000;
-  const std::int64_t began = ticks_->ns();
+  const std::int64_t began = ticks().ns();
   // Deadlines are looked at by the same thread, also while a script takes long.
-  const bool was_impatient = engine_.set_impatient(true);
+  const bool previous_no_wait = engine_.set_no_wait(true);
   const bool done = engine_.advance(budget) != 0;
-  static_cast<void>(engine_.set_impatient(was_impatient));
+  static_cast<void>(engine_.set_no_wait(previous_no_wait));
   events.drain();
-  const std::int64_t ns = ticks_->ns() - began;
+  const std::int64_t ns = ticks().ns() - began;
   if (latency.takes(ns)) {
     latency.add("expire-cycle", engine_.clock().unix_ms() / 1000, ns / ns_per_ms);
   }

@@ -1,17 +1,19 @@
-// What the connections of a node hold together: input that is not carried out, replies that are not
-// read, messages that lie about, transactions, names. Counted where it is held, so that one figure
-// bounds all of them.
+// The bytes that all connections of a node hold: input that is not executed yet, replies that are
+// not read, queued messages, transactions and names. Each holder counts its own bytes here, so that
+// one limit bounds the sum.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/assert.hpp"
+
 namespace semel::net {
 
 class ClientMemory {
  public:
-  /// A connection must be able to bring and to be sent one value of the largest size.
+  /// Enough for one connection to send and to receive one value of the largest size.
   static constexpr std::size_t limit_min = std::size_t{48} << 20;
 
   ClientMemory() = default;
@@ -22,7 +24,9 @@ class ClientMemory {
     bytes_.fetch_add(bytes, std::memory_order_relaxed);  // mo: relaxed: a sum, not an order
   }
   void remove(std::size_t bytes) noexcept {
-    bytes_.fetch_sub(bytes, std::memory_order_relaxed);  // mo: relaxed: a sum, not an order
+    // mo: relaxed: a sum, not an order
+    [[maybe_unused]] const std::size_t before = bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    SEMEL_ASSERT(before >= bytes);  // else the sum wraps, and every client looks too large
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a sum, not an order
@@ -34,9 +38,9 @@ class ClientMemory {
     return limit_.load(std::memory_order_relaxed);  // mo: relaxed: a setting
   }
   [[nodiscard]] bool is_over() const noexcept { return bytes() > limit(); }
-  /// From here on nobody reads more than a little at a time.
+  /// Above three quarters of the limit: connections read only small pieces from now on.
   [[nodiscard]] bool is_tight() const noexcept { return bytes() > limit() - limit() / 4; }
-  /// What the reply to one request may hold.
+  /// The most bytes that the reply to one request may hold.
   [[nodiscard]] std::size_t reply_bytes_max() const noexcept { return limit() / 2; }
 
   void evicted() noexcept {

@@ -1,5 +1,6 @@
-// A large value that is to be sent: held once, however many replies and connections it is a part
-// of. A reply's text has its head and its end; where it belongs between them, a Splice says.
+// A large value that is to be sent. It is held once, however many replies and connections contain
+// it. A reply's text has only the head and the end of the value; a Splice says at which offset its
+// bytes belong.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "net/resp/client_memory.hpp"
 
 namespace semel::net {
 
-/// Immutable. Counted for as long as anybody holds it.
+/// Immutable. Counted in `memory` until the last holder releases it. `memory` is not null.
 class LargeBytes {
  public:
   LargeBytes(std::string bytes, std::shared_ptr<ClientMemory> memory)
       : bytes_(std::move(bytes)), memory_(std::move(memory)) {
+    SEMEL_ASSERT(memory_ != nullptr);
     memory_->add(bytes_.size());
   }
   ~LargeBytes() { memory_->remove(bytes_.size()); }
@@ -34,43 +37,45 @@ class LargeBytes {
 };
 using SharedBytes = std::shared_ptr<const LargeBytes>;
 
-/// Bytes that belong in front of the text's byte `at`.
+/// Bytes that belong in front of byte `at` of the text.
 struct Splice {
   std::size_t at;
   SharedBytes bytes;
 };
 using Splices = std::vector<Splice>;
 
-/// The large values of the replies that one connection is being given, and which of them the
-/// present request has met before.
+/// The large values in the replies to one connection. Remembers which values the current request
+/// has referenced already, so that it holds each only once.
+///
+/// Invariant: splices_ are ordered by `at`.
 class LargeReplies {
  public:
   /// From this size on a value is referenced; below, it is copied.
   static constexpr std::size_t bytes_min = std::size_t{64} << 10;
 
-  /// What is pushed to many is shared by them from here on.
+  /// From this size on, a message that is pushed to many clients is held once for all of them.
   static constexpr std::size_t push_bytes_min = std::size_t{1} << 10;
 
   explicit LargeReplies(std::shared_ptr<ClientMemory> memory) : memory_(std::move(memory)) {}
 
-  /// Values are referenced from now on; whoever sends the replies takes the splices.
+  /// References values from now on. The sender of the replies then calls take().
   void enable() noexcept { enabled_ = true; }
   [[nodiscard]] bool is_enabled() const noexcept { return enabled_; }
 
-  /// A request begins.
+  /// Called when a request begins.
   void begin() {
     if (!met_.empty()) met_.clear();
     met_bytes_ = 0;
   }
-  /// Bytes that the present request's reply holds by reference.
+  /// Bytes that the reply to the current request holds by reference.
   [[nodiscard]] std::size_t held() const noexcept { return met_bytes_; }
-  /// The same of all requests since take().
+  /// The same for all requests since the last take().
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_; }
   [[nodiscard]] bool has_met(std::string_view name, std::uint64_t version) const {
     const auto found = met_.find(name);
     return found != met_.end() && found->second.version == version;
   }
-  /// The value that `name` has in this version; `bytes` are taken.
+  /// The value of `name` in this version. Moves `bytes` out, or drops them if it is held already.
   [[nodiscard]] SharedBytes share(std::string_view name, std::uint64_t version,
                                   std::string& bytes) {
     if (!has_met(name, version)) {
@@ -79,21 +84,28 @@ class LargeReplies {
     bytes = std::string{};
     return met_.find(name)->second.bytes;
   }
-  /// One that will not be met again.
+  /// A value that no later reply refers to.
   [[nodiscard]] SharedBytes share(std::string&& bytes) {
     count(bytes.size());
     return std::make_shared<const LargeBytes>(std::move(bytes), memory_);
   }
 
-  void add(std::size_t at, SharedBytes bytes) { splices_.push_back({at, std::move(bytes)}); }
-  /// Of a text that ends at `end` now.
+  /// `at` is not below that of an earlier splice: replies are only appended.
+  void add(std::size_t at, SharedBytes bytes) {
+    SEMEL_ASSERT(splices_.empty() || splices_.back().at <= at);
+    splices_.push_back({at, std::move(bytes)});
+  }
+  /// Drops the splices behind `end`, where the text ends now.
   void cut(std::size_t end) {
     while (!splices_.empty() && splices_.back().at > end) splices_.pop_back();
   }
-  /// So many bytes of the text are gone at `at`.
+  /// Adjusts the splices after `bytes` bytes of the text were removed at `at`. No splice may belong
+  /// between them.
   void erase(std::size_t at, std::size_t bytes) {
     for (Splice& each : splices_) {
-      if (each.at > at) each.at -= bytes;
+      if (each.at <= at) continue;
+      SEMEL_ASSERT(each.at >= at + bytes);
+      each.at -= bytes;
     }
   }
   [[nodiscard]] bool empty() const noexcept { return splices_.empty(); }

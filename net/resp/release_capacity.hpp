@@ -1,10 +1,10 @@
-// Memory that a string or a vector holds beyond what is in it.
+// Frees the spare capacity of a string or a vector.
 #pragma once
 
 namespace semel::net {
 
-/// Empties it and frees what it held. Assigning an empty one does not: of an empty string the
-/// characters are copied, and a vector takes `{}` for a list of elements; both keep their room.
+/// Empties `container` and frees its memory. Assigning `{}` would not: a string copies no
+/// characters, a vector assigns an empty list of elements, and both keep their capacity.
 template <class Container>
 void give_back(Container& container) noexcept {
   Container{}.swap(container);

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/assert.hpp"
+
 namespace semel::net {
 namespace {
 
-constexpr int depth_max = 32;  // of arrays in arrays; commands answer with three at most
+constexpr int depth_max = 32;  // of nested arrays; the replies of commands nest three at most
 
 std::optional<std::string_view> take_line(std::string_view& bytes) {
   const std::size_t end = bytes.find("\r\n");
@@ -109,7 +111,9 @@ std::optional<Reply> take(std::string_view& bytes, int depth) {
 std::optional<Reply> take_reply(std::string_view& bytes) {
   std::string_view rest = bytes;
   auto reply = take(rest, depth_max);
-  if (reply) bytes = rest;
+  if (!reply) return reply;
+  SEMEL_ASSERT(rest.size() < bytes.size());  // else a caller that takes all replies would not end
+  bytes = rest;
   return reply;
 }
 

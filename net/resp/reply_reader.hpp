@@ -1,4 +1,4 @@
-// Bytes of replies into what they mean: the reverse of resp_writer.
+// Parses replies: the reverse of resp_writer.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace semel::net {
 
-/// Takes one whole reply off the front of `bytes`. None: it is not whole, or not a reply.
+/// Removes one complete reply from the front of `bytes`. None: it is incomplete, or no reply;
+/// `bytes` is unchanged then.
 [[nodiscard]] std::optional<Reply> take_reply(std::string_view& bytes);
 
 }  // namespace semel::net

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/hex.hpp"
 #include "net/resp/release_capacity.hpp"
 #include "net/resp/text.hpp"
@@ -11,7 +12,7 @@
 namespace semel::net {
 namespace {
 
-constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first is looked at
+constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first byte is compared
 
 bool is_space(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -34,8 +35,8 @@ char escaped(char c) noexcept {
   }
 }
 
-/// A mark, whatever it is, one to three digits, CR and another byte: what most lengths are.
-/// Negative: they are not there like this, and `at` stays.
+/// Reads any marker, one to three digits, CR and one more byte, which is the form of most lengths.
+/// Negative: the input has another form, and `at` is unchanged.
 std::int64_t take_short_number(const char*& at, const char* end) noexcept {
   constexpr std::ptrdiff_t most = 6;
   constexpr int digits_max = 3;
@@ -54,7 +55,7 @@ std::int64_t take_short_number(const char*& at, const char* end) noexcept {
   return number;
 }
 
-/// One word of a line, quotes and all. False: they do not match.
+/// Takes one word of a line and removes its quotes. False: the quotes do not match.
 bool take_word(std::string_view& line, std::string& word) {
   const auto take = [&] {
     const char c = line.front();
@@ -95,6 +96,8 @@ bool take_word(std::string_view& line, std::string& word) {
 
 RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
   if (ended_) begin();
+  // The caller's part: what was read of an incomplete request is in front of `input` again.
+  SEMEL_ASSERT(passes_ || (at_ <= input.size() && searched_ <= input.size()));
   if (passes_) {
     at_ = searched_ = 0;
     const Step step = pass_over(input, limits);
@@ -104,6 +107,7 @@ RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& 
   if (state_ == State::begin && take_whole(input, limits)) return Step::command;
   const Step step = run(input, limits);
   ended_ = step != Step::incomplete && step != Step::passing;
+  SEMEL_ASSERT(at_ <= input.size());
   if (step != Step::command || is_inline_) return step;
   arguments_.reserve(ranges_.size());
   for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
@@ -120,7 +124,7 @@ void RespParser::begin() noexcept {
   forget_many();
 }
 
-/// One large request must not be paid for as long as its connection lasts.
+/// Frees the memory of one large request, which the connection would keep until its end.
 void RespParser::forget_many() noexcept {
   constexpr std::size_t words_kept = 128;
   constexpr std::size_t bytes_kept = 512;
@@ -165,15 +169,17 @@ RespParser::Step RespParser::run(std::string_view input, const RequestLimits& li
 void RespParser::begin_passing() noexcept {
   passes_ = true;
   passes_left_ = length_ + line_end_bytes;
+  SEMEL_ASSERT(left_ != 0);  // the argument that is skipped is one of them
   --left_;
   give_back(ranges_);
 }
 
-/// Nothing of the request is needed any more, so that all of `input` that is read can go.
+/// Skips the rest of a request. None of it is needed, so all bytes that were read can be dropped.
 RespParser::Step RespParser::pass_over(std::string_view input, const RequestLimits& limits) {
   RequestLimits as_it_comes = limits;
   as_it_comes.request_bytes_max = ~std::size_t{0};
   for (;;) {
+    SEMEL_ASSERT(at_ <= input.size());
     const std::size_t passed = std::min(passes_left_, input.size() - at_);
     at_ += passed;
     passes_left_ -= passed;
@@ -211,13 +217,14 @@ bool RespParser::take_whole(std::string_view input, const RequestLimits& limits)
     at += bytes + static_cast<std::int64_t>(line_end_bytes);
   }
   at_ = static_cast<std::size_t>(at - input.data());
+  SEMEL_ASSERT(at_ <= input.size() && arguments_.size() == static_cast<std::size_t>(count));
   ended_ = true;
   return true;
 }
 
 bool RespParser::take_line(std::string_view input, std::string_view& line) {
   const std::size_t end = input.find('\r', std::max(at_, searched_));
-  // Its second byte, whatever it is, must be there.
+  // The byte behind CR must be there, too; its value does not matter.
   if (end == std::string_view::npos || end + line_end_bytes > input.size()) {
     searched_ = end == std::string_view::npos ? input.size() : end;
     wanted_ = input.size() + 1;
@@ -278,7 +285,7 @@ RespParser::Step RespParser::read_inline(std::string_view input, const RequestLi
     searched_ = input.size();
     return incomplete(input.size() + 1);
   }
-  // redis-server takes a longer line if it comes at once; which bytes come at once is chance.
+  // redis-server accepts a longer line if one read returns all of it; that depends on chance.
   if (end > limits.line_bytes_max) return bad("too big inline request");
   std::string_view line = input.substr(0, end);
   at_ = end + 1;
@@ -289,12 +296,16 @@ RespParser::Step RespParser::read_inline(std::string_view input, const RequestLi
 }
 
 bool RespParser::split(std::string_view line) {
-  unquoted_.reserve(line.size());  // words are not longer than what they come from
+  // Unquoting only shortens a word. With this capacity the string never moves, which would leave
+  // arguments_ dangling.
+  unquoted_.reserve(line.size());
+  [[maybe_unused]] const std::size_t capacity = unquoted_.capacity();
   for (;;) {
     while (!line.empty() && is_space(line.front())) line.remove_prefix(1);
     if (line.empty()) return true;
     const std::size_t from = unquoted_.size();
     if (!take_word(line, unquoted_)) return false;
+    SEMEL_ASSERT(unquoted_.capacity() == capacity);
     arguments_.push_back(std::string_view{unquoted_}.substr(from));
   }
 }

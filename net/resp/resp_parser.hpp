@@ -1,8 +1,10 @@
-// Requests out of bytes, without input or output of its own: RESP arrays of bulk strings, and
-// inline commands, as redis-server 7.0 reads them, with its texts for what is wrong.
+// Parses requests: RESP arrays of bulk strings, and inline commands, as redis-server 7.0 reads
+// them, with its error texts. It does no input or output itself.
 //
-// A declared length costs nothing: an argument is a view into the input, and the list of them grows
-// by one for each that is there. Bytes that were looked at are not looked at again when more come.
+// A declared length allocates nothing: an argument is a view into the input, and the list of
+// arguments grows by one for each that has arrived. No byte is scanned twice when more input comes.
+//
+// Invariant: at_ <= input.size(), and searched_ <= input.size().
 #pragma once
 
 #include <cstddef>
@@ -15,20 +17,21 @@
 
 namespace semel::net {
 
-/// What a connection may send. Bulks and lines as redis-server has them; it takes up to 2^31 - 1
-/// arguments, for each of which we keep 32 bytes until the request is whole.
+/// What a connection may send. The limits of bulks and lines are those of redis-server. It accepts
+/// up to 2^31 - 1 arguments; we accept fewer, as each costs 32 bytes until the request is complete.
 struct RequestLimits {
   std::size_t arguments_max = std::size_t{1} << 20;
   std::size_t bulk_bytes_max = std::size_t{512} << 20;
   std::size_t line_bytes_max = std::size_t{64} << 10;  ///< an inline command, or a length
-  /// A request with a longer argument is passed over without being kept.
+  /// A request with a longer argument is skipped and never held in memory.
   std::size_t kept_bytes_max = ~std::size_t{0};
-  std::size_t request_bytes_max = ~std::size_t{0};  ///< of an array, with all that it declares
-  bool before_auth = false;                         ///< so that errors say what would help
+  std::size_t request_bytes_max = ~std::size_t{0};  ///< of an array, with its declared lengths
+  bool before_auth = false;                         ///< errors then ask for authentication
 };
 
-/// Before a client has said who it is. Redis takes ten bulks of 16 KiB and a line of 64 KiB; here
-/// all of a request is hardly more than one such bulk, so that strangers cost little.
+/// Limits before a client has authenticated. Redis accepts ten bulks of 16 KiB and a line of
+/// 64 KiB. Here a whole request is hardly larger than one bulk, so that unauthenticated clients
+/// cost little.
 inline constexpr RequestLimits limits_before_auth{.arguments_max = 10,
                                                   .bulk_bytes_max = std::size_t{16} << 10,
                                                   .line_bytes_max = std::size_t{16} << 10,
@@ -38,35 +41,36 @@ inline constexpr RequestLimits limits_before_auth{.arguments_max = 10,
 class RespParser {
  public:
   enum class Step : std::uint8_t {
-    command,     ///< arguments() has one; none: an empty request, to be passed over
-    incomplete,  ///< call again when more has come
-    passing,     ///< consumed() bytes need not be kept; go on behind them
-    too_long,    ///< a request has been passed over; error() says why, and the next one can be read
-    bad,         ///< error() says why; nothing more can be read from this client
+    command,     ///< arguments() has a request; without arguments it is empty: ignore it
+    incomplete,  ///< call again with more input
+    passing,     ///< drop consumed() bytes, and call again with what is behind them
+    too_long,    ///< a request was skipped; error() says why, and the next one can be read
+    bad,         ///< error() says why; the input cannot be read any further
   };
 
-  /// Reads one request. `input` begins where the last one ended; after `incomplete` it begins with
-  /// the same bytes again, perhaps at another address, and more. Progress: never blocks.
+  /// Reads one request. `input` begins where the last request ended. After `incomplete` it begins
+  /// with the same bytes again, perhaps at another address, followed by more. Progress: never
+  /// blocks.
   [[nodiscard]] Step parse(std::string_view input, const RequestLimits& limits);
 
-  /// Of the last command; valid as long as its input is, and until the next call.
+  /// Those of the last command. Valid until the next call, and no longer than its input.
   [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
-  /// Whether they lie in the input; else in this parser, until the next call.
+  /// Whether they are views into the input. Otherwise this parser holds them until the next call.
   [[nodiscard]] bool in_place() const noexcept { return !is_inline_; }
-  /// Bytes of the input that the last command took.
+  /// How many bytes of the input the last command had.
   [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
-  /// After `incomplete`: how many bytes the input must have at least to get on. A hint for one
-  /// large read; what is there to be read may never come.
+  /// After `incomplete`: the least size of input with which parse() makes progress. A hint for one
+  /// large read; the client may never send as much.
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
-  /// "Protocol error: ..", or what was too long.
+  /// "Protocol error: ..", or which value was too long.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
-  /// The next call begins with a new request.
+  /// Forgets an incomplete request; the next call begins with a new one.
   void reset() noexcept { ended_ = true; }
-  /// The last command's arguments are not needed any more, nor their room.
+  /// Forgets the arguments of the last command and frees their memory.
   void rest() noexcept {
     if (ended_) begin();
   }
-  /// What lists of arguments take up while a request is not whole.
+  /// Memory of the argument lists while a request is incomplete.
   [[nodiscard]] std::size_t held_bytes() const noexcept {
     return ranges_.size() * sizeof(Range) + unquoted_.size();
   }
@@ -74,7 +78,7 @@ class RespParser {
  private:
   enum class State : std::uint8_t { begin, count, length, bytes };
 
-  /// A part of the input by its place in it, which stays when the input moves.
+  /// A part of the input by its offset, which stays valid when the input moves.
   struct Range {
     std::size_t at;
     std::size_t bytes;
@@ -87,10 +91,10 @@ class RespParser {
   [[nodiscard]] Step read_inline(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] Step read_count(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] Step read_length(std::string_view input, const RequestLimits& limits);
-  /// The line at at_, without its mark and its end. False: it has no end yet.
+  /// The line at at_, without its marker and its end. False: its end has not arrived.
   [[nodiscard]] bool take_line(std::string_view input, std::string_view& line);
-  /// A request that is there as a whole, with short arguments, as most are: read in one walk.
-  /// False: as if not called.
+  /// Reads a complete request with short arguments, which most are, in one pass. False: it has
+  /// another form, and nothing changed.
   [[nodiscard]] bool take_whole(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] bool split(std::string_view line);
   void forget_many() noexcept;
@@ -101,17 +105,17 @@ class RespParser {
   }
 
   State state_ = State::begin;
-  bool ended_ = false;  // the last call ended a request, or failed
+  bool ended_ = false;  // the last call completed a request, or failed
   bool is_inline_ = false;
-  bool passes_ = false;          // the request has an argument that is too long
-  std::size_t passes_left_ = 0;  // bytes of the present argument
-  std::size_t at_ = 0;           // behind what was read
-  std::size_t searched_ = 0;     // no end of the present line before this
+  bool passes_ = false;          // skipping a request with an argument that is too long
+  std::size_t passes_left_ = 0;  // bytes of the current argument that are still to skip
+  std::size_t at_ = 0;           // offset behind what was read
+  std::size_t searched_ = 0;     // the current line does not end before this offset
   std::size_t wanted_ = 0;
-  std::size_t left_ = 0;    // arguments that are to come
-  std::size_t length_ = 0;  // of the present one
+  std::size_t left_ = 0;    // arguments that have not arrived
+  std::size_t length_ = 0;  // of the current argument
   std::vector<Range> ranges_;
-  std::string unquoted_;  // the words of an inline command, without anything between them
+  std::string unquoted_;  // the words of an inline command, one behind the other
   std::vector<std::string_view> arguments_;
   std::string error_;
 };

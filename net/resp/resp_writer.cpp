@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace semel::net {
 namespace {
 
@@ -51,6 +53,7 @@ void RespWriter::integer(std::int64_t number) {
 }
 
 void RespWriter::take_back(std::size_t from) {
+  SEMEL_ASSERT(from <= out_.size());
   out_.resize(from);
   if (large_ != nullptr) large_->cut(from);
   is_cut_ = false;
@@ -80,6 +83,7 @@ bool RespWriter::take_offer(std::string_view bytes) {
 }
 
 void RespWriter::shared_bulk(const SharedBytes& bytes) {
+  SEMEL_ASSERT(bytes != nullptr);
   if (large_ == nullptr) return bulk(bytes->view());
   head('$', static_cast<std::int64_t>(bytes->size()));
   large_->add(out_.size(), bytes);
@@ -124,6 +128,7 @@ void RespWriter::number(double value) {
 }
 
 void RespWriter::verbatim(std::string_view text, std::string_view format) {
+  SEMEL_ASSERT(format.size() == 3);  // the protocol has no other length
   if (!is_three()) return bulk(text);
   head('=', static_cast<std::int64_t>(text.size() + format.size() + 1));
   out_ += format;

@@ -1,4 +1,4 @@
-// What commands read out of their words.
+// Parses the arguments of commands: numbers and keywords.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace semel::net {
 
-/// As redis-server has it: no sign but '-', no leading zeros, nothing before or behind.
+/// An integer as redis-server accepts it: no sign but '-', no leading zeros, nothing around it.
 [[nodiscard]] inline std::optional<std::int64_t> integer_of(std::string_view text) noexcept {
   if (text == "0") return 0;
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
@@ -26,7 +26,8 @@ namespace semel::net {
   return number;
 }
 
-/// As strtold reads it in the C locale, all of it, finite or not; no blanks before or behind.
+/// A number as strtold reads it in the C locale, finite or not. All of `text` must be part of it,
+/// without blanks around it.
 [[nodiscard]] inline std::optional<long double> float_of(std::string_view text) {
   constexpr std::size_t bytes_max = 256;
   if (text.empty() || text.size() > bytes_max || text.front() == ' ' ||
@@ -42,7 +43,7 @@ namespace semel::net {
   return value;
 }
 
-/// The same but for the case of letters. `small` has no large ones.
+/// Whether both are equal but for the case of letters. `small` has no capital letters.
 [[nodiscard]] inline bool is_word(std::string_view text, std::string_view small) noexcept {
   return std::equal(text.begin(), text.end(), small.begin(), small.end(),
                     [](char a, char b) { return base::to_lower(a) == b; });

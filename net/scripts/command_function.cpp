@@ -3,12 +3,13 @@
 #include <array>
 
 #include "base/ascii.hpp"
+#include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
-#include "net/scripts/script_thread.hpp"
+#include "net/scripts/scripts.hpp"
+#include "net/time/ticks.hpp"
 
 namespace semel::net {
 namespace {
@@ -19,12 +20,12 @@ constexpr std::int64_t restore_ns_max = 5'000 * ns_per_ms;
 
 void fail_words(Call& call) {
   call.fail("ERR unknown subcommand or wrong number of arguments for '" +
-            std::string{call.words[1]} + "'. Try FUNCTION HELP.");
+            std::string{call.args[1]} + "'. Try FUNCTION HELP.");
 }
 
 void call_function(Call& call, bool read_only) {
   if (scripts_are_off(call)) return;
-  const FunctionStore::Found found = call.node.scripts.functions.find(call.words[1]);
+  const FunctionStore::Found found = call.services.scripts.functions.find(call.args[1]);
   if (found.library == nullptr) return call.fail("ERR Function not found");
   const auto key_count = key_count_of(call, "ERR Bad number of keys provided");
   if (!key_count) return;
@@ -32,8 +33,7 @@ void call_function(Call& call, bool read_only) {
   if (read_only && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }
-  ScriptThread& thread = *call.client.scripts;
-  thread.run().start(
+  call.client.scripts->run.start(
       call,
       {.library = found.library, .function = found.function, .read_only = read_only || only_reads},
       *key_count);
@@ -67,7 +67,7 @@ void write_library(RespWriter& reply, const Library& library, bool with_code) {
 }
 
 void write_running(Call& call) {
-  const auto running = call.node.scripts.busy_function();
+  const auto running = call.services.busy_scripts.function();
   if (running == nullptr) return call.reply.null();
   constexpr std::size_t fields = 3;
   call.reply.map(fields);
@@ -77,7 +77,7 @@ void write_running(Call& call) {
   call.reply.array(running->words.size());
   for (const std::string& word : running->words) call.reply.bulk(word);
   call.reply.bulk("duration_ms");
-  call.reply.integer((call.node.ticks().ns() - running->began_ns) / ns_per_ms);
+  call.reply.integer((call.services.ticks().ns() - running->began_ns) / ns_per_ms);
 }
 
 struct Listing {
@@ -88,17 +88,17 @@ struct Listing {
 /// None: an error has been written.
 std::optional<Listing> read_listing(Call& call) {
   Listing listing;
-  for (std::size_t i = 2; i < call.words.size(); ++i) {
-    if (!listing.with_code && is_word(call.words[i], "withcode")) {
+  for (std::size_t i = 2; i < call.args.size(); ++i) {
+    if (!listing.with_code && is_word(call.args[i], "withcode")) {
       listing.with_code = true;
-    } else if (!listing.pattern && is_word(call.words[i], "libraryname")) {
-      if (++i == call.words.size()) {
+    } else if (!listing.pattern && is_word(call.args[i], "libraryname")) {
+      if (++i == call.args.size()) {
         call.fail("ERR library name argument was not given");
         return std::nullopt;
       }
-      listing.pattern = call.words[i];
+      listing.pattern = call.args[i];
     } else {
-      call.fail("ERR Unknown argument " + std::string{call.words[i]});
+      call.fail("ERR Unknown argument " + std::string{call.args[i]});
       return std::nullopt;
     }
   }
@@ -107,10 +107,10 @@ std::optional<Listing> read_listing(Call& call) {
 
 /// None: an error has been written.
 std::optional<RestorePolicy> read_policy(Call& call) {
-  if (call.words.size() == 3) return RestorePolicy::append;
-  if (is_word(call.words[3], "append")) return RestorePolicy::append;
-  if (is_word(call.words[3], "replace")) return RestorePolicy::replace;
-  if (is_word(call.words[3], "flush")) return RestorePolicy::flush;
+  if (call.args.size() == 3) return RestorePolicy::append;
+  if (is_word(call.args[3], "append")) return RestorePolicy::append;
+  if (is_word(call.args[3], "replace")) return RestorePolicy::replace;
+  if (is_word(call.args[3], "flush")) return RestorePolicy::flush;
   call.fail("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
   return std::nullopt;
 }
@@ -118,8 +118,8 @@ std::optional<RestorePolicy> read_policy(Call& call) {
 /// Whether the setting lets libraries in: none is known by its text.
 bool takes_libraries(Call& call) {
   if (scripts_are_off(call)) return false;
-  if (call.node.scripts.policy() == ScriptPolicy::any) return true;
-  call.node.scripts.refused();
+  if (call.services.scripts.policy() == ScriptPolicy::any) return true;
+  call.services.scripts.refused();
   call.fail(
       "ERR functions are not taken: only scripts of the node's catalogue run here, by the setting "
       "'scripts' ('known', or 'auto' on an address that others reach); 'any' lets them in");
@@ -139,19 +139,19 @@ void fcall_ro(Call& call) {
 
 void function_load(Call& call) {
   bool replaces = false;
-  const std::size_t last = call.words.size() - 1;
+  const std::size_t last = call.args.size() - 1;
   for (std::size_t i = 2; i < last; ++i) {
-    if (!is_word(call.words[i], "replace")) {
-      return call.fail("ERR Unknown option given: " + std::string{call.words[i]});
+    if (!is_word(call.args[i], "replace")) {
+      return call.fail("ERR Unknown option given: " + std::string{call.args[i]});
     }
     replaces = true;
   }
   if (!takes_libraries(call)) return;
   std::string error;
-  const SharedLibrary library =
-      call.client.scripts->make_library(call.words[last], !replaces, call.node.ticks(), error);
+  const SharedLibrary library = call.client.scripts->thread.make_library(
+      call.args[last], !replaces, call.services.ticks(), error);
   if (library == nullptr) return call.fail(error);
-  const auto wrong = call.node.scripts.functions.add(library, replaces);
+  const auto wrong = call.services.scripts.functions.add(library, replaces);
   if (wrong) return call.fail(*wrong);
   call.reply.bulk(library->name);
 }
@@ -159,7 +159,7 @@ void function_load(Call& call) {
 void function_list(Call& call) {
   const auto listing = read_listing(call);
   if (!listing) return;
-  std::vector<SharedLibrary> libraries = call.node.scripts.functions.all();
+  std::vector<SharedLibrary> libraries = call.services.scripts.functions.all();
   if (listing->pattern) {
     const std::string pattern = base::lower_of(*listing->pattern);
     std::erase_if(libraries, [&](const SharedLibrary& library) {
@@ -173,8 +173,8 @@ void function_list(Call& call) {
 }
 
 void function_stats(Call& call) {
-  if (call.node.scripts.is_busy() && call.node.scripts.busy_function() == nullptr) {
-    return call.fail(call.node.scripts.busy_text());
+  if (call.services.busy_scripts.any() && call.services.busy_scripts.function() == nullptr) {
+    return call.fail(call.services.busy_scripts.text());
   }
   call.reply.map(2);
   call.reply.bulk("running_script");
@@ -184,55 +184,55 @@ void function_stats(Call& call) {
   call.reply.bulk("LUA");
   call.reply.map(2);
   call.reply.bulk("libraries_count");
-  call.reply.integer(static_cast<std::int64_t>(call.node.scripts.functions.all().size()));
+  call.reply.integer(static_cast<std::int64_t>(call.services.scripts.functions.all().size()));
   call.reply.bulk("functions_count");
-  call.reply.integer(static_cast<std::int64_t>(call.node.scripts.functions.function_count()));
+  call.reply.integer(static_cast<std::int64_t>(call.services.scripts.functions.function_count()));
 }
 
 void function_delete(Call& call) {
-  if (!call.node.scripts.functions.remove(call.words[2])) {
+  if (!call.services.scripts.functions.remove(call.args[2])) {
     return call.fail("ERR Library not found");
   }
   call.reply.ok();
 }
 
 void function_flush(Call& call) {
-  if (call.words.size() > 3) return fail_words(call);
-  if (call.words.size() == 3 && !is_word(call.words[2], "async") &&
-      !is_word(call.words[2], "sync")) {
+  if (call.args.size() > 3) return fail_words(call);
+  if (call.args.size() == 3 && !is_word(call.args[2], "async") && !is_word(call.args[2], "sync")) {
     return call.fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
   }
-  call.node.scripts.functions.flush();
+  call.services.scripts.functions.flush();
   call.reply.ok();
 }
 
 void function_kill(Call& call) {
-  const auto wrong = call.node.scripts.kill(ScriptKind::function);
+  const auto wrong = call.services.busy_scripts.kill(ScriptKind::function);
   wrong ? call.fail(*wrong) : call.reply.ok();
 }
 
 void function_dump(Call& call) {
-  call.reply.bulk(dump_of(call.node.scripts.functions.all()));
+  call.reply.bulk(dump_of(call.services.scripts.functions.all()));
 }
 
 void function_restore(Call& call) {
-  if (call.words.size() > 4) return fail_words(call);
+  if (call.args.size() > 4) return fail_words(call);
   const auto policy = read_policy(call);
   if (!policy || !takes_libraries(call)) return;
-  const auto codes = codes_of(call.words[2]);
+  const auto codes = codes_of(call.args[2]);
   if (!codes) return call.fail("ERR DUMP payload version or checksum are wrong");
   std::vector<SharedLibrary> libraries;
-  const std::int64_t began_ns = call.node.ticks().ns();
+  const std::int64_t began_ns = call.services.ticks().ns();
   for (const std::string& code : *codes) {
-    if (call.node.ticks().ns() - began_ns > restore_ns_max) {
+    if (call.services.ticks().ns() - began_ns > restore_ns_max) {
       return call.fail("ERR the libraries' code ran for longer than " +
                        std::to_string(restore_ns_max / ns_per_ms) + " ms");
     }
     std::string error;
-    libraries.push_back(call.client.scripts->make_library(code, false, call.node.ticks(), error));
+    libraries.push_back(
+        call.client.scripts->thread.make_library(code, false, call.services.ticks(), error));
     if (libraries.back() == nullptr) return call.fail(error);
   }
-  const auto wrong = call.node.scripts.functions.restore(libraries, *policy);
+  const auto wrong = call.services.scripts.functions.restore(libraries, *policy);
   if (wrong) return call.fail(*wrong);
   call.reply.ok();
 }

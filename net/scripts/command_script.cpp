@@ -1,20 +1,21 @@
 // EVAL and its kin, and SCRIPT.
+#include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/node/node.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
-#include "net/scripts/script_thread.hpp"
+#include "net/scripts/scripts.hpp"
+#include "net/time/ticks.hpp"
 
 namespace semel::net {
 
 std::optional<std::size_t> key_count_of(Call& call, std::string_view not_a_number) {
-  const auto number = integer_of(call.words[2]);
+  const auto number = integer_of(call.args[2]);
   if (!number) {
     call.fail(not_a_number);
   } else if (*number < 0) {
     call.fail("ERR Number of keys can't be negative");
-  } else if (static_cast<std::uint64_t>(*number) > call.words.size() - 3) {
+  } else if (static_cast<std::uint64_t>(*number) > call.args.size() - 3) {
     call.fail("ERR Number of keys can't be greater than number of args");
   } else {
     return static_cast<std::size_t>(*number);
@@ -23,8 +24,8 @@ std::optional<std::size_t> key_count_of(Call& call, std::string_view not_a_numbe
 }
 
 bool scripts_are_off(Call& call) {
-  if (call.node.scripts.policy() != ScriptPolicy::off) return false;
-  call.node.scripts.refused();
+  if (call.services.scripts.policy() != ScriptPolicy::off) return false;
+  call.services.scripts.refused();
   call.fail("ERR scripts are off; the setting 'scripts' lets them run");
   return true;
 }
@@ -32,14 +33,14 @@ bool scripts_are_off(Call& call) {
 namespace {
 
 void run(Call& call, const SharedScript& script, std::size_t key_count, bool read_only) {
-  ScriptThread& thread = *call.client.scripts;
   const bool says_so = script->has_shebang;
   const bool only_reads = says_so && (script->flags & script_no_writes) != 0;
   if (read_only && says_so && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }
-  script->used(call.node.ticks().ns());
-  thread.run().start(call, {.script = script, .read_only = read_only || only_reads}, key_count);
+  script->used(call.services.ticks().ns());
+  call.client.scripts->run.start(call, {.script = script, .read_only = read_only || only_reads},
+                                 key_count);
 }
 
 void evaluate(Call& call, bool read_only) {
@@ -48,7 +49,7 @@ void evaluate(Call& call, bool read_only) {
   if (!key_count) return;
   std::string error;
   const SharedScript script =
-      call.client.scripts->take(call.words[1], false, call.node.ticks().ns(), error);
+      call.client.scripts->thread.take(call.args[1], false, call.services.ticks().ns(), error);
   if (script == nullptr) return call.fail(error);
   run(call, script, *key_count, read_only);
 }
@@ -57,14 +58,14 @@ void evaluate_digest(Call& call, bool read_only) {
   constexpr std::string_view none = "NOSCRIPT No matching script. Please use EVAL.";
   constexpr std::size_t sha_digits = 40;
   if (scripts_are_off(call)) return;
-  if (call.words[1].size() != sha_digits) return call.fail(none);
+  if (call.args[1].size() != sha_digits) return call.fail(none);
   const auto key_count = key_count_of(call);
   if (!key_count) return;
-  const SharedScript script = call.client.scripts->find(call.words[1]);
+  const SharedScript script = call.client.scripts->thread.find(call.args[1]);
   if (script == nullptr) return call.fail(none);
   // It may have become known before the setting changed.
   const bool is_known = script->shape.known != lua::KnownScript::unknown;
-  if (!is_known && call.node.scripts.policy() == ScriptPolicy::known) return call.fail(none);
+  if (!is_known && call.services.scripts.policy() == ScriptPolicy::known) return call.fail(none);
   run(call, script, *key_count, read_only);
 }
 
@@ -89,36 +90,36 @@ void script_load(Call& call) {
   if (scripts_are_off(call)) return;
   std::string error;
   const SharedScript script =
-      call.client.scripts->take(call.words[2], true, call.node.ticks().ns(), error);
+      call.client.scripts->thread.take(call.args[2], true, call.services.ticks().ns(), error);
   if (script == nullptr) return call.fail(error);
   call.reply.bulk(script->sha);
 }
 
 void script_exists(Call& call) {
-  const auto digests = call.words.subspan(2);
+  const auto digests = call.args.subspan(2);
   call.reply.array(digests.size());
   for (const std::string_view digest : digests) {
-    call.reply.integer(call.client.scripts->find(digest) != nullptr ? 1 : 0);
+    call.reply.integer(call.client.scripts->thread.find(digest) != nullptr ? 1 : 0);
   }
 }
 
 void script_flush(Call& call) {
-  const bool is_right = call.words.size() == 2 ||
-                        (call.words.size() == 3 &&
-                         (is_word(call.words[2], "sync") || is_word(call.words[2], "async")));
+  const bool is_right =
+      call.args.size() == 2 ||
+      (call.args.size() == 3 && (is_word(call.args[2], "sync") || is_word(call.args[2], "async")));
   if (!is_right) return call.fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
-  call.node.scripts.flush();
+  call.services.scripts.flush();
   call.reply.ok();
 }
 
 void script_kill(Call& call) {
-  const auto wrong = call.node.scripts.kill(ScriptKind::script);
+  const auto wrong = call.services.busy_scripts.kill(ScriptKind::script);
   wrong ? call.fail(*wrong) : call.reply.ok();
 }
 
 void script_debug(Call& call) {
-  if (is_word(call.words[2], "no")) return call.reply.ok();
-  if (is_word(call.words[2], "yes") || is_word(call.words[2], "sync")) {
+  if (is_word(call.args[2], "no")) return call.reply.ok();
+  if (is_word(call.args[2], "yes") || is_word(call.args[2], "sync")) {
     return call.fail("ERR SCRIPT DEBUG is not supported: there is no debugger");
   }
   call.fail("ERR Use SCRIPT DEBUG YES/SYNC/NO");

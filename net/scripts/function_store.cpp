@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -30,7 +31,7 @@ std::string library_exists(std::string_view name) {
 }
 
 std::string FunctionStore::new_id() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return std::to_string(++ids_);
 }
 
@@ -61,6 +62,7 @@ bool FunctionStore::drop(std::string_view name) {
   for (const LibraryFunction& function : found->second->functions) {
     functions_.erase(base::lower_of(function.name));
   }
+  SEMEL_ASSERT(code_bytes_ >= found->second->code.size());
   code_bytes_ -= found->second->code.size();
   libraries_.erase(found);
   generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
@@ -68,7 +70,7 @@ bool FunctionStore::drop(std::string_view name) {
 }
 
 std::optional<std::string> FunctionStore::add(const SharedLibrary& library, bool replace) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (!replace && libraries_.contains(library->name)) return library_exists(library->name);
   if (auto wrong = problem(*library, {})) return wrong;
   const auto old = libraries_.find(library->name);
@@ -80,7 +82,7 @@ std::optional<std::string> FunctionStore::add(const SharedLibrary& library, bool
 
 std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrary>& restored,
                                                   RestorePolicy policy) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   Replaced replaced;
   if (policy == RestorePolicy::flush) {
     for (const auto& [name, library] : libraries_) replaced.insert(name);
@@ -116,12 +118,12 @@ std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrar
 }
 
 bool FunctionStore::remove(std::string_view name) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return drop(name);
 }
 
 void FunctionStore::flush() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   code_bytes_ = 0;
   libraries_.clear();
   functions_.clear();
@@ -130,30 +132,30 @@ void FunctionStore::flush() {
 
 FunctionStore::Found FunctionStore::find(std::string_view function) const {
   const std::string name = base::lower_of(function);
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto found = functions_.find(name);
   return found == functions_.end() ? Found{} : found->second;
 }
 
 std::vector<SharedLibrary> FunctionStore::all() const {
   std::vector<SharedLibrary> found;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const auto& [name, library] : libraries_) found.push_back(library);
   return found;
 }
 
 std::size_t FunctionStore::function_count() const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return functions_.size();
 }
 
 bool FunctionStore::has(std::string_view name) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return libraries_.contains(name);
 }
 
 bool FunctionStore::has_id(std::string_view name, std::string_view id) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto found = libraries_.find(name);
   return found != libraries_.end() && found->second->id == id;
 }

@@ -9,13 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "lua_compat/interpreter/interpreter.hpp"
 #include "net/scripts/script_text.hpp"
 
@@ -83,18 +83,19 @@ class FunctionStore {
  private:
   /// Names of libraries that are about to go.
   using Replaced = std::set<std::string, std::less<>>;
-  // All below: under mutex_.
   /// What would be wrong with `library` beside the others, in the time of its own functions.
   [[nodiscard]] std::optional<std::string> problem(const Library& library,
-                                                   const Replaced& replaced) const;
-  void put(const SharedLibrary& library);
-  bool drop(std::string_view name);
+                                                   const Replaced& replaced) const
+      SEMEL_REQUIRES(mutex_);
+  void put(const SharedLibrary& library) SEMEL_REQUIRES(mutex_);
+  bool drop(std::string_view name) SEMEL_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::map<std::string, SharedLibrary, std::less<>> libraries_;
-  std::map<std::string, Found, std::less<>> functions_;  // by their names in small letters
-  std::size_t code_bytes_ = 0;
-  std::uint64_t ids_ = 0;
+  mutable base::Mutex mutex_;
+  std::map<std::string, SharedLibrary, std::less<>> libraries_ SEMEL_GUARDED_BY(mutex_);
+  std::map<std::string, Found, std::less<>> functions_
+      SEMEL_GUARDED_BY(mutex_);  // by their names in small letters
+  std::size_t code_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t ids_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> generation_{0};
 };
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "net/commands/expiry_words.hpp"
-#include "net/commands/handlers.hpp"
+#include "net/commands/key_events.hpp"
 #include "net/events/keyspace_events.hpp"
-#include "net/node/node.hpp"
+#include "net/events/monitor.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/native_run.hpp"
 
@@ -42,7 +42,8 @@ bool fits(const ScriptWord& word, const Invocation& invocation) noexcept {
 }
 
 bool publishes(std::string_view word) noexcept {
-  return is_word(word, "publish") || is_word(word, "spublish");
+  const CommandRow* const row = find_command(word);
+  return row != nullptr && row->has(fact_publishes);
 }
 
 /// What a meaning asks of its arguments beside their number.
@@ -85,73 +86,78 @@ bool is_answered_alike(Verb verb) noexcept {
 }
 
 /// Reads `command` as the request that it is.
-Fault plan_command(const Call& call, const ScriptCommand& command, const Invocation& invocation,
-                   StoreOp& op, const Single*& single) {
+ArgumentError plan_command(const Call& call, const ScriptCommand& command,
+                           const Invocation& invocation, StoreOp& op, const Single*& single) {
   constexpr std::size_t words_max = 16;
   const CommandRow* const row = find_command(command.front().text);
   if (row == nullptr || row->single == nullptr || row->is(flag_noscript) ||
       command.size() > words_max || command.size() < 2 || !row->takes(command.size()) ||
       command[1].from != ScriptWord::From::key) {
-    return Fault::special;
+    return ArgumentError::special;
   }
   std::array<std::string_view, words_max> words;
   for (std::size_t i = 0; i < command.size(); ++i) words[i] = word_at(command[i], invocation);
-  const Call inner{.node = call.node,
+  const Call inner{.services = call.services,
                    .engine = call.engine,
                    .client = call.client,
-                   .words = std::span{words}.first(command.size()),
+                   .args = std::span{words}.first(command.size()),
                    .reply = call.reply,
                    .row = row};
   op.key = words[1];
   single = row->single;
-  const Fault fault = single->plan(inner, op);
+  const ArgumentError error = single->plan(inner, op);
   const bool is_usable = op.arithmetic == nullptr && is_answered_alike(op.verb);
-  return fault == Fault::none && !is_usable ? Fault::special : fault;
+  return error == ArgumentError::none && !is_usable ? ArgumentError::special : error;
 }
 
-Fault plan_compare(const Call& call, const ScriptShape& shape, const Invocation& invocation,
-                   StoreOp& op) {
+ArgumentError plan_compare(const Call& call, const ScriptShape& shape, const Invocation& invocation,
+                           StoreOp& op) {
   const ScriptCommand& command = shape.commands.front();
-  if (shape.commands.size() != 1) return Fault::special;
-  const std::string_view name = command.front().text;
-  op.key = invocation.keys.front();
-  if (name == "del" || name == "unlink") {
+  if (shape.commands.size() != 1) return ArgumentError::special;
+  // Asked before a plan is made: a renewal of a lock is none of the two, and would be planned
+  // twice.
+  const CommandRow* const row = find_command(command.front().text);
+  if (row == nullptr ||
+      (row->single != &singles::del_single && row->single != &singles::set_single))
+    return ArgumentError::special;
+  const Single* unused = nullptr;
+  const ArgumentError error = plan_command(call, command, invocation, op, unused);
+  if (error != ArgumentError::none || op.condition != Condition::always || op.get)
+    return ArgumentError::special;
+  if (op.verb == Verb::del) {
     op.verb = Verb::delex;
-  } else if (name == "set") {
-    const Single* unused = nullptr;
-    const Fault fault = plan_command(call, command, invocation, op, unused);
-    if (fault != Fault::none || op.condition != Condition::always || op.get) return Fault::special;
-  } else {
-    return Fault::special;
+  } else if (op.verb != Verb::set) {
+    return ArgumentError::special;
   }
   op.condition = Condition::if_equal;
   op.operand = invocation.args.front();
-  return Fault::none;
+  return ArgumentError::none;
 }
 
 /// SET of the first argument, if the key is not there, with the end that `command` says.
-Fault plan_absent(const Call& call, const ScriptShape& shape, const Invocation& invocation,
-                  StoreOp& op) {
+ArgumentError plan_absent(const Call& call, const ScriptShape& shape, const Invocation& invocation,
+                          StoreOp& op) {
   const ScriptCommand& command = shape.commands.front();
   op.key = invocation.keys.front();
   if (command.front().text == "set") {
     const Single* unused = nullptr;
-    const Fault fault = plan_command(call, command, invocation, op, unused);
-    if (fault != Fault::none) return fault;
+    const ArgumentError error = plan_command(call, command, invocation, op, unused);
+    if (error != ArgumentError::none) return error;
   } else {
     const bool is_ms = command.front().text == "pexpire";
     const auto unit = is_ms ? ExpiryUnit::in_ms : ExpiryUnit::in_seconds;
-    const Fault fault = read_expiry(call, unit, word_at(command[2], invocation), op.expiry);
-    if (fault != Fault::none) return fault;
+    const ArgumentError error = read_expiry(call, unit, word_at(command[2], invocation), op.expiry);
+    if (error != ArgumentError::none) return error;
     op.verb = Verb::set;
     op.value = invocation.args.front();
   }
   op.condition = Condition::if_absent;
   op.get = shape.known == KnownScript::get_or_set;
-  return Fault::none;
+  return ArgumentError::none;
 }
 
-Fault plan_meaning(const Call& call, const Invocation& invocation, StoreOp& op, NativePlan& plan) {
+ArgumentError plan_meaning(const Call& call, const Invocation& invocation, StoreOp& op,
+                           NativePlan& plan) {
   const ScriptShape& shape = *plan.shape;
   switch (shape.known) {
     case KnownScript::one_command:
@@ -161,12 +167,12 @@ Fault plan_meaning(const Call& call, const Invocation& invocation, StoreOp& op, 
     case KnownScript::take:
       op.verb = Verb::getdel;
       op.key = invocation.keys.front();
-      return Fault::none;
+      return ArgumentError::none;
     case KnownScript::get_or_set:
     case KnownScript::set_absent:
       return plan_absent(call, shape, invocation, op);
     default:
-      return Fault::special;
+      return ArgumentError::special;
   }
 }
 
@@ -222,7 +228,7 @@ std::optional<lua::KeyPositions> key_positions(std::string_view command) {
   const CommandRow* const row = find_command(command);
   // What reaches into another database is not in the shards of the keys of this one.
   const bool is_plain = row != nullptr && row->first_key > 0 && !row->is(flag_movablekeys) &&
-                        row->handler != handlers::copy && row->handler != handlers::move;
+                        !row->has(fact_elsewhere);
   if (!is_plain) return std::nullopt;
   return lua::KeyPositions{.first = row->first_key, .last = row->last_key, .step = row->key_step};
 }
@@ -244,18 +250,19 @@ bool keeps_to_keys(const ScriptShape& shape) noexcept {
   return shape.declares_keys || shape.entry != nullptr;
 }
 
-Fault plan_native(const Call& call, const ScriptShape& shape, std::string_view sha, StoreOp& op,
-                  NativePlan& plan) {
+ArgumentError plan_native(const Call& call, const ScriptShape& shape, std::string_view sha,
+                          StoreOp& op, NativePlan& plan) {
   constexpr std::size_t fixed_words = 3;  // name, text or SHA-1, number of keys
   // Whoever hears of misses, of their own changes, or of every command a script sends, is told
   // in the order of the script.
-  const bool is_usual = call.words.size() > fixed_words && call.words[2] == "1" &&
-                        !call.node.monitors.any() && !call.tells('m') && !call.client.subscribes();
-  if (!is_usual || shape.known == KnownScript::unknown) return Fault::special;
-  const Invocation invocation{.keys = call.words.subspan(fixed_words, 1),
-                              .args = call.words.subspan(fixed_words + 1),
+  const bool is_usual = call.args.size() > fixed_words && call.args[2] == "1" &&
+                        !call.services.monitors.any() && !call.notifies('m') &&
+                        !call.client.subscribes();
+  if (!is_usual || shape.known == KnownScript::unknown) return ArgumentError::special;
+  const Invocation invocation{.keys = call.args.subspan(fixed_words, 1),
+                              .args = call.args.subspan(fixed_words + 1),
                               .dialect = call.client.dialect};
-  if (!accepts_native(shape, invocation)) return Fault::special;
+  if (!accepts_native(shape, invocation)) return ArgumentError::special;
   plan = {.shape = &shape, .sha = sha};
   return plan_meaning(call, invocation, op, plan);
 }
@@ -265,10 +272,10 @@ void answer_native(Call& call, const NativePlan& plan, const StoreOp& op,
   if (outcome.error != ErrorCode::ok) {
     std::string text;
     RespWriter error{text, Resp::two};
-    Call inner{.node = call.node,
+    Call inner{.services = call.services,
                .engine = call.engine,
                .client = call.client,
-               .words = {},
+               .args = {},
                .reply = error};
     inner.fail(outcome.error);
     const std::string_view line = std::string_view{text}.substr(1, text.size() - 3);
@@ -280,8 +287,8 @@ void answer_native(Call& call, const NativePlan& plan, const StoreOp& op,
         outcome.error == ErrorCode::wrong_type || changes_first || lines.size() < 2;
     return write_script_error(call.reply, line, plan.sha, lines[is_first ? 0 : 1]);
   }
-  if (call.node.events.any()) [[unlikely]]
-    tell_change(call, op, outcome);
+  if (call.services.events.any()) [[unlikely]]
+    notify_change(call, op, outcome);
   write_outcome(call, plan, op, outcome);
 }
 

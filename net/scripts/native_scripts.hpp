@@ -39,10 +39,10 @@ struct NativePlan {
   std::string_view sha;
   const Single* single = nullptr;  ///< of a one_command
 };
-/// `call.words` are those of EVAL or EVALSHA. `op` is as StoreOp{} is but for db. Other than none:
+/// `call.args` are those of EVAL or EVALSHA. `op` is as StoreOp{} is but for db. Other than none:
 /// it is not one operation, or the arguments are unusual.
-[[nodiscard]] Fault plan_native(const Call& call, const lua::ScriptShape& shape,
-                                std::string_view sha, StoreOp& op, NativePlan& plan);
+[[nodiscard]] ArgumentError plan_native(const Call& call, const lua::ScriptShape& shape,
+                                        std::string_view sha, StoreOp& op, NativePlan& plan);
 /// The reply to an outcome, errors too, and what it tells of the key.
 void answer_native(Call& call, const NativePlan& plan, const StoreOp& op,
                    const StoreOutcome& outcome);

@@ -5,11 +5,16 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "net/commands/access.hpp"
+#include "net/commands/busy_scripts.hpp"
 #include "net/commands/measure.hpp"
-#include "net/node/node.hpp"
+#include "net/commands/monitored.hpp"
+#include "net/commands/node_hooks.hpp"
+#include "net/events/monitor.hpp"
+#include "net/events/pubsub.hpp"
 #include "net/scripts/native_scripts.hpp"
-#include "net/scripts/script_thread.hpp"
+#include "net/time/ticks.hpp"
 #include "net/time/wall_clock.hpp"
 
 namespace semel::net {
@@ -33,16 +38,16 @@ void ScriptRun::refuse(const CommandRow* row, std::string_view text, std::string
 }
 
 const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
-  const CommandRow* row = find_command(call.words[0]);
-  if (row != nullptr && is_container(*row) && call.words.size() > 1) {
-    row = find_subcommand(*row, call.words[1]);
+  const CommandRow* row = find_command(call.args[0]);
+  if (row != nullptr && is_container(*row) && call.args.size() > 1) {
+    row = find_subcommand(*row, call.args[1]);
   }
   const auto refused = [&](std::string_view text) -> const CommandRow* {
     refuse(row, text, reply);
     return nullptr;
   };
   if (row == nullptr) return refused("ERR Unknown Redis command called from script");
-  if (!row->takes(call.words.size())) {
+  if (!row->takes(call.args.size())) {
     return refused("ERR Wrong number of args calling Redis command from script");
   }
   if (row->is(flag_noscript)) {
@@ -53,15 +58,14 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
     return refused(denied);
   }
   // What a replica would have to be told of is a write too.
-  const bool publishes = row->is(flag_pubsub) && !row->is(flag_noscript) &&
-                         (row->name == "publish" || row->name == "spublish");
-  const bool writes = row->is(flag_write) || row->is(flag_may_replicate) || publishes;
+  const bool writes =
+      row->is(flag_write) || row->is(flag_may_replicate) || row->has(fact_publishes);
   if (program_.read_only && writes) {
     return refused("ERR Write commands are not allowed from read-only scripts.");
   }
   if (row->is(flag_write)) {
     wrote_ = true;
-    // mo: relaxed: as in Scripts::kill().
+    // mo: relaxed: as in BusyScripts::kill().
     if (busy_ != nullptr) busy_->wrote.store(true, std::memory_order_relaxed);
   }
   return row;
@@ -69,7 +73,7 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
 
 void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std::string& reply) {
   RespWriter writer{reply, dialect};
-  Call call{*node_, node_->engine(), *client_, words, writer};
+  Call call{*services_, services_->engine, *client_, words, writer};
   const std::size_t before = reply.size();
   const std::size_t bytes_max = thread_.scripts().bounds().reply_bytes;
   writer.set_bound(before + bytes_max);
@@ -85,18 +89,18 @@ void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std:
 
 std::optional<bool> ScriptRun::may_call(std::span<const std::string_view> words) {
   RespWriter nobody{last_error_, Resp::two};
-  Call call{*node_, node_->engine(), *client_, words, nobody};
+  Call call{*services_, services_->engine, *client_, words, nobody};
   return could_run(call);
 }
 
 void ScriptRun::log(lua::LogLevel level, std::string_view text) {
-  if (node_->hooks.script_log) node_->hooks.script_log(level, text);
+  if (services_->hooks.script_log) services_->hooks.script_log(level, text);
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 lua::Stop ScriptRun::pause() {
-  const std::int64_t now = node_->ticks().ns();
+  const std::int64_t now = services_->ticks().ns();
   if (is_abandoned_) return lua::Stop::killed;
   if (now - began_ns_ > thread_.scripts().time_max_ns()) return lua::Stop::time;
   if (busy_ == nullptr) {
@@ -104,26 +108,28 @@ lua::Stop ScriptRun::pause() {
     become_busy();
   }
   if (may_step_aside_ && now >= slice_end_ns_) {
-    if (section_) section_->step_aside();
+    if (section_) section_->yield();
     thread_.fibre().step_aside();
-    if (section_) section_->step_back();
-    slice_end_ns_ = node_->ticks().ns() + slice_ns;
+    if (section_) section_->resume();
+    slice_end_ns_ = services_->ticks().ns() + slice_ns;
   }
-  // mo: relaxed: as in Scripts::kill().
+  // mo: relaxed: as in BusyScripts::kill().
   const bool is_killed = is_abandoned_ || busy_->killed.load(std::memory_order_relaxed);
   return is_killed ? lua::Stop::killed : lua::Stop::none;
 }
 
 void ScriptRun::become_busy() {
-  busy_ = std::make_shared<BusyScript>();
-  busy_->kind = program_.function == nullptr ? ScriptKind::script : ScriptKind::function;
-  if (program_.function != nullptr) busy_->name = program_.function->name;
-  busy_->words.assign(words_.begin(), words_.end());
-  busy_->began_ns = began_ns_;
-  busy_->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: nobody else has it yet
-  thread_.scripts().begin_busy(busy_);
+  // It counts as busy from when it is listed: without memory for that the script ends before.
+  auto busy = std::make_shared<BusyScript>();
+  busy->kind = program_.function == nullptr ? ScriptKind::script : ScriptKind::function;
+  if (program_.function != nullptr) busy->name = program_.function->name;
+  busy->words.assign(words_.begin(), words_.end());
+  busy->began_ns = began_ns_;
+  busy->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: nobody else has it yet
+  services_->busy_scripts.add(busy);
+  busy_ = std::move(busy);
   // Who waits inside the engine for this section is to answer BUSY as well.
-  node_->engine().section_takes_long();
+  services_->engine.section_takes_long();
 }
 
 // --- the run -------------------------------------------------------------------------------------
@@ -142,18 +148,21 @@ ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
   if (keeps_to_keys && key_count_ <= section_keys_max) {
     for (const std::string_view key : invocation().keys) keys[count++] = {client_->db, key};
   }
-  Result<Section> section = node_->engine().section(std::span{keys}.first(count));
+  Result<Section> section = services_->engine.section(std::span{keys}.first(count));
   if (!section) return section.error().code;
   section_.emplace(std::move(*section));
   return ErrorCode::ok;
 }
 
 void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
-  node_ = &call.node;
+  // One run at a time on a thread: what has stepped aside is answered before others may begin.
+  SEMEL_ASSERT(words_.empty() && busy_ == nullptr && !section_);
+  SEMEL_ASSERT(call.args.size() >= 3 + key_count);
+  services_ = &call.services;
   client_ = &call.client;
   row_ = call.row;
   program_ = std::move(program);
-  words_.assign(call.words.begin(), call.words.end());
+  words_.assign(call.args.begin(), call.args.end());
   key_count_ = key_count;
   try {
     begin(call);
@@ -167,14 +176,14 @@ void ScriptRun::begin(Call& call) {
   was_executing_ = client_->executing;
   const lua::ScriptShape none;
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
-  is_native_ = !node_->monitors.any() && accepts_native(shape, invocation());
+  is_native_ = !services_->monitors.any() && accepts_native(shape, invocation());
   const ErrorCode error = begin_section(is_native_ ? keeps_to_keys(shape) : shape.declares_keys);
   if (error != ErrorCode::ok) {
     call.fail(error);
     return clear();
   }
-  if (node_->monitors.any()) node_->monitors.show(call, Monitors::script_begins);
-  began_ns_ = node_->ticks().ns();
+  if (services_->monitors.any()) show_to_monitors(call, script_begins);
+  began_ns_ = services_->ticks().ns();
   slice_end_ns_ = 0;
   db_ = client_->db;
   client_->executing = true;
@@ -233,7 +242,7 @@ void ScriptRun::find_way() {
     const ErrorCode error = begin_section(script.shape.declares_keys);
     if (error != ErrorCode::ok) {
       RespWriter writer{reply_, client_->dialect};
-      Call failed{*node_, node_->engine(), *client_, words_, writer, row_};
+      Call failed{*services_, services_->engine, *client_, words_, writer, row_};
       return failed.fail(error);
     }
   }
@@ -249,7 +258,7 @@ void ScriptRun::interpret() {
     }
     return interpreter.run(program_.script->sha, invocation(), *this, reply_);
   }
-  if (const auto wrong = thread_.prepare(program_.library, node_->ticks()))
+  if (const auto wrong = thread_.prepare(program_.library, services_->ticks()))
     return writer.error("ERR Error " + *wrong);
   interpreter.run_function(program_.library->id, program_.function->name, invocation(), *this,
                            reply_);
@@ -262,13 +271,15 @@ void ScriptRun::keep_words() {
 }
 
 void ScriptRun::go_on() {
+  SEMEL_ASSERT(client_->stepped_aside);
   client_->stepped_aside = false;
-  if (client_->lane != nullptr) static_cast<void>(client_->lane->lap(node_->ticks()));
+  if (client_->lane != nullptr) static_cast<void>(client_->lane->lap(services_->ticks()));
   if (thread_.fibre().resume()) return end_aside();
   client_->stepped_aside = true;
 }
 
 void ScriptRun::abandon() {
+  SEMEL_ASSERT(client_->stepped_aside);
   is_abandoned_ = true;
   client_->stepped_aside = false;
   while (!thread_.fibre().resume()) {
@@ -282,20 +293,20 @@ void ScriptRun::abandon() {
 /// The section ends before anybody hears of what was done in it.
 void ScriptRun::end() {
   section_.reset();
-  if (busy_ != nullptr) thread_.scripts().end_busy(busy_);
+  if (busy_ != nullptr) services_->busy_scripts.remove(busy_);
   client_->db = db_;
   client_->executing = was_executing_;
   client_->in_script = false;
   client_->script_unix_us = 0;
-  client_->last_command = static_cast<std::uint32_t>(index_of(*row_));
+  client_->last_command = &row_->name;
   client_->error_is_counted = !last_error_.empty() && reply_.starts_with(last_error_);
 }
 
 void ScriptRun::end_aside() {
-  const std::int64_t now = node_->ticks().ns();
+  const std::int64_t now = services_->ticks().ns();
   end();
   try {
-    tell(now);
+    send_reply(now);
   } catch (const std::bad_alloc&) {
     clear();  // the thread is free for the next script, and this client is ended
     throw;
@@ -303,13 +314,13 @@ void ScriptRun::end_aside() {
   clear();
 }
 
-void ScriptRun::tell(std::int64_t now) {
+void ScriptRun::send_reply(std::int64_t now) {
   std::string ignored;
   RespWriter writer{ignored, client_->dialect};
-  Call call{*node_, node_->engine(), *client_, words_, writer, row_};
+  Call call{*services_, services_->engine, *client_, words_, writer, row_};
   if (client_->lane != nullptr) measured(call, now - began_ns_, reply_);
   client_->handle->reply(wait_, std::move(reply_));
-  node_->pubsub.release(*client_);
+  services_->pubsub.release(*client_);
 }
 
 void ScriptRun::clear() {
@@ -324,7 +335,7 @@ void ScriptRun::clear() {
   last_error_.clear();
   busy_.reset();
   wrote_ = is_abandoned_ = false;
-  thread_.settle();
+  thread_.release_retired();
 }
 
 }  // namespace semel::net

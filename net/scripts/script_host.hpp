@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "lua_compat/interpreter/interpreter.hpp"
+#include "net/commands/busy_scripts.hpp"
 #include "net/commands/command.hpp"
+#include "net/scripts/script_thread.hpp"
 #include "net/scripts/scripts.hpp"
 
 namespace semel::net {
-
-class ScriptThread;
 
 /// What is to be run.
 struct Program {
@@ -61,14 +61,14 @@ class ScriptRun final : public lua::Host {
   void keep_words();
   void end();
   void end_aside();
-  void tell(std::int64_t now);
+  void send_reply(std::int64_t now);
   void clear();
   void refuse(const CommandRow* row, std::string_view text, std::string& reply);
   [[nodiscard]] const CommandRow* admit(Call& call, std::string& reply);
 
   ScriptThread& thread_;
   // Of the present run.
-  Node* node_ = nullptr;
+  Services* services_ = nullptr;
   ClientState* client_ = nullptr;
   const CommandRow* row_ = nullptr;
   Program program_;
@@ -88,6 +88,14 @@ class ScriptRun final : public lua::Host {
   bool may_step_aside_ = false;
   bool wrote_ = false;
   bool is_abandoned_ = false;
+};
+
+/// All that one thread has for scripts. The run is used again and again.
+struct ScriptHost {
+  explicit ScriptHost(Scripts& scripts) : thread(scripts) {}
+
+  ScriptThread thread;
+  ScriptRun run{thread};
 };
 
 }  // namespace semel::net

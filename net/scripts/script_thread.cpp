@@ -9,7 +9,7 @@
 #include "net/resp/text.hpp"
 #include "net/scripts/native_scripts.hpp"
 #include "net/scripts/script_check.hpp"
-#include "net/scripts/script_host.hpp"
+#include "net/time/ticks.hpp"
 
 namespace semel::net {
 namespace {
@@ -54,17 +54,15 @@ class LoadHost final : public lua::Host {
 }  // namespace
 
 ScriptThread::ScriptThread(Scripts& scripts)
-    : scripts_(scripts),
-      figures_(std::make_shared<InterpreterFigures>()),
-      run_(std::make_unique<ScriptRun>(*this)) {}
+    : scripts_(scripts), metrics_(std::make_shared<InterpreterMetrics>()) {}
 
 ScriptThread::~ScriptThread() = default;
 
 lua::Interpreter& ScriptThread::interpreter() {
   if (interpreter_ == nullptr) {
     interpreter_ = std::make_unique<lua::Interpreter>(scripts_.bounds());
-    if (!shows_figures_) scripts_.show(figures_);
-    shows_figures_ = true;
+    if (!shows_metrics_) scripts_.show(metrics_);
+    shows_metrics_ = true;
   } else {
     interpreter_->set_bounds(scripts_.bounds());
   }
@@ -150,19 +148,20 @@ SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t 
 std::optional<std::string> ScriptThread::compile(const SharedScript& script) {
   lua::Interpreter& lua = interpreter();
   if (lua.has(script->sha)) return std::nullopt;
-  auto wrong = lua.compile(script->sha, script->body());
-  if (!wrong) compiled_.push_back(script);
-  return wrong;
+  const Status compiled = lua.compile(script->sha, script->body());
+  if (!compiled.ok()) return compiled.error().detail;
+  compiled_.push_back(script);
+  return std::nullopt;
 }
 
 std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library,
                                                  const TickSource& ticks) {
   if (loaded_.contains(library)) return std::nullopt;
-  std::vector<lua::RegisteredFunction> functions;
   LoadHost host{ticks};
-  auto wrong = interpreter().load_library(library->id, body_of(*library), functions, &host);
-  if (!wrong) loaded_.insert(library);
-  return wrong;
+  const auto functions = interpreter().load_library(library->id, body_of(*library), &host);
+  if (!functions.ok()) return functions.error().detail;
+  loaded_.insert(library);
+  return std::nullopt;
 }
 
 SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new,
@@ -191,14 +190,14 @@ SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new
   library->name = head.name;
   library->code = code;
   library->body_begin = head.body_begin;
-  std::vector<lua::RegisteredFunction> functions;
   LoadHost host{ticks};
-  const auto wrong = interpreter().load_library(library->id, body_of(*library), functions, &host);
-  if (wrong) {
-    error = "ERR Error " + *wrong;
-  } else if (functions.empty()) {
-    error = "ERR No functions registered";
+  auto loaded = interpreter().load_library(library->id, body_of(*library), &host);
+  if (!loaded.ok()) {
+    error = "ERR Error " + loaded.error().detail;
+    return nullptr;
   }
+  const std::vector<lua::RegisteredFunction> functions = *std::move(loaded);
+  if (functions.empty()) error = "ERR No functions registered";
   for (const lua::RegisteredFunction& each : functions) {
     LibraryFunction& function = library->functions.emplace_back();
     function.name = each.name;
@@ -247,14 +246,14 @@ void ScriptThread::renew_if_crowded() {
   loaded_.clear();
 }
 
-void ScriptThread::settle() {
+void ScriptThread::release_retired() {
   retired_.clear();
   renew_if_crowded();
   if (interpreter_ == nullptr) return;
   const bool many = scripts_.generation() - scripts_seen_ >= Scripts::forgotten_many;
   if (many || scripts_.functions.generation() != libraries_seen_) forget_old();
   // mo: relaxed: a statistic.
-  figures_->bytes.store(interpreter_->memory_bytes(), std::memory_order_relaxed);
+  metrics_->bytes.store(interpreter_->memory_bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace semel::net

@@ -1,5 +1,5 @@
-// What one thread has for scripts: an interpreter, what it has seen of the node's texts lately, and
-// the script that has stepped aside.
+// What one thread runs scripts with: an interpreter, a stack for what may step aside, and what it
+// has seen of the node's texts lately. The run itself is in net/scripts/script_host.hpp.
 #pragma once
 
 #include <array>
@@ -18,8 +18,6 @@
 
 namespace semel::net {
 
-class ScriptRun;
-
 class ScriptThread {
  public:
   explicit ScriptThread(Scripts& scripts);
@@ -30,7 +28,7 @@ class ScriptThread {
   [[nodiscard]] Scripts& scripts() noexcept { return scripts_; }
 
   /// The script with this digest, in any case of letters. Null: there is none. What was found is
-  /// there until the next settle() or forget_retired().
+  /// there until the next release_retired() or forget_retired().
   [[nodiscard]] const SharedScript& find(std::string_view sha);
   /// Of text that EVAL or SCRIPT LOAD has said. Null: `error` says why it is not taken.
   [[nodiscard]] SharedScript take(std::string_view text, bool loads, std::int64_t now_ns,
@@ -47,11 +45,8 @@ class ScriptThread {
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();
   void forget_retired() { retired_.clear(); }
-  /// After a run: what it holds is shown, and what nobody needs is given back.
-  void settle();
-
-  /// The run of this thread; it is used again and again.
-  [[nodiscard]] ScriptRun& run() noexcept { return *run_; }
+  /// After a run: frees what is not needed any more, and updates the metric of memory.
+  void release_retired();
 
  private:
   struct Place {
@@ -72,11 +67,10 @@ class ScriptThread {
   std::uint64_t libraries_seen_ = 0;  // the same of the libraries
   std::vector<Place> places_;         // by digest, probed
   SharedScript none_{};
-  std::vector<SharedScript> retired_;  // found since settle(), and no longer among places_
-  std::shared_ptr<InterpreterFigures> figures_;
-  bool shows_figures_ = false;
+  std::vector<SharedScript> retired_;  // found since release_retired(), and no longer among places_
+  std::shared_ptr<InterpreterMetrics> metrics_;
+  bool shows_metrics_ = false;
   std::unique_ptr<Fibre> fibre_;
-  std::unique_ptr<ScriptRun> run_;
 };
 
 }  // namespace semel::net

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/assert.hpp"
+#include "base/checked.hpp"
 #include "net/scripts/script_check.hpp"
 
 namespace semel::net {
@@ -12,9 +14,7 @@ namespace {
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
 std::int64_t ns_of(std::int64_t ms) noexcept {
-  return ms > std::numeric_limits<std::int64_t>::max() / ns_per_ms
-             ? std::numeric_limits<std::int64_t>::max()
-             : ms * ns_per_ms;
+  return base::checked_mul(ms, ns_per_ms).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 /// An address to listen on that only this machine reaches.
@@ -64,13 +64,13 @@ Scripts::Scripts(Settings& settings) : settings_(settings) {
 }
 
 SharedScript Scripts::find(std::string_view sha) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto found = scripts_.find(sha);
   return found == scripts_.end() ? nullptr : found->second;
 }
 
 SharedScript Scripts::add(SharedScript script, bool loaded) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto [place, is_new] = scripts_.emplace(script->sha, script);
   const SharedScript& kept = place->second;
   if (is_new) {
@@ -82,6 +82,7 @@ SharedScript Scripts::add(SharedScript script, bool loaded) {
   const bool was_loaded = kept->loaded.load(std::memory_order_relaxed);
   if (loaded && !was_loaded) {
     kept->loaded.store(true, std::memory_order_relaxed);
+    SEMEL_ASSERT(is_new || evaluated_ != 0);
     if (!is_new) --evaluated_;
   } else if (is_new && !loaded) {
     ++evaluated_;
@@ -99,18 +100,21 @@ void Scripts::make_room() {
     return std::pair{place->second->used_ns.load(std::memory_order_relaxed), place->second->number};
   };
   for (auto place = scripts_.begin(); place != scripts_.end(); ++place) {
+    // mo: relaxed: written under the mutex, which is held
     if (place->second->loaded.load(std::memory_order_relaxed)) continue;
     if (oldest == scripts_.end() || used(place) < used(oldest)) oldest = place;
   }
   if (oldest == scripts_.end()) return;
+  // mo: relaxed: who runs it at the same time may be before.
   oldest->second->forgotten.store(true, std::memory_order_relaxed);
   scripts_.erase(oldest);
+  SEMEL_ASSERT(evaluated_ != 0);
   --evaluated_;
   generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
 }
 
 void Scripts::flush() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const auto& [sha, script] : scripts_) {
     // mo: relaxed: who runs it at the same time may be before.
     script->forgotten.store(true, std::memory_order_relaxed);
@@ -121,26 +125,26 @@ void Scripts::flush() {
   generation_.fetch_add(forgotten_many, std::memory_order_relaxed);
 }
 
-Scripts::Figures Scripts::figures() const {
-  Figures found;
-  const std::lock_guard lock{mutex_};
+Scripts::Totals Scripts::totals() const {
+  Totals found;
+  const base::MutexLock lock{mutex_};
   found.count = scripts_.size();
   for (const auto& [sha, script] : scripts_) {
     found.bytes += sizeof(Script) + script->sha.size() + script->text.size();
   }
   for (const auto& each : interpreters_) {
     // mo: relaxed: a statistic.
-    if (const auto figures = each.lock()) {
-      found.interpreter_bytes += figures->bytes.load(std::memory_order_relaxed);
+    if (const auto totals = each.lock()) {
+      found.interpreter_bytes += totals->bytes.load(std::memory_order_relaxed);
     }
   }
   return found;
 }
 
-void Scripts::show(const std::shared_ptr<InterpreterFigures>& figures) {
-  const std::lock_guard lock{mutex_};
+void Scripts::show(const std::shared_ptr<InterpreterMetrics>& totals) {
+  const base::MutexLock lock{mutex_};
   std::erase_if(interpreters_, [](const auto& each) { return each.expired(); });
-  interpreters_.push_back(figures);
+  interpreters_.push_back(totals);
 }
 
 ScriptPolicy Scripts::read_policy() const {
@@ -178,69 +182,6 @@ std::int64_t Scripts::busy_after_ns() const noexcept {
 }
 std::int64_t Scripts::time_max_ns() const noexcept {
   return ns_of(settings_.integer(Setting::script_time_max));
-}
-
-std::string Scripts::busy_text() const {
-  ScriptKind kind = ScriptKind::script;
-  {
-    const std::lock_guard lock{mutex_};
-    if (!busy_.empty()) kind = busy_.front()->kind;
-  }
-  return "BUSY Redis is busy running a script. You can only call " +
-         std::string{kind == ScriptKind::script ? "SCRIPT" : "FUNCTION"} +
-         " KILL or SHUTDOWN NOSAVE.";
-}
-
-void Scripts::begin_busy(const std::shared_ptr<BusyScript>& script) {
-  const std::lock_guard lock{mutex_};
-  busy_.push_back(script);
-  busy_count_.store(busy_.size(), std::memory_order_relaxed);  // mo: relaxed: as in is_busy()
-}
-
-void Scripts::end_busy(const std::shared_ptr<BusyScript>& script) {
-  const std::lock_guard lock{mutex_};
-  std::erase(busy_, script);
-  busy_count_.store(busy_.size(), std::memory_order_relaxed);  // mo: relaxed: as in is_busy()
-}
-
-std::optional<std::string> Scripts::kill(ScriptKind kind) {
-  const std::lock_guard lock{mutex_};
-  if (busy_.empty()) return "NOTBUSY No scripts in execution right now.";
-  bool is_killed = false;
-  bool is_other = false;
-  for (const auto& script : busy_) {
-    // mo: relaxed: it may write its first key while it is being killed, and is then ended as well.
-    if (script->wrote.load(std::memory_order_relaxed)) continue;
-    if (script->kind != kind) {
-      is_other = true;
-      continue;
-    }
-    script->killed.store(true, std::memory_order_relaxed);
-    is_killed = true;
-  }
-  if (is_killed) return std::nullopt;
-  if (is_other) {
-    return std::string{"BUSY Redis is busy running a script. You can only call "} +
-           (kind == ScriptKind::script ? "FUNCTION" : "SCRIPT") + " KILL or SHUTDOWN NOSAVE.";
-  }
-  return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
-         "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
-         "NOSAVE command.";
-}
-
-void Scripts::end_all() {
-  const std::lock_guard lock{mutex_};
-  for (const auto& script : busy_) {
-    script->killed.store(true, std::memory_order_relaxed);  // mo: relaxed: as in kill()
-  }
-}
-
-std::shared_ptr<const BusyScript> Scripts::busy_function() const {
-  const std::lock_guard lock{mutex_};
-  for (const auto& script : busy_) {
-    if (script->kind == ScriptKind::function) return script;
-  }
-  return nullptr;
 }
 
 }  // namespace semel::net

@@ -1,5 +1,4 @@
-// Scripts of a node: the texts that are known, which of them are running for long, and what bounds
-// them (docs/scripts.md).
+// Scripts of a node: the texts that are known, and what bounds them (docs/scripts.md).
 //
 // Texts are shared by all threads, under a mutex; what each thread has seen lately it keeps
 // (net/scripts/script_thread.hpp). A script that is forgotten says so itself, so that no thread
@@ -12,13 +11,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "lua_compat/interpreter/interpreter.hpp"
 #include "net/scripts/function_store.hpp"
 #include "net/scripts/script_text.hpp"
@@ -36,20 +35,8 @@ enum class ScriptPolicy : std::uint8_t { automatic, off, known, any };
 /// Which scripts run under it and what is refused, in one line for the log.
 [[nodiscard]] std::string_view what_runs(ScriptPolicy policy) noexcept;
 
-enum class ScriptKind : std::uint8_t { script, function };
-
-/// A script that has run for longer than the busy-reply-threshold, as other threads see it.
-struct BusyScript {
-  ScriptKind kind = ScriptKind::script;
-  std::string name{};                ///< of a function
-  std::vector<std::string> words{};  ///< of the command
-  std::int64_t began_ns = 0;
-  std::atomic<bool> wrote{false};
-  std::atomic<bool> killed{false};
-};
-
 /// What an interpreter holds, for INFO.
-struct InterpreterFigures {
+struct InterpreterMetrics {
   std::atomic<std::uint64_t> bytes{0};
 };
 
@@ -69,19 +56,19 @@ class Scripts {
   /// Keeps `script`, or what was kept before under its digest.
   [[nodiscard]] SharedScript add(SharedScript script, bool loaded);
   void flush();
-  struct Figures {
+  struct Totals {
     std::size_t count = 0;
     std::size_t bytes = 0;
     std::uint64_t interpreter_bytes = 0;
   };
-  [[nodiscard]] Figures figures() const;
+  [[nodiscard]] Totals totals() const;
   /// Rises by one for a script that is forgotten, by forgotten_many for all. Of the few in between
   /// a thread may keep what it has compiled.
   [[nodiscard]] std::uint64_t generation() const noexcept {
     // mo: relaxed: a hint; each script says itself that it is forgotten.
     return generation_.load(std::memory_order_relaxed);
   }
-  void show(const std::shared_ptr<InterpreterFigures>& figures);
+  void show(const std::shared_ptr<InterpreterMetrics>& totals);
 
   // --- bounds ---------------------------------------------------------------------------------
   /// Never `automatic`.
@@ -102,36 +89,19 @@ class Scripts {
   [[nodiscard]] std::int64_t busy_after_ns() const noexcept;
   [[nodiscard]] std::int64_t time_max_ns() const noexcept;
 
-  // --- what runs for long ---------------------------------------------------------------------
-  [[nodiscard]] bool is_busy() const noexcept {
-    // mo: relaxed: a hint; a command that comes at the same time may be before it.
-    return busy_count_.load(std::memory_order_relaxed) != 0;
-  }
-  [[nodiscard]] std::string busy_text() const;
-  void begin_busy(const std::shared_ptr<BusyScript>& script);
-  void end_busy(const std::shared_ptr<BusyScript>& script);
-  /// The error of SCRIPT KILL or FUNCTION KILL, none: it will end.
-  [[nodiscard]] std::optional<std::string> kill(ScriptKind kind);
-  /// The node is to end: so does what runs for long, also what has written.
-  void end_all();
-  /// Of a function; null: none runs for long.
-  [[nodiscard]] std::shared_ptr<const BusyScript> busy_function() const;
-
   FunctionStore functions;
 
  private:
-  void make_room();  // under mutex_
+  void make_room() SEMEL_REQUIRES(mutex_);
   [[nodiscard]] ScriptPolicy read_policy() const;
 
   Settings& settings_;
-  mutable std::mutex mutex_;
-  std::map<std::string, SharedScript, std::less<>> scripts_;  // all below under mutex_
-  std::uint64_t numbers_ = 0;
-  std::size_t evaluated_ = 0;  // of them, not loaded
-  std::vector<std::weak_ptr<InterpreterFigures>> interpreters_;
-  std::vector<std::shared_ptr<BusyScript>> busy_;
+  mutable base::Mutex mutex_;
+  std::map<std::string, SharedScript, std::less<>> scripts_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t numbers_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::size_t evaluated_ SEMEL_GUARDED_BY(mutex_) = 0;  // of them, not loaded
+  std::vector<std::weak_ptr<InterpreterMetrics>> interpreters_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<ScriptPolicy> policy_{ScriptPolicy::any};
-  std::atomic<std::size_t> busy_count_{0};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> refused_{0};
 };

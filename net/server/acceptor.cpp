@@ -164,12 +164,12 @@ std::size_t Acceptor::clients() const noexcept {
 }
 
 void Acceptor::set_tls(std::shared_ptr<const TlsContext> tls) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   tls_ = std::move(tls);
 }
 
 std::shared_ptr<const TlsContext> Acceptor::tls() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return tls_;
 }
 

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/server/io_thread.hpp"
 #include "net/server/listener.hpp"
 
@@ -36,10 +36,10 @@ class Acceptor {
   // From any thread.
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_maxclients(std::size_t maxclients) noexcept {
-    maxclients_.store(maxclients, std::memory_order_relaxed);  // mo: relaxed: a figure
+    maxclients_.store(maxclients, std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
   [[nodiscard]] std::size_t maxclients() const noexcept {
-    return maxclients_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
+    return maxclients_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
   [[nodiscard]] std::size_t clients() const noexcept;
   void add_to(ServerStats& stats) const noexcept;
@@ -71,8 +71,8 @@ class Acceptor {
   std::size_t next_ = 0;
   std::uint64_t last_id_ = 0;
   std::atomic<std::size_t> maxclients_;
-  std::mutex mutex_;
-  std::shared_ptr<const TlsContext> tls_;  // under mutex_
+  base::Mutex mutex_;
+  std::shared_ptr<const TlsContext> tls_ SEMEL_GUARDED_BY(mutex_);
   Figure accepted_;
   Figure rejected_full_;
   Figure rejected_files_;

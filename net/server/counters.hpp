@@ -64,15 +64,15 @@ struct ServerStats {
   }
 };
 
-/// A figure that one thread writes and any reads.
+/// A number that one thread writes and any reads.
 class Figure {
  public:
   void add(std::uint64_t by = 1) noexcept {
-    // mo: relaxed: only one thread writes; a figure, not an order.
+    // mo: relaxed: only one thread writes; a statistic, not an order.
     value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t get() const noexcept {
-    return value_.load(std::memory_order_relaxed);  // mo: relaxed: a figure, not an order
+    return value_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic, not an order
   }
 
  private:

@@ -12,7 +12,7 @@ namespace semel::net {
 namespace {
 
 constexpr LinkName watched_bit = LinkName{1} << 63;
-constexpr LinkName bells_name = ~LinkName{0};
+constexpr LinkName wakes_name = ~LinkName{0};
 constexpr std::uint32_t generation_mask = 0x7fff'ffff;
 
 LinkName name_at(std::size_t index, std::uint32_t generation) noexcept {
@@ -47,34 +47,37 @@ void attempt(Link& link, Do&& what) {
 
 }  // namespace
 
-IoThread::IoThread(World world, std::size_t index)
-    : world_(std::move(world)),
-      clock_(world_.clock),
+IoThread::IoThread(Context outer, std::size_t index)
+    : outer_(std::move(outer)),
+      clock_(outer_.clock),
       work_(boost::asio::make_work_guard(context_)),
       sockets_ready_(context_),
       timer_(context_),
-      bells_(std::make_shared<WakeQueue>()),
-      shared_{.hooks = world_.hooks,
-              .limits = world_.options.limits,
-              .log = LogGate{world_.hooks},
+      wakes_(std::make_shared<WakeQueue>()),
+      shared_{.hooks = outer_.hooks,
+              .limits = outer_.options.limits,
+              .log = LogGate{outer_.hooks},
               .thread = index} {}
 
 IoThread::~IoThread() {
   stop();
 }
 
-std::optional<std::string> IoThread::open() {
+Status IoThread::open() {
+  const auto failed = [](const std::string& reason) {
+    return Error{ErrorCode::no_thread, "an io thread cannot be set up: " + reason};
+  };
   epoll_ = Descriptor{epoll_create1(EPOLL_CLOEXEC)};
-  if (!epoll_ || bells_->descriptor() < 0 ||
-      !add_to(epoll_.get(), bells_->descriptor(), bells_name)) {
-    return "an io thread cannot be set up: " + std::string{std::strerror(errno)};
+  if (!epoll_ || wakes_->descriptor() < 0 ||
+      !add_to(epoll_.get(), wakes_->descriptor(), wakes_name)) {
+    return failed(std::strerror(errno));
   }
   boost::system::error_code error;
   sockets_ready_.assign(epoll_.get(), error);
-  if (error) return "an io thread cannot be set up: " + error.message();
+  if (error) return failed(error.message());
   shared_.epoll = epoll_.get();
   shared_.now = clock_.now();
-  return std::nullopt;
+  return Done{};
 }
 
 void IoThread::start() {
@@ -95,7 +98,7 @@ void IoThread::stop() {
     });
     thread_.join();
   }
-  bells_->close();
+  wakes_->close();
   // The set belongs to epoll_; Asio only watches it.
   if (sockets_ready_.is_open()) sockets_ready_.release();
 }
@@ -110,8 +113,8 @@ void IoThread::wait_for_sockets() {
 }
 
 void IoThread::wait_for_tick() {
-  if (world_.options.tick == Millis{0}) return;
-  timer_.expires_after(world_.options.tick);
+  if (outer_.options.tick == Millis{0}) return;
+  timer_.expires_after(outer_.options.tick);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     tick();
@@ -126,7 +129,7 @@ void IoThread::serve() {
   shared_.counters.rounds.add();
   for (int i = 0; i < count; ++i) {
     const LinkName name = ready[i].data.u64;
-    if (name == bells_name) {
+    if (name == wakes_name) {
       serve_bells();
     } else if ((name & watched_bit) != 0) {
       unless_full([&] { watched_[name & ~watched_bit].ready(); });
@@ -135,12 +138,12 @@ void IoThread::serve() {
       remove_if_done(static_cast<std::uint32_t>(name));
     }
   }
-  if (world_.hooks.on_round) unless_full([&] { world_.hooks.on_round(shared_.thread); });
+  if (outer_.hooks.on_round) unless_full([&] { outer_.hooks.on_round(shared_.thread); });
 }
 
 void IoThread::serve_bells() {
-  bells_->take(rung_);
-  for (const LinkName name : rung_) {
+  wakes_->pop_all(woken_);
+  for (const LinkName name : woken_) {
     if (Link* const link = find(name); link != nullptr) {
       attempt(*link, [&] { link->on_wake(); });
       remove_if_done(static_cast<std::uint32_t>(name));
@@ -192,7 +195,7 @@ void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transpo
   Place& place = places_[index];
   const LinkName name = name_at(index, place.generation);
   place.link = std::make_unique<Link>(shared_, std::move(socket), name, id, transport,
-                                      std::make_shared<Waker>(bells_, name), std::move(layer));
+                                      std::make_shared<Waker>(wakes_, name), std::move(layer));
   free_.pop_back();
   ++count_;
   attempt(*place.link, [&] { place.link->begin(); });
@@ -240,7 +243,7 @@ void IoThread::tick() {
   bucket_ = (bucket_ + 1) % deadline_buckets;
   shared_.log.renew(shared_.now);
   for (const auto& function : ticks_) unless_full(function);
-  if (world_.hooks.on_tick) unless_full([&] { world_.hooks.on_tick(shared_.thread); });
+  if (outer_.hooks.on_tick) unless_full([&] { outer_.hooks.on_tick(shared_.thread); });
 }
 
 void IoThread::drain(Timestamp deadline) {
@@ -256,8 +259,8 @@ void IoThread::drain(Timestamp deadline) {
 }
 
 void IoThread::check_drained() {
-  if (!drain_until_ || count_ != 0 || std::exchange(told_drained_, true)) return;
-  world_.drained();
+  if (!drain_until_ || count_ != 0 || std::exchange(has_reported_drained_, true)) return;
+  outer_.drained();
 }
 
 void IoThread::cut_all(Ended why) {

@@ -30,7 +30,7 @@ namespace semel::net {
 class IoThread {
  public:
   /// All must outlive this.
-  struct World {
+  struct Context {
     const ServerOptions& options;
     const ServerHooks& hooks;
     const Clock& clock;
@@ -38,13 +38,13 @@ class IoThread {
     std::function<void()> drained;
   };
 
-  IoThread(World world, std::size_t index);
+  IoThread(Context outer, std::size_t index);
   ~IoThread();
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
   /// None: ready for start(). Otherwise what the system refused.
-  [[nodiscard]] std::optional<std::string> open();
+  [[nodiscard]] Status open();
   void start();
   /// Cuts all connections off and joins the thread. What is posted later never runs.
   void stop();
@@ -96,24 +96,24 @@ class IoThread {
   void cut_all(Ended why);
   [[nodiscard]] Link* find(LinkName name) noexcept;
 
-  const World world_;
+  const Context outer_;
   const Clock& clock_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Descriptor epoll_;
   boost::asio::posix::stream_descriptor sockets_ready_;
   boost::asio::steady_timer timer_;
-  std::shared_ptr<WakeQueue> bells_;
+  std::shared_ptr<WakeQueue> wakes_;
   LinkShared shared_;
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::size_t count_ = 0;  // of links
-  std::vector<LinkName> rung_;
+  std::vector<LinkName> woken_;
   std::vector<Watched> watched_;
   std::vector<std::function<void()>> ticks_;
   std::size_t bucket_ = 0;  // whose deadlines the next tick looks at
   std::optional<Timestamp> drain_until_;
-  bool told_drained_ = false;
+  bool has_reported_drained_ = false;
   std::atomic<std::size_t> load_{0};
   std::thread thread_;
 };

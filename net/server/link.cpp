@@ -63,7 +63,7 @@ bool Link::is_idle() const {
 void Link::on_events(std::uint32_t events) {
   if ((events & EPOLLOUT) != 0) flush();
   if (state_ != State::done) on_readable(events);
-  settle();
+  send_and_rearm();
 }
 
 void Link::on_readable(std::uint32_t events) {
@@ -76,7 +76,7 @@ void Link::on_readable(std::uint32_t events) {
   }
   if ((events & (gone | EPOLLIN)) == 0) return;
   // Whoever holds most is being closed, so that there is room again in a moment.
-  if (peer_ && !peer_->takes_input()) return;
+  if (peer_ && !peer_->accepts_input()) return;
   const bool is_large = wanted_ > LinkShared::input_usual && !(peer_ && peer_->memory_is_tight());
   const std::size_t room =
       is_large ? std::min(wanted_, LinkShared::input_room) : LinkShared::input_usual;
@@ -84,7 +84,7 @@ void Link::on_readable(std::uint32_t events) {
   if (got > 0) {
     active_ = shared_.now;
     shared_.counters.bytes_in.add(static_cast<std::uint64_t>(got));
-    take({shared_.input.get(), static_cast<std::size_t>(got)});
+    feed({shared_.input.get(), static_cast<std::size_t>(got)});
   } else if (got == 0) {
     hang_up();
   } else if (errno != EAGAIN && errno != EINTR) {
@@ -92,7 +92,7 @@ void Link::on_readable(std::uint32_t events) {
   }
 }
 
-void Link::take(std::string_view bytes) {
+void Link::feed(std::string_view bytes) {
   if (!tls_) {
     peer_->receive(bytes, shared_.output);
     return;
@@ -147,14 +147,15 @@ void Link::on_wake() {
   if (peer_ && peer_->is_killed() && !peer_->works()) return finish(Ended::killed);
   if (state_ != State::open) return;
   if (peer_->more() && pending() != 0) return;  // woken again when that is sent
-  if (peer_->more() && !peer_->takes_input()) return waker_->wake();
+  if (peer_->more() && !peer_->accepts_input()) return waker_->wake();
   peer_->collect(shared_.output);
   if (tls_) pump_tls();
-  settle();
+  send_and_rearm();
 }
 
-/// After anything that may have made output or changed what is waited for.
-void Link::settle() {
+/// Sends output, checks limits and updates the events that epoll waits for. After each step that
+/// may have changed one of them.
+void Link::send_and_rearm() {
   if (state_ != State::done) send_replies();
   if (state_ == State::open) after_peer();
   if (state_ != State::done) check_output();
@@ -167,10 +168,10 @@ void Link::after_peer() {
   const PeerInput input = peer_->input();
   wanted_ = input.wanted;
   watch_request(input);
-  if (!peer_->is_stranger()) {
-    stranger_since_ = no_end;
-  } else if (stranger_since_ == no_end) {
-    stranger_since_ = shared_.now;
+  if (!peer_->is_unauthenticated()) {
+    unauthenticated_since_ = no_end;
+  } else if (unauthenticated_since_ == no_end) {
+    unauthenticated_since_ = shared_.now;
   }
   if (peer_->closes()) {
     begin_close(Ended::after_reply);
@@ -214,10 +215,10 @@ void Link::check_output() {
   } else if (soft_since_ == no_end) {
     soft_since_ = shared_.now;
   }
-  if (stranger_since_ != no_end && bytes > shared_.limits.stranger_output_bytes) {
+  if (unauthenticated_since_ != no_end && bytes > shared_.limits.unauthenticated_output_bytes) {
     note(LogLevel::warning, "has not logged in, and lets " + std::to_string(bytes) +
                                 " bytes wait to be sent; the limit is " +
-                                std::to_string(shared_.limits.stranger_output_bytes));
+                                std::to_string(shared_.limits.unauthenticated_output_bytes));
     finish(Ended::output_limit);
   } else if (limit.hard_bytes != 0 && bytes > limit.hard_bytes) {
     note(LogLevel::warning, std::to_string(bytes) + " bytes wait to be sent; the limit is " +
@@ -244,14 +245,14 @@ void Link::check_deadlines() {
     if (partial_since_ != no_end && !paused_ && is_over(partial_since_, limits.request)) {
       refuse("the request was not whole within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
-    } else if (is_over(stranger_since_, limits.request)) {
+    } else if (is_over(unauthenticated_since_, limits.request)) {
       refuse("nobody has logged in within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
     } else if (!waits && peer_->output_class() == OutputClass::normal &&
                is_over(active_, limits.idle)) {
       finish(Ended::idle);
     }
-    settle();
+    send_and_rearm();
   }
 }
 
@@ -261,7 +262,7 @@ void Link::drain() {
     finish(Ended::drained);
   } else if (state_ == State::open) {
     on_readable(EPOLLIN);  // a request that has arrived is under way
-    settle();
+    send_and_rearm();
   }
 }
 
@@ -349,14 +350,14 @@ void Link::flush_tls() {
     queue_.sent(piece.size());
     send_cipher();
   }
-  if (state_ != State::closing || !queue_.empty() || std::exchange(said_end_, true)) return;
+  if (state_ != State::closing || !queue_.empty() || std::exchange(has_sent_end_, true)) return;
   tls_->close();
   send_cipher();
 }
 
 void Link::send_cipher() {
   std::string& bytes = cipher_.empty() ? shared_.cipher : cipher_;
-  tls_->take(bytes);
+  tls_->drain_output(bytes);
   if (bytes.size() == cipher_sent_) return;
   const ssize_t sent = judge(
       send(socket_.get(), bytes.data() + cipher_sent_, bytes.size() - cipher_sent_, MSG_NOSIGNAL));

@@ -74,12 +74,12 @@ class Link {
   [[nodiscard]] bool reads() const noexcept;
   [[nodiscard]] bool is_idle() const;
   void on_readable(std::uint32_t events);
-  void take(std::string_view bytes);
+  void feed(std::string_view bytes);
   void pump_tls();
   void fail_tls();
   [[nodiscard]] bool make_peer();
   void hang_up();
-  void settle();
+  void send_and_rearm();
   void after_peer();
   void watch_request(const PeerInput& input);
   void check_output();
@@ -119,13 +119,13 @@ class Link {
   Timestamp active_{};          // the last byte, either way
   Timestamp partial_since_ = no_end;
   Timestamp soft_since_ = no_end;
-  Timestamp stranger_since_ = no_end;
+  Timestamp unauthenticated_since_ = no_end;
   State state_;
   Ended why_ = Ended::after_reply;  // of closing
   const Transport transport_;
   bool paused_ = false;
   bool draining_ = false;
-  bool said_end_ = false;  // by TLS
+  bool has_sent_end_ = false;  // by TLS
 };
 
 }  // namespace semel::net

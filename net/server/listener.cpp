@@ -19,16 +19,20 @@ namespace {
 
 using boost::asio::ip::tcp;
 
-std::string refused(std::string_view what, std::string_view where) {
-  return std::string{what} + ' ' + std::string{where} + ": " + std::strerror(errno);
+Error listen_error(std::string text) {
+  return {ErrorCode::bad_option, std::move(text)};
 }
 
-std::optional<std::string> listen_tcp(const ServerOptions& options, const std::string& address,
-                                      Transport transport, std::uint16_t& port,
-                                      Listeners& listeners) {
+/// The call on `where` failed; errno has the reason.
+Error refused(std::string_view what, std::string_view where) {
+  return listen_error(std::string{what} + ' ' + std::string{where} + ": " + std::strerror(errno));
+}
+
+Status listen_tcp(const ServerOptions& options, const std::string& address, Transport transport,
+                  std::uint16_t& port, Listeners& listeners) {
   boost::system::error_code error;
   const tcp::endpoint endpoint{boost::asio::ip::make_address(address, error), port};
-  if (error) return "bind '" + address + "': not an IPv4 or IPv6 address";
+  if (error) return listen_error("bind '" + address + "': not an IPv4 or IPv6 address");
   const std::string where = address + " port " + std::to_string(port);
   const int family = endpoint.protocol().family();
   Descriptor socket{::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
@@ -43,33 +47,34 @@ std::optional<std::string> listen_tcp(const ServerOptions& options, const std::s
   if (::listen(socket.get(), options.backlog) != 0) return refused("listen on", where);
   port = port_of(socket.get());  // further addresses share what the first one was given
   listeners.all.push_back({std::move(socket), transport});
-  return std::nullopt;
+  return Done{};
 }
 
-/// A socket that nobody answers at any more may be replaced; anything else is not ours.
-std::optional<std::string> clear_path(const std::string& path, const sockaddr_un& address) {
+/// Removes a socket at `path` that no process listens on. Any other file is left and refused.
+Status clear_path(const std::string& path, const sockaddr_un& address) {
   struct stat found {};
-  if (lstat(path.c_str(), &found) != 0) return std::nullopt;
-  if (!S_ISSOCK(found.st_mode)) return "Unix socket '" + path + "': there is another file";
+  if (lstat(path.c_str(), &found) != 0) return Done{};
+  if (!S_ISSOCK(found.st_mode))
+    return listen_error("Unix socket '" + path + "': there is another file");
   Descriptor probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   if (::connect(probe.get(), name, sizeof address) == 0 || errno == EAGAIN) {
-    return "Unix socket '" + path + "': another process listens there";
+    return listen_error("Unix socket '" + path + "': another process listens there");
   }
   if (::unlink(path.c_str()) != 0) return refused("Unix socket", path);
-  return std::nullopt;
+  return Done{};
 }
 
-std::optional<std::string> listen_unix(const ServerOptions& options, Listeners& listeners) {
+Status listen_unix(const ServerOptions& options, Listeners& listeners) {
   const std::string& path = options.unix_path;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return "Unix socket '" + path + "' has " + std::to_string(path.size()) +
-           " bytes; the limit is " + std::to_string(sizeof address.sun_path - 1);
+    return listen_error("Unix socket '" + path + "' has " + std::to_string(path.size()) +
+                        " bytes; the limit is " + std::to_string(sizeof address.sun_path - 1));
   }
   path.copy(address.sun_path, path.size());
-  if (auto wrong = clear_path(path, address)) return wrong;
+  SEMEL_CHECK(clear_path(path, address));
   Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!socket) return refused("Unix socket", path);
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
@@ -77,38 +82,35 @@ std::optional<std::string> listen_unix(const ServerOptions& options, Listeners& 
   // Nobody can connect before listen(), so nobody comes in under the mode that bind() gave it.
   if (::chmod(path.c_str(), options.unix_mode) != 0 ||
       ::listen(socket.get(), options.backlog) != 0) {
-    auto wrong = refused("Unix socket", path);
+    Error error = refused("Unix socket", path);
     ::unlink(path.c_str());
-    return wrong;
+    return error;
   }
   listeners.all.push_back({std::move(socket), Transport::unix_socket});
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace
 
-std::optional<std::string> open_listeners(const ServerOptions& options, Listeners& listeners) {
+Result<Listeners> open_listeners(const ServerOptions& options) {
   Listeners opened;
   opened.port = options.port.value_or(0);
   opened.tls_port = options.tls_port.value_or(0);
   if (options.port) {
     for (const std::string& address : options.addresses) {
-      auto wrong = listen_tcp(options, address, Transport::tcp, opened.port, opened);
-      if (wrong) return wrong;
+      SEMEL_CHECK(listen_tcp(options, address, Transport::tcp, opened.port, opened));
     }
   }
   if (options.tls_port) {
     for (const std::string& address : options.addresses) {
-      auto wrong = listen_tcp(options, address, Transport::tls, opened.tls_port, opened);
-      if (wrong) return wrong;
+      SEMEL_CHECK(listen_tcp(options, address, Transport::tls, opened.tls_port, opened));
     }
   }
   // Last, so that a refused port leaves no file behind.
   if (!options.unix_path.empty()) {
-    if (auto wrong = listen_unix(options, opened)) return wrong;
+    SEMEL_CHECK(listen_unix(options, opened));
   }
-  listeners = std::move(opened);
-  return std::nullopt;
+  return opened;
 }
 
 }  // namespace semel::net

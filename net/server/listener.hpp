@@ -1,12 +1,12 @@
 // Sockets that listen.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/server/descriptor.hpp"
 #include "net/server/options.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -22,9 +22,8 @@ struct Listeners {
   std::uint16_t tls_port = 0;
 };
 
-/// None: `listeners` has one for each address and port, and for the Unix socket. Otherwise what was
-/// refused; nothing stays open.
-[[nodiscard]] std::optional<std::string> open_listeners(const ServerOptions& options,
-                                                        Listeners& listeners);
+/// Opens one listener for each address and port, and one for the Unix socket. With an error,
+/// nothing stays open.
+[[nodiscard]] Result<Listeners> open_listeners(const ServerOptions& options);
 
 }  // namespace semel::net

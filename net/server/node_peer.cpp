@@ -71,10 +71,10 @@ std::unique_ptr<Peer> make_node_peer(Node& node, Batch& batch, Durability level,
                        !node.asks_for_password() && is_remote(info, asks_for_certificates(node));
   if (!is_shut) return std::make_unique<NodePeer>(node, batch, level, info, std::move(host));
   node.stats.connection_refused();
-  node.tell({.level = LogLevel::warning,
-             .name = "client_denied",
-             .address = info.remote,
-             .text = "protected-mode, and the user default needs no password"});
+  node.hooks.report({.level = LogLevel::warning,
+                     .name = "client_denied",
+                     .address = info.remote,
+                     .text = "protected-mode, and the user default needs no password"});
   return std::make_unique<RefusingPeer>(std::string{denied}, std::move(host));
 }
 
@@ -133,7 +133,7 @@ void NodePeer::deliver(std::string&& replies, std::uint64_t requests, std::strin
   sync_->host = host_;
   node_.engine().confirm_async(level_, [sync = sync_](const Status& status) {
     {
-      const std::lock_guard lock{sync->mutex};
+      const base::MutexLock lock{sync->mutex};
       sync->answered = true;
       sync->failed = !status;
     }
@@ -145,7 +145,7 @@ void NodePeer::collect(std::string& out) {
   if (sync_ != nullptr) {
     bool failed = false;
     {
-      const std::lock_guard lock{sync_->mutex};
+      const base::MutexLock lock{sync_->mutex};
       if (!sync_->answered) return;
       failed = sync_->failed;
     }

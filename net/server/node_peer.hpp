@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "net/node/connection.hpp"
 #include "net/server/peer.hpp"
 #include "semel/journal.hpp"
@@ -39,7 +39,7 @@ class NodePeer final : public Peer, private ClientHost {
   [[nodiscard]] Splices take_large() override;
   void hold_output(std::size_t own, std::size_t large, std::size_t parts) override;
   [[nodiscard]] bool is_killed() const noexcept override { return connection_.is_killed(); }
-  [[nodiscard]] bool takes_input() const noexcept override { return connection_.takes_input(); }
+  [[nodiscard]] bool accepts_input() const noexcept override { return connection_.accepts_input(); }
   [[nodiscard]] bool memory_is_tight() const noexcept override {
     return connection_.memory_is_tight();
   }
@@ -49,15 +49,17 @@ class NodePeer final : public Peer, private ClientHost {
   [[nodiscard]] bool works() const noexcept override { return connection_.works(); }
   [[nodiscard]] PeerInput input() const noexcept override;
   [[nodiscard]] OutputClass output_class() const noexcept override;
-  [[nodiscard]] bool is_stranger() const noexcept override { return connection_.is_stranger(); }
+  [[nodiscard]] bool is_unauthenticated() const noexcept override {
+    return connection_.is_unauthenticated();
+  }
   void end() noexcept override;
 
  private:
   /// The answer of the disk, which may come when this is gone.
   struct Sync {
-    std::mutex mutex;
-    bool answered = false;  // under mutex
-    bool failed = false;    // under mutex
+    base::Mutex mutex;
+    bool answered SEMEL_GUARDED_BY(mutex) = false;
+    bool failed SEMEL_GUARDED_BY(mutex) = false;
     std::shared_ptr<PeerHost> host;
   };
 

@@ -15,7 +15,9 @@
 #include "net/resp/log_level.hpp"
 #include "net/server/peer.hpp"
 #include "net/server/tls.hpp"
+#include "net/settings/setting_limits.hpp"
 #include "semel/clock.hpp"
+#include "semel/result.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
@@ -30,14 +32,14 @@ struct PendingLimit {
 /// What holds for each connection. Times are looked at once in `deadline_slack` at the latest.
 struct LinkLimits {
   Millis idle{0};  ///< without a byte either way; 0: for ever. Not while a request waits
-  /// From the first byte of a request to its last, and for a stranger to log in; 0: for ever.
+  /// From the first byte of a request to its last, and for a client to log in; 0: for ever.
   Millis request{60'000};
   Millis handshake{10'000};  ///< of TLS
   Millis linger{5'000};      ///< to take the last replies of a connection that closes
   std::size_t input_bytes = std::size_t{1} << 30;          ///< that a peer may hold
   std::size_t output_pause_bytes = std::size_t{64} << 20;  ///< pending: no more is read
   std::size_t handshake_bytes = std::size_t{64} << 10;
-  std::size_t stranger_output_bytes = std::size_t{64} << 10;  ///< pending
+  std::size_t unauthenticated_output_bytes = std::size_t{64} << 10;  ///< pending
   /// By OutputClass.
   std::array<PendingLimit, output_classes> output{PendingLimit{.hard_bytes = std::size_t{1} << 30,
                                                                .soft_bytes = std::size_t{256} << 20,
@@ -50,7 +52,6 @@ struct LinkLimits {
                                                                .soft_for = Millis{60'000}}};
 };
 
-inline constexpr std::size_t io_threads_max = 64;
 inline constexpr std::size_t maxclients_max = 1'000'000;
 
 struct ServerOptions {
@@ -84,8 +85,8 @@ struct ServerHooks {
   std::function<void(LogLevel level, std::string_view line)> log{};
 };
 
-/// None: `options` can be used. Otherwise what is wrong, with the value and the limit.
-[[nodiscard]] std::optional<std::string> check_options(const ServerOptions& options);
+/// Whether `options` can be used. The detail of an error names the value and the limit.
+[[nodiscard]] Status check_options(const ServerOptions& options);
 
 /// Who can connect, and what stops them.
 struct Exposure {
@@ -96,8 +97,8 @@ struct Exposure {
   bool requires_certificates = false;  ///< of clients, on the TLS port
 };
 
-/// None: only this machine, or those who show a password or a certificate. Otherwise which address
-/// is open to everybody, and what would help: such a server does not start.
-[[nodiscard]] std::optional<std::string> check_exposure(const Exposure& exposure);
+/// Whether clients of other machines need a password or a certificate. If not, the server does not
+/// start; the detail of the error names the open address and the remedies.
+[[nodiscard]] Status check_exposure(const Exposure& exposure);
 
 }  // namespace semel::net

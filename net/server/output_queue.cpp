@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "net/resp/release_capacity.hpp"
 
 namespace semel::net {
@@ -24,6 +25,7 @@ void OutputQueue::add(std::string& text, Splices&& splices, std::size_t skip) {
   } else {
     std::size_t from = skip;
     for (Splice& each : splices) {
+      SEMEL_ASSERT(each.at >= from && each.at <= text.size());
       add_copy(std::string_view{text}.substr(from, each.at - from));
       add_large(std::move(each.bytes));
       from = each.at;
@@ -76,18 +78,22 @@ void OutputQueue::sent(std::size_t bytes) {
     const Part& part = parts_[first_];
     const std::size_t left = part.view().size() - sent_;
     const std::size_t taken = std::min(bytes, left);
+    SEMEL_ASSERT(part.large != nullptr || text_bytes_ >= taken);
     if (part.large == nullptr) text_bytes_ -= taken;
     sent_ += taken;
     bytes -= taken;
     if (taken < left) return;
     drop_first();
   }
+  SEMEL_ASSERT(bytes == 0);  // no more was sent than there was
 }
 
 void OutputQueue::drop_first() {
+  SEMEL_ASSERT(!empty());
   Part& part = parts_[first_];
   if (part.large != nullptr) {
     const auto use = uses_.find(part.large.get());
+    SEMEL_ASSERT(use != uses_.end() && use->second != 0);
     if (--use->second == 0) {
       large_bytes_ -= part.large->size();
       uses_.erase(use);

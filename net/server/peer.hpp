@@ -55,7 +55,7 @@ class Peer {
   [[nodiscard]] virtual bool is_killed() const noexcept { return false; }
   /// False: memory is short, and others are being closed: receive() and collect() of what more()
   /// holds back are to come in a later round.
-  [[nodiscard]] virtual bool takes_input() const noexcept { return true; }
+  [[nodiscard]] virtual bool accepts_input() const noexcept { return true; }
   /// Memory is so short that only little should be read at a time.
   [[nodiscard]] virtual bool memory_is_tight() const noexcept { return false; }
   /// The connection is to be closed when the replies are sent.
@@ -72,7 +72,7 @@ class Peer {
   [[nodiscard]] virtual PeerInput input() const noexcept = 0;
   [[nodiscard]] virtual OutputClass output_class() const noexcept { return OutputClass::normal; }
   /// It must log in and has not: it may cost little, and has little time.
-  [[nodiscard]] virtual bool is_stranger() const noexcept { return false; }
+  [[nodiscard]] virtual bool is_unauthenticated() const noexcept { return false; }
   /// The other side is gone, or has been cut off. The last call.
   virtual void end() noexcept = 0;
 };

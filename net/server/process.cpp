@@ -54,12 +54,12 @@ bool exit_with_parent(pid_t parent) {
 
 namespace {
 
-std::optional<std::string> replace(const std::string& path, std::string_view text, bool durably) {
+Status replace(const std::string& path, std::string_view text, bool durably) {
   const std::string fresh = path + '.' + std::to_string(getpid());
   const auto refused = [&] {
-    std::string wrong = "'" + path + "': " + std::strerror(errno);
+    Error error{ErrorCode::storage_failed, "'" + path + "': " + std::strerror(errno)};
     ::unlink(fresh.c_str());
-    return wrong;
+    return error;
   };
   Descriptor file{::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   if (!file) return refused();
@@ -72,22 +72,23 @@ std::optional<std::string> replace(const std::string& path, std::string_view tex
   if (durably && ::fsync(file.get()) != 0) return refused();
   file.reset();
   if (::rename(fresh.c_str(), path.c_str()) != 0) return refused();
-  if (!durably) return std::nullopt;
+  if (!durably) return Done{};
   const std::string folder = std::filesystem::path{path}.parent_path().string();
   Descriptor directory{
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!directory || ::fsync(directory.get()) != 0) return refused();
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace
 
-std::optional<std::string> write_ready_file(const std::string& path, std::string_view text) {
-  auto wrong = replace(path, text, false);
-  return wrong ? "ready file " + *wrong : wrong;
+Status write_ready_file(const std::string& path, std::string_view text) {
+  const Status written = replace(path, text, false);
+  if (!written) return Error{written.error().code, "ready file " + written.error().detail};
+  return Done{};
 }
 
-std::optional<std::string> replace_file(const std::string& path, std::string_view text) {
+Status replace_file(const std::string& path, std::string_view text) {
   return replace(path, text, true);
 }
 

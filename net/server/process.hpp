@@ -4,9 +4,10 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -21,11 +22,9 @@ namespace semel::net {
 /// ended already. To be called by the child itself, on its main thread.
 [[nodiscard]] bool exit_with_parent(pid_t parent);
 
-/// Writes `text` to `path` so that whoever sees the file sees all of it. None: done.
-[[nodiscard]] std::optional<std::string> write_ready_file(const std::string& path,
-                                                          std::string_view text);
-/// The same, and it is on the disk when this returns.
-[[nodiscard]] std::optional<std::string> replace_file(const std::string& path,
-                                                      std::string_view text);
+/// Replaces the file at `path` by `text` in one step: a reader never sees part of it.
+[[nodiscard]] Status write_ready_file(const std::string& path, std::string_view text);
+/// The same, and the file is on the disk when this returns.
+[[nodiscard]] Status replace_file(const std::string& path, std::string_view text);
 
 }  // namespace semel::net

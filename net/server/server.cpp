@@ -25,61 +25,55 @@ Server::Server(ServerOptions options, ServerHooks hooks)
   }
 }
 
-std::unique_ptr<Server> Server::start(ServerOptions options, ServerHooks hooks,
-                                      std::string& error) {
-  std::optional<std::string> wrong = check_options(options);
-  std::unique_ptr<Server> server;
-  if (!wrong) {
-    server.reset(new Server{std::move(options), std::move(hooks)});
-    wrong = server->open();
-  }
-  if (!wrong) return server;
-  error = *wrong;
-  return nullptr;
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, ServerHooks hooks) {
+  SEMEL_CHECK(check_options(options));
+  std::unique_ptr<Server> server{new Server{std::move(options), std::move(hooks)}};
+  SEMEL_CHECK(server->open());
+  return server;
 }
 
-std::optional<std::string> Server::open() {
-  if (auto wrong = fit_files()) return wrong;
+Status Server::open() {
+  SEMEL_CHECK(fit_files());
   std::shared_ptr<const TlsContext> tls;
   if (options_.tls_port) {
-    std::string error;
-    tls = TlsContext::load(options_.tls, error);
-    if (!tls) return error;
+    SEMEL_TRY(loaded, TlsContext::load(options_.tls));
+    tls = std::move(loaded);
   }
   for (std::size_t i = 0; i < options_.threads; ++i) {
-    IoThread::World world{
+    IoThread::Context outer{
         .options = options_, .hooks = hooks_, .clock = *options_.clock, .drained = [this] {
           note_drained();
         }};
-    threads_.push_back(std::make_unique<IoThread>(std::move(world), i));
-    if (auto wrong = threads_.back()->open()) return wrong;
+    threads_.push_back(std::make_unique<IoThread>(std::move(outer), i));
+    SEMEL_CHECK(threads_.back()->open());
   }
-  Listeners listeners;
-  if (auto wrong = open_listeners(options_, listeners)) return wrong;
+  SEMEL_TRY(listeners, open_listeners(options_));
   port_ = listeners.port;
   tls_port_ = listeners.tls_port;
   acceptor_ = std::make_unique<Acceptor>(options_, hooks_, threads_, options_.maxclients);
   acceptor_->set_tls(std::move(tls));
   acceptor_->begin(std::move(listeners.all));
   for (const auto& thread : threads_) thread->start();
-  return std::nullopt;
+  return Done{};
 }
 
-std::optional<std::string> Server::fit_files() {
+Status Server::fit_files() {
   const std::size_t wanted = options_.maxclients + options_.reserved_files;
   const std::size_t limit = raise_file_limit(wanted);
-  if (limit >= wanted) return std::nullopt;
-  const std::string why = "maxclients " + std::to_string(options_.maxclients) + " needs " +
-                          std::to_string(wanted) + " open files, and the system allows " +
-                          std::to_string(limit);
-  if (limit <= options_.reserved_files) return why + "; raise it (ulimit -n)";
+  if (limit >= wanted) return Done{};
+  const std::string text = "maxclients " + std::to_string(options_.maxclients) + " needs " +
+                           std::to_string(wanted) + " open files, and the system allows " +
+                           std::to_string(limit);
+  if (limit <= options_.reserved_files) {
+    return Error{ErrorCode::bad_option, text + "; raise it (ulimit -n)"};
+  }
   options_.maxclients = limit - options_.reserved_files;
   if (hooks_.log) {
-    hooks_.log(LogLevel::warning, why + "; maxclients is now " +
+    hooks_.log(LogLevel::warning, text + "; maxclients is now " +
                                       std::to_string(options_.maxclients) +
                                       ". Raise the limit (ulimit -n) for more");
   }
-  return std::nullopt;
+  return Done{};
 }
 
 Server::~Server() {
@@ -109,13 +103,13 @@ std::size_t Server::drain(Millis within) {
   for (const auto& thread : threads_) {
     thread->post([&thread, deadline] { thread->drain(deadline); });
   }
-  std::unique_lock lock{mutex_};
-  drained_.wait(lock, [this] { return drained_count_ >= threads_.size(); });
+  base::MutexLock lock{mutex_};
+  while (drained_count_ < threads_.size()) drained_.wait(lock);
   return stats().ended_by(Ended::cut) - cut_before;
 }
 
 void Server::note_drained() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   ++drained_count_;
   drained_.notify_all();
 }
@@ -157,12 +151,10 @@ std::size_t Server::maxclients() const noexcept {
   return acceptor_->maxclients();
 }
 
-std::optional<std::string> Server::reload_tls(const TlsFiles& files) {
-  std::string error;
-  std::shared_ptr<const TlsContext> context = TlsContext::load(files, error);
-  if (!context) return error;
+Status Server::reload_tls(const TlsFiles& files) {
+  SEMEL_TRY(context, TlsContext::load(files));
   acceptor_->set_tls(std::move(context));
-  return std::nullopt;
+  return Done{};
 }
 
 ServerStats Server::stats() const {

@@ -1,18 +1,17 @@
 // The sockets of a node: listens, keeps connections within their limits, and gives each a peer.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/server/counters.hpp"
 #include "net/server/options.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -21,11 +20,11 @@ class IoThread;
 
 class Server {
  public:
-  /// Listens and serves from now on. Null: `error` says what was refused, with value and limit.
+  /// Listens and serves from now on. The detail of an error names the value and the limit.
   /// Raises the limit of open files to what `maxclients` needs; where the system does not let it,
   /// `maxclients` is lowered to what fits, and a warning says so.
-  [[nodiscard]] static std::unique_ptr<Server> start(ServerOptions options, ServerHooks hooks,
-                                                     std::string& error);
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options,
+                                                             ServerHooks hooks);
   /// Cuts all connections off. The last calls of peers and hooks are before its end.
   ~Server();
   Server(const Server&) = delete;
@@ -53,14 +52,15 @@ class Server {
   /// False: the limit of open files has no room for so many; nothing changed.
   [[nodiscard]] bool set_maxclients(std::size_t maxclients);
   [[nodiscard]] std::size_t maxclients() const noexcept;
-  /// None: connections accepted from now on use these files. Otherwise nothing changed.
-  [[nodiscard]] std::optional<std::string> reload_tls(const TlsFiles& files);
+  /// Connections accepted from now on use these files. With an error, nothing changes.
+  [[nodiscard]] Status reload_tls(const TlsFiles& files);
   [[nodiscard]] ServerStats stats() const;
 
  private:
   Server(ServerOptions options, ServerHooks hooks);
-  [[nodiscard]] std::optional<std::string> open();
-  [[nodiscard]] std::optional<std::string> fit_files();
+  [[nodiscard]] Status open();
+  /// Lowers maxclients if the limit of open files cannot be raised.
+  [[nodiscard]] Status fit_files();
   void note_drained();
 
   ServerOptions options_;
@@ -70,9 +70,9 @@ class Server {
   std::uint16_t tls_port_ = 0;
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::unique_ptr<Acceptor> acceptor_;
-  std::mutex mutex_;
-  std::condition_variable drained_;
-  std::size_t drained_count_ = 0;  // of threads; under mutex_
+  base::Mutex mutex_;
+  base::Condition drained_;
+  std::size_t drained_count_ SEMEL_GUARDED_BY(mutex_) = 0;  // of threads
 };
 
 }  // namespace semel::net

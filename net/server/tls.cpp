@@ -10,6 +10,7 @@
 #include <climits>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace semel::net {
 
@@ -33,9 +34,13 @@ int give_password(char* room, int size, int /*writes*/, void* mine) {
   return static_cast<int>(password.size());
 }
 
-std::string load_identity(SSL_CTX* context, const TlsFiles& files) {
+Error bad_tls(std::string text) {
+  return {ErrorCode::bad_option, std::move(text)};
+}
+
+Status load_identity(SSL_CTX* context, const TlsFiles& files) {
   if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return "TLS certificate '" + files.certificate + "': " + reason();
+    return bad_tls("TLS certificate '" + files.certificate + "': " + reason());
   }
   std::string password = files.key_password;
   SSL_CTX_set_default_passwd_cb(context, give_password);
@@ -44,66 +49,66 @@ std::string load_identity(SSL_CTX* context, const TlsFiles& files) {
   SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
   SSL_CTX_set_default_passwd_cb(context, nullptr);
   OPENSSL_cleanse(password.data(), password.size());
-  if (!taken) return "TLS key '" + files.key + "' for '" + files.certificate + "': " + reason();
-  return {};
+  if (!taken)
+    return bad_tls("TLS key '" + files.key + "' for '" + files.certificate + "': " + reason());
+  return Done{};
 }
 
-std::string set_ciphers(SSL_CTX* context, const TlsFiles& files) {
-  if (!files.speaks_1_2 && !files.speaks_1_3) return "no version of TLS is to be spoken";
+Status set_ciphers(SSL_CTX* context, const TlsFiles& files) {
+  if (!files.speaks_1_2 && !files.speaks_1_3) return bad_tls("no version of TLS is to be spoken");
   SSL_CTX_set_min_proto_version(context, files.speaks_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
   if (!files.speaks_1_3) SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
   if (files.prefers_server_ciphers) {
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   }
   if (!files.ciphers.empty() && SSL_CTX_set_cipher_list(context, files.ciphers.c_str()) != 1) {
-    return "TLS ciphers '" + files.ciphers + "': " + reason();
+    return bad_tls("TLS ciphers '" + files.ciphers + "': " + reason());
   }
   if (!files.ciphersuites.empty() &&
       SSL_CTX_set_ciphersuites(context, files.ciphersuites.c_str()) != 1) {
-    return "TLS ciphersuites '" + files.ciphersuites + "': " + reason();
+    return bad_tls("TLS ciphersuites '" + files.ciphersuites + "': " + reason());
   }
-  return {};
+  return Done{};
 }
 
-std::string load_authorities(SSL_CTX* context, const TlsFiles& files) {
+Status load_authorities(SSL_CTX* context, const TlsFiles& files) {
   const std::string& directory = files.authorities_directory;
   if (files.authorities.empty() && directory.empty()) {
-    return "client certificates need a file of authorities";
+    return bad_tls("client certificates need a file of authorities");
   }
   if (!files.authorities.empty()) {
     if (SSL_CTX_load_verify_file(context, files.authorities.c_str()) != 1) {
-      return "TLS authorities '" + files.authorities + "': " + reason();
+      return bad_tls("TLS authorities '" + files.authorities + "': " + reason());
     }
     SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files.authorities.c_str()));
   }
-  if (directory.empty()) return {};
+  if (directory.empty()) return Done{};
   // OpenSSL itself looks into it only when a client shows a certificate.
   std::error_code unknown;
   if (!std::filesystem::is_directory(directory, unknown)) {
-    return "TLS authorities '" + directory + "': not a directory";
+    return bad_tls("TLS authorities '" + directory + "': not a directory");
   }
   if (SSL_CTX_load_verify_dir(context, directory.c_str()) != 1) {
-    return "TLS authorities '" + directory + "': " + reason();
+    return bad_tls("TLS authorities '" + directory + "': " + reason());
   }
-  return {};
+  return Done{};
 }
 
-/// Empty: the context has it all.
-std::string fill(SSL_CTX* context, const TlsFiles& files) {
+Status fill(SSL_CTX* context, const TlsFiles& files) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   // Without a name for its sessions a server that asks for certificates cannot resume any.
   constexpr unsigned char name[] = "semel";
   SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
-  if (std::string wrong = load_identity(context, files); !wrong.empty()) return wrong;
-  if (std::string wrong = set_ciphers(context, files); !wrong.empty()) return wrong;
-  if (files.clients == ClientCertificates::none) return {};
-  if (std::string wrong = load_authorities(context, files); !wrong.empty()) return wrong;
+  SEMEL_CHECK(load_identity(context, files));
+  SEMEL_CHECK(set_ciphers(context, files));
+  if (files.clients == ClientCertificates::none) return Done{};
+  SEMEL_CHECK(load_authorities(context, files));
   const int insists =
       files.clients == ClientCertificates::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | insists, nullptr);
-  return {};
+  return Done{};
 }
 
 /// Null: no memory for it.
@@ -122,17 +127,15 @@ bool has_grown(BIO* bio) {
 
 }  // namespace
 
-std::shared_ptr<const TlsContext> TlsContext::load(const TlsFiles& files, std::string& error) {
+Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsFiles& files) {
   ERR_clear_error();
   SSL_CTX* const native = SSL_CTX_new(TLS_server_method());
-  if (native == nullptr) {
-    error = "TLS: " + reason();
-    return nullptr;
-  }
+  if (native == nullptr) return bad_tls("TLS: " + reason());
   std::shared_ptr<const TlsContext> context{new TlsContext{native}};
-  error = fill(native, files);
+  const Status filled = fill(native, files);
   ERR_clear_error();
-  return error.empty() ? context : nullptr;
+  SEMEL_CHECK(filled);
+  return context;
 }
 
 TlsContext::~TlsContext() {
@@ -233,7 +236,7 @@ void TlsLayer::close() {
   ERR_clear_error();
 }
 
-void TlsLayer::take(std::string& bytes) {
+void TlsLayer::drain_output(std::string& bytes) {
   const char* data = nullptr;
   const long size = BIO_get_mem_data(to_net_, &data);
   if (size <= 0) return;

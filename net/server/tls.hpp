@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "semel/result.hpp"
+
 // OpenSSL's own names; its headers stay in tls.cpp.
 struct ssl_ctx_st;
 struct ssl_st;
@@ -36,9 +38,8 @@ struct TlsFiles {
 /// a new one can take its place at any time.
 class TlsContext {
  public:
-  /// Null: `error` says which file is wrong, and why.
-  [[nodiscard]] static std::shared_ptr<const TlsContext> load(const TlsFiles& files,
-                                                              std::string& error);
+  /// The detail of an error names the file and the reason.
+  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> load(const TlsFiles& files);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
@@ -57,7 +58,7 @@ class TlsLayer {
     handshake,
     open,
     closed,  ///< the client has said that nothing more comes
-    failed,  ///< error() says why; what take() gives still tells the client
+    failed,  ///< error() says why; drain_output() still has an alert for the client
   };
 
   /// Null: no memory for it.
@@ -75,7 +76,7 @@ class TlsLayer {
   /// Says that nothing more comes.
   void close();
   /// Appends what is to be sent, which any of the calls above may have made more.
-  void take(std::string& bytes);
+  void drain_output(std::string& bytes);
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const std::string& error() const noexcept { return error_; }

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/server/descriptor.hpp"
 #include "net/server/peer.hpp"
 
@@ -25,14 +25,14 @@ class WakeQueue {
   [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
   void put(LinkName name) noexcept;
   /// Everything that was put in, and makes descriptor() unreadable. On the thread itself.
-  void take(std::vector<LinkName>& names);
+  void pop_all(std::vector<LinkName>& names);
   void close() noexcept;
 
  private:
   Descriptor event_;
-  std::mutex mutex_;
-  std::vector<LinkName> names_;  // under mutex_
-  bool closed_ = false;          // under mutex_
+  base::Mutex mutex_;
+  std::vector<LinkName> names_ SEMEL_GUARDED_BY(mutex_);
+  bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 /// [waker.rung]: what was done before a ring is visible to the collect() that it causes. A ring

@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace semel::net {
 
-void ClientHandle::wake(std::unique_lock<std::mutex>& lock) {
-  // Under the lock: end() may be waiting to take the host away. One call wakes for all that comes
-  // until it is collected.
-  static_cast<void>(lock);
+/// One call wakes for all that comes until it is collected.
+void ClientHandle::wake() {
   if (host_ == nullptr || std::exchange(woken_, true)) return;
   host_->wake();
 }
@@ -71,7 +71,7 @@ void ClientHandle::move_pushed(std::string& out, LargeReplies& large) {
 
 template <class Append>
 bool ClientHandle::push_bytes(std::size_t size, Append&& append) {
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   if (ended_ || killed_) return false;
   if (direct_ != nullptr && direct_thread_ == std::this_thread::get_id()) {
     move_pushed(*direct_, *direct_large_);
@@ -89,7 +89,7 @@ bool ClientHandle::push_bytes(std::size_t size, Append&& append) {
     if (memory_ != nullptr) memory_->add(held_of(pushed_, pushed_large_) - before);
     show_pushed();
   }
-  wake(lock);
+  wake();
   return !killed_;
 }
 
@@ -98,19 +98,20 @@ bool ClientHandle::push(std::string_view bytes) {
 }
 
 bool ClientHandle::push(const SharedBytes& bytes) {
-  return push_bytes(bytes->size(), [&](std::string& out, LargeReplies* large) {
-    if (large != nullptr) {
-      append_to(out, *large, bytes);
-    } else if (bytes->size() >= LargeReplies::push_bytes_min) {
-      pushed_large_.push_back({out.size(), bytes});
-    } else {
-      out.append(bytes->view());
-    }
-  });
+  return push_bytes(bytes->size(),
+                    [&](std::string& out, LargeReplies* large) SEMEL_REQUIRES(mutex_) {
+                      if (large != nullptr) {
+                        append_to(out, *large, bytes);
+                      } else if (bytes->size() >= LargeReplies::push_bytes_min) {
+                        pushed_large_.push_back({out.size(), bytes});
+                      } else {
+                        out.append(bytes->view());
+                      }
+                    });
 }
 
 void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<void()> lost) {
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   if (!waits_ || wait != wait_) {
     lock.unlock();
     if (lost) lost();
@@ -123,61 +124,72 @@ void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<vo
   count_reply();
   // What it holds is let go without the lock.
   const std::function<void()> not_needed = std::exchange(abandoned_, nullptr);
-  wake(lock);
+  wake();
   lock.unlock();
 }
 
+namespace {
+
+bool call_if_any(const std::optional<std::function<void()>>& abandoned) {
+  if (abandoned && *abandoned) (*abandoned)();
+  return abandoned.has_value();
+}
+
+}  // namespace
+
 bool ClientHandle::unblock(bool with_error) {
   if (with_error) return end_wait("-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
-  std::unique_lock lock{mutex_};
-  return end_wait_locked(lock, std::move(timeout_reply_));
+  base::MutexLock lock{mutex_};
+  const auto abandoned = answer_wait(std::move(timeout_reply_));
+  lock.unlock();
+  return call_if_any(abandoned);
 }
 
 bool ClientHandle::end_wait(std::string_view reply) {
-  std::unique_lock lock{mutex_};
-  return end_wait_locked(lock, std::string{reply});
+  base::MutexLock lock{mutex_};
+  const auto abandoned = answer_wait(std::string{reply});
+  lock.unlock();
+  return call_if_any(abandoned);
 }
 
-bool ClientHandle::end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply) {
-  if (!waits_ || works_) return false;
+std::optional<std::function<void()>> ClientHandle::answer_wait(std::string&& reply) {
+  if (!waits_ || works_) return std::nullopt;
   waits_ = false;
   replied_ = true;
   reply_ = std::move(reply);
   count_reply();
-  const std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
-  wake(lock);
-  lock.unlock();
-  if (abandoned) abandoned();
-  return true;
+  std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
+  wake();
+  return abandoned;
 }
 
 void ClientHandle::resume() {
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   resumed_ = true;
-  wake(lock);
+  wake();
 }
 
 void ClientHandle::kill() {
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   killed_ = true;
   is_killed_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in is_killed()
   forget_pushed();
-  wake(lock);
+  wake();
 }
 
 void ClientHandle::review() {
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   reviewed_ = true;
-  wake(lock);
+  wake();
 }
 
 void ClientHandle::if_abandoned(std::uint64_t wait, std::function<void()> abandoned) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (waits_ && wait == wait_) abandoned_ = std::move(abandoned);
 }
 
 std::uint64_t ClientHandle::begin_wait(std::string timeout_reply) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   waits_ = true;
   works_ = false;
   timeout_reply_ = std::move(timeout_reply);
@@ -186,13 +198,13 @@ std::uint64_t ClientHandle::begin_wait(std::string timeout_reply) {
 
 std::uint64_t ClientHandle::begin_work() {
   const std::uint64_t wait = begin_wait();
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   works_ = true;
   return wait;
 }
 
 ClientHandle::Collected ClientHandle::collect(std::string& out, LargeReplies& large) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   woken_ = false;
   if (killed_) return {.killed = true};  // no more is sent; end() tells that the reply is lost
   const Collected found{.replied = std::exchange(replied_, false),
@@ -207,19 +219,20 @@ ClientHandle::Collected ClientHandle::collect(std::string& out, LargeReplies& la
 }
 
 void ClientHandle::direct(std::string* out, LargeReplies* large) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
+  SEMEL_ASSERT((out == nullptr) == (large == nullptr));
   direct_ = out;
   direct_large_ = large;
   direct_thread_ = std::this_thread::get_id();
 }
 
 void ClientHandle::wake_host() {
-  std::unique_lock lock{mutex_};
-  wake(lock);
+  base::MutexLock lock{mutex_};
+  wake();
 }
 
 void ClientHandle::end() {
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   ended_ = true;
   forget_pushed();
   forget_reply();

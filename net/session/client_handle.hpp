@@ -5,11 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "net/resp/large_bytes.hpp"
 
 namespace semel::net {
@@ -47,7 +48,7 @@ class ClientHandle {
   /// What CLIENT LIST shows of the present. One writer, the connection; read by others for people.
   struct Shown {
     std::atomic<std::uint32_t> db{0};
-    std::atomic<std::uint32_t> command{~0U};  ///< index_of its row; ~0: none yet
+    std::atomic<const std::string_view*> command{nullptr};  ///< its row's name; null: none yet
     std::atomic<std::int64_t> last_ms{0};
     std::atomic<std::int32_t> queued{-1};  ///< in a transaction; -1: there is none
     std::atomic<std::uint32_t> channels{0};
@@ -85,12 +86,12 @@ class ClientHandle {
   Shown shown;
 
   [[nodiscard]] Names names() const {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return names_;
   }
   template <class Change>
   void change_names(Change&& change) {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     change(names_);
   }
 
@@ -152,40 +153,42 @@ class ClientHandle {
   static constexpr std::size_t push_bytes_max = std::size_t{32} << 20;
 
  private:
-  void wake(std::unique_lock<std::mutex>& lock);
-  bool end_wait_locked(std::unique_lock<std::mutex>& lock, std::string&& reply);
-  void move_pushed(std::string& out, LargeReplies& large);
-  void forget_pushed() noexcept;
-  void count_reply() noexcept;
-  void forget_reply() noexcept;
-  void show_pushed() noexcept;
+  /// Under the lock: end() may be waiting to take the host away.
+  void wake() SEMEL_REQUIRES(mutex_);
+  /// What is to be called without the lock, if it waited; none: it did not.
+  std::optional<std::function<void()>> answer_wait(std::string&& reply) SEMEL_REQUIRES(mutex_);
+  void move_pushed(std::string& out, LargeReplies& large) SEMEL_REQUIRES(mutex_);
+  void forget_pushed() noexcept SEMEL_REQUIRES(mutex_);
+  void count_reply() noexcept SEMEL_REQUIRES(mutex_);
+  void forget_reply() noexcept SEMEL_REQUIRES(mutex_);
+  void show_pushed() noexcept SEMEL_REQUIRES(mutex_);
   template <class Append>
   bool push_bytes(std::size_t size, Append&& append);
 
-  mutable std::mutex mutex_;
-  ClientHost* host_;  // null: nobody is woken; this and all below under mutex_
-  Names names_;
+  mutable base::Mutex mutex_;
+  ClientHost* host_ SEMEL_GUARDED_BY(mutex_);  // null: nobody is woken
+  Names names_ SEMEL_GUARDED_BY(mutex_);
   const std::shared_ptr<ClientMemory> memory_;
-  std::string pushed_;
-  Splices pushed_large_;          // of pushed_
-  std::size_t pushed_bytes_ = 0;  // both together
-  std::string reply_;
-  std::size_t reply_bytes_ = 0;  // of it, that are counted
-  std::string timeout_reply_;
-  std::function<void()> lost_;       // of reply_
-  std::function<void()> abandoned_;  // of the present wait
-  std::uint64_t wait_ = 0;
-  bool waits_ = false;
-  bool works_ = false;
-  bool replied_ = false;
-  bool resumed_ = false;
-  bool killed_ = false;
-  bool reviewed_ = false;
-  bool woken_ = false;  // and not collected since
-  bool ended_ = false;
-  std::string* direct_ = nullptr;
-  LargeReplies* direct_large_ = nullptr;
-  std::thread::id direct_thread_{};
+  std::string pushed_ SEMEL_GUARDED_BY(mutex_);
+  Splices pushed_large_ SEMEL_GUARDED_BY(mutex_);          // of pushed_
+  std::size_t pushed_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // both together
+  std::string reply_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t reply_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of it, that are counted
+  std::string timeout_reply_ SEMEL_GUARDED_BY(mutex_);
+  std::function<void()> lost_ SEMEL_GUARDED_BY(mutex_);       // of reply_
+  std::function<void()> abandoned_ SEMEL_GUARDED_BY(mutex_);  // of the present wait
+  std::uint64_t wait_ SEMEL_GUARDED_BY(mutex_) = 0;
+  bool waits_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool works_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool replied_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool resumed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool killed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool reviewed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool woken_ SEMEL_GUARDED_BY(mutex_) = false;  // and not collected since
+  bool ended_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::string* direct_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  LargeReplies* direct_large_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  std::thread::id direct_thread_ SEMEL_GUARDED_BY(mutex_){};
   std::atomic<bool> is_killed_{false};  // as killed_
 };
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "net/acl/acl.hpp"
-#include "net/events/pubsub.hpp"
 #include "net/resp/large_bytes.hpp"
 #include "net/resp/resp_writer.hpp"
 #include "net/session/client_handle.hpp"
+#include "net/session/subscriber.hpp"
 #include "net/session/watches.hpp"
 #include "net/stats/node_stats.hpp"
 #include "net/time/deadlines.hpp"
@@ -21,7 +21,7 @@
 namespace semel::net {
 
 struct CommandRow;
-class ScriptThread;
+struct ScriptHost;
 
 /// A command between MULTI and EXEC.
 struct QueuedCommand {
@@ -49,12 +49,13 @@ struct ClientState {
   std::uint8_t db = 0;
   Resp dialect = Resp::two;
   AclSession user{};
-  bool closes = false;         ///< after the replies that are written
-  bool waits = false;          ///< for what handle->reply() will bring; nothing else is carried out
-  bool waits_unheard = false;  ///< what handle->reply() brings is not to be written (CLIENT REPLY)
-  bool held_back = false;      ///< by CLIENT PAUSE; nothing else is carried out
-  bool executing = false;      ///< the commands of a transaction or script: nothing may wait
-  bool in_script = false;      ///< what is executed, a script asks for
+  bool closes = false;  ///< after the replies that are written
+  bool waits = false;   ///< for what handle->reply() will bring; nothing else is carried out
+  bool discards_wait_reply =
+      false;               ///< what handle->reply() brings is not to be written (CLIENT REPLY)
+  bool held_back = false;  ///< by CLIENT PAUSE; nothing else is carried out
+  bool executing = false;  ///< the commands of a transaction or script: nothing may wait
+  bool in_script = false;  ///< what is executed, a script asks for
   bool stepped_aside =
       false;  ///< its script takes long and has stepped aside: waits, until it ends
   bool may_step_aside = false;      ///< whoever serves it serves others meanwhile
@@ -67,15 +68,15 @@ struct ClientState {
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
   std::size_t watched_bytes = 0;               ///< by watcher
   Deadlines::Id deadline = 0;                  ///< of the present wait; 0: none
-  std::uint32_t last_command = ~0U;            ///< index_of its row; ~0: none yet
-  StatsLane* lane = nullptr;                   ///< of the thread; null: nothing is counted
-  SessionId session = 0;                       ///< of claims that end with it; 0: none yet
-  std::unique_ptr<Subscriber> subscriber{};    ///< null: has never subscribed
-  std::unique_ptr<HeldPushes> held{};          ///< null: nothing
+  const std::string_view* last_command = nullptr;  ///< its row's name; null: none yet
+  StatsLane* lane = nullptr;                       ///< of the thread; null: nothing is counted
+  SessionId session = 0;                           ///< of claims that end with it; 0: none yet
+  std::unique_ptr<Subscriber> subscriber{};        ///< null: has never subscribed
+  std::unique_ptr<HeldPushes> held{};              ///< null: nothing
   bool monitors = false;
-  bool pushes_directly = false;             ///< the handle's direct() is on
-  std::shared_ptr<ScriptThread> scripts{};  ///< the thread's
-  std::optional<Claims> space{};            ///< that it named last
+  bool pushes_directly = false;           ///< the handle's direct() is on
+  std::shared_ptr<ScriptHost> scripts{};  ///< the thread's
+  std::optional<Claims> space{};          ///< that it named last
   std::string* out = nullptr;  ///< where the present round's bytes go; null: there is none
   /// What the replies hold by reference; null: nobody sends them. Outlives this.
   LargeReplies* large = nullptr;

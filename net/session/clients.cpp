@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/commands/command.hpp"
 #include "net/session/client_state.hpp"
 
 namespace semel::net {
@@ -26,25 +25,26 @@ std::string flags_of(const ClientHandle& handle) {
   return flags.empty() ? "N" : flags;
 }
 
-std::string_view name_of_command(std::uint32_t index) noexcept {
-  return index < all_commands().size() ? all_commands()[index].name : "NULL";
+std::string_view last_command_of(const ClientHandle& handle) noexcept {
+  const std::string_view* const name = handle.shown.command.load(any_order);  // of a constant
+  return name == nullptr ? "NULL" : *name;
 }
 
 }  // namespace
 
 void Clients::add(const Handle& handle) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   handles_.insert_or_assign(handle->origin.id, handle);
 }
 
 void Clients::remove(const Handle& handle) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto found = handles_.find(handle->origin.id);
   if (found != handles_.end() && found->second == handle) handles_.erase(found);
 }
 
 void Clients::evict(ClientMemory& memory) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (!memory.is_over()) return;
   struct Candidate {
     bool stays_longer;
@@ -80,13 +80,13 @@ void Clients::evict(ClientMemory& memory) {
 }
 
 Clients::Handle Clients::find(std::uint64_t id) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto found = handles_.find(id);
   return found == handles_.end() ? nullptr : found->second;
 }
 
 std::vector<Clients::Handle> Clients::all() const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   std::vector<Handle> found;
   found.reserve(handles_.size());
   for (const auto& [id, handle] : handles_) found.push_back(handle);
@@ -94,41 +94,52 @@ std::vector<Clients::Handle> Clients::all() const {
 }
 
 std::size_t Clients::size() const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return handles_.size();
 }
 
 void Clients::pause(Pause kind, Timestamp end) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   kind_ = std::max(kind_, kind);
   end_ = std::max(end_, end);
   pausing_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in pausing()
 }
 
+namespace {
+
+void resume(const std::vector<std::weak_ptr<ClientHandle>>& held) {
+  for (const auto& weak : held) {
+    if (const Clients::Handle handle = weak.lock()) handle->resume();
+  }
+}
+
+}  // namespace
+
 void Clients::unpause() {
-  std::unique_lock lock{mutex_};
-  end_pause(lock);
+  base::MutexLock lock{mutex_};
+  const Held held = end_pause();
+  lock.unlock();
+  resume(held);
 }
 
 void Clients::unpause_after(Timestamp now) {
-  std::unique_lock lock{mutex_};
-  if (kind_ != Pause::none && now >= end_) end_pause(lock);
+  base::MutexLock lock{mutex_};
+  if (kind_ == Pause::none || now < end_) return;
+  const Held held = end_pause();
+  lock.unlock();
+  resume(held);
 }
 
-void Clients::end_pause(std::unique_lock<std::mutex>& lock) {
+Clients::Held Clients::end_pause() {
   kind_ = Pause::none;
   end_ = Timestamp{};
   pausing_.store(false, std::memory_order_relaxed);  // mo: relaxed: as in pausing()
-  const auto held = std::exchange(held_, {});
-  lock.unlock();
-  for (const auto& weak : held) {
-    if (const Handle handle = weak.lock()) handle->resume();
-  }
+  return std::exchange(held_, {});
 }
 
 bool Clients::wait_for_end(const Handle& handle, bool writes, Timestamp now) {
   unpause_after(now);
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (kind_ == Pause::none || (kind_ == Pause::writes && !writes)) return false;
   // Of those that have gone since, no more are kept than there are others.
   if (held_.size() > 2 * handles_.size()) {
@@ -204,13 +215,20 @@ std::string line_of(const ClientHandle& handle, Timestamp now) {
   field("omem", bytes.output + bytes.large);
   field("tot-mem", bytes.all);
   field("events", std::string_view{"r"});
-  field("cmd", name_of_command(shown.command.load(any_order)));
+  field("cmd", last_command_of(handle));
   field("user", names.user);
   field("redir", -1);
   field("resp", shown.dialect.load(any_order));
   field("lib-name", names.library);
   field("lib-ver", names.library_version);
   return line += '\n';
+}
+
+std::string describe(const ClientState& client, Timestamp now) {
+  show_client(client, now);
+  std::string line = line_of(*client.handle, now);
+  line.pop_back();
+  return line;
 }
 
 void show_client(const ClientState& client, Timestamp now) noexcept {

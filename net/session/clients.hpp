@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/session/client_handle.hpp"
 #include "semel/types.hpp"
 
@@ -70,13 +70,15 @@ class Clients {
   [[nodiscard]] bool wait_for_end(const Handle& handle, bool writes, Timestamp now);
 
  private:
-  void end_pause(std::unique_lock<std::mutex>& lock);
+  /// Whom to resume, without the lock.
+  using Held = std::vector<std::weak_ptr<ClientHandle>>;
+  [[nodiscard]] Held end_pause() SEMEL_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::map<std::uint64_t, Handle> handles_;  // all below under mutex_
-  Pause kind_ = Pause::none;
-  Timestamp end_{};
-  std::vector<std::weak_ptr<ClientHandle>> held_;
+  mutable base::Mutex mutex_;
+  std::map<std::uint64_t, Handle> handles_ SEMEL_GUARDED_BY(mutex_);
+  Pause kind_ SEMEL_GUARDED_BY(mutex_) = Pause::none;
+  Timestamp end_ SEMEL_GUARDED_BY(mutex_){};
+  Held held_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<bool> pausing_{false};  // whether kind_ is not none
 };
 
@@ -84,6 +86,8 @@ class Clients {
 [[nodiscard]] std::string_view type_of(const ClientHandle& handle) noexcept;
 /// A line of CLIENT LIST, its end included.
 [[nodiscard]] std::string line_of(const ClientHandle& handle, Timestamp now);
+/// The same without its end, for the client of this thread, brought up to date.
+[[nodiscard]] std::string describe(const ClientState& client, Timestamp now);
 /// Brings what others see of the client up to date.
 void show_client(const ClientState& client, Timestamp now) noexcept;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "base/assert.hpp"
+
 namespace semel::net {
 
 bool Watches::is_among(const std::vector<Watch>& watches, const Watcher& watcher) noexcept {
@@ -17,9 +19,10 @@ Version Watches::version_of(std::uint8_t db, Bytes key) {
 }
 
 Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
+  SEMEL_ASSERT(watcher.keys.size() < keys_max);
   const Name name{db, std::string{key}};
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     const auto place = watched_.find(name);
     if (place != watched_.end() && is_among(place->second, watcher)) return Done{};
   }
@@ -27,7 +30,7 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
   SEMEL_TRY(section, engine_.section(ref));
   const Version version = version_of(db, key);
   watcher.keys.push_back({db, name.second, version});
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   try {
     watched_[name].push_back({&watcher, version});
   } catch (const std::bad_alloc&) {  // forget() finds each of its keys here
@@ -41,9 +44,10 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
 }
 
 void Watches::forget(Watcher& watcher) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const Watcher::Key& each : watcher.keys) {
     const auto place = watched_.find(Name{each.db, each.key});
+    SEMEL_ASSERT(place != watched_.end());  // watch() adds to both or to none
     std::erase_if(place->second, [&](const Watch& watch) { return watch.watcher == &watcher; });
     if (place->second.empty()) watched_.erase(place);
     count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
@@ -63,7 +67,7 @@ bool Watches::has_changed(const Watcher& watcher) {
 void Watches::all_touched() {
   std::vector<Name> names;
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     for (const auto& [name, watchers] : watched_) names.push_back(name);
   }
   for (const auto& [db, key] : names) mark(db, key, version_of(db, key), false);
@@ -78,7 +82,7 @@ void Watches::look(std::uint8_t db, Bytes key) {
 void Watches::mark(std::uint8_t db, Bytes key, Version version, bool only_new) {
   // The version was read before the lock, which may not be held while another's section is waited
   // for.
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto place = watched_.find(Name{db, std::string{key}});
   if (place == watched_.end()) return;
   for (const Watch& watch : place->second) {

@@ -9,11 +9,11 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::net {
@@ -77,8 +77,8 @@ class Watches {
 
   Engine& engine_;
   std::atomic<std::size_t> count_{0};
-  std::mutex mutex_;
-  std::map<Name, std::vector<Watch>, std::less<>> watched_;  // under mutex_
+  base::Mutex mutex_;
+  std::map<Name, std::vector<Watch>, std::less<>> watched_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::net

@@ -8,10 +8,14 @@
 #include "net/resp/client_memory.hpp"
 #include "net/resp/text.hpp"
 #include "net/settings/setting_table.hpp"
-#include "net/settings/setting_value.hpp"
+#include "net/settings/setting_units.hpp"
 
 namespace semel::net {
 namespace {
+
+Error bad_text(const char* text) {
+  return {ErrorCode::bad_option, text};
+}
 
 struct EventLetter {
   char letter;
@@ -28,14 +32,14 @@ constexpr std::array event_letters{
     EventLetter{'K', event_keyspace}, EventLetter{'E', event_keyevent},
     EventLetter{'m', event_missed}};
 
-FormedText events(std::string_view text, std::string_view) {
+Result<std::string> events(std::string_view text, std::string_view) {
   const auto classes = event_classes_of(text);
-  if (!classes) return {{}, "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."};
-  FormedText formed;
+  if (!classes) return bad_text("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+  std::string formed;
   std::uint32_t left = *classes;
   for (const EventLetter& row : event_letters) {
     if ((left & row.classes) != row.classes) continue;
-    formed.text += row.letter;
+    formed += row.letter;
     left &= ~row.classes;
   }
   return formed;
@@ -51,95 +55,95 @@ std::optional<std::size_t> client_class_of(std::string_view word) {
   return std::nullopt;
 }
 
-FormedText output_limits(std::string_view text, std::string_view present) {
+Result<std::string> output_limits(std::string_view text, std::string_view present) {
   constexpr std::size_t words_each = 4;
   const auto words = words_of(text);
   if (words.size() % words_each != 0) {
-    return {{}, "Wrong number of arguments in buffer limit configuration."};
+    return bad_text("Wrong number of arguments in buffer limit configuration.");
   }
   OutputLimits limits = output_limits_of(present);
   for (std::size_t i = 0; i < words.size(); i += words_each) {
     const auto name = client_class_of(words[i]);
-    if (!name) return {{}, "Invalid client class specified in buffer limit configuration."};
+    if (!name) return bad_text("Invalid client class specified in buffer limit configuration.");
     const auto hard = bytes_of(words[i + 1]);
     const auto soft = bytes_of(words[i + 2]);
     const auto seconds = integer_of(words[i + 3]);
     if (!hard || !soft || !seconds || *seconds < 0 ||
         *seconds > std::numeric_limits<std::int32_t>::max()) {
-      return {{}, "Error in hard, soft or soft_seconds setting in buffer limit configuration."};
+      return bad_text("Error in hard, soft or soft_seconds setting in buffer limit configuration.");
     }
     limits[*name] = {*hard, *soft, *seconds};
   }
-  FormedText formed;
+  std::string formed;
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    formed.text += (i == 0 ? "" : " ") + std::string{client_classes[i]} + ' ' +
-                   std::to_string(limits[i].hard_bytes) + ' ' +
-                   std::to_string(limits[i].soft_bytes) + ' ' +
-                   std::to_string(limits[i].soft_seconds);
+    formed += (i == 0 ? "" : " ") + std::string{client_classes[i]} + ' ' +
+              std::to_string(limits[i].hard_bytes) + ' ' + std::to_string(limits[i].soft_bytes) +
+              ' ' + std::to_string(limits[i].soft_seconds);
   }
   return formed;
 }
 
-FormedText save_points(std::string_view text, std::string_view) {
+Result<std::string> save_points(std::string_view text, std::string_view) {
   const auto words = words_of(text);
-  FormedText formed;
+  std::string formed;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto number = integer_of(words[i]);
     const bool is_seconds = i % 2 == 0;
     if (!number || *number < (is_seconds ? 1 : 0) || words.size() % 2 != 0) {
-      return {{}, "Invalid save parameters"};
+      return bad_text("Invalid save parameters");
     }
-    formed.text += (i == 0 ? "" : " ") + std::to_string(*number);
+    formed += (i == 0 ? "" : " ") + std::to_string(*number);
   }
   return formed;
 }
 
-FormedText percentiles(std::string_view text, std::string_view) {
+Result<std::string> percentiles(std::string_view text, std::string_view) {
   constexpr long double percent_max = 100;
-  FormedText formed;
+  std::string formed;
   for (const std::string_view word : words_of(text)) {
     const auto number = float_of(word);
-    if (!number) return {{}, "Invalid latency-tracking-info-percentiles parameters"};
+    if (!number) return bad_text("Invalid latency-tracking-info-percentiles parameters");
     if (*number < 0 || *number > percent_max) {
-      return {{}, "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]"};
+      return bad_text(
+          "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]");
     }
     std::array<char, 32> digits;  // as printf's %g writes it
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
                                    static_cast<double>(*number), std::chars_format::general, 6);
-    formed.text.append(formed.text.empty() ? "" : " ").append(digits.data(), end.ptr);
+    formed.append(formed.empty() ? "" : " ").append(digits.data(), end.ptr);
   }
   return formed;
 }
 
-FormedText three_integers(std::string_view text, std::string_view) {
+Result<std::string> three_integers(std::string_view text, std::string_view) {
   constexpr std::int64_t bound = 2000;
   const auto words = words_of(text);
-  if (words.size() != 3) return {{}, "wrong number of arguments"};
-  FormedText formed;
+  if (words.size() != 3) return bad_text("wrong number of arguments");
+  std::string formed;
   for (const std::string_view word : words) {
     const auto number = integer_of(word);
     if (!number || *number < -bound || *number > bound) {
-      return {{}, "Invalid oom-score-adj-values, elements must be between -2000 and 2000."};
+      return bad_text("Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
     }
-    formed.text += (formed.text.empty() ? "" : " ") + std::to_string(*number);
+    formed += (formed.empty() ? "" : " ") + std::to_string(*number);
   }
   return formed;
 }
 
-FormedText memory_or_percent(std::string_view text, std::string_view) {
+Result<std::string> memory_or_percent(std::string_view text, std::string_view) {
   constexpr std::int64_t percent_max = 100;
   const bool is_percent = text.ends_with('%');
   const auto number = is_percent ? integer_of(text.substr(0, text.size() - 1)) : bytes_of(text);
-  if (!number || *number < 0) return {{}, "argument must be a memory or percent value"};
+  if (!number || *number < 0) return bad_text("argument must be a memory or percent value");
   if (is_percent && *number > percent_max) {
-    return {{}, "percentage argument must be less or equal to 100"};
+    return bad_text("percentage argument must be less or equal to 100");
   }
-  return {std::to_string(*number) + (is_percent ? "%" : ""), {}};
+  return std::to_string(*number) + (is_percent ? "%" : "");
 }
 
 struct Form {
   std::string_view name;
-  FormedText (*make)(std::string_view text, std::string_view present);
+  Result<std::string> (*make)(std::string_view text, std::string_view present);
 };
 constexpr std::array forms{Form{"events", events},
                            Form{"output-limits", output_limits},
@@ -191,11 +195,12 @@ OutputLimits output_limits_of(std::string_view text) {
   return limits;
 }
 
-FormedText formed_text(std::string_view form, std::string_view text, std::string_view present) {
+Result<std::string> formed_text(std::string_view form, std::string_view text,
+                                std::string_view present) {
   for (const Form& known : forms) {
     if (known.name == form) return known.make(text, present);
   }
-  return {std::string{text}, {}};
+  return std::string{text};
 }
 
 }  // namespace semel::net

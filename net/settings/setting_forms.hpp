@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "semel/result.hpp"
+
 namespace semel::net {
 
 /// Classes of keyspace events, by their letters in notify-keyspace-events.
@@ -45,14 +47,10 @@ using OutputLimits = std::array<OutputLimit, 3>;
 /// than ClientMemory::limit_min.
 [[nodiscard]] std::size_t clients_bytes_of(std::string_view text, std::size_t whole);
 
-/// A text in its usual form, or what is wrong with it in the words of CONFIG SET.
-struct FormedText {
-  std::string text{};
-  std::optional<std::string> error{};
-};
-/// `form` is a row's detail; a form that is not known here takes every text. `present`: the value
-/// so far, for forms of which a part can be given.
-[[nodiscard]] FormedText formed_text(std::string_view form, std::string_view text,
-                                     std::string_view present);
+/// `text` in its usual form. `form` is the detail of a row; an unknown form accepts every text.
+/// `present`: the value so far, for forms that can be changed in part. The detail of an error is
+/// the text of CONFIG SET.
+[[nodiscard]] Result<std::string> formed_text(std::string_view form, std::string_view text,
+                                              std::string_view present);
 
 }  // namespace semel::net

@@ -6,6 +6,7 @@
 #include "base/ascii.hpp"
 #include "base/edit_distance.hpp"
 #include "net/resp/text.hpp"
+#include "net/settings/setting_limits.hpp"
 
 namespace semel::net {
 namespace {

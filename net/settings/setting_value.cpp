@@ -8,47 +8,10 @@
 #include "base/ascii.hpp"
 #include "net/resp/text.hpp"
 #include "net/settings/setting_forms.hpp"
+#include "net/settings/setting_units.hpp"
 
 namespace semel::net {
 namespace {
-
-struct Unit {
-  std::string_view name;
-  std::int64_t size;
-};
-// Larger ones first: the first that a value is a whole number of is the one it is written in.
-constexpr std::array byte_units{Unit{"gb", std::int64_t{1} << 30},
-                                Unit{"mb", 1 << 20},
-                                Unit{"kb", 1 << 10},
-                                Unit{"g", 1'000'000'000},
-                                Unit{"m", 1'000'000},
-                                Unit{"k", 1'000},
-                                Unit{"b", 1}};
-constexpr std::array time_units{Unit{"d", 86'400'000'000}, Unit{"h", 3'600'000'000},
-                                Unit{"m", 60'000'000},     Unit{"s", 1'000'000},
-                                Unit{"ms", 1'000},         Unit{"us", 1}};
-
-/// None: no such unit.
-template <std::size_t count>
-std::optional<std::int64_t> size_of(const std::array<Unit, count>& units, std::string_view name) {
-  for (const Unit& unit : units) {
-    if (is_word(name, unit.name)) return unit.size;
-  }
-  return std::nullopt;
-}
-
-/// A number that is not negative, and what follows it.
-struct Amount {
-  std::int64_t number;
-  std::string_view unit;
-};
-std::optional<Amount> amount_of(std::string_view text) {
-  std::int64_t number = 0;
-  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  return Amount{number, text.substr(static_cast<std::size_t>(end - text.data()))};
-}
 
 std::string words_text(std::string_view words) {
   std::string text;
@@ -72,8 +35,8 @@ std::optional<Place> place_of(std::string_view words, std::string_view word) {
   return std::nullopt;
 }
 
-ParsedSetting fail(std::string sentence) {
-  return {{}, std::move(sentence)};
+Error fail(std::string text) {
+  return {ErrorCode::bad_option, std::move(text)};
 }
 
 std::string octal_text(std::int64_t number) {
@@ -82,17 +45,17 @@ std::string octal_text(std::int64_t number) {
   return {digits.data(), end};
 }
 
-ParsedSetting within(const SettingRow& row, std::int64_t number) {
+Result<SettingValue> within(const SettingRow& row, std::int64_t number) {
   if (number < row.low || number > row.high) {
     const bool is_octal = row.detail == "octal";
     const auto text = [&](std::int64_t n) { return is_octal ? octal_text(n) : std::to_string(n); };
     return fail("argument must be between " + text(row.low) + " and " + text(row.high) +
                 " inclusive");
   }
-  return {{.number = number}, {}};
+  return SettingValue{.number = number};
 }
 
-ParsedSetting parse_integer(const SettingRow& row, std::string_view text) {
+Result<SettingValue> parse_integer(const SettingRow& row, std::string_view text) {
   if (row.detail == "octal") {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 8);
@@ -104,16 +67,15 @@ ParsedSetting parse_integer(const SettingRow& row, std::string_view text) {
   const auto number =
       row.type == SettingType::duration ? duration_of(text, row.detail) : integer_of(text);
   if (!number) return fail("argument couldn't be parsed into an integer");
-  ParsedSetting parsed = within(row, *number);
-  if (!parsed.error && row.detail == "power-of-two" &&
-      !std::has_single_bit(static_cast<std::uint64_t>(*number))) {
+  SEMEL_TRY(value, within(row, *number));
+  if (row.detail == "power-of-two" && !std::has_single_bit(static_cast<std::uint64_t>(*number))) {
     return fail("argument must be a power of two");
   }
-  return parsed;
+  return value;
 }
 
-ParsedSetting parse_list(const SettingRow& row, std::string_view text) {
-  ParsedSetting parsed;
+Result<SettingValue> parse_list(const SettingRow& row, std::string_view text) {
+  SettingValue value;
   std::int64_t count = 0;
   for (std::string_view word : words_of(text)) {
     if (!row.detail.empty()) {
@@ -121,7 +83,7 @@ ParsedSetting parse_list(const SettingRow& row, std::string_view text) {
       if (!place) return fail(words_text(row.detail));
       word = place->word;
     }
-    parsed.value.text.append(count == 0 ? "" : " ").append(word);
+    value.text.append(count == 0 ? "" : " ").append(word);
     ++count;
   }
   if (count < row.low && !row.detail.empty()) return fail(words_text(row.detail));
@@ -129,46 +91,22 @@ ParsedSetting parse_list(const SettingRow& row, std::string_view text) {
     return fail("argument must have between " + std::to_string(row.low) + " and " +
                 std::to_string(row.high) + " words");
   }
-  return parsed;
+  return value;
 }
 
-ParsedSetting parse_text(const SettingRow& row, std::string_view text, std::string_view present) {
+Result<SettingValue> parse_text(const SettingRow& row, std::string_view text,
+                                std::string_view present) {
   if (static_cast<std::int64_t>(text.size()) > row.high) {
     return fail("argument must have at most " + std::to_string(row.high) + " bytes");
   }
-  FormedText formed = formed_text(row.detail, text, present);
-  if (formed.error) return fail(*std::move(formed.error));
-  return {{.text = std::move(formed.text)}, {}};
+  SEMEL_TRY(formed, formed_text(row.detail, text, present));
+  return SettingValue{.text = std::move(formed)};
 }
 
 }  // namespace
 
-std::optional<std::int64_t> bytes_of(std::string_view text) {
-  const auto amount = amount_of(text);
-  if (!amount) return std::nullopt;
-  const auto size = amount->unit.empty() ? 1 : size_of(byte_units, amount->unit);
-  if (!size || amount->number > std::numeric_limits<std::int64_t>::max() / *size) {
-    return std::nullopt;
-  }
-  return amount->number * *size;
-}
-
-std::optional<std::int64_t> duration_of(std::string_view text, std::string_view unit) {
-  const auto amount = amount_of(text);
-  // A plain number is read as redis-server reads it: "-1" may mean something, "007" is none.
-  if (!amount || amount->unit.empty()) return integer_of(text);
-  const auto size = size_of(time_units, amount->unit);
-  const auto count = size_of(time_units, unit);
-  if (!size || !count || amount->number > std::numeric_limits<std::int64_t>::max() / *size) {
-    return std::nullopt;
-  }
-  const std::int64_t microseconds = amount->number * *size;
-  if (microseconds % *count != 0) return std::nullopt;
-  return microseconds / *count;
-}
-
-ParsedSetting parse_setting(const SettingRow& row, std::string_view text,
-                            std::string_view present) {
+Result<SettingValue> parse_setting(const SettingRow& row, std::string_view text,
+                                   std::string_view present) {
   constexpr std::size_t text_bytes_max = 64 * 1024;
   if (text.size() > text_bytes_max) {
     return fail("argument must have at most " + std::to_string(text_bytes_max) + " bytes");
@@ -178,17 +116,18 @@ ParsedSetting parse_setting(const SettingRow& row, std::string_view text,
   }
   switch (row.type) {
     case SettingType::boolean:
-      if (is_word(text, "yes")) return {{.number = 1}, {}};
-      if (is_word(text, "no")) return {{.number = 0}, {}};
+      if (is_word(text, "yes")) return SettingValue{.number = 1};
+      if (is_word(text, "no")) return SettingValue{.number = 0};
       return fail("argument must be 'yes' or 'no'");
     case SettingType::bytes: {
       const auto bytes = bytes_of(text);
-      return bytes ? within(row, *bytes) : fail("argument must be a memory value");
+      if (!bytes) return fail("argument must be a memory value");
+      return within(row, *bytes);
     }
     case SettingType::choice: {
       const auto place = place_of(row.detail, text);
       if (!place) return fail(words_text(row.detail));
-      return {{.number = static_cast<std::int64_t>(place->index)}, {}};
+      return SettingValue{.number = static_cast<std::int64_t>(place->index)};
     }
     case SettingType::list:
       return parse_list(row, text);
@@ -222,11 +161,7 @@ std::string show_setting(const SettingRow& row, const SettingValue& value) {
 
 std::string write_setting(const SettingRow& row, const SettingValue& value) {
   if (value.number > 0 && row.type == SettingType::bytes) {
-    for (const Unit& unit : byte_units) {
-      if (unit.size > 1 && value.number % unit.size == 0) {
-        return std::to_string(value.number / unit.size).append(unit.name);
-      }
-    }
+    if (auto text = bytes_text(value.number)) return *std::move(text);
   }
   if (value.number > 0 && row.type == SettingType::duration) {
     // Seconds where they are whole; nobody reads 86400000ms, but minutes look like bytes.

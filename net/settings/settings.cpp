@@ -5,26 +5,28 @@
 #include <set>
 
 #include "base/ascii.hpp"
+#include "base/checked.hpp"
 #include "net/resp/text.hpp"
 #include "semel/store.hpp"
 
 namespace semel::net {
 namespace {
 
-std::string failed(std::string_view name, std::string_view why) {
-  return "ERR CONFIG SET failed (possibly related to argument '" + std::string{name} + "') - " +
-         std::string{why};
+Error failed(std::string_view name, std::string_view reason) {
+  return {ErrorCode::bad_option, "ERR CONFIG SET failed (possibly related to argument '" +
+                                     std::string{name} + "') - " + std::string{reason}};
 }
 
-/// The settings that are named; or the error of the first name that cannot be changed.
-std::optional<std::string> find_changeable(std::span<const Settings::NamedView> pairs,
-                                           std::vector<FoundSetting>& found) {
+/// The settings of the names, all of which can be changed.
+Result<std::vector<FoundSetting>> find_changeable(std::span<const Settings::NamedView> pairs) {
+  std::vector<FoundSetting> found;
   std::set<std::string_view> names;
   for (const auto& [name, text] : pairs) {
     const auto setting = find_setting(name);
     if (!setting) {
-      return "ERR Unknown option or number of arguments for CONFIG SET - '" + std::string{name} +
-             "'";
+      return Error{
+          ErrorCode::bad_option,
+          "ERR Unknown option or number of arguments for CONFIG SET - '" + std::string{name} + "'"};
     }
     const SettingRow& row = row_of(setting->setting);
     if (row.is_protected()) return failed(setting->name, "can't set protected config");
@@ -32,7 +34,7 @@ std::optional<std::string> find_changeable(std::span<const Settings::NamedView> 
     if (!names.insert(setting->name).second) return failed(setting->name, "duplicate parameter");
     found.push_back(*setting);
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ Settings::Settings() {
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
     const SettingRow& row = row_of(setting);
-    store_locked(setting, parse_setting(row, row.default_text, {}).value, {});
+    store_locked(setting, parse_setting(row, row.default_text, {}).value(), {});
   }
 }
 
@@ -65,7 +67,7 @@ std::chrono::microseconds Settings::duration(Setting setting) const noexcept {
   const std::string_view unit = row_of(setting).detail;
   const std::int64_t size = unit == "s" ? 1'000'000 : unit == "ms" ? 1'000 : 1;
   const std::int64_t count = integer(setting);
-  return std::chrono::microseconds{count > most / size ? most : count * size};
+  return std::chrono::microseconds{base::checked_mul(count, size).value_or(most)};
 }
 
 SettingValue Settings::value_locked(Setting setting) const {
@@ -73,7 +75,7 @@ SettingValue Settings::value_locked(Setting setting) const {
 }
 
 SettingValue Settings::value(Setting setting) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return value_locked(setting);
 }
 
@@ -97,7 +99,7 @@ std::uint32_t Settings::event_classes() const {
 }
 
 Origin Settings::origin(Setting setting) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return origins_[index_of(setting)];
 }
 
@@ -125,43 +127,42 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
   return answer;
 }
 
-std::optional<std::string> Settings::set(std::span<const NamedView> pairs) {
-  std::vector<FoundSetting> found;
-  if (auto error = find_changeable(pairs, found)) return error;
+Status Settings::set(std::span<const NamedView> pairs) {
+  SEMEL_TRY(found, find_changeable(pairs));
   const Asked asked = appliers_of(found);
   std::unique_lock applying{applying_, std::defer_lock};
   if (!asked.empty()) applying.lock();
   std::vector<Before> before;
-  std::vector<Observer> to_tell;
+  std::vector<Observer> to_notify;
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     for (const FoundSetting& changed : found) {
       before.push_back(
           {changed.setting, value_locked(changed.setting), origins_[index_of(changed.setting)]});
     }
-    if (auto error = change_locked(pairs, found)) return error;
+    SEMEL_CHECK(change_locked(pairs, found));
     for (const auto& [setting, observer] : observers_) {
       for (const FoundSetting& changed : found) {
         if (changed.setting != setting) continue;
-        to_tell.push_back(observer);
+        to_notify.push_back(observer);
         break;  // two names of one setting are one change
       }
     }
   }
   for (const auto& [name, apply] : asked) {
-    const auto problem = apply();
-    if (!problem) continue;
-    put_back(std::move(before));
-    return failed(name, *problem);
+    const Status applied = apply();
+    if (applied) continue;
+    restore(std::move(before));
+    return failed(name, applied.error().detail);
   }
   if (applying) applying.unlock();  // an observer may set
-  for (const Observer& observer : to_tell) observer();
-  return std::nullopt;
+  for (const Observer& observer : to_notify) observer();
+  return Done{};
 }
 
 Settings::Asked Settings::appliers_of(std::span<const FoundSetting> found) const {
   Asked asked;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   for (const Applied& applied : appliers_) {
     const auto is_its = [&](const FoundSetting& changed) {
       return std::find(applied.settings.begin(), applied.settings.end(), changed.setting) !=
@@ -173,8 +174,8 @@ Settings::Asked Settings::appliers_of(std::span<const FoundSetting> found) const
   return asked;
 }
 
-void Settings::put_back(std::vector<Before>&& before) {
-  const std::lock_guard lock{mutex_};
+void Settings::restore(std::vector<Before>&& before) {
+  const base::MutexLock lock{mutex_};
   for (Before& one : before) {
     store_locked(one.setting, std::move(one.value), std::move(one.origin));
   }
@@ -182,51 +183,50 @@ void Settings::put_back(std::vector<Before>&& before) {
 
 namespace {
 
-/// Why a value of a setting without effect would promise what the node does not do. Its default
-/// promises nothing, and data that is kept anyway may be asked for.
-std::optional<std::string_view> untrue(const SettingRow& row, Setting setting,
-                                       const SettingValue& value, bool keeps_data) {
-  if (!row.is_without_effect() || show_setting(row, value) == row.default_text) {
-    return std::nullopt;
-  }
+/// Refuses a value of a setting without effect that promises what the node does not do. The default
+/// promises nothing. Where data is kept anyway, a value that asks for that is accepted.
+Status check_promise(const SettingRow& row, Setting setting, const SettingValue& value,
+                     bool keeps_data) {
+  const auto refused = [](const char* reason) { return Error{ErrorCode::bad_option, reason}; };
+  if (!row.is_without_effect() || show_setting(row, value) == row.default_text) return Done{};
   switch (setting) {
     case Setting::maxmemory_policy:
-      return "nothing is evicted: the only value is noeviction, and a full node refuses writes";
+      return refused(
+          "nothing is evicted: the only value is noeviction, and a full node refuses writes");
     case Setting::min_replicas_to_write:
-      return "writes do not wait for replicas: the only value is 0";
+      return refused("writes do not wait for replicas: the only value is 0");
     case Setting::appendonly:
     case Setting::save:
-      if (keeps_data) return std::nullopt;
-      return "nothing is kept on disk: storage-enabled, dir and durability, given at start, do "
-             "that";
+      if (keeps_data) return Done{};
+      return refused(
+          "nothing is kept on disk: storage-enabled, dir and durability, given at start, do that");
     case Setting::appendfsync:
-      return "when the log is synced is up to durability and sync-every, given at start";
+      return refused("when the log is synced is up to durability and sync-every, given at start");
     default:
-      return std::nullopt;
+      return Done{};
   }
 }
 
 }  // namespace
 
-std::optional<std::string> Settings::change_locked(std::span<const NamedView> pairs,
-                                                   std::span<const FoundSetting> found) {
+Status Settings::change_locked(std::span<const NamedView> pairs,
+                               std::span<const FoundSetting> found) {
   std::vector<SettingValue> values;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const SettingRow& row = row_of(found[i].setting);
     const std::string_view present = texts_[index_of(found[i].setting)];
-    ParsedSetting parsed = parse_setting(row, pairs[i].second, present);
-    if (parsed.error) return failed(found[i].name, *parsed.error);
+    Result<SettingValue> parsed = parse_setting(row, pairs[i].second, present);
+    if (!parsed) return failed(found[i].name, parsed.error().detail);
     const bool keeps_data = integer(Setting::storage_enabled) != 0;
-    if (const auto why = untrue(row, found[i].setting, parsed.value, keeps_data)) {
-      return failed(found[i].name, *why);
-    }
-    values.push_back(std::move(parsed.value));
+    const Status promise = check_promise(row, found[i].setting, *parsed, keeps_data);
+    if (!promise) return failed(found[i].name, promise.error().detail);
+    values.push_back(*std::move(parsed));
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (row_of(found[i].setting).keeps_default()) continue;
     store_locked(found[i].setting, std::move(values[i]), {.kind = Origin::Kind::config_set});
   }
-  return std::nullopt;
+  return Done{};
 }
 
 void Settings::store_locked(Setting setting, SettingValue value, Origin origin) {
@@ -237,22 +237,21 @@ void Settings::store_locked(Setting setting, SettingValue value, Origin origin) 
 }
 
 void Settings::on_change(Setting setting, Observer observer) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   observers_.emplace_back(setting, std::move(observer));
 }
 
 void Settings::apply_with(std::span<const Setting> settings, Applier applier) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   appliers_.push_back({{settings.begin(), settings.end()}, std::move(applier)});
 }
 
-std::optional<std::string> Settings::assign(Setting setting, std::string_view text, Origin origin) {
+Status Settings::assign(Setting setting, std::string_view text, Origin origin) {
   const SettingRow& row = row_of(setting);
-  const std::lock_guard lock{mutex_};
-  ParsedSetting parsed = parse_setting(row, text, texts_[index_of(setting)]);
-  if (parsed.error) return parsed.error;
-  if (!row.keeps_default()) store_locked(setting, std::move(parsed.value), std::move(origin));
-  return std::nullopt;
+  const base::MutexLock lock{mutex_};
+  SEMEL_TRY(value, parse_setting(row, text, texts_[index_of(setting)]));
+  if (!row.keeps_default()) store_locked(setting, std::move(value), std::move(origin));
+  return Done{};
 }
 
 }  // namespace semel::net

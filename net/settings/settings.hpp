@@ -1,8 +1,8 @@
-// What the node was told to be, and what CONFIG GET and CONFIG SET say about it.
+// The settings of a node, and CONFIG GET and CONFIG SET.
 //
-// Goals: a read on a hot path is one load; a change takes effect as a whole or not at all;
-// everybody can ask where a value came from. Files, flags and the environment are read elsewhere
-// (config_file.hpp, flags.hpp) and come in through assign().
+// Goals: a read on a hot path is one load; a change takes effect as a whole or not at all; each
+// value has an origin. Files, flags and the environment are read elsewhere (config_file.hpp,
+// flags.hpp), which call assign().
 #pragma once
 
 #include <array>
@@ -11,16 +11,17 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/settings/setting_forms.hpp"
 #include "net/settings/setting_table.hpp"
 #include "net/settings/setting_value.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -38,8 +39,8 @@ class Settings {
  public:
   /// Called without arguments after a change: it reads what it needs. See on_change.
   using Observer = std::function<void()>;
-  /// Makes a change take effect, or says why it cannot.
-  using Applier = std::function<std::optional<std::string>()>;
+  /// Makes a change take effect. The detail of an error is the reason for the reply.
+  using Applier = std::function<Status()>;
   using NamedText = std::pair<std::string, std::string>;
   using NamedView = std::pair<std::string_view, std::string_view>;
 
@@ -80,31 +81,31 @@ class Settings {
     return get(std::span{&glob, 1});
   }
 
-  /// Changes all of them or, with an error for the reply, nothing. Then the observers of each
-  /// are called, in this thread, without a lock. Also for a value that stayed the same: naming a
-  /// file again means that it is to be read again.
-  [[nodiscard]] std::optional<std::string> set(std::span<const NamedView> pairs);
+  /// Changes all of them or, with an error, none; the detail is the whole reply. Then calls the
+  /// observers of each, in this thread, without a lock. Also for an unchanged value: naming a file
+  /// again reads it again.
+  [[nodiscard]] Status set(std::span<const NamedView> pairs);
 
   /// `observer` is called after each successful set() of `setting`, perhaps by several threads at
   /// once, and then reads at least as new a value. It may read and set. It is kept for as long as
   /// this lives.
   void on_change(Setting setting, Observer observer);
   /// `applier` is called once in each set() that has one of `settings`, before any observer, by one
-  /// thread at a time; it reads the new values. If it says what is wrong, set() fails with that and
-  /// all is as before. It may not set. It is kept for as long as this lives.
+  /// thread at a time; it reads the new values. If it fails, set() restores all values and fails
+  /// with its error. It must not set. It is kept for as long as this lives.
   void apply_with(std::span<const Setting> settings, Applier applier);
 
   // --- the start ----------------------------------------------------------------------------
 
-  /// Whatever may change or not; no observer is called. Or what is wrong with `text`.
-  [[nodiscard]] std::optional<std::string> assign(Setting setting, std::string_view text,
-                                                  Origin origin);
+  /// Changes any setting, also those that CONFIG SET cannot change. Calls no observer. The detail
+  /// of an error is what is wrong with `text`.
+  [[nodiscard]] Status assign(Setting setting, std::string_view text, Origin origin);
 
  private:
   [[nodiscard]] static constexpr std::size_t index_of(Setting setting) noexcept {
     return static_cast<std::size_t>(setting);
   }
-  [[nodiscard]] SettingValue value_locked(Setting setting) const;
+  [[nodiscard]] SettingValue value_locked(Setting setting) const SEMEL_REQUIRES(mutex_);
   struct Applied {
     std::vector<Setting> settings;
     Applier apply;
@@ -114,22 +115,22 @@ class Settings {
     SettingValue value;
     Origin origin;
   };
-  /// Whom to ask about a change, and under which name of it.
+  /// The appliers of a change, each with the name of the setting.
   using Asked = std::vector<std::pair<std::string_view, Applier>>;
   [[nodiscard]] Asked appliers_of(std::span<const FoundSetting> found) const;
-  void put_back(std::vector<Before>&& before);
-  [[nodiscard]] std::optional<std::string> change_locked(std::span<const NamedView> pairs,
-                                                         std::span<const FoundSetting> found);
-  void store_locked(Setting setting, SettingValue value, Origin origin);
+  void restore(std::vector<Before>&& before);
+  [[nodiscard]] Status change_locked(std::span<const NamedView> pairs,
+                                     std::span<const FoundSetting> found) SEMEL_REQUIRES(mutex_);
+  void store_locked(Setting setting, SettingValue value, Origin origin) SEMEL_REQUIRES(mutex_);
 
   // mo: relaxed throughout: written under mutex_, read without it; stale for as long as a store
   // takes to arrive, which a client cannot tell from having asked a moment earlier.
   std::array<std::atomic<std::int64_t>, setting_count> numbers_{};
-  mutable std::mutex mutex_;
-  std::array<std::string, setting_count> texts_;         // under mutex_
-  std::array<Origin, setting_count> origins_;            // under mutex_
-  std::vector<std::pair<Setting, Observer>> observers_;  // under mutex_
-  std::vector<Applied> appliers_;                        // under mutex_
+  mutable base::Mutex mutex_;
+  std::array<std::string, setting_count> texts_ SEMEL_GUARDED_BY(mutex_);
+  std::array<Origin, setting_count> origins_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<std::pair<Setting, Observer>> observers_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<Applied> appliers_ SEMEL_GUARDED_BY(mutex_);
   std::mutex applying_;  // before mutex_; held while an applier is asked
 };
 

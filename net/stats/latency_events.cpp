@@ -5,7 +5,7 @@
 namespace semel::net {
 
 void LatencyEvents::add(std::string_view name, std::int64_t unix_seconds, std::int64_t ms) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   Series& series = events_.try_emplace(std::string{name}).first->second;
   series.worst_ms = std::max(series.worst_ms, ms);
   if (!series.samples.empty() && series.samples.back().unix_seconds == unix_seconds) {
@@ -17,7 +17,7 @@ void LatencyEvents::add(std::string_view name, std::int64_t unix_seconds, std::i
 }
 
 std::vector<LatencyEvent> LatencyEvents::all() const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   std::vector<LatencyEvent> found;
   for (const auto& [name, series] : events_) {
     found.push_back({name, {series.samples.begin(), series.samples.end()}, series.worst_ms});
@@ -26,7 +26,7 @@ std::vector<LatencyEvent> LatencyEvents::all() const {
 }
 
 bool LatencyEvents::clear(std::string_view name) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto found = events_.find(name);
   if (found == events_.end()) return false;
   events_.erase(found);
@@ -34,7 +34,7 @@ bool LatencyEvents::clear(std::string_view name) {
 }
 
 std::size_t LatencyEvents::clear() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const std::size_t count = events_.size();
   events_.clear();
   return count;

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace semel::net {
 
@@ -52,8 +53,8 @@ class LatencyEvents {
     std::int64_t worst_ms = 0;
   };
   std::atomic<std::int64_t> limit_ms_{0};
-  mutable std::mutex mutex_;
-  std::map<std::string, Series, std::less<>> events_;  // under mutex_
+  mutable base::Mutex mutex_;
+  std::map<std::string, Series, std::less<>> events_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::net

@@ -4,8 +4,6 @@
 #include <array>
 #include <bit>
 
-#include "net/commands/command.hpp"
-
 namespace semel::net {
 namespace {
 
@@ -36,10 +34,10 @@ std::uint64_t less(std::uint64_t now, std::uint64_t base) noexcept {
   return now - std::min(now, base);
 }
 
-void subtract(NodeFigures& from, const NodeFigures& base) {
+void subtract(NodeTotals& from, const NodeTotals& base) {
   for (std::size_t i = 0; i < std::min(from.commands.size(), base.commands.size()); ++i) {
-    CommandFigures& command = from.commands[i];
-    const CommandFigures& zero = base.commands[i];
+    CommandTotals& command = from.commands[i];
+    const CommandTotals& zero = base.commands[i];
     command.calls = less(command.calls, zero.calls);
     command.ns = less(command.ns, zero.ns);
     command.rejected = less(command.rejected, zero.rejected);
@@ -69,7 +67,8 @@ std::size_t time_bucket(std::int64_t ns) noexcept {
   return std::min(static_cast<std::size_t>(std::bit_width(us - 1)), time_buckets - 1);
 }
 
-StatsLane::StatsLane() : commands_(std::make_unique<Cells[]>(all_commands().size())) {}
+StatsLane::StatsLane(std::size_t command_count)
+    : commands_(std::make_unique<Cells[]>(command_count)) {}
 
 void StatsLane::failed(std::size_t command, std::string_view reply) {
   if (command != no_command) add(commands_[command].failed, 1);
@@ -86,7 +85,7 @@ void StatsLane::count_error(std::string_view reply) {
   const std::size_t end = std::min(reply.find_first_of(" \r"), reply.size());
   std::string_view word = reply.substr(1, end - 1);
   if (is_odd(word)) word = other_errors;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   auto found = errors_.find(word);
   if (found == errors_.end()) {
     const bool is_ours = is_known(word) || word == other_errors;
@@ -100,33 +99,33 @@ void StatsLane::count_error(std::string_view reply) {
   ++found->second;
 }
 
-void StatsLane::add_to(NodeFigures& figures) const {
+void StatsLane::add_to(NodeTotals& totals) const {
   // mo: relaxed: statistics, as all below.
   const auto read = [](const Cell& cell) { return cell.load(std::memory_order_relaxed); };
-  for (std::size_t i = 0; i < figures.commands.size(); ++i) {
-    CommandFigures& command = figures.commands[i];
+  for (std::size_t i = 0; i < totals.commands.size(); ++i) {
+    CommandTotals& command = totals.commands[i];
     const Cells& cells = commands_[i];
     const std::uint64_t calls = read(cells.calls);
     command.calls += calls;
-    figures.calls += calls;
+    totals.calls += calls;
     command.ns += read(cells.ns);
     command.rejected += read(cells.rejected);
     command.failed += read(cells.failed);
     for (std::size_t b = 0; b < time_buckets; ++b) command.times[b] += read(cells.times[b]);
   }
-  figures.bytes_received += read(received_);
-  figures.bytes_sent += read(sent_);
-  figures.reads += read(reads_);
-  figures.connections += read(connections_);
-  const std::lock_guard lock{mutex_};
+  totals.bytes_received += read(received_);
+  totals.bytes_sent += read(sent_);
+  totals.reads += read(reads_);
+  totals.connections += read(connections_);
+  const base::MutexLock lock{mutex_};
   for (const auto& [word, count] : errors_) {
-    figures.errors[word] += count;
-    figures.error_replies += count;
+    totals.errors[word] += count;
+    totals.error_replies += count;
   }
 }
 
 StatsLane& NodeStats::lane(std::shared_ptr<StatsLane>& held) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (held != nullptr) {
     if (std::find(lanes_.begin(), lanes_.end(), held) != lanes_.end()) return *held;
     held->let_go();  // of another node
@@ -137,32 +136,32 @@ StatsLane& NodeStats::lane(std::shared_ptr<StatsLane>& held) {
     held = lane;
     return *held;
   }
-  held = std::make_shared<StatsLane>();
+  held = std::make_shared<StatsLane>(command_count_);
   lanes_.push_back(held);
   return *held;
 }
 
-NodeFigures NodeStats::sum() const {
-  NodeFigures figures;
-  figures.commands.resize(all_commands().size());
-  for (const auto& lane : lanes_) lane->add_to(figures);
-  return figures;
+NodeTotals NodeStats::sum() const {
+  NodeTotals totals;
+  totals.commands.resize(command_count_);
+  for (const auto& lane : lanes_) lane->add_to(totals);
+  return totals;
 }
 
-NodeFigures NodeStats::figures() const {
-  const std::lock_guard lock{mutex_};
-  NodeFigures figures = sum();
-  subtract(figures, base_);
-  return figures;
+NodeTotals NodeStats::totals() const {
+  const base::MutexLock lock{mutex_};
+  NodeTotals totals = sum();
+  subtract(totals, base_);
+  return totals;
 }
 
 void NodeStats::reset() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   base_ = sum();
 }
 
 void NodeStats::sample(std::int64_t now_ms) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   constexpr std::int64_t step_ms = 100;
   if (samples_taken_ != 0 && now_ms - samples_[(samples_taken_ - 1) % sample_count].ms < step_ms) {
     return;
@@ -170,9 +169,10 @@ void NodeStats::sample(std::int64_t now_ms) {
   Sample sample{.ms = now_ms};
   for (const auto& lane : lanes_) {
     // mo: relaxed: statistics.
-    for (std::size_t i = 0; i < all_commands().size(); ++i) {
+    for (std::size_t i = 0; i < command_count_; ++i) {
       sample.calls += lane->commands_[i].calls.load(std::memory_order_relaxed);
     }
+    // mo: relaxed: statistics.
     sample.received += lane->received_.load(std::memory_order_relaxed);
     sample.sent += lane->sent_.load(std::memory_order_relaxed);
   }
@@ -181,7 +181,7 @@ void NodeStats::sample(std::int64_t now_ms) {
 
 template <class Field>
 double NodeStats::per_second(Field Sample::*field) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (samples_taken_ < 2) return 0;
   const Sample& last = samples_[(samples_taken_ - 1) % sample_count];
   const Sample& first =

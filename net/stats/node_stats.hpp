@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net/time/ticks.hpp"
 
 namespace semel::net {
@@ -20,7 +20,7 @@ inline constexpr std::size_t time_buckets = 24;
 [[nodiscard]] std::size_t time_bucket(std::int64_t ns) noexcept;
 
 /// Of one command.
-struct CommandFigures {
+struct CommandTotals {
   std::uint64_t calls = 0;
   std::uint64_t ns = 0;
   std::uint64_t rejected = 0;  ///< before they ran
@@ -28,8 +28,8 @@ struct CommandFigures {
   std::array<std::uint64_t, time_buckets> times{};
 };
 
-struct NodeFigures {
-  std::vector<CommandFigures> commands{};  ///< by index_of(row)
+struct NodeTotals {
+  std::vector<CommandTotals> commands{};  ///< by index_of(row)
   /// By the first word of the reply. Words that scripts make up are bounded: the rest is `other`.
   std::map<std::string, std::uint64_t> errors{};
   std::uint64_t calls = 0;
@@ -43,7 +43,8 @@ struct NodeFigures {
 /// What one thread counts. One writer; others read it for people.
 class StatsLane {
  public:
-  StatsLane();
+  /// Of `command_count` commands, as NodeStats.
+  explicit StatsLane(std::size_t command_count);
   StatsLane(const StatsLane&) = delete;
   StatsLane& operator=(const StatsLane&) = delete;
 
@@ -99,7 +100,7 @@ class StatsLane {
     cell.store(cell.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
   void count_error(std::string_view reply);
-  void add_to(NodeFigures& figures) const;
+  void add_to(NodeTotals& totals) const;
 
   std::unique_ptr<Cells[]> commands_;
   Cell received_{0};
@@ -108,9 +109,9 @@ class StatsLane {
   Cell connections_{0};
   std::int64_t now_ = 0;  // the writer's alone
   std::atomic<bool> taken_{true};
-  mutable std::mutex mutex_;
-  std::map<std::string, std::uint64_t, std::less<>> errors_;  // under mutex_
-  std::size_t made_up_ = 0;                                   // under mutex_
+  mutable base::Mutex mutex_;
+  std::map<std::string, std::uint64_t, std::less<>> errors_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t made_up_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
 /// The lane of whoever holds this; let go when it ends.
@@ -126,13 +127,14 @@ struct HeldLane {
 
 class NodeStats {
  public:
-  NodeStats() = default;
+  /// Commands are numbers below `command_count`.
+  explicit NodeStats(std::size_t command_count) : command_count_(command_count) {}
   NodeStats(const NodeStats&) = delete;
   NodeStats& operator=(const NodeStats&) = delete;
 
   /// The lane that a thread keeps in `held`: a new one, if it holds none of this node.
   [[nodiscard]] StatsLane& lane(std::shared_ptr<StatsLane>& held);
-  [[nodiscard]] NodeFigures figures() const;
+  [[nodiscard]] NodeTotals totals() const;
   /// Counts from 0 again (CONFIG RESETSTAT).
   void reset();
 
@@ -156,6 +158,8 @@ class NodeStats {
     return refused_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
 
+  std::atomic<std::uint64_t> memory_peak{0};  ///< the most that INFO has seen in use
+
  private:
   struct Sample {
     std::int64_t ms = 0;
@@ -165,15 +169,16 @@ class NodeStats {
   };
   static constexpr std::size_t sample_count = 16;  // the last one and a half seconds
 
-  [[nodiscard]] NodeFigures sum() const;  // under mutex_
+  [[nodiscard]] NodeTotals sum() const SEMEL_REQUIRES(mutex_);
   template <class Field>
   [[nodiscard]] double per_second(Field Sample::*field) const;
 
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<StatsLane>> lanes_;  // all below under mutex_
-  NodeFigures base_;                               // what counts as 0
-  std::array<Sample, sample_count> samples_{};
-  std::size_t samples_taken_ = 0;
+  const std::size_t command_count_;
+  mutable base::Mutex mutex_;
+  std::vector<std::shared_ptr<StatsLane>> lanes_ SEMEL_GUARDED_BY(mutex_);
+  NodeTotals base_ SEMEL_GUARDED_BY(mutex_);  // what counts as 0
+  std::array<Sample, sample_count> samples_ SEMEL_GUARDED_BY(mutex_){};
+  std::size_t samples_taken_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> http_refused_{0};
 };

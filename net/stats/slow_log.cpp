@@ -15,37 +15,37 @@ std::string shortened(std::string_view word) {
 }  // namespace
 
 void SlowLog::set_length(std::uint64_t count) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   length_ = std::min(count, length_max);
   if (calls_.size() > length_) calls_.resize(length_);
 }
 
-void SlowLog::add(SlowCall call, std::span<const std::string_view> words) {
-  const std::size_t kept = words.size() > words_max ? words_max - 1 : words.size();
-  call.words.reserve(std::min(words.size(), words_max));
-  for (const std::string_view word : words.first(kept)) call.words.push_back(shortened(word));
-  if (kept < words.size()) {
-    call.words.push_back("... (" + std::to_string(words.size() - kept) + " more arguments)");
+void SlowLog::add(SlowCall call, std::span<const std::string_view> args) {
+  const std::size_t kept = args.size() > args_max ? args_max - 1 : args.size();
+  call.args.reserve(std::min(args.size(), args_max));
+  for (const std::string_view word : args.first(kept)) call.args.push_back(shortened(word));
+  if (kept < args.size()) {
+    call.args.push_back("... (" + std::to_string(args.size() - kept) + " more arguments)");
   }
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   call.id = next_id_++;
   calls_.push_front(std::move(call));
   if (calls_.size() > length_) calls_.pop_back();
 }
 
 std::vector<SlowCall> SlowLog::newest(std::size_t count) const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   const auto end = calls_.begin() + static_cast<std::ptrdiff_t>(std::min(count, calls_.size()));
   return {calls_.begin(), end};
 }
 
 std::size_t SlowLog::size() const {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return calls_.size();
 }
 
 void SlowLog::clear() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   calls_.clear();
 }
 

@@ -4,11 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace semel::net {
 
@@ -16,14 +17,14 @@ struct SlowCall {
   std::uint64_t id = 0;
   std::int64_t unix_seconds = 0;
   std::int64_t us = 0;
-  std::vector<std::string> words{};  ///< shortened: of a few the beginning, of many the first
+  std::vector<std::string> args{};  ///< shortened: of a few the beginning, of many the first
   std::string address{};
   std::string name{};
 };
 
 class SlowLog {
  public:
-  static constexpr std::size_t words_max = 32;
+  static constexpr std::size_t args_max = 32;
   static constexpr std::size_t word_bytes_max = 128;
   static constexpr std::uint64_t length_max = 1U << 20U;  ///< whatever set_length() says
 
@@ -37,8 +38,8 @@ class SlowLog {
     return limit >= 0 && ns / 1'000 >= limit;
   }
 
-  /// Fills in the id; `words` are those of the request.
-  void add(SlowCall call, std::span<const std::string_view> words);
+  /// Fills in the id; `args` are those of the request.
+  void add(SlowCall call, std::span<const std::string_view> args);
   /// The newest first, at most `count`.
   [[nodiscard]] std::vector<SlowCall> newest(std::size_t count) const;
   [[nodiscard]] std::size_t size() const;
@@ -46,10 +47,10 @@ class SlowLog {
 
  private:
   std::atomic<std::int64_t> limit_us_{10'000};
-  mutable std::mutex mutex_;
-  std::deque<SlowCall> calls_;  // all below under mutex_, the newest first
-  std::uint64_t next_id_ = 0;
-  std::uint64_t length_ = 128;
+  mutable base::Mutex mutex_;
+  std::deque<SlowCall> calls_ SEMEL_GUARDED_BY(mutex_);  // the newest first
+  std::uint64_t next_id_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t length_ SEMEL_GUARDED_BY(mutex_) = 128;
 };
 
 }  // namespace semel::net

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
+#include "base/mutex.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
@@ -20,15 +21,21 @@ class Deadlines {
 
   /// Calls `run` from the first poll() at or after `when`, unless cancel() comes before.
   Id add(Timestamp when, std::function<void()> run) {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     const Id id = ++last_;
-    waiting_.emplace(std::pair{when, id}, std::move(run));
     times_.emplace(id, when);
+    try {
+      waiting_.emplace(std::pair{when, id}, std::move(run));
+    } catch (...) {  // without memory: neither has it, or cancel() and poll() would disagree
+      times_.erase(id);
+      throw;
+    }
+    SEMEL_ASSERT(waiting_.size() == times_.size());
     return id;
   }
   /// Without effect if it has run. It may be running.
   void cancel(Id id) {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     const auto found = times_.find(id);
     if (found == times_.end()) return;
     waiting_.erase({found->second, id});
@@ -36,7 +43,7 @@ class Deadlines {
   }
   /// When poll() has something to do next.
   [[nodiscard]] std::optional<Timestamp> next() const {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     if (waiting_.empty()) return std::nullopt;
     return waiting_.begin()->first.first;
   }
@@ -44,7 +51,7 @@ class Deadlines {
   void poll(Timestamp now) {
     std::vector<std::function<void()>> due;
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       while (!waiting_.empty() && waiting_.begin()->first.first <= now) {
         due.push_back(std::move(waiting_.begin()->second));
         times_.erase(waiting_.begin()->first.second);
@@ -54,15 +61,15 @@ class Deadlines {
     for (const auto& run : due) run();
   }
   [[nodiscard]] std::size_t size() const {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return waiting_.size();
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::pair<Timestamp, Id>, std::function<void()>> waiting_;  // all under mutex_
-  std::unordered_map<Id, Timestamp> times_;
-  Id last_ = 0;
+  mutable base::Mutex mutex_;
+  std::map<std::pair<Timestamp, Id>, std::function<void()>> waiting_ SEMEL_GUARDED_BY(mutex_);
+  std::unordered_map<Id, Timestamp> times_ SEMEL_GUARDED_BY(mutex_);
+  Id last_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace semel::net

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.hpp"
 #include "semel/clock.hpp"
 #include "semel/limits.hpp"
 
@@ -21,17 +21,17 @@ class TestClock final : public Clock {
   explicit TestClock(const Clock& system) : system_(system) {}
 
   [[nodiscard]] Timestamp now() const noexcept override {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return read().engine;
   }
   [[nodiscard]] std::int64_t unix_ms() const noexcept override {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return read().unix_ms;
   }
 
   /// Moves on, frozen or not. False: it would be more than ahead_max ahead, or `by` is negative.
   [[nodiscard]] bool advance(Millis by) noexcept {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     if (by < Millis{0} || by > ahead_max - ahead_) return false;
     ahead_ += by;
     if (frozen_) frozen_ = Time{frozen_->engine + by, frozen_->unix_ms + by.count()};
@@ -39,12 +39,12 @@ class TestClock final : public Clock {
   }
   /// Stands still until advance() or go().
   void freeze() noexcept {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     if (!frozen_) frozen_ = read();
   }
   /// Goes on with the system's clock, ahead of it by all that was advanced.
   void go() noexcept {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     static_cast<void>(read());  // what was told while it stood still is not undercut
     frozen_.reset();
   }
@@ -54,8 +54,7 @@ class TestClock final : public Clock {
     Timestamp engine;
     std::int64_t unix_ms;
   };
-  /// Under mutex_.
-  [[nodiscard]] Time read() const noexcept {
+  [[nodiscard]] Time read() const noexcept SEMEL_REQUIRES(mutex_) {
     Time time = frozen_.value_or(
         Time{system_.now() + ahead_, system_.unix_ms() + std::int64_t{ahead_.count()}});
     // Two threads may read the system's clock a little differently.
@@ -64,10 +63,10 @@ class TestClock final : public Clock {
   }
 
   const Clock& system_;
-  mutable std::mutex mutex_;
-  Millis ahead_{0};             // under mutex_
-  std::optional<Time> frozen_;  // under mutex_
-  mutable Timestamp last_{};    // under mutex_
+  mutable base::Mutex mutex_;
+  Millis ahead_ SEMEL_GUARDED_BY(mutex_){0};
+  std::optional<Time> frozen_ SEMEL_GUARDED_BY(mutex_);
+  mutable Timestamp last_ SEMEL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace semel::net

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 
+#include "base/assert.hpp"
 #include "patterns/json/json_number.hpp"
 #include "semel/limits.hpp"
 
@@ -32,7 +33,7 @@ Error too_many(const char* what, std::size_t limit) {
 
 }  // namespace
 
-/// Takes what the parser tells, in its form.
+/// Builds the tree from the parser's events, in the form that Boost.JSON asks for.
 class JsonTreeBuilder {
  public:
   // The parser's own limits; ours are smaller and reached first.
@@ -46,10 +47,12 @@ class JsonTreeBuilder {
   bool on_object_begin(json::error_code& ec) { return open(JsonKind::object, ec); }
   bool on_array_begin(json::error_code& ec) { return open(JsonKind::array, ec); }
   bool on_array_end(std::size_t, json::error_code&) {
+    SEMEL_ASSERT(!open_.empty() && tree_.node(open_.back().node).kind == JsonKind::array);
     open_.pop_back();
     return true;
   }
   bool on_object_end(std::size_t, json::error_code& ec) {
+    SEMEL_ASSERT(!open_.empty() && tree_.node(open_.back().node).kind == JsonKind::object);
     const JsonTree::Index object = open_.back().node;
     open_.pop_back();
     return sort_members(object, ec);
@@ -93,7 +96,10 @@ class JsonTreeBuilder {
   bool on_comment(json::string_view, json::error_code&) { return true; }
 
   [[nodiscard]] const Error& error() const noexcept { return error_; }
-  [[nodiscard]] JsonTree take() { return std::move(tree_); }
+  [[nodiscard]] JsonTree take() {
+    SEMEL_ASSERT(open_.empty() && tree_.size() > 0);
+    return std::move(tree_);
+  }
 
  private:
   struct Open {
@@ -120,6 +126,7 @@ class JsonTreeBuilder {
     const JsonTree::Index index = tree_.size();
     JsonTree::Node& node = tree_.nodes_.emplace_back();
     node.kind = kind;
+    SEMEL_ASSERT(open_.empty() == (index == 0));  // one root
     if (open_.empty()) return true;
     Open& parent = open_.back();
     if (tree_.node(parent.node).kind == JsonKind::object) {
@@ -183,7 +190,7 @@ class JsonTreeBuilder {
   JsonTree tree_;
   std::vector<Open> open_;
   std::vector<JsonTree::Index> members_;  // of the object that ends
-  std::string text_;                      // of what is being told in parts
+  std::string text_;                      // of a value that arrives in parts
   JsonTree::Index name_at_ = 0;           // of the member that comes
   JsonTree::Index name_size_ = 0;
   Error error_;

@@ -1,11 +1,12 @@
-// A JSON text as a tree: what Boost.JSON's own one cannot say for certain (a name that is there
-// twice, the exact double of a number), in a form that costs a fixed number of bytes a value.
+// A JSON text as a tree. Boost.JSON's own tree hides repeated names and rounds some numbers; this
+// one reports both, and costs a fixed number of bytes for each value.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -31,7 +32,10 @@ class JsonTree {
   /// Errors: as canonical_json() has them.
   [[nodiscard]] static Result<JsonTree> parse(Bytes json);
 
-  [[nodiscard]] const Node& node(Index index) const { return nodes_[index]; }
+  [[nodiscard]] const Node& node(Index index) const {
+    SEMEL_ASSERT(index < nodes_.size());
+    return nodes_[index];
+  }
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(nodes_.size()); }
   [[nodiscard]] Bytes name_of(const Node& node) const {
     return Bytes{texts_}.substr(node.name_at, node.name_size);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "patterns/forward_time.hpp"
+#include "patterns/tokens/forward_time.hpp"
 #include "semel/limits.hpp"
 #include "semel/store.hpp"
 
@@ -42,7 +42,7 @@ Error bad_option(const char* what) {
   return {ErrorCode::bad_option, what};
 }
 
-std::optional<Error> wrong_in(const ReplayGuardOptions& options) {
+Status check_options(const ReplayGuardOptions& options) {
   const bool in_range = options.window >= Millis{1} && options.ahead >= Millis{0} &&
                         options.window <= limits::ttl_max && options.ahead <= limits::ttl_max &&
                         options.window + options.ahead + clocks_apart <= limits::ttl_max;
@@ -59,7 +59,7 @@ std::optional<Error> wrong_in(const ReplayGuardOptions& options) {
   }
   const bool can_sign = !signature_of({}, "secret", options.scheme).empty();
   if (!can_sign) return bad_option("scheme, libcrypto does not compute it");
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ class ReplayGuard::Impl {
     return is_signed_by(options_.secrets_of(request.caller), request);
   }
 
-  /// All secrets are tried, so that the time does not tell which of them it was.
+  /// Tries all secrets, so that the time taken does not reveal which one matched.
   [[nodiscard]] bool is_signed_by(const std::vector<std::string>& secrets,
                                   const SignedRequest& request) const {
     const std::string given = base::lower_of(request.signature.substr(0, 2 * 32 + 1));
@@ -123,7 +123,7 @@ ReplayGuard::ReplayGuard(ReplayGuard&&) noexcept = default;
 ReplayGuard& ReplayGuard::operator=(ReplayGuard&&) noexcept = default;
 
 Result<ReplayGuard> ReplayGuard::open(Engine& engine, ReplayGuardOptions options) {
-  if (auto wrong = wrong_in(options)) return *std::move(wrong);
+  SEMEL_CHECK(check_options(options));
   return ReplayGuard{std::make_unique<Impl>(engine, std::move(options))};
 }
 

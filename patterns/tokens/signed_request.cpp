@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "patterns/percent.hpp"
+#include "base/percent.hpp"
 
 namespace semel {
 
@@ -20,7 +20,7 @@ void append_encoded(Bytes bytes, std::string& text) {
     if (is_unreserved(c)) {
       text += c;
     } else {
-      patterns::append_percent(text, c);
+      base::append_percent(text, c);
     }
   }
 }

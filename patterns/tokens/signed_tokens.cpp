@@ -8,8 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "patterns/forward_time.hpp"
+#include "base/assert.hpp"
 #include "patterns/tokens/base64url.hpp"
+#include "patterns/tokens/forward_time.hpp"
 #include "patterns/tokens/signed_digests.hpp"
 #include "patterns/tokens/token_outcome.hpp"
 #include "semel/limits.hpp"
@@ -71,7 +72,7 @@ Millis remembered(const Policy& policy) {
   return std::max(policy.unique_ttl, policy.result_ttl);
 }
 
-std::optional<Error> wrong_in(const SignedTokensOptions& options, const Policy& policy) {
+Status check_options(const SignedTokensOptions& options, const Policy& policy) {
   if (options.ttl < ttl_min || options.ttl > limits::ttl_max) {
     return bad_option("ttl, allowed 10 ms..ttl_max");
   }
@@ -92,7 +93,7 @@ std::optional<Error> wrong_in(const SignedTokensOptions& options, const Policy& 
   if (limits_attempts && policy.attempts_ttl < options.ttl) {
     return bad_option("the policy's attempts_ttl, allowed from ttl on");
   }
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace
@@ -103,7 +104,10 @@ class SignedTokens::Impl {
       : claims_(claims),
         life_(std::min(options.ttl, remembered(claims.policy()) - clocks_apart)),
         secrets_(std::move(options.secrets)),
-        time_(claims.engine().clock()) {}
+        time_(claims.engine().clock()) {
+    SEMEL_ASSERT(!secrets_.empty());  // check_options()
+    SEMEL_ASSERT(life_ > Millis{0});
+  }
 
   Result<std::string> issue(Bytes subject) {
     std::array<std::uint8_t, 16> id;
@@ -113,7 +117,9 @@ class SignedTokens::Impl {
     token.append(".").append(patterns::base64url(id));
     const std::string mac = mac_of(token, subject, secrets_.front());
     if (mac.empty()) return bad_option("libcrypto gives no signature");
-    return token.append(".").append(mac);
+    token.append(".").append(mac);
+    SEMEL_ASSERT(token.size() <= limits::signed_token_max);  // or parts_of() refuses it
+    return token;
   }
 
   TokenOutcome reserve(Bytes token, Bytes subject, const TokenReservation& reservation) {
@@ -122,7 +128,7 @@ class SignedTokens::Impl {
     const std::int64_t left = parts->end_unix_ms - time_.unix_ms();
     if (left <= 0) return {.answer = TokenAnswer::expired};
     if (const Millis more = Millis{left} - life_ - issue_apart; more > Millis{0}) {
-      // What remembers its use would end before it does.
+      // The record of its use would end before the token does.
       return {.answer = TokenAnswer::busy, .retry_after = more, .error = ErrorCode::invalid_expire};
     }
     TokenOutcome outcome = patterns::token_outcome(claims_.claim({.key = parts->id,
@@ -137,7 +143,7 @@ class SignedTokens::Impl {
     return outcome;
   }
 
-  /// The key of the claim. Whoever has an epoch of it has shown the signature before.
+  /// The key of the claim. An epoch is known only to a caller whose signature was checked.
   [[nodiscard]] static std::optional<Bytes> key_of(Bytes token) {
     const auto parts = parts_of(token);
     return parts ? std::optional{parts->id} : std::nullopt;
@@ -176,7 +182,7 @@ SignedTokens::SignedTokens(SignedTokens&&) noexcept = default;
 SignedTokens& SignedTokens::operator=(SignedTokens&&) noexcept = default;
 
 Result<SignedTokens> SignedTokens::open(Claims claims, SignedTokensOptions options) {
-  if (auto wrong = wrong_in(options, claims.policy())) return *std::move(wrong);
+  SEMEL_CHECK(check_options(options, claims.policy()));
   return SignedTokens{std::make_unique<Impl>(claims, std::move(options))};
 }
 

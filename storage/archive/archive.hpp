@@ -1,23 +1,15 @@
-// What has left the log: RocksDB's files, and the description of the storage.
-//
-//   column family "default"
-//     format       u64: 4. A larger number was written by a later release
-//     storage      u64: random, the same in the log and the mark
-//     versions     u64: no version above this was handed out
-//     floor        u64: what lies before this place in the log has been written anew, and is void
-//     anchor       u64 time line, u64 engine's clock, u64 wall clock, then the boot id as text
+// The database of a storage: the mutations drained from the log, in RocksDB's files.
 //
 // Concurrency
-//   add() and what changes files: one thread at a time.
-//   [archive.ingest]  that files were not taken in: release store when the text about it is
-//                     complete, acquire loads of whoever asks.
+//   add() and other functions that change files: one thread at a time.
+//   [archive.ingest]  that an ingestion failed: release store after its text is complete, acquire
+//                     load before the text is read.
 #pragma once
 
 #include <rocksdb/db.h>
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,54 +17,13 @@
 
 #include "semel/result.hpp"
 #include "semel/types.hpp"
+#include "storage/archive/blob_set.hpp"
+#include "storage/archive/description.hpp"
 #include "storage/archive/kept_tables.hpp"
 #include "storage/archive/storage_keys.hpp"
 #include "storage/log/disk.hpp"
-#include "storage/log/time_line.hpp"
 
 namespace semel::storage {
-
-inline constexpr std::uint64_t format_version = 4;
-/// The oldest that is still read. What is opened is of the present format from then on.
-inline constexpr std::uint64_t format_oldest = 2;
-
-struct Description {
-  std::uint64_t format = 0;  ///< 0: the storage is new
-  std::uint64_t storage_id = 0;
-  Version versions = 0;
-  Place floor = 0;
-  Anchor anchor;
-  /// Number of the first segment of the log that was written in the boot of `anchor`.
-  std::uint64_t boot_first = 0;
-};
-
-/// Mutations by span, on their way into files.
-class BlobSet {
- public:
-  static constexpr std::size_t blob_bytes = std::size_t{64} << 10;
-
-  /// `place`: grows from call to call, or stays; also over clear().
-  void add(SpanNumber span, Place place, std::string_view mutation);
-  [[nodiscard]] bool empty() const noexcept { return spans_.empty(); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  void clear() noexcept {
-    spans_.clear();
-    bytes_ = 0;
-  }
-
-  struct Blob {
-    BlobKey key;
-    std::string bytes;
-  };
-  [[nodiscard]] const std::map<SpanNumber, std::vector<Blob>>& spans() const noexcept {
-    return spans_;
-  }
-
- private:
-  std::map<SpanNumber, std::vector<Blob>> spans_;
-  std::map<SpanNumber, BlobKey> last_;  // given to each span
-  std::size_t bytes_ = 0;
-};
 
 class Archive {
  public:
@@ -86,7 +37,6 @@ class Archive {
   ~Archive();
 
   [[nodiscard]] rocksdb::DB& database() noexcept { return *database_; }
-  [[nodiscard]] rocksdb::ColumnFamilyHandle* journal() const noexcept { return families_[1]; }
   [[nodiscard]] const std::vector<rocksdb::ColumnFamilyHandle*>& families() const noexcept {
     return families_;
   }
@@ -97,48 +47,50 @@ class Archive {
   /// Synced. Errors: storage_failed.
   [[nodiscard]] Status describe(const Description& description);
 
-  /// Up to where the log has been drained; 0: never.
-  [[nodiscard]] Result<Place> drained() const;
-  /// Takes in all of `blobs`, and that the log was drained up to `drained` (0: it was not), in one
-  /// step; returns when that has reached the disk. Errors: storage_failed; nothing was taken in,
-  /// unless RocksDB failed with it: then nobody knows until the next open, and nothing more is.
-  [[nodiscard]] Status add(const BlobSet& blobs, Place drained);
-  /// Visits the blobs of `first` and later spans in these families, those before the floor left
-  /// out, until `visit` says false. Errors: storage_damaged (names the file), storage_failed.
+  /// The log offset up to which everything was drained; 0: nothing was.
+  [[nodiscard]] Result<LogOffset> drained() const;
+  /// Adds `blobs`, and the offset `drained` up to which the log is drained now (0: unchanged), in
+  /// one atomic step; returns when they have reached the disk. Errors: storage_failed; nothing was
+  /// added, unless RocksDB failed during the step: then this is unknown until the next open, and
+  /// further calls are refused.
+  [[nodiscard]] Status add(const BlobSet& blobs, LogOffset drained);
+  /// Visits the blobs of `first` and later spans in these families, except those before the floor,
+  /// until `visit` returns false. Errors: storage_damaged (names the file), storage_failed.
   [[nodiscard]] Status read_blobs(std::initializer_list<std::string_view> families,
                                   SpanNumber first, const std::function<bool(std::string)>& visit);
-  /// Removes the files of what is over. Errors: storage_failed.
+  /// Removes the files of ended spans. Errors: storage_failed.
   [[nodiscard]] Status forget(SpanNumber running);
-  /// Removes the files that hold nothing but what lies before `floor`.
-  [[nodiscard]] Status forget_before(Place floor);
-  /// Rewrites what shares files with what is over. Progress: blocks for that.
+  /// Removes the files that only hold data from before `floor`.
+  [[nodiscard]] Status forget_before(LogOffset floor);
+  /// Rewrites files that ended spans share with others. Progress: blocks for that.
   [[nodiscard]] Status compact(SpanNumber running);
 
   /// Bytes of the journal's files.
   [[nodiscard]] std::uint64_t bytes() const;
-  /// RocksDB has met an error after which it takes no more writes, or no more files are taken in.
-  /// From any thread.
+  /// RocksDB accepts no more writes after an error, or an ingestion failed. Thread-safe.
   [[nodiscard]] bool is_stuck() const;
-  /// Why no more files are taken in until the next open; empty: they are. From any thread.
-  [[nodiscard]] std::string_view ingest_failure() const noexcept {
+  /// An error: an ingestion failed, and no more files are ingested until the next open.
+  /// Thread-safe.
+  [[nodiscard]] Status ingest_status() const {
     // mo: acquire [archive.ingest]
-    return ingest_failed_.load(std::memory_order_acquire) ? ingest_failure_ : std::string_view{};
+    if (!ingest_failed_.load(std::memory_order_acquire)) return Done{};
+    return Error{ErrorCode::storage_failed, ingest_failure_};
   }
 
  private:
   Archive(Disk& disk, std::string directory)
       : disk_(disk), directory_(std::move(directory)), environment_(disk.env()) {}
   [[nodiscard]] Status open_database(const Setup& setup);
-  [[nodiscard]] Status read_description();
-  [[nodiscard]] Status read_blobs_of(const std::string& path, SpanNumber first,
-                                     const std::function<bool(std::string)>& visit, bool& more);
+  /// False: `visit` returned false.
+  [[nodiscard]] Result<bool> read_blobs_of(const std::string& path, SpanNumber first,
+                                           const std::function<bool(std::string)>& visit);
   [[nodiscard]] Result<std::string> write_file(const std::vector<BlobSet::Blob>& blobs);
   [[nodiscard]] Status ingest(const std::vector<std::string>& files);
   [[nodiscard]] Status delete_files(const BlobKey& first, const BlobKey& last);
 
   Disk& disk_;
   const std::string directory_;
-  KeptTablesEnv environment_;  // the database ends before it
+  KeptTablesEnv environment_;  // outlives the database
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   Description description_;
@@ -147,10 +99,10 @@ class Archive {
   std::atomic<bool> ingest_failed_{false};  // [archive.ingest]
 };
 
-/// Ends the text about trouble that does not go away by itself.
+/// Ends the text of an error that only another open can end.
 inline constexpr std::string_view reopen_remedy = "; open the storage again";
 
-/// How the database and the journal's family are opened; for the tools, too.
+/// Options of the database and of the journal's family, also for the tools.
 [[nodiscard]] rocksdb::Options database_options(Disk& disk);
 [[nodiscard]] rocksdb::ColumnFamilyOptions journal_options();
 

@@ -1,18 +1,20 @@
-// RocksDB 7.8 deletes the files it was taking in when its manifest could not be synced, though the
-// manifest may name them all the same: the next open then finds a file missing, and refuses. So
-// while files are taken in nothing is deleted; afterwards it is, unless that failed. What no
-// manifest names goes at the next open, and until then the archive takes in no more: each further
-// attempt would leave its files as well.
+// RocksDB 7.8 deletes the files of an ingestion if its manifest could not be synced, although the
+// manifest may name them: the next open then finds a file missing, and refuses. So nothing is
+// deleted during an ingestion, and afterwards only if it succeeded. Files that no manifest names
+// are deleted at the next open. Until then the archive ingests no more, as each attempt would leave
+// its files as well.
 #pragma once
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/assert.hpp"
+#include "base/mutex.hpp"
 
 namespace semel::storage {
 
@@ -22,18 +24,19 @@ class KeptTables final : public rocksdb::FileSystemWrapper {
   const char* Name() const override { return "KeptTables"; }
 
   void begin() {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
+    SEMEL_ASSERT(!keeps_);
     keeps_ = true;
   }
   void end(bool deletes) {
     std::vector<std::string> kept;
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       keeps_ = false;
       kept.swap(kept_);
     }
     for (const std::string& path : deletes ? kept : std::vector<std::string>{}) {
-      // What cannot be deleted now goes at the next open.
+      // A file that cannot be deleted now is deleted at the next open.
       static_cast<void>(target_->DeleteFile(path, rocksdb::IOOptions{}, nullptr));
     }
   }
@@ -41,7 +44,7 @@ class KeptTables final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override {
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       if (keeps_ && path.ends_with(".sst")) {
         kept_.push_back(path);
         return rocksdb::IOStatus::OK();
@@ -51,12 +54,12 @@ class KeptTables final : public rocksdb::FileSystemWrapper {
   }
 
  private:
-  std::mutex mutex_;
-  bool keeps_ = false;             // under mutex_
-  std::vector<std::string> kept_;  // under mutex_
+  base::Mutex mutex_;
+  bool keeps_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::vector<std::string> kept_ SEMEL_GUARDED_BY(mutex_);
 };
 
-/// A machine that is another in nothing but this.
+/// An Env that differs in nothing else.
 class KeptTablesEnv final : public rocksdb::EnvWrapper {
  public:
   explicit KeptTablesEnv(rocksdb::Env* base)

@@ -1,4 +1,4 @@
-// RocksDB's Status as an Error, in one place.
+// Converts RocksDB's Status to Error.
 #pragma once
 
 #include <rocksdb/status.h>

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.hpp"
+#include "semel/limits.hpp"
+
 namespace semel::storage {
 
 namespace {
@@ -20,14 +23,14 @@ constexpr std::uint64_t flag_digest = 1U << 13;
 constexpr std::uint64_t flag_fingerprint = 1U << 14;
 constexpr std::uint64_t flag_owner = 1U << 15;
 
-/// The kind minus 1 in bits 0, 2 and 3: where only bit 0 was used, the others are 0.
+/// The kind minus 1 in bits 0, 2 and 3; format 1 used only bit 0, with 0 in the others.
 std::uint8_t head_of(Kind kind) noexcept {
   const unsigned code = static_cast<unsigned>(kind) - 1;
   return static_cast<std::uint8_t>((code & 1) | (code & 6) << 1);
 }
 
 /// False: not known.
-bool take_kind(std::uint8_t head, Kind& kind) noexcept {
+bool read_kind(std::uint8_t head, Kind& kind) noexcept {
   kind = static_cast<Kind>(((head & 1) | (head >> 1 & 6)) + 1);
   return kind == Kind::string || kind == Kind::claim || kind == Kind::hash;
 }
@@ -42,7 +45,7 @@ void put_signed(std::uint64_t difference, std::string& out) {
   put_varint((difference << 1) ^ (0 - (difference >> 63)), out);
 }
 
-bool take_varint(Bytes& from, std::uint64_t& value) noexcept {
+bool read_varint(Bytes& from, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
     const auto byte = static_cast<unsigned char>(from.front());
@@ -53,14 +56,14 @@ bool take_varint(Bytes& from, std::uint64_t& value) noexcept {
   return false;
 }
 
-bool take_signed(Bytes& from, std::uint64_t& difference) noexcept {
+bool read_signed(Bytes& from, std::uint64_t& difference) noexcept {
   std::uint64_t folded = 0;
-  if (!take_varint(from, folded)) return false;
+  if (!read_varint(from, folded)) return false;
   difference = (folded >> 1) ^ (0 - (folded & 1));
   return true;
 }
 
-bool take_bytes(Bytes& from, std::size_t count, Bytes& taken) noexcept {
+bool read_bytes(Bytes& from, std::size_t count, Bytes& taken) noexcept {
   if (count > from.size()) return false;
   taken = from.substr(0, count);
   from.remove_prefix(count);
@@ -68,9 +71,9 @@ bool take_bytes(Bytes& from, std::size_t count, Bytes& taken) noexcept {
 }
 
 template <class Array>
-bool take_array(Bytes& from, Array& to) noexcept {
+bool read_array(Bytes& from, Array& to) noexcept {
   Bytes taken;
-  if (!take_bytes(from, to.size(), taken)) return false;
+  if (!read_bytes(from, to.size(), taken)) return false;
   std::memcpy(to.data(), taken.data(), to.size());
   return true;
 }
@@ -80,19 +83,19 @@ void put_array(const Array& from, std::string& out) {
   out.append(reinterpret_cast<const char*>(from.data()), from.size());
 }
 
-/// How a claim's time is said: 0 none, 1 the record's end, 2 by itself.
+/// How a claim's time is stored: 0 none, 1 equal to the record's end, 2 as a number.
 std::uint64_t form_of(Timestamp time, Timestamp due) noexcept {
   if (time == Timestamp{}) return 0;
   return time == due ? 1 : 2;
 }
 
-/// What a time of a claim is told from; the end of a record without one is no number to count from.
-std::uint64_t origin_of(Timestamp due, const TimeLine& line) noexcept {
-  return due == no_end ? 0 : line.to_line(due);
+/// The origin of a claim's times: the record's end, or 0 if it has none.
+std::uint64_t origin_of(Timestamp due, const DurableClock& durable_clock) noexcept {
+  return due == no_end ? 0 : durable_clock.to_durable_ms(due);
 }
 
-void put_claim(const ClaimRecord& claim, Version version, Timestamp due, const TimeLine& line,
-               std::string& out) {
+void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
+               const DurableClock& durable_clock, std::string& out) {
   const Timestamp times[] = {claim.lease_until, claim.result_until, claim.unique_until};
   std::uint64_t flags = static_cast<std::uint64_t>(claim.state) | form_of(times[0], due)
                                                                       << lease_shift;
@@ -109,7 +112,7 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due, const T
   if ((flags & flag_attempts) != 0) put_varint(claim.attempts, out);
   for (const Timestamp time : times) {
     if (form_of(time, due) != 2) continue;
-    put_signed(line.to_line(time) - origin_of(due, line), out);
+    put_signed(durable_clock.to_durable_ms(time) - origin_of(due, durable_clock), out);
   }
   if (claim.claim_id) put_array(*claim.claim_id, out);
   if ((flags & flag_digest) != 0) put_array(claim.result_digest, out);
@@ -124,13 +127,13 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due, const T
   out.append(claim.result);
 }
 
-bool take_claim(Bytes from, Version version, Timestamp due, const TimeLine& line,
+bool read_claim(Bytes from, Version version, Timestamp due, const DurableClock& durable_clock,
                 ClaimRecord& claim) noexcept {
   std::uint64_t flags = 0;
   std::uint64_t behind = 0;
   std::uint64_t attempts = 1;
-  if (!take_varint(from, flags) || !take_varint(from, behind)) return false;
-  if ((flags & flag_attempts) != 0 && !take_varint(from, attempts)) return false;
+  if (!read_varint(from, flags) || !read_varint(from, behind)) return false;
+  if ((flags & flag_attempts) != 0 && !read_varint(from, attempts)) return false;
   claim.state = static_cast<ClaimState>(flags & 7);
   claim.result_expired = (flags & flag_expired) != 0;
   claim.poison = (flags & flag_poison) != 0;
@@ -141,33 +144,33 @@ bool take_claim(Bytes from, Version version, Timestamp due, const TimeLine& line
     std::uint64_t difference = 0;
     if (form == 1) time = due;
     if (form != 2) return form != 3;
-    if (!take_signed(from, difference)) return false;
-    time = line.from_line(origin_of(due, line) + difference);
+    if (!read_signed(from, difference)) return false;
+    time = durable_clock.from_durable_ms(origin_of(due, durable_clock) + difference);
     return true;
   };
   if (!take_time(lease_shift, claim.lease_until) || !take_time(result_shift, claim.result_until) ||
       !take_time(unique_shift, claim.unique_until)) {
     return false;
   }
-  if ((flags & flag_id) != 0 && !take_array(from, claim.claim_id.emplace())) return false;
-  if ((flags & flag_digest) != 0 && !take_array(from, claim.result_digest)) return false;
+  if ((flags & flag_id) != 0 && !read_array(from, claim.claim_id.emplace())) return false;
+  if ((flags & flag_digest) != 0 && !read_array(from, claim.result_digest)) return false;
   if ((flags & flag_fingerprint) != 0) {
     if (from.empty()) return false;
     claim.fingerprint.algorithm = static_cast<std::uint8_t>(from.front());
     from.remove_prefix(1);
-    if (!take_array(from, claim.fingerprint.digest)) return false;
+    if (!read_array(from, claim.fingerprint.digest)) return false;
   }
   if ((flags & flag_owner) != 0) {
     if (from.empty()) return false;
     const auto size = static_cast<unsigned char>(from.front());
     from.remove_prefix(1);
-    if (!take_bytes(from, size, claim.owner)) return false;
+    if (!read_bytes(from, size, claim.owner)) return false;
   }
   claim.result = from;
   return true;
 }
 
-/// One byte and one value where all are the same, which is usual.
+/// One byte and one value if all are the same, which is usual.
 template <class ValueOf, class Put>
 void put_column(std::span<const BucketRecord> records, std::string& out, ValueOf&& value_of,
                 Put&& put) {
@@ -181,12 +184,15 @@ void put_column(std::span<const BucketRecord> records, std::string& out, ValueOf
 
 }  // namespace
 
-std::uint8_t encode_value(const Mutation& record, const TimeLine& line, std::string& out) {
+std::uint8_t encode_value(const Mutation& record, const DurableClock& durable_clock,
+                          std::string& out) {
+  SEMEL_ASSERT(record.db < limits::db_count);
+  SEMEL_ASSERT(record.claim.has_value() == (record.kind == Kind::claim));
   auto head = static_cast<std::uint8_t>(record.db << 4);
   if (record.due == no_end) head |= head_endless;
   head |= head_of(record.kind);
   if (record.kind == Kind::claim) {
-    put_claim(*record.claim, record.version, record.due, line, out);
+    put_claim(*record.claim, record.version, record.due, durable_clock, out);
   } else {
     out.append(record.value);
   }
@@ -204,10 +210,12 @@ void encode_bucket(std::span<const BucketRecord> records, std::string& out) {
       records, out, [](const BucketRecord& r) { return r.key.size(); }, varint);
   put_column(
       records, out, [](const BucketRecord& r) { return r.value.size(); }, varint);
-  // Columns whose values differ in length say how long they are, so that all are read side by side.
+  // Columns with values of different length begin with their size, so that all can be read in
+  // parallel.
   std::string column;
   Version version = 0;
   for (const BucketRecord& record : records) {
+    SEMEL_ASSERT(record.version >= version);
     put_varint(record.version - version, column);
     version = record.version;
   }
@@ -216,7 +224,7 @@ void encode_bucket(std::span<const BucketRecord> records, std::string& out) {
   column.clear();
   std::uint64_t due = 0;
   for (const BucketRecord& record : records) {
-    if (record.due == TimeLine::no_end_ms) continue;
+    if (record.due == DurableClock::no_end_ms) continue;
     put_signed(record.due - due, column);
     due = record.due;
   }
@@ -226,10 +234,9 @@ void encode_bucket(std::span<const BucketRecord> records, std::string& out) {
   for (const BucketRecord& record : records) out.append(record.value);
 }
 
-bool BucketReader::stop() {
+void BucketReader::stop() noexcept {
   left_ = 0;
   damaged_ = true;
-  return false;
 }
 
 bool BucketReader::read_column(Bytes& from, bool bytes, Column& column) {
@@ -237,7 +244,7 @@ bool BucketReader::read_column(Bytes& from, bool bytes, Column& column) {
   column.uniform = from.front() == 1;
   from.remove_prefix(1);
   const auto skip = [&](std::uint64_t& value) {
-    if (!bytes) return take_varint(from, value);
+    if (!bytes) return read_varint(from, value);
     if (from.empty()) return false;
     value = static_cast<unsigned char>(from.front());
     from.remove_prefix(1);
@@ -258,7 +265,7 @@ bool BucketReader::take(Column& column, bool bytes, std::uint64_t& value) {
     value = column.same;
     return true;
   }
-  if (!bytes) return take_varint(column.rest, value);
+  if (!bytes) return read_varint(column.rest, value);
   if (column.rest.empty()) return false;
   value = static_cast<unsigned char>(column.rest.front());
   column.rest.remove_prefix(1);
@@ -266,18 +273,18 @@ bool BucketReader::take(Column& column, bool bytes, std::uint64_t& value) {
 }
 
 BucketReader::BucketReader(Bytes bucket) {
-  if (!take_varint(bucket, left_)) {
-    static_cast<void>(stop());
+  if (!read_varint(bucket, left_)) {
+    stop();
     return;
   }
   if (left_ == 0) return;
   std::uint64_t size = 0;
   const bool whole = read_column(bucket, true, heads_) && read_column(bucket, false, key_sizes_) &&
-                     read_column(bucket, false, value_sizes_) && take_varint(bucket, size) &&
-                     take_bytes(bucket, size, versions_) && take_varint(bucket, size) &&
-                     take_bytes(bucket, size, dues_);
+                     read_column(bucket, false, value_sizes_) && read_varint(bucket, size) &&
+                     read_bytes(bucket, size, versions_) && read_varint(bucket, size) &&
+                     read_bytes(bucket, size, dues_);
   if (!whole) {
-    static_cast<void>(stop());
+    stop();
     return;
   }
   std::uint64_t key_bytes = 0;
@@ -287,11 +294,11 @@ BucketReader::BucketReader(Bytes bucket) {
   } else {
     for (std::uint64_t i = 0; i < left_; ++i) {
       std::uint64_t each = 0;
-      static_cast<void>(take(sizes, false, each));  // read_column() has been through them
+      static_cast<void>(take(sizes, false, each));  // read_column() has checked them
       key_bytes += each;
     }
   }
-  if (!take_bytes(bucket, key_bytes, keys_)) static_cast<void>(stop());
+  if (!read_bytes(bucket, key_bytes, keys_)) stop();
   values_ = bucket;
 }
 
@@ -302,32 +309,37 @@ bool BucketReader::next(BucketRecord& record) {
   std::uint64_t value_size = 0;
   std::uint64_t more = 0;
   if (!take(heads_, true, head) || !take(key_sizes_, false, key_size) ||
-      !take(value_sizes_, false, value_size) || !take_varint(versions_, more) ||
-      !take_bytes(keys_, key_size, record.key) || !take_bytes(values_, value_size, record.value)) {
-    return stop();
+      !take(value_sizes_, false, value_size) || !read_varint(versions_, more) ||
+      !read_bytes(keys_, key_size, record.key) || !read_bytes(values_, value_size, record.value)) {
+    stop();
+    return false;
   }
   record.head = static_cast<std::uint8_t>(head);
   record.version = version_ += more;
-  record.due = TimeLine::no_end_ms;
+  record.due = DurableClock::no_end_ms;
   if ((head & head_endless) == 0) {
-    if (!take_signed(dues_, more)) return stop();
+    if (!read_signed(dues_, more)) {
+      stop();
+      return false;
+    }
     record.due = due_ += more;
   }
   --left_;
   return true;
 }
 
-bool decode_record(const BucketRecord& from, const TimeLine& line, Mutation& record) {
+bool decode_record(const BucketRecord& from, const DurableClock& durable_clock, Mutation& record) {
   record.type = Mutation::Type::put;
-  if (!take_kind(from.head, record.kind)) return false;
+  if (!read_kind(from.head, record.kind)) return false;
   record.db = from.head >> 4;
   record.version = from.version;
-  record.due = record.keep_until = line.from_line(from.due);
+  record.due = record.keep_until = durable_clock.from_durable_ms(from.due);
   record.key = from.key;
   record.value = {};
   record.claim.reset();
   if (record.kind == Kind::claim) {
-    return take_claim(from.value, record.version, record.due, line, record.claim.emplace());
+    return read_claim(from.value, record.version, record.due, durable_clock,
+                      record.claim.emplace());
   }
   record.value = from.value;
   return true;

@@ -1,5 +1,5 @@
-// A bucket: the records of a stretch of ranks as one value on disk, some 4 KiB. By columns, so that
-// a record costs its key and a few bytes.
+// A bucket: the records of a range of ranks as one value on disk, some 4 KiB. It is stored by
+// columns, so that a record takes its key, its value and a few bytes.
 //
 //   varint records
 //   | column of heads, u8: bits 0, 2, 3 kind minus 1 (Kind), bit 1 does not end, bits 4..7 database
@@ -12,7 +12,7 @@
 //   the record's end, or 0 where that has none | 16 bytes each, if there: claim id, result digest;
 //   u8 fingerprint algorithm and 16 bytes | u8 owner bytes, owner | result
 //
-// Records are sorted by version. Times are those of a TimeLine. The block around it carries
+// Records are sorted by version. Times are those of a DurableClock. The block around it carries
 // RocksDB's checksum.
 #pragma once
 
@@ -21,21 +21,21 @@
 #include <string>
 
 #include "semel/journal.hpp"
-#include "storage/log/time_line.hpp"
+#include "storage/log/durable_clock.hpp"
 
 namespace semel::storage {
 
-/// A record on its way into a bucket. Its value is as encode_value() leaves it.
+/// A record of a bucket. Its value is encoded by encode_value().
 struct BucketRecord {
   Version version;
-  std::uint64_t due;  ///< on the line; TimeLine::no_end_ms
+  std::uint64_t due;  ///< of the durable clock; DurableClock::no_end_ms
   std::uint8_t head;  ///< see above
   Bytes key;
   Bytes value;
 };
 
-/// The head and the value of a put, the value appended to `out`.
-[[nodiscard]] std::uint8_t encode_value(const Mutation& record, const TimeLine& line,
+/// Appends the value of a put to `out` and returns its head.
+[[nodiscard]] std::uint8_t encode_value(const Mutation& record, const DurableClock& durable_clock,
                                         std::string& out);
 
 /// `records`: sorted by version.
@@ -57,7 +57,7 @@ class BucketReader {
   };
   [[nodiscard]] bool read_column(Bytes& from, bool bytes, Column& column);
   [[nodiscard]] bool take(Column& column, bool bytes, std::uint64_t& value);
-  [[nodiscard]] bool stop();
+  void stop() noexcept;
 
   std::uint64_t left_ = 0;
   bool damaged_ = false;
@@ -73,6 +73,7 @@ class BucketReader {
 };
 
 /// A bucket's record as a mutation that points into it. False: damaged.
-[[nodiscard]] bool decode_record(const BucketRecord& from, const TimeLine& line, Mutation& record);
+[[nodiscard]] bool decode_record(const BucketRecord& from, const DurableClock& durable_clock,
+                                 Mutation& record);
 
 }  // namespace semel::storage

@@ -1,16 +1,17 @@
-// A database of its own around a cold store.
+// A cold store in a separate database.
 #include "semel/cold_directory.hpp"
 
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
 #include "semel/process.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/cold/cold_store.hpp"
+#include "storage/log/directory.hpp"
+#include "storage/log/disk.hpp"
 
 namespace semel {
 
@@ -18,31 +19,28 @@ namespace {
 
 constexpr const char* anchor_key = "anchor";
 
-/// Closes in the right order.
+/// Closes the families before the database, and unlocks the directory last.
 struct Database {
+  storage::DirectoryLock lock;
   std::unique_ptr<rocksdb::DB> database;
   std::vector<rocksdb::ColumnFamilyHandle*> families;
-  const ProcessMark process;
+  const ProcessMark process{};
+  explicit Database(storage::DirectoryLock taken) noexcept : lock(std::move(taken)) {}
   ~Database() {
     if (!process.is_here()) {
-      static_cast<void>(database.release());  // the parent's to close
+      static_cast<void>(database.release());  // it belongs to the parent process
       return;
     }
     for (rocksdb::ColumnFamilyHandle* family : families) {
-      static_cast<void>(database->DestroyColumnFamilyHandle(family));
+      static_cast<void>(
+          database->DestroyColumnFamilyHandle(family));  // cannot fail for an open one
     }
   }
 };
 
-std::string read_boot_id() {
-  std::ifstream file{"/proc/sys/kernel/random/boot_id"};
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
-/// The line goes on where the last life wrote it down; and it is written down again.
-Result<storage::TimeLine> resume_line(Database& opened, const Clock& clock) {
+/// Continues the durable clock from the anchor of the last process, and writes a new anchor.
+Result<storage::DurableClock> resume_clock(Database& opened, const ColdOptions& options,
+                                           const Clock& clock) {
   struct Words {
     std::int64_t line_ms = 0;
     std::int64_t engine_ms = 0;
@@ -60,18 +58,20 @@ Result<storage::TimeLine> resume_line(Database& opened, const Clock& clock) {
     std::memcpy(&words, bytes.data(), sizeof words);
     last = {words.line_ms, words.engine_ms, words.unix_ms, bytes.substr(sizeof words)};
   }
-  const std::string boot_id = read_boot_id();
+  const std::string boot_id = storage::Disk{}.boot_id();
+  SEMEL_CHECK(storage::check_wall_clock(last, boot_id, clock.unix_ms(), options.clock_ahead_max,
+                                        options.directory));
   const Timestamp now = clock.now();
-  const auto line = storage::TimeLine::resume(last, boot_id, now, clock.unix_ms());
+  const auto durable_clock = storage::DurableClock::resume(last, boot_id, now, clock.unix_ms());
   words.unix_ms = clock.unix_ms();
-  words.line_ms = static_cast<std::int64_t>(line.to_line(now));
+  words.line_ms = static_cast<std::int64_t>(durable_clock.to_durable_ms(now));
   words.engine_ms = now.time_since_epoch().count();
   bytes.assign(reinterpret_cast<const char*>(&words), sizeof words).append(boot_id);
-  rocksdb::WriteOptions options;
-  options.sync = true;
-  status = opened.database->Put(options, opened.families[0], anchor_key, bytes);
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  status = opened.database->Put(synced, opened.families[0], anchor_key, bytes);
   if (!status.ok()) return storage::error_of(status, anchor_key);
-  return line;
+  return durable_clock;
 }
 
 }  // namespace
@@ -100,17 +100,19 @@ Result<std::unique_ptr<ColdStore>> open_cold_directory(const ColdOptions& option
   const std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{}},
       {storage::cold_family, storage::cold_family_options(options.cache_bytes)}};
-  auto opened = std::make_shared<Database>();
+  SEMEL_TRY(lock, storage::DirectoryLock::acquire(options.directory,
+                                                  storage::DirectoryLock::Missing::create));
+  auto opened = std::make_shared<Database>(std::move(lock));
   rocksdb::DB* raw = nullptr;
   const std::string path = options.directory + "/cold";
   const rocksdb::Status status =
       rocksdb::DB::Open(database, path, families, &opened->families, &raw);
   opened->database.reset(raw);
   if (!status.ok()) return storage::error_of(status, path);
-  SEMEL_TRY(line, resume_line(*opened, clock));
+  SEMEL_TRY(durable_clock, resume_clock(*opened, options, clock));
   SEMEL_TRY(store, storage::RocksColdStore::open({.database = raw,
                                                   .family = opened->families[1],
-                                                  .line = line,
+                                                  .durable_clock = durable_clock,
                                                   .filter_bits = options.filter_bits,
                                                   .cache_bytes = options.cache_bytes,
                                                   .owner = opened}));

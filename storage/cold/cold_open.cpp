@@ -1,15 +1,16 @@
-// Opening a cold store: what it remembers about itself, its parts and their filters.
+// Opening a cold store: its description, its parts and their filters.
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
-#include <sys/random.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "base/random.hpp"
 #include "semel/cold_directory.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/cold/cold_store.hpp"
@@ -24,18 +25,11 @@ constexpr std::size_t key_bytes = 13;
 void put_word(std::uint64_t value, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
-bool take_word(Bytes& from, std::uint64_t& value) noexcept {
+bool read_word(Bytes& from, std::uint64_t& value) noexcept {
   if (from.size() < sizeof value) return false;
   std::memcpy(&value, from.data(), sizeof value);
   from.remove_prefix(sizeof value);
   return true;
-}
-
-std::uint64_t random_number() noexcept {
-  std::uint64_t number = 0;
-  while (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
-  }
-  return number;
 }
 
 std::uint64_t part_of(const rocksdb::Slice& key) noexcept {
@@ -56,14 +50,15 @@ std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index) {
   return key;
 }
 
-std::string encode_facts(const ColdPart& part, const TimeLine& line) {
+std::string encode_facts(const ColdPart& part, const DurableClock& durable_clock) {
   const PartFacts& facts = part.facts;
   std::string out;
   for (const std::uint64_t word :
        {format_version, facts.number, facts.generation, facts.first, facts.last, facts.records,
         facts.buckets, facts.filter_lines, facts.databases, facts.largest_version,
-        line.to_line(facts.earliest_end), line.to_line(facts.latest_end),
-        line.to_line(facts.latest_finite_end)}) {
+        durable_clock.to_durable_ms(facts.earliest_end),
+        durable_clock.to_durable_ms(facts.latest_end),
+        durable_clock.to_durable_ms(facts.latest_finite_end)}) {
     put_word(word, out);
   }
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
@@ -75,7 +70,7 @@ std::string encode_facts(const ColdPart& part, const TimeLine& line) {
   return out;
 }
 
-bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& counts) {
+bool decode_facts(Bytes bytes, const DurableClock& durable_clock, PartFacts& facts, Bytes& counts) {
   std::uint64_t format = 0;
   std::uint64_t earliest = 0;
   std::uint64_t latest = 0;
@@ -84,11 +79,11 @@ bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& co
        {&format, &facts.number, &facts.generation, &facts.first, &facts.last, &facts.records,
         &facts.buckets, &facts.filter_lines, &facts.databases, &facts.largest_version, &earliest,
         &latest, &latest_finite}) {
-    if (!take_word(bytes, *word)) return false;
+    if (!read_word(bytes, *word)) return false;
   }
-  facts.earliest_end = line.from_line(earliest);
-  facts.latest_end = line.from_line(latest);
-  facts.latest_finite_end = line.from_line(latest_finite);
+  facts.earliest_end = durable_clock.from_durable_ms(earliest);
+  facts.latest_end = durable_clock.from_durable_ms(latest);
+  facts.latest_finite_end = durable_clock.from_durable_ms(latest_finite);
   counts = bytes;
   return format != 0 && format <= format_version && facts.first <= facts.last &&
          facts.buckets != 0 && facts.filter_lines != 0 && facts.filter_lines <= facts.records + 1;
@@ -109,11 +104,11 @@ bool decode_counts(Bytes counts, ColdPart& part) {
 
 rocksdb::ColumnFamilyOptions cold_family_options(std::size_t cache_bytes) {
   rocksdb::ColumnFamilyOptions options;
-  options.write_buffer_size = std::size_t{1} << 20;  // of flush marks, nothing else
-  options.disable_auto_compactions = true;           // parts do not overlap, and end as whole files
+  options.write_buffer_size = std::size_t{1} << 20;  // holds flushed versions only
+  options.disable_auto_compactions = true;  // parts do not overlap, and are deleted as whole files
   options.compression = rocksdb::CompressionType::kLZ4Compression;
   rocksdb::BlockBasedTableOptions table;
-  table.block_size = 2048;  // a bucket is larger, so each has a block for itself
+  table.block_size = 2048;  // a bucket is larger, so each has its own block
   table.block_cache = rocksdb::NewLRUCache(cache_bytes);
   table.format_version = 5;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -126,9 +121,8 @@ Result<std::unique_ptr<RocksColdStore>> RocksColdStore::open(const ColdSettings&
                  "filter_bits = " + std::to_string(settings.filter_bits) + ", range 8..32"};
   }
   std::unique_ptr<RocksColdStore> store{new RocksColdStore{settings}};
-  SEMEL_TRY(known, store->read_store_facts());
-  SEMEL_TRY(loaded, store->load_parts());
-  static_cast<void>(known), static_cast<void>(loaded);
+  SEMEL_CHECK(store->read_store_facts());
+  SEMEL_CHECK(store->load_parts());
   return store;
 }
 
@@ -142,28 +136,33 @@ Status RocksColdStore::attach(unsigned shard_count, RankOf rank_of) {
   if (shard_count_ == shard_count && format_ == format_version) return Done{};
   shard_count_ = shard_count;
   format_ = format_version;
-  return put_store_facts(0);
+  std::string bytes;
+  for (const std::uint64_t word : {format_version, std::uint64_t{shard_count_}, seed_}) {
+    put_word(word, bytes);
+  }
+  return put_store_facts(StoreFacts::description, bytes);
+}
+
+ColdMark RocksColdStore::mark() const noexcept {
+  const std::uint64_t id = XXH3_64bits(&seed_, sizeof seed_);  // the seed itself stays secret
+  const base::MutexLock lock{mutex_};
+  return {id == 0 ? 1 : id, generation_};
 }
 
 Status RocksColdStore::keep_flushes() {
-  return put_store_facts(1);
+  std::string bytes;
+  for (const auto& mark : flushed_) {
+    put_word(mark.load(std::memory_order_acquire), bytes);  // mo: acquire [cold_store.flushed]
+  }
+  return put_store_facts(StoreFacts::flushes, bytes);
 }
 
-Status RocksColdStore::put_store_facts(unsigned index) {
-  std::string bytes;
-  if (index == 0) {
-    for (const std::uint64_t word : {format_version, std::uint64_t{shard_count_}, seed_}) {
-      put_word(word, bytes);
-    }
-  } else {
-    for (const auto& mark : flushed_) {
-      put_word(mark.load(std::memory_order_acquire), bytes);  // mo: acquire [cold_store.flushed]
-    }
-  }
+Status RocksColdStore::put_store_facts(StoreFacts index, const std::string& bytes) {
   rocksdb::WriteOptions options;
   options.sync = true;
   const rocksdb::Status status =
-      settings_.database->Put(options, settings_.family, cold_key(0, ColdKey::facts, index), bytes);
+      settings_.database->Put(options, settings_.family,
+                              cold_key(0, ColdKey::facts, static_cast<std::uint8_t>(index)), bytes);
   return status.ok() ? Status{Done{}} : error_of(status, "cold store");
 }
 
@@ -172,14 +171,14 @@ Status RocksColdStore::read_store_facts() {
   rocksdb::Status status =
       settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 0), &bytes);
   if (status.IsNotFound()) {
-    seed_ = random_number();
+    seed_ = base::random_number();
     return Done{};
   }
   if (!status.ok()) return error_of(status, "cold store");
   Bytes rest = bytes;
   std::uint64_t format = 0;
   std::uint64_t shards = 0;
-  if (!take_word(rest, format) || !take_word(rest, shards) || !take_word(rest, seed_)) {
+  if (!read_word(rest, format) || !read_word(rest, shards) || !read_word(rest, seed_)) {
     return Error{ErrorCode::storage_damaged, "the cold store's description is not complete"};
   }
   if (format > format_version) {
@@ -187,13 +186,22 @@ Status RocksColdStore::read_store_facts() {
   }
   format_ = format;
   shard_count_ = static_cast<std::uint32_t>(shards);
+  status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 2), &bytes);
+  if (!status.ok() && !status.IsNotFound()) return error_of(status, "cold store");
+  if (status.ok()) {
+    rest = bytes;
+    const base::MutexLock lock{mutex_};
+    if (!read_word(rest, generation_)) {
+      return Error{ErrorCode::storage_damaged, "the cold store's generation is not complete"};
+    }
+  }
   status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
   if (status.IsNotFound()) return Done{};
   if (!status.ok()) return error_of(status, "cold store");
   rest = bytes;
   for (auto& mark : flushed_) {
     std::uint64_t version = 0;
-    if (!take_word(rest, version)) {
+    if (!read_word(rest, version)) {
       return Error{ErrorCode::storage_damaged, "the cold store's flushes are not complete"};
     }
     mark.store(version, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
@@ -203,7 +211,7 @@ Status RocksColdStore::read_store_facts() {
 }
 
 void RocksColdStore::remove_leftovers() const {
-  // Of a process that ended between the two halves of write_part().
+  // Files of a process that ended in the middle of write_part().
   std::error_code ignored;
   for (const auto& file :
        std::filesystem::directory_iterator{settings_.database->GetName(), ignored}) {
@@ -223,7 +231,7 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
   Bytes counts;
   const std::string known = at.value().ToString();
   if (at.key() != cold_key(number, ColdKey::facts, 0) ||
-      !decode_facts(known, settings_.line, facts, counts) || facts.number != number) {
+      !decode_facts(known, settings_.durable_clock, facts, counts) || facts.number != number) {
     return damaged();
   }
   auto part = std::make_shared<ColdPart>(facts);
@@ -255,7 +263,10 @@ Status RocksColdStore::load_parts() {
     if (number == 0) return Error{ErrorCode::storage_damaged, "a key of the cold store"};
     SEMEL_TRY(part, read_part(*at, number));
     next_part_ = number + 1;
-    generation_ = std::max(generation_, part->facts.generation);
+    {
+      const base::MutexLock lock{mutex_};
+      generation_ = std::max(generation_, part->facts.generation);
+    }
     first_version_ = std::max(first_version_, part->facts.largest_version + 1);
     parts.push_back(std::move(part));
     at->Seek(cold_key(number + 1, ColdKey::facts, 0));
@@ -273,6 +284,11 @@ Status RocksColdStore::load_parts() {
     auto& all = fresh->generations;
     if (all.empty() || all.front().number() != part->facts.generation) {
       all.emplace(all.begin(), part->facts.generation);
+    }
+    if (all.size() > cold_generations_max) {
+      return Error{
+          ErrorCode::storage_damaged,
+          "cold store: more than " + std::to_string(cold_generations_max) + " generations"};
     }
     all.front().add(part);
   }

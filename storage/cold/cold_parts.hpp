@@ -1,8 +1,8 @@
-// What a cold store holds in memory: parts, and the generations they make up.
+// The parts of a cold store in memory, and their generations.
 //
-// A part is what one step of a spill wrote: a stretch of ranks, one file of RocksDB, one filter.
-// The parts of a generation do not overlap. The generations that lookups see are a Catalog, which
-// never changes: a change makes another one (storage/cold/cold_store.hpp).
+// A part is written by one step of a spill: a range of ranks, one file of RocksDB, one filter. The
+// parts of a generation do not overlap. Lookups use a Catalog of generations, which is immutable: a
+// change makes another one (storage/cold/cold_store.hpp).
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace semel::storage {
 
-/// Records by when they end, in 32 steps: how many are left alive, without reading them.
+/// Counts records by their end, in 32 steps: estimates the live ones without reading them.
 class DueCounts {
  public:
   static constexpr unsigned steps = 32;  // the last one: no end
@@ -40,7 +40,7 @@ class DueCounts {
                                                      std::memory_order_relaxed)) {
     }
   }
-  /// Those that live at `now`, and those that ended within the last step before.
+  /// Records that are live at `now`, and those that ended within the current step.
   [[nodiscard]] std::uint64_t living(std::uint8_t db, Timestamp now) const noexcept {
     if (!counts_[db]) return 0;
     std::uint64_t total = 0;
@@ -51,7 +51,7 @@ class DueCounts {
     }
     return total;
   }
-  /// For the disk: how many of a database are in a step.
+  /// For the disk: the count of one database and step.
   [[nodiscard]] std::uint32_t at(std::uint8_t db, unsigned step) const noexcept {
     // mo: relaxed: a count.
     return counts_[db] ? (*counts_[db])[step].load(std::memory_order_relaxed) : 0;
@@ -109,7 +109,7 @@ struct ColdPart {
 class Generation {
  public:
   explicit Generation(std::uint64_t number) noexcept : number_(number) {}
-  /// `part` lies behind all that are there.
+  /// The ranks of `part` are larger than those of all others.
   void add(std::shared_ptr<ColdPart> part) {
     parts_.push_back(std::move(part));
     for (std::size_t i = 0; i < index_.size(); ++i) {
@@ -134,7 +134,7 @@ class Generation {
  private:
   std::uint64_t number_;
   std::vector<std::shared_ptr<ColdPart>> parts_;
-  std::array<std::uint32_t, 256> index_{};  // where to begin, by the first byte of a rank
+  std::array<std::uint32_t, 256> index_{};  // where to start a search, by the first byte of a rank
 };
 
 /// All generations, newest first.

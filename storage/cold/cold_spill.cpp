@@ -1,10 +1,12 @@
-// How a part of a spill gets to the disk, and how generations leave it.
+// Writes the parts of a spill to disk, and drops ended generations.
 #include <rocksdb/convenience.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 
+#include "base/assert.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/cold/cold_store.hpp"
 
@@ -23,13 +25,24 @@ std::string path_of(const rocksdb::DB& database, std::uint64_t part) {
 }  // namespace
 
 Status RocksColdStore::begin_generation() {
-  if (catalog()->generations.size() >= cold_generations_max) {
+  // What is on disk counts: the next open finds it again.
+  if (catalog()->generations.size() + undeleted_.size() >= cold_generations_max) {
     return Error{ErrorCode::storage_failed,
                  std::to_string(cold_generations_max) + " generations, and none has ended"};
   }
-  ++generation_;
+  SEMEL_ASSERT(places_.empty() && fresh_ == nullptr);
+  const std::uint64_t number = mark().generation + 1;
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  // Its parts may all be dropped some day. The number stays, so that a store that has lost files is
+  // told from one that has dropped them.
+  SEMEL_CHECK(put_store_facts(StoreFacts::generation, bytes));
   auto fresh = std::make_shared<Catalog>(*catalog());
-  fresh->generations.emplace(fresh->generations.begin(), generation_);
+  fresh->generations.emplace(fresh->generations.begin(), number);
+  {
+    const base::MutexLock lock{mutex_};
+    generation_ = number;
+  }
   publish(std::move(fresh));
   return Done{};
 }
@@ -37,9 +50,9 @@ Status RocksColdStore::begin_generation() {
 void RocksColdStore::collect(std::uint64_t rank, const Mutation& record) {
   const std::size_t at = bytes_.size();
   bytes_.append(record.key);
-  const std::uint8_t head = encode_value(record, settings_.line, bytes_);
+  const std::uint8_t head = encode_value(record, settings_.durable_clock, bytes_);
   places_.push_back({rank, record.version});
-  collected_.push_back({at, settings_.line.to_line(record.due),
+  collected_.push_back({at, settings_.durable_clock.to_durable_ms(record.due),
                         static_cast<std::uint32_t>(record.key.size()),
                         static_cast<std::uint32_t>(bytes_.size() - at - record.key.size()), head});
 }
@@ -49,6 +62,7 @@ std::size_t RocksColdStore::collected_bytes() const noexcept {
 }
 
 BucketRecord RocksColdStore::record_at(std::size_t index) const noexcept {
+  SEMEL_ASSERT(index < collected_.size());
   const Collected& one = collected_[index];
   const char* const bytes = bytes_.data() + one.at;
   return {.version = places_[index].version,
@@ -60,24 +74,28 @@ BucketRecord RocksColdStore::record_at(std::size_t index) const noexcept {
 
 Mutation RocksColdStore::collected_record(std::size_t index) const {
   Mutation record;
-  // What collect() has just written can be read.
-  static_cast<void>(decode_record(record_at(index), settings_.line, record));
+  const bool is_read = decode_record(record_at(index), settings_.durable_clock, record);
+  SEMEL_ASSERT(is_read);  // collect() wrote it
+  static_cast<void>(is_read);
   return record;
 }
 
 PartFacts RocksColdStore::facts_of(std::uint64_t first, std::uint64_t last) const {
+  SEMEL_ASSERT(first <= last && !places_.empty() && places_.size() == collected_.size());
   PartFacts facts;
   facts.number = next_part_;
-  facts.generation = generation_;
+  facts.generation = mark().generation;
   facts.first = first;
   facts.last = last;
   facts.records = places_.size();
   facts.filter_lines = ColdFilter::lines_for(facts.records, settings_.filter_bits);
-  const std::size_t each = bytes_.size() / facts.records + 6;  // a version and an end, about
+  const std::size_t each =
+      bytes_.size() / facts.records + 6;  // about the size of a version and an end
   const std::size_t in_bucket = std::clamp<std::size_t>(bucket_bytes / each, 1, bucket_records_max);
   facts.buckets = (facts.records + in_bucket - 1) / in_bucket;
+  SEMEL_ASSERT(facts.buckets != 0 && facts.filter_lines != 0);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    const Timestamp due = settings_.line.from_line(collected_[i].due);
+    const Timestamp due = settings_.durable_clock.from_durable_ms(collected_[i].due);
     facts.databases |= std::uint64_t{1} << (collected_[i].head >> 4);
     facts.largest_version = std::max(facts.largest_version, places_[i].version);
     facts.latest_end = std::max(facts.latest_end, due);
@@ -132,7 +150,8 @@ rocksdb::Status RocksColdStore::write_file(ColdPart& part, const std::string& pa
   rocksdb::Status status = file.Open(path);
   const std::uint64_t number = part.facts.number;
   if (status.ok()) {
-    status = file.Put(cold_key(number, ColdKey::facts, 0), encode_facts(part, settings_.line));
+    status =
+        file.Put(cold_key(number, ColdKey::facts, 0), encode_facts(part, settings_.durable_clock));
   }
   const Bytes filter = part.filter.view();
   for (std::size_t at = 0; status.ok() && at < filter.size(); at += filter_piece_bytes) {
@@ -148,14 +167,18 @@ rocksdb::Status RocksColdStore::write_file(ColdPart& part, const std::string& pa
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
   options.failed_move_fall_back_to_copy = true;
-  options.snapshot_consistency = false;  // nobody has a snapshot of what is not there yet
+  options.snapshot_consistency = false;  // no snapshot contains this part
   return database.IngestExternalFile(settings_.family, {path}, options);
 }
 
 void RocksColdStore::add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const {
   for (Generation& generation : catalog.generations) {
-    if (generation.number() == part->facts.generation) return generation.add(std::move(part));
+    if (generation.number() != part->facts.generation) continue;
+    SEMEL_ASSERT(generation.parts().empty() ||
+                 generation.parts().back()->facts.last < part->facts.first);
+    return generation.add(std::move(part));
   }
+  SEMEL_ASSERT(false);  // begin_generation() has added it
 }
 
 Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
@@ -164,13 +187,15 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
   if (!part->filter.ok()) return Error{ErrorCode::memory_full, "filter of " + path};
   for (std::size_t i = 0; i < places_.size(); ++i) {
     part->filter.add(places_[i].rank);
-    part->living.add(collected_[i].head >> 4, settings_.line.from_line(collected_[i].due));
+    part->living.add(collected_[i].head >> 4,
+                     settings_.durable_clock.from_durable_ms(collected_[i].due));
   }
   const rocksdb::Status status = write_file(*part, path);
   if (!status.ok()) {
     std::remove(path.c_str());  // if it stays, the next open removes it
     return error_of(status, path);
   }
+  SEMEL_ASSERT(fresh_ == nullptr);
   ++next_part_;
   first_version_ = std::max(first_version_, part->facts.largest_version + 1);
   fresh_ = part;
@@ -183,7 +208,8 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
 void RocksColdStore::reveal() {
   // mo: release [cold_store.reveal]
   if (fresh_) fresh_->revealed.store(true, std::memory_order_release);
-  // mo: release [cold_store.stamp]: who sees the count asks again, and then finds the part.
+  // mo: release [cold_store.stamp]: a lookup that sees the new count repeats its search and finds
+  // the part.
   stamp_.fetch_add(1, std::memory_order_release);
 }
 
@@ -196,8 +222,8 @@ void RocksColdStore::end_part() noexcept {
 
 void RocksColdStore::abandon() noexcept {
   if (fresh_) {
-    // It was never revealed, and the table has all of its records. Should it come back after a
-    // crash, its copies are older than, or the same as, what the journal brings.
+    // It was never revealed, and the table still has all its records. If it comes back after a
+    // crash, its copies are no newer than those of the journal.
     const std::uint64_t number = fresh_->facts.number;
     auto fresh = std::make_shared<Catalog>();
     for (const Generation& old : catalog()->generations) {
@@ -207,7 +233,7 @@ void RocksColdStore::abandon() noexcept {
       }
     }
     publish(std::move(fresh));
-    static_cast<void>(delete_parts(number, number));
+    static_cast<void>(delete_parts(number, number));  // a part that stays is harmless, see above
   }
   end_part();
 }
@@ -217,7 +243,7 @@ Status RocksColdStore::delete_parts(std::uint64_t first, std::uint64_t last) {
   const std::string end_key = cold_key(last + 1, ColdKey::facts, 0);
   const rocksdb::Slice begin{begin_key};
   const rocksdb::Slice end{end_key};
-  // A part is a file of its own, so this is all there is to do, whatever it holds.
+  // A part is one file, so nothing else has to be deleted.
   const rocksdb::Status status =
       rocksdb::DeleteFilesInRange(settings_.database, settings_.family, &begin, &end, false);
   return status.ok() ? Status{Done{}} : error_of(status, "cold parts");
@@ -234,28 +260,34 @@ bool RocksColdStore::is_flushed(const PartFacts& part) const noexcept {
 
 Status RocksColdStore::drop_ended(Timestamp now) {
   auto fresh = std::make_shared<Catalog>(*catalog());
-  std::vector<Generation> gone;
   const auto is_dead = [&](const Generation& generation) {
     for (const auto& part : generation.parts()) {
       if (part->facts.latest_end > now && !is_flushed(part->facts)) return false;
     }
     return true;
   };
-  // Oldest first and no further: a newer generation may hold the shorter-lived successor of a copy
-  // in an older one, which would come back if the newer went first.
+  // Oldest first, and stop at the first live one: a newer generation may hold a successor that ends
+  // earlier than the copy it replaced, and dropping it first would bring that copy back.
   std::erase_if(fresh->generations, [](const Generation& each) { return each.parts().empty(); });
   while (!fresh->generations.empty() && is_dead(fresh->generations.back())) {
-    gone.push_back(std::move(fresh->generations.back()));
+    std::vector<std::uint64_t>& parts = undeleted_[fresh->generations.back().number()];
+    for (const auto& part : fresh->generations.back().parts()) parts.push_back(part->facts.number);
     fresh->generations.pop_back();
   }
-  if (fresh->generations.size() == catalog()->generations.size()) return Done{};
-  publish(std::move(fresh));
-  for (const Generation& generation : gone) {
-    for (const auto& part : generation.parts()) {
-      if (Status status = delete_parts(part->facts.number, part->facts.number); !status) {
-        return status;  // it has ended all the same; the next open drops it again
-      }
+  if (fresh->generations.size() != catalog()->generations.size()) publish(std::move(fresh));
+  return delete_dropped();
+}
+
+/// After an error the rest is tried again with the next call. Oldest first, as above: after a crash
+/// they are generations again.
+Status RocksColdStore::delete_dropped() {
+  while (!undeleted_.empty()) {
+    std::vector<std::uint64_t>& parts = undeleted_.begin()->second;
+    while (!parts.empty()) {
+      SEMEL_CHECK(delete_parts(parts.back(), parts.back()));
+      parts.pop_back();
     }
+    undeleted_.erase(undeleted_.begin());
   }
   return Done{};
 }

@@ -9,7 +9,7 @@
 namespace semel::storage {
 
 void RocksColdStore::publish(std::shared_ptr<const Catalog> fresh) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   retired_.push_back(std::move(shared_));
   shared_ = std::move(fresh);
   current_.store(shared_.get(), std::memory_order_release);  // mo: release [cold_store.catalog]
@@ -17,14 +17,14 @@ void RocksColdStore::publish(std::shared_ptr<const Catalog> fresh) {
 
 void RocksColdStore::reclaim() noexcept {
   std::vector<std::shared_ptr<const Catalog>> gone;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   gone.swap(retired_);
 }
 
 Timestamp RocksColdStore::may_hold_until(std::uint64_t rank) const noexcept {
   // mo: acquire [cold_store.catalog]
   const Catalog& catalog = *current_.load(std::memory_order_acquire);
-  // All lines first, so that their misses are waited for together.
+  // Prefetch all lines first, so that their cache misses overlap.
   std::array<const ColdPart*, cold_generations_max> parts;
   std::size_t count = 0;
   for (const Generation& generation : catalog.generations) {
@@ -56,17 +56,18 @@ Result<bool> RocksColdStore::find_in(const ColdPart& part, std::uint64_t rank, s
     return "cold part " + std::to_string(part.facts.number) + ", bucket " + std::to_string(bucket);
   };
   const rocksdb::Status status = read_bucket(part, bucket, found.bytes);
-  if (status.IsNotFound()) return false;  // of these ranks nothing was written
+  if (status.IsNotFound()) return false;  // no record of these ranks was written
   if (!status.ok()) return error_of(status, what());
   BucketReader reader{found.bytes};
   BucketRecord record;
   while (reader.next(record)) {
     if (record.head >> 4 != db || record.key != key) continue;
-    if (!decode_record(record, settings_.line, found.record)) break;
+    if (!decode_record(record, settings_.durable_clock, found.record)) break;
     found.part = part.facts.number;
     return true;
   }
-  // A reader that stopped early has seen damage, and so has who met a record it cannot read.
+  // A reader that stopped early has found damage; so has this loop, if it could not decode the
+  // record.
   if (reader.damaged() || (!record.key.empty() && record.key == key && record.head >> 4 == db)) {
     return Error{ErrorCode::storage_damaged, what()};
   }
@@ -88,7 +89,7 @@ Result<bool> RocksColdStore::find(std::uint64_t rank, std::uint8_t db, Bytes key
       return there;
     }
     if (!*there) continue;
-    if (is_flushed(found.record)) return false;      // and so are all older copies
+    if (is_flushed(found.record)) return false;      // older copies are flushed as well
     found_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
     return true;
   }
@@ -116,7 +117,7 @@ void RocksColdStore::flush(std::uint8_t db, Version below) noexcept {
   while (seen < below && !mark.compare_exchange_weak(seen, below, std::memory_order_release,
                                                      std::memory_order_relaxed)) {
   }
-  // mo: release [cold_store.stamp]: what was found before must be asked for again.
+  // mo: release [cold_store.stamp]: earlier answers must be looked up again.
   stamp_.fetch_add(1, std::memory_order_release);
   const std::shared_ptr<const Catalog> now = catalog();
   for (const Generation& generation : now->generations) {
@@ -134,7 +135,7 @@ std::uint64_t RocksColdStore::size(std::uint8_t db, Timestamp now) const {
   std::uint64_t total = 0;
   for (const Generation& generation : seen->generations) {
     for (const auto& part : generation.parts()) {
-      // mo: acquire [cold_store.reveal]: until then the table counts them.
+      // mo: acquire [cold_store.reveal]: until then the table counts its records.
       if (!part->revealed.load(std::memory_order_acquire)) continue;
       total += part->living.living(db, now);
     }
@@ -148,7 +149,7 @@ Result<std::uint64_t> RocksColdStore::scan(
     const View& view, std::uint64_t rank, std::size_t count,
     const std::function<void(std::uint64_t, const ColdRecord&)>& visit) {
   const auto& catalog = static_cast<const Catalog&>(view);
-  // As many ranks as hold about so many records where they lie thickest.
+  // So many ranks that the densest part has about `count` records in them.
   std::uint64_t width = ~std::uint64_t{0};
   for (const Generation& generation : catalog.generations) {
     for (const auto& part : generation.parts()) {
@@ -160,7 +161,7 @@ Result<std::uint64_t> RocksColdStore::scan(
     }
   }
   const std::uint64_t last = rank + std::min(width, ~std::uint64_t{0} - rank);
-  std::unordered_set<std::string> seen;  // newer copies come first
+  std::unordered_set<std::string> seen;  // the first copy found is the newest
   ColdRecord found;
   std::string name;
   for (const Generation& generation : catalog.generations) {
@@ -182,7 +183,7 @@ Result<std::uint64_t> RocksColdStore::scan(
           if (at < rank || at > last) continue;
           name.assign(1, static_cast<char>(record.head >> 4)).append(record.key);
           if (!seen.insert(name).second) continue;
-          if (!decode_record(record, settings_.line, found.record)) {
+          if (!decode_record(record, settings_.durable_clock, found.record)) {
             return Error{ErrorCode::storage_damaged, what};
           }
           found.part = part->facts.number;
@@ -199,7 +200,7 @@ Result<std::uint64_t> RocksColdStore::scan(
 
 std::size_t RocksColdStore::memory_bytes() const {
   std::uint64_t readers = 0;
-  static_cast<void>(settings_.database->GetIntProperty(  // none: counted as nothing
+  static_cast<void>(settings_.database->GetIntProperty(  // on failure: 0
       settings_.family, rocksdb::DB::Properties::kEstimateTableReadersMem, &readers));
   std::size_t total = settings_.cache_bytes + readers;
   const std::shared_ptr<const Catalog> seen = catalog();

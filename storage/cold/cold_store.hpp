@@ -8,12 +8,13 @@
 // A part is one file, made by SstFileWriter and ingested, synced. Nothing is compacted.
 //
 // Concurrency
-//   [cold_store.catalog]  the spiller stores a new catalog with release; lookups load it with
-//                         acquire. An old one is kept until reclaim(), which the engine calls when
-//                         no lookup can be in it.
-//   [cold_store.reveal]   a part is found from its release store on; the load of find() acquires.
-//   [cold_store.stamp]    counted after a part is revealed and before a record leaves the table.
-//   [cold_store.flushed]  versions only grow; release and acquire.
+//   [cold_store.catalog]  release store of a new catalog by the spiller, acquire load by lookups.
+//                         An old one is kept until reclaim(), which the engine calls when no lookup
+//                         uses it.
+//   [cold_store.reveal]   release store that makes a part visible, acquire load by find().
+//   [cold_store.stamp]    release add after a part is revealed and before its records leave the
+//                         table, acquire load by lookups.
+//   [cold_store.flushed]  release store of a version that only grows, acquire load for each record.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -21,15 +22,16 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "semel/cold.hpp"
 #include "storage/cold/cold_bucket.hpp"
 #include "storage/cold/cold_parts.hpp"
-#include "storage/log/time_line.hpp"
+#include "storage/log/durable_clock.hpp"
 
 namespace semel::storage {
 
@@ -43,7 +45,7 @@ inline constexpr unsigned cold_filter_bits_default = 15;
 struct ColdSettings {
   rocksdb::DB* database;                ///< outlives the store
   rocksdb::ColumnFamilyHandle* family;  ///< opened with cold_family_options()
-  TimeLine line;
+  DurableClock durable_clock;
   unsigned filter_bits = cold_filter_bits_default;
   std::size_t cache_bytes = 0;    ///< as given to cold_family_options(), to be charged
   std::shared_ptr<void> owner{};  ///< if not null, closed when the store is gone
@@ -51,10 +53,11 @@ struct ColdSettings {
 
 class RocksColdStore final : public ColdStore {
  public:
-  /// Reads what is there. Errors: storage_damaged, storage_newer, storage_failed.
+  /// Opens the store and reads its filters. Errors: storage_damaged, storage_newer, storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<RocksColdStore>> open(const ColdSettings& settings);
 
   [[nodiscard]] std::uint64_t hash_seed() const noexcept override { return seed_; }
+  [[nodiscard]] ColdMark mark() const noexcept override;
   [[nodiscard]] Status attach(unsigned shard_count, RankOf rank_of) override;
   [[nodiscard]] Version first_version() const noexcept override { return first_version_; }
 
@@ -93,6 +96,9 @@ class RocksColdStore final : public ColdStore {
  private:
   explicit RocksColdStore(const ColdSettings& settings) : settings_(settings) {}
 
+  /// Their third parts of a key; docs/disk-format.md.
+  enum class StoreFacts : std::uint8_t { description = 0, flushes = 1, generation = 2 };
+
   struct Collected {
     std::size_t at;  // of its bytes
     std::uint64_t due;
@@ -102,7 +108,7 @@ class RocksColdStore final : public ColdStore {
   };
 
   [[nodiscard]] std::shared_ptr<const Catalog> catalog() const {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return shared_;
   }
   void publish(std::shared_ptr<const Catalog> fresh);
@@ -110,7 +116,8 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] Status read_store_facts();
   [[nodiscard]] Result<std::shared_ptr<ColdPart>> read_part(rocksdb::Iterator& at,
                                                             std::uint64_t number);
-  [[nodiscard]] Status put_store_facts(unsigned index);
+  /// Facts of the store as a whole, synced.
+  [[nodiscard]] Status put_store_facts(StoreFacts index, const std::string& bytes);
   void remove_leftovers() const;
   void add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const;
   [[nodiscard]] PartFacts facts_of(std::uint64_t first, std::uint64_t last) const;
@@ -120,12 +127,13 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] rocksdb::Status write_file(ColdPart& part, const std::string& path);
   [[nodiscard]] rocksdb::Status write_buckets(rocksdb::SstFileWriter& file, const ColdPart& part);
   [[nodiscard]] Status delete_parts(std::uint64_t first, std::uint64_t last);
+  [[nodiscard]] Status delete_dropped();
   [[nodiscard]] rocksdb::Status read_bucket(const ColdPart& part, std::uint64_t bucket,
                                             std::string& bytes);
   /// The part's copy of a key. False: none. Errors: storage_damaged, storage_failed.
   [[nodiscard]] Result<bool> find_in(const ColdPart& part, std::uint64_t rank, std::uint8_t db,
                                      Bytes key, ColdRecord& found);
-  /// Whether all of a part is dead because its databases were flushed.
+  /// Whether all records of a part are dead because their databases were flushed.
   [[nodiscard]] bool is_flushed(const PartFacts& part) const noexcept;
   [[nodiscard]] bool is_flushed(const Mutation& record) const noexcept {
     // mo: acquire [cold_store.flushed]
@@ -136,23 +144,25 @@ class RocksColdStore final : public ColdStore {
   RankOf rank_of_;
   std::uint64_t seed_ = 0;
   std::uint32_t shard_count_ = 0;  // 0: never attached
-  std::uint64_t format_ = 0;       // as it is written there
+  std::uint64_t format_ = 0;       // format on disk
   Version first_version_ = 1;
   std::array<std::atomic<Version>, limits::db_count> flushed_{};
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Catalog> shared_ = std::make_shared<Catalog>();  // under mutex_
-  std::vector<std::shared_ptr<const Catalog>> retired_;                  // under mutex_
+  mutable base::Mutex mutex_;
+  std::shared_ptr<const Catalog> shared_ SEMEL_GUARDED_BY(mutex_) = std::make_shared<Catalog>();
+  std::uint64_t generation_ SEMEL_GUARDED_BY(mutex_) = 0;  // the newest that was begun
+  std::vector<std::shared_ptr<const Catalog>> retired_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<const Catalog*> current_{shared_.get()};
   std::atomic<std::uint64_t> stamp_{1};
 
-  // Of the spiller.
+  // Used by the spiller only.
   std::uint64_t next_part_ = 1;
-  std::uint64_t generation_ = 0;
   std::vector<ColdPlace> places_;
   std::vector<Collected> collected_;
   std::string bytes_;
   std::shared_ptr<ColdPart> fresh_;  // written, not yet revealed
+  /// Dropped generations whose files could not be deleted yet, oldest first: parts by generation.
+  std::map<std::uint64_t, std::vector<std::uint64_t>> undeleted_;
 
   std::atomic<std::uint64_t> lookups_{0};
   std::atomic<std::uint64_t> found_{0};
@@ -160,13 +170,14 @@ class RocksColdStore final : public ColdStore {
   std::atomic<std::uint64_t> read_errors_{0};
 };
 
-/// Of the keys in the column family.
+/// The third part of a key in the column family.
 enum class ColdKey : char { facts = 0, filter = 1, bucket = 2 };
 [[nodiscard]] std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index);
 
 /// A part's facts and counts as bytes, and back.
-[[nodiscard]] std::string encode_facts(const ColdPart& part, const TimeLine& line);
-[[nodiscard]] bool decode_facts(Bytes bytes, const TimeLine& line, PartFacts& facts, Bytes& counts);
+[[nodiscard]] std::string encode_facts(const ColdPart& part, const DurableClock& durable_clock);
+[[nodiscard]] bool decode_facts(Bytes bytes, const DurableClock& durable_clock, PartFacts& facts,
+                                Bytes& counts);
 [[nodiscard]] bool decode_counts(Bytes counts, ColdPart& part);
 
 }  // namespace semel::storage

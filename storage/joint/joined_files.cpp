@@ -10,7 +10,7 @@ namespace semel::storage {
 
 rocksdb::ColumnFamilyOptions joined_options() {
   rocksdb::ColumnFamilyOptions options = journal_options();
-  // What is over stays in memtable and level 0 for a while; four of these are the bound of that.
+  // Ended blobs linger in the memtable and in level 0: in at most four memtables of this size.
   options.write_buffer_size = std::size_t{16} << 20;
   return options;
 }
@@ -22,7 +22,7 @@ Status JoinedFiles::status_of(const rocksdb::Status& status) const {
 
 rocksdb::Status JoinedFiles::merge_all() {
   rocksdb::CompactRangeOptions options;
-  // Also what lies in the last level already, for that is where most of it is.
+  // Also the last level, which holds most of it.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
   return database_.CompactRange(options, family_, nullptr, nullptr);
 }
@@ -35,7 +35,7 @@ Status JoinedFiles::forget(SpanNumber running) {
     const std::unique_ptr<rocksdb::Iterator> oldest{database_.NewIterator({}, family_)};
     oldest->Seek(first);
     if (!oldest->status().ok()) return status_of(oldest->status());
-    if (!oldest->Valid() || oldest->key().compare(end) >= 0) return Done{};  // nothing is over
+    if (!oldest->Valid() || oldest->key().compare(end) >= 0) return Done{};  // no span has ended
   }
   const rocksdb::Slice from{first};
   const rocksdb::Slice to{end};
@@ -44,14 +44,14 @@ Status JoinedFiles::forget(SpanNumber running) {
   return status_of(status);
 }
 
-Status JoinedFiles::forget_before(Place floor) {
+Status JoinedFiles::forget_before(LogOffset floor) {
   if (family_ == nullptr) return Done{};
   const std::unique_ptr<rocksdb::Iterator> blob{database_.NewIterator({}, family_)};
   rocksdb::Status status;
   BlobKey key{1, 0, 0};
   for (blob->Seek(key.bytes()); blob->Valid() && status.ok(); blob->Seek(key.bytes())) {
     if (!BlobKey::read(blob->key().ToStringView(), key)) {
-      return Error{ErrorCode::storage_damaged, database_.GetName() + ": a key is wrong"};
+      return Error{ErrorCode::storage_damaged, database_.GetName() + ": a key is invalid"};
     }
     status = database_.DeleteRange({}, family_, BlobKey{key.span, 0, 0}.bytes(),
                                    BlobKey{key.span, floor, 0}.bytes());
@@ -65,8 +65,7 @@ Status JoinedFiles::forget_before(Place floor) {
 
 Status JoinedFiles::compact(SpanNumber running) {
   if (family_ == nullptr) return Done{};
-  SEMEL_TRY(forgotten, forget(running));
-  static_cast<void>(forgotten);
+  SEMEL_CHECK(forget(running));
   return status_of(merge_all());
 }
 

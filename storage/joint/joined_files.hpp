@@ -1,9 +1,9 @@
-// What joined commits have written: blobs as in the family "journal", in a family of their own.
+// What joined commits have written: blobs as in the family "journal", in a separate family.
 //
-// They come one at a time through RocksDB's log and memtable. In the journal's family they would
-// lie between the keys of the drained files, and each draining would have to flush them and would
-// itself be put above them, where files are not dropped as a whole (DeleteFilesInRange leaves level
-// 0 alone) but merged again and again.
+// They go through RocksDB's log and memtable one by one. In the journal's family their keys would
+// overlap with drained files: each draining would have to flush them first, and its files would go
+// to a level above them, where they are merged repeatedly instead of dropped as a whole
+// (DeleteFilesInRange skips level 0).
 #pragma once
 
 #include <rocksdb/db.h>
@@ -21,17 +21,17 @@ inline constexpr const char* joined_family = "joined";
 
 class JoinedFiles {
  public:
-  /// `family` null: the storage was never opened for joined commits, and there is nothing to do.
+  /// `family` null: the storage was never opened for joined commits; all calls do nothing.
   JoinedFiles(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* family) noexcept
       : database_(database), family_(family) {}
 
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family() const noexcept { return family_; }
-  /// Forgets what is over. The disk is freed file by file, and where files are too new for that
-  /// when RocksDB merges them, at the latest after four memtables. Errors: storage_failed.
+  /// Deletes ended spans. Whole files are freed at once, newer ones when RocksDB merges them: ended
+  /// blobs linger in at most four memtables. Errors: storage_failed.
   [[nodiscard]] Status forget(SpanNumber running);
-  /// Forgets what lies before `floor`, and frees its space. Progress: blocks for that.
-  [[nodiscard]] Status forget_before(Place floor);
-  /// Frees the space of what is over. Progress: blocks for that.
+  /// Deletes blobs from before `floor`, and frees their space. Progress: blocks for that.
+  [[nodiscard]] Status forget_before(LogOffset floor);
+  /// Deletes ended spans and frees all their space. Progress: blocks for that.
   [[nodiscard]] Status compact(SpanNumber running);
   /// Of its files.
   [[nodiscard]] std::uint64_t bytes() const;

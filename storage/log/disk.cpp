@@ -1,9 +1,11 @@
 #include "storage/log/disk.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <rocksdb/env.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -14,13 +16,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/assert.hpp"
+
 namespace semel::storage {
 namespace {
 
-/// The name of a new file is on the disk when its directory is.
+/// A new file's name has reached the disk when its directory has.
 Status sync_directory_of(const std::string& path) {
   std::filesystem::path parent = std::filesystem::path{path}.parent_path();
-  // "a/b/" is a name of a/b, and "a" lies where we are.
+  // "a/b/" names a/b; the parent of "a" is the working directory.
   if (!std::filesystem::path{path}.has_filename()) parent = parent.parent_path();
   const std::string directory = parent.empty() ? "." : parent.string();
   const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -40,8 +44,8 @@ Error system_error(const std::string& what) {
 Result<int> Disk::create(const std::string& path, std::size_t bytes) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return system_error(path);
-  // The system call, not posix_fallocate: that one writes zeros where blocks cannot be reserved,
-  // and on a file system that copies on write a later page fault could still meet a full disk.
+  // The system call, not posix_fallocate, which writes zeros where blocks cannot be reserved: on a
+  // copy-on-write file system a later page fault could still find the disk full.
   if (fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) == 0 && fsync(descriptor) == 0) {
     const Status named = sync_directory_of(path);
     if (named) return descriptor;
@@ -56,8 +60,8 @@ Result<int> Disk::create(const std::string& path, std::size_t bytes) {
 }
 
 Status Disk::write_zeros(int descriptor, const std::string& path, std::size_t bytes) {
-  // By pages: larger writes make larger units in the page cache, and of such a unit a later sync
-  // writes all, though a few bytes have changed.
+  // By pages: larger writes make larger units in the page cache, and a later sync writes a whole
+  // unit even if a few bytes changed.
   constexpr std::size_t page = 4096;
   const std::string zeros(page, '\0');
   for (std::size_t at = 0; at < bytes; at += page) {
@@ -74,8 +78,17 @@ Status Disk::sync(int descriptor, const std::string& path) {
   return system_error("fdatasync " + path);
 }
 
+Status Disk::sync_file(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return system_error(path);
+  const Status synced = sync(descriptor, path);
+  close(descriptor);
+  return synced;
+}
+
 Status Disk::sync_part(char* memory, const std::string& path, std::size_t from, std::size_t to) {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  SEMEL_ASSERT(from <= to);
   from -= from % page;
   if (msync(memory + from, to - from, MS_SYNC) == 0) return Done{};
   return system_error("msync " + path);
@@ -97,6 +110,14 @@ std::size_t Disk::bytes_free(const std::string& path) {
   return static_cast<std::size_t>(info.f_bavail) * info.f_frsize;
 }
 
+bool Disk::maps_safely(const std::string& directory) {
+  struct statfs system {};
+  if (statfs(directory.c_str(), &system) != 0) return false;
+  // Not XFS and not OverlayFS: blocks may be shared with another file (reflinks), also from
+  // outside.
+  return system.f_type == EXT4_SUPER_MAGIC || system.f_type == TMPFS_MAGIC;
+}
+
 std::string Disk::boot_id() {
   std::ifstream file{"/proc/sys/kernel/random/boot_id"};
   std::string id;
@@ -110,7 +131,8 @@ rocksdb::Env* Disk::env() {
 
 Status make_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_error(path);
-  // Also one that is there: whoever made it may have ended before its name was on the disk.
+  // Also for an existing directory: the process that made it may have ended before its name reached
+  // the disk.
   return sync_directory_of(path);
 }
 

@@ -1,5 +1,5 @@
-// What a storage asks of the machine: files, syncs, which boot this is. Tests put a machine in its
-// place that fails, is slow, or loses power.
+// What a storage needs of the machine: files, syncs and the boot id. Tests replace it to simulate
+// errors, slow disks and power cuts.
 #pragma once
 
 #include <cstddef>
@@ -18,37 +18,42 @@ class Disk {
  public:
   virtual ~Disk() = default;
 
-  /// Makes `path`, `bytes` zeros whose blocks are taken, and returns when the file and its name
+  /// Creates `path` with `bytes` zeros in allocated blocks, and returns when the file and its name
   /// have reached the disk. The descriptor may be read, written and mapped. Errors: storage_failed
-  /// (no space; nothing is left behind).
+  /// (no space; the file is removed).
   [[nodiscard]] virtual Result<int> create(const std::string& path, std::size_t bytes);
-  /// Writes the zeros of such a file out, and returns when they have reached the disk: a later sync
-  /// of a few bytes then has no blocks to account for, and takes half the time.
+  /// Writes the zeros of such a file, and returns when they have reached the disk. A later sync of
+  /// a few bytes then need not update the allocation of blocks and takes half the time.
   [[nodiscard]] virtual Status write_zeros(int descriptor, const std::string& path,
                                            std::size_t bytes);
-  /// fdatasync. An error means that nobody knows what the disk holds.
+  /// fdatasync. After an error the contents of the disk are unknown.
   [[nodiscard]] virtual Status sync(int descriptor, const std::string& path);
-  /// The same for the bytes from `from` to `to` of a file that is mapped at `memory`, and for no
-  /// others: msync.
+  /// fdatasync of a file that is not open, with all that earlier processes wrote to it.
+  [[nodiscard]] virtual Status sync_file(const std::string& path);
+  /// msync of the bytes from `from` to `to` of a file that is mapped at `memory`.
   [[nodiscard]] virtual Status sync_part(char* memory, const std::string& path, std::size_t from,
                                          std::size_t to);
   [[nodiscard]] virtual Status remove(const std::string& path);
-  /// Gives a file another name, and returns when that has reached the disk. Errors: storage_failed;
-  /// then it has either.
+  /// Renames a file, and returns when that has reached the disk. Errors: storage_failed; the file
+  /// has either name then.
   [[nodiscard]] virtual Status rename(const std::string& from, const std::string& to);
   /// Bytes that may still be written to the file system of `path`.
   [[nodiscard]] virtual std::size_t bytes_free(const std::string& path);
-  /// Changes with each boot of the machine; empty: not known, which is never the same.
+  /// Whether writing to a mapped file of allocated blocks cannot fail. File systems that copy on
+  /// write may need new blocks for it, and on a full disk the kernel would end the process
+  /// (SIGBUS).
+  [[nodiscard]] virtual bool maps_safely(const std::string& directory);
+  /// Changes with each boot of the machine. Empty: unknown, and different from every other.
   [[nodiscard]] virtual std::string boot_id();
   /// RocksDB's files.
   [[nodiscard]] virtual rocksdb::Env* env();
 };
 
-/// Plain helpers over the real file system. A directory is made when its name has reached the disk.
+/// Helpers for the real file system. They return when a new directory's name has reached the disk.
 /// Errors: storage_failed, with path and cause.
-[[nodiscard]] Status make_directory(const std::string& path);  ///< or it is there
+[[nodiscard]] Status make_directory(const std::string& path);  ///< or it exists
 [[nodiscard]] Status make_new_directory(const std::string& path);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path);
-[[nodiscard]] Error system_error(const std::string& what);  ///< with errno's sentence
+[[nodiscard]] Error system_error(const std::string& what);  ///< with the text of errno
 
 }  // namespace semel::storage

@@ -1,4 +1,4 @@
-// A segment read to its end whatever is in it, with the size of what is damaged.
+// Reads a segment to its end, and measures damage.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace semel::storage {
 struct SegmentWalk {
   struct Damage {
     LogDamage at;
-    std::uint64_t bytes = 0;               ///< up to where the next record begins
+    std::uint64_t bytes = 0;               ///< up to the next record
     std::optional<std::uint64_t> records;  ///< none: not known
   };
   ScanReport report;
@@ -22,10 +22,10 @@ struct SegmentWalk {
   std::uint64_t bytes = 0;  ///< of the file
 };
 
-/// Visits the groups of mutations that are whole; a group of parts, with the place of its last one.
-/// The header must be right. Errors: storage_failed.
+/// Visits complete groups of mutations; a group of several parts has the offset of its last part.
+/// The header must be valid. Errors: storage_failed.
 [[nodiscard]] Result<SegmentWalk> walk_segment(
     const std::string& path, const ScanRules& rules, PartCollector& parts,
-    const std::function<void(Place place, Bytes group)>& visit);
+    const std::function<void(LogOffset offset, Bytes group)>& visit);
 
 }  // namespace semel::storage

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/assert.hpp"
+
 namespace semel::storage {
 namespace {
 
@@ -18,7 +20,7 @@ enum Head : std::uint8_t {
   head_keep = 16,
   head_db = 32,
   head_record = 64,  // a claim's record follows
-  head_kind = 128,   // a kind of its own follows: neither a string nor a claim
+  head_kind = 128,   // a byte for the kind follows: neither a string nor a claim
 };
 enum ClaimFlag : std::uint8_t {
   claim_result_expired = 1,
@@ -30,7 +32,7 @@ enum ClaimFlag : std::uint8_t {
   claim_has_unique_end = 64,
 };
 constexpr std::size_t time_bytes = 6;
-/// The largest time that fits, 8,900 years after 1970, stands for none.
+/// The largest time that fits, 8,900 years after 1970, stands for no end.
 constexpr std::uint64_t time_none = (std::uint64_t{1} << 48) - 1;
 
 [[nodiscard]] std::size_t varint_bytes(std::uint64_t value) noexcept {
@@ -69,7 +71,7 @@ class Writer {
   char* to_;
 };
 
-/// Reads and remembers whether there was enough to read.
+/// Reads fields, and remembers whether one was cut off.
 class Reader {
  public:
   explicit Reader(Bytes bytes) noexcept : bytes_(bytes) {}
@@ -94,7 +96,7 @@ class Reader {
     std::uint64_t value = 0;
     const Bytes part = take(time_bytes);
     if (part.size() == time_bytes) std::memcpy(&value, part.data(), time_bytes);
-    return value == time_none ? TimeLine::no_end_ms : value;
+    return value == time_none ? DurableClock::no_end_ms : value;
   }
   template <class Array>
   void array(Array& to) noexcept {
@@ -153,22 +155,24 @@ class Reader {
   return bytes + claim.owner.size() + claim.result.size();
 }
 
-void encode_claim(const ClaimRecord& claim, Version version, const TimeLine& line, Timestamp now,
-                  Writer& writer) {
+void encode_claim(const ClaimRecord& claim, Version version, const DurableClock& durable_clock,
+                  Timestamp now, Writer& writer) {
+  SEMEL_ASSERT(claim.owner.size() <= 255);  // one byte says how long it is
   const unsigned flags = flags_of(claim);
   writer.number(static_cast<std::uint8_t>(claim.state));
   writer.number(static_cast<std::uint8_t>(flags));
   writer.number(static_cast<std::uint8_t>(claim.owner.size()));
   writer.number(claim.fingerprint.algorithm);
   writer.varint(claim.attempts);
-  writer.varint(version - claim.epoch);  // mostly small: both come from one thread's block
+  writer.varint(version -
+                claim.epoch);  // usually small: both come from one thread's block of versions
   if (flags & claim_has_session) writer.number(std::uint64_t{claim.session});
   if (flags & claim_has_lease) {
-    writer.time(line.to_line(claim.lease_until));
+    writer.time(durable_clock.to_durable_ms(claim.lease_until));
     writer.varint(lease_left(claim, now));
   }
-  if (flags & claim_has_result_end) writer.time(line.to_line(claim.result_until));
-  if (flags & claim_has_unique_end) writer.time(line.to_line(claim.unique_until));
+  if (flags & claim_has_result_end) writer.time(durable_clock.to_durable_ms(claim.result_until));
+  if (flags & claim_has_unique_end) writer.time(durable_clock.to_durable_ms(claim.unique_until));
   if (flags & claim_has_id) writer.array(*claim.claim_id);
   if (flags & claim_result_expired) writer.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) writer.array(claim.fingerprint.digest);
@@ -176,7 +180,7 @@ void encode_claim(const ClaimRecord& claim, Version version, const TimeLine& lin
   writer.bytes(claim.result);
 }
 
-[[nodiscard]] bool decode_claim(Reader& reader, Version version, const TimeLine& line,
+[[nodiscard]] bool decode_claim(Reader& reader, Version version, const DurableClock& durable_clock,
                                 Timestamp now, ClaimRecord& claim, Millis& moved) {
   const auto state = reader.number<std::uint8_t>();
   const auto flags = reader.number<std::uint8_t>();
@@ -187,11 +191,13 @@ void encode_claim(const ClaimRecord& claim, Version version, const TimeLine& lin
   if (flags & claim_has_session) claim.session = reader.number<std::uint64_t>();
   Millis lease{0};
   if (flags & claim_has_lease) {
-    claim.lease_until = line.from_line(reader.time());
+    claim.lease_until = durable_clock.from_durable_ms(reader.time());
     lease = Millis{static_cast<std::int64_t>(reader.varint())};
   }
-  if (flags & claim_has_result_end) claim.result_until = line.from_line(reader.time());
-  if (flags & claim_has_unique_end) claim.unique_until = line.from_line(reader.time());
+  if (flags & claim_has_result_end)
+    claim.result_until = durable_clock.from_durable_ms(reader.time());
+  if (flags & claim_has_unique_end)
+    claim.unique_until = durable_clock.from_durable_ms(reader.time());
   if (flags & claim_has_id) reader.array(claim.claim_id.emplace());
   claim.result_expired = (flags & claim_result_expired) != 0;
   claim.poison = (flags & claim_poison) != 0;
@@ -204,7 +210,8 @@ void encode_claim(const ClaimRecord& claim, Version version, const TimeLine& lin
     return false;
   }
   claim.state = static_cast<ClaimState>(state);
-  // An owner of an earlier process is known to be dead by its session. A remote one may be alive.
+  // An owner with a session belonged to a process that has ended. A remote owner may still be
+  // alive.
   if (claim.state == ClaimState::held && claim.session == 0 && lease > Millis{0}) {
     const Timestamp fresh = now + lease;
     moved = fresh - claim.lease_until;
@@ -230,7 +237,11 @@ std::size_t encoded_bytes(const Mutation& mutation, Timestamp now) noexcept {
   return 1 + varint_bytes(body) + body;
 }
 
-char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char* to) noexcept {
+char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timestamp now,
+             char* to) noexcept {
+  // The head has two bits for the type; a claim's kind and its record come together.
+  SEMEL_ASSERT(static_cast<unsigned>(mutation.type) <= head_type);
+  SEMEL_ASSERT(!mutation.claim || mutation.kind == Kind::claim);
   Writer writer{to};
   unsigned head = static_cast<unsigned>(mutation.type);
   if (mutation.kind == Kind::claim) head |= head_claim;
@@ -244,12 +255,13 @@ char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char
   writer.number(std::uint64_t{mutation.version});
   if (has_own_kind(mutation.kind)) writer.number(static_cast<std::uint8_t>(mutation.kind));
   if (mutation.db != 0) writer.number(mutation.db);
-  if (mutation.due != no_end) writer.time(line.to_line(mutation.due));
-  if (mutation.keep_until != mutation.due) writer.time(line.to_line(mutation.keep_until));
+  if (mutation.due != no_end) writer.time(durable_clock.to_durable_ms(mutation.due));
+  if (mutation.keep_until != mutation.due)
+    writer.time(durable_clock.to_durable_ms(mutation.keep_until));
   writer.varint(mutation.key.size());
   writer.bytes(mutation.key);
   if (mutation.claim) {
-    encode_claim(*mutation.claim, mutation.version, line, now, writer);
+    encode_claim(*mutation.claim, mutation.version, durable_clock, now, writer);
   } else {
     writer.bytes(mutation.value);
   }
@@ -264,11 +276,11 @@ struct Front {
   Kind kind = Kind::string;
   std::uint64_t version = 0;
   std::uint8_t db = 0;
-  std::uint64_t due = TimeLine::no_end_ms;
-  std::uint64_t keep_until = TimeLine::no_end_ms;
+  std::uint64_t due = DurableClock::no_end_ms;
+  std::uint64_t keep_until = DurableClock::no_end_ms;
 };
 
-/// Leaves in `body` what follows the front. False: damaged.
+/// Sets `body` to the rest. False: damaged.
 [[nodiscard]] bool read_front(Reader& reader, Front& front, Bytes& body) noexcept {
   front.head = reader.number<std::uint8_t>();
   body = reader.take(reader.varint());
@@ -301,7 +313,7 @@ bool extent_of(Bytes bytes, MutationExtent& extent) noexcept {
   return true;
 }
 
-bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutation) {
+bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now, Mutation& mutation) {
   Reader reader{bytes};
   Front front;
   Bytes body;
@@ -312,8 +324,8 @@ bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutatio
   mutation.kind = front.kind;
   mutation.db = front.db;
   mutation.version = front.version;
-  mutation.due = line.from_line(front.due);
-  mutation.keep_until = line.from_line(front.keep_until);
+  mutation.due = durable_clock.from_durable_ms(front.due);
+  mutation.keep_until = durable_clock.from_durable_ms(front.keep_until);
   mutation.key = inside.take(inside.varint());
   mutation.value = {};
   mutation.claim.reset();
@@ -323,10 +335,11 @@ bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutatio
     return true;
   }
   Millis moved{0};
-  if (!decode_claim(inside, mutation.version, line, now, mutation.claim.emplace(), moved)) {
+  if (!decode_claim(inside, mutation.version, durable_clock, now, mutation.claim.emplace(),
+                    moved)) {
     return false;
   }
-  // The record ends when its lease may have ended at the latest, as it did before.
+  // The record still ends when its lease ends at the latest.
   if (mutation.due != no_end) mutation.due += std::max(Millis{0}, moved);
   return true;
 }

@@ -8,33 +8,34 @@
 //   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
 //   | owner | result             (from the session to the fingerprint: what the flags say is there)
 //
-// Times are milliseconds of the storage's own time line (time_line.hpp), never of a process.
+// Times are milliseconds of the durable clock (durable_clock.hpp), never of a process.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "semel/journal.hpp"
-#include "storage/log/time_line.hpp"
+#include "storage/log/durable_clock.hpp"
 
 namespace semel::storage {
 
-/// What encode() will write at the same `now`.
+/// The bytes that encode() writes at the same `now`.
 [[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation, Timestamp now) noexcept;
 
 /// Writes `mutation` to `to` and returns the end. `now`: the engine's time, for the length of a
 /// lease.
-char* encode(const Mutation& mutation, const TimeLine& line, Timestamp now, char* to) noexcept;
+char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timestamp now,
+             char* to) noexcept;
 
-/// Takes one mutation from the front of `bytes`; what it holds points into them. `now`: the
-/// engine's time at which it is put back; a remote owner's lease starts again in full then. False:
-/// damaged.
-[[nodiscard]] bool decode(Bytes& bytes, const TimeLine& line, Timestamp now, Mutation& mutation);
+/// Reads one mutation from the front of `bytes`; it points into them. `now`: the engine's time at
+/// which it is restored; a remote owner's lease starts again in full then. False: damaged.
+[[nodiscard]] bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now,
+                          Mutation& mutation);
 
-/// What draining must know of a mutation, without the rest.
+/// What draining needs of a mutation.
 struct MutationExtent {
   std::size_t bytes = 0;
-  std::uint64_t keep_until_ms = TimeLine::no_end_ms;  ///< on the time line
+  std::uint64_t keep_until_ms = DurableClock::no_end_ms;  ///< of the durable clock
   Version version = 0;
 };
 /// Of the mutation at the front of `bytes`. False: damaged.

@@ -1,5 +1,5 @@
-// A counter to sleep on, with a deadline: std::atomic::wait has none, and a mutex that every woken
-// thread must take in turn would make 64 of them queue up.
+// A counter that threads wait on with a timeout. std::atomic::wait has none, and with a condition
+// variable 64 woken threads would queue for its mutex.
 #pragma once
 
 #include <linux/futex.h>
@@ -15,8 +15,8 @@
 
 namespace semel::storage {
 
-/// Concurrency: [signal.count] release by raise(), acquire by seen(): what was done before raising
-/// is visible to whoever sees the new count.
+/// Concurrency: [signal.count] release by raise(), acquire by seen(): a thread that sees the new
+/// count sees what was done before it was raised.
 class Signal {
  public:
   [[nodiscard]] std::uint32_t seen() const noexcept {
@@ -24,13 +24,13 @@ class Signal {
   }
   static constexpr std::uint32_t everybody = FUTEX_BITSET_MATCH_ANY;
 
-  /// Wakes everybody who sleeps with one of these bits.
+  /// Wakes all threads that wait with one of these bits.
   void raise(std::uint32_t bits = everybody) noexcept {
     count_.fetch_add(1, std::memory_order_release);  // mo: release [signal.count]
     syscall(SYS_futex, &count_, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, nullptr, nullptr, bits);
   }
-  /// Sleeps while the count is what was `seen`, at most that long. May return for no reason. Nobody
-  /// falls asleep over a raise() that came after seen(), whatever its bits were.
+  /// Waits while the count equals `seen`, at most that long. May return early. Returns at once if
+  /// raise() was called after seen(), whatever its bits were.
   void wait(std::uint32_t seen, Millis at_most, std::uint32_t bits = everybody) const noexcept {
     const timespec until = time_in(at_most);
     syscall(SYS_futex, &count_, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, nullptr, bits);

@@ -1,5 +1,5 @@
-// How long the disk has taken. Waiting for a disk is measured by the machine's steady clock, not by
-// the engine's: a test that stops the engine's time must not wait for ever.
+// Measures waits for the disk by the machine's steady clock, not by the engine's: a test that stops
+// the engine's clock must not wait forever.
 #pragma once
 
 #include <algorithm>
@@ -8,53 +8,46 @@
 #include <cstdint>
 #include <ctime>
 
+#include "base/assert.hpp"
+#include "base/stopwatch.hpp"
 #include "semel/types.hpp"
 
 namespace semel::storage {
 
-class Stopwatch {
- public:
-  [[nodiscard]] Millis passed() const noexcept {
-    return std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - start_);
-  }
-  [[nodiscard]] double seconds() const noexcept {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  void restart() noexcept { start_ = std::chrono::steady_clock::now(); }
+using base::Stopwatch;
 
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-/// Since when one thread has been at a piece of work, for others to see.
-class WorkMark {
+/// How long one thread has been busy with one piece of work; read by other threads.
+class WorkTimer {
  public:
-  /// As long as it lives, the thread is at work.
+  /// The thread is busy while this exists.
   class Scope {
    public:
-    explicit Scope(WorkMark& mark) noexcept : mark_(mark) {
-      const std::int64_t at = std::max<std::int64_t>(mark.clock_.passed().count(), 0) + 1;
-      mark.since_.store(at, std::memory_order_relaxed);  // mo: relaxed: a time stands for itself
+    explicit Scope(WorkTimer& timer) noexcept : timer_(timer) {
+      // mo: relaxed: only this thread sets it
+      SEMEL_ASSERT(timer.since_.load(std::memory_order_relaxed) == 0);
+      const std::int64_t at = std::max<std::int64_t>(timer.clock_.passed().count(), 0) + 1;
+      timer.since_.store(at,
+                         std::memory_order_relaxed);  // mo: relaxed: no other data depends on it
     }
-    ~Scope() { mark_.since_.store(0, std::memory_order_relaxed); }  // mo: relaxed: as above
+    ~Scope() { timer_.since_.store(0, std::memory_order_relaxed); }  // mo: relaxed: as above
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
-    WorkMark& mark_;
+    WorkTimer& timer_;
   };
-  /// 0: not at work.
+  /// 0: idle.
   [[nodiscard]] Millis busy_for() const noexcept {
     const std::int64_t since = since_.load(std::memory_order_relaxed);  // mo: relaxed: as above
     return since == 0 ? Millis{0} : clock_.passed() + Millis{1} - Millis{since};
   }
 
  private:
-  const Stopwatch clock_;
-  std::atomic<std::int64_t> since_{0};  // ms of clock_, and one; 0: not at work
+  const Stopwatch clock_{};
+  std::atomic<std::int64_t> since_{0};  // ms of clock_ plus one; 0: idle
 };
 
-/// For system calls that take the time up to which they wait, by the steady clock.
+/// The deadline of a system call that uses the steady clock.
 [[nodiscard]] inline timespec time_in(Millis from_now) noexcept {
   const auto then = (std::chrono::steady_clock::now() + from_now).time_since_epoch();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(then);

@@ -1,4 +1,4 @@
-// verify_storage(): what the tools can see, held against what must be.
+// verify_storage(): compares a view with what a sound storage must have.
 #include <algorithm>
 #include <filesystem>
 #include <regex>
@@ -10,21 +10,16 @@
 namespace semel::storage {
 namespace {
 
-Place round_up(Place place, Place unit) noexcept {
-  return (place + unit - 1) / unit * unit;
-}
-
 class Checker {
  public:
   Checker(StorageView& view, StorageCheck& check, const TellProgress& progress) noexcept
       : view_(view), check_(check), progress_(progress) {}
 
   [[nodiscard]] Status run() {
-    check_mark();
-    SEMEL_TRY(sequences, check_rocks_log());
+    check_checkpoint();
+    SEMEL_CHECK(check_rocks_log());
     check_segments();
-    SEMEL_TRY(read, check_log());
-    static_cast<void>(sequences), static_cast<void>(read);
+    SEMEL_CHECK(check_log());
     check_tables();
     return Done{};
   }
@@ -37,13 +32,13 @@ class Checker {
       ++check_.findings_left_off;
     }
   }
-  void tell(std::uint64_t bytes) {
+  void report_progress(std::uint64_t bytes) {
     check_.bytes += bytes;
     if (progress_) progress_({check_.bytes, view_.bytes_total});
   }
   [[nodiscard]] std::string path(const char* name) const { return view_.directory + name; }
 
-  void check_mark();
+  void check_checkpoint();
   [[nodiscard]] Status check_rocks_log();
   void check_segments();
   [[nodiscard]] Status check_log();
@@ -53,51 +48,52 @@ class Checker {
   StorageView& view_;
   StorageCheck& check_;
   const TellProgress& progress_;
-  std::vector<std::string> readable_;  // segments whose header is right
+  std::vector<std::string> readable_;  // segments with a valid header
 };
 
-void Checker::check_mark() {
+void Checker::check_checkpoint() {
   const Description& is = view_.description;
   std::error_code code;
   if (std::filesystem::exists(path("/repaired"), code)) {
-    find({path("/repaired"), {}, "a repair was begun and not finished: call it again", 0, 0});
+    find({path("/repaired"), {}, "a repair was interrupted: run it again", 0, 0});
   }
-  if (view_.found == Mark::Found::damaged) {
+  if (view_.found == Checkpoint::Found::damaged) {
     find({path("/mark"), 0, "neither of its slots has its checksum", 0, 0});
-  } else if (view_.found == Mark::Found::empty) {
+  } else if (view_.found == Checkpoint::Found::empty) {
     find({path("/mark"), 0, "is missing or empty", 0, 0});
   }
-  if (!view_.database_problem.empty()) {
-    find({named_in(view_.database_problem, path("/rocksdb")), {}, view_.database_problem, {}, {}});
+  if (!view_.database_status) {
+    const std::string& what = view_.database_status.error().detail;
+    find({named_in(what, path("/rocksdb")), {}, what, {}, {}});
     return;
   }
   if (is.format == 0) {
     find({path("/rocksdb"), {}, "has no description", 0, 0});
   }
-  if (view_.found != Mark::Found::content) return;
-  if (is.format != 0 && is.storage_id != view_.mark.storage_id) {
-    find({path("/mark"), 0, "is of another storage", 0, 0});
+  if (view_.found != Checkpoint::Found::content) return;
+  if (is.format != 0 && is.storage_id != view_.checkpoint.storage_id) {
+    find({path("/mark"), 0, "belongs to another storage", 0, 0});
   }
-  if (view_.drained < view_.mark.drained) {
+  if (view_.drained < view_.checkpoint.drained) {
     find({path("/rocksdb"),
           {},
           "knows the log up to " + std::to_string(view_.drained) + ", but it was drained up to " +
-              std::to_string(view_.mark.drained),
+              std::to_string(view_.checkpoint.drained),
           {},
-          view_.mark.drained - view_.drained});
+          view_.checkpoint.drained - view_.drained});
   }
-  if (view_.sequence < view_.mark.rocks_sequence) {
+  if (view_.sequence < view_.checkpoint.rocks_sequence) {
     find({path("/rocksdb"),
           {},
           "ends at number " + std::to_string(view_.sequence) + ", but had reached " +
-              std::to_string(view_.mark.rocks_sequence),
-          view_.mark.rocks_sequence - view_.sequence,
+              std::to_string(view_.checkpoint.rocks_sequence),
+          view_.checkpoint.rocks_sequence - view_.sequence,
           {}});
   }
 }
 
-/// RocksDB tells a torn end of its log from damage only by what lies behind: once it is opened so
-/// that it stops at the first, and once so that it passes over it.
+/// Only data behind it tells a torn end of RocksDB's log from damage. So compare the log read up to
+/// the first error with the log read past it.
 Status Checker::check_rocks_log() {
   if (view_.database == nullptr) return Done{};
   const auto strict =
@@ -116,31 +112,31 @@ Status Checker::check_rocks_log() {
   find({file,
         {},
         strict ? "damaged: numbers " + std::to_string(upto + 1) + " to " +
-                     std::to_string(view_.sequence) + " lie behind the damage"
+                     std::to_string(view_.sequence) + " follow the damage"
                : strict.error().detail,
         {},
         {}});
   return Done{};
 }
 
-/// Which segments there are, by their headers and the places that must be covered.
+/// Checks the headers of the segments, and that they cover the log without gaps.
 void Checker::check_segments() {
   const ScanRules rules = view_.rules();
-  // What the database says, or what the mark remembers of it.
-  const Place drained = view_.database == nullptr ? view_.mark.drained : view_.drained;
-  const Place gone = std::max(drained, view_.mark.first_segment());
-  Place at = std::max(gone, view_.description.floor);
-  const Place unit = std::max<Place>(1, view_.mark.segment_bytes);
+  // From the database, or from the checkpoint if it cannot be opened.
+  const LogOffset drained = view_.database == nullptr ? view_.checkpoint.drained : view_.drained;
+  const LogOffset gone = std::max(drained, view_.checkpoint.first_segment());
+  LogOffset at = std::max(gone, view_.description.floor);
+  const LogOffset unit = std::max<LogOffset>(1, view_.checkpoint.segment_bytes);
   // The same rules as when it is opened (Storage::Impl::find_segments).
-  Place needed = std::min(view_.mark.tail, rules.sound_to);
+  LogOffset needed = std::min(view_.checkpoint.tail, rules.sound_to);
   if (needed % unit <= segment_header_bytes) needed -= needed % unit;
-  const auto missing = [&](Place from, Place to) {
+  const auto missing = [&](LogOffset from, LogOffset to) {
     find({path("/log/") + segment_name(from), 0, "is missing", {}, to - from});
   };
   for (const std::string& name : view_.segments) {
     const auto begin = segment_begin(name);
     if (!begin) {
-      find({name, {}, "is no segment of a log", 0, 0});
+      find({name, {}, "is not a segment of a log", 0, 0});
       continue;
     }
     std::error_code code;
@@ -154,17 +150,17 @@ void Checker::check_segments() {
       at = std::max(at, *begin + unit);
       continue;
     }
-    const Place bytes = file->header().bytes;
+    const LogOffset bytes = file->header().bytes;
     const std::uint64_t number = bytes != 0 && *begin % bytes == 0 ? *begin / bytes : 0;
     if (const auto damage = file->check_header(number, view_.storage_id())) {
-      // A segment that was made when the power went, or the process ended, has no header yet.
+      // A segment whose creation was interrupted has no header yet.
       if (*begin < needed || (view_.same_boot && !file->holds_nothing())) {
         find({name, damage->offset, damage->what, {}, file->bytes().size()});
       }
       at = std::max(at, *begin + file->bytes().size());
       continue;
     }
-    // How far the log was drained, which the mark may be behind of, only the database knows.
+    // Only the database knows how far the log was drained; the checkpoint may be behind.
     if (view_.database == nullptr && readable_.empty()) at = std::max(at, *begin);
     readable_.push_back(name);
     if (*begin > round_up(at, bytes) && at < needed) missing(round_up(at, bytes), *begin);
@@ -177,10 +173,10 @@ Status Checker::check_log() {
   PartCollector parts;
   for (const std::string& name : readable_) {
     ++check_.segments;
-    const auto visit = [&](Place place, Bytes group) {
+    const auto visit = [&](LogOffset offset, Bytes group) {
       const bool whole = each_mutation(group, [&](const Mutation&, Bytes) { ++check_.mutations; });
       if (!whole) {
-        find({name, place - *segment_begin(name), "a sealed record cannot be read", 1,
+        find({name, offset - *segment_begin(name), "a sealed record cannot be read", 1,
               group.size()});
       }
     };
@@ -191,7 +187,7 @@ Status Checker::check_log() {
     for (const SegmentWalk::Damage& damage : walk.damage) {
       find({name, damage.at.offset, damage.at.what, damage.records, damage.bytes});
     }
-    tell(walk.bytes);
+    report_progress(walk.bytes);
   }
   return Done{};
 }
@@ -200,7 +196,7 @@ void Checker::check_tables() {
   for (TableFile& table : view_.tables) {
     ++check_.files;
     check_table(table);
-    tell(table.bytes);
+    report_progress(table.bytes);
   }
 }
 
@@ -220,8 +216,8 @@ void Checker::check_table(TableFile& table) {
   if (wrong_blobs != 0) {
     find({table.path, {}, std::to_string(wrong_blobs) + " blobs cannot be read", {}, {}});
   }
-  if (reading.problem.empty()) return;
-  std::string what = reading.problem;
+  if (reading.status) return;
+  std::string what = reading.status.error().detail;
   if (table.entries != 0) {
     what += "; " + std::to_string(reading.entries) + " of " + std::to_string(table.entries) +
             " entries can be read";
@@ -236,7 +232,7 @@ void Checker::check_table(TableFile& table) {
 }  // namespace
 
 std::string named_in(const std::string& problem, const std::string& directory) {
-  // A table that is not there is looked for under its older name, .ldb, last.
+  // RocksDB looks for a missing table under its old name, .ldb, last.
   std::smatch table;
   if (std::regex_search(problem, table, std::regex{"([0-9]{6,})\\.(sst|ldb)"})) {
     return directory + "/" + table[1].str() + ".sst";
@@ -258,12 +254,10 @@ Status check_storage(StorageView& view, StorageCheck& check, const TellProgress&
 namespace semel {
 
 Result<StorageCheck> verify_storage(const std::string& directory, const TellProgress& progress) {
-  SEMEL_TRY(lock, storage::StorageLock::take(directory));
-  SEMEL_TRY(view, storage::StorageView::look(directory));
-  static_cast<void>(lock);
+  SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
+  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   StorageCheck check;
-  SEMEL_TRY(checked, storage::check_storage(view, check, progress));
-  static_cast<void>(checked);
+  SEMEL_CHECK(storage::check_storage(view, check, progress));
   return check;
 }
 

@@ -1,4 +1,4 @@
-// The check behind verify_storage(), for those who hold the lock and have looked already.
+// The check of verify_storage(), for callers that hold the lock and have a view.
 #pragma once
 
 #include <string>

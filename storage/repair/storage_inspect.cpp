@@ -1,4 +1,4 @@
-// inspect_storage(): what is there, as far as it can be read.
+// inspect_storage(): lists everything that can be read.
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/repair/storage_view.hpp"
@@ -6,16 +6,16 @@
 namespace semel {
 
 using storage::BlobKey;
-using storage::Place;
+using storage::LogOffset;
 
 namespace {
 
 using VisitStored = std::function<void(const StoredMutation&)>;
 
-void show(const std::string& file, Place place, Bytes group, const VisitStored& visit) {
-  // What is behind a mutation that cannot be read is not shown; verify tells of it.
+void show(const std::string& file, LogOffset offset, Bytes group, const VisitStored& visit) {
+  // Mutations after an unreadable one are not shown; verify reports them.
   static_cast<void>(storage::each_mutation(group, [&](const Mutation& mutation, Bytes bytes) {
-    visit({file, place, mutation, bytes.size()});
+    visit({file, offset, mutation, bytes.size()});
   }));
 }
 
@@ -30,8 +30,9 @@ Status add_segment(const storage::StorageView& view, const std::string& path,
   if (!segment.damaged) {
     segment.number = number;
     segment.end = segment.begin + bytes;
-    SEMEL_TRY(walk, storage::walk_segment(path, view.rules(), parts, [&](Place place, Bytes group) {
-                if (visit) show(path, place, group, visit);
+    SEMEL_TRY(walk,
+              storage::walk_segment(path, view.rules(), parts, [&](LogOffset offset, Bytes group) {
+                if (visit) show(path, offset, group, visit);
               }));
     segment.records = walk.report.records;
     segment.unfinished = walk.report.unfinished;
@@ -44,13 +45,12 @@ Status add_segment(const storage::StorageView& view, const std::string& path,
 }  // namespace
 
 Result<StorageInfo> inspect_storage(const std::string& directory, const VisitStored& visit) {
-  SEMEL_TRY(lock, storage::StorageLock::take(directory));
-  SEMEL_TRY(view, storage::StorageView::look(directory));
-  static_cast<void>(lock);
+  SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
+  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   if (view.description.format == 0) {
-    return Error{ErrorCode::storage_damaged, view.database_problem.empty()
+    return Error{ErrorCode::storage_damaged, view.database_status
                                                  ? directory + "/rocksdb: has no description"
-                                                 : view.database_problem};
+                                                 : view.database_status.error().detail};
   }
   StorageInfo info;
   info.format = view.description.format;
@@ -58,23 +58,22 @@ Result<StorageInfo> inspect_storage(const std::string& directory, const VisitSto
   info.versions = view.description.versions;
   info.floor = view.description.floor;
   info.drained = view.drained;
-  info.tail = view.mark.tail;
-  info.synced = view.mark.synced;
+  info.tail = view.checkpoint.tail;
+  info.synced = view.checkpoint.synced;
   info.line_ms = view.line_ms();
-  info.boot_id = view.mark.boot();
+  info.boot_id = view.checkpoint.boot();
   storage::PartCollector parts;
   for (const std::string& path : view.segments) {
-    SEMEL_TRY(added, add_segment(view, path, parts, info, visit));
-    static_cast<void>(added);
+    SEMEL_CHECK(add_segment(view, path, parts, info, visit));
   }
   for (storage::TableFile& table : view.tables) {
     info.files.push_back(
         {table.path, table.family, table.bytes, table.entries, table.first.span, table.last.span});
     if (!visit || table.family != storage::journal_family) continue;
-    // Damage ends the file here; verify tells of it.
+    // Entries after damage may be missing; verify reports it.
     static_cast<void>(storage::read_table(table, [&](std::string_view key, std::string_view value) {
       BlobKey blob;
-      if (BlobKey::read(key, blob)) show(table.path, blob.place, value, visit);
+      if (BlobKey::read(key, blob)) show(table.path, blob.offset, value, visit);
     }));
   }
   return info;

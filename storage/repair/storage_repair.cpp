@@ -1,10 +1,9 @@
-// repair_storage(): everything that is whole goes into a new database beside the old one; then they
-// change places. A storage in whatever state is treated the same way, and at no moment is there
-// less than before.
+// repair_storage(): copies everything intact into a new database beside the old one, then swaps the
+// two. All damage is treated the same way, and at no moment is less data there than before.
 //
-//   repaired/            what is being made: rocksdb/, log/, mark
-//   repaired/complete    it is whole, and only has to be moved
-//   lost+found-N/        what was there before
+//   repaired/            the new storage while it is made: rocksdb/, log/, mark
+//   repaired/complete    it is complete; only the swap is left
+//   lost+found-N/        the old files
 #include <rocksdb/write_batch.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ namespace semel {
 
 using storage::BlobKey;
 using storage::BlobSet;
-using storage::Place;
+using storage::LogOffset;
 
 namespace {
 
@@ -37,7 +36,7 @@ Status move(const std::string& from, const std::string& to) {
   return storage::system_error("moving " + from + " to " + to);
 }
 
-/// Carries what is whole into a new archive.
+/// Copies intact mutations into a new archive.
 class Salvage {
  public:
   static constexpr std::size_t batch_bytes = std::size_t{64} << 20;
@@ -46,37 +45,36 @@ class Salvage {
       : view_(view), to_(to), progress_(progress), end_(end_of_all(view)) {}
 
   [[nodiscard]] Status run() {
-    SEMEL_TRY(tables, take_tables());
-    SEMEL_TRY(log, take_log());
-    SEMEL_TRY(families, take_families());
-    SEMEL_TRY(described, describe());
-    static_cast<void>(tables), static_cast<void>(log), static_cast<void>(families);
-    static_cast<void>(described);
+    SEMEL_CHECK(copy_tables());
+    SEMEL_CHECK(copy_log());
+    SEMEL_CHECK(copy_families());
+    SEMEL_CHECK(describe());
     return to_.add(blobs_, end_);
   }
   [[nodiscard]] std::uint64_t mutations() const noexcept { return mutations_; }
   [[nodiscard]] Version versions() const noexcept { return versions_; }
-  [[nodiscard]] Place end() const noexcept { return end_; }
+  [[nodiscard]] LogOffset end() const noexcept { return end_; }
 
  private:
-  /// Above every place that was ever taken, so that nothing new meets something old.
-  [[nodiscard]] static Place end_of_all(const storage::StorageView& view) {
-    Place end = std::max({view.mark.tail, view.drained, view.description.floor,
-                          Place{storage::segment_header_bytes}});
+  /// Larger than every log offset that was ever used, so that new data cannot collide with old
+  /// data.
+  [[nodiscard]] static LogOffset end_of_all(const storage::StorageView& view) {
+    LogOffset end = std::max({view.checkpoint.tail, view.drained, view.description.floor,
+                              LogOffset{storage::segment_header_bytes}});
     for (const std::string& path : view.segments) {
       std::error_code code;
       const auto bytes = std::filesystem::file_size(path, code);
       if (!code) end = std::max(end, storage::segment_begin(path).value_or(0) + bytes);
     }
-    for (const storage::TableFile& table : view.tables) end = std::max(end, table.last.place + 8);
+    for (const storage::TableFile& table : view.tables) end = std::max(end, table.last.offset + 8);
     return (end + 7) / 8 * 8;
   }
 
   void keep(storage::SpanNumber span, Bytes group) {
     storage::MutationExtent extent;
     while (!group.empty() && storage::extent_of(group, extent)) {
-      // One place for all, which no record has: keys of blobs that were drained before from the
-      // same record cannot hide these, or be hidden.
+      // One offset for all, which no record has: the keys cannot collide with those of blobs that
+      // were drained from the same record.
       blobs_.add(span, end_ - 1, group.substr(0, extent.bytes));
       group.remove_prefix(extent.bytes);
       versions_ = std::max(versions_, extent.version);
@@ -87,31 +85,31 @@ class Salvage {
       blobs_.clear();
     }
   }
-  void tell(std::uint64_t bytes) {
+  void report_progress(std::uint64_t bytes) {
     bytes_ += bytes;
     if (progress_) progress_({bytes_, view_.bytes_total});
   }
 
-  [[nodiscard]] Status take_tables() {
+  [[nodiscard]] Status copy_tables() {
     for (storage::TableFile& table : view_.tables) {
-      // What cannot be read was told by the check and stays in lost+found.
+      // Unreadable entries were reported by the check and stay in lost+found.
       static_cast<void>(
           storage::read_table(table, [&](std::string_view key, std::string_view value) {
             BlobKey blob;
             const bool is_blob =
                 BlobKey::read(key, blob) && (table.family == storage::journal_family ||
                                              (view_.database == nullptr && table.family.empty()));
-            if (is_blob && blob.place >= view_.description.floor) keep(blob.span, value);
+            if (is_blob && blob.offset >= view_.description.floor) keep(blob.span, value);
             if (view_.database == nullptr && table.family == rocksdb::kDefaultColumnFamilyName) {
-              storage::take_description(key, value, view_.description);
+              storage::merge_description_entry(key, value, view_.description);
             }
           }));
-      tell(table.bytes);
+      report_progress(table.bytes);
     }
     return status_;
   }
 
-  [[nodiscard]] Status take_log() {
+  [[nodiscard]] Status copy_log() {
     storage::PartCollector parts;
     for (const std::string& path : view_.segments) {
       const auto begin = storage::segment_begin(path);
@@ -121,19 +119,20 @@ class Salvage {
           file->header().bytes != file->bytes().size()) {
         continue;
       }
-      // For how long is not known here, as the length of a span is an option: until the files are
-      // written anew.
-      SEMEL_TRY(walk,
-                storage::walk_segment(path, view_.rules(), parts, [&](Place place, Bytes group) {
-                  if (place >= view_.description.floor) keep(storage::span_never, group);
-                }));
-      tell(walk.bytes);
+      // Their span is unknown here, as its length is an option. They stay until the files are
+      // rewritten.
+      SEMEL_TRY(walk, storage::walk_segment(path, view_.rules(), parts,
+                                            [&](LogOffset offset, Bytes group) {
+                                              if (offset >= view_.description.floor)
+                                                keep(storage::span_never, group);
+                                            }));
+      report_progress(walk.bytes);
     }
     return status_;
   }
 
-  /// Those of the user, for as long as RocksDB can read them.
-  [[nodiscard]] Status take_families() {
+  /// Copies the user's families, as far as RocksDB can read them.
+  [[nodiscard]] Status copy_families() {
     if (view_.database == nullptr) return Done{};
     for (rocksdb::ColumnFamilyHandle* family : view_.database->families()) {
       const std::string& name = family->GetName();
@@ -158,11 +157,12 @@ class Salvage {
       const auto file = storage::SegmentFile::open(path);
       if (is.storage_id == 0 && file) is.storage_id = file->header().storage_id;
     }
-    if (is.storage_id == 0) is.storage_id = 1 + versions_;  // nothing is left to tell it from
-    versions_ = std::max(versions_, is.versions) + storage::version_jump;
+    if (is.storage_id == 0) is.storage_id = 1 + versions_;  // no id was found; any number will do
+    versions_ = std::max(versions_, is.versions) + storage::random_version_jump();
     is.versions = versions_;
-    if (view_.mark.line_ms > is.anchor.line_ms) {
-      is.anchor = {view_.mark.line_ms, view_.mark.engine_ms, view_.mark.unix_ms, view_.mark.boot()};
+    if (view_.checkpoint.line_ms > is.anchor.line_ms) {
+      is.anchor = {view_.checkpoint.line_ms, view_.checkpoint.engine_ms, view_.checkpoint.unix_ms,
+                   view_.checkpoint.boot()};
     }
     return to_.describe(is);
   }
@@ -170,7 +170,7 @@ class Salvage {
   storage::StorageView& view_;
   storage::Archive& to_;
   const TellProgress& progress_;
-  const Place end_;
+  const LogOffset end_;
   BlobSet blobs_;
   Status status_{Done{}};
   std::uint64_t mutations_ = 0;
@@ -178,10 +178,11 @@ class Salvage {
   Version versions_ = 0;
 };
 
-Status write_mark(storage::Disk& disk, const std::string& path, const storage::Description& is,
-                  Place end, std::uint64_t sequence, std::uint64_t segment_bytes) {
-  SEMEL_TRY(mark, storage::Mark::open(disk, path));
-  storage::MarkContent content;
+Status write_checkpoint(storage::Disk& disk, const std::string& path,
+                        const storage::Description& is, LogOffset end, std::uint64_t sequence,
+                        std::uint64_t segment_bytes) {
+  SEMEL_TRY(checkpoint, storage::Checkpoint::open(disk, path));
+  storage::CheckpointContent content;
   content.storage_id = is.storage_id;
   content.format = storage::format_version;
   content.segment_bytes = segment_bytes;
@@ -190,18 +191,16 @@ Status write_mark(storage::Disk& disk, const std::string& path, const storage::D
   content.line_ms = is.anchor.line_ms;
   content.engine_ms = is.anchor.engine_ms;
   is.anchor.boot_id.copy(content.boot_id, sizeof content.boot_id - 1);
-  mark->write(content);
-  return mark->sync();
+  return checkpoint->write_and_sync(content);
 }
 
 Status build(storage::StorageView& view, const std::string& to, StorageRepair& repair,
              const TellProgress& progress) {
   storage::Disk disk;
   std::error_code code;
-  std::filesystem::remove_all(to, code);  // ours, of a repair that did not come to its end
-  SEMEL_TRY(made, storage::make_new_directory(to));
-  SEMEL_TRY(made_log, storage::make_directory(to + "/log"));
-  static_cast<void>(made), static_cast<void>(made_log);
+  std::filesystem::remove_all(to, code);  // left by an interrupted repair
+  SEMEL_CHECK(storage::make_new_directory(to));
+  SEMEL_CHECK(storage::make_directory(to + "/log"));
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   if (view.database != nullptr) {
     for (rocksdb::ColumnFamilyHandle* family : view.database->families()) {
@@ -212,11 +211,10 @@ Status build(storage::StorageView& view, const std::string& to, StorageRepair& r
   }
   SEMEL_TRY(archive, storage::Archive::open(disk, {to, true, families}));
   Salvage salvage{view, *archive, progress};
-  SEMEL_TRY(saved, salvage.run());
-  SEMEL_TRY(marked, write_mark(disk, to + "/mark", archive->description(), salvage.end(),
+  SEMEL_CHECK(salvage.run());
+  SEMEL_CHECK(write_checkpoint(disk, to + "/mark", archive->description(), salvage.end(),
                                archive->database().GetLatestSequenceNumber(),
-                               std::max<std::uint64_t>(view.mark.segment_bytes, 1 << 16)));
-  static_cast<void>(saved), static_cast<void>(marked);
+                               std::max<std::uint64_t>(view.checkpoint.segment_bytes, 1 << 16)));
   repair.mutations = salvage.mutations();
   repair.versions = salvage.versions();
   archive.reset();
@@ -225,9 +223,11 @@ Status build(storage::StorageView& view, const std::string& to, StorageRepair& r
   return storage::sync_path(to);
 }
 
-/// Puts what is in repaired/ in the place of what is there. Goes on where it was killed.
-Status change_places(const std::string& directory, std::string& moved_to) {
+/// Replaces the storage by what is in repaired/, also after an attempt that was killed. Returns the
+/// directory that the files were moved to.
+Result<std::string> install_repaired(const std::string& directory) {
   const std::string from = directory + "/repaired";
+  std::string moved_to;
   for (int n = 1; moved_to.empty(); ++n) {
     const std::string lost = directory + "/lost+found-" + std::to_string(n);
     if (mkdir(lost.c_str(), 0700) == 0) {
@@ -236,62 +236,56 @@ Status change_places(const std::string& directory, std::string& moved_to) {
       return storage::system_error(lost);
     }
   }
-  // The new database is held while it takes its place.
-  SEMEL_TRY(lock, storage::StorageLock::take(from));
-  static_cast<void>(lock);
-  // The mark is there all the time: without one a storage would be taken for a new one.
+  // Lock the new database until it is in place.
+  SEMEL_TRY(lock, storage::StorageLock::acquire(from));
+  // The file `mark` exists at all times: without it the directory would count as a new storage.
   if (exists(from + "/mark")) {
     if (exists(directory + "/mark") &&
         link((directory + "/mark").c_str(), (moved_to + "/mark").c_str()) != 0) {
       return storage::system_error(moved_to + "/mark");
     }
     if (!exists(directory + "/mark")) {
-      SEMEL_TRY(moved, move(from + "/mark", directory + "/mark"));
-      static_cast<void>(moved);
+      SEMEL_CHECK(move(from + "/mark", directory + "/mark"));
     }
   }
   for (const char* name : {"/rocksdb", "/log", "/mark"}) {
     if (!exists(from + name)) continue;
     if (std::string_view{name} != "/mark" && exists(directory + name)) {
-      SEMEL_TRY(moved, move(directory + name, moved_to + name));
-      static_cast<void>(moved);
+      SEMEL_CHECK(move(directory + name, moved_to + name));
     }
-    SEMEL_TRY(moved, move(from + name, directory + name));
-    SEMEL_TRY(synced, storage::sync_path(directory));
-    static_cast<void>(moved), static_cast<void>(synced);
+    SEMEL_CHECK(move(from + name, directory + name));
+    SEMEL_CHECK(storage::sync_path(directory));
   }
   std::error_code code;
   std::filesystem::remove_all(from, code);
   if (code) return Error{ErrorCode::storage_failed, from + ": " + code.message()};
-  return storage::sync_path(directory);
+  SEMEL_CHECK(storage::sync_path(directory));
+  return moved_to;
 }
 
 }  // namespace
 
 Result<StorageRepair> repair_storage(const std::string& directory, bool accept_loss,
                                      const TellProgress& progress) {
-  SEMEL_TRY(lock, storage::StorageLock::take(directory));
-  static_cast<void>(lock);
+  SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
   StorageRepair repair;
   if (accept_loss && exists(directory + "/repaired/complete")) {
-    SEMEL_TRY(changed, change_places(directory, repair.moved_to));
-    static_cast<void>(changed);
+    SEMEL_TRY(moved_to, install_repaired(directory));
+    repair.moved_to = std::move(moved_to);
     repair.changed = true;
-    SEMEL_TRY(view, storage::StorageView::look(directory));
+    SEMEL_TRY(view, storage::StorageView::read(directory));
     repair.versions = view.description.versions;
-    SEMEL_TRY(checked, storage::check_storage(view, repair.found, progress));
-    static_cast<void>(checked);
+    SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
     repair.mutations = repair.found.mutations;
     return repair;
   }
-  SEMEL_TRY(view, storage::StorageView::look(directory));
-  SEMEL_TRY(checked, storage::check_storage(view, repair.found, progress));
-  static_cast<void>(checked);
+  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
+  SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
   if (!accept_loss || repair.found.findings.empty()) return repair;
-  SEMEL_TRY(built, build(view, directory + "/repaired", repair, progress));
+  SEMEL_CHECK(build(view, directory + "/repaired", repair, progress));
   view.database.reset();
-  SEMEL_TRY(changed, change_places(directory, repair.moved_to));
-  static_cast<void>(built), static_cast<void>(changed);
+  SEMEL_TRY(moved_to, install_repaired(directory));
+  repair.moved_to = std::move(moved_to);
   repair.changed = true;
   return repair;
 }

@@ -1,4 +1,4 @@
-// restore_backup(): a copy that nobody can mistake for the storage it was made of.
+// restore_backup(): a copy with higher versions than the storage it was made from.
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,11 +11,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files that belong to a process, not to the data.
+/// Files of a process, not of the data.
 bool stays_behind(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name == "LOCK" || name == "LOG" || name.starts_with("LOG.old.") ||
-         name.starts_with("lost+found-") || name == "drain";
+  return name == "LOCK" || name == "lock" || name == "backup" || name == "reserve" ||
+         name == "LOG" || name.starts_with("LOG.old.") || name.starts_with("lost+found-") ||
+         name == "drain";
 }
 
 Status copy_one(const fs::path& from, const fs::path& to) {
@@ -25,28 +26,25 @@ Status copy_one(const fs::path& from, const fs::path& to) {
   return storage::sync_path(to.string());
 }
 
-/// Two levels: a storage has no more.
+/// Two levels; a storage has no more.
 Status copy_tree(const fs::path& from, const fs::path& to, int levels) {
-  SEMEL_TRY(made, storage::make_new_directory(to.string()));
+  SEMEL_CHECK(storage::make_new_directory(to.string()));
   SEMEL_TRY(names, storage::list_directory(from.string()));
-  static_cast<void>(made);
   for (const std::string& name : names) {
     std::error_code code;
     if (stays_behind(name)) continue;
     const bool is_directory = fs::is_directory(from / name, code);
     if (is_directory && levels == 0) continue;
-    SEMEL_TRY(copied, is_directory ? copy_tree(from / name, to / name, levels - 1)
-                                   : copy_one(from / name, to / name));
-    static_cast<void>(copied);
+    SEMEL_CHECK(is_directory ? copy_tree(from / name, to / name, levels - 1)
+                             : copy_one(from / name, to / name));
   }
   return storage::sync_path(to.string());
 }
 
 Status check_copy(const std::string& directory, const TellProgress& progress) {
-  SEMEL_TRY(view, storage::StorageView::look(directory));
+  SEMEL_TRY(view, storage::StorageView::read(directory));
   StorageCheck check;
-  SEMEL_TRY(checked, storage::check_storage(view, check, progress));
-  static_cast<void>(checked);
+  SEMEL_CHECK(storage::check_storage(view, check, progress));
   if (check.findings.empty()) return Done{};
   const StorageFinding& first = check.findings.front();
   return Error{ErrorCode::storage_damaged,
@@ -58,14 +56,17 @@ Status raise_versions(const std::string& directory) {
   storage::Disk disk;
   SEMEL_TRY(archive, storage::Archive::open(disk, {directory, false, {}}));
   storage::Description is = archive->description();
-  is.versions += storage::version_jump;
-  return archive->describe(is);
+  is.versions += storage::random_version_jump();
+  is.incarnation = storage::random_id();
+  SEMEL_CHECK(archive->describe(is));
+  SEMEL_TRY(lock,
+            storage::DirectoryLock::acquire(directory, storage::DirectoryLock::Missing::create));
+  return lock.write({is.storage_id, is.incarnation}, disk.boot_id());
 }
 
 Status make_copy(const std::string& from, const std::string& to, const TellProgress& progress) {
-  SEMEL_TRY(copied, copy_tree(from, to, 1));
-  SEMEL_TRY(checked, check_copy(to, progress));
-  static_cast<void>(copied), static_cast<void>(checked);
+  SEMEL_CHECK(copy_tree(from, to, 1));
+  SEMEL_CHECK(check_copy(to, progress));
   return raise_versions(to);
 }
 
@@ -77,15 +78,14 @@ Status restore_backup(const std::string& from, const std::string& to,
   if (fs::exists(fs::symlink_status(to, code))) {
     return Error{ErrorCode::storage_failed, to + ": is there already"};
   }
-  SEMEL_TRY(lock, storage::StorageLock::take(from));
-  SEMEL_TRY(view, storage::StorageView::look(from));
-  static_cast<void>(lock);
+  SEMEL_TRY(lock, storage::StorageLock::acquire(from));
+  SEMEL_TRY(view, storage::StorageView::read(from, lock.is_snapshot()));
   view.database.reset();
   const std::string making = to + ".restoring-" + std::to_string(getpid());
   Status status = make_copy(from, making, progress);
   if (status && rename(making.c_str(), to.c_str()) != 0) status = storage::system_error(to);
   if (!status) {
-    fs::remove_all(making, code);  // ours; what is left of it has a name that says so
+    fs::remove_all(making, code);  // ours; if it stays, its name tells what it is
     return status;
   }
   const fs::path parent = fs::absolute(to, code).parent_path();

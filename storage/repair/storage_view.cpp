@@ -27,7 +27,7 @@ class SilentLogger final : public rocksdb::Logger {
 rocksdb::Options read_options() {
   static Disk disk;  // stateless
   rocksdb::Options options{database_options(disk), journal_options()};
-  // Without one of its own RocksDB would write a LOG beside the data.
+  // Otherwise RocksDB would write a LOG file next to the data.
   options.info_log = std::make_shared<SilentLogger>();
   return options;
 }
@@ -50,28 +50,23 @@ std::optional<std::uint64_t> offset_in(const std::string& text) {
   return std::strtoull(text.c_str() + at + 7, nullptr, 10);
 }
 
-Error newer(const std::string& directory, std::uint64_t format) {
-  return {format > format_version ? ErrorCode::storage_newer : ErrorCode::storage_failed,
-          directory + ": format " + std::to_string(format) + ", this release knows " +
-              std::to_string(format_version)};
-}
-
 }  // namespace
 
-Result<StorageLock> StorageLock::take(const std::string& directory) {
+Result<StorageLock> StorageLock::acquire(const std::string& directory) {
+  SEMEL_TRY(own, DirectoryLock::acquire(directory, DirectoryLock::Missing::accept));
+  StorageLock lock{std::move(own)};
   const std::string path = directory + "/rocksdb/LOCK";
-  if (access(path.c_str(), F_OK) != 0) return StorageLock{nullptr};
-  if (access(path.c_str(), W_OK) != 0 && errno == EROFS) return StorageLock{nullptr};
-  // RocksDB's own call: it knows of locks of this process too, and a lock of fcntl() would go with
-  // the first descriptor of the file that somebody here closes.
-  rocksdb::FileLock* lock = nullptr;
-  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(path, &lock);
+  if (access(path.c_str(), F_OK) != 0) return lock;
+  if (access(path.c_str(), W_OK) != 0 && errno == EROFS) return lock;
+  // RocksDB's own call: it also knows locks of this process, and fcntl() would release its lock as
+  // soon as any descriptor of the file is closed.
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(path, &lock.lock_);
   if (!status.ok()) return error_of(status, directory);
-  return StorageLock{lock};
+  return lock;
 }
 
 StorageLock::~StorageLock() {
-  // An error would leave the lock to the end of this process, which is not far.
+  // After an error the lock is released when this process ends.
   if (lock_ != nullptr) static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock_));
 }
 
@@ -101,8 +96,8 @@ ReadOnlyDatabase::~ReadOnlyDatabase() {
 
 namespace {
 
-/// The least number above `from` that works, found by steps that double and then by halving the
-/// gap; none: not even the largest up to `most`.
+/// The least number above `from` for which `works` is true, found by doubling steps and then
+/// bisection; none: it is false up to `most`.
 std::optional<std::uint64_t> first_that_works(std::uint64_t from, std::uint64_t most,
                                               const std::function<bool(std::uint64_t)>& works) {
   std::uint64_t bad = from;
@@ -121,8 +116,8 @@ std::optional<std::uint64_t> first_that_works(std::uint64_t from, std::uint64_t 
 
 using Iterator = std::unique_ptr<rocksdb::Iterator>;
 
-/// Goes behind a block that cannot be read. None: nothing is there. Each try has an iterator of its
-/// own: one that has met damage goes on to report it.
+/// Moves behind an unreadable block. Null: there is no more. Each attempt needs a new iterator: one
+/// that has met damage keeps reporting it.
 Iterator step_over(const std::function<Iterator()>& make, const BlobKey& bad) {
   const auto at = [&](const BlobKey& key) {
     Iterator iterator = make();
@@ -133,14 +128,14 @@ Iterator step_over(const std::function<Iterator()>& make, const BlobKey& bad) {
   BlobKey next{bad.span + 1, 0, 0};
   if (const auto number = first_that_works(
           bad.number, std::numeric_limits<std::uint32_t>::max(), [&](std::uint64_t n) {
-            return works({bad.span, bad.place, static_cast<std::uint32_t>(n)});
+            return works({bad.span, bad.offset, static_cast<std::uint32_t>(n)});
           })) {
-    next = {bad.span, bad.place, static_cast<std::uint32_t>(*number)};
-  } else if (const auto place = first_that_works(bad.place, std::numeric_limits<Place>::max(),
-                                                 [&](std::uint64_t n) {
-                                                   return works({bad.span, n, 0});
-                                                 })) {
-    next = {bad.span, *place, 0};
+    next = {bad.span, bad.offset, static_cast<std::uint32_t>(*number)};
+  } else if (const auto offset = first_that_works(bad.offset, std::numeric_limits<LogOffset>::max(),
+                                                  [&](std::uint64_t n) {
+                                                    return works({bad.span, n, 0});
+                                                  })) {
+    next = {bad.span, *offset, 0};
   } else if (bad.span == span_never) {
     return nullptr;
   }
@@ -152,9 +147,9 @@ Iterator step_over(const std::function<Iterator()>& make, const BlobKey& bad) {
 TableReading read_table(TableFile& file, const VisitEntry& visit) {
   TableReading reading;
   const auto note = [&](const rocksdb::Status& status) {
-    if (status.ok() || !reading.problem.empty()) return;
-    reading.problem = status.ToString();
-    reading.offset = offset_in(reading.problem);
+    if (status.ok() || !reading.status) return;
+    reading.offset = offset_in(status.ToString());
+    reading.status = Error{ErrorCode::storage_damaged, status.ToString()};
   };
   rocksdb::SstFileReader reader{read_options()};
   rocksdb::Status status = reader.Open(file.path);
@@ -171,13 +166,14 @@ TableReading read_table(TableFile& file, const VisitEntry& visit) {
   const auto make = [&] { return Iterator{reader.NewIterator(options)}; };
   Iterator at = make();
   BlobKey key = file.first;
-  // Each turn reads an entry or passes over a block.
+  // Each iteration reads an entry or skips a block.
   for (at->SeekToFirst();;) {
     for (; at->Valid(); at->Next()) {
       ++reading.entries;
       reading.bytes += at->key().size() + at->value().size();
       visit(at->key().ToStringView(), at->value().ToStringView());
-      static_cast<void>(BlobKey::read(at->key().ToStringView(), key));  // else it stays behind
+      static_cast<void>(
+          BlobKey::read(at->key().ToStringView(), key));  // on failure the key is unchanged
     }
     if (at->status().ok()) return reading;
     note(at->status());
@@ -187,9 +183,9 @@ TableReading read_table(TableFile& file, const VisitEntry& visit) {
   }
 }
 
-std::optional<Place> segment_begin(const std::string& path) {
+std::optional<LogOffset> segment_begin(const std::string& path) {
   const std::string name = std::filesystem::path{path}.filename().string();
-  const Place begin = std::strtoull(name.c_str(), nullptr, 16);
+  const LogOffset begin = std::strtoull(name.c_str(), nullptr, 16);
   if (name != segment_name(begin)) return std::nullopt;
   return begin;
 }
@@ -204,82 +200,52 @@ Status sync_path(const std::string& path) {
 }
 
 bool each_mutation(Bytes group, const std::function<void(const Mutation&, Bytes)>& visit) {
-  const TimeLine line{0};
+  const DurableClock durable_clock{0};
   while (!group.empty()) {
     const Bytes before = group;
     Mutation mutation;
-    if (!decode(group, line, Timestamp{}, mutation)) return false;
+    if (!decode(group, durable_clock, Timestamp{}, mutation)) return false;
     visit(mutation, before.substr(0, before.size() - group.size()));
   }
   return true;
 }
 
-void take_description(std::string_view key, std::string_view value, Description& is) {
-  if (value.size() < 8) return;
-  const std::uint64_t word = get_big_endian(value.data());
-  if (key == "format") is.format = word;
-  if (key == "storage") is.storage_id = word;
-  // Of several generations of the file the largest holds.
-  if (key == "versions") is.versions = std::max(is.versions, word);
-  if (key == "floor") is.floor = std::max(is.floor, word);
-  if (key == "boot_first") is.boot_first = std::max(is.boot_first, word);
-  if (key == "anchor" && value.size() >= 24 &&
-      static_cast<std::int64_t>(word) >= is.anchor.line_ms) {
-    is.anchor.line_ms = static_cast<std::int64_t>(word);
-    is.anchor.engine_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 8));
-    is.anchor.unix_ms = static_cast<std::int64_t>(get_big_endian(value.data() + 16));
-    is.anchor.boot_id = value.substr(24);
-  }
-}
-
-Result<StorageView> StorageView::look(const std::string& directory) {
+Result<StorageView> StorageView::read(const std::string& directory, bool is_snapshot) {
   StorageView view;
   view.directory = directory;
   std::error_code code;
   if (!std::filesystem::is_directory(directory, code)) {
-    return Error{ErrorCode::storage_failed, directory + ": is no directory"};
+    return Error{ErrorCode::storage_failed, directory + ": is not a directory"};
   }
   if (!std::filesystem::exists(directory + "/mark", code) &&
       !std::filesystem::exists(directory + "/rocksdb", code)) {
-    return Error{ErrorCode::storage_failed, directory +
-                                                ": has neither mark nor rocksdb/, so it "
-                                                "is no storage"};
+    return Error{ErrorCode::storage_failed,
+                 directory + ": has neither mark nor rocksdb/, so it is not a storage"};
   }
-  for (const auto step : {&StorageView::read_mark, &StorageView::list_segments,
+  for (const auto step : {&StorageView::read_checkpoint, &StorageView::list_segments,
                           &StorageView::open_database, &StorageView::list_tables}) {
-    SEMEL_TRY(done, (view.*step)());
-    static_cast<void>(done);
+    SEMEL_CHECK((view.*step)());
   }
   const std::string boot = Disk{}.boot_id();
-  view.same_boot = !boot.empty() && boot == view.mark.boot();
+  view.same_boot = !is_snapshot && !boot.empty() && boot == view.checkpoint.boot();
   return view;
 }
 
 ScanRules StorageView::rules() const noexcept {
   ScanRules rules;
   rules.storage_id = storage_id();
-  rules.sound_to = same_boot ? std::numeric_limits<Place>::max() : mark.synced;
-  rules.whole_from = mark.begin;
-  rules.whole_to = std::min(rules.sound_to, mark.whole);
+  rules.sound_to = same_boot ? std::numeric_limits<LogOffset>::max() : checkpoint.synced;
+  rules.whole_from = checkpoint.begin;
+  rules.whole_to = std::min(rules.sound_to, checkpoint.whole);
   return rules;
 }
 
-Status StorageView::read_mark() {
+Status StorageView::read_checkpoint() {
   std::ifstream file{directory + "/mark", std::ios::binary};
-  std::string bytes{std::istreambuf_iterator<char>{file}, {}};
-  const bool is_zero = bytes.find_first_not_of('\0') == std::string::npos;
-  found = is_zero ? Mark::Found::empty : Mark::Found::damaged;
-  constexpr std::size_t slot_bytes = 4096;
-  for (std::size_t at = 0; at + sizeof mark <= bytes.size() && at <= slot_bytes; at += slot_bytes) {
-    MarkContent here;
-    std::memcpy(&here, bytes.data() + at, sizeof here);
-    if (here.magic != MarkContent::magic_value || here.digest != here.right_digest()) continue;
-    if (found == Mark::Found::content && here.sequence <= mark.sequence) continue;
-    mark = here;
-    found = Mark::Found::content;
-  }
-  if (found == Mark::Found::content && mark.format > format_version) {
-    return newer(directory, mark.format);
+  const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+  found = Checkpoint::read(bytes, checkpoint);
+  if (found == Checkpoint::Found::content && checkpoint.format > format_version) {
+    return unknown_format(directory, checkpoint.format);
   }
   return Done{};
 }
@@ -299,7 +265,7 @@ Status StorageView::open_database() {
   auto opened = ReadOnlyDatabase::open(directory + "/rocksdb",
                                        rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords);
   if (!opened) {
-    database_problem = opened.error().detail;
+    database_status = opened.error();
     return Done{};
   }
   database = *std::move(opened);
@@ -314,19 +280,19 @@ Status StorageView::read_description() {
     const std::unique_ptr<rocksdb::Iterator> at{database->database().NewIterator(options, family)};
     if (family->GetName() == rocksdb::kDefaultColumnFamilyName) {
       for (at->SeekToFirst(); at->Valid(); at->Next()) {
-        take_description(at->key().ToStringView(), at->value().ToStringView(), description);
+        merge_description_entry(at->key().ToStringView(), at->value().ToStringView(), description);
       }
     } else if (family->GetName() == journal_family) {
       at->SeekForPrev(BlobKey{1, 0, 0}.bytes());
       BlobKey key;
       if (at->Valid() && BlobKey::read(at->key().ToStringView(), key) && key.span == 0) {
-        drained = key.place;
+        drained = key.offset;
       }
     }
   }
   if (description.format != 0 &&
       (description.format < format_oldest || description.format > format_version)) {
-    return newer(directory, description.format);
+    return unknown_format(directory, description.format);
   }
   return Done{};
 }
@@ -339,10 +305,10 @@ Status StorageView::list_tables() {
     TableFile table{path + file.name, file.column_family_name, file.size, file.num_entries, {}, {}};
     static_cast<void>(BlobKey::read(file.smallestkey, table.first));  // of other families: none
     static_cast<void>(BlobKey::read(file.largestkey, table.last));    // the same
-    // What the file is known to hold, also where RocksDB 7.8 takes a damaged block of another one
-    // for the end of everything.
+    // From the file's metadata: RocksDB 7.8 treats a damaged block of another file as the end of
+    // the data.
     if (table.family == journal_family && table.last.span == 0) {
-      drained = std::max(drained, table.last.place);
+      drained = std::max(drained, table.last.offset);
     }
     tables.push_back(std::move(table));
   }

@@ -23,8 +23,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import servers  # noqa: E402
+from servers import encode, read_reply, ready_facts  # noqa: E402
 
 PATIENCE = 15  # seconds until something that must happen counts as missing
 SKIPPED = 77
@@ -40,19 +43,7 @@ class Skip(Exception):
 
 def until(condition, what, patience=PATIENCE):
     """What `condition` gives as soon as that is true."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.01)  # between two looks
-    raise AssertionError(f"not within {patience} s: {what}")
-
-
-def encode(*words):
-    """A request as the bytes of an array of bulk strings."""
-    parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
+    return servers.until(condition, what, patience)
 
 
 class Client:
@@ -74,34 +65,8 @@ class Client:
         self.plug.sendall(data)
 
     def reply(self):
-        line = self.lines.readline()
-        if not line.endswith(b"\r\n"):
-            raise ConnectionError("closed")
-        kind, text = line[:1], line[1:-2]
-        if kind == b"+":
-            return text.decode("latin1")
-        if kind == b"-":
-            return ErrorReply(text.decode("latin1"))
-        if kind in b":(":
-            return int(text)
-        if kind == b",":
-            return float(text)
-        if kind == b"#":
-            return text == b"t"
-        if kind == b"_":
-            return None
-        count = int(text)
-        if kind in b"$=!":
-            return None if count < 0 else self.lines.read(count + 2)[:-2]
-        if kind in b"%|":
-            return {self._key(self.reply()): self.reply() for _ in range(count)}
-        if kind in b"*~>":
-            return None if count < 0 else [self.reply() for _ in range(count)]
-        raise ValueError(f"no reply begins like {line!r}")
-
-    @staticmethod
-    def _key(value):
-        return tuple(value) if isinstance(value, list) else value
+        return read_reply(self.lines, status=lambda text: text.decode("latin1"),
+                          error=lambda text: ErrorReply(text.decode("latin1")))
 
     def rest(self):
         """Everything up to the end of the connection."""
@@ -147,11 +112,9 @@ class Node:
         def is_ready():
             if self.process.poll() is not None:
                 raise AssertionError(f"ended with {self.process.returncode}: {self.log()}")
-            return self.ready_file.exists()
+            return ready_facts(self.ready_file)
 
-        until(is_ready, "the ready file")
-        pairs = [line.split("=", 1) for line in self.ready_file.read_text().splitlines()]
-        self.facts = dict(pairs)
+        self.facts = until(is_ready, "the ready file")
         return self
 
     @property

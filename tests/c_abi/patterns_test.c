@@ -114,6 +114,25 @@ static void test_once_fails(semel_engine* engine) {
   semel_buffer_free(&outcome.failure);
 }
 
+/* A reason that no value can hold: the work stays rejected, without its reason. */
+static void test_once_rejects_at_length(semel_engine* engine) {
+  static char reason[(1 << 20) + 2]; /* value_bytes_max is 1 MiB */
+  semel_claims* calls = open_claims(engine, "lengthy", "call");
+  semel_request request = request_for("k");
+  semel_once_outcome outcome;
+  job rejects = new_job(SEMEL_WORK_REJECTED, reason);
+  SEMEL_INIT(outcome);
+  memset(reason, 'x', sizeof reason - 1);
+  CHECK_OK(semel_once(calls, &request, run_job, &rejects, &outcome));
+  CHECK(outcome.answer == SEMEL_ONCE_FAILED);
+  CHECK(outcome.failure.length == sizeof reason - 1);
+  CHECK_OK(semel_once(calls, &request, run_job, &rejects, &outcome));
+  CHECK(outcome.answer == SEMEL_ONCE_KEPT_FAILURE && outcome.failure.length == 0);
+  CHECK(rejects.runs == 1);
+  semel_buffer_free(&outcome.value);
+  semel_buffer_free(&outcome.failure);
+}
+
 static void test_once_is_slow(semel_engine* engine) {
   semel_claims* calls = open_claims(engine, "slow", "call");
   semel_request request = request_for("k");
@@ -187,6 +206,7 @@ void test_patterns(void) {
   semel_engine* engine = open_engine(NULL);
   test_once(engine);
   test_once_fails(engine);
+  test_once_rejects_at_length(engine);
   test_once_is_slow(engine);
   test_consume(engine);
   CHECK_OK(semel_engine_close(engine));

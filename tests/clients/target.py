@@ -12,9 +12,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'support'))
+from servers import encode, free_port, read_reply, ready_facts  # noqa: E402,F401
 
 START_SECONDS = 30
 PR_SET_PDEATHSIG = 1
@@ -26,6 +30,10 @@ class CannotStart(Exception):
 
 class ServerError(Exception):
     """An error reply."""
+
+
+def raise_error(text):
+    raise ServerError(text.decode(errors='replace'))
 
 
 def end_with_parent():
@@ -115,9 +123,7 @@ class RedisTarget(Target):
         if not program:
             raise CannotStart('redis-server is not installed')
         for _ in range(5):  # somebody else may take the port in between
-            with socket.socket() as probe:
-                probe.bind((self.host, 0))
-                self.port = probe.getsockname()[1]
+            self.port = free_port()
             self.spawn([program, '--port', str(self.port), '--bind', self.host, '--save', '',
                         '--appendonly', 'no', '--dir', str(self.folder),
                         *[word for name in self.hidden for word in ('--rename-command', name, '')]])
@@ -151,15 +157,12 @@ class SemelTarget(Target):
         file = self.folder / 'ready'
         self.spawn([str(self.program), 'node', '--port', '0', '--ready-file', str(file),
                     *self.options])
-        self.wait_until(lambda: 'port' in self.read_ready(file))
-        self.port = int(self.ready['port'])
 
-    def read_ready(self, file):
-        """Lines of name=value; a file that has no last line end is still being written."""
-        text = file.read_text() if file.exists() else ''
-        if text.endswith('\n'):
-            self.ready = dict(line.split('=', 1) for line in text.splitlines() if '=' in line)
-        return self.ready
+        def is_ready():
+            self.ready = ready_facts(file)
+            return 'port' in self.ready
+        self.wait_until(is_ready)
+        self.port = int(self.ready['port'])
 
 
 TARGETS = ('semel', 'redis', 'redis-without-scripts')
@@ -170,11 +173,6 @@ def open_target(against, program=None, options=()):
     if against == 'semel':
         return SemelTarget(program, options)
     return RedisTarget(scripts=against == 'redis')
-
-
-def encode(*words):
-    parts = [w if isinstance(w, bytes) else str(w).encode() for w in words]
-    return b'*%d\r\n' % len(parts) + b''.join(b'$%d\r\n%s\r\n' % (len(p), p) for p in parts)
 
 
 class Client:
@@ -196,18 +194,4 @@ class Client:
         return self.read()
 
     def read(self):
-        line = self.input.readline()
-        if not line.endswith(b'\r\n'):
-            raise OSError('the connection was closed')
-        kind, rest = line[:1], line[1:-2]
-        if kind == b'-':
-            raise ServerError(rest.decode(errors='replace'))
-        if kind == b'+':
-            return rest
-        if kind == b':':
-            return int(rest)
-        if kind == b'$':
-            return None if int(rest) < 0 else self.input.read(int(rest) + 2)[:-2]
-        if kind == b'*':
-            return None if int(rest) < 0 else [self.read() for _ in range(int(rest))]
-        raise OSError(f'not a reply: {line!r}')
+        return read_reply(self.input, error=raise_error)

@@ -1,4 +1,4 @@
-// One key and the claim machine, without a table: applies each decision to itself.
+// One key and the claim rules, without a table: applies each decision to itself.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,13 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'support'))
+from servers import encode, free_port, ready_facts  # noqa: E402,F401
 
 TICKS = os.sysconf('SC_CLK_TCK')
 SECONDS = 20  # within which whatever must happen happens
@@ -19,11 +24,6 @@ def pinned(core):
     """A process on a processor of its own, where there are two."""
     return ['taskset', '-c', str(core)] if (os.cpu_count() or 1) > 1 and shutil.which('taskset') \
         else []
-
-
-def encode(*words):
-    words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b'*%d\r\n' % len(words) + b''.join(b'$%d\r\n%s\r\n' % (len(w), w) for w in words)
 
 
 def until(condition, seconds=SECONDS):
@@ -185,10 +185,7 @@ def start_node(program, place, *options, files=0):
             '--ready-file', ready]
 
     def find_port():
-        if not os.path.exists(ready):
-            return 0
-        with open(ready, encoding='ascii') as file:
-            return int(re.search(r'^port=(\d+)', file.read(), re.MULTILINE).group(1))
+        return int(ready_facts(ready).get('port', 0))
     node = Server(args + [str(option) for option in options], place, files)
     return node.wait_until_ready(find_port)
 
@@ -197,8 +194,6 @@ def start_redis(place, *options):
     """None: there is none on this machine."""
     if shutil.which('redis-server') is None:
         return None
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     args = ['redis-server', '--port', str(port), '--save', '', *map(str, options)]
     return Server(args, tempfile.mkdtemp(dir=place)).wait_until_ready(lambda: port)

@@ -1,4 +1,4 @@
-// A host of a few commands over a map, and a small world around one interpreter.
+// A host with a few commands on a map, and a helper that runs one script.
 #pragma once
 
 #include <map>
@@ -60,15 +60,16 @@ class FakeHost final : public lua::Host {
   }
 };
 
-/// What EVAL would answer.
+/// The reply of EVAL.
 inline std::string run_script(lua::Interpreter& interpreter, lua::Host& host,
                               const std::string& script, net::Resp dialect = net::Resp::two,
                               const std::vector<std::string_view>& keys = {},
                               const std::vector<std::string_view>& args = {}) {
   const std::string sha(40, 'a');
   std::string reply;
-  if (const auto wrong = interpreter.compile(sha, script)) {
-    net::RespWriter{reply, dialect}.error("ERR Error compiling script (new function): " + *wrong);
+  if (const Status compiled = interpreter.compile(sha, script); !compiled.ok()) {
+    net::RespWriter{reply, dialect}.error("ERR Error compiling script (new function): " +
+                                          compiled.error().detail);
     return reply;
   }
   interpreter.run(sha, {.keys = keys, .args = args, .dialect = dialect}, host, reply);

@@ -1,4 +1,4 @@
-// A host that lets a redis-server carry out what scripts ask for.
+// A host that forwards the commands of scripts to a redis-server.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lua_compat/interpreter/interpreter.hpp"
-#include "tests/lua_compat/told_to_scripts.hpp"
+#include "tests/lua_compat/script_replies.hpp"
 #include "tests/support/raw_client.hpp"
 
 namespace semel::tests {
@@ -24,8 +24,8 @@ class ForwardingHost final : public lua::Host {
       return;
     }
     const std::vector<std::string> copied{words.begin(), words.end()};
-    const std::string heard = (dialect == net::Resp::two ? two_ : three_).call(copied);
-    reply += told_to_scripts(heard);
+    const std::string answer = (dialect == net::Resp::two ? two_ : three_).call(copied);
+    reply += reply_for_scripts(answer);
   }
   [[nodiscard]] std::optional<bool> may_call(std::span<const std::string_view> words) override {
     if (words[0] == "nosuch") return std::nullopt;

@@ -41,7 +41,7 @@ SINGLE = (
 
 
 def catalogue():
-    """[(text, keys, arguments)], something in each hole"""
+    """[(text, keys, arguments)], something for each wildcard"""
     source = (ROOT / 'lua_compat/matcher/known_catalogue.def').read_text(encoding='utf-8')
     found = [(text, 2, 2) for text in SINGLE]
     for entry in re.findall(r'^X\((.*?)\)$', source, re.MULTILINE | re.DOTALL):

@@ -9,11 +9,9 @@
 
 #include "net/node/connection.hpp"
 #include "semel/semel.hpp"
-#include "tests/support/raw_client.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
-
-using Words = std::vector<std::string>;
 
 /// Each command takes as long as the test says.
 class StepTicks final : public net::TickSource {

@@ -8,37 +8,37 @@
 #include <vector>
 
 #include "semel/semel.hpp"
-#include "tests/net/parties.hpp"
+#include "tests/net/node_client.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {
 
 /// A node of ours with an engine of its own.
-struct House {
-  explicit House(const Clock* clock = nullptr)
+struct LocalNode {
+  explicit LocalNode(const Clock* clock = nullptr)
       : engine(std::move(Engine::open({.clock = clock})).value()), node(*engine) {}
   std::unique_ptr<Engine> engine;
   net::Node node;
   net::Batch batch;
 };
 
-/// As many clients of a redis-server as of a house.
-struct TwoSides {
-  TwoSides(const RedisServer& server, std::size_t count) : path(server.socket_path()) {
+/// As many clients of a redis-server as of a local node.
+struct ClientPairs {
+  ClientPairs(const RedisServer& server, std::size_t count) : path(server.socket_path()) {
     ours.resize(count);
     theirs.resize(count);
     for (std::size_t i = 0; i < count; ++i) renew(i, i + 1);
   }
   /// One goes on both sides, and another comes.
   void renew(std::size_t who, std::uint64_t id) {
-    ours[who] = std::make_unique<Party>(house.node, house.batch, id);
-    theirs[who] = std::make_unique<RedisParty>(path);
+    ours[who] = std::make_unique<NodeClient>(local.node, local.batch, id);
+    theirs[who] = std::make_unique<RedisClient>(path);
   }
 
   const std::string path;
-  House house;
-  std::vector<std::unique_ptr<Party>> ours;
-  std::vector<std::unique_ptr<RedisParty>> theirs;
+  LocalNode local;
+  std::vector<std::unique_ptr<NodeClient>> ours;
+  std::vector<std::unique_ptr<RedisClient>> theirs;
 };
 
 inline std::string shown(const Words& words) {

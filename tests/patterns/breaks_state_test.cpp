@@ -8,16 +8,16 @@
 #include "semel/patterns/guards.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/replay_guard.hpp"
+#include "tests/patterns/process.hpp"
 #include "tests/patterns/story.hpp"
-#include "tests/patterns/world.hpp"
 
 using namespace semel;
 using semel::tests::nil;
 using semel::tests::ok;
 using semel::tests::one;
+using semel::tests::Process;
 using semel::tests::Redis;
 using semel::tests::text;
-using semel::tests::World;
 using semel::tests::zero;
 
 // --- locks --------------------------------------------------------------------------------------
@@ -30,13 +30,13 @@ TEST_CASE("breaks: P5: DEL without a comparison unlocks another's lock", "[patte
   CHECK(redis.say("DEL lock") == one);               // A
   CHECK(redis.say("SET lock c NX PX 30000") == ok);  // beside B, who is at work
 
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock a{locks, "l"};
   Lock b{locks, "l"};
   Lock c{locks, "l"};
   CHECK(a.try_lock());
-  world.clock().advance(Millis{30'000});
+  process.clock().advance(Millis{30'000});
   CHECK(b.try_lock());
   CHECK_FALSE(a.unlock());
   CHECK_FALSE(c.try_lock());
@@ -56,15 +56,15 @@ TEST_CASE("breaks: P6: a renewal that outlives its unlock keeps a dead one's loc
   }
   CHECK(redis.say("SET lock c NX PX 30000") == nil);  // after ten minutes
 
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
-  Watchdog watchdog{world.engine()};
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Watchdog watchdog{process.engine()};
   const ClaimOutcome a = locks.claim({.key = "l"});
   const Watchdog::Guard forgotten = watchdog.keep(locks, "l", a.epoch);
   CHECK(locks.release({.key = "l", .epoch = a.epoch}).answer == OwnerAnswer::ok);
   CHECK(locks.claim({.key = "l"}).answer == ClaimAnswer::granted);  // B, who dies
   for (int i = 0; i < 3; ++i) {
-    world.clock().advance(Millis{10'000});
+    process.clock().advance(Millis{10'000});
     CHECK(watchdog.poll() == 0);
   }
   CHECK(forgotten.lost());
@@ -82,15 +82,15 @@ TEST_CASE("breaks: P6: who was paused writes over what the next holder wrote",
   file = "a";  // A wakes up
   CHECK(file == "a");
 
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Fence fence;
   const auto write = [&](const Lock& lock, const char* what) {
     if (fence.admit(lock.fencing_token())) file = what;
   };
   Lock a{locks, "l"};
   CHECK(a.try_lock());
-  world.clock().advance(Millis{30'000});
+  process.clock().advance(Millis{30'000});
   Lock b{locks, "l"};
   CHECK(b.try_lock());
   write(b, "b");
@@ -108,8 +108,8 @@ TEST_CASE("breaks: P7: who tries in the right moment goes before who has waited"
   redis.later(Millis{1'000});
   CHECK(redis.say("SET lock b NX PX 30000") == nil);
 
-  World world;
-  Claims locks = world.claims("locks", policies::fair_lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::fair_lock);
   const ClaimOutcome a = locks.claim({.key = "l"});
   ClaimOutcome b;
   static_cast<void>(locks.claim_or_wait({.key = "l", .owner = "b"}, no_end,
@@ -130,17 +130,17 @@ TEST_CASE("breaks: P8: a table of what was seen grows for ever", "[patterns][bre
   redis.later(window);
   CHECK(redis.say("DBSIZE") == "(integer) 500");
 
-  World world;
-  SeenBefore rows{world.engine().store(), "rows", window};
+  Process process;
+  SeenBefore rows{process.engine().store(), "rows", window};
   for (int i = 0; i < 500; ++i) CHECK(rows.is_first({"invoice", text(i)}).value());
-  world.clock().advance(window - Millis{1});
+  process.clock().advance(window - Millis{1});
   CHECK_FALSE(rows.is_first({"invoice", "0"}).value());
-  CHECK(world.engine().size(0) == 500);
-  world.clock().advance(Millis{1});
-  for (int turns = 0; turns < 1'000 && world.engine().size(0) > 0; ++turns) {
-    static_cast<void>(world.engine().advance());
+  CHECK(process.engine().size(0) == 500);
+  process.clock().advance(Millis{1});
+  for (int turns = 0; turns < 1'000 && process.engine().size(0) > 0; ++turns) {
+    static_cast<void>(process.engine().advance());
   }
-  CHECK(world.engine().size(0) == 0);
+  CHECK(process.engine().size(0) == 0);
 }
 
 TEST_CASE("breaks: P9: of two that read the same one update is lost", "[patterns][breaks]") {
@@ -156,8 +156,8 @@ TEST_CASE("breaks: P9: of two that read the same one update is lost", "[patterns
   CHECK(redis.say("GET stock") == "\"9\"");
 
   sold = 0;
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   REQUIRE(store.set("stock", "10").ok());
   const Versioned a = **store.get_versioned("stock");
   const Versioned b = **store.get_versioned("stock");
@@ -178,8 +178,8 @@ TEST_CASE("breaks: P9: check and take are two calls, and the account is overdraw
   CHECK(redis.say("DECRBY balance 300") == zero);
   CHECK(redis.say("DECRBY balance 300") == "(integer) -300");
 
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   REQUIRE(store.set("balance", "300").ok());
   CHECK(decrement_if_at_least(store, "balance", 300)->taken);
   CHECK_FALSE(decrement_if_at_least(store, "balance", 300)->taken);
@@ -198,8 +198,8 @@ TEST_CASE("breaks: P10: check and move are two calls, and an order is sent and r
   CHECK(done == std::vector<std::string>{"sent", "refunded"});
 
   done.clear();
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   REQUIRE(store.set("state", "paid").ok());
   for (const char* to : {"sent", "refunded"}) {
     if (transition(store, "state", "paid", to)->moved) done.emplace_back(to);
@@ -322,11 +322,11 @@ TEST_CASE("breaks: P12: the end of a slow run removes another's guard", "[patter
   CHECK(at_work == 2);
 
   at_work = 0;
-  World world;
-  Claims claims = world.claims("clicks", policies::debounce);
-  Debounce clicks{world.engine(), claims, {.remove_on_finish = true}};
+  Process process;
+  Claims claims = process.claims("clicks", policies::debounce);
+  Debounce clicks{process.engine(), claims, {.remove_on_finish = true}};
   CHECK(clicks.run("u7", [&] {  // A
-    world.clock().advance(Millis{45'000});
+    process.clock().advance(Millis{45'000});
     if (claims.claim({.key = "u7"}).answer == ClaimAnswer::granted) ++at_work;  // B
   }) == DebounceAnswer::ran);
   CHECK(clicks.run("u7", [&] { ++at_work; }) == DebounceAnswer::suppressed);  // C

@@ -13,16 +13,16 @@
 #include "semel/patterns/json_key.hpp"
 #include "semel/patterns/signed_request.hpp"
 #include "semel/patterns/token_service.hpp"
+#include "tests/patterns/process.hpp"
 #include "tests/patterns/story.hpp"
-#include "tests/patterns/world.hpp"
 
 using namespace semel;
 using semel::tests::nil;
 using semel::tests::ok;
 using semel::tests::one;
+using semel::tests::Process;
 using semel::tests::Redis;
 using semel::tests::text;
-using semel::tests::World;
 
 namespace {
 
@@ -60,8 +60,8 @@ TEST_CASE("breaks: P1: a lock has no memory, and the duplicate behind it runs ag
   CHECK(charged == 2);
 
   charged = 0;
-  World world;
-  Claims orders = world.claims("orders", policies::call);
+  Process process;
+  Claims orders = process.claims("orders", policies::call);
   const auto charge = [&] { return "receipt " + text(++charged); };
   CHECK(once(orders, "order-1", charge).value == "receipt 1");
   CHECK(once(orders, "order-1", charge).value == "receipt 1");
@@ -79,8 +79,8 @@ TEST_CASE("breaks: P2: the order of members changes the hash, and one call runs 
   CHECK(moved == 2);
 
   moved = 0;
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const Scope scope{.user = "u7", .needs_user = true};
   for (const Bytes body : bodies) {
     const auto key = scoped_key(scope, composite_key({"/transfer", *canonical_json(body)}));
@@ -106,8 +106,8 @@ TEST_CASE("breaks: P2: without a user two strangers share a key, and so do glued
 
   CHECK(scoped_key({.user = nobody, .needs_user = true}, "{}").error().code ==
         ErrorCode::key_empty);
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   for (const Scope& scope : scopes) {
     CHECK(once(calls, *scoped_key(scope, "7"), [] {}).answer == OnceAnswer::ran);
   }
@@ -132,8 +132,8 @@ TEST_CASE("breaks: P3: a failed run burns the token", "[patterns][breaks]") {
   CHECK(paid == 0);  // and never will be
 
   tries = 0;
-  World world;
-  TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+  Process process;
+  TokenService tokens = TokenService::open(process.claims("tokens", policies::token)).value();
   const std::string token = tokens.issue().value();
   CHECK(tokens.redeem(token, pay).answer == OnceAnswer::failed);
   CHECK(tokens.redeem(token, pay).answer == OnceAnswer::ran);
@@ -148,8 +148,8 @@ TEST_CASE("breaks: P3: a spent token and a forged one look alike", "[patterns][b
   const std::string spent = redis.say("DEL token:t");
   CHECK(spent == redis.say("DEL token:forged"));
 
-  World world;
-  TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+  Process process;
+  TokenService tokens = TokenService::open(process.claims("tokens", policies::token)).value();
   const std::string token = tokens.issue().value();
   CHECK(tokens.redeem(token, [] { return 12; }).value == 12);
   CHECK(tokens.reserve(token).answer == TokenAnswer::spent);
@@ -167,20 +167,20 @@ TEST_CASE("breaks: P3b: a crash between INCR and the run uses the token for noth
   if (redis.say("INCR token:t") == "(integer) 2") ++runs;
   CHECK(runs == 0);
 
-  World world;
+  Process process;
   {
-    TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+    TokenService tokens = TokenService::open(process.claims("tokens", policies::token)).value();
     CHECK(tokens.count("t")->count == 1);
     CHECK(tokens.count("t")->count == 2);
   }
-  world.restart();
-  TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+  process.restart();
+  TokenService tokens = TokenService::open(process.claims("tokens", policies::token)).value();
   const TokenCount again = tokens.count("t").value();
   CHECK(again.count == 2);
-  world.effect("run");
+  process.effect("run");
   CHECK(tokens.spend("t", again.epoch).answer == OwnerAnswer::ok);
   CHECK(tokens.count("t")->count == 3);
-  CHECK(world.count("run") == 1);
+  CHECK(process.count("run") == 1);
 }
 
 // --- messages -----------------------------------------------------------------------------------
@@ -194,10 +194,10 @@ TEST_CASE("breaks: P4: a stale owner overwrites a newer one", "[patterns][breaks
   CHECK(redis.say("SET m CONSUMED:a PX 86400000") == ok);  // A, at last
   CHECK(redis.say("GET m") == "\"CONSUMED:a\"");
 
-  World world;
-  Claims messages = world.claims("mq", policies::message);
+  Process process;
+  Claims messages = process.claims("mq", policies::message);
   const ClaimOutcome a = messages.claim({.key = "m"});
-  world.clock().advance(Millis{60'000});
+  process.clock().advance(Millis{60'000});
   const ClaimOutcome b = messages.claim({.key = "m"});
   CHECK(b.takeover);
   CHECK(messages.complete({.key = "m", .epoch = b.epoch, .payload = "b"}).answer ==
@@ -221,10 +221,10 @@ TEST_CASE("breaks: P4: a stale owner deletes a newer one's mark, and the message
   CHECK(paid == 2);
 
   paid = 0;
-  World world;
-  Claims messages = world.claims("mq", policies::message);
+  Process process;
+  Claims messages = process.claims("mq", policies::message);
   const Consumed a = consume_once(messages, {.id = "m"}, [&] {
-    world.clock().advance(Millis{60'000});
+    process.clock().advance(Millis{60'000});
     CHECK(consume_once(messages, {.id = "m"}, [&] { ++paid; }).verdict == Verdict::ack);
     return false;  // A fails
   });
@@ -299,8 +299,8 @@ TEST_CASE("breaks: P4: before Redis 7 it is two calls, and two consumers find no
   }
   CHECK(paid == 2);
 
-  World world;
-  Claims messages = world.claims("mq", policies::message);
+  Process process;
+  Claims messages = process.claims("mq", policies::message);
   CHECK(messages.claim({.key = "m"}).answer == ClaimAnswer::granted);
   CHECK(messages.claim({.key = "m"}).answer == ClaimAnswer::in_flight);
 }
@@ -316,15 +316,15 @@ TEST_CASE("breaks: P13: a crash between INCR and EXPIRE leaves a counter for eve
   CHECK(redis.say("TTL tries:m") == "(integer) -1");
   CHECK(redis.say("INCR tries:m") == "(integer) 2");  // another message of that id, a year later
 
-  World world;
+  Process process;
   {
-    Claims messages = world.claims("mq", policies::message);
+    Claims messages = process.claims("mq", policies::message);
     CHECK(messages.claim({.key = "m"}).attempt == 1);
   }
-  world.restart();
-  Claims messages = world.claims("mq", policies::message);
+  process.restart();
+  Claims messages = process.claims("mq", policies::message);
   CHECK(messages.get("m")->attempts == 1);
-  world.clock().advance(Millis{365LL * 86'400'000});
+  process.clock().advance(Millis{365LL * 86'400'000});
   CHECK(messages.claim({.key = "m"}).attempt == 1);  // nothing is left of a year ago
 }
 
@@ -342,9 +342,9 @@ TEST_CASE("breaks: P13: a message that kills its process before INCR is never gi
   CHECK(crashes == deliveries);
 
   crashes = 0;
-  World world;
+  Process process;
   for (int i = 0; i < deliveries; ++i) {
-    Claims messages = world.claims("mq", policies::message);
+    Claims messages = process.claims("mq", policies::message);
     const ClaimOutcome claim = messages.claim({.key = "m"});
     if (claim.answer != ClaimAnswer::granted) {
       CHECK(claim.answer == ClaimAnswer::kept_failure);
@@ -352,10 +352,10 @@ TEST_CASE("breaks: P13: a message that kills its process before INCR is never gi
       break;
     }
     ++crashes;
-    world.restart();
+    process.restart();
   }
   CHECK(crashes == 16);
-  Claims messages = world.claims("mq", policies::message);
+  Claims messages = process.claims("mq", policies::message);
   CHECK(consume_once(messages, {.id = "m"}, [] {}).verdict == Verdict::dead_letter);
 }
 
@@ -384,8 +384,8 @@ TEST_CASE("breaks: P14: a batch of N messages is 2 N round trips", "[patterns][b
   CHECK(redis.calls() == 2);
   CHECK(same.claim({.key = "m49"}).result == "done");
 
-  World world;
-  Claims mq = world.claims("mq", policies::message);
+  Process process;
+  Claims mq = process.claims("mq", policies::message);
   std::vector<std::string> ids;
   for (int i = 0; i < messages; ++i) ids.push_back("m" + text(i));
   std::vector<Message> batch;
@@ -405,10 +405,10 @@ TEST_CASE("breaks: steps: who was taken over writes memos that the next one beli
   CHECK(redis.say("HSET steps:m charge receipt-of-a") == one);    // A, who will be rolled back
   CHECK(redis.say("HGET steps:m charge") == "\"receipt-of-a\"");  // B charges nothing
 
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const ClaimOutcome a = claims.claim({.key = "m"});
-  world.clock().advance(Millis{60'000});
+  process.clock().advance(Millis{60'000});
   const ClaimOutcome b = claims.claim({.key = "m"});
   Steps of_a{claims, "m", a.epoch};
   Steps of_b{claims, "m", b.epoch};

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include "tests/support/catch.hpp"
 
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 namespace {
 
@@ -18,8 +18,8 @@ constexpr Message message{.id = "m-1"};
 
 TEST_CASE("consume: the first delivery is handled, the others are duplicates",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   int handled = 0;
   const auto handle = [&] { ++handled; };
   const Consumed first = consume_once(claims, message, handle);
@@ -27,15 +27,15 @@ TEST_CASE("consume: the first delivery is handled, the others are duplicates",
   CHECK(first.answer == OnceAnswer::ran);
   CHECK(first.attempts == 1);
   CHECK(consume_once(claims, message, handle).verdict == Verdict::ack_duplicate);
-  world.clock().advance(Millis{86'399'999});
+  process.clock().advance(Millis{86'399'999});
   CHECK(consume_once(claims, message, handle).verdict == Verdict::ack_duplicate);
   CHECK(handled == 1);
 }
 
 TEST_CASE("consume: a delivery beside one that is handled comes back later",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   Consumed inner;
   const Consumed outer = consume_once(claims, message, [&] {
     inner = consume_once(claims, message, [] { FAIL("handled twice at once"); });
@@ -45,9 +45,23 @@ TEST_CASE("consume: a delivery beside one that is handled comes back later",
   CHECK(inner.retry_after == Millis{1'000});
 }
 
+TEST_CASE("consume: a failure whose reason is longer than a value is kept without the reason",
+          "[patterns][consume]") {
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
+  const std::string reason(limits::value_bytes_default + 1, 'x');
+  const Consumed rejected = consume_once(claims, message, [&] { return Rejected{reason}; });
+  CHECK(rejected.verdict == Verdict::dead_letter);
+  CHECK(rejected.error.code == ErrorCode::ok);
+  CHECK(rejected.failure.size() == reason.size());
+  const Consumed again = consume_once(claims, message, [] { FAIL("it was rejected"); });
+  CHECK(again.answer == OnceAnswer::kept_failure);
+  CHECK(again.failure.empty());
+}
+
 TEST_CASE("consume: what a handler returns is what the broker is told", "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const auto verdict = [&](Bytes id, auto handler) {
     return consume_once(claims, {.id = id}, handler);
   };
@@ -72,10 +86,10 @@ TEST_CASE("consume: what a handler returns is what the broker is told", "[patter
 
 TEST_CASE("consume: after so many failures a message is a dead letter (P13)",
           "[patterns][consume]") {
-  World world;
+  Process process;
   Policy policy = policies::message;
   policy.attempts_max = 3;
-  Claims claims = world.claims("mq", policy);
+  Claims claims = process.claims("mq", policy);
   const auto fails = [] { return false; };
   for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
     const Consumed consumed = consume_once(claims, message, fails);
@@ -88,13 +102,13 @@ TEST_CASE("consume: after so many failures a message is a dead letter (P13)",
 }
 
 TEST_CASE("consume: owners that go silent count as failures, too (P13)", "[patterns][consume]") {
-  World world;
+  Process process;
   Policy policy = policies::message;
   policy.attempts_max = 2;
-  Claims claims = world.claims("mq", policy);
+  Claims claims = process.claims("mq", policy);
   for (int i = 0; i < 2; ++i) {
     REQUIRE(claims.claim({.key = message.id}).answer == ClaimAnswer::granted);
-    world.clock().advance(Millis{60'000});
+    process.clock().advance(Millis{60'000});
   }
   const Consumed after = consume_once(claims, message, [] { FAIL("it is poison"); });
   CHECK(after.verdict == Verdict::dead_letter);
@@ -103,8 +117,8 @@ TEST_CASE("consume: owners that go silent count as failures, too (P13)", "[patte
 
 TEST_CASE("consume: a handler that throws leaves the message for another try",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   CHECK_THROWS_AS(consume_once(claims, message, [] { throw std::runtime_error{"gone"}; }),
                   std::runtime_error);
   const Consumed next = consume_once(claims, message, [] {});
@@ -114,8 +128,8 @@ TEST_CASE("consume: a handler that throws leaves the message for another try",
 
 TEST_CASE("consume: a message without an id runs unguarded and says so, or is a dead letter",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const Consumed open = consume_once(claims, Message{}, [] {});
   CHECK(open.verdict == Verdict::ack);
   CHECK(open.unguarded);
@@ -128,8 +142,8 @@ TEST_CASE("consume: a message without an id runs unguarded and says so, or is a 
 
 TEST_CASE("consume: another payload with a known id is a dead letter (case F)",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   Message one{.id = "m", .fingerprint = {.algorithm = 1}};
   CHECK(consume_once(claims, one, [] {}).verdict == Verdict::ack);
   one.fingerprint.digest[3] = 9;
@@ -140,10 +154,10 @@ TEST_CASE("consume: another payload with a known id is a dead letter (case F)",
 
 TEST_CASE("consume: a slow handler that was taken over is not acknowledged twice (case B)",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const Consumed slow = consume_once(claims, message, [&] {
-    world.clock().advance(Millis{60'000});
+    process.clock().advance(Millis{60'000});
     // The newer owner is still at it.
     REQUIRE(claims.claim({.key = message.id}).answer == ClaimAnswer::granted);
   });
@@ -169,14 +183,14 @@ TEST_CASE("consume: a full machine sends the message back, and does not lose it 
 
 TEST_CASE("consume: what lies in the consumer and not in the message is no dead letter",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
-  REQUIRE(world.engine().drop_namespace("mq").has_value());
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
+  REQUIRE(process.engine().drop_namespace("mq").has_value());
   const Consumed sent_back = consume_once(claims, message, [] { FAIL("nothing guards it"); });
   CHECK(sent_back.error.code == ErrorCode::namespace_dropped);
   CHECK(sent_back.verdict == Verdict::retry_later);
   const std::string long_id(limits::key_bytes_max + 1, 'x');
-  Claims anew = world.claims("mq", policies::message);
+  Claims anew = process.claims("mq", policies::message);
   const Consumed refused = consume_once(anew, {.id = long_id}, [] { FAIL("nothing guards it"); });
   CHECK(refused.error.code == ErrorCode::key_too_long);
   CHECK(refused.verdict == Verdict::dead_letter);
@@ -184,8 +198,8 @@ TEST_CASE("consume: what lies in the consumer and not in the message is no dead 
 
 TEST_CASE("consume: a batch is claimed at once, handled in order, and twins fold (P14, case K)",
           "[patterns][consume]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   REQUIRE(consume_once(claims, {.id = "done"}, [] {}).verdict == Verdict::ack);
   const std::vector<Message> batch{
       {.id = "a"}, {.id = "done"}, {.id = "b"}, {.id = "a"}, {.id = "b"}, {}, {.id = "c"}};
@@ -206,12 +220,12 @@ TEST_CASE("consume: a batch is claimed at once, handled in order, and twins fold
 
 TEST_CASE("consume: a handler that throws in a batch ends its own message alone",
           "[patterns][consume][attack][fault-10]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const std::vector<Message> batch{{.id = "n1"}, {.id = "n2"}, {.id = "poison"}, {.id = "n3"}};
   const auto handle = [&](const Message& one) {
     if (one.id == "poison") throw std::runtime_error{"gone"};
-    world.effect(std::string{one.id});
+    process.effect(std::string{one.id});
   };
   for (unsigned round = 1; round <= 17; ++round) {
     const auto consumed = consume_batch(claims, batch, handle);
@@ -225,26 +239,26 @@ TEST_CASE("consume: a handler that throws in a batch ends its own message alone"
     CHECK(consumed[2].failure == "exception: gone");
     CHECK_THROWS_AS(std::rethrow_exception(consumed[2].exception), std::runtime_error);
   }
-  CHECK(world.effects() == std::vector<std::string>{"n1", "n2", "n3"});
+  CHECK(process.effects() == std::vector<std::string>{"n1", "n2", "n3"});
 }
 
 TEST_CASE("consume: each message of a batch is done when its own handler has ended",
           "[patterns][consume][attack][fault-10]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const std::vector<Message> batch{{.id = "a"}, {.id = "b"}};
   static_cast<void>(consume_batch(claims, batch, [&](const Message& one, Work& work) {
     if (one.id == "b") CHECK(claims.get("a")->state == ClaimState::done);
-    return work.steps().run("effect", [&] { world.effect(std::string{one.id}); }).has_value();
+    return work.steps().run("effect", [&] { process.effect(std::string{one.id}); }).has_value();
   }));
-  CHECK(world.effects() == std::vector<std::string>{"a", "b"});
+  CHECK(process.effects() == std::vector<std::string>{"a", "b"});
 }
 
 TEST_CASE("consume: a watchdog keeps the leases of a whole batch",
           "[patterns][consume][watchdog][attack][fault-10]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
-  Watchdog watchdog{world.engine()};
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
+  Watchdog watchdog{process.engine()};
   const std::vector<Message> batch{{.id = "a"}, {.id = "b"}, {.id = "c"}};
   std::size_t kept = 0;
   int other = 0;
@@ -254,7 +268,7 @@ TEST_CASE("consume: a watchdog keeps the leases of a whole batch",
                       if (one.id != "a") return;
                       kept = watchdog.kept();
                       for (int i = 0; i < 7; ++i) {
-                        world.clock().advance(Millis{10'000});
+                        process.clock().advance(Millis{10'000});
                         static_cast<void>(watchdog.poll());
                       }
                       for (const Message& each : batch) {
@@ -270,17 +284,17 @@ TEST_CASE("consume: a watchdog keeps the leases of a whole batch",
 
 TEST_CASE("consume: a lease is looked at before its handler starts",
           "[patterns][consume][attack][fault-10]") {
-  World world;
+  Process process;
   for (const bool in_doubt : {false, true}) {
     Policy policy = policies::message;
     if (in_doubt) policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
-    Claims claims = world.claims(in_doubt ? "doubt" : "mq", policy);
+    Claims claims = process.claims(in_doubt ? "doubt" : "mq", policy);
     const std::vector<Message> batch{{.id = "slow"}, {.id = "taken"}, {.id = "free"}};
     std::vector<std::string> handled;
     const auto consumed = consume_batch(claims, batch, [&](const Message& one) {
       handled.emplace_back(one.id);
       if (one.id != "slow") return;
-      world.clock().advance(Millis{61'000});
+      process.clock().advance(Millis{61'000});
       if (in_doubt) return;
       CHECK(consume_once(claims, batch[1], [&] { handled.push_back("other"); }).verdict ==
             Verdict::ack);
@@ -299,12 +313,12 @@ TEST_CASE("consume: a lease is looked at before its handler starts",
 
 TEST_CASE("consume: a lease of which a third has passed is renewed before its handler",
           "[patterns][consume][attack][fault-10]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   const std::vector<Message> batch{{.id = "a"}, {.id = "b"}};
   Millis left{0};
   static_cast<void>(consume_batch(claims, batch, [&](const Message& one) {
-    if (one.id == "a") world.clock().advance(Millis{59'000});
+    if (one.id == "a") process.clock().advance(Millis{59'000});
     if (one.id == "b") left = claims.get("b")->lease_remaining;
   }));
   CHECK(left == Millis{60'000});
@@ -312,8 +326,8 @@ TEST_CASE("consume: a lease of which a third has passed is renewed before its ha
 
 TEST_CASE("consume: a batch beyond the engine's limit is taken in parts",
           "[patterns][consume][limits][attack][fault-10]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   for (const std::size_t count : {std::size_t{256}, std::size_t{257}, limits::batch_max + 1}) {
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < count; ++i) {
@@ -332,8 +346,8 @@ TEST_CASE("consume: a batch beyond the engine's limit is taken in parts",
 
 TEST_CASE("consume: a twin with another payload is no duplicate of its first",
           "[patterns][consume][attack][fault-10]") {
-  World world;
-  Claims claims = world.claims("mq", policies::message);
+  Process process;
+  Claims claims = process.claims("mq", policies::message);
   Message other{.id = "m", .fingerprint = {.algorithm = 1}};
   other.fingerprint.digest[3] = 9;
   const std::vector<Message> batch{{.id = "m", .fingerprint = {.algorithm = 1}}, other};
@@ -345,7 +359,7 @@ TEST_CASE("consume: a twin with another payload is no duplicate of its first",
 
 TEST_CASE("consume: the policy says what an exception, or not knowing, means for the message",
           "[patterns][consume][attack][fault-13]") {
-  World world;
+  Process process;
   struct Row {
     Bytes name;
     Policy::OnFailure means;
@@ -363,7 +377,7 @@ TEST_CASE("consume: the policy says what an exception, or not knowing, means for
     CAPTURE(row.name);
     Policy policy = policies::message;
     policy.on_exception = row.means;
-    Claims claims = world.claims(row.name, policy);
+    Claims claims = process.claims(row.name, policy);
     const auto throws = [](const auto&...) { throw std::runtime_error{"gone"}; };
     const auto unsure = []() -> Status { return Error{ErrorCode::outcome_unknown, "504"}; };
     const std::vector<Message> batch{{.id = "thrown"}};
@@ -389,29 +403,29 @@ TEST_CASE("consume: a crash at every step, and a broker that delivers until it i
   // it had not acknowledged comes again.
   constexpr std::uint64_t steps_of_a_run = 9;
   for (std::uint64_t steps = 0; steps <= steps_of_a_run; ++steps) {
-    World world{steps};
+    Process process{steps};
     std::deque<std::string> queue{"a", "b", "c"};
     int crashes = 0;
     while (!queue.empty()) {
-      Claims claims = world.claims("mq", policies::message);
+      Claims claims = process.claims("mq", policies::message);
       const std::string id = queue.front();
       queue.pop_front();
       bool takeover = false;
       const Consumed consumed = consume_once(claims, {.id = id}, [&](Work& work) {
         takeover = work.takeover();
         // What was taken over asks whether its effect is there: that makes it exactly once.
-        if (!takeover || world.count(id) == 0) world.effect(id);
+        if (!takeover || process.count(id) == 0) process.effect(id);
       });
-      const bool acknowledged = world.alive() && (consumed.verdict == Verdict::ack ||
-                                                  consumed.verdict == Verdict::ack_duplicate);
+      const bool acknowledged = process.alive() && (consumed.verdict == Verdict::ack ||
+                                                    consumed.verdict == Verdict::ack_duplicate);
       if (!acknowledged) queue.push_back(id);
-      if (world.alive()) continue;
+      if (process.alive()) continue;
       ++crashes;
-      world.restart();
+      process.restart();
     }
     CHECK(crashes == (steps < steps_of_a_run ? 1 : 0));
-    CHECK(world.count("a") == 1);
-    CHECK(world.count("b") == 1);
-    CHECK(world.count("c") == 1);
+    CHECK(process.count("a") == 1);
+    CHECK(process.count("b") == 1);
+    CHECK(process.count("c") == 1);
   }
 }

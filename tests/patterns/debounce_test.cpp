@@ -6,35 +6,35 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 namespace {
 
-Debounce debounce(World& world, const DebounceOptions& options) {
-  return {world.engine(), world.claims("clicks", policies::debounce), options};
+Debounce debounce(Process& process, const DebounceOptions& options) {
+  return {process.engine(), process.claims("clicks", policies::debounce), options};
 }
 
 }  // namespace
 
 TEST_CASE("debounce: at most once an interval, from the beginning of a run",
           "[patterns][debounce]") {
-  World world;
-  Debounce clicks = debounce(world, {});
+  Process process;
+  Debounce clicks = debounce(process, {});
   int runs = 0;
   const auto press = [&] {
     ++runs;
-    world.clock().advance(Millis{5'000});
+    process.clock().advance(Millis{5'000});
   };
   CHECK(clicks.run("user-1", press) == DebounceAnswer::ran);
   CHECK(clicks.run("user-1", press) == DebounceAnswer::suppressed);
   CHECK(clicks.run("user-2", press) == DebounceAnswer::ran);
   CHECK(clicks.remaining("user-1").value() == Millis{35'000});
-  world.clock().advance(Millis{34'999});
+  process.clock().advance(Millis{34'999});
   CHECK(clicks.run("user-1", press) == DebounceAnswer::suppressed);
-  world.clock().advance(Millis{1});
+  process.clock().advance(Millis{1});
   CHECK(clicks.remaining("user-1").value() == Millis{0});
   CHECK(clicks.run("user-1", press) == DebounceAnswer::ran);
   CHECK(runs == 3);
@@ -45,8 +45,8 @@ TEST_CASE("debounce: what removes it when, in each mode", "[patterns][debounce]"
   const auto fails = []() -> Status { return Error{ErrorCode::timed_out, {}}; };
   const auto throws = []() -> bool { throw std::runtime_error{"gone"}; };
   const auto free_after = [&](const DebounceOptions& options, auto function) {
-    World world;
-    Debounce clicks = debounce(world, options);
+    Process process;
+    Debounce clicks = debounce(process, options);
     try {
       static_cast<void>(clicks.run("k", function));
     } catch (const std::runtime_error&) {
@@ -67,11 +67,11 @@ TEST_CASE("debounce: what removes it when, in each mode", "[patterns][debounce]"
 
 TEST_CASE("debounce: the end of a run that took too long does not remove another's",
           "[patterns][debounce]") {
-  World world;
-  Debounce clicks = debounce(world, {.remove_on_finish = true});
+  Process process;
+  Debounce clicks = debounce(process, {.remove_on_finish = true});
   CHECK(clicks.run("k", [&] {
-    world.clock().advance(Millis{45'000});
-    Claims claims = world.claims("clicks", policies::debounce);
+    process.clock().advance(Millis{45'000});
+    Claims claims = process.claims("clicks", policies::debounce);
     REQUIRE(claims.claim({.key = "k"}).answer == ClaimAnswer::granted);
   }) == DebounceAnswer::ran);
   CHECK(clicks.run("k", [] {}) == DebounceAnswer::suppressed);
@@ -79,8 +79,8 @@ TEST_CASE("debounce: the end of a run that took too long does not remove another
 
 TEST_CASE("debounce: who comes while it runs lets it run once more, however many come",
           "[patterns][debounce]") {
-  World world;
-  Debounce rebuild = debounce(world, {.run_once_more_after = true});
+  Process process;
+  Debounce rebuild = debounce(process, {.run_once_more_after = true});
   int runs = 0;
   const DebounceAnswer answer = rebuild.run("k", [&] {
     if (++runs > 2) return;
@@ -90,14 +90,14 @@ TEST_CASE("debounce: who comes while it runs lets it run once more, however many
   });
   CHECK(answer == DebounceAnswer::ran);
   CHECK(runs == 3);  // two were asked for more, the third was not
-  CHECK(world.engine().store().exists("asked/clicks:k").value() == false);
+  CHECK(process.engine().store().exists("asked/clicks:k").value() == false);
 }
 
 TEST_CASE("debounce: nobody who was told that it will run again is forgotten",
           "[patterns][debounce][race]") {
   // Each caller notes what it wants built; whatever was wanted before a caller returned has to be
   // in a build that began after it.
-  World world;
+  Process process;
   constexpr int callers = 3;
   constexpr int rounds = 400;
   std::atomic<int> wanted{0};
@@ -105,7 +105,7 @@ TEST_CASE("debounce: nobody who was told that it will run again is forgotten",
   std::vector<std::thread> threads;
   for (int i = 0; i < callers; ++i) {
     threads.emplace_back([&] {
-      Debounce rebuild = debounce(world, {.run_once_more_after = true});
+      Debounce rebuild = debounce(process, {.run_once_more_after = true});
       for (int round = 0; round < rounds; ++round) {
         wanted.fetch_add(1, std::memory_order_seq_cst);  // mo: seq_cst: one order of all of them
         static_cast<void>(rebuild.run("k", [&] {
@@ -123,14 +123,14 @@ TEST_CASE("debounce: after a crash in the middle the next process may run at onc
           "[patterns][debounce][crash]") {
   for (const bool once_more : {false, true}) {
     for (std::uint64_t steps = 0; steps < 4; ++steps) {
-      World world{steps};
-      const auto press = [&] { world.effect("pressed"); };
-      static_cast<void>(debounce(world, {.run_once_more_after = once_more}).run("k", press));
-      const bool crashed = !world.alive();
-      const bool pressed = world.count("pressed") == 1;
-      world.restart();
+      Process process{steps};
+      const auto press = [&] { process.effect("pressed"); };
+      static_cast<void>(debounce(process, {.run_once_more_after = once_more}).run("k", press));
+      const bool crashed = !process.alive();
+      const bool pressed = process.count("pressed") == 1;
+      process.restart();
       const DebounceAnswer answer =
-          debounce(world, {.run_once_more_after = once_more}).run("k", press);
+          debounce(process, {.run_once_more_after = once_more}).run("k", press);
       CHECK(answer == DebounceAnswer::ran);
       CHECK((crashed || pressed));
     }
@@ -138,19 +138,19 @@ TEST_CASE("debounce: after a crash in the middle the next process may run at onc
 }
 
 TEST_CASE("debounce: a call that is not valid runs nothing", "[patterns][debounce]") {
-  World world;
+  Process process;
   for (const bool once_more : {false, true}) {
-    Debounce clicks = debounce(world, {.run_once_more_after = once_more});
+    Debounce clicks = debounce(process, {.run_once_more_after = once_more});
     CHECK(clicks.run("", [] { FAIL("no key"); }) == DebounceAnswer::refused);
-    Debounce forever = debounce(world, {.interval = Millis{0}, .run_once_more_after = once_more});
+    Debounce forever = debounce(process, {.interval = Millis{0}, .run_once_more_after = once_more});
     CHECK(forever.run("k", [] { FAIL("no interval"); }) == DebounceAnswer::refused);
   }
 }
 
 TEST_CASE("debounce: a run that throws forgets nobody who was told that it runs again",
           "[patterns][debounce][attack][fault-15]") {
-  World world;
-  Debounce rebuilds = debounce(world, {.run_once_more_after = true});
+  Process process;
+  Debounce rebuilds = debounce(process, {.run_once_more_after = true});
   int runs = 0;
   DebounceAnswer other = DebounceAnswer::refused;
   CHECK_THROWS_AS(rebuilds.run("k",
@@ -168,14 +168,14 @@ TEST_CASE("debounce: a run that throws forgets nobody who was told that it runs 
 
 TEST_CASE("debounce: a run that outlasts its interval forgets nobody either",
           "[patterns][debounce][attack][fault-15]") {
-  World world;
-  Debounce rebuilds = debounce(world, {.interval = Millis{1'000}, .run_once_more_after = true});
+  Process process;
+  Debounce rebuilds = debounce(process, {.interval = Millis{1'000}, .run_once_more_after = true});
   int runs = 0;
   DebounceAnswer other = DebounceAnswer::refused;
   const auto answer = rebuilds.run("k", [&] {
     if (++runs > 1) return;
     other = rebuilds.run("k", [] {});
-    world.clock().advance(Millis{1'500});  // the record of its claim has ended
+    process.clock().advance(Millis{1'500});  // the record of its claim has ended
   });
   CHECK(other == DebounceAnswer::will_run_again);
   CHECK(answer == DebounceAnswer::ran);

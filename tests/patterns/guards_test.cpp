@@ -4,15 +4,15 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 TEST_CASE("compare_and_set: only what nothing has changed since is changed (P9)",
           "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   const CompareResult created = store.compare_and_set("k", 0, "one").value();
   CHECK(created.stored);
   REQUIRE(created.current);
@@ -29,15 +29,15 @@ TEST_CASE("compare_and_set: only what nothing has changed since is changed (P9)"
 
 TEST_CASE("compare_and_set: a value that went and came back is not the same (P9)",
           "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   const Version seen = store.compare_and_set("k", 0, "a").value().current->version;
   REQUIRE(store.del("k").value());
   CHECK_FALSE(store.compare_and_set("k", seen, "b").value().stored);
   REQUIRE(store.set("k", "a").has_value());
   CHECK_FALSE(store.compare_and_set("k", seen, "b").value().stored);
-  world.restart();
-  Store again = world.engine().store();
+  process.restart();
+  Store again = process.engine().store();
   CHECK_FALSE(again.compare_and_set("k", seen, "b").value().stored);
   const Version now = again.get_versioned("k").value()->version;
   CHECK(again.compare_and_set("k", now, "b").value().stored);
@@ -45,29 +45,29 @@ TEST_CASE("compare_and_set: a value that went and came back is not the same (P9)
 
 TEST_CASE("compare_and_set: the ttl stays unless it is said, and its change counts as one",
           "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   const Version seen =
       store.compare_and_set("k", 0, "a", Expiry::in(Millis{100})).value().current->version;
   const Version next = store.compare_and_set("k", seen, "b").value().current->version;
   CHECK(store.ttl("k")->remaining == Millis{100});
   REQUIRE(store.expire("k", Expiry::in(Millis{200})).value());
   CHECK_FALSE(store.compare_and_set("k", next, "c").value().stored);
-  world.clock().advance(Millis{200});
+  process.clock().advance(Millis{200});
   CHECK(store.get_versioned("k").value() == std::nullopt);
   CHECK(store.compare_and_set("k", 0, "d").value().stored);
 }
 
 TEST_CASE("compare_and_set: of many who add one at a time none is lost (P9)",
           "[patterns][guards][race]") {
-  World world;
+  Process process;
   constexpr int threads_count = 3;
   constexpr int rounds = 500;
-  REQUIRE(world.engine().store().set("n", "0").has_value());
+  REQUIRE(process.engine().store().set("n", "0").has_value());
   std::vector<std::thread> threads;
   for (int i = 0; i < threads_count; ++i) {
     threads.emplace_back([&] {
-      Store store = world.engine().store();
+      Store store = process.engine().store();
       for (int done = 0; done < rounds;) {
         const Versioned now = *store.get_versioned("n").value();
         const std::string next = std::to_string(std::stoi(now.value) + 1);
@@ -76,21 +76,21 @@ TEST_CASE("compare_and_set: of many who add one at a time none is lost (P9)",
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK(world.engine().store().get("n").value() == std::to_string(threads_count * rounds));
+  CHECK(process.engine().store().get("n").value() == std::to_string(threads_count * rounds));
 }
 
 TEST_CASE("compare_and_set: what is no string is refused", "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
-  REQUIRE(world.engine().hashes().hset("h", "f", "v").has_value());
+  Process process;
+  Store store = process.engine().store();
+  REQUIRE(process.engine().hashes().hset("h", "f", "v").has_value());
   CHECK(store.compare_and_set("h", 0, "x").error().code == ErrorCode::wrong_type);
   CHECK(store.compare_and_set("", 0, "x").error().code == ErrorCode::key_empty);
 }
 
 TEST_CASE("decrement_if_at_least: never below the floor, on both sides of it (P9)",
           "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   REQUIRE(store.set("balance", "500").has_value());
   const auto take = [&](std::int64_t amount, std::int64_t floor = 0) {
     return decrement_if_at_least(store, "balance", amount, floor).value();
@@ -113,13 +113,13 @@ TEST_CASE("decrement_if_at_least: never below the floor, on both sides of it (P9
 
 TEST_CASE("decrement_if_at_least: of many who take the last nobody takes too much (P9)",
           "[patterns][guards][race]") {
-  World world;
-  REQUIRE(world.engine().store().set("stock", "1000").has_value());
+  Process process;
+  REQUIRE(process.engine().store().set("stock", "1000").has_value());
   std::atomic<int> taken{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
-      Store store = world.engine().store();
+      Store store = process.engine().store();
       while (decrement_if_at_least(store, "stock", 3).value().taken) {
         taken.fetch_add(3, std::memory_order_relaxed);  // mo: relaxed: read after the joins
       }
@@ -127,12 +127,12 @@ TEST_CASE("decrement_if_at_least: of many who take the last nobody takes too muc
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(taken.load(std::memory_order_relaxed) == 999);  // mo: relaxed: as above
-  CHECK(world.engine().store().get("stock").value() == "1");
+  CHECK(process.engine().store().get("stock").value() == "1");
 }
 
 TEST_CASE("transition: only from the state that it is in (P10)", "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   const auto move = [&](Bytes from, Bytes to) {
     return transition(store, "order:7", from, to).value();
   };
@@ -151,8 +151,8 @@ TEST_CASE("transition: only from the state that it is in (P10)", "[patterns][gua
 }
 
 TEST_CASE("transition: a state with an end keeps it, or gets another", "[patterns][guards]") {
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   REQUIRE(transition(store, "k", "", "a", Expiry::in(Millis{50})).value().moved);
   REQUIRE(transition(store, "k", "a", "b").value().moved);
   CHECK(store.ttl("k")->remaining == Millis{50});
@@ -161,16 +161,16 @@ TEST_CASE("transition: a state with an end keeps it, or gets another", "[pattern
 }
 
 TEST_CASE("seen before: the first of a row's fields within the window (P8)", "[patterns][guards]") {
-  World world;
-  SeenBefore rows{world.engine().store(), "rows", Millis{1'000}};
+  Process process;
+  SeenBefore rows{process.engine().store(), "rows", Millis{1'000}};
   CHECK(rows.is_first({"invoice", "17"}).value());
   CHECK_FALSE(rows.is_first({"invoice", "17"}).value());
   CHECK(rows.is_first({"invoice1", "7"}).value());
   CHECK(rows.is_first({"in", "voice", "17"}).value());
   CHECK(rows.is_first(std::span<const Bytes>{}).error().code == ErrorCode::key_empty);
-  world.clock().advance(Millis{999});
+  process.clock().advance(Millis{999});
   CHECK_FALSE(rows.is_first({"invoice", "17"}).value());
-  world.clock().advance(Millis{1});
+  process.clock().advance(Millis{1});
   CHECK(rows.is_first({"invoice", "17"}).value());
   const std::vector<Bytes> fields{"invoice", "17"};
   CHECK(rows.forget(fields).value());
@@ -180,29 +180,29 @@ TEST_CASE("seen before: the first of a row's fields within the window (P8)", "[p
 TEST_CASE(
     "seen before: a batch is one call, its twins are told, and a restart forgets nothing (P8)",
     "[patterns][guards]") {
-  World world;
+  Process process;
   const std::vector<Bytes> ids{"a", "b", "a", "c"};
   const auto ask = [&] {
-    SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
+    SeenBefore rows{process.engine().store(), "rows", Millis{60'000}};
     std::vector<bool> first;
-    for (const Result<bool>& one : rows.are_first(world.engine(), ids)) first.push_back(*one);
+    for (const Result<bool>& one : rows.are_first(process.engine(), ids)) first.push_back(*one);
     return first;
   };
   CHECK(ask() == std::vector<bool>{true, true, false, true});
-  world.restart();
+  process.restart();
   CHECK(ask() == std::vector<bool>{false, false, false, false});
-  SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
+  SeenBefore rows{process.engine().store(), "rows", Millis{60'000}};
   const std::vector<Bytes> bad{"a", ""};
-  CHECK(rows.are_first(world.engine(), bad)[1].has_value());  // an empty field is a field
+  CHECK(rows.are_first(process.engine(), bad)[1].has_value());  // an empty field is a field
 }
 
 TEST_CASE("seen before: an id that cannot be taken spoils the answer of no other",
           "[patterns][guards][attack][fault-14]") {
-  World world;
-  SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
+  Process process;
+  SeenBefore rows{process.engine().store(), "rows", Millis{60'000}};
   const std::string too_long(70'000, 'x');
   const std::vector<Bytes> ids{"a", too_long, "b", "a"};
-  const auto first = rows.are_first(world.engine(), ids);
+  const auto first = rows.are_first(process.engine(), ids);
   REQUIRE(first.size() == 4);
   CHECK(first[0].value());
   CHECK(first[1].error().code == ErrorCode::key_too_long);
@@ -233,10 +233,10 @@ TEST_CASE("seen before: of a batch that memory ends, each id is told, or untouch
 
 TEST_CASE("seen before: a batch beyond the engine's limit is taken in parts",
           "[patterns][guards][limits][attack][fault-14]") {
-  World world;
-  SeenBefore rows{world.engine().store(), "rows", Millis{60'000}};
+  Process process;
+  SeenBefore rows{process.engine().store(), "rows", Millis{60'000}};
   const std::vector<Bytes> ids(limits::batch_max + 2, Bytes{"same"});
-  const auto first = rows.are_first(world.engine(), ids);
+  const auto first = rows.are_first(process.engine(), ids);
   REQUIRE(first.size() == ids.size());
   CHECK(first.front().value());
   CHECK_FALSE(first.back().value());

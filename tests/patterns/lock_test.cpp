@@ -9,14 +9,14 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/policies.hpp"
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 TEST_CASE("lock: one holder at a time, and a larger token for each", "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock first{locks, "l", {.owner = "first"}};
   Lock second{locks, "l"};
   CHECK(first.fencing_token() == 0);
@@ -33,8 +33,8 @@ TEST_CASE("lock: one holder at a time, and a larger token for each", "[patterns]
 }
 
 TEST_CASE("lock: its holder may lock it again, and unlocks as often", "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock mine{locks, "l"};
   Lock other{locks, "l"};
   REQUIRE(mine.try_lock());
@@ -50,15 +50,15 @@ TEST_CASE("lock: its holder may lock it again, and unlocks as often", "[patterns
 }
 
 TEST_CASE("lock: a lease that is over is told on both sides of its end", "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock slow{locks, "l"};
   Lock next{locks, "l"};
   REQUIRE(slow.try_lock());
-  world.clock().advance(Millis{29'999});
+  process.clock().advance(Millis{29'999});
   CHECK(slow.is_held());
   CHECK_FALSE(next.try_lock());
-  world.clock().advance(Millis{1});
+  process.clock().advance(Millis{1});
   CHECK_FALSE(slow.is_held());
   REQUIRE(next.try_lock());
   CHECK_FALSE(slow.renew());
@@ -70,11 +70,11 @@ TEST_CASE("lock: a lease that is over is told on both sides of its end", "[patte
 
 TEST_CASE("lock: what was lost while it was held twice is not locked again by counting",
           "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock mine{locks, "l"};
   REQUIRE(mine.try_lock());
-  world.clock().advance(Millis{30'000});
+  process.clock().advance(Millis{30'000});
   Lock other{locks, "l"};
   REQUIRE(other.try_lock());
   CHECK_FALSE(mine.try_lock());
@@ -84,8 +84,8 @@ TEST_CASE("lock: what was lost while it was held twice is not locked again by co
 }
 
 TEST_CASE("lock: it goes back when its owner goes, and when its session ends", "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   {
     Lock scoped{locks, "l"};
     REQUIRE(scoped.try_lock());
@@ -95,26 +95,26 @@ TEST_CASE("lock: it goes back when its owner goes, and when its session ends", "
   REQUIRE(next.try_lock());
   CHECK(next.unlock());
 
-  const SessionId session = world.engine().open_session();
+  const SessionId session = process.engine().open_session();
   Lock bound{locks, "l", {.session = session}};
   REQUIRE(bound.try_lock());
   CHECK_FALSE(next.try_lock());
-  world.engine().close_session(session);
+  process.engine().close_session(session);
   CHECK_FALSE(bound.is_held());
   CHECK(next.try_lock());
 }
 
 TEST_CASE("lock: after a crash of its holder the next process has it at once, with a larger token",
           "[patterns][lock][crash]") {
-  World world;
+  Process process;
   Epoch token = 0;
   {
-    Claims locks = world.claims("locks", policies::lock);
+    Claims locks = process.claims("locks", policies::lock);
     const ClaimOutcome held = locks.claim({.key = "l"});
     token = held.epoch;
-    world.restart();
+    process.restart();
   }
-  Claims locks = world.claims("locks", policies::lock);
+  Claims locks = process.claims("locks", policies::lock);
   Lock next{locks, "l"};
   REQUIRE(next.try_lock());
   CHECK(next.fencing_token() > token);
@@ -122,14 +122,14 @@ TEST_CASE("lock: after a crash of its holder the next process has it at once, wi
 
 TEST_CASE("lock: a fence refuses a holder that was paused for longer than its lease",
           "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Fence file;
   Lock paused{locks, "l"};
   REQUIRE(paused.try_lock());
   const Epoch old_token = paused.fencing_token();
   CHECK(file.admit(old_token));
-  world.clock().advance(Millis{30'000});
+  process.clock().advance(Millis{30'000});
   Lock next{locks, "l"};
   REQUIRE(next.try_lock());
   CHECK(file.admit(next.fencing_token()));
@@ -139,9 +139,9 @@ TEST_CASE("lock: a fence refuses a holder that was paused for longer than its le
 
 TEST_CASE("lock: std::unique_lock works, and waiters are served in order (P7)",
           "[patterns][lock][race]") {
-  World world;
-  Claims locks = world.claims("locks", policies::fair_lock);
-  Engine& engine = world.engine();
+  Process process;
+  Claims locks = process.claims("locks", policies::fair_lock);
+  Engine& engine = process.engine();
   std::mutex mutex;
   std::vector<int> order;
   std::vector<std::thread> threads;
@@ -162,10 +162,10 @@ TEST_CASE("lock: std::unique_lock works, and waiters are served in order (P7)",
 }
 
 TEST_CASE("lock: nobody goes before those who wait for a fair one (P7)", "[patterns][lock]") {
-  World world;
+  Process process;
   for (const bool fair : {true, false}) {
     Claims locks =
-        world.claims(fair ? "fair" : "unfair", fair ? policies::fair_lock : policies::lock);
+        process.claims(fair ? "fair" : "unfair", fair ? policies::fair_lock : policies::lock);
     const ClaimOutcome holder = locks.claim({.key = "l"});
     REQUIRE(holder.answer == ClaimAnswer::granted);
     // A waiter whose turn comes while its own thread has not been told yet: in its callback another
@@ -195,24 +195,24 @@ TEST_CASE("claims: in a fair namespace a newcomer queues up behind a waiter whos
   // The lease ends while the waiter sleeps: the key is free, and the newcomer comes first.
   for (const bool fair : {true, false}) {
     std::optional<ClaimOutcome> told;  // outlives the engine, whose end answers who still waits
-    World world;
-    Claims locks = world.claims("locks", fair ? policies::fair_lock : policies::lock);
+    Process process;
+    Claims locks = process.claims("locks", fair ? policies::fair_lock : policies::lock);
     REQUIRE(locks.claim({.key = "l"}).answer == ClaimAnswer::granted);
     static_cast<void>(locks.claim_or_wait(
         {.key = "l"}, no_end, [&](ClaimOutcome&& outcome) { told = std::move(outcome); }));
-    world.clock().advance(Millis{30'000});
+    process.clock().advance(Millis{30'000});
     const ClaimOutcome newcomer = locks.claim({.key = "l"});
     CHECK(newcomer.answer == (fair ? ClaimAnswer::in_flight : ClaimAnswer::granted));
     if (fair) CHECK(newcomer.retry_after == Millis{1'000});
-    static_cast<void>(world.engine().advance());
+    static_cast<void>(process.engine().advance());
     CHECK(told.has_value() == fair);
     if (told) CHECK(told->answer == ClaimAnswer::granted);
   }
 }
 
 TEST_CASE("claims: who holds a fair key is regranted it, whoever waits", "[patterns][lock]") {
-  World world;
-  Claims locks = world.claims("locks", policies::fair_lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::fair_lock);
   const ClaimId id{7};
   const ClaimOutcome mine = locks.claim({.key = "l", .claim_id = id});
   static_cast<void>(locks.claim_or_wait({.key = "l"}, no_end, [](ClaimOutcome&&) {}));
@@ -223,46 +223,46 @@ TEST_CASE("claims: who holds a fair key is regranted it, whoever waits", "[patte
 
 TEST_CASE("watchdog: it renews each third of a lease, and stops with its guard",
           "[patterns][watchdog]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
-  Watchdog watchdog{world.engine()};
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Watchdog watchdog{process.engine()};
   const ClaimOutcome held = locks.claim({.key = "l"});
   {
     const Watchdog::Guard guard = watchdog.keep(locks, "l", held.epoch);
     CHECK(watchdog.kept() == 1);
-    world.clock().advance(Millis{9'999});
+    process.clock().advance(Millis{9'999});
     CHECK(watchdog.poll() == 0);
-    world.clock().advance(Millis{1});
+    process.clock().advance(Millis{1});
     CHECK(watchdog.poll() == 1);
     CHECK(watchdog.poll() == 0);
     CHECK(locks.get("l")->lease_remaining == Millis{30'000});
     for (int i = 0; i < 12; ++i) {
-      world.clock().advance(Millis{10'000});
+      process.clock().advance(Millis{10'000});
       CHECK(watchdog.poll() == 1);
     }
     CHECK_FALSE(guard.lost());
   }
   CHECK(watchdog.kept() == 0);
-  world.clock().advance(Millis{10'000});
+  process.clock().advance(Millis{10'000});
   CHECK(watchdog.poll() == 0);
   CHECK(locks.get("l")->lease_remaining == Millis{20'000});
 }
 
 TEST_CASE("watchdog: a lease that was lost is told, and does not come back",
           "[patterns][watchdog]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
-  Watchdog watchdog{world.engine()};
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Watchdog watchdog{process.engine()};
   Lock mine{locks, "l", {.watchdog = &watchdog}};
   REQUIRE(mine.try_lock());
   const Watchdog::Guard guard = watchdog.keep(locks, "l", mine.fencing_token());
-  world.clock().advance(Millis{30'000});  // nobody polled for a whole lease
+  process.clock().advance(Millis{30'000});  // nobody polled for a whole lease
   Lock other{locks, "l"};
   REQUIRE(other.try_lock());
   CHECK(watchdog.poll() == 0);
   CHECK(guard.lost());
   CHECK(other.is_held());
-  world.clock().advance(Millis{10'000});
+  process.clock().advance(Millis{10'000});
   CHECK(watchdog.poll() == 0);
   CHECK(other.why().epoch == other.fencing_token());
 }
@@ -270,13 +270,13 @@ TEST_CASE("watchdog: a lease that was lost is told, and does not come back",
 TEST_CASE("watchdog: a renewal does not outlive the unlock (P6)", "[patterns][watchdog][race]") {
   // A watchdog that renews as often as it can, beside an owner that locks and unlocks: after an
   // unlock the lock is free, each time.
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
-  Watchdog watchdog{world.engine()};
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Watchdog watchdog{process.engine()};
   std::atomic<bool> ends{false};
   std::thread dog{[&] {
     while (!ends.load(std::memory_order_acquire)) {  // mo: acquire: pairs with the store below
-      world.clock().advance(Millis{10'000});
+      process.clock().advance(Millis{10'000});
       static_cast<void>(watchdog.poll());
     }
   }};
@@ -294,21 +294,21 @@ TEST_CASE("watchdog: a renewal does not outlive the unlock (P6)", "[patterns][wa
 }
 
 TEST_CASE("watchdog: with a thread of its own it needs no poll", "[patterns][watchdog][race]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
-  Watchdog watchdog{world.engine(), Millis{1}};
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Watchdog watchdog{process.engine(), Millis{1}};
   const ClaimOutcome held = locks.claim({.key = "l"});
   const Watchdog::Guard guard = watchdog.keep(locks, "l", held.epoch);
-  world.clock().advance(Millis{10'000});
+  process.clock().advance(Millis{10'000});
   while (locks.get("l")->lease_remaining != Millis{30'000}) std::this_thread::yield();
   CHECK_FALSE(guard.lost());
 }
 
 TEST_CASE("lock: a child of fork ends neither the lock nor the watchdog of its parent",
           "[patterns][lock][race][attack][fault-21]") {
-  World world;
-  Claims claims = world.claims("locks", policies::lock);
-  auto dog = std::make_unique<Watchdog>(world.engine(), Millis{1});
+  Process process;
+  Claims claims = process.claims("locks", policies::lock);
+  auto dog = std::make_unique<Watchdog>(process.engine(), Millis{1});
   auto lock = std::make_unique<Lock>(claims, "k", LockOptions{.watchdog = dog.get()});
   REQUIRE(lock->try_lock());
   const pid_t child = fork();

@@ -5,10 +5,10 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 namespace {
 
@@ -26,8 +26,8 @@ enum class Colour : std::uint8_t { red = 1, blue = 7 };
 }  // namespace
 
 TEST_CASE("once: the first call runs, the next ones get its result", "[patterns][once]") {
-  World world;
-  Claims orders = world.claims("orders", policies::call);
+  Process process;
+  Claims orders = process.claims("orders", policies::call);
   int runs = 0;
   const auto pay = [&] {
     ++runs;
@@ -46,8 +46,8 @@ TEST_CASE("once: the first call runs, the next ones get its result", "[patterns]
 }
 
 TEST_CASE("once: results of all kinds come back as they were", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const auto twice = [&](Bytes key, auto function) {
     static_cast<void>(once(calls, key, function));
     return once(calls, key, function);
@@ -65,8 +65,8 @@ TEST_CASE("once: results of all kinds come back as they were", "[patterns][once]
 }
 
 TEST_CASE("once: a result that is read as another type is told, not guessed", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   REQUIRE(once(calls, "k", [] { return std::string{"twelve"}; }).has_value());
   const auto read = once(calls, "k", [] { return 12; });
   CHECK(read.answer == OnceAnswer::replayed);
@@ -75,8 +75,8 @@ TEST_CASE("once: a result that is read as another type is told, not guessed", "[
 }
 
 TEST_CASE("once: an error gives the claim back, and the next call runs", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const auto failed = once(calls, "k", []() -> Result<int> {
     return Error{ErrorCode::timed_out, "the bank is slow"};
   });
@@ -88,10 +88,10 @@ TEST_CASE("once: an error gives the claim back, and the next call runs", "[patte
 }
 
 TEST_CASE("once: a failure that is kept is told to all who come later", "[patterns][once]") {
-  World world;
+  Process process;
   Policy keeps = policies::call;
   keeps.on_failure = Policy::OnFailure::keep;
-  Claims calls = world.claims("calls", keeps);
+  Claims calls = process.claims("calls", keeps);
   const auto fails = []() -> Result<int> { return Error{ErrorCode::syntax, "no such card"}; };
   CHECK(once(calls, "k", fails).answer == OnceAnswer::failed);
   const auto later = once(calls, "k", fails);
@@ -100,8 +100,8 @@ TEST_CASE("once: a failure that is kept is told to all who come later", "[patter
 }
 
 TEST_CASE("once: a function that throws gives the claim back", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const auto bad = [](bool goes_wrong) {
     if (goes_wrong) throw std::runtime_error{"gone"};
     return 1;
@@ -111,8 +111,8 @@ TEST_CASE("once: a function that throws gives the claim back", "[patterns][once]
 }
 
 TEST_CASE("once: while it runs others are told so, and whose it is", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   OnceOutcome<int> inner;
   const auto outer = once(calls, OnceCall{.key = "k", .owner = "first"}, [&] {
     inner = once(calls, "k", [] { return 2; });
@@ -125,8 +125,8 @@ TEST_CASE("once: while it runs others are told so, and whose it is", "[patterns]
 }
 
 TEST_CASE("once: who waits gets the result of the one that runs", "[patterns][once][race]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   OnceOutcome<std::string> waited;
   std::thread other;
   const auto first = once(calls, "k", [&] {
@@ -147,8 +147,8 @@ TEST_CASE("once: who waits gets the result of the one that runs", "[patterns][on
 }
 
 TEST_CASE("once: another payload under the same key is a mismatch", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const auto call = [&](std::uint8_t digest) {
     OnceCall with{.key = "k", .fingerprint = {.algorithm = 1}};
     with.fingerprint.digest[0] = digest;
@@ -161,11 +161,11 @@ TEST_CASE("once: another payload under the same key is a mismatch", "[patterns][
 
 TEST_CASE("once: an owner that was taken over cannot store its result (case B)",
           "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   OnceOutcome<std::string> newer;
   const auto slow = once(calls, "k", [&] {
-    world.clock().advance(Millis{60'000});
+    process.clock().advance(Millis{60'000});
     newer = once(calls, "k", [] { return std::string{"newer"}; });
     return std::string{"slow"};
   });
@@ -181,10 +181,10 @@ TEST_CASE("once: an owner that was taken over cannot store its result (case B)",
 TEST_CASE("once: a late result counts if nobody took over, on both sides of the lease's end",
           "[patterns][once]") {
   for (const int beyond : {-1, 0}) {
-    World world;
-    Claims calls = world.claims("calls", policies::call);
+    Process process;
+    Claims calls = process.claims("calls", policies::call);
     const auto run = once(calls, "k", [&] {
-      world.clock().advance(Millis{60'000 + beyond});
+      process.clock().advance(Millis{60'000 + beyond});
       return 1;
     });
     CHECK(run.answer == OnceAnswer::ran);
@@ -193,12 +193,12 @@ TEST_CASE("once: a late result counts if nobody took over, on both sides of the 
 }
 
 TEST_CASE("once: a strict namespace does not store a late result", "[patterns][once]") {
-  World world;
+  Process process;
   Policy strict = policies::call;
   strict.strict = true;
-  Claims calls = world.claims("calls", strict);
+  Claims calls = process.claims("calls", strict);
   const auto run = once(calls, "k", [&] {
-    world.clock().advance(Millis{60'000});
+    process.clock().advance(Millis{60'000});
     return 1;
   });
   CHECK(run.answer == OnceAnswer::unrecorded);
@@ -207,21 +207,21 @@ TEST_CASE("once: a strict namespace does not store a late result", "[patterns][o
 
 TEST_CASE("once: the result is replayed until its time is over, to the millisecond",
           "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   REQUIRE(once(calls, "k", [] { return 1; }).has_value());
-  world.clock().advance(Millis{3'599'999});
+  process.clock().advance(Millis{3'599'999});
   CHECK(once(calls, "k", [] { return 2; }).value == 1);
-  world.clock().advance(Millis{1});
+  process.clock().advance(Millis{1});
   CHECK(once(calls, "k", [] { return 2; }).value == 2);
 }
 
 TEST_CASE("once: a key that outlives its result is expired, and runs not again",
           "[patterns][once]") {
-  World world;
-  Claims rows = world.claims("rows", policies::dedup);
+  Process process;
+  Claims rows = process.claims("rows", policies::dedup);
   REQUIRE(once(rows, "k", [] { return 1; }).has_value());
-  world.clock().advance(Millis{86'400'000});
+  process.clock().advance(Millis{86'400'000});
   const auto later = once(rows, "k", [] { return 2; });
   CHECK(later.answer == OnceAnswer::expired);
   CHECK_FALSE(later.has_value());
@@ -229,8 +229,8 @@ TEST_CASE("once: a key that outlives its result is expired, and runs not again",
 
 TEST_CASE("once: without a key it is refused, or runs unguarded where the caller says so",
           "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   int runs = 0;
   const auto run = [&] { return ++runs; };
   const auto refused = once(calls, "", run);
@@ -270,8 +270,8 @@ TEST_CASE("once: a full machine refuses, and a namespace that fails open says un
 }
 
 TEST_CASE("once: the same claim_id is given its own grant again (case C)", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const ClaimId id{1, 2, 3};
   // The reply to this claim is lost on its way.
   REQUIRE(calls.claim({.key = "k", .claim_id = id}).answer == ClaimAnswer::granted);
@@ -281,10 +281,10 @@ TEST_CASE("once: the same claim_id is given its own grant again (case C)", "[pat
 }
 
 TEST_CASE("once: what went silent stays in doubt where the policy says so", "[patterns][once]") {
-  World world;
-  Claims payments = world.claims("payments", policies::payment);
+  Process process;
+  Claims payments = process.claims("payments", policies::payment);
   REQUIRE(payments.claim({.key = "k"}).answer == ClaimAnswer::granted);
-  world.clock().advance(Millis{60'000});
+  process.clock().advance(Millis{60'000});
   CHECK(once(payments, "k", [] { return 1; }).answer == OnceAnswer::in_doubt);
   REQUIRE(payments.resolve("k", Resolution::done, "7").value());
   CHECK(once(payments, "k", [] { return 1; }).value == 7);
@@ -292,10 +292,10 @@ TEST_CASE("once: what went silent stays in doubt where the policy says so", "[pa
 
 TEST_CASE("once: what was first sent outside of the window does not run (case G)",
           "[patterns][once]") {
-  World world;
+  Process process;
   Policy windowed = policies::nonce;
-  Claims calls = world.claims("calls", windowed);
-  const std::int64_t now = world.clock().unix_ms();
+  Claims calls = process.claims("calls", windowed);
+  const std::int64_t now = process.clock().unix_ms();
   const auto sent = [&](Bytes key, std::int64_t when) {
     return once(calls, OnceCall{.key = key, .first_sent_unix_ms = when}, [] {}).answer;
   };
@@ -306,25 +306,26 @@ TEST_CASE("once: what was first sent outside of the window does not run (case G)
 }
 
 TEST_CASE("once: with a policy the namespace is declared on the way", "[patterns][once]") {
-  World world;
+  Process process;
   const NamedPolicy orders{"orders", policies::call};
-  CHECK(once(world.engine(), orders, "k", [] { return 1; }).answer == OnceAnswer::ran);
-  CHECK(once(world.engine(), orders, "k", [] { return 2; }).value == 1);
-  const auto refused = once(world.engine(), NamedPolicy{"no such name", {}}, "k", [] { return 1; });
+  CHECK(once(process.engine(), orders, "k", [] { return 1; }).answer == OnceAnswer::ran);
+  CHECK(once(process.engine(), orders, "k", [] { return 2; }).value == 1);
+  const auto refused =
+      once(process.engine(), NamedPolicy{"no such name", {}}, "k", [] { return 1; });
   CHECK(refused.answer == OnceAnswer::refused);
   CHECK(refused.error.code == ErrorCode::bad_namespace);
 }
 
 TEST_CASE("once: the function may know its epoch, attempt and lease", "[patterns][once]") {
-  World world;
-  Claims calls = world.claims("calls", policies::call);
+  Process process;
+  Claims calls = process.claims("calls", policies::call);
   const auto run = once(calls, "k", [&](Work& work) {
     CHECK(work.key() == "k");
     CHECK(work.attempt() == 1);
     CHECK_FALSE(work.takeover());
-    world.clock().advance(Millis{59'999});
+    process.clock().advance(Millis{59'999});
     CHECK(work.renew());
-    world.clock().advance(Millis{60'000});
+    process.clock().advance(Millis{60'000});
     CHECK_FALSE(work.renew());  // over: a lost lease is not revived
     return work.epoch();
   });
@@ -335,29 +336,29 @@ TEST_CASE("once: a crash at every step, then the same call again (cases A, D, I)
           "[patterns][once][crash]") {
   // A step is a change in the journal, or the effect. After the crash, and its restart, the call is
   // made until it is told a result.
-  const auto charge = [](World& world, bool& told_of_takeover) {
-    Claims calls = world.claims("calls", policies::call);
+  const auto charge = [](Process& process, bool& told_of_takeover) {
+    Claims calls = process.claims("calls", policies::call);
     const auto run = once(calls, "order-1", [&](Work& work) {
-      told_of_takeover = told_of_takeover || (world.alive() && work.takeover());
-      world.effect("charged");
+      told_of_takeover = told_of_takeover || (process.alive() && work.takeover());
+      process.effect("charged");
       return std::string{"receipt"};
     });
-    return world.alive() && run.has_value() && run.value == "receipt";
+    return process.alive() && run.has_value() && run.value == "receipt";
   };
   int crashes = 0;
   for (std::uint64_t steps = 0;; ++steps) {
-    World world{steps};
+    Process process{steps};
     bool told_of_takeover = false;
-    const bool at_once = charge(world, told_of_takeover);
-    const bool effect_before = world.count("charged") == 1;
+    const bool at_once = charge(process, told_of_takeover);
+    const bool effect_before = process.count("charged") == 1;
     if (at_once) break;
     ++crashes;
-    world.restart();
-    REQUIRE(charge(world, told_of_takeover));
-    REQUIRE(charge(world, told_of_takeover));  // a replay
+    process.restart();
+    REQUIRE(charge(process, told_of_takeover));
+    REQUIRE(charge(process, told_of_takeover));  // a replay
     // Once; or, when the crash came between the effect and its mark, again, and the second run was
     // told that it takes over: it can ask downstream.
-    const std::size_t count = world.count("charged");
+    const std::size_t count = process.count("charged");
     CHECK(count == (effect_before && steps == 2 ? 2U : 1U));
     if (count == 2) CHECK(told_of_takeover);
   }
@@ -396,8 +397,8 @@ TEST_CASE("once: mark-done that fails is tried again, and told when it does not 
 
 TEST_CASE("once: the same claim id twice at the same time runs once",
           "[patterns][once][attack][fault-15]") {
-  World world;
-  Claims claims = world.claims("orders", policies::call);
+  Process process;
+  Claims claims = process.claims("orders", policies::call);
   ClaimId id{};
   id.fill(7);
   const OnceCall call{.key = "k", .claim_id = id};

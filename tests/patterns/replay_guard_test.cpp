@@ -60,8 +60,10 @@ ReplayGuardOptions short_options() {
 }
 
 template <class ClockType>
-struct World {
-  explicit World(ReplayGuardOptions options = short_options()) { guard(std::move(options)); }
+struct ReplayGuardFixture {
+  explicit ReplayGuardFixture(ReplayGuardOptions options = short_options()) {
+    guard(std::move(options));
+  }
   ReplayGuard& guard(ReplayGuardOptions options) {
     auto opened = ReplayGuard::open(*engine, std::move(options));
     REQUIRE(opened.has_value());
@@ -86,52 +88,52 @@ struct World {
 
 TEST_CASE("replay_guard: a request is accepted once, and forgotten when it is too old anyway",
           "[patterns][signed]") {
-  World<ManualClock> world;
-  const Request request = world.sent(0ms);
-  CHECK(world.check(request) == ReplayAnswer::accepted);
-  CHECK(world.check(request) == ReplayAnswer::replayed);
-  CHECK(*world.engine->store().exists("nonce|shop-7|nonce-1"));
-  CHECK(world.check(world.sent(0ms, "nonce-2")) == ReplayAnswer::accepted);
-  world.clock.advance(1500ms);
-  CHECK(*world.engine->store().exists("nonce|shop-7|nonce-1"));
-  world.clock.advance(1ms);
-  CHECK_FALSE(*world.engine->store().exists("nonce|shop-7|nonce-1"));
-  CHECK(world.check(request) == ReplayAnswer::too_old);
+  ReplayGuardFixture<ManualClock> fixture;
+  const Request request = fixture.sent(0ms);
+  CHECK(fixture.check(request) == ReplayAnswer::accepted);
+  CHECK(fixture.check(request) == ReplayAnswer::replayed);
+  CHECK(*fixture.engine->store().exists("nonce|shop-7|nonce-1"));
+  CHECK(fixture.check(fixture.sent(0ms, "nonce-2")) == ReplayAnswer::accepted);
+  fixture.clock.advance(1500ms);
+  CHECK(*fixture.engine->store().exists("nonce|shop-7|nonce-1"));
+  fixture.clock.advance(1ms);
+  CHECK_FALSE(*fixture.engine->store().exists("nonce|shop-7|nonce-1"));
+  CHECK(fixture.check(request) == ReplayAnswer::too_old);
 }
 
 TEST_CASE("replay_guard: the window is half-open, and so is what is ahead", "[patterns][signed]") {
-  World<ManualClock> world;
-  CHECK(world.check(world.sent(999ms, "a")) == ReplayAnswer::accepted);
-  CHECK(world.check(world.sent(1000ms, "b")) == ReplayAnswer::too_old);
-  CHECK(world.check(world.sent(-500ms, "c")) == ReplayAnswer::accepted);
-  CHECK(world.check(world.sent(-501ms, "d")) == ReplayAnswer::too_new);
+  ReplayGuardFixture<ManualClock> fixture;
+  CHECK(fixture.check(fixture.sent(999ms, "a")) == ReplayAnswer::accepted);
+  CHECK(fixture.check(fixture.sent(1000ms, "b")) == ReplayAnswer::too_old);
+  CHECK(fixture.check(fixture.sent(-500ms, "c")) == ReplayAnswer::accepted);
+  CHECK(fixture.check(fixture.sent(-501ms, "d")) == ReplayAnswer::too_new);
 
   auto options = short_options();
   options.ahead = 0ms;
-  ReplayGuard& strict = world.guard(options);
-  CHECK(check(strict, world.sent(0ms, "e")) == ReplayAnswer::accepted);
-  CHECK(check(strict, world.sent(-1ms, "f")) == ReplayAnswer::too_new);
+  ReplayGuard& strict = fixture.guard(options);
+  CHECK(check(strict, fixture.sent(0ms, "e")) == ReplayAnswer::accepted);
+  CHECK(check(strict, fixture.sent(-1ms, "f")) == ReplayAnswer::too_new);
 }
 
 TEST_CASE("replay_guard: a nonce is taken for as long as its request is in time",
           "[patterns][signed]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   for (const Millis ago : {-500ms, -1ms, 0ms, 1ms, 999ms}) {
-    const Request request = world.sent(ago, std::to_string(ago.count()));
-    REQUIRE(world.check(request) == ReplayAnswer::accepted);
+    const Request request = fixture.sent(ago, std::to_string(ago.count()));
+    REQUIRE(fixture.check(request) == ReplayAnswer::accepted);
     for (Millis passed = 0ms; passed < 1600ms; passed += 1ms) {
       const ReplayAnswer expected =
           ago + passed < 1000ms ? ReplayAnswer::replayed : ReplayAnswer::too_old;
       INFO(ago.count() << " ms ago, and " << passed.count());
-      REQUIRE(world.check(request) == expected);
-      world.clock.advance(1ms);
-      world.engine->advance();
+      REQUIRE(fixture.check(request) == expected);
+      fixture.clock.advance(1ms);
+      fixture.engine->advance();
     }
   }
 }
 
 TEST_CASE("replay_guard: nothing that is signed can be changed", "[patterns][signed]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   const std::vector<std::function<void(Request&)>> changes{
       [](Request& r) { r.caller = "shop-8"; },
       [](Request& r) { r.caller = ""; },
@@ -162,40 +164,40 @@ TEST_CASE("replay_guard: nothing that is signed can be changed", "[patterns][sig
     auto options = short_options();
     options.scheme = scheme;
     options.name = scheme == SignatureScheme::hmac_sha256 ? "hmac" : "md5";
-    ReplayGuard& guard = world.guard(options);
+    ReplayGuard& guard = fixture.guard(options);
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      Request request = world.sent(0ms).sign(secret, scheme);
+      Request request = fixture.sent(0ms).sign(secret, scheme);
       changes[i](request);
       INFO("change " << i);
       CHECK(check(guard, request) == ReplayAnswer::bad_signature);
     }
-    Request request = world.sent(0ms).sign(secret, scheme);
+    Request request = fixture.sent(0ms).sign(secret, scheme);
     std::swap(request.parameters[0], request.parameters[1]);
     for (char& c : request.signature) c = static_cast<char>(std::toupper(c));
     CHECK(check(guard, request) == ReplayAnswer::accepted);
   }
   // Who has no secret leaves nothing behind.
-  CHECK(world.engine->stats().records == 2);
+  CHECK(fixture.engine->stats().records == 2);
 }
 
 TEST_CASE("replay_guard: the signature is judged before the time, and both before the nonce",
           "[patterns][signed]") {
-  World<ManualClock> world;
-  Request request = world.sent(5000ms);
-  CHECK(world.check(request) == ReplayAnswer::too_old);
+  ReplayGuardFixture<ManualClock> fixture;
+  Request request = fixture.sent(5000ms);
+  CHECK(fixture.check(request) == ReplayAnswer::too_old);
   request.signature.front() = '?';
-  CHECK(world.check(request) == ReplayAnswer::bad_signature);
+  CHECK(fixture.check(request) == ReplayAnswer::bad_signature);
   request.nonce.clear();
-  CHECK(world.check(request) == ReplayAnswer::malformed);
-  CHECK(world.check(world.sent(0ms)) == ReplayAnswer::accepted);
+  CHECK(fixture.check(request) == ReplayAnswer::malformed);
+  CHECK(fixture.check(fixture.sent(0ms)) == ReplayAnswer::accepted);
 }
 
 TEST_CASE("replay_guard: what is out of its range is malformed", "[patterns][signed][limits]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   const auto with = [&](auto change) {
-    Request request = world.sent(0ms, "fresh");
+    Request request = fixture.sent(0ms, "fresh");
     change(request);
-    return world.check(request.sign());
+    return fixture.check(request.sign());
   };
   CHECK(with([](Request& r) { r.nonce = ""; }) == ReplayAnswer::malformed);
   CHECK(with([](Request& r) { r.nonce = std::string(limits::signed_nonce_max, '|'); }) ==
@@ -227,9 +229,9 @@ TEST_CASE("replay_guard: what is out of its range is malformed", "[patterns][sig
 
   auto options = short_options();
   options.scheme = SignatureScheme::md5_sorted_parameters;
-  ReplayGuard& old = world.guard(options);
+  ReplayGuard& old = fixture.guard(options);
   for (const char* name : {"caller", "nonce", "timestamp"}) {
-    Request request = world.sent(0ms, "m");
+    Request request = fixture.sent(0ms, "m");
     request.parameters.push_back({name, "x"});
     CHECK(check(old, request.sign(secret, options.scheme)) == ReplayAnswer::malformed);
   }
@@ -237,11 +239,11 @@ TEST_CASE("replay_guard: what is out of its range is malformed", "[patterns][sig
 
 TEST_CASE("replay_guard: nonces of two callers, or that look alike when glued, are two",
           "[patterns][signed]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   const auto from = [&](std::string caller, std::string nonce) {
-    Request request = world.sent(0ms, nonce);
+    Request request = fixture.sent(0ms, nonce);
     request.caller = std::move(caller);
-    return world.check(request.sign());
+    return fixture.check(request.sign());
   };
   CHECK(from("a", "b|c") == ReplayAnswer::accepted);
   CHECK(from("a|b", "c") == ReplayAnswer::accepted);
@@ -253,16 +255,16 @@ TEST_CASE("replay_guard: nonces of two callers, or that look alike when glued, a
 
 TEST_CASE("replay_guard: exactly one of two threads with one nonce is accepted",
           "[patterns][signed]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   constexpr int rounds = 2'000;
   std::vector<Request> requests;
-  for (int i = 0; i < rounds; ++i) requests.push_back(world.sent(0ms, std::to_string(i)));
+  for (int i = 0; i < rounds; ++i) requests.push_back(fixture.sent(0ms, std::to_string(i)));
   std::barrier together{2};
   std::vector<std::array<ReplayAnswer, 2>> answers(rounds);
   const auto run = [&](std::size_t who) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       together.arrive_and_wait();
-      answers[i][who] = world.check(requests[i]);
+      answers[i][who] = fixture.check(requests[i]);
     }
   };
   std::thread other{run, 1U};
@@ -276,61 +278,62 @@ TEST_CASE("replay_guard: exactly one of two threads with one nonce is accepted",
 
 TEST_CASE("replay_guard: who pauses until the nonce is forgotten comes too late",
           "[patterns][signed]") {
-  World<tests::PausedClock> world;
-  const Request request = world.sent(-500ms);
-  REQUIRE(world.check(request) == ReplayAnswer::accepted);
-  world.clock.advance(1499ms);
-  CHECK(world.check(request) == ReplayAnswer::replayed);  // without a pause
+  ReplayGuardFixture<tests::PausedClock> fixture;
+  const Request request = fixture.sent(-500ms);
+  REQUIRE(fixture.check(request) == ReplayAnswer::accepted);
+  fixture.clock.advance(1499ms);
+  CHECK(fixture.check(request) == ReplayAnswer::replayed);  // without a pause
   // The time is looked at, then the thread stands still, then it finds the nonce free.
-  world.clock.pause_after(1, 10ms);
-  CHECK(world.check(request) == ReplayAnswer::too_old);
+  fixture.clock.pause_after(1, 10ms);
+  CHECK(fixture.check(request) == ReplayAnswer::too_old);
 }
 
 TEST_CASE("replay_guard: a wall clock that is set back opens no window again",
           "[patterns][signed]") {
-  World<ManualClock> world;
-  const Request request = world.sent(0ms);
-  REQUIRE(world.check(request) == ReplayAnswer::accepted);
-  const Request old = world.sent(1000ms, "old");
-  CHECK(world.check(old) == ReplayAnswer::too_old);
-  world.clock.step_wall(-1h);
-  CHECK(world.check(old) == ReplayAnswer::too_old);
-  CHECK(world.check(request) == ReplayAnswer::replayed);
+  ReplayGuardFixture<ManualClock> fixture;
+  const Request request = fixture.sent(0ms);
+  REQUIRE(fixture.check(request) == ReplayAnswer::accepted);
+  const Request old = fixture.sent(1000ms, "old");
+  CHECK(fixture.check(old) == ReplayAnswer::too_old);
+  fixture.clock.step_wall(-1h);
+  CHECK(fixture.check(old) == ReplayAnswer::too_old);
+  CHECK(fixture.check(request) == ReplayAnswer::replayed);
   // The guard's time goes on meanwhile, so that it is over when the nonce is.
-  world.clock.advance(999ms);
-  CHECK(world.check(request) == ReplayAnswer::replayed);
-  world.clock.advance(1ms);
-  CHECK(world.check(request) == ReplayAnswer::too_old);
-  world.clock.advance(10min);
-  CHECK(world.check(request) == ReplayAnswer::too_old);
+  fixture.clock.advance(999ms);
+  CHECK(fixture.check(request) == ReplayAnswer::replayed);
+  fixture.clock.advance(1ms);
+  CHECK(fixture.check(request) == ReplayAnswer::too_old);
+  fixture.clock.advance(10min);
+  CHECK(fixture.check(request) == ReplayAnswer::too_old);
   // The price: what is stamped by the wall clock as it is now, is not taken.
-  CHECK(world.check(world.sent(0ms, "honest")) == ReplayAnswer::too_old);
-  world.clock.step_wall(1h);
-  CHECK(world.check(world.sent(0ms, "honest")) == ReplayAnswer::accepted);
+  CHECK(fixture.check(fixture.sent(0ms, "honest")) == ReplayAnswer::too_old);
+  fixture.clock.step_wall(1h);
+  CHECK(fixture.check(fixture.sent(0ms, "honest")) == ReplayAnswer::accepted);
 }
 
 TEST_CASE("replay_guard: a wall clock that is set ahead ages requests and frees no nonce",
           "[patterns][signed]") {
-  World<ManualClock> world;
-  const Request request = world.sent(0ms);
-  REQUIRE(world.check(request) == ReplayAnswer::accepted);
-  world.clock.step_wall(999ms);
-  CHECK(world.check(request) == ReplayAnswer::replayed);
-  world.clock.step_wall(1ms);
-  CHECK(world.check(request) == ReplayAnswer::too_old);
-  CHECK(world.check(world.sent(0ms)) == ReplayAnswer::replayed);  // signed anew with an old nonce
+  ReplayGuardFixture<ManualClock> fixture;
+  const Request request = fixture.sent(0ms);
+  REQUIRE(fixture.check(request) == ReplayAnswer::accepted);
+  fixture.clock.step_wall(999ms);
+  CHECK(fixture.check(request) == ReplayAnswer::replayed);
+  fixture.clock.step_wall(1ms);
+  CHECK(fixture.check(request) == ReplayAnswer::too_old);
+  CHECK(fixture.check(fixture.sent(0ms)) ==
+        ReplayAnswer::replayed);  // signed anew with an old nonce
 }
 
 TEST_CASE("replay_guard: any of several secrets may have signed, and each caller has its own",
           "[patterns][signed]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   auto options = short_options();
   options.secrets = {"new", "old"};
-  ReplayGuard& rotating = world.guard(options);
-  CHECK(check(rotating, world.sent(0ms, "1").sign("new")) == ReplayAnswer::accepted);
-  CHECK(check(rotating, world.sent(0ms, "2").sign("old")) == ReplayAnswer::accepted);
-  CHECK(check(rotating, world.sent(0ms, "2").sign("new")) == ReplayAnswer::replayed);
-  CHECK(check(rotating, world.sent(0ms, "3").sign("older")) == ReplayAnswer::bad_signature);
+  ReplayGuard& rotating = fixture.guard(options);
+  CHECK(check(rotating, fixture.sent(0ms, "1").sign("new")) == ReplayAnswer::accepted);
+  CHECK(check(rotating, fixture.sent(0ms, "2").sign("old")) == ReplayAnswer::accepted);
+  CHECK(check(rotating, fixture.sent(0ms, "2").sign("new")) == ReplayAnswer::replayed);
+  CHECK(check(rotating, fixture.sent(0ms, "3").sign("older")) == ReplayAnswer::bad_signature);
 
   options.secrets.clear();
   options.secrets_of = [](Bytes caller) {
@@ -338,10 +341,10 @@ TEST_CASE("replay_guard: any of several secrets may have signed, and each caller
     if (caller == "shop-7") secrets = {"seven", ""};
     return secrets;
   };
-  ReplayGuard& each = world.guard(options);
-  CHECK(check(each, world.sent(0ms, "4").sign("seven")) == ReplayAnswer::accepted);
-  CHECK(check(each, world.sent(0ms, "5").sign("")) == ReplayAnswer::bad_signature);
-  Request nobody = world.sent(0ms, "6");
+  ReplayGuard& each = fixture.guard(options);
+  CHECK(check(each, fixture.sent(0ms, "4").sign("seven")) == ReplayAnswer::accepted);
+  CHECK(check(each, fixture.sent(0ms, "5").sign("")) == ReplayAnswer::bad_signature);
+  Request nobody = fixture.sent(0ms, "6");
   nobody.caller = "shop-8";
   CHECK(check(each, nobody.sign("seven")) == ReplayAnswer::bad_signature);
 }
@@ -375,11 +378,11 @@ TEST_CASE("replay_guard: without memory for the nonce nothing is accepted", "[pa
 
 TEST_CASE("replay_guard: options out of their range are refused by name",
           "[patterns][signed][limits]") {
-  World<ManualClock> world;
+  ReplayGuardFixture<ManualClock> fixture;
   const auto refuse = [&](auto change, const char* named) {
     auto options = short_options();
     change(options);
-    const auto opened = ReplayGuard::open(*world.engine, options);
+    const auto opened = ReplayGuard::open(*fixture.engine, options);
     REQUIRE_FALSE(opened.has_value());
     CHECK(opened.error().code == ErrorCode::bad_option);
     CHECK_THAT(opened.error().detail, Catch::Contains(named));
@@ -399,7 +402,7 @@ TEST_CASE("replay_guard: options out of their range are refused by name",
   widest.window = limits::ttl_max - 501ms;
   widest.name = std::string(64, 'n');
   widest.db = 15;
-  ReplayGuard& guard = world.guard(widest);
-  CHECK(check(guard, world.sent(0ms)) == ReplayAnswer::accepted);
-  CHECK(check(guard, world.sent(0ms)) == ReplayAnswer::replayed);
+  ReplayGuard& guard = fixture.guard(widest);
+  CHECK(check(guard, fixture.sent(0ms)) == ReplayAnswer::accepted);
+  CHECK(check(guard, fixture.sent(0ms)) == ReplayAnswer::replayed);
 }

@@ -31,8 +31,8 @@ Policy policy_for_tokens() {
 }
 
 template <class ClockType = ManualClock>
-struct World {
-  explicit World(Policy policy = policy_for_tokens(), Millis ttl = 1000ms)
+struct SignedTokenFixture {
+  explicit SignedTokenFixture(Policy policy = policy_for_tokens(), Millis ttl = 1000ms)
       : tokens(open(policy, {.ttl = ttl, .secrets = {secret}})) {}
   SignedTokens open(const Policy& policy, SignedTokensOptions options, Bytes name = "tokens") {
     auto opened = SignedTokens::open(*engine->claims(name, policy), std::move(options));
@@ -51,139 +51,139 @@ struct World {
 
 TEST_CASE("signed_tokens: a token is reserved, then spent, and then tells what it was spent on",
           "[patterns][signed]") {
-  World world;
-  const std::string token = world.issue();
-  CHECK(token.starts_with("v1." + std::to_string(world.clock.unix_ms() + 1000) + "."));
-  CHECK(world.engine->stats().records == 0);
-  const TokenOutcome mine = world.reserve(token);
+  SignedTokenFixture fixture;
+  const std::string token = fixture.issue();
+  CHECK(token.starts_with("v1." + std::to_string(fixture.clock.unix_ms() + 1000) + "."));
+  CHECK(fixture.engine->stats().records == 0);
+  const TokenOutcome mine = fixture.reserve(token);
   REQUIRE(mine.answer == TokenAnswer::reserved);
   CHECK(mine.attempt == 1);
-  const TokenOutcome yours = world.reserve(token);
+  const TokenOutcome yours = fixture.reserve(token);
   CHECK(yours.answer == TokenAnswer::in_flight);
   CHECK(yours.retry_after > 0ms);
-  CHECK(world.tokens.spend(token, mine.epoch, "order 9").answer == OwnerAnswer::ok);
-  const TokenOutcome again = world.reserve(token);
+  CHECK(fixture.tokens.spend(token, mine.epoch, "order 9").answer == OwnerAnswer::ok);
+  const TokenOutcome again = fixture.reserve(token);
   CHECK(again.answer == TokenAnswer::spent);
   CHECK(again.result == "order 9");
-  CHECK(world.tokens.spend(token, mine.epoch, "order 10").answer == OwnerAnswer::conflict);
-  CHECK(world.reserve(world.issue()).answer == TokenAnswer::reserved);
+  CHECK(fixture.tokens.spend(token, mine.epoch, "order 10").answer == OwnerAnswer::conflict);
+  CHECK(fixture.reserve(fixture.issue()).answer == TokenAnswer::reserved);
 }
 
 TEST_CASE("signed_tokens: what is given back can be reserved again, as often as the policy says",
           "[patterns][signed]") {
   Policy policy = policy_for_tokens();
   policy.attempts_max = 2;
-  World world{policy};
-  const std::string token = world.issue();
-  const TokenOutcome first = world.reserve(token);
+  SignedTokenFixture fixture{policy};
+  const std::string token = fixture.issue();
+  const TokenOutcome first = fixture.reserve(token);
   REQUIRE(first.answer == TokenAnswer::reserved);
-  CHECK(world.tokens.give_back(token, first.epoch).answer == OwnerAnswer::ok);
-  const TokenOutcome second = world.reserve(token);
+  CHECK(fixture.tokens.give_back(token, first.epoch).answer == OwnerAnswer::ok);
+  const TokenOutcome second = fixture.reserve(token);
   REQUIRE(second.answer == TokenAnswer::reserved);
   CHECK(second.attempt == 2);
   CHECK(second.epoch > first.epoch);
-  CHECK(world.tokens.spend(token, first.epoch, "late").answer == OwnerAnswer::stale_owner);
-  CHECK(world.tokens.give_back(token, second.epoch).answer == OwnerAnswer::ok);
-  CHECK(world.reserve(token).answer == TokenAnswer::exhausted);
-  CHECK(world.reserve(token).answer == TokenAnswer::exhausted);
+  CHECK(fixture.tokens.spend(token, first.epoch, "late").answer == OwnerAnswer::stale_owner);
+  CHECK(fixture.tokens.give_back(token, second.epoch).answer == OwnerAnswer::ok);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::exhausted);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::exhausted);
 }
 
 TEST_CASE("signed_tokens: who asks again with its claim id is told the same epoch",
           "[patterns][signed]") {
-  World world;
-  const std::string token = world.issue();
+  SignedTokenFixture fixture;
+  const std::string token = fixture.issue();
   const TokenReservation reservation{.lease = 50ms, .claim_id = ClaimId{1, 2, 3}, .owner = "me"};
-  const TokenOutcome first = world.tokens.reserve(token, "mail-7", reservation);
+  const TokenOutcome first = fixture.tokens.reserve(token, "mail-7", reservation);
   REQUIRE(first.answer == TokenAnswer::reserved);
-  const TokenOutcome again = world.tokens.reserve(token, "mail-7", reservation);
+  const TokenOutcome again = fixture.tokens.reserve(token, "mail-7", reservation);
   CHECK(again.answer == TokenAnswer::regranted);
   CHECK(again.epoch == first.epoch);
-  world.clock.advance(49ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::in_flight);
-  world.clock.advance(1ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::reserved);  // the lease is over
+  fixture.clock.advance(49ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::in_flight);
+  fixture.clock.advance(1ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::reserved);  // the lease is over
 }
 
 TEST_CASE("signed_tokens: a token is over at its end, and can still be spent by who has it",
           "[patterns][signed]") {
-  World world;
-  const std::string early = world.issue();
-  const std::string late = world.issue();
-  world.clock.advance(999ms);
-  const TokenOutcome mine = world.reserve(early);
+  SignedTokenFixture fixture;
+  const std::string early = fixture.issue();
+  const std::string late = fixture.issue();
+  fixture.clock.advance(999ms);
+  const TokenOutcome mine = fixture.reserve(early);
   REQUIRE(mine.answer == TokenAnswer::reserved);
-  world.clock.advance(1ms);
-  CHECK(world.reserve(late).answer == TokenAnswer::expired);
-  CHECK(world.reserve(early).answer == TokenAnswer::expired);
-  CHECK(world.tokens.spend(early, mine.epoch).answer == OwnerAnswer::ok);
-  CHECK(world.reserve(early).answer == TokenAnswer::expired);
+  fixture.clock.advance(1ms);
+  CHECK(fixture.reserve(late).answer == TokenAnswer::expired);
+  CHECK(fixture.reserve(early).answer == TokenAnswer::expired);
+  CHECK(fixture.tokens.spend(early, mine.epoch).answer == OwnerAnswer::ok);
+  CHECK(fixture.reserve(early).answer == TokenAnswer::expired);
 }
 
 TEST_CASE("signed_tokens: no byte of a token can be changed, nor whom it is for",
           "[patterns][signed]") {
-  World world;
-  const std::string token = world.issue();
+  SignedTokenFixture fixture;
+  const std::string token = fixture.issue();
   for (std::size_t i = 0; i < token.size(); ++i) {
     for (const char c : Bytes{"A.0~-"}) {
       std::string changed = token;
       if (changed[i] == c) continue;
       changed[i] = c;
       INFO(changed);
-      REQUIRE(world.reserve(changed).answer == TokenAnswer::unknown);
+      REQUIRE(fixture.reserve(changed).answer == TokenAnswer::unknown);
     }
-    REQUIRE(world.reserve(token.substr(0, i)).answer == TokenAnswer::unknown);
-    REQUIRE(world.reserve(token.substr(i + 1)).answer == TokenAnswer::unknown);
+    REQUIRE(fixture.reserve(token.substr(0, i)).answer == TokenAnswer::unknown);
+    REQUIRE(fixture.reserve(token.substr(i + 1)).answer == TokenAnswer::unknown);
   }
-  CHECK(world.reserve(token + "A").answer == TokenAnswer::unknown);
-  CHECK(world.reserve(token + ".").answer == TokenAnswer::unknown);
-  CHECK(world.reserve(token + std::string(1000, 'A')).answer == TokenAnswer::unknown);
-  CHECK(world.reserve("").answer == TokenAnswer::unknown);
-  CHECK(world.tokens.reserve(token, "mail-8").answer == TokenAnswer::unknown);
-  CHECK(world.tokens.reserve(token, "").answer == TokenAnswer::unknown);
+  CHECK(fixture.reserve(token + "A").answer == TokenAnswer::unknown);
+  CHECK(fixture.reserve(token + ".").answer == TokenAnswer::unknown);
+  CHECK(fixture.reserve(token + std::string(1000, 'A')).answer == TokenAnswer::unknown);
+  CHECK(fixture.reserve("").answer == TokenAnswer::unknown);
+  CHECK(fixture.tokens.reserve(token, "mail-8").answer == TokenAnswer::unknown);
+  CHECK(fixture.tokens.reserve(token, "").answer == TokenAnswer::unknown);
   SignedTokens elsewhere =
-      world.open(policy_for_tokens(), {.ttl = 1000ms, .secrets = {secret}}, "other");
+      fixture.open(policy_for_tokens(), {.ttl = 1000ms, .secrets = {secret}}, "other");
   CHECK(elsewhere.reserve(token, "mail-7").answer == TokenAnswer::unknown);
   // A subject cannot pretend to be a part of the token in front of it.
   const std::string end_and_id = token.substr(0, token.rfind('.'));
-  CHECK(world.tokens.reserve(token, "\nmail-7").answer == TokenAnswer::unknown);
-  CHECK(world.tokens.reserve(token, end_and_id + "\nmail-7").answer == TokenAnswer::unknown);
-  CHECK(world.engine->stats().records == 0);
-  CHECK(world.reserve(token).answer == TokenAnswer::reserved);
+  CHECK(fixture.tokens.reserve(token, "\nmail-7").answer == TokenAnswer::unknown);
+  CHECK(fixture.tokens.reserve(token, end_and_id + "\nmail-7").answer == TokenAnswer::unknown);
+  CHECK(fixture.engine->stats().records == 0);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::reserved);
 }
 
 TEST_CASE("signed_tokens: what was never reserved cannot be spent or given back",
           "[patterns][signed]") {
-  World world;
-  const std::string token = world.issue();
-  CHECK(world.tokens.spend(token, 1).answer == OwnerAnswer::unknown);
-  CHECK(world.tokens.give_back(token, 1).answer == OwnerAnswer::unknown);
-  CHECK(world.tokens.spend("no token", 1).answer == OwnerAnswer::unknown);
-  CHECK(world.tokens.give_back("", 1).answer == OwnerAnswer::unknown);
+  SignedTokenFixture fixture;
+  const std::string token = fixture.issue();
+  CHECK(fixture.tokens.spend(token, 1).answer == OwnerAnswer::unknown);
+  CHECK(fixture.tokens.give_back(token, 1).answer == OwnerAnswer::unknown);
+  CHECK(fixture.tokens.spend("no token", 1).answer == OwnerAnswer::unknown);
+  CHECK(fixture.tokens.give_back("", 1).answer == OwnerAnswer::unknown);
 }
 
 TEST_CASE("signed_tokens: the first secret signs, any verifies", "[patterns][signed]") {
-  World world;
-  const std::string old_token = world.issue();
+  SignedTokenFixture fixture;
+  const std::string old_token = fixture.issue();
   SignedTokens rotated =
-      world.open(policy_for_tokens(), {.ttl = 1000ms, .secrets = {"fedcba9876543210", secret}});
+      fixture.open(policy_for_tokens(), {.ttl = 1000ms, .secrets = {"fedcba9876543210", secret}});
   CHECK(rotated.reserve(old_token, "mail-7").answer == TokenAnswer::reserved);
   const std::string new_token = *rotated.issue("mail-7");
-  CHECK(world.reserve(new_token).answer == TokenAnswer::unknown);
+  CHECK(fixture.reserve(new_token).answer == TokenAnswer::unknown);
   CHECK(rotated.reserve(new_token, "mail-7").answer == TokenAnswer::reserved);
 }
 
 TEST_CASE("signed_tokens: exactly one of two threads is given a token", "[patterns][signed]") {
-  World world{policy_for_tokens()};
+  SignedTokenFixture fixture{policy_for_tokens()};
   constexpr int rounds = 1'000;
   std::vector<std::string> tokens;
-  for (int i = 0; i < rounds; ++i) tokens.push_back(world.issue());
+  for (int i = 0; i < rounds; ++i) tokens.push_back(fixture.issue());
   CHECK(std::set<std::string>{tokens.begin(), tokens.end()}.size() == rounds);
   std::barrier together{2};
   std::vector<std::array<TokenAnswer, 2>> answers(rounds);
   const auto run = [&](std::size_t who) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       together.arrive_and_wait();
-      answers[i][who] = world.reserve(tokens[i]).answer;
+      answers[i][who] = fixture.reserve(tokens[i]).answer;
     }
   };
   std::thread other{run, 1U};
@@ -200,17 +200,17 @@ TEST_CASE("signed_tokens: a spent token stays spent until its end, whenever it i
   Policy policy = policy_for_tokens();
   policy.result_ttl = 100ms;
   policy.unique_ttl = 1000ms;  // as long as a token lives, and no longer
-  World world{policy};
-  const std::string token = world.issue();
-  const TokenOutcome mine = world.reserve(token);
-  REQUIRE(world.tokens.spend(token, mine.epoch).answer == OwnerAnswer::ok);
+  SignedTokenFixture fixture{policy};
+  const std::string token = fixture.issue();
+  const TokenOutcome mine = fixture.reserve(token);
+  REQUIRE(fixture.tokens.spend(token, mine.epoch).answer == OwnerAnswer::ok);
   // 4 ms less, so that threads whose clocks differ cannot find it free again.
   for (Millis passed = 0ms; passed < 1010ms; passed += 1ms) {
     INFO(passed.count());
-    REQUIRE(world.reserve(token).answer ==
+    REQUIRE(fixture.reserve(token).answer ==
             (passed < 996ms ? TokenAnswer::spent : TokenAnswer::expired));
-    world.clock.advance(1ms);
-    world.engine->advance();
+    fixture.clock.advance(1ms);
+    fixture.engine->advance();
   }
 }
 
@@ -218,67 +218,67 @@ TEST_CASE("signed_tokens: who pauses until the use of a token is forgotten comes
           "[patterns][signed]") {
   Policy policy = policy_for_tokens();
   policy.result_ttl = 1000ms;
-  World<tests::PausedClock> world{policy};
-  const std::string token = *world.tokens.issue("mail-7");
-  const TokenOutcome mine = world.reserve(token);
-  REQUIRE(world.tokens.spend(token, mine.epoch).answer == OwnerAnswer::ok);
-  world.clock.advance(995ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::spent);
-  world.clock.pause_after(1, 10ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::expired);
-  CHECK(world.engine->claims("tokens")->get(token.substr(17, 22))->state == ClaimState::absent);
+  SignedTokenFixture<tests::PausedClock> fixture{policy};
+  const std::string token = *fixture.tokens.issue("mail-7");
+  const TokenOutcome mine = fixture.reserve(token);
+  REQUIRE(fixture.tokens.spend(token, mine.epoch).answer == OwnerAnswer::ok);
+  fixture.clock.advance(995ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::spent);
+  fixture.clock.pause_after(1, 10ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::expired);
+  CHECK(fixture.engine->claims("tokens")->get(token.substr(17, 22))->state == ClaimState::absent);
 }
 
 TEST_CASE("signed_tokens: a wall clock that is set back gives no token a longer life",
           "[patterns][signed]") {
-  World world;
-  const std::string token = world.issue();
-  const TokenOutcome mine = world.reserve(token);
-  REQUIRE(world.tokens.spend(token, mine.epoch).answer == OwnerAnswer::ok);
-  world.clock.step_wall(-1h);
-  world.clock.advance(999ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::spent);
-  world.clock.advance(1ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::expired);
-  world.clock.advance(5000ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::expired);
+  SignedTokenFixture fixture;
+  const std::string token = fixture.issue();
+  const TokenOutcome mine = fixture.reserve(token);
+  REQUIRE(fixture.tokens.spend(token, mine.epoch).answer == OwnerAnswer::ok);
+  fixture.clock.step_wall(-1h);
+  fixture.clock.advance(999ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::spent);
+  fixture.clock.advance(1ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::expired);
+  fixture.clock.advance(5000ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::expired);
 }
 
 TEST_CASE("signed_tokens: a token that would live longer than its use is remembered has to wait",
           "[patterns][signed]") {
-  World world;
-  const std::string token = world.issue();
-  SignedTokens shorter = world.open(policy_for_tokens(), {.ttl = 500ms, .secrets = {secret}});
+  SignedTokenFixture fixture;
+  const std::string token = fixture.issue();
+  SignedTokens shorter = fixture.open(policy_for_tokens(), {.ttl = 500ms, .secrets = {secret}});
   const TokenOutcome refused = shorter.reserve(token, "mail-7");
   CHECK(refused.answer == TokenAnswer::busy);
   CHECK(refused.error == ErrorCode::invalid_expire);
   CHECK(refused.retry_after == 498ms);
-  CHECK(world.engine->stats().records == 0);
-  world.clock.advance(497ms);
+  CHECK(fixture.engine->stats().records == 0);
+  fixture.clock.advance(497ms);
   CHECK(shorter.reserve(token, "mail-7").answer == TokenAnswer::busy);
-  world.clock.advance(1ms);
+  fixture.clock.advance(1ms);
   CHECK(shorter.reserve(token, "mail-7").answer == TokenAnswer::reserved);
 }
 
 TEST_CASE("signed_tokens: a doubt is in flight until it is resolved", "[patterns][signed]") {
   Policy policy = policy_for_tokens();
   policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
-  World world{policy};
-  const std::string token = world.issue();
-  REQUIRE(world.reserve(token).answer == TokenAnswer::reserved);
-  world.clock.advance(200ms);
-  CHECK(world.reserve(token).answer == TokenAnswer::in_flight);
+  SignedTokenFixture fixture{policy};
+  const std::string token = fixture.issue();
+  REQUIRE(fixture.reserve(token).answer == TokenAnswer::reserved);
+  fixture.clock.advance(200ms);
+  CHECK(fixture.reserve(token).answer == TokenAnswer::in_flight);
 }
 
 TEST_CASE("signed_tokens: options and policies that could not hold are refused by name",
           "[patterns][signed][limits]") {
-  World world;
+  SignedTokenFixture fixture;
   int names = 0;  // a namespace has one policy
   const auto refuse = [&](auto change, const char* named) {
     Policy policy = policy_for_tokens();
     SignedTokensOptions options{.ttl = 1000ms, .secrets = {secret}};
     change(policy, options);
-    const auto claims = world.engine->claims("refused" + std::to_string(++names), policy);
+    const auto claims = fixture.engine->claims("refused" + std::to_string(++names), policy);
     REQUIRE(claims.has_value());
     const auto opened = SignedTokens::open(*claims, options);
     REQUIRE_FALSE(opened.has_value());
@@ -300,6 +300,6 @@ TEST_CASE("signed_tokens: options and policies that could not hold are refused b
   Policy least = policy_for_tokens();
   least.result_ttl = 1000ms;
   least.failure_ttl = least.attempts_ttl = 999ms;  // of no meaning here
-  SignedTokens tokens = world.open(least, {.ttl = 1000ms, .secrets = {secret}}, "least");
+  SignedTokens tokens = fixture.open(least, {.ttl = 1000ms, .secrets = {secret}}, "least");
   CHECK(tokens.reserve(*tokens.issue(""), "").answer == TokenAnswer::reserved);
 }

@@ -4,49 +4,49 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/patterns/once.hpp"
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 TEST_CASE("steps: who takes over goes on where the one before stopped, from every step",
           "[patterns][steps][crash]") {
-  const auto ship = [](World& world) {
-    Claims orders = world.claims("orders", policies::call);
+  const auto ship = [](Process& process) {
+    Claims orders = process.claims("orders", policies::call);
     const auto run = once(orders, "order-1", [&](Work& work) -> Result<std::string> {
       SEMEL_TRY(charge, work.steps().run("charge", [&] {
-        world.effect("charge");
+        process.effect("charge");
         return 42;
       }));
       SEMEL_TRY(mail, work.steps().run("mail", [&] {
-        world.effect("mail");
+        process.effect("mail");
         return std::string{"sent"};
       }));
       return std::to_string(charge) + " " + mail;
     });
-    return world.alive() && run.value == "42 sent";
+    return process.alive() && run.value == "42 sent";
   };
   std::uint64_t steps = 0;
   for (;; ++steps) {
-    World world{steps};
-    if (ship(world)) break;
-    const std::size_t charged = world.count("charge");
-    const std::size_t mailed = world.count("mail");
-    world.restart();
-    REQUIRE(ship(world));
+    Process process{steps};
+    if (ship(process)) break;
+    const std::size_t charged = process.count("charge");
+    const std::size_t mailed = process.count("mail");
+    process.restart();
+    REQUIRE(ship(process));
     // A step whose memo was written is not repeated; the one that the crash cut off is.
-    CHECK(world.count("charge") == (charged == 1 && steps == 2 ? 2U : 1U));
-    CHECK(world.count("mail") == (mailed == 1 && steps == 4 ? 2U : 1U));
-    CHECK(world.engine().store().exists("steps/orders:order-1").value() == false);
+    CHECK(process.count("charge") == (charged == 1 && steps == 2 ? 2U : 1U));
+    CHECK(process.count("mail") == (mailed == 1 && steps == 4 ? 2U : 1U));
+    CHECK(process.engine().store().exists("steps/orders:order-1").value() == false);
   }
   CHECK(steps == 6);  // claim, effect, memo, effect, memo, done
 }
 
 TEST_CASE("steps: an owner that was taken over remembers nothing", "[patterns][steps]") {
-  World world;
-  Claims orders = world.claims("orders", policies::call);
+  Process process;
+  Claims orders = process.claims("orders", policies::call);
   const ClaimOutcome old = orders.claim({.key = "k"});
-  world.clock().advance(Millis{60'000});
+  process.clock().advance(Millis{60'000});
   Steps late{orders, "k", old.epoch};
   CHECK(late.remember("a", "1").error().code == ErrorCode::not_owner);
   const ClaimOutcome fresh = orders.claim({.key = "k"});
@@ -60,8 +60,8 @@ TEST_CASE("steps: an owner that was taken over remembers nothing", "[patterns][s
 }
 
 TEST_CASE("steps: an error of a step is passed on and not remembered", "[patterns][steps]") {
-  World world;
-  Claims orders = world.claims("orders", policies::call);
+  Process process;
+  Claims orders = process.claims("orders", policies::call);
   const ClaimOutcome claim = orders.claim({.key = "k"});
   Steps steps{orders, "k", claim.epoch};
   const auto fails = []() -> Result<int> { return Error{ErrorCode::timed_out, "bank"}; };
@@ -75,23 +75,23 @@ TEST_CASE("steps: an error of a step is passed on and not remembered", "[pattern
 
 TEST_CASE("steps: memos end with the time in which the work can be taken over",
           "[patterns][steps]") {
-  World world;
+  Process process;
   Policy policy = policies::call;
   policy.attempts_ttl = Millis{1'000};
-  Claims orders = world.claims("orders", policy);
+  Claims orders = process.claims("orders", policy);
   const ClaimOutcome claim = orders.claim({.key = "k"});
   Steps steps{orders, "k", claim.epoch};
   REQUIRE(steps.remember("a", "1").has_value());
-  world.clock().advance(Millis{60'999});
+  process.clock().advance(Millis{60'999});
   CHECK(steps.recall("a").value() == "1");
-  world.clock().advance(Millis{1});
+  process.clock().advance(Millis{1});
   CHECK(steps.recall("a").value() == std::nullopt);
 }
 
 TEST_CASE("steps: memos are answered only to the payload that made them",
           "[patterns][steps][attack][fault-15]") {
-  World world;
-  Claims orders = world.claims("orders", policies::call);
+  Process process;
+  Claims orders = process.claims("orders", policies::call);
   const auto run = [&](std::uint8_t payload, int charge, bool ends) {
     Fingerprint fingerprint{.algorithm = 1};
     fingerprint.digest[0] = payload;
@@ -110,10 +110,10 @@ TEST_CASE("steps: memos are answered only to the payload that made them",
 
 TEST_CASE("steps: an owner of the past is told nothing of the present",
           "[patterns][steps][attack][fault-15]") {
-  World world;
-  Claims orders = world.claims("orders", policies::call);
+  Process process;
+  Claims orders = process.claims("orders", policies::call);
   const Epoch old = orders.claim({.key = "k"}).epoch;
-  world.clock().advance(Millis{60'000});
+  process.clock().advance(Millis{60'000});
   const Epoch now = orders.claim({.key = "k"}).epoch;
   REQUIRE(Steps(orders, "k", now).remember("s", "memo").has_value());
   CHECK(Steps(orders, "k", now).recall("s").value() == "memo");

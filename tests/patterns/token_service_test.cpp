@@ -7,23 +7,23 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 namespace {
 
-TokenService tokens_of(World& world, const Policy& policy = policies::token) {
-  return TokenService::open(world.claims("tokens", policy)).value();
+TokenService tokens_of(Process& process, const Policy& policy = policies::token) {
+  return TokenService::open(process.claims("tokens", policy)).value();
 }
 
 }  // namespace
 
 TEST_CASE("token: issued, reserved, spent; the second submission gets the first's result",
           "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   const std::string token = tokens.issue().value();
   CHECK(token.size() == 22);
   const TokenOutcome mine = tokens.reserve(token);
@@ -40,8 +40,8 @@ TEST_CASE("token: issued, reserved, spent; the second submission gets the first'
 
 TEST_CASE("token: a failed run does not burn it, until its attempts are used up",
           "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   const std::string token = tokens.issue().value();
   for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
     const TokenOutcome use = tokens.reserve(token);
@@ -53,40 +53,40 @@ TEST_CASE("token: a failed run does not burn it, until its attempts are used up"
 }
 
 TEST_CASE("token: unknown, ended and spent are three different answers", "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   CHECK(tokens.reserve("never-issued").answer == TokenAnswer::unknown);
   CHECK(tokens.reserve("").error == ErrorCode::key_empty);
   const std::string late = tokens.issue().value();
   const std::string used = tokens.issue().value();
   CHECK(tokens.spend(used, tokens.reserve(used).epoch).answer == OwnerAnswer::ok);
-  world.clock().advance(Millis{5'999});
+  process.clock().advance(Millis{5'999});
   CHECK(tokens.reserve(late).answer == TokenAnswer::reserved);
   const std::string later = tokens.issue(Millis{100}).value();
-  world.clock().advance(Millis{100});
+  process.clock().advance(Millis{100});
   CHECK(tokens.reserve(later).answer == TokenAnswer::unknown);
   CHECK(tokens.reserve(used).answer == TokenAnswer::spent);
-  world.clock().advance(Millis{3'600'000});
+  process.clock().advance(Millis{3'600'000});
   CHECK(tokens.reserve(used).answer == TokenAnswer::unknown);  // its hour is over
 }
 
 TEST_CASE("token: one that was given back is good for its time again, to the millisecond",
           "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   for (const bool in_time : {true, false}) {
     const std::string token = tokens.issue().value();
-    world.clock().advance(Millis{5'000});
+    process.clock().advance(Millis{5'000});
     const TokenOutcome use = tokens.reserve(token);
     CHECK(tokens.give_back(token, use.epoch).answer == OwnerAnswer::ok);
-    world.clock().advance(Millis{in_time ? 5'999 : 6'000});
+    process.clock().advance(Millis{in_time ? 5'999 : 6'000});
     CHECK(tokens.reserve(token).answer == (in_time ? TokenAnswer::reserved : TokenAnswer::unknown));
   }
 }
 
 TEST_CASE("token: who lost the reply asks again by its claim id (case C)", "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   const std::string token = tokens.issue().value();
   const ClaimId id{9};
   const TokenOutcome first = tokens.reserve(token, {.claim_id = id});
@@ -97,8 +97,8 @@ TEST_CASE("token: who lost the reply asks again by its claim id (case C)", "[pat
 }
 
 TEST_CASE("token: issue is once for a text of one's own", "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   CHECK(tokens.issue_as("invite-7", Millis{1'000}).value());
   CHECK_FALSE(tokens.issue_as("invite-7").value());
   REQUIRE(tokens.spend("invite-7", tokens.reserve("invite-7").epoch).answer == OwnerAnswer::ok);
@@ -111,8 +111,8 @@ TEST_CASE("token: issue is once for a text of one's own", "[patterns][token]") {
 }
 
 TEST_CASE("token: redeem runs once, replays, and tells an unknown one apart", "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   const std::string token = tokens.issue().value();
   int runs = 0;
   const auto pay = [&]() -> Result<int> {
@@ -127,8 +127,8 @@ TEST_CASE("token: redeem runs once, replays, and tells an unknown one apart", "[
 }
 
 TEST_CASE("token: of many who show it at once exactly one has it", "[patterns][token][race]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   for (int round = 0; round < 200; ++round) {
     const std::string token = tokens.issue().value();
     std::atomic<int> reserved{0};
@@ -147,34 +147,34 @@ TEST_CASE("token: of many who show it at once exactly one has it", "[patterns][t
 TEST_CASE("token: a crash at every step leaves it usable or spent, never lost (case A)",
           "[patterns][token][crash]") {
   for (std::uint64_t steps = 1; steps <= 4; ++steps) {  // issue, reserve, effect, spend
-    World world{steps};
-    REQUIRE(tokens_of(world).issue_as("t").value());
+    Process process{steps};
+    REQUIRE(tokens_of(process).issue_as("t").value());
     const auto use = [&] {
-      return tokens_of(world).redeem("t", [&](Work& work) {
-        if (!work.takeover() || world.count("paid") == 0) world.effect("paid");
+      return tokens_of(process).redeem("t", [&](Work& work) {
+        if (!work.takeover() || process.count("paid") == 0) process.effect("paid");
         return 1;
       });
     };
     static_cast<void>(use());
-    world.restart();
+    process.restart();
     const auto again = use();
     CHECK(again.value == 1);
     CHECK(again.answer == (steps == 4 ? OnceAnswer::replayed : OnceAnswer::ran));
-    CHECK(world.count("paid") == 1);
+    CHECK(process.count("paid") == 1);
   }
 }
 
 TEST_CASE("token: counted as programs do that use INCR, and a crash does not spend it (P3b)",
           "[patterns][token]") {
-  World world;
-  TokenService tokens = tokens_of(world);
+  Process process;
+  TokenService tokens = tokens_of(process);
   CHECK(tokens.count("t").value().count == 1);
   const TokenCount first = tokens.count("t").value();
   CHECK(first.count == 2);
   CHECK(tokens.count("t").value().count == 3);
   // The process ends here, between its count and its work: the next one is the first again.
-  world.restart();
-  TokenService next = tokens_of(world);
+  process.restart();
+  TokenService next = tokens_of(process);
   const TokenCount again = next.count("t").value();
   CHECK(again.count == 2);
   CHECK(again.epoch > first.epoch);
@@ -184,32 +184,32 @@ TEST_CASE("token: counted as programs do that use INCR, and a crash does not spe
 }
 
 TEST_CASE("token: a policy that would let everything pass is refused", "[patterns][token]") {
-  World world;
-  CHECK(TokenService::open(world.claims("calls", policies::call)).error().code ==
+  Process process;
+  CHECK(TokenService::open(process.claims("calls", policies::call)).error().code ==
         ErrorCode::bad_option);
   Policy open = policies::token;
   open.fail_open = true;
-  CHECK(TokenService::open(world.claims("open", open)).error().code == ErrorCode::bad_option);
+  CHECK(TokenService::open(process.claims("open", open)).error().code == ErrorCode::bad_option);
 }
 
 TEST_CASE("tokens: a failed run leaves a token the time it was issued for",
           "[patterns][token][attack][fault-15]") {
-  World world;
-  TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+  Process process;
+  TokenService tokens = TokenService::open(process.claims("tokens", policies::token)).value();
   const Millis day{86'400'000};
   const std::string token = tokens.issue(day).value();
   const auto fails = []() -> Status { return Error{ErrorCode::timed_out, {}}; };
   CHECK(tokens.redeem(token, fails).answer == OnceAnswer::failed);
-  world.clock().advance(Millis{3'600'000});
+  process.clock().advance(Millis{3'600'000});
   const TokenOutcome held = tokens.reserve(token);  // and goes silent
   CHECK(held.attempt == 2);
-  world.clock().advance(Millis{3'600'000});
+  process.clock().advance(Millis{3'600'000});
   CHECK(tokens.redeem(token, [] { return 1; }).answer == OnceAnswer::ran);
 
   const std::string shown = tokens.issue(day).value();
   CHECK(tokens.give_back(shown, tokens.reserve(shown).epoch).answer == OwnerAnswer::ok);
-  world.clock().advance(day - Millis{1});
+  process.clock().advance(day - Millis{1});
   CHECK(tokens.give_back(shown, tokens.reserve(shown).epoch).answer == OwnerAnswer::ok);
-  world.clock().advance(Millis{6'000});  // its day is over, and so are the 6 s after a failed run
+  process.clock().advance(Millis{6'000});  // its day is over, and so are the 6 s after a failed run
   CHECK(tokens.reserve(shown).answer == TokenAnswer::unknown);
 }

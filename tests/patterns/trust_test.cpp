@@ -8,10 +8,10 @@
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"
 #include "semel/patterns/token_service.hpp"
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 
 using namespace semel;
-using semel::tests::World;
+using semel::tests::Process;
 
 namespace {
 
@@ -53,8 +53,8 @@ std::error_code lock_error(ErrorCode code) {
 
 TEST_CASE("once: a payment that throws runs once, and is in doubt until somebody resolves it",
           "[patterns][once][attack][fault-13]") {
-  World world;
-  Claims payments = world.claims("payments", policies::payment);
+  Process process;
+  Claims payments = process.claims("payments", policies::payment);
   int charged = 0;
   const auto charge = [&]() -> int {
     ++charged;
@@ -63,11 +63,11 @@ TEST_CASE("once: a payment that throws runs once, and is in doubt until somebody
   CHECK_THROWS_AS(once(payments, "p", charge), std::runtime_error);
   for (int i = 0; i < 3; ++i) {
     CHECK(once(payments, "p", charge).answer == OnceAnswer::in_doubt);
-    world.clock().advance(Millis{3'600'000});
+    process.clock().advance(Millis{3'600'000});
   }
   CHECK(payments.get("p")->state == ClaimState::in_doubt);
-  world.restart();
-  payments = world.claims("payments", policies::payment);
+  process.restart();
+  payments = process.claims("payments", policies::payment);
   CHECK(once(payments, "p", charge).answer == OnceAnswer::in_doubt);
   CHECK(charged == 1);
   SECTION("as done") {
@@ -85,8 +85,8 @@ TEST_CASE("once: a payment that throws runs once, and is in doubt until somebody
 
 TEST_CASE("once: a payment that does not know its outcome is in doubt, and says what it knows",
           "[patterns][once][attack][fault-13]") {
-  World world;
-  Claims payments = world.claims("payments", policies::payment);
+  Process process;
+  Claims payments = process.claims("payments", policies::payment);
   int charged = 0;
   const auto charge = [&]() -> Result<int> {
     ++charged;
@@ -105,7 +105,7 @@ TEST_CASE("once: a payment that does not know its outcome is in doubt, and says 
 
 TEST_CASE("once: an exception means what the policy says, and an error value stays a failure",
           "[patterns][once][attack][fault-13]") {
-  World world;
+  Process process;
   int runs = 0;
   const auto breaks = [&]() -> int {
     ++runs;
@@ -118,7 +118,7 @@ TEST_CASE("once: an exception means what the policy says, and an error value sta
   SECTION("release: the next one runs") {
     for (const NamedPolicy& one :
          {NamedPolicy{"a", policies::call}, NamedPolicy{"b", policies::message}}) {
-      Claims calls = world.claims(one.name, one.policy);
+      Claims calls = process.claims(one.name, one.policy);
       CHECK_THROWS_AS(once(calls, "k", breaks), int);
       CHECK(once(calls, "k", [] { return 1; }).answer == OnceAnswer::ran);
     }
@@ -126,7 +126,7 @@ TEST_CASE("once: an exception means what the policy says, and an error value sta
   SECTION("keep: it has failed for good") {
     Policy keeps = policies::call;
     keeps.on_exception = Policy::OnFailure::keep;
-    Claims calls = world.claims("calls", keeps);
+    Claims calls = process.claims("calls", keeps);
     CHECK_THROWS_AS(once(calls, "k", breaks), int);
     CHECK(once(calls, "k", breaks).answer == OnceAnswer::kept_failure);
     CHECK(runs == 1);
@@ -134,9 +134,9 @@ TEST_CASE("once: an exception means what the policy says, and an error value sta
   SECTION("in_doubt, also where a lease that ends is taken over") {
     Policy doubts = policies::call;
     doubts.on_exception = Policy::OnFailure::in_doubt;
-    Claims calls = world.claims("calls", doubts);
+    Claims calls = process.claims("calls", doubts);
     CHECK_THROWS_AS(once(calls, "k", breaks), int);
-    world.clock().advance(Millis{10 * 86'400'000});
+    process.clock().advance(Millis{10 * 86'400'000});
     CHECK(once(calls, "k", breaks).answer == OnceAnswer::in_doubt);
     CHECK(runs == 1);
     CHECK(once(calls, "l", fails).answer == OnceAnswer::failed);  // it knows: nothing was done
@@ -144,7 +144,7 @@ TEST_CASE("once: an exception means what the policy says, and an error value sta
     CHECK(runs == 3);
   }
   SECTION("a token that was used by what threw is free again") {
-    TokenService tokens = TokenService::open(world.claims("tokens", policies::token)).value();
+    TokenService tokens = TokenService::open(process.claims("tokens", policies::token)).value();
     REQUIRE(*tokens.issue_as("t"));
     CHECK_THROWS_AS(tokens.redeem("t", breaks), int);
     CHECK(tokens.redeem("t", [] { return 1; }).answer == OnceAnswer::ran);
@@ -152,14 +152,14 @@ TEST_CASE("once: an exception means what the policy says, and an error value sta
   SECTION("an exception of which nobody can be told: the policy's words are in range") {
     Policy wrong = policies::call;
     wrong.on_exception = static_cast<Policy::OnFailure>(3);
-    CHECK(world.engine().claims("wrong", wrong).error().code == ErrorCode::bad_option);
+    CHECK(process.engine().claims("wrong", wrong).error().code == ErrorCode::bad_option);
   }
 }
 
 TEST_CASE("claims: an owner in doubt may still say how it ended",
           "[patterns][claims][attack][fault-13]") {
-  World world;
-  Claims payments = world.claims("payments", policies::payment);
+  Process process;
+  Claims payments = process.claims("payments", policies::payment);
   const Epoch epoch = payments.claim({.key = "p"}).epoch;
   const OwnerCall doubt{
       .key = "p", .epoch = epoch, .payload = "504", .on_failure = Policy::OnFailure::in_doubt};
@@ -212,8 +212,8 @@ TEST_CASE("once: the same where it has remembered steps", "[patterns][once][atta
 TEST_CASE("once: a result whose encode() throws is dropped, and the work is done",
           "[patterns][once][attack][fault-12]") {
   for (const Policy& policy : {policies::call, policies::payment}) {
-    World world;
-    Claims calls = world.claims("calls", policy);
+    Process process;
+    Claims calls = process.claims("calls", policy);
     int charged = 0;
     const auto charge = [&] { return Unwritable{++charged}; };
     const auto first = once(calls, "k", charge);
@@ -289,8 +289,8 @@ TEST_CASE("claims: a completion says whether its result may be dropped",
 
 TEST_CASE("lock: lock() returns with the lock, or throws and says why",
           "[patterns][lock][attack][fault-11]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   const std::string long_key(limits::key_bytes_max + 1, 'k');
   Lock empty{locks, ""};
   CHECK(code_of_lock(empty) == lock_error(ErrorCode::key_empty));
@@ -300,7 +300,7 @@ TEST_CASE("lock: lock() returns with the lock, or throws and says why",
   CHECK(empty.why_not().code == ErrorCode::key_empty);
   Lock too_long{locks, long_key};
   CHECK(code_of_lock(too_long) == lock_error(ErrorCode::key_too_long));
-  REQUIRE(world.engine().store().set("locks:s", "a string").ok());
+  REQUIRE(process.engine().store().set("locks:s", "a string").ok());
   Lock wrong{locks, "s"};
   CHECK(code_of_lock(wrong) == lock_error(ErrorCode::wrong_kind));
   Lock no_lease{locks, "n", {.lease = Millis{0}}};
@@ -347,8 +347,8 @@ TEST_CASE("lock: without memory lock() throws, also where the policy fails open"
 
 TEST_CASE("lock: try_lock says that another has it, and an endless wait is none of no time",
           "[patterns][lock][attack][fault-11][fault-21]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock mine{locks, "l"};
   Lock other{locks, "l"};
   REQUIRE(mine.try_lock_for(Millis::max()));
@@ -365,11 +365,11 @@ TEST_CASE("lock: try_lock says that another has it, and an endless wait is none 
 
 TEST_CASE("lock: a hold that was lost is not locked again under its owner",
           "[patterns][lock][attack][fault-11]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
   Lock mine{locks, "l"};
   mine.lock();
-  world.clock().advance(Millis{30'000});
+  process.clock().advance(Millis{30'000});
   CHECK(code_of_lock(mine) == lock_error(ErrorCode::not_owner));  // free, but not his any more
   CHECK_FALSE(mine.unlock());
   CHECK_FALSE(code_of_lock(mine));
@@ -378,9 +378,9 @@ TEST_CASE("lock: a hold that was lost is not locked again under its owner",
 
 TEST_CASE("lock: a lease that its watchdog cannot keep is refused",
           "[patterns][lock][attack][fault-11]") {
-  World world;
-  Claims locks = world.claims("locks", policies::lock);
-  Watchdog watchdog{world.engine(), Millis{3'600'000}};
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Watchdog watchdog{process.engine(), Millis{3'600'000}};
   CHECK_FALSE(watchdog.can_keep(Millis{7'199'999}));
   CHECK(watchdog.can_keep(Millis{7'200'000}));
   Lock lock{locks, "l", {.lease = Millis{7'199'999}, .watchdog = &watchdog}};
@@ -395,7 +395,7 @@ TEST_CASE("lock: a lease that its watchdog cannot keep is refused",
   CHECK(refused.answer == OnceAnswer::refused);
   CHECK(refused.error.code == ErrorCode::bad_option);
   CHECK_FALSE(ran);
-  Watchdog by_hand{world.engine()};
+  Watchdog by_hand{process.engine()};
   CHECK(by_hand.can_keep(Millis{1}));
 }
 
@@ -407,8 +407,8 @@ TEST_CASE("results: no Result of an answer can be asked in an if",
   static_assert(!std::is_constructible_v<bool, Result<std::optional<std::string>>>);
   static_assert(!std::is_constructible_v<bool, Result<SetResult>>);
   static_assert(std::is_constructible_v<bool, Result<std::string>>);
-  World world;
-  Store store = world.engine().store();
+  Process process;
+  Store store = process.engine().store();
   const Result<bool> first = store.setnx("k", "v");
   const Result<bool> second = store.setnx("k", "v");
   CHECK((first.ok() && *first));

@@ -59,11 +59,12 @@ MUTANTS = [
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
-        [("engine/core/core.hpp", "!lives(*found, now)", "is_flushed(*found)", "expression")],
+        [("engine/core/core_update.hpp", "!lives(*found, now)", "databases_.is_flushed(*found)",
+          "expression")],
         "model"),
     Mutant(
         "flushed_lives", "what was flushed is there until it is taken out",
-        [("engine/core/core.hpp", "record.lives_at(now) && !is_flushed(record)",
+        [("engine/core/core.hpp", "record.lives_at(now) && !databases_.is_flushed(record)",
           "record.lives_at(now)", "expression")],
         "model"),
     Mutant(
@@ -82,7 +83,7 @@ MUTANTS = [
         "model"),
     Mutant(
         "resurrect_by_replay", "an older mutation replaces a newer record",
-        [("engine/core/core.cpp", "old->version() >= mutation.version", "false", "expression")],
+        [("engine/core/restore.cpp", "old->version() >= mutation.version", "false", "expression")],
         "model"),
     Mutant(
         "epoch_kept", "a takeover keeps the epoch of the owner before",
@@ -134,7 +135,7 @@ MUTANTS = [
           "      const bool pending = options_.journal != nullptr && sink == nullptr;\n"
           "      Entry::write(\n"
           "          const_cast<Entry*>(fresh),\n"
-          "          {decision.kind, place.stored_db, decision.due, fresh_version, pending},\n"
+          "          {decision.kind, location.stored_db, decision.due, fresh_version, pending},\n"
           "          change.key, decision.value);\n"
           "    }\n"
           "    version = context.version_next++;", "statement")],
@@ -142,14 +143,14 @@ MUTANTS = [
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
         [("engine/core/core.cpp",
-          "threads_.retire_record(context, region_.handle_of(old), less.bytes);",
-          "context.cache.free(region_.handle_of(old));", "statement")],
+          "threads_.retire_record(context, handle, less.bytes);",
+          "context.cache.free(handle);", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
         [("engine/core/core_update.hpp",
-          "!operation.is_free(*place.shard) || stored_db(key.db) != place.stored_db",
-          "stored_db(key.db) != place.stored_db", "expression")],
+          "!operation.is_free(*location.shard) || databases_.stored(key.db) != location.stored_db",
+          "databases_.stored(key.db) != location.stored_db", "expression")],
         "linearizability"),
     Mutant(
         "promoted_twice", "every waiter of a free key is told that it was granted",
@@ -166,17 +167,17 @@ MUTANTS = [
         "model"),
     Mutant(
         "snapshot_forgets", "a record replaced during a snapshot is not kept for it",
-        [("engine/core/core.cpp", "old.version() >= cut", "true", "expression")],
+        [("engine/memory/snapshot_cut.hpp", "version >= cut", "true", "expression")],
         "linearizability"),
     Mutant(
         "blind_move", "a record is moved without a compare",
-        [("engine/core/compactor.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
+        [("engine/core/compaction.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
           "if (word.store((seen & ~slot::handle_mask) | handle, std::memory_order_seq_cst), "
           "false) {", "condition")],
         "linearizability"),
     Mutant(
         "left_before_grace", "the place that a record has left is given out again at once",
-        [("engine/core/compactor.cpp",
+        [("engine/core/compaction.cpp",
           "threads_.retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));",
           "context.cache.free(slot::handle(seen));", "statement")],
         "linearizability"),
@@ -194,7 +195,7 @@ NOISE = [
     # Decided, not yet published.
     ("engine/core/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n", 16),
     # Seen, not yet moved.
-    ("engine/core/compactor.cpp", "  old.copy_to(region_.at(handle));\n", 2),
+    ("engine/core/compaction.cpp", "  old.copy_to(region_.at(handle));\n", 2),
 ]
 NOISE_SOURCE = """#include <sched.h>
 #include <cstdint>

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/random.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
 #include "semel/patterns/lock.hpp"
@@ -34,16 +35,11 @@ struct Arena {
   std::array<std::atomic<int>, key_count> owners{};  // of claims, by key
 };
 
-/// One thread's xorshift.
+/// One thread's random numbers.
 class Dice {
  public:
-  explicit Dice(std::uint64_t seed) : state_(seed * 0x9E37'79B9'7F4A'7C15U + 1) {}
-  std::uint64_t roll(std::uint64_t sides) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return state_ % sides;
-  }
+  explicit Dice(std::uint64_t seed) : state_(base::mix_bits(seed)) {}
+  std::uint64_t roll(std::uint64_t sides) { return base::next_random(state_) % sides; }
 
  private:
   std::uint64_t state_;

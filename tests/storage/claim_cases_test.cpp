@@ -8,7 +8,7 @@
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
-#include "tests/claim_machine/claim_table.hpp"
+#include "tests/claim_rules/claim_table.hpp"
 #include "tests/storage/cold/cold_fixture.hpp"
 #include "tests/storage/directory.hpp"
 
@@ -28,9 +28,9 @@ Policy case_policy(bool in_doubt) {
   return policy;
 }
 
-/// An engine on a storage: one life of a process, which ends without a word.
-struct Life {
-  Life(const Directory& directory, ManualClock& clock, bool in_doubt) {
+/// An engine on a storage, as one process has it that ends without a word.
+struct ClaimProcess {
+  ClaimProcess(const Directory& directory, ManualClock& clock, bool in_doubt) {
     auto opened = Storage::open({.directory = directory.path()}, clock);
     if (!opened) FAIL(opened.error().message());
     storage = *std::move(opened);
@@ -51,13 +51,13 @@ struct Life {
 };
 
 /// Puts a record of this state (a word of the claim table) under `key`; its owner's epoch.
-Epoch put_record(Life& life, ManualClock& clock, Bytes key, const std::string& record,
+Epoch put_record(ClaimProcess& process, ManualClock& clock, Bytes key, const std::string& record,
                  SessionId session) {
-  Claims& claims = *life.claims;
+  Claims& claims = *process.claims;
   const Epoch epoch = claims.claim({.key = key, .owner = "owner", .session = session}).epoch;
   if (record == "absent") REQUIRE(*claims.forget(key));
   if (record == "over") clock.advance(1000ms);
-  if (record == "closed") life.engine->close_session(session);
+  if (record == "closed") process.engine->close_session(session);
   if (record == "vacant" || record == "failed") {
     const auto how = record == "failed" ? Policy::OnFailure::keep : Policy::OnFailure::release;
     REQUIRE(claims.fail({.key = key, .epoch = epoch, .payload = "why", .on_failure = how}).answer ==
@@ -74,7 +74,7 @@ Epoch put_record(Life& life, ManualClock& clock, Bytes key, const std::string& r
   if (record == "poison") {
     Epoch last = epoch;
     for (int i = 0; i < 3; ++i) {
-      static_cast<void>(claims.fail({.key = key, .epoch = last}));
+      REQUIRE(claims.fail({.key = key, .epoch = last}).answer == OwnerAnswer::ok);
       last = claims.claim({.key = key}).epoch;
     }
     REQUIRE(claims.claim({.key = key}).poison);
@@ -83,7 +83,7 @@ Epoch put_record(Life& life, ManualClock& clock, Bytes key, const std::string& r
   if (record != "done" && record != "spent" && record != "digest") return epoch;
   REQUIRE(claims.complete({.key = key, .epoch = epoch, .payload = "42"}).answer == OwnerAnswer::ok);
   if (record != "done") clock.advance(5000ms);
-  if (record == "digest") life.engine->advance();
+  if (record == "digest") process.engine->advance();
   return epoch;
 }
 
@@ -111,14 +111,14 @@ TEST_CASE("case I: a restart does to every state what its row of the claim table
   const ClaimTable table{ClaimTable::text()};
   const TableCall* call = table.call("restart");
   REQUIRE(call != nullptr);
-  std::size_t lives = 0;
+  std::size_t cases = 0;
   table.each(*call, [&](const Combination& at) {
-    // The rest of the policy says nothing about restarts, and each of these is two lives.
+    // The rest of the policy does not matter for a restart, and each case opens a storage twice.
     if (table.value(at, "strict") != "no" || table.value(at, "attempts") != "below") return;
     const TableRow* row = ClaimTable::row(*call, at);
     REQUIRE(row != nullptr);
     INFO("line " << row->line << ": " << table.describe(*call, at));
-    const Directory directory{Directory::Place::memory};
+    const Directory directory{Directory::Medium::memory};
     ManualClock clock;
     const std::string record = table.value(at, "record");
     const bool in_doubt = table.value(at, "lapse") == "in_doubt";
@@ -126,24 +126,24 @@ TEST_CASE("case I: a restart does to every state what its row of the claim table
     Epoch epoch = 0;
     Epoch newest = 0;
     {
-      Life life{directory, clock, in_doubt};
-      epoch = put_record(life, clock, "k", record, remote ? 0 : life.engine->open_session());
-      newest = life.claims->claim({.key = "newest"}).epoch;
+      ClaimProcess process{directory, clock, in_doubt};
+      epoch = put_record(process, clock, "k", record, remote ? 0 : process.engine->open_session());
+      newest = process.claims->claim({.key = "newest"}).epoch;
     }
-    Life life{directory, clock, in_doubt};
+    ClaimProcess process{directory, clock, in_doubt};
     const std::string wanted = row->next == "=" ? record : row->next;
-    if (wanted == "held") CHECK(life.claims->get("k")->lease_remaining == 1000ms);
-    CHECK(record_of(*life.claims, "k") == as_seen(wanted));
-    if (as_seen(wanted) == "done") CHECK(life.claims->claim({.key = "k"}).result == "42");
+    if (wanted == "held") CHECK(process.claims->get("k")->lease_remaining == 1000ms);
+    CHECK(record_of(*process.claims, "k") == as_seen(wanted));
+    if (as_seen(wanted) == "done") CHECK(process.claims->claim({.key = "k"}).result == "42");
     if (wanted == "held" || wanted == "closed") {
-      CHECK(life.claims->get("k")->epoch == epoch);
-      CHECK(life.claims->complete({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
+      CHECK(process.claims->get("k")->epoch == epoch);
+      CHECK(process.claims->complete({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
     }
     CHECK(row->carries == std::vector<std::string>{"above"});
-    CHECK(life.claims->claim({.key = "another"}).epoch > std::max(epoch, newest));
-    ++lives;
+    CHECK(process.claims->claim({.key = "another"}).epoch > std::max(epoch, newest));
+    ++cases;
   });
-  CHECK(lives == 11 * 2 * 2 - 2);  // a remote owner has no session to close
+  CHECK(cases == 11 * 2 * 2 - 2);  // a remote owner has no session to close
 }
 
 TEST_CASE("case I: after a restart the same questions get the same answers",
@@ -168,33 +168,33 @@ TEST_CASE("case I: after a restart the same questions get the same answers",
   std::vector<std::string> before;
   Epoch done = 0;
   {
-    Life life{directory, clock, false};
-    static_cast<void>(put_record(life, clock, "spent", "spent", 0));
-    done = put_record(life, clock, "done", "done", 0);
-    static_cast<void>(put_record(life, clock, "failed", "failed", 0));
-    static_cast<void>(put_record(life, clock, "poison", "poison", 0));
+    ClaimProcess process{directory, clock, false};
+    put_record(process, clock, "spent", "spent", 0);
+    done = put_record(process, clock, "done", "done", 0);
+    put_record(process, clock, "failed", "failed", 0);
+    put_record(process, clock, "poison", "poison", 0);
     Fingerprint given{.algorithm = 1, .digest = {}};
     given.digest.fill(1);
     REQUIRE(
-        life.claims->claim({.key = "remote", .fingerprint = given, .owner = "far", .session = 0})
+        process.claims->claim({.key = "remote", .fingerprint = given, .owner = "far", .session = 0})
             .answer == ClaimAnswer::granted);
-    before = ask(*life.claims);
+    before = ask(*process.claims);
     REQUIRE(before.size() == 10);
   }
-  Life life{directory, clock, false};
-  CHECK(ask(*life.claims) == before);
-  CHECK(life.claims->complete({.key = "done", .epoch = done, .payload = "42"}).answer ==
+  ClaimProcess process{directory, clock, false};
+  CHECK(ask(*process.claims) == before);
+  CHECK(process.claims->complete({.key = "done", .epoch = done, .payload = "42"}).answer ==
         OwnerAnswer::ok);
-  CHECK(life.claims->complete({.key = "done", .epoch = done, .payload = "43"}).answer ==
+  CHECK(process.claims->complete({.key = "done", .epoch = done, .payload = "43"}).answer ==
         OwnerAnswer::conflict);
 }
 
 TEST_CASE("case H: where there is a disk, finished work makes room and is answered from there",
           "[storage][cold][claims][case]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  Claims claims = life.engine->claims("ns", Policy{}).value();
+  ColdLife process{directory, clock};
+  Claims claims = process.engine->claims("ns", Policy{}).value();
   const std::string result(2000, 'r');
   ClaimOutcome last;
   int done = 0;
@@ -209,8 +209,8 @@ TEST_CASE("case H: where there is a disk, finished work makes room and is answer
     REQUIRE(done < 100'000);
   }
   CHECK(done > 1000);
-  CHECK(life.engine->spill_due());
-  CHECK(life.spill().records >= static_cast<std::uint64_t>(done));
+  CHECK(process.engine->spill_due());
+  CHECK(process.spill().records >= static_cast<std::uint64_t>(done));
   const ClaimOutcome more = claims.claim({.key = "more"});
   CHECK(more.answer == ClaimAnswer::granted);
   int replayed = 0;

@@ -10,12 +10,12 @@ namespace semel::tests {
 
 class Directory {
  public:
-  enum class Place {
+  enum class Medium {
     disk,
-    memory,  ///< where there is such a place: for what syncs thousands of times
+    memory,  ///< where there is one: for what syncs thousands of times
   };
-  explicit Directory(Place place = Place::disk) {
-    const bool memory = place == Place::memory && std::filesystem::is_directory("/dev/shm");
+  explicit Directory(Medium medium = Medium::disk) {
+    const bool memory = medium == Medium::memory && std::filesystem::is_directory("/dev/shm");
     path_ = memory ? "/dev/shm/semel_storage_XXXXXX" : "/tmp/semel_storage_XXXXXX";
     REQUIRE(mkdtemp(path_.data()) != nullptr);
   }

@@ -26,7 +26,7 @@ struct Process {
                            .cold = cold.get(),
                            .first_version = storage->first_version()})
                  .value();
-    static_cast<void>(storage->recover(*engine).value());
+    REQUIRE(storage->recover(*engine));
   }
   std::unique_ptr<Storage> storage;
   std::unique_ptr<ColdStore> cold;

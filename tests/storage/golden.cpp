@@ -55,36 +55,37 @@ Policy policy_of_all() {
 
 }  // namespace
 
-Result<Life> open(const std::string& directory, const Clock& clock) {
-  Life life;
+Result<Process> open(const std::string& directory, const Clock& clock) {
+  Process process;
   SEMEL_TRY(storage,
             Storage::open(
                 {.directory = directory, .log_bytes = std::size_t{1} << 20, .span = Millis{60'000}},
                 clock));
-  life.storage = std::move(storage);
+  process.storage = std::move(storage);
   SEMEL_TRY(engine, Engine::open({.clock = &clock,
-                                  .journal = life.storage.get(),
+                                  .journal = process.storage.get(),
                                   .durability = Durability::logged,
                                   .memory_bytes = std::size_t{64} << 20,
                                   .value_bytes_max = 1024,
-                                  .first_version = life.storage->first_version()}));
-  life.engine = std::move(engine);
-  SEMEL_TRY(report, life.storage->recover(*life.engine));
-  static_cast<void>(report);
-  return life;
+                                  .first_version = process.storage->first_version()}));
+  process.engine = std::move(engine);
+  SEMEL_CHECK(process.storage->recover(*process.engine));
+  return process;
 }
 
-std::string fill(Engine& engine, Storage& storage) {
+Status fill(Engine& engine, Storage& storage) {
   // Flushed before and after it was drained, too.
-  if (!engine.store(7).set("flushed", "f").ok()) return "store(7)";
+  SEMEL_CHECK(engine.store(7).set("flushed", "f"));
   for (const std::string part : parts) {
-    if (!fill_part(engine, part, policy_of_all())) return part;
-    if (part == parts[0] && !storage.drain()) return "drain";
+    if (!fill_part(engine, part, policy_of_all())) {
+      return Error{ErrorCode::refused, "not filled: " + part};
+    }
+    if (part == parts[0]) SEMEL_CHECK(storage.drain());
   }
-  if (!engine.store().set(holds_hashes, "yes").ok()) return holds_hashes;
-  static_cast<void>(engine.flush(7));
-  if (!engine.store(7).set("after-flush", "a").ok()) return "after-flush";
-  return {};
+  SEMEL_CHECK(engine.store().set(holds_hashes, "yes"));
+  SEMEL_CHECK(engine.flush(7));
+  SEMEL_CHECK(engine.store(7).set("after-flush", "a"));
+  return Done{};
 }
 
 std::vector<std::string> compare(Engine& engine) {

@@ -17,15 +17,15 @@ inline constexpr Millis engine_start{1'000'000};
 inline constexpr Millis short_ttl{60'000};
 inline constexpr Millis long_ttl{3'600'000'000};  // 1,000 hours
 
-struct Life {
+struct Process {
   std::unique_ptr<Storage> storage;
   std::unique_ptr<Engine> engine;  // ends first
 };
 
 /// Opens and recovers.
-[[nodiscard]] Result<Life> open(const std::string& directory, const Clock& clock);
-/// Writes everything; what went wrong, or empty.
-[[nodiscard]] std::string fill(Engine& engine, Storage& storage);
+[[nodiscard]] Result<Process> open(const std::string& directory, const Clock& clock);
+/// Writes everything.
+[[nodiscard]] Status fill(Engine& engine, Storage& storage);
 /// What is not as it was filled; empty: all of it is there, at the time it was made.
 [[nodiscard]] std::vector<std::string> compare(Engine& engine);
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "storage/archive/archive.hpp"
-#include "storage/log/mark.hpp"
+#include "storage/log/checkpoint.hpp"
 #include "tests/storage/golden.hpp"
 
 namespace {
@@ -26,21 +26,22 @@ int fail(const std::string& what) {
 
 int mark_as_newer(const std::string& directory) {
   storage::Disk disk;
-  auto mark = storage::Mark::open(disk, directory + "/mark");
-  storage::MarkContent content;
-  if (!mark || (*mark)->read(content) != storage::Mark::Found::content) return fail("no mark");
+  auto mark = storage::Checkpoint::open(disk, directory + "/mark");
+  storage::CheckpointContent content;
+  if (!mark) return fail("no mark");
+  const auto found = (*mark)->read(content);
+  if (!found.ok() || *found != storage::Checkpoint::Found::content) return fail("no mark");
   content.format = storage::format_version + 1;
-  (*mark)->write(content);
-  return (*mark)->sync() ? 0 : fail("mark: not synced");
+  return (*mark)->write_and_sync(content) ? 0 : fail("mark: not synced");
 }
 
 int check(const std::string& directory) {
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
-  auto life = golden::open(directory, clock);
-  if (!life) return fail(life.error().message());
+  auto process = golden::open(directory, clock);
+  if (!process) return fail(process.error().message());
   std::puts("opened");
   std::fflush(stdout);
-  const auto wrong = golden::compare(*life->engine);
+  const auto wrong = golden::compare(*process->engine);
   for (const std::string& what : wrong) std::printf("%s\n", what.c_str());
   return wrong.empty() ? 0 : 4;
 }
@@ -54,10 +55,10 @@ int main(int count, char** arguments) {
   if (flag == "--check") return check(directory);
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
-    auto life = golden::open(directory, clock);
-    if (!life) return fail(life.error().message());
-    if (const std::string wrong = golden::fill(*life->engine, *life->storage); !wrong.empty()) {
-      return fail(wrong);
+    auto process = golden::open(directory, clock);
+    if (!process) return fail(process.error().message());
+    if (const Status filled = golden::fill(*process->engine, *process->storage); !filled) {
+      return fail(filled.error().message());
     }
     if (flag == "--hold") {
       std::puts("ready");

@@ -33,12 +33,12 @@ TEST_CASE("upgrade: every golden directory is sound and holds every record", "[s
     REQUIRE(check);
     for (const StorageFinding& finding : check->findings) FAIL_CHECK(finding.what);
     // Twice: what is opened and closed must still be there.
-    for (int life = 0; life < 2; ++life) {
+    for (int process = 0; process < 2; ++process) {
       ManualClock clock{golden::engine_start, golden::unix_start_ms};
       auto opened = golden::open(path, clock);
       if (!opened) FAIL(opened.error().message());
       for (const std::string& wrong : golden::compare(*opened->engine)) FAIL_CHECK(wrong);
-      if (life == 0) continue;
+      if (process == 0) continue;
       clock.advance(golden::short_ttl);
       Store store = opened->engine->store();
       for (const char* part : {"drained", "undrained"}) {
@@ -53,13 +53,13 @@ TEST_CASE("upgrade: what the maker writes now is what is looked for", "[storage]
   const Directory directory;
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
-    auto life = golden::open(directory.of("now"), clock);
-    REQUIRE(life);
-    REQUIRE(golden::fill(*life->engine, *life->storage).empty());
-    REQUIRE(golden::compare(*life->engine).empty());
-    REQUIRE(life->engine->hashes().hset("fields-drained", "f39", "other").ok());
-    CHECK(life->engine->store().set("plain-drained", "other").ok());
-    CHECK(golden::compare(*life->engine) ==
+    auto process = golden::open(directory.of("now"), clock);
+    REQUIRE(process);
+    REQUIRE(golden::fill(*process->engine, *process->storage));
+    REQUIRE(golden::compare(*process->engine).empty());
+    REQUIRE(process->engine->hashes().hset("fields-drained", "f39", "other").ok());
+    CHECK(process->engine->store().set("plain-drained", "other").ok());
+    CHECK(golden::compare(*process->engine) ==
           std::vector<std::string>{"plain-drained", "fields-drained"});
   }
 }

@@ -1,4 +1,4 @@
-// Hashes on the disk: the next life, the files behind the log, the cold store, and the tools.
+// Hashes on the disk: the next process, the files behind the log, the cold store, and the tools.
 #include <set>
 #include <string>
 #include "tests/support/catch.hpp"
@@ -63,16 +63,16 @@ unsigned set_formats(ColdDatabase& cold, char format) {
 
 }  // namespace
 
-TEST_CASE("storage: hashes are there in the next life, from the log and from files",
+TEST_CASE("storage: hashes are there in the next process, from the log and from files",
           "[storage][hash]") {
   const Directory directory;
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
-    auto life = golden::open(directory.path(), clock);
-    REQUIRE(life);
-    fill(*life->engine, "drained");
-    REQUIRE(life->storage->drain());
-    fill(*life->engine, "logged");
+    auto process = golden::open(directory.path(), clock);
+    REQUIRE(process);
+    fill(*process->engine, "drained");
+    REQUIRE(process->storage->drain());
+    fill(*process->engine, "logged");
   }
   std::set<std::string> kinds;
   const auto info = inspect_storage(directory.path(), [&](const StoredMutation& stored) {
@@ -82,11 +82,11 @@ TEST_CASE("storage: hashes are there in the next life, from the log and from fil
   CHECK(kinds == std::set<std::string>{"hash"});
   CHECK(verify_storage(directory.path()).value().findings.empty());
   for (int life_number = 0; life_number < 2; ++life_number) {
-    auto life = golden::open(directory.path(), clock);
-    REQUIRE(life);
-    check(*life->engine, "drained");
-    check(*life->engine, "logged");
-    if (life_number == 0) REQUIRE(life->storage->rewrite(*life->engine));
+    auto process = golden::open(directory.path(), clock);
+    REQUIRE(process);
+    check(*process->engine, "drained");
+    check(*process->engine, "logged");
+    if (life_number == 0) REQUIRE(process->storage->rewrite(*process->engine));
   }
 }
 
@@ -95,77 +95,78 @@ TEST_CASE("storage: a backup and a repair keep hashes", "[storage][hash]") {
   const std::string path = directory.path() + "/s";
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
-    auto life = golden::open(path, clock);
-    REQUIRE(life);
-    fill(*life->engine, "a");
-    REQUIRE(life->storage->backup(directory.path() + "/backup"));
+    auto process = golden::open(path, clock);
+    REQUIRE(process);
+    fill(*process->engine, "a");
+    REQUIRE(process->storage->backup(directory.path() + "/backup"));
   }
   REQUIRE(restore_backup(directory.path() + "/backup", directory.path() + "/back"));
   REQUIRE(repair_storage(path, true));
   for (const char* where : {"/s", "/back"}) {
-    auto life = golden::open(directory.path() + where, clock);
-    REQUIRE(life);
-    check(*life->engine, "a");
+    auto process = golden::open(directory.path() + where, clock);
+    REQUIRE(process);
+    check(*process->engine, "a");
   }
 }
 
 TEST_CASE("cold store: hashes leave memory, are read, changed and come back",
           "[storage][cold][hash]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   MemoryJournal journal;
   {
-    ColdLife life{directory, clock, &journal};
-    fill(*life.engine, "a");
-    CHECK(life.spill().records == 3);
-    CHECK(life.engine->stats().records == 0);
-    check(*life.engine, "a");
+    ColdLife process{directory, clock, &journal};
+    fill(*process.engine, "a");
+    CHECK(process.spill().records == 3);
+    CHECK(process.engine->stats().records == 0);
+    check(*process.engine, "a");
     std::set<std::string> keys;
     std::uint64_t cursor = 0;
     do {
-      cursor = life.engine
+      cursor = process.engine
                    ->scan(cursor, {.kind = Kind::hash},
                           [&](const ScanItem& item) { keys.emplace(item.key); })
                    .value();
     } while (cursor != 0);
     CHECK(keys == std::set<std::string>{"few a", "many a", "ends a"});
-    CHECK(life.engine->store(2).get("few a").error().code == ErrorCode::wrong_type);
-    CHECK(life.engine->hashes(2).hincrby("few a", "one", 1).value() == 43);
-    CHECK(life.engine->hashes(2).hincrby("few a", "one", -1).value() == 42);
-    check(*life.engine, "a");
-    static_cast<void>(life.spill());
-    check(*life.engine, "a");
-    CHECK(life.broken().empty());
+    CHECK(process.engine->store(2).get("few a").error().code == ErrorCode::wrong_type);
+    CHECK(process.engine->hashes(2).hincrby("few a", "one", 1).value() == 43);
+    CHECK(process.engine->hashes(2).hincrby("few a", "one", -1).value() == 42);
+    check(*process.engine, "a");
+    process.spill();
+    check(*process.engine, "a");
+    CHECK(process.broken().empty());
   }
-  ColdLife life{directory, clock, &journal};
-  check(*life.engine, "a");
+  ColdLife process{directory, clock, &journal};
+  check(*process.engine, "a");
 }
 
 TEST_CASE("cold store: what was written before there were hashes is read, and takes them",
           "[storage][cold][hash]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   {
-    ColdLife life{directory, clock};
-    REQUIRE(life.engine->store().set("old", "string").ok());
-    static_cast<void>(life.spill());
+    ColdLife process{directory, clock};
+    REQUIRE(process.engine->store().set("old", "string").ok());
+    process.spill();
   }
   {
     ColdDatabase cold{directory};
     CHECK(set_formats(cold, 1) == 2);  // the store's and its part's
   }
   {
-    ColdLife life{directory, clock};
-    CHECK(life.read("old") == "string");
-    fill(*life.engine, "a");
-    static_cast<void>(life.spill());
+    ColdLife process{directory, clock};
+    CHECK(process.read("old") == "string");
+    fill(*process.engine, "a");
+    process.spill();
   }
-  ColdLife life{directory, clock};
-  CHECK(life.read("old") == "string");
-  check(*life.engine, "a");
+  ColdLife process{directory, clock};
+  CHECK(process.read("old") == "string");
+  check(*process.engine, "a");
   // The store says now what an earlier release cannot read.
   std::string facts;
-  REQUIRE(life.cold.database->Get({}, life.cold.families[1], std::string(13, '\0'), &facts).ok());
+  REQUIRE(
+      process.cold.database->Get({}, process.cold.families[1], std::string(13, '\0'), &facts).ok());
   CHECK(facts[0] == 2);
 }
 

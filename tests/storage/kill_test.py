@@ -44,7 +44,8 @@ def read_lines(pipe, until):
 
 
 class Killer:
-    def __init__(self, victim, directory, seed, levels):
+    def __init__(self, victim, directory, seed, levels, more):
+        self.more = more
         self.victim, self.directory, self.levels = victim, directory, levels
         self.random = random.Random(seed)
         self.kept = {}
@@ -74,7 +75,7 @@ class Killer:
 
     def one_life(self, number):
         level = self.levels[number % len(self.levels)]
-        process = subprocess.Popen([self.victim, self.directory, level, str(number)],
+        process = subprocess.Popen([self.victim, self.directory, level, str(number), *self.more],
                                    stdout=subprocess.PIPE)
         found, ready = {}, False
         lines = read_lines(process.stdout, time.monotonic() + 60)
@@ -107,12 +108,14 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--self-test", action="store_true",
                         help="acknowledge before it is written: this must be noticed")
+    parser.add_argument("--written", action="store_true", help="the log's files are not mapped")
     options = parser.parse_args()
     print(f"kill: seed {options.seed}")
     levels = ["early"] if options.self_test else ["logged", "synced"]
     directory = tempfile.mkdtemp(prefix="semel_kill_")
     try:
-        killer = Killer(options.victim, os.path.join(directory, "storage"), options.seed, levels)
+        killer = Killer(options.victim, os.path.join(directory, "storage"), options.seed, levels,
+                        ["written"] if options.written else [])
         for number in range(options.kills + 1):  # the last life is only looked at
             killer.one_life(number)
     finally:

@@ -1,5 +1,5 @@
-// Namespaces on the disk: the next life, the files behind the log, the cold store, and the tools.
-// Words: life = an engine over a directory, from opening to closing.
+// Namespaces on the disk: the next process, the files behind the log, the cold store, and the
+// tools. Words: process = an engine over a directory, from opening to closing.
 #include <map>
 #include <set>
 #include <string>
@@ -45,16 +45,16 @@ void fill(Engine& engine) {
 
 }  // namespace
 
-TEST_CASE("storage: namespaces are there in the next life, from the log and from files",
+TEST_CASE("storage: namespaces are there in the next process, from the log and from files",
           "[storage][namespaces][attack][fault-8]") {
   for (const bool drained : {false, true}) {
     const Directory directory;
     ManualClock clock{golden::engine_start, golden::unix_start_ms};
     {
-      auto life = golden::open(directory.path(), clock);
-      REQUIRE(life);
-      fill(*life->engine);
-      if (drained) REQUIRE(life->storage->drain());
+      auto process = golden::open(directory.path(), clock);
+      REQUIRE(process);
+      fill(*process->engine);
+      if (drained) REQUIRE(process->storage->drain());
     }
     std::set<std::string> kinds;
     const auto info = inspect_storage(directory.path(), [&](const StoredMutation& stored) {
@@ -64,15 +64,15 @@ TEST_CASE("storage: namespaces are there in the next life, from the log and from
     CHECK(kinds == std::set<std::string>{"claim", "namespace"});
     CHECK(verify_storage(directory.path()).value().findings.empty());
     for (int number = 0; number < 3; ++number) {
-      auto life = golden::open(directory.path(), clock);
-      REQUIRE(life);
-      CHECK(terms_of(*life->engine) == wanted);
-      CHECK(life->engine->claims("plain", {}).has_value());
-      const auto other = life->engine->claims("plain", {.db = 1});
+      auto process = golden::open(directory.path(), clock);
+      REQUIRE(process);
+      CHECK(terms_of(*process->engine) == wanted);
+      CHECK(process->engine->claims("plain", {}).has_value());
+      const auto other = process->engine->claims("plain", {.db = 1});
       REQUIRE_FALSE(other);
       CHECK(other.error().code == ErrorCode::namespace_differs);
-      CHECK(life->engine->size(2) == 0);
-      if (number == 0) REQUIRE(life->storage->rewrite(*life->engine));
+      CHECK(process->engine->size(2) == 0);
+      if (number == 0) REQUIRE(process->storage->rewrite(*process->engine));
       clock.advance(24h);  // they do not end
     }
   }
@@ -83,9 +83,9 @@ TEST_CASE("storage: what is done with a namespace is there after the end that fo
   const Directory directory;
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   const auto in_one_life = [&](auto step) {
-    auto life = golden::open(directory.path(), clock);
-    REQUIRE(life);
-    step(*life->engine);
+    auto process = golden::open(directory.path(), clock);
+    REQUIRE(process);
+    step(*process->engine);
   };
   for (int round = 0; round < 3; ++round) {
     in_one_life([](Engine& engine) { REQUIRE(engine.claims("jobs", {.lease = 1ms})); });
@@ -106,23 +106,23 @@ TEST_CASE("storage: a backup and a repair keep namespaces", "[storage][namespace
   const std::string path = directory.path() + "/s";
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
-    auto life = golden::open(path, clock);
-    REQUIRE(life);
-    fill(*life->engine);
-    REQUIRE(life->storage->backup(directory.path() + "/backup"));
+    auto process = golden::open(path, clock);
+    REQUIRE(process);
+    fill(*process->engine);
+    REQUIRE(process->storage->backup(directory.path() + "/backup"));
   }
   REQUIRE(restore_backup(directory.path() + "/backup", directory.path() + "/back"));
   REQUIRE(repair_storage(path, true));
   for (const char* where : {"/s", "/back"}) {
-    auto life = golden::open(directory.path() + where, clock);
-    REQUIRE(life);
-    CHECK(terms_of(*life->engine) == wanted);
+    auto process = golden::open(directory.path() + where, clock);
+    REQUIRE(process);
+    CHECK(terms_of(*process->engine) == wanted);
   }
 }
 
 TEST_CASE("cold store: a spill appends namespaces again, as what stays in memory",
           "[storage][cold][namespaces]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   /// Forgets, as a storage does, what a spill says is not needed.
   class Forgetting final : public Journal {
@@ -136,7 +136,7 @@ TEST_CASE("cold store: a spill appends namespaces again, as what stays in memory
     Status wait(Ticket, Durability) override { return Done{}; }
     Ticket newest() const override { return newest_; }
     bool wants_spills() const noexcept override { return true; }
-    void spilled(Ticket cut, Ticket) override {
+    void spilled(Ticket cut, Ticket, const ColdMark&) override {
       std::erase_if(last, [cut](const auto& one) { return one.second <= cut; });
     }
     std::map<std::string, Ticket> last;
@@ -144,10 +144,10 @@ TEST_CASE("cold store: a spill appends namespaces again, as what stays in memory
    private:
     Ticket newest_ = 0;
   } journal;
-  ColdLife life{directory, clock, &journal};
-  for (int i = 0; i < 1'000; ++i) REQUIRE(life.engine->claims("n" + std::to_string(i), {}));
-  REQUIRE(life.engine->store().set("k", "v")->stored);
-  static_cast<void>(life.spill());
+  ColdLife process{directory, clock, &journal};
+  for (int i = 0; i < 1'000; ++i) REQUIRE(process.engine->claims("n" + std::to_string(i), {}));
+  REQUIRE(process.engine->store().set("k", "v")->stored);
+  process.spill();
   CHECK(journal.last.size() == 1'000);
 }
 

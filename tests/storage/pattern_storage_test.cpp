@@ -15,7 +15,7 @@ namespace semel::tests {
 
 namespace {
 
-/// An engine on a storage: one life of a process.
+/// An engine on a storage, as one process has it.
 struct Process {
   Process(const Directory& directory, ManualClock& clock) {
     storage = Storage::open({.directory = directory.path()}, clock).value();
@@ -24,7 +24,7 @@ struct Process {
                            .durability = Durability::synced,
                            .first_version = storage->first_version()})
                  .value();
-    static_cast<void>(storage->recover(*engine).value());
+    REQUIRE(storage->recover(*engine));
   }
   Claims claims(Bytes name, const Policy& policy) { return engine->claims(name, policy).value(); }
 

@@ -29,8 +29,8 @@ StorageOptions options_of(const std::string& directory, storage::Disk& disk) {
   return options;
 }
 
-struct Life {
-  Life(const std::string& directory, const Clock& clock, storage::Disk& disk) {
+struct Process {
+  Process(const std::string& directory, const Clock& clock, storage::Disk& disk) {
     auto opened = Storage::open(options_of(directory, disk), clock);
     if (!opened) FAIL(opened.error().message());
     storage = *std::move(opened);
@@ -99,20 +99,20 @@ TEST_CASE("power cut: behind a segment that is gone nothing counts", "[storage][
   BootDisk second{"two"};
   constexpr int count = 120;
   {
-    Life life{directory.path() + "/storage", clock, first};
+    Process process{directory.path() + "/storage", clock, first};
     for (int i = 0; i < count; ++i) {
-      REQUIRE(life.engine->store().set(std::to_string(i), std::string(1'000, 'v')).ok());
+      REQUIRE(process.engine->store().set(std::to_string(i), std::string(1'000, 'v')).ok());
     }
     copy(directory.path() + "/storage", left);
   }
   REQUIRE(segments_of(left).size() >= 4);
   REQUIRE(std::filesystem::remove(segments_of(left)[1]));
-  Life life{left, clock, second};
+  Process process{left, clock, second};
   int there = 0;
-  while (life.has(std::to_string(there))) ++there;
+  while (process.has(std::to_string(there))) ++there;
   CHECK(there > 0);
   CHECK(there < count);
-  CHECK(life.engine->size(0) == static_cast<std::uint64_t>(there));
+  CHECK(process.engine->size(0) == static_cast<std::uint64_t>(there));
 }
 
 TEST_CASE("power cut: what a process wrote after it, and was killed, counts as after any kill",
@@ -124,8 +124,8 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
   BootDisk first{"one"};
   BootDisk second{"two"};
   {
-    Life life{directory.path() + "/storage", clock, first};
-    REQUIRE(life.engine->store().set("old", "v").ok());
+    Process process{directory.path() + "/storage", clock, first};
+    REQUIRE(process.engine->store().set("old", "v").ok());
     copy(directory.path() + "/storage", cut);
   }
   std::string written;
@@ -150,14 +150,14 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
   const std::string later = directory.path() + "/later";
   copy(killed, later);
 
-  Life same_boot{killed, clock, second};
+  Process same_boot{killed, clock, second};
   CHECK(same_boot.has("old"));
   CHECK(same_boot.has("a"));
   CHECK_FALSE(same_boot.has("b"));
   CHECK(same_boot.has("c"));
 
   BootDisk third{"three"};
-  Life next_boot{later, clock, third};
+  Process next_boot{later, clock, third};
   CHECK(next_boot.has("old"));
   CHECK(next_boot.has("a"));
   CHECK_FALSE(next_boot.has("c"));
@@ -170,8 +170,8 @@ TEST_CASE("power cut: a mark that was being made is no damage", "[storage][boot]
     const Directory directory;
     std::filesystem::create_directories(directory.path() + "/log");
     std::ofstream{directory.path() + "/mark"} << std::string(bytes, '\0');
-    Life life{directory.path(), clock, disk};
-    CHECK(life.engine->store().set("a", "1").ok());
+    Process process{directory.path(), clock, disk};
+    CHECK(process.engine->store().set("a", "1").ok());
   }
 }
 

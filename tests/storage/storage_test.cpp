@@ -14,6 +14,7 @@
 
 #include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
+#include "semel/storage_tools.hpp"
 #include "storage/log/disk.hpp"
 #include "tests/storage/directory.hpp"
 
@@ -23,10 +24,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An engine on a storage: one life of a process.
-struct Life {
-  Life(const Directory& directory, ManualClock& clock, Durability level,
-       StorageOptions options = {}) {
+/// An engine on a storage, as one process has it.
+struct Process {
+  Process(const Directory& directory, ManualClock& clock, Durability level,
+          StorageOptions options = {}) {
     options.directory = directory.path();
     auto opened = Storage::open(options, clock);
     if (!opened) FAIL(opened.error().message());
@@ -60,46 +61,46 @@ struct Detached {
 
 }  // namespace
 
-TEST_CASE("storage: strings, erased keys and counters are there in the next life", "[storage]") {
+TEST_CASE("storage: strings, erased keys and counters are there in the next process", "[storage]") {
   const Directory directory;
   ManualClock clock;
   const Durability level = GENERATE(Durability::logged, Durability::synced);
   {
-    Life life{directory, clock, level};
-    Store store = life.engine->store();
+    Process process{directory, clock, level};
+    Store store = process.engine->store();
     REQUIRE(store.set("a", "1", {.expiry = Expiry::in(10s)}).ok());
     REQUIRE(store.set("b", "2").ok());
     REQUIRE(store.set("gone", "3").ok());
     REQUIRE(store.del("gone").value());
     REQUIRE(store.incr_by("n", 41).value() == 41);
     REQUIRE(store.incr_by("n", 1).value() == 42);
-    REQUIRE(life.engine->store(5).set("a", "five").ok());
+    REQUIRE(process.engine->store(5).set("a", "five").ok());
   }
   clock.advance(4s);
-  Life life{directory, clock, level};
-  Store store = life.engine->store();
+  Process process{directory, clock, level};
+  Store store = process.engine->store();
   CHECK(store.get("a").value() == "1");
   CHECK(store.ttl("a").value().remaining == 6s);
   CHECK(store.get("b").value() == "2");
   CHECK_FALSE(store.get("gone").value());
   CHECK(store.get("n").value() == "42");
-  CHECK(life.engine->store(5).get("a").value() == "five");
-  CHECK(life.engine->size(0) == 3);
+  CHECK(process.engine->store(5).get("a").value() == "five");
+  CHECK(process.engine->size(0) == 3);
 }
 
 TEST_CASE("storage: what has ended does not come back", "[storage]") {
   const Directory directory;
   ManualClock clock;
   {
-    Life life{directory, clock, Durability::logged};
-    REQUIRE(life.engine->store().set("short", "1", {.expiry = Expiry::in(10s)}).ok());
-    REQUIRE(life.engine->store().set("long", "2", {.expiry = Expiry::in(1h)}).ok());
+    Process process{directory, clock, Durability::logged};
+    REQUIRE(process.engine->store().set("short", "1", {.expiry = Expiry::in(10s)}).ok());
+    REQUIRE(process.engine->store().set("long", "2", {.expiry = Expiry::in(1h)}).ok());
   }
   clock.advance(10s);
-  Life life{directory, clock, Durability::logged};
-  CHECK_FALSE(life.engine->store().get("short").value());
-  CHECK(life.engine->store().get("long").value() == "2");
-  CHECK(life.recovered.ended == 1);
+  Process process{directory, clock, Durability::logged};
+  CHECK_FALSE(process.engine->store().get("short").value());
+  CHECK(process.engine->store().get("long").value() == "2");
+  CHECK(process.recovered.ended == 1);
 }
 
 TEST_CASE("storage: a record with an earlier end than the one it replaced is not undone",
@@ -107,68 +108,69 @@ TEST_CASE("storage: a record with an earlier end than the one it replaced is not
   const Directory directory;
   ManualClock clock;
   {
-    Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
-    REQUIRE(life.engine->store().set("k", "old", {.expiry = Expiry::in(1h)}).ok());
-    REQUIRE(life.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}).ok());
-    REQUIRE(life.engine->store().set("d", "old", {.expiry = Expiry::in(1h)}).ok());
-    REQUIRE(life.engine->store().del("d").value());
+    Process process{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+    REQUIRE(process.engine->store().set("k", "old", {.expiry = Expiry::in(1h)}).ok());
+    REQUIRE(process.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}).ok());
+    REQUIRE(process.engine->store().set("d", "old", {.expiry = Expiry::in(1h)}).ok());
+    REQUIRE(process.engine->store().del("d").value());
   }
   clock.advance(60s);  // the span of "new" is over, that of "old" is not
   {
-    Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
-    REQUIRE(life.storage->drop_ended());
-    CHECK_FALSE(life.engine->store().get("k").value());
-    CHECK_FALSE(life.engine->store().get("d").value());
+    Process process{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+    REQUIRE(process.storage->drop_ended());
+    CHECK_FALSE(process.engine->store().get("k").value());
+    CHECK_FALSE(process.engine->store().get("d").value());
   }
-  Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
-  CHECK_FALSE(life.engine->store().get("k").value());
-  CHECK_FALSE(life.engine->store().get("d").value());
+  Process process{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+  CHECK_FALSE(process.engine->store().get("k").value());
+  CHECK_FALSE(process.engine->store().get("d").value());
 }
 
 TEST_CASE("storage: what a span held is not read any more when the span is over", "[storage]") {
   const Directory directory;
   ManualClock clock;
   {
-    Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+    Process process{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
     for (int i = 0; i < 100; ++i) {
-      REQUIRE(
-          life.engine->store().set("k" + std::to_string(i), "v", {.expiry = Expiry::in(5s)}).ok());
+      REQUIRE(process.engine->store()
+                  .set("k" + std::to_string(i), "v", {.expiry = Expiry::in(5s)})
+                  .ok());
     }
-    REQUIRE(life.engine->store().set("stays", "v").ok());
-    REQUIRE(life.storage->drain());
+    REQUIRE(process.engine->store().set("stays", "v").ok());
+    REQUIRE(process.storage->drain());
     clock.advance(10s);
-    REQUIRE(life.engine->store().set("another", "v").ok());
+    REQUIRE(process.engine->store().set("another", "v").ok());
   }
-  Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
-  CHECK(life.recovered.mutations == 2);
-  CHECK(life.engine->size(0) == 2);
+  Process process{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+  CHECK(process.recovered.mutations == 2);
+  CHECK(process.engine->size(0) == 2);
 }
 
 TEST_CASE("storage: ended spans leave the disk", "[storage]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
+  Process process{directory, clock, Durability::logged, {.directory = {}, .span = 1s}};
   const std::string value(1000, 'v');
   const auto fill = [&](const std::string& prefix) {
     for (int i = 0; i < 2000; ++i) {
-      REQUIRE(life.engine->store()
+      REQUIRE(process.engine->store()
                   .set(prefix + std::to_string(i), value, {.expiry = Expiry::in(5s)})
                   .ok());
     }
   };
   fill("a");
-  REQUIRE(life.engine->store().set("stays", value).ok());
-  REQUIRE(life.storage->drain());
-  CHECK(life.storage->stats().bytes_files > 2'000'000);
+  REQUIRE(process.engine->store().set("stays", value).ok());
+  REQUIRE(process.storage->drain());
+  CHECK(process.storage->stats().bytes_files > 2'000'000);
   clock.advance(10s);
-  REQUIRE(life.storage->drop_ended());
-  CHECK(life.storage->stats().bytes_files < 100'000);
+  REQUIRE(process.storage->drop_ended());
+  CHECK(process.storage->stats().bytes_files < 100'000);
 
   fill("b");
   clock.advance(10s);  // over before it was drained: it never gets there
-  REQUIRE(life.storage->drop_ended());
-  CHECK(life.storage->stats().mutations_ended > 0);  // the draining thread may have been earlier
-  CHECK(life.storage->stats().bytes_files < 100'000);
+  REQUIRE(process.storage->drop_ended());
+  CHECK(process.storage->stats().mutations_ended > 0);  // the draining thread may have been earlier
+  CHECK(process.storage->stats().bytes_files < 100'000);
 }
 
 TEST_CASE("storage: records come back out of the log, the files, and both", "[storage]") {
@@ -176,44 +178,45 @@ TEST_CASE("storage: records come back out of the log, the files, and both", "[st
   ManualClock clock;
   const StorageOptions options{.directory = {}, .log_bytes = std::size_t{8} << 20};
   for (int round = 0; round < 3; ++round) {
-    Life life{directory, clock, Durability::logged, options};
-    CHECK(life.engine->size(0) == static_cast<std::uint64_t>(round) * 200);
+    Process process{directory, clock, Durability::logged, options};
+    CHECK(process.engine->size(0) == static_cast<std::uint64_t>(round) * 200);
     for (int i = 0; i < 200; ++i) {
       const std::string key = std::to_string(round) + "." + std::to_string(i);
-      REQUIRE(life.engine->store().set(key, "v").ok());
-      if (i == 99) REQUIRE(life.storage->drain());
+      REQUIRE(process.engine->store().set(key, "v").ok());
+      if (i == 99) REQUIRE(process.storage->drain());
     }
   }
-  Life life{directory, clock, Durability::logged, options};
-  CHECK(life.engine->size(0) == 600);
-  CHECK(life.recovered.unfinished == 0);
+  Process process{directory, clock, Durability::logged, options};
+  CHECK(process.engine->size(0) == 600);
+  CHECK(process.recovered.unfinished == 0);
 }
 
 TEST_CASE("storage: what was replaced is forgotten when the files are written anew", "[storage]") {
   const Directory directory;
   ManualClock clock;
   {
-    Life life{directory, clock, Durability::logged};
+    Process process{directory, clock, Durability::logged};
     const std::string value(1000, 'v');
     for (int i = 0; i < 5000; ++i) {
-      REQUIRE(
-          life.engine->store().set("k" + std::to_string(i % 10), value + std::to_string(i)).ok());
+      REQUIRE(process.engine->store()
+                  .set("k" + std::to_string(i % 10), value + std::to_string(i))
+                  .ok());
     }
-    REQUIRE(life.engine->store().set("gone", value).ok());
-    REQUIRE(life.engine->store().del("gone").value());
-    REQUIRE(life.storage->drain());
-    const std::uint64_t before = life.storage->stats().bytes_files;
+    REQUIRE(process.engine->store().set("gone", value).ok());
+    REQUIRE(process.engine->store().del("gone").value());
+    REQUIRE(process.storage->drain());
+    const std::uint64_t before = process.storage->stats().bytes_files;
     CHECK(before > 5'000'000);
-    REQUIRE(life.storage->rewrite(*life.engine));
-    CHECK(life.storage->stats().bytes_files < before / 100);
-    REQUIRE(life.engine->store().set("after", "1").ok());
+    REQUIRE(process.storage->rewrite(*process.engine));
+    CHECK(process.storage->stats().bytes_files < before / 100);
+    REQUIRE(process.engine->store().set("after", "1").ok());
   }
-  Life life{directory, clock, Durability::logged};
-  CHECK(life.engine->size(0) == 11);
-  CHECK_FALSE(life.engine->store().get("gone").value());
-  CHECK(life.engine->store().get("k9").value() == std::string(1000, 'v') + "4999");
-  CHECK(life.engine->store().get("after").value() == "1");
-  CHECK(life.recovered.mutations == 12);  // with the map of databases
+  Process process{directory, clock, Durability::logged};
+  CHECK(process.engine->size(0) == 11);
+  CHECK_FALSE(process.engine->store().get("gone").value());
+  CHECK(process.engine->store().get("k9").value() == std::string(1000, 'v') + "4999");
+  CHECK(process.engine->store().get("after").value() == "1");
+  CHECK(process.recovered.mutations == 12);  // with the map of databases
 }
 
 TEST_CASE("storage: a key that is written over and over keeps the disk bounded by itself",
@@ -222,13 +225,13 @@ TEST_CASE("storage: a key that is written over and over keeps the disk bounded b
   ManualClock clock;
   const StorageOptions options{
       .directory = {}, .log_bytes = std::size_t{8} << 20, .garbage_bytes = std::size_t{4} << 20};
-  Life life{directory, clock, Durability::logged, options};
+  Process process{directory, clock, Durability::logged, options};
   const std::string value(10'000, 'v');
-  for (int i = 0; i < 10'000 && life.storage->stats().rewrites < 3; ++i) {
-    REQUIRE(life.engine->store().set("k", value).ok());
+  for (int i = 0; i < 10'000 && process.storage->stats().rewrites < 3; ++i) {
+    REQUIRE(process.engine->store().set("k", value).ok());
   }
-  CHECK(life.storage->stats().rewrites >= 3);
-  CHECK(life.storage->stats().bytes_files < 40'000'000);
+  CHECK(process.storage->stats().rewrites >= 3);
+  CHECK(process.storage->stats().bytes_files < 40'000'000);
 }
 
 TEST_CASE("storage: what a spill has moved is forgotten here, and found there", "[storage][cold]") {
@@ -300,16 +303,16 @@ TEST_CASE("storage: a value larger than a segment of the log comes back", "[stor
   std::string value(1'000'000, 'v');
   for (std::size_t i = 0; i < value.size(); i += 7) value[i] = static_cast<char>(i);
   {
-    Life life{directory, clock, Durability::logged, options};
+    Process process{directory, clock, Durability::logged, options};
     for (int i = 0; i < 20; ++i) {
-      const auto set = life.engine->store().set("k" + std::to_string(i), value);
-      if (!set.ok()) FAIL(set.error().message() + " " + life.storage->stats().trouble);
+      const auto set = process.engine->store().set("k" + std::to_string(i), value);
+      if (!set.ok()) FAIL(set.error().message() + " " + process.storage->stats().trouble);
     }
-    if (drained) REQUIRE(life.storage->drain());
+    if (drained) REQUIRE(process.storage->drain());
   }
-  Life life{directory, clock, Durability::logged, options};
+  Process process{directory, clock, Durability::logged, options};
   for (int i = 0; i < 20; ++i) {
-    REQUIRE(life.engine->store().get("k" + std::to_string(i)).value() == value);
+    REQUIRE(process.engine->store().get("k" + std::to_string(i)).value() == value);
   }
 }
 
@@ -370,19 +373,20 @@ TEST_CASE("storage: a change that the log has no room for does not wait for ever
   CHECK(store.get("before").error().code == ErrorCode::outcome_unknown);  // at this level
 }
 
-TEST_CASE("storage: a backup opens, and holds what was there when it was made", "[storage]") {
+TEST_CASE("storage: a restored backup holds what was there when it was made", "[storage]") {
   const Directory directory;
   const Directory beside;
   ManualClock clock;
   const std::string copy = beside.path() + "/copy";
   {
-    Life life{directory, clock, Durability::logged};
-    REQUIRE(life.engine->store().set("before", "1").ok());
-    REQUIRE(life.storage->backup(copy));
-    REQUIRE(life.engine->store().set("after", "1").ok());
-    CHECK_FALSE(life.storage->backup(copy));  // it is there
+    Process process{directory, clock, Durability::logged};
+    REQUIRE(process.engine->store().set("before", "1").ok());
+    REQUIRE(process.storage->backup(copy));
+    REQUIRE(process.engine->store().set("after", "1").ok());
+    CHECK_FALSE(process.storage->backup(copy));  // it is there
   }
-  auto storage = Storage::open({.directory = copy}, clock);
+  REQUIRE(restore_backup(copy, beside.of("restored")));
+  auto storage = Storage::open({.directory = beside.of("restored")}, clock);
   if (!storage) FAIL(storage.error().message());
   auto engine = Engine::open(
       {.clock = &clock, .journal = storage->get(), .first_version = (*storage)->first_version()});
@@ -394,13 +398,13 @@ TEST_CASE("storage: a backup opens, and holds what was there when it was made", 
 TEST_CASE("storage: a callback and a coroutine are told when it is synced", "[storage]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory, clock, Durability::logged};
-  REQUIRE(life.engine->store().set("k", "v").ok());
+  Process process{directory, clock, Durability::logged};
+  REQUIRE(process.engine->store().set("k", "v").ok());
   std::promise<bool> told;
-  life.engine->confirm_async(Durability::synced,
-                             [&](const Status& status) { told.set_value(status.has_value()); });
+  process.engine->confirm_async(Durability::synced,
+                                [&](const Status& status) { told.set_value(status.has_value()); });
   CHECK(told.get_future().get());
-  CHECK(life.storage->stats().syncs >= 1);
+  CHECK(process.storage->stats().syncs >= 1);
   std::promise<bool> resumed;
   [](Engine& engine, std::promise<bool>& done) -> Detached {
     bool good = true;
@@ -410,11 +414,11 @@ TEST_CASE("storage: a callback and a coroutine are told when it is synced", "[st
     REQUIRE(engine.store().set("k", "w").ok());
     good = good && (co_await engine.confirmed(Durability::synced)).has_value();
     done.set_value(good);
-  }(*life.engine, resumed);
+  }(*process.engine, resumed);
   CHECK(resumed.get_future().get());
 }
 
-TEST_CASE("storage: claims come back; owners of the last life are dead, remote ones are not",
+TEST_CASE("storage: claims come back; owners of the last process are dead, remote ones are not",
           "[storage][claims]") {
   const Directory directory;
   ManualClock clock;
@@ -422,8 +426,8 @@ TEST_CASE("storage: claims come back; owners of the last life are dead, remote o
   Epoch mine_epoch = 0;
   Epoch remote_epoch = 0;
   {
-    Life life{directory, clock, Durability::logged};
-    Claims claims = life.engine->claims("jobs", Policy{}).value();
+    Process process{directory, clock, Durability::logged};
+    Claims claims = process.engine->claims("jobs", Policy{}).value();
     done_epoch = claims.claim({.key = "done"}).epoch;
     REQUIRE(claims.complete({.key = "done", .epoch = done_epoch, .payload = "42"}).answer ==
             OwnerAnswer::ok);
@@ -431,8 +435,8 @@ TEST_CASE("storage: claims come back; owners of the last life are dead, remote o
     remote_epoch = claims.claim({.key = "remote", .session = 0}).epoch;
   }
   clock.advance(30s);
-  Life life{directory, clock, Durability::logged};
-  Claims claims = life.engine->claims("jobs", Policy{}).value();
+  Process process{directory, clock, Durability::logged};
+  Claims claims = process.engine->claims("jobs", Policy{}).value();
   const ClaimOutcome done = claims.claim({.key = "done"});
   CHECK(done.answer == ClaimAnswer::replay);
   CHECK(done.result == "42");
@@ -447,7 +451,7 @@ TEST_CASE("storage: claims come back; owners of the last life are dead, remote o
         OwnerAnswer::ok);
 }
 
-TEST_CASE("storage: a remote owner's lease that started again is kept in the life after, too",
+TEST_CASE("storage: a remote owner's lease that started again is kept in later processes",
           "[storage][claims]") {
   const Directory directory;
   ManualClock clock;
@@ -456,15 +460,15 @@ TEST_CASE("storage: a remote owner's lease that started again is kept in the lif
   policy.lease = 60s;
   policy.attempts_ttl = 1s;
   {
-    Life life{directory, clock, Durability::logged, options};
-    Claims claims = life.engine->claims("jobs", policy).value();
+    Process process{directory, clock, Durability::logged, options};
+    Claims claims = process.engine->claims("jobs", policy).value();
     REQUIRE(claims.claim({.key = "k", .session = 0}).answer == ClaimAnswer::granted);
   }
   clock.advance(50s);
-  { Life life{directory, clock, Durability::logged, options}; }
+  { Process process{directory, clock, Durability::logged, options}; }
   clock.advance(40s);  // beyond the first end, within the second
-  Life life{directory, clock, Durability::logged, options};
-  Claims claims = life.engine->claims("jobs", policy).value();
+  Process process{directory, clock, Durability::logged, options};
+  Claims claims = process.engine->claims("jobs", policy).value();
   CHECK(claims.claim({.key = "k"}).answer == ClaimAnswer::in_flight);
 }
 
@@ -475,15 +479,15 @@ TEST_CASE("storage: a hold that was completed does not come back", "[storage][cl
   Policy policy;
   policy.result_ttl = 5s;
   {
-    Life life{directory, clock, Durability::logged, options};
-    Claims claims = life.engine->claims("jobs", policy).value();
+    Process process{directory, clock, Durability::logged, options};
+    Claims claims = process.engine->claims("jobs", policy).value();
     const Epoch epoch = claims.claim({.key = "k", .session = 0}).epoch;
     REQUIRE(claims.complete({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
   }
   for (int i = 0; i < 3; ++i) {
     clock.advance(4s);
-    Life life{directory, clock, Durability::logged, options};
-    Claims claims = life.engine->claims("jobs", policy).value();
+    Process process{directory, clock, Durability::logged, options};
+    Claims claims = process.engine->claims("jobs", policy).value();
     const ClaimState wanted = i == 0 ? ClaimState::done : ClaimState::absent;
     CHECK(claims.get("k").value().state == wanted);
   }
@@ -492,7 +496,7 @@ TEST_CASE("storage: a hold that was completed does not come back", "[storage][cl
 TEST_CASE("storage: what a later release wrote is refused", "[storage]") {
   const Directory directory;
   ManualClock clock;
-  { Life life{directory, clock, Durability::logged}; }
+  { Process process{directory, clock, Durability::logged}; }
   {
     std::vector<rocksdb::ColumnFamilyHandle*> families;
     rocksdb::DB* opened = nullptr;
@@ -500,7 +504,7 @@ TEST_CASE("storage: what a later release wrote is refused", "[storage]") {
                               &families, &opened)
                 .ok());
     const std::unique_ptr<rocksdb::DB> database{opened};
-    REQUIRE(database->Put({}, "format", std::string("\0\0\0\0\0\0\0\5", 8)).ok());
+    REQUIRE(database->Put({}, "format", std::string("\0\0\0\0\0\0\0\6", 8)).ok());
     for (auto* family : families) REQUIRE(database->DestroyColumnFamilyHandle(family).ok());
   }
   const auto opened = Storage::open({.directory = directory.path()}, clock);
@@ -508,18 +512,19 @@ TEST_CASE("storage: what a later release wrote is refused", "[storage]") {
   CHECK(opened.error().code == ErrorCode::storage_newer);
 }
 
-TEST_CASE("storage: versions of a life that was lost are not given out again", "[storage]") {
+TEST_CASE("storage: versions of a process that was lost are not given out again", "[storage]") {
   const Directory directory;
   ManualClock clock;
   Version last = 0;
   for (int life_number = 0; life_number < 3; ++life_number) {
-    Life life{directory, clock, Durability::memory};  // nobody waits: some of it may not be written
+    Process process{directory, clock,
+                    Durability::memory};  // nobody waits: some of it may not be written
     for (int i = 0; i < 100; ++i) {
-      const auto result = life.engine->store().set("k" + std::to_string(i), "v");
+      const auto result = process.engine->store().set("k" + std::to_string(i), "v");
       REQUIRE(result.ok());
       CHECK(result->version > last);
     }
-    last = life.engine->store().set("last", "v").value().version;
+    last = process.engine->store().set("last", "v").value().version;
   }
 }
 
@@ -527,18 +532,18 @@ TEST_CASE("storage: swapped and flushed databases stay so", "[storage]") {
   const Directory directory;
   ManualClock clock;
   {
-    Life life{directory, clock, Durability::logged};
-    REQUIRE(life.engine->store(0).set("k", "zero").ok());
-    REQUIRE(life.engine->store(1).set("k", "one").ok());
-    REQUIRE(life.engine->store(2).set("k", "two").ok());
-    REQUIRE(life.engine->swap_db(0, 1));
-    CHECK(life.engine->flush(2).value() == 1);
-    REQUIRE(life.engine->confirm(Durability::logged));
+    Process process{directory, clock, Durability::logged};
+    REQUIRE(process.engine->store(0).set("k", "zero").ok());
+    REQUIRE(process.engine->store(1).set("k", "one").ok());
+    REQUIRE(process.engine->store(2).set("k", "two").ok());
+    REQUIRE(process.engine->swap_db(0, 1));
+    CHECK(process.engine->flush(2).value() == 1);
+    REQUIRE(process.engine->confirm(Durability::logged));
   }
-  Life life{directory, clock, Durability::logged};
-  CHECK(life.engine->store(0).get("k").value() == "one");
-  CHECK(life.engine->store(1).get("k").value() == "zero");
-  CHECK_FALSE(life.engine->store(2).get("k").value());
+  Process process{directory, clock, Durability::logged};
+  CHECK(process.engine->store(0).get("k").value() == "one");
+  CHECK(process.engine->store(1).get("k").value() == "zero");
+  CHECK_FALSE(process.engine->store(2).get("k").value());
 }
 
 TEST_CASE("storage: many threads at once, all of it is there", "[storage][race]") {
@@ -547,29 +552,31 @@ TEST_CASE("storage: many threads at once, all of it is there", "[storage][race]"
   constexpr int thread_count = 4;
   constexpr int each = 2'000;
   {
-    Life life{directory, clock, Durability::logged};
+    Process process{directory, clock, Durability::logged};
+    std::atomic<int> refused{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t) {
       threads.emplace_back([&, t] {
-        Store store = life.engine->store();
+        Store store = process.engine->store();
         for (int i = 0; i < each; ++i) {
-          static_cast<void>(store.set("t" + std::to_string(t) + "." + std::to_string(i), "v"));
+          if (!store.set("t" + std::to_string(t) + "." + std::to_string(i), "v").ok()) ++refused;
         }
       });
     }
     for (std::thread& thread : threads) thread.join();
-    REQUIRE(life.storage->drain());
-    CHECK(life.storage->stats().mutations_drained == thread_count * each);
+    CHECK(refused == 0);
+    REQUIRE(process.storage->drain());
+    CHECK(process.storage->stats().mutations_drained == thread_count * each);
   }
-  Life life{directory, clock, Durability::logged};
-  CHECK(life.engine->size(0) == thread_count * each);
-  CHECK(life.engine->check_invariants().empty());
+  Process process{directory, clock, Durability::logged};
+  CHECK(process.engine->size(0) == thread_count * each);
+  CHECK(process.engine->check_invariants().empty());
 }
 
 TEST_CASE("storage: a second process is refused by name", "[storage]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory, clock, Durability::logged};
+  Process process{directory, clock, Durability::logged};
   const auto second = Storage::open({.directory = directory.path()}, clock);
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ErrorCode::storage_in_use);

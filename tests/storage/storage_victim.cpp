@@ -1,7 +1,9 @@
 // Works on a storage until it is killed, and says on stdout what it was about to do and what it was
 // told. Whoever kills it remembers; this process must not.
 //
-//   storage_victim DIRECTORY early|memory|logged|synced SEED
+//   storage_victim DIRECTORY early|memory|logged|synced SEED [written]
+//
+// written: the log's files are not mapped
 //
 //   s KEY VALUE   found after recovery, one line for each record; then "ready"
 //   t KEY VALUE   about to set (VALUE "-": to delete)
@@ -17,8 +19,14 @@
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
+#include "storage/log/disk.hpp"
 
 namespace {
+
+class UnmappedDisk final : public semel::storage::Disk {
+ public:
+  [[nodiscard]] bool maps_safely(const std::string&) override { return false; }
+};
 
 constexpr int thread_count = 2;
 constexpr int keys_each = 50;
@@ -54,7 +62,8 @@ int fail(const semel::Error& error) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 4) return 2;
+  const bool is_written = count == 5 && std::strcmp(arguments[4], "written") == 0;
+  if (count != 4 && !is_written) return 2;
   const semel::Durability level =
       std::strcmp(arguments[2], "synced") == 0   ? semel::Durability::synced
       : std::strcmp(arguments[2], "logged") == 0 ? semel::Durability::logged
@@ -62,8 +71,11 @@ int main(int count, char** arguments) {
   const bool early = std::strcmp(arguments[2], "early") == 0;
   const std::uint64_t seed = std::strtoull(arguments[3], nullptr, 10);
   const semel::SystemClock clock;
-  auto storage =
-      semel::Storage::open({.directory = arguments[1], .log_bytes = std::size_t{1} << 20}, clock);
+  UnmappedDisk unmapped;
+  auto storage = semel::Storage::open({.directory = arguments[1],
+                                       .log_bytes = std::size_t{1} << 20,
+                                       .disk = is_written ? &unmapped : nullptr},
+                                      clock);
   if (!storage) return fail(storage.error());
   auto engine = semel::Engine::open({.clock = &clock,
                                      .journal = storage->get(),

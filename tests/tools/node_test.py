@@ -21,19 +21,16 @@ import termios
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import servers  # noqa: E402
+from servers import encode, read_reply, ready_facts  # noqa: E402
+
 SEMEL = ""
 PATIENCE = 20  # seconds until something that must happen counts as missing
 
 
 def until(condition, what):
-    """What `condition` gives as soon as that is true."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.005)  # between two looks
-    raise AssertionError(f"not within {PATIENCE} s: {what}")
+    return servers.until(condition, what, PATIENCE)
 
 
 def is_alive(process):
@@ -54,22 +51,11 @@ class Client:
         self.lines = plug.makefile("rb")
 
     def send(self, *words):
-        parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self.plug.sendall(b"*%d\r\n" % len(parts) +
-                          b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+        self.plug.sendall(encode(*words))
 
     def reply(self):
-        line = self.lines.readline()
-        if not line:
-            raise ConnectionError("closed")
-        kind, text = line[:1], line[1:-2]
-        if kind in b"+-":
-            return line[:-2].decode()
-        if kind == b":":
-            return int(text)
-        if kind == b"$":
-            return None if text == b"-1" else self.lines.read(int(text) + 2)[:-2]
-        return [self.reply() for _ in range(int(text))]
+        return read_reply(self.lines, status=lambda text: "+" + text.decode(),
+                          error=lambda text: "-" + text.decode())
 
     def __call__(self, *words):
         self.send(*words)
@@ -106,15 +92,13 @@ class Node:
         self.process.wait()
         self.process.stdout.close()
 
-    def is_there(self):
+    def read_facts(self):
         if self.process.poll() is not None:
             raise AssertionError(f"ended with {self.process.returncode}: {self.log()}")
-        return self.ready.exists()
+        return ready_facts(self.ready)
 
     def started(self):
-        until(self.is_there, "the ready file")
-        pairs = [line.split("=", 1) for line in self.ready.read_text().splitlines()]
-        self.facts = dict(pairs)
+        self.facts = until(self.read_facts, "the ready file")
         return self
 
     def log(self):
@@ -158,6 +142,10 @@ class Case(unittest.TestCase):
     def node(self, *arguments, **options):
         return Node(self, *arguments, **options).started()
 
+    def keep(self, *arguments, **options):
+        return self.node("--storage-enabled", "yes", "--dir", self.folder / "kept", *arguments,
+                         **options)
+
     def refusal(self, *arguments, code):
         """The error text of a node that must not start."""
         node = Node(self, *arguments)
@@ -167,7 +155,7 @@ class Case(unittest.TestCase):
         return node.log()
 
 
-class Life(Case):
+class Lifecycle(Case):
     def test_it_greets_in_three_lines_and_serves(self):
         node = self.node()
         lines = [node.process.stdout.readline().decode() for _ in range(3)]
@@ -407,10 +395,6 @@ class Settings(Case):
 
 
 class Storage(Case):
-    def keep(self, *arguments, **options):
-        return self.node("--storage-enabled", "yes", "--dir", self.folder / "kept", *arguments,
-                         **options)
-
     def test_keys_are_back_after_a_restart_and_after_a_kill(self):
         node = self.keep("--durability", "logged", "--admin-port", 0)
         self.assertEqual(node.client()("SET", "calm", "1"), "+OK")
@@ -645,10 +629,15 @@ class Tls(Case):
         self.assertIn("none.pem", text)
 
 
-if __name__ == "__main__":
+def main(usage):
+    global SEMEL
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        sys.exit(usage)
     SEMEL = str(pathlib.Path(sys.argv.pop(1)).resolve())
     for name in [name for name in os.environ if name.startswith("SEMEL_")]:
         del os.environ[name]  # settings of a node
     unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    main(__doc__)

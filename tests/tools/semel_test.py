@@ -129,7 +129,14 @@ class Help(Case):
                 ([b"ded\xffp"], "semel: no subcommand 'ded\\xffp'; did you mean 'dedup'?"),
                 (["\x1b[31m"], "semel: no subcommand '\\x1b[31m'"),
                 (["--versoin"], "semel: no flag '--versoin'; did you mean '--version'?"),
-                (["--fields", "1", "dedup"], "semel: no flag '--fields'"),
+                (["--fields", "1", "dedup"],
+                 "semel: no flag '--fields'; write it after the subcommand 'dedup'"),
+                (["--fields=1", "dedup"],
+                 "semel: no flag '--fields'; write it after the subcommand 'dedup'"),
+                (["--fields", "1"],
+                 "semel: no flag '--fields'; write it after the subcommand 'dedup'"),
+                (["--seed", "1", "dedup"], "semel: no flag '--seed'"),
+                (["--fields", "1", "demo"], "semel: no flag '--fields'"),
                 (["dedup", "--feilds=1"],
                  "semel dedup: no flag '--feilds'; did you mean '--fields'?"),
                 (["dedup", "-stats"], "semel dedup: no flag '-stats'; did you mean '--stats'?"),
@@ -225,10 +232,11 @@ class Help(Case):
 
     def test_flags_of_the_other_subcommands_show_defaults_and_units(self):
         flags = shown("dedup")
-        for names, words in (("-w,--window", "ms, s, m, h or d. Without it: for ever"),
+        for names, words in (("-w,--window", "ms, s, m, h or d. Default: forever"),
                              ("-m,--memory", "Default: half"), ("--missing", "(default)"),
                              ("--time-format", "iso8601 (default)"), ("--late", "(default)"),
-                             ("-f,--fields", "Without --fields and --json it is the whole line")):
+                             ("-f,--fields",
+                              "Without --fields and --json the key is the whole line")):
             self.assertIn(words, flags[names])
         self.assertIn("default: random", shown("demo")["--seed"])
 

@@ -118,12 +118,12 @@ class Storages(Case):
         path = self.made("s")
         lines = self.semel("inspect", path, "--records", "--json").stdout.splitlines()
         *records, info = map(json.loads, lines)
-        self.assertEqual(info["format"], 4)
+        self.assertEqual(info["format"], 5)
         self.assertIn("plain-undrained", {record["key"] for record in records})
         self.assertEqual({record["state"] for record in records if "state" in record},
                          {"held", "done", "failed"})
         self.assertIn(b"plain-undrained", self.semel("inspect", path, "--records").stdout)
-        self.assertIn(b"format    4", self.semel("inspect", path).stdout)
+        self.assertIn(b"format    5", self.semel("inspect", path).stdout)
 
     def test_backup_and_restore(self):
         path, copy, again = self.made("s"), self.path("copy"), self.path("again")

@@ -146,6 +146,16 @@ class TidyTest(unittest.TestCase):
             self.broken('engine/core/a.cpp', text, ': ', 2)
             self.sound('engine/core/a.cpp', f'// {call}\nconst char* s = "{call}";\n')
 
+    def test_a_command_that_is_tested_by_its_name_or_handler_is_found(self):
+        for line in ('bool a = row.name == "get";', 'bool a = call.row->name != "get";',
+                     'bool a = row->handler == handlers::exec;',
+                     'auto a = find_command("monitor");',
+                     'auto a = std::find(n.begin(), n.end(), row.name);'):
+            self.broken('net/commands/a.cpp', f'void f() {{\n  {line}\n}}\n', 'by its name', 2)
+        for line in ('auto a = find_command(words[0]);', 'bool a = row.has(fact_audited);',
+                     'bool a = each.name == row->name;'):
+            self.sound('net/commands/a.cpp', f'void f() {{\n  {line}\n}}\n')
+
     def test_words_that_contain_a_banned_call_are_not_one(self):
         self.sound('engine/core/a.cpp',
                    'static_assert(true);\nvoid f() { SEMEL_ASSERT(x); operand(); }\n')
@@ -240,6 +250,7 @@ class TidyTest(unittest.TestCase):
         use = 'void f() {{\n  x_.load(std::memory_order_{0});  // mo: {0}: because\n}}\n'
         for order in ('acquire', 'seq_cst'):
             self.broken('engine/core/a.cpp', use.format(order), 'names no pair', 2)
+            self.broken('storage/log/a.cpp', use.format(order), 'names no pair', 2)
         self.sound('engine/core/a.cpp', use.format('relaxed'))
 
     def test_the_comment_of_the_next_statement_is_not_mine(self):

@@ -1,5 +1,6 @@
 // In place of everything that needs the storage, where it is not built.
 #include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
 namespace semel::tool {
@@ -8,9 +9,8 @@ bool has_dedup_state() {
   return false;
 }
 
-std::unique_ptr<DedupState> open_dedup_state(const DedupOptions&, Failure& failure) {
-  failure = {Exit::usage, "this build has no storage, so no --state"};
-  return nullptr;
+Result<std::unique_ptr<DedupState>> open_dedup_state(const DedupOptions&) {
+  return usage_error("this build has no storage, so no --state");
 }
 
 std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App&) {

@@ -34,7 +34,7 @@ enum class Verdict : std::uint8_t {
   ack,            ///< it was handled by this call
   retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
   ack_duplicate,  ///< it was handled before
-  dead_letter,    ///< nobody is to try again: too many tries, rejected, too old, or another payload
+  dead_letter,    ///< not to be tried again: too many tries, rejected, too old, or another payload
 };
 
 struct Message {
@@ -103,22 +103,29 @@ Handling call_handler(Handler& handler, Arguments&&... arguments) {
   }
 }
 
-/// One message between its claim and its verdict.
+/// One message between its claim and its verdict: a guarded run whose answer is for the broker.
 class Consumption {
  public:
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options);
   /// With an answer that is there already, to what was `asked` then (a batch); start() follows.
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
               ClaimOutcome&& claim, Timestamp asked);
-  /// Of one whose handler has begun and not ended: it threw. Of one that has not begun: it is given
-  /// back as if it had not been claimed.
+  /// If the handler has begun and not ended, it threw. If it has not begun, the claim is given back
+  /// as if it had not been made.
   ~Consumption();
   Consumption(Consumption&&) = delete;
 
-  /// The handler is about to run: the lease is looked at, renewed, or asked for again.
-  void start(const ConsumeOptions& options);
-  [[nodiscard]] bool runs() const noexcept { return runs_; }
-  [[nodiscard]] Work& work() noexcept { return *work_; }
+  /// The handler is about to run: renews the lease if a third of it has passed, and claims again if
+  /// it is over.
+  void start();
+  [[nodiscard]] bool runs() const noexcept { return run_ && run_->runs(); }
+  [[nodiscard]] Work& work() noexcept { return run_->work(); }
+  /// Runs `handler`, which takes a Work&, if the message is to be handled, and ends the claim as it
+  /// says. An exception of the handler goes on; threw() or the destructor follows.
+  template <class Handler>
+  void handle(Handler&& handler) {
+    if (runs() && finish(handler(work()))) complete();
+  }
   /// True: the claim is to be completed.
   [[nodiscard]] bool finish(Handling&& handling);
   void complete();
@@ -127,51 +134,45 @@ class Consumption {
   [[nodiscard]] Consumed& consumed() noexcept { return consumed_; }
 
  private:
-  void judge();
-  void keep(const ConsumeOptions& options);
-  void begin(const ConsumeOptions& options);
+  void guard(ClaimOutcome&& claim);
   void fail(Handling&& handling);
-  void completed(const OwnerOutcome& outcome);
   /// The handler threw, or does not know: as the policy's on_exception says.
   void unknown(std::string&& what);
+  void end(Policy::OnFailure then, unsigned tries);
   void superseded();
 
   Claims& claims_;
-  const Message& message_;
-  ClaimOutcome claim_;
+  const OnceCall call_;  // of the message; run_ refers to it
   Timestamp asked_{};
-  std::optional<Work> work_;
-  Watchdog::Guard kept_;
+  std::optional<GuardedRun> run_;  // none: a message without an id that is refused
   Consumed consumed_;
-  bool runs_ = false;
-  bool open_ = false;     // granted, and not ended
-  bool started_ = false;  // the handler has begun
+  bool started_ = false;     // the handler has begun
+  bool completing_ = false;  // the handler has ended well
 };
 
 }  // namespace detail
 
-/// Runs `handler` if this message was not handled yet, and says what the broker is to be told. The
-/// handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
+/// Runs `handler` if this message was not handled yet, and returns what the broker is to be told.
+/// The handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
 /// std::optional<Rejected>. A Status of outcome_unknown says "I don't know": it ends as the
 /// policy's on_exception says, and so does a handler that throws; its exception goes on.
 ///   on_exception   the claim            verdict
 ///   release        given back           retry_later
 ///   keep           failed for good      dead_letter
-///   in_doubt       nobody's, resolve()  retry_later, answer in_doubt, until it is resolved
+///   in_doubt       held for resolve()   retry_later, answer in_doubt, until it is resolved
 /// Progress: that of the handler; waits for the journal.
 template <class Handler>
 Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
                       const ConsumeOptions& options = {}) {
   detail::Consumption run{claims, message, options};
-  if (run.runs()) {
-    bool handled = false;
+  run.handle([&](Work& work) {
     if constexpr (std::is_invocable_v<Handler&, Work&>) {
-      handled = run.finish(detail::call_handler(handler, run.work()));
+      return detail::call_handler(handler, work);
     } else {
-      handled = run.finish(detail::call_handler(handler));
+      static_cast<void>(work);
+      return detail::call_handler(handler);
     }
-    if (handled) run.complete();
-  }
+  });
   return std::move(run.consumed());
 }
 

@@ -31,7 +31,7 @@ struct DebounceOptions {
   Millis interval{45'000};        ///< from the beginning of a run
   bool remove_on_finish = false;  ///< the next may run as soon as this one has ended well
   bool remove_on_error = false;   ///< .. or has failed
-  /// Who comes while it runs is not lost: it is run once more after it, however many came. Runs
+  /// A call during a run is not lost: there is one more run after it, for all such calls. Runs
   /// then do not wait for the interval.
   bool run_once_more_after = false;
   Watchdog* watchdog = nullptr;
@@ -44,9 +44,9 @@ class Debounce {
       : engine_(&engine), claims_(claims), options_(options) {}
 
   /// Runs `function` unless it ran within the interval. It may return nothing, a bool, a Status or
-  /// a Result. One that throws has failed; with run_once_more_after it is run once more for those
-  /// who were told so, and the first exception goes on after that. Progress: that of the function;
-  /// waits for the journal.
+  /// a Result. One that throws has failed; with run_once_more_after it is run once more for the
+  /// calls that were promised it, and the first exception goes on after that. Progress: that of the
+  /// function; waits for the journal.
   template <class Function>
   DebounceAnswer run(Bytes key, Function&& function);
 
@@ -61,7 +61,7 @@ class Debounce {
   DebounceOptions options_;
 };
 
-/// One call: the claim, and who else asked meanwhile.
+/// One call: the claim, and whether other calls came meanwhile.
 class Debounce::Turn {
  public:
   Turn(Debounce& debounce, Bytes key);
@@ -69,7 +69,7 @@ class Debounce::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   [[nodiscard]] bool runs() const noexcept { return runs_; }
-  /// Runs `function` until nobody is left who was told so.
+  /// Runs `function` until no other call waits for a run.
   void run(const std::function<bool()>& function);
   [[nodiscard]] DebounceAnswer answer() const noexcept { return answer_; }
 

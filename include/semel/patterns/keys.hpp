@@ -58,14 +58,14 @@ struct KeyField {
 [[nodiscard]] Result<std::string> format_key(Bytes format, std::initializer_list<KeyField> fields);
 
 /// The composite_key() of `name` and the XXH3-128 digest of `payload` with its size: of any size,
-/// never longer than the name by more than 64 bytes. For payloads that are as long as a body; where
-/// somebody may look for two with one digest: digest_key_sha256() (signed_request.hpp).
+/// never longer than the name by more than 64 bytes. For payloads that are as long as a body.
+/// Where an attacker may search for a collision: digest_key_sha256() (signed_request.hpp).
 [[nodiscard]] std::string digest_key(Bytes name, Bytes payload);
 
 // --- fingerprints -------------------------------------------------------------------------------
 /// Fingerprint::algorithm. The numbers are in stored records and are never used for anything else.
-/// The xxh3 ones are quick and find mistakes; who must withstand somebody that looks for two
-/// payloads with one fingerprint takes a sha256 one (signed_request.hpp).
+/// The xxh3 ones are quick and find mistakes. Where an attacker may search for a collision, use a
+/// sha256 one (signed_request.hpp).
 enum class FingerprintAlgorithm : std::uint8_t {
   none = 0,
   xxh3_bytes = 1,       ///< XXH3-128 of the bytes

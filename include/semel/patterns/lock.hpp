@@ -1,5 +1,5 @@
-// A lock with a lease: whoever holds it and goes silent loses it, and is told so by what it writes
-// to.
+// A lock with a lease: an owner that goes silent loses it, and the fencing token lets what it
+// writes to refuse it.
 //
 //   auto locks = engine->claims("locks", policies::fair_lock).value();
 //   Lock lock{locks, "invoice-run"};
@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "semel/claims.hpp"
+#include "semel/engine.hpp"
 #include "semel/patterns/watchdog.hpp"
 
 namespace semel {
@@ -70,8 +71,8 @@ class Lock {
   /// What the last attempt was answered.
   [[nodiscard]] const ClaimOutcome& why() const noexcept { return outcome_; }
 
-  /// For a wait that blocks nobody (Claims::begin_wait) after try_lock() has met another's: what is
-  /// asked, valid as long as this lock, and the end of the wait. True: held now.
+  /// For a wait that blocks no thread (Claims::begin_wait) after try_lock() has met another's: what
+  /// is asked, valid as long as this lock, and the end of the wait. True: held now.
   [[nodiscard]] ClaimRequest request() const noexcept;
   [[nodiscard]] bool take(ClaimOutcome&& outcome);
 

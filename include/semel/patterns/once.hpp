@@ -6,9 +6,9 @@
 //   auto receipt = once(orders, "order-4711", [&] { return charge(order); });
 //   if (receipt.has_value()) show(*receipt.value);        // ran now, or replayed
 //
-// Nobody else runs it meanwhile, a result is replayed also after a restart (with a storage), and an
-// owner that was slow cannot overwrite the result of the one that took over.
-// Source: docs/patterns.md#once
+// No other caller runs it meanwhile, a result is replayed also after a restart (with a storage),
+// and an owner that was slow cannot overwrite the result of the one that took over. Source:
+// docs/patterns.md#once
 #pragma once
 
 #include <exception>
@@ -19,6 +19,7 @@
 
 #include "semel/claims.hpp"
 #include "semel/codec.hpp"
+#include "semel/engine.hpp"
 #include "semel/patterns/steps.hpp"
 #include "semel/patterns/watchdog.hpp"
 #include "semel/policies.hpp"
@@ -35,7 +36,7 @@ enum class OnceAnswer : std::uint8_t {
   kept_failure,  ///< it had failed for good
   mismatch,      ///< the key was used with another fingerprint
   in_doubt,      ///< its owner went silent, threw, or answered that it does not know its outcome:
-                 ///< nobody may run it before that is resolved. After a run: failure says what is
+                 ///< it may not run before that is resolved. After a run: failure says what is
                  ///< known
   too_old,
   too_new,
@@ -47,7 +48,7 @@ enum class OnceAnswer : std::uint8_t {
   unguarded,   ///< it ran without protection: no key, or no room in a namespace that fails open
 };
 
-/// What a call may say beside its key.
+/// The options of a call.
 struct OnceCall {
   Bytes key{};
   Fingerprint fingerprint{};
@@ -67,8 +68,9 @@ struct OnceCall {
 /// What happened, apart from the value.
 struct OnceReport {
   OnceAnswer answer = OnceAnswer::refused;
-  bool takeover = false;      ///< an earlier owner went silent: its effect may be there
-  bool late = false;          ///< the lease had ended before the result came, but nobody was there
+  bool takeover = false;  ///< an earlier owner went silent: its effect may be there
+  bool late =
+      false;  ///< the lease had ended before the result came, but no other owner had the key
   std::uint32_t attempt = 0;  ///< 1 for the first
   Epoch epoch = 0;            ///< of the run: the fencing token
   Millis retry_after{0};      ///< in_flight, busy: a hint
@@ -109,15 +111,19 @@ class Work {
 
 namespace detail {
 
+[[nodiscard]] inline ClaimRequest request_of(const OnceCall& call) {
+  return {.key = call.key,
+          .lease = call.lease,
+          .fingerprint = call.fingerprint,
+          .claim_id = call.claim_id,
+          .first_sent_unix_ms = call.first_sent_unix_ms,
+          .owner = call.owner,
+          .session = call.session};
+}
+
 /// Claims, and waits if the call says so.
 [[nodiscard]] inline ClaimOutcome ask(Claims& claims, const OnceCall& call) {
-  const ClaimRequest request{.key = call.key,
-                             .lease = call.lease,
-                             .fingerprint = call.fingerprint,
-                             .claim_id = call.claim_id,
-                             .first_sent_unix_ms = call.first_sent_unix_ms,
-                             .owner = call.owner,
-                             .session = call.session};
+  const ClaimRequest request = request_of(call);
   if (call.watchdog != nullptr &&
       !call.watchdog->can_keep(call.lease.value_or(claims.policy().lease))) {
     ClaimOutcome refused;
@@ -151,17 +157,29 @@ class GuardedRun {
   [[nodiscard]] const std::optional<std::string>& stored() const noexcept { return stored_; }
   [[nodiscard]] OnceReport& report() noexcept { return report_; }
 
-  void complete(Bytes result);
+  /// The claim is granted and not ended.
+  [[nodiscard]] bool is_open() const noexcept { return open_; }
+  [[nodiscard]] const ClaimOutcome& claim() const noexcept { return claim_; }
+  /// The watchdog lost the lease: another may have the work.
+  [[nodiscard]] bool is_lost() const noexcept { return kept_.lost(); }
+
+  void complete(Bytes result, ResultKeeping keeping = ResultKeeping::optional);
   /// It is done, and has a result that cannot be kept.
   void complete_without(std::string why);
   void fail(Error&& error);
   /// Its outcome is not known.
   void doubt(std::string known);
+  /// Ends an open claim as failed, for a caller that answers by itself. Up to `tries` calls while
+  /// the disk does not confirm; what is not written down ends with the lease.
+  [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then, unsigned tries);
+  /// Nothing has run: an open claim is given back as if it had not been made.
+  void give_back() noexcept;
 
  private:
   void abandon() noexcept;
-  void finish(Bytes result, ResultKeeping keeping);
-  [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then);
+  [[nodiscard]] unsigned tries() const noexcept {
+    return call_.complete_tries == 0 ? 1 : call_.complete_tries;
+  }
   void answer(ClaimOutcome& claim);
   void run_once_here();
 
@@ -210,11 +228,11 @@ auto run_guarded(Function& function, Work& work) {
 
 }  // namespace detail
 
-/// Runs `function` if nobody has, and nobody does, under this key. It may take a Work&, and return
-/// nothing, a value, or a Result<T> whose error gives the claim back (or keeps the failure, as the
-/// policy says). What it means that the function throws, or answers unknown_outcome(), is said by
-/// Policy::on_exception: given back, kept, or in doubt; an exception goes on. A result that cannot
-/// be kept does not undo the work: it is done, and duplicates are answered expired.
+/// Runs `function` unless it has run, or is running, under this key. It may take a Work&, and
+/// return nothing, a value, or a Result<T> whose error gives the claim back (or keeps the failure,
+/// as the policy says). What it means that the function throws, or answers unknown_outcome(), is
+/// said by Policy::on_exception: given back, kept, or in doubt; an exception goes on. A result that
+/// cannot be kept does not undo the work: it is done, and duplicates are answered expired.
 /// Progress: that of the function; waits if call.wait says so, and for the journal.
 template <class Function>
 auto once(Claims& claims, const OnceCall& call, Function&& function) {

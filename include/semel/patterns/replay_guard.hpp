@@ -17,7 +17,7 @@
 namespace semel {
 
 /// The secrets of a caller; any of them may have signed, so that they can be changed without a
-/// pause. None: nobody of that name. Called by every check(), from any thread.
+/// pause. None: an unknown caller. Called by every check(), from any thread.
 using SecretsOf = std::function<std::vector<std::string>(Bytes caller)>;
 
 struct ReplayGuardOptions {
@@ -45,17 +45,17 @@ struct ReplayOutcome {
   ErrorCode error = ErrorCode::ok;  ///< busy: why
 };
 
-/// Thread-safe; movable while nobody calls it. Must not outlive the engine.
+/// Thread-safe; movable while no call is in progress. Must not outlive the engine.
 ///
-/// The guard tells the time by the engine's clock, set by the largest lead that the wall clock ever
-/// had on it. So the time of a guard never goes back and never stands still, and ends no later than
+/// The guard's time is the engine's clock plus the largest lead that the wall clock ever had on it.
+/// So the time of a guard never goes back and never stands still, and ends no later than
 /// the nonces do: a wall clock that is set back does not open a window again. What it costs: a wall
 /// clock that was too far ahead once, if only for one request, leaves the guard ahead by as much
 /// until another one is opened, and honest requests may be too_old.
 ///
 /// A guard knows nothing of the time before it was opened. Nonces are as durable as the engine is:
-/// without a storage, who restarts waits for window + ahead before it serves again, or takes
-/// requests twice.
+/// without a storage, a restarted process must wait for window + ahead before it serves again, or
+/// it may accept a request twice.
 class ReplayGuard {
  public:
   /// Errors: bad_option (names the option).
@@ -67,9 +67,9 @@ class ReplayGuard {
   /// Looks at form, signature, time, nonce and, as long as claiming the nonce may have taken, the
   /// time again; the first that is wrong is the answer. Exactly one of any number of concurrent
   /// calls with one nonce is accepted. An accepted nonce costs a record for window + ahead (+ 1 ms,
-  /// by which the clocks of two threads may differ); who has no secret costs nothing.
-  /// Not to be called inside a section, where time stands still.
-  /// Progress: lock-free but for `secrets_of`; waits for the engine's durability.
+  /// by which the clocks of two threads may differ); a request without a valid signature costs
+  /// none. Not to be called inside a section, where time stands still. Progress: lock-free but for
+  /// `secrets_of`; waits for the engine's durability.
   [[nodiscard]] ReplayOutcome check(const SignedRequest& request);
 
  private:

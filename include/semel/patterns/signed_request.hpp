@@ -21,8 +21,9 @@ namespace semel {
 /// Whether both are the same, in a time that depends on their lengths only.
 [[nodiscard]] bool equal_in_constant_time(Bytes one, Bytes other) noexcept;
 
-/// As digest_key(), with the whole SHA-256 digest: for payloads that somebody may have chosen so
-/// that two have one key. Empty, which every call refuses as key_empty: libcrypto has failed.
+/// As digest_key(), with the whole SHA-256 digest: for payloads that an attacker may have
+/// chosen so that two have one key. Empty, which every call refuses as key_empty: libcrypto has
+/// failed.
 [[nodiscard]] std::string digest_key_sha256(Bytes name, Bytes payload);
 
 /// The first 16 bytes of SHA-256 of the bytes. `algorithm` is sha256_json if they are what

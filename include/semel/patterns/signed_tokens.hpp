@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "semel/claims.hpp"
+#include "semel/engine.hpp"
 #include "semel/patterns/token_answer.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
@@ -20,8 +21,8 @@ struct SignedTokensOptions {
   std::vector<std::string> secrets;  ///< the first signs, any verifies; each 16 bytes at least
 };
 
-/// Thread-safe; movable while nobody calls it. Must not outlive the engine. Time is told as
-/// ReplayGuard does, with the same price. Another wall clock after a restart may let a spent token
+/// Thread-safe; movable while no call is in progress. Must not outlive the engine. Its time is that
+/// of ReplayGuard, with the same price. Another wall clock after a restart may let a spent token
 /// be used again only if it is behind by more than the policy's unique_ttl exceeds `ttl`, or if
 /// the claims were not durable.
 class SignedTokens {
@@ -42,15 +43,15 @@ class SignedTokens {
   /// Errors: bad_option (the system gives no randomness, or libcrypto no signature).
   [[nodiscard]] Result<std::string> issue(Bytes subject);
 
-  /// Asks to be the one who uses `token`. unknown: it is not from here or not for `subject`. It is
-  /// expired from its end on, reserved or not, but whoever has reserved it may spend it later.
-  /// Exactly one of any number of concurrent calls is reserved. busy with invalid_expire: it would
-  /// live longer than tokens do, so the wall clock is behind what it was when this one was issued,
-  /// or ttl was made shorter. A doubt of the policy is in_flight. Progress: lock-free.
+  /// Reserves `token`. unknown: it is not from here or not for `subject`. It is
+  /// expired from its end on, reserved or not, but the caller that has reserved it may spend it
+  /// later. Exactly one of any number of concurrent calls is reserved. busy with invalid_expire: it
+  /// would live longer than tokens do, so the wall clock is behind what it was when this one was
+  /// issued, or ttl was made shorter. A doubt of the policy is in_flight. Progress: lock-free.
   [[nodiscard]] TokenOutcome reserve(Bytes token, Bytes subject,
                                      const TokenReservation& reservation = {});
 
-  /// Uses the token for good; `result` is told to who shows it again. As Claims::complete();
+  /// Uses the token for good; a caller that presents it again gets `result`. As Claims::complete();
   /// a result that cannot be kept is dropped, and OwnerOutcome::dropped says so.
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
   /// Makes it free for another attempt. As Claims::fail() with release.

@@ -1,5 +1,5 @@
 // Steps of one piece of work: what each has brought about is remembered as long as the work is not
-// done, so that who takes the work over goes on where the one before stopped.
+// done, so that an owner that takes the work over continues where the last one stopped.
 //
 //   Steps steps{claims, "order-4711", claim.epoch};
 //   auto charged = steps.run("charge", [&] { return bank.charge(order); });    // once
@@ -17,6 +17,7 @@
 
 #include "semel/claims.hpp"
 #include "semel/codec.hpp"
+#include "semel/engine.hpp"
 
 namespace semel {
 

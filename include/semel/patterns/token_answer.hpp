@@ -1,4 +1,4 @@
-// One-time tokens: what is answered to who shows one.
+// One-time tokens: the answers to a caller that presents one.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace semel {
 enum class TokenAnswer : std::uint8_t {
   reserved,   ///< it is yours: do the work, then spend it or give it back with the epoch
   regranted,  ///< it was yours already, by the claim id; the same epoch
-  in_flight,  ///< somebody else has it reserved; perhaps again after retry_after
+  in_flight,  ///< another caller has it reserved; perhaps again after retry_after
   spent,      ///< it was used; result is what its spending left
   exhausted,  ///< it failed too often, or for good; result says how
   unknown,    ///< no such token, or not for this subject

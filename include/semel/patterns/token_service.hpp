@@ -36,13 +36,13 @@ class TokenService {
   /// A new token of 22 characters, 128 random bits; good for `ttl`, by default the policy's
   /// attempts_ttl. Errors: those of Claims::issue; bad_option (the system gives no randomness).
   [[nodiscard]] Result<std::string> issue(std::optional<Millis> ttl = {});
-  /// The same with a text of yours, which nobody else should guess. False: it is known already.
+  /// The same with a text of yours, which should be hard to guess. False: it is known already.
   [[nodiscard]] Result<bool> issue_as(Bytes token, std::optional<Millis> ttl = {});
 
-  /// Asks to be the one who uses `token`. Exactly one of any number of concurrent calls is
+  /// Reserves `token`. Exactly one of any number of concurrent calls is
   /// reserved. Progress: lock-free.
   [[nodiscard]] TokenOutcome reserve(Bytes token, const TokenReservation& reservation = {});
-  /// Uses it for good; `result` is told to who shows it again. As Claims::complete();
+  /// Uses it for good; a caller that presents it again gets `result`. As Claims::complete();
   /// a result that cannot be kept is dropped, and OwnerOutcome::dropped says so.
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
   /// Makes it free for another attempt, until the end it was issued with or for the policy's
@@ -55,8 +55,8 @@ class TokenService {
     return once(claims_, OnceCall{.key = token}, std::forward<Function>(function));
   }
 
-  /// For programs that count a key: 1 when it is issued, 2 for its first use, 3 for whoever comes
-  /// later. A first use that neither spends it nor gives it back loses it with its lease, and the
+  /// For programs that count a key: 1 when it is issued, 2 for its first use, 3 for all later
+  /// calls. A first use that neither spends it nor gives it back loses it with its lease, and the
   /// next call is the first again. Errors: as issue_as().
   [[nodiscard]] Result<TokenCount> count(Bytes token, std::optional<Millis> ttl = {});
 

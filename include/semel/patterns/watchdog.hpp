@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "semel/claims.hpp"
+#include "semel/engine.hpp"
 
 namespace semel {
 

@@ -99,9 +99,9 @@ TEST_CASE("process: a static object's destructor may call an engine that lives",
 TEST_CASE("process: a thread does not begin with what an ended one left set",
           "[engine][process][race][attack][fault-18]") {
   EngineFixture f;
-  std::thread{[&] { static_cast<void>(f.engine->set_impatient(true)); }}.join();
+  std::thread{[&] { static_cast<void>(f.engine->set_no_wait(true)); }}.join();
   bool was = true;
-  std::thread{[&] { was = f.engine->set_impatient(false); }}.join();
+  std::thread{[&] { was = f.engine->set_no_wait(false); }}.join();
   CHECK_FALSE(was);
 }
 
@@ -285,7 +285,10 @@ TEST_CASE("process: a visitor that throws ends its scan or snapshot with callbac
   });
   CHECK(code_of(cut) == ErrorCode::callback_threw);
   CHECK(visits == 3);
-  CHECK(engine::impl_of(*f.engine).core().preserved.empty());
+  {
+    engine::Core& core = engine::impl_of(*f.engine).core();
+    CHECK(core.snapshot_cut().take().handles.empty());
+  }
   const auto scanned =
       f.engine->scan(0, {.count = 10'000}, [](const ScanItem&) { throw std::bad_alloc{}; });
   CHECK(code_of(scanned) == ErrorCode::callback_threw);

@@ -11,6 +11,8 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/claims.hpp"
+#include "semel/clock.hpp"
+#include "semel/engine.hpp"
 
 using namespace semel;
 using namespace std::chrono_literals;

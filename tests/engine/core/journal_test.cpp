@@ -307,7 +307,7 @@ TEST_CASE("journal: the larger version stays, whatever comes first", "[engine][j
   CHECK(f.put("ended", "again"));
   CHECK(f.store().set("last", "v")->version > 80);
   f.pass(std::chrono::hours{1});
-  CHECK(f.engine->stats().records == 3);  // gone, ended, last: the graves are gone
+  CHECK(f.engine->stats().records == 3);  // gone, ended, last: the delete markers are gone
   CHECK(broken_rules(*f.engine) == "");
 }
 

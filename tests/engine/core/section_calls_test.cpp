@@ -112,7 +112,7 @@ TEST_CASE("section: who waits for a claim is told when the section has ended",
   CHECK(told == 1);
 }
 
-TEST_CASE("section: who is impatient does not wait for one that takes long",
+TEST_CASE("section: a no_wait thread does not wait for one that takes long",
           "[engine][section][race]") {
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock}).value();
@@ -121,12 +121,12 @@ TEST_CASE("section: who is impatient does not wait for one that takes long",
   std::atomic<bool> has_ended{false};
   std::optional<Section> section{engine->section({}).value()};
   REQUIRE(store.set("inside", "1").ok());
-  std::thread patient{[&] {
+  std::thread waiting{[&] {
     CHECK(**engine->store().get("inside") == "1");
     CHECK(has_ended.load(std::memory_order_acquire));
   }};
-  std::thread impatient{[&] {
-    CHECK_FALSE(engine->set_impatient(true));
+  std::thread no_wait{[&] {
+    CHECK_FALSE(engine->set_no_wait(true));
     StoreOutcome outcome;
     engine->apply({.verb = Verb::get, .key = "k"}, outcome);
     CHECK(outcome.error == ErrorCode::section_held);
@@ -135,22 +135,22 @@ TEST_CASE("section: who is impatient does not wait for one that takes long",
     const KeyRef key[] = {{0, "k"}};
     CHECK(engine->section(key).error().code == ErrorCode::section_held);
     CHECK(engine->section({}).error().code == ErrorCode::section_held);
-    CHECK(engine->set_impatient(false));
+    CHECK(engine->set_no_wait(false));
   }};
-  section->step_aside();
-  impatient.join();
+  section->yield();
+  no_wait.join();
   // What ends meanwhile is swept later.
   clock.advance(10ms);
   std::thread sweep{[&] {
-    static_cast<void>(engine->set_impatient(true));
+    static_cast<void>(engine->set_no_wait(true));
     static_cast<void>(engine->advance());
   }};
   sweep.join();
-  section->step_back();
+  section->resume();
   CHECK(**store.get("inside") == "1");
   has_ended.store(true, std::memory_order_release);
   section.reset();
-  patient.join();
+  waiting.join();
   static_cast<void>(engine->advance());
   CHECK(engine->stats().records == 1);
 }

@@ -111,10 +111,10 @@ TEST_CASE("slot: the parts of a word come back and do not touch each other", "[e
     REQUIRE(slot::handle(word | slot::frozen) == handle);
     REQUIRE(slot::is_record(word | slot::frozen));
     const Version version = random() & Entry::version_max;
-    const SlotWord grave = slot::make_tombstone(version);
-    REQUIRE(slot::is_tombstone(grave | slot::frozen));
-    REQUIRE_FALSE(slot::is_empty(grave));
-    REQUIRE(slot::version(grave | slot::frozen) == version);
+    const SlotWord tombstone = slot::make_tombstone(version);
+    REQUIRE(slot::is_tombstone(tombstone | slot::frozen));
+    REQUIRE_FALSE(slot::is_empty(tombstone));
+    REQUIRE(slot::version(tombstone | slot::frozen) == version);
     REQUIRE(hash.line(257) < 257);
     REQUIRE(slot::step(hash.tag()) % 2 == 1);
   }

@@ -120,13 +120,13 @@ TEST_CASE("hash flood: alike keys of every length spread over the lines", "[engi
   }
 }
 
-TEST_CASE("hash flood: one key in sixteen databases has sixteen places", "[engine][hash_flood]") {
+TEST_CASE("hash flood: one key in sixteen databases has sixteen hashes", "[engine][hash_flood]") {
   EngineFixture f;
-  std::set<std::uint64_t> places;
+  std::set<std::uint64_t> hashes;
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    places.insert(core_of(f).hash_of(db, "k").bits);
+    hashes.insert(core_of(f).hash_of(db, "k").bits);
   }
-  CHECK(places.size() == limits::db_count);
+  CHECK(hashes.size() == limits::db_count);
 }
 
 namespace {

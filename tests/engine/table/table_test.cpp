@@ -9,6 +9,8 @@
 #include <set>
 #include <thread>
 #include <vector>
+
+#include "base/random.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace semel;
@@ -65,11 +67,7 @@ struct Fixture {
   TestTable table{source, 257, directory.get()};
   Fixture() { REQUIRE(table.start()); }
 
-  static HashBits hash(std::uint64_t key) {
-    key = (key ^ (key >> 30)) * 0xbf58'476d'1ce4'e5b9U;
-    key = (key ^ (key >> 27)) * 0x94d0'49bb'1331'11ebU;
-    return HashBits::of(key ^ (key >> 31));
-  }
+  static HashBits hash(std::uint64_t key) { return HashBits::of(base::mix_bits(key)); }
   TestTable::Probe find(std::uint64_t key) const {
     return table.find(hash(key), [key](Handle handle) { return handle == key; });
   }

@@ -1,5 +1,5 @@
 // Clocks: what stands still stands still, what goes never goes back.
-#include "semel/clock.hpp"
+#include "semel/cached_clock.hpp"
 
 #include <thread>
 #include <vector>

@@ -123,7 +123,7 @@ TEST_CASE("conversions: nothing that a script returns ends a line of the protoco
   }
 }
 
-TEST_CASE("world: a script leaves nothing behind for the next", "[lua][world]") {
+TEST_CASE("environment: a script leaves nothing behind for the next", "[lua][environment]") {
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
   const char* const script =
@@ -148,7 +148,7 @@ TEST_CASE("world: a script leaves nothing behind for the next", "[lua][world]") 
         "*8\r\n:1\r\n:1\r\n:1\r\n$5\r\ntable\r\n:3\r\n:2\r\n:1\r\n:1\r\n");
 }
 
-TEST_CASE("world: KEYS and ARGV are the run's own", "[lua][world]") {
+TEST_CASE("environment: KEYS and ARGV are the run's own", "[lua][environment]") {
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
   const std::string script = "KEYS[3] = 'x' ARGV.y = 1 return {#KEYS, #ARGV, KEYS[1], ARGV[2]}";
@@ -158,7 +158,7 @@ TEST_CASE("world: KEYS and ARGV are the run's own", "[lua][world]") {
         "*4\r\n:0\r\n:0\r\n:1\r\n:1\r\n");
 }
 
-TEST_CASE("redis: setresp holds for one run", "[lua][world]") {
+TEST_CASE("redis: setresp holds for one run", "[lua][environment]") {
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
   const std::string ask = "return redis.call('get', 'nothing') == nil";
@@ -166,7 +166,7 @@ TEST_CASE("redis: setresp holds for one run", "[lua][world]") {
   CHECK(run_script(interpreter, host, ask) == "$-1\r\n");
 }
 
-TEST_CASE("redis: log and acl_check_cmd reach the host", "[lua][world]") {
+TEST_CASE("redis: log and acl_check_cmd reach the host", "[lua][environment]") {
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
   run_script(interpreter, host, "redis.log(redis.LOG_WARNING, 'a', 1, nil, {}, 'b')");
@@ -184,10 +184,10 @@ TEST_CASE("interpreter: scripts are kept by their sha until they are forgotten",
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
   CHECK_FALSE(interpreter.has("one"));
-  REQUIRE(!interpreter.compile("one", "return 1"));
-  REQUIRE(!interpreter.compile("two", "return 2"));
-  REQUIRE(!interpreter.compile("one", "return 11"));
-  CHECK(interpreter.compile("three", "return return") ==
+  REQUIRE(interpreter.compile("one", "return 1").ok());
+  REQUIRE(interpreter.compile("two", "return 2").ok());
+  REQUIRE(interpreter.compile("one", "return 11").ok());
+  CHECK(interpreter.compile("three", "return return").error().detail ==
         "user_script:1: unexpected symbol near 'return'");
   CHECK_FALSE(interpreter.has("three"));
   std::string reply;

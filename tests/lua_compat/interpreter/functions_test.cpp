@@ -92,13 +92,10 @@ TEST_CASE("functions: loading and calling are redis-server's", "[lua][function][
     INFO(code);
     CHECK(client.call({"FUNCTION", "FLUSH"}) == "+OK\r\n");
     const std::string heard = client.call({"FUNCTION", "LOAD", "#!lua name=lib\n" + code});
-    std::vector<lua::RegisteredFunction> functions;
-    const auto wrong = interpreter.load_library("lib", "\n" + code, functions);
-    CHECK(wrong.value_or("") ==
-          (heard.starts_with("$3") ? "" : after_error(heard).substr(0, wrong.value_or("").size())));
-    if (wrong) {
-      CHECK(after_error(heard) == *wrong + "\r\n");
-      CHECK(functions.empty());
+    const auto functions = interpreter.load_library("lib", "\n" + code);
+    CHECK(functions.ok() == heard.starts_with("$3"));
+    if (!functions.ok()) {
+      CHECK(after_error(heard) == functions.error().detail + "\r\n");
       continue;
     }
     // Twice: what a function keeps stays.
@@ -113,14 +110,13 @@ TEST_CASE("functions: loading and calling are redis-server's", "[lua][function][
 
 TEST_CASE("functions: what was registered is told in full", "[lua][function]") {
   lua::Interpreter interpreter{lua::Bounds{}};
-  std::vector<lua::RegisteredFunction> functions;
-  const auto wrong = interpreter.load_library(
-      "lib",
-      "redis.register_function{description='d', flags={'no-writes', 'allow-oom'}, "
-      "function_name='one', callback=function() return 1 end} "
-      "redis.register_function('two', function() return 2 end)",
-      functions);
-  REQUIRE(!wrong);
+  const std::vector<lua::RegisteredFunction> functions =
+      interpreter
+          .load_library("lib",
+                        "redis.register_function{description='d', flags={'no-writes', "
+                        "'allow-oom'}, function_name='one', callback=function() return 1 end} "
+                        "redis.register_function('two', function() return 2 end)")
+          .value();
   REQUIRE(functions.size() == 2);
   CHECK(functions[0].name == "one");
   CHECK(functions[0].has_description);
@@ -134,12 +130,10 @@ TEST_CASE("functions: what was registered is told in full", "[lua][function]") {
 TEST_CASE("functions: a library that fails to load leaves the one that is there",
           "[lua][function]") {
   lua::Interpreter interpreter{lua::Bounds{}};
-  std::vector<lua::RegisteredFunction> functions;
-  REQUIRE(!interpreter.load_library("lib", "redis.register_function('f', function() return 1 end)",
-                                    functions));
-  REQUIRE(interpreter.load_library("lib", "redis.register_function('f')", functions));
-  CHECK(functions.empty());
-  REQUIRE(interpreter.load_library("lib", "while true do end", functions) ==
+  REQUIRE(interpreter.load_library("lib", "redis.register_function('f', function() return 1 end)")
+              .ok());
+  REQUIRE_FALSE(interpreter.load_library("lib", "redis.register_function('f')").ok());
+  REQUIRE(interpreter.load_library("lib", "while true do end").error().detail ==
           "registering functions: ERR FUNCTION LOAD timeout");
 }
 

@@ -43,9 +43,9 @@ std::string without_sha(std::string text) {
   return text;
 }
 
-class Beside {
+class Comparison {
  public:
-  Beside(const RedisServer& server, const RedisServer& second, net::Resp dialect)
+  Comparison(const RedisServer& server, const RedisServer& second, net::Resp dialect)
       : client_(server.socket_path()), host_(second.socket_path()), dialect_(dialect) {
     if (dialect == net::Resp::three) static_cast<void>(client_.call({"HELLO", "3"}));
   }
@@ -57,9 +57,9 @@ class Beside {
     std::string reply;
     std::string body = script;
     if (body.starts_with("#!")) body.erase(0, body.find('\n'));
-    if (const auto wrong = interpreter_.compile(sha_, body)) {
+    if (const Status compiled = interpreter_.compile(sha_, body); !compiled.ok()) {
       net::RespWriter{reply, dialect_}.error("ERR Error compiling script (new function): " +
-                                             *wrong);
+                                             compiled.error().detail);
       return reply;
     }
     const std::vector<std::string_view> keys{"k1"};
@@ -88,7 +88,7 @@ TEST_CASE("scripts: replies and errors are redis-server's", "[lua][script][diffe
   const std::vector<std::string> scripts = scripts_of(SEMEL_LUA_SCRIPTS);
   REQUIRE(scripts.size() > 150);
   for (const net::Resp dialect : {net::Resp::two, net::Resp::three}) {
-    Beside beside{*server, *second, dialect};
+    Comparison beside{*server, *second, dialect};
     for (const std::string& script : scripts) {
       INFO(script);
       const std::string heard = beside.heard(script);

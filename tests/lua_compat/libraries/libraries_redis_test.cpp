@@ -6,7 +6,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "tests/lua_compat/lua_world.hpp"
+#include "tests/lua_compat/lua_fixture.hpp"
 #include "tests/lua_compat/matcher/random_expressions.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/resp_client.hpp"
@@ -37,7 +37,7 @@ TEST_CASE("libraries: a redis-server evaluates random expressions to the same", 
     return;
   }
   RespClient theirs{server->socket_path()};
-  LuaWorld ours;
+  LuaFixture ours;
   const auto seed = Catch::rngSeed();
   RandomExpressions random{seed};
   for (const Library library : all_libraries) {
@@ -49,9 +49,9 @@ TEST_CASE("libraries: a redis-server evaluates random expressions to the same", 
       std::vector<std::string> expressions;
       for (int i = 0; i < expressions_at_once; ++i) expressions.push_back(random.next(library));
       const std::string script = script_of(expressions);
-      const Reply reply = theirs.call({"EVAL", script, "0"});
+      const RespValue reply = theirs.call({"EVAL", script, "0"});
       INFO(reply.show());
-      REQUIRE(reply.type == Reply::Type::bulk);
+      REQUIRE(reply.type == RespValue::Type::bulk);
       const std::vector<std::string> expected = results_in(reply.text);
       const std::vector<std::string> results = results_in(ours.run(script));
       INFO(results.front());

@@ -1,5 +1,5 @@
-// The libraries of scripts by themselves: what is hostile ends with an error, soon, on a small
-// stack, and the state goes on.
+// The libraries of scripts alone: a hostile call soon ends with an error, on a small stack, and the
+// state stays usable.
 #include <pthread.h>
 
 #include <array>
@@ -7,14 +7,14 @@
 #include "tests/support/catch.hpp"
 
 #include "lua_compat/libraries/libraries.hpp"
-#include "tests/lua_compat/lua_world.hpp"
+#include "tests/lua_compat/lua_fixture.hpp"
 
 namespace semel::tests {
 namespace {
 
 constexpr const char* too_long = "script ran for too many steps";
 
-/// Bounds that are used up within a blink.
+/// Bounds that are exhausted quickly.
 lua::Bounds small_bounds() {
   lua::Bounds bounds;
   bounds.steps = 5'000'000;
@@ -27,7 +27,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// As a fibre has; AddressSanitizer's frames are several times as large.
+/// The stack of a fibre; the frames of AddressSanitizer are several times as large.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::size_t stack_bytes = std::size_t{2} << 20;
 #else
@@ -47,8 +47,8 @@ std::vector<std::string> run_on_small_stack(const std::vector<std::string>& text
   pthread_t thread{};
   const auto body = [](void* argument) -> void* {
     Job& own = *static_cast<Job*>(argument);
-    LuaWorld world{small_bounds()};
-    for (const std::string& text : own.texts) own.results.push_back(world.run(text));
+    LuaFixture lua{small_bounds()};
+    for (const std::string& text : own.texts) own.results.push_back(lua.run(text));
     return nullptr;
   };
   REQUIRE(pthread_create(&thread, &attributes, body, &job) == 0);
@@ -86,20 +86,20 @@ TEST_CASE("libraries: what would run for ever is ended by its steps", "[lua][hos
       "local s = (' '):rep(1e5) for i = 1, 1e9 do struct.size(s) end",
       "local s, t = ('%5d '):rep(1000), {} for i = 1, 1000 do t[i] = i end "
       "for i = 1, 1e9 do string.format(s, unpack(t)) end");
-  LuaWorld world{small_bounds()};
+  LuaFixture lua{small_bounds()};
   INFO(hostile);
-  const std::string error = world.run(hostile);
+  const std::string error = lua.run(hostile);
   INFO(error);
   CHECK((has(error, too_long) || has(error, "script allocated too much memory")));
-  CHECK(world.run("return string.rep('ab', 2)") == "abab");
+  CHECK(lua.run("return string.rep('ab', 2)") == "abab");
 }
 
 TEST_CASE("libraries: a script cannot catch that its steps are used up", "[lua][hostile]") {
-  LuaWorld world{small_bounds()};
+  LuaFixture lua{small_bounds()};
   const std::string script =
       "local n = 0 while true do pcall(string.find, ('a'):rep(50000), ('a?'):rep(24) .. 'b') "
       "n = n + 1 if n > 100 then return table.concat({}) end end";
-  CHECK(has(world.run(script), too_long));
+  CHECK(has(lua.run(script), too_long));
 }
 
 TEST_CASE("libraries: what would be too large is refused", "[lua][hostile]") {
@@ -121,13 +121,13 @@ TEST_CASE("libraries: what would be too large is refused", "[lua][hostile]") {
                "local t = 'x' for i = 1, 100 do t = {t, t} end return cjson.encode(t)");
   lua::Bounds bounds = small_bounds();
   bounds.steps = 100'000'000;
-  LuaWorld world{bounds};
+  LuaFixture lua{bounds};
   INFO(hostile);
-  const std::string error = world.run(hostile);
+  const std::string error = lua.run(hostile);
   INFO(error);
   CHECK((has(error, "not enough memory") || has(error, "too much memory")));
-  CHECK(world.run("return string.rep('ab', 2)") == "abab");
-  CHECK(world.budget().memory_used < bounds.memory_bytes);
+  CHECK(lua.run("return string.rep('ab', 2)") == "abab");
+  CHECK(lua.budget().memory_used < bounds.memory_bytes);
 }
 
 TEST_CASE("libraries: depth costs no stack", "[lua][hostile]") {
@@ -162,33 +162,33 @@ TEST_CASE("libraries: depth costs no stack", "[lua][hostile]") {
 }
 
 TEST_CASE("libraries: yielding out of them is refused", "[lua][hostile]") {
-  LuaWorld world;
+  LuaFixture lua;
   for (const char* const call :
        {"table.sort({2, 1, 3}, coroutine.yield)", "table.foreach({1}, coroutine.yield)",
         "string.gsub('a', 'a', coroutine.yield)"}) {
-    const std::string error = world.evaluate("coroutine.resume(coroutine.create(function() " +
-                                             std::string{call} + " end))");
+    const std::string error = lua.evaluate("coroutine.resume(coroutine.create(function() " +
+                                           std::string{call} + " end))");
     INFO(call);
     CHECK(has(error, "attempt to yield across C-call boundary"));
   }
 }
 
 TEST_CASE("libraries: a matcher goes on in another coroutine", "[lua]") {
-  LuaWorld world;
-  CHECK(world.evaluate("(function() local next = string.gmatch('a b c', '%a') local t = {} "
-                       "for i = 1, 4 do t[i] = coroutine.wrap(next)() end return t end)()") ==
+  LuaFixture lua;
+  CHECK(lua.evaluate("(function() local next = string.gmatch('a b c', '%a') local t = {} "
+                     "for i = 1, 4 do t[i] = coroutine.wrap(next)() end return t end)()") ==
         "{[1]=\"a\",[2]=\"b\",[3]=\"c\"}");
 }
 
 TEST_CASE("libraries: what 5.1 lacks is not there", "[lua]") {
-  LuaWorld world;
-  CHECK(world.evaluate("string.dump, table.move, table.new, table.unpack") == "nil nil nil nil");
+  LuaFixture lua;
+  CHECK(lua.evaluate("string.dump, table.move, table.new, table.unpack") == "nil nil nil nil");
 }
 
 TEST_CASE("libraries: each table of JSON functions has its own settings", "[lua]") {
-  LuaWorld world;
-  CHECK(world.evaluate("cjson.new().encode_max_depth(1), cjson.encode_max_depth()") == "1 1000");
-  CHECK(has(world.evaluate("cjson.encode_keep_buffer('x')"), "invalid option 'x'"));
+  LuaFixture lua;
+  CHECK(lua.evaluate("cjson.new().encode_max_depth(1), cjson.encode_max_depth()") == "1 1000");
+  CHECK(has(lua.evaluate("cjson.encode_keep_buffer('x')"), "invalid option 'x'"));
 }
 
 }  // namespace semel::tests

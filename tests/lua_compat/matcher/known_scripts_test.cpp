@@ -129,7 +129,7 @@ class Speller {
   std::map<std::string, std::string> names_;
 };
 
-/// With something in its hole, and over lines as it comes.
+/// With a constant for its wildcard, and random line breaks.
 std::string plain_text(const Tokens& tokens) {
   std::string text;
   for (const Token& token : tokens) {
@@ -326,7 +326,7 @@ TEST_CASE("known scripts: one command is known by what it consists of", "[lua][k
   CHECK_FALSE(shape_of("return redis.call('get', ARGV[1])").declares_keys);
 }
 
-TEST_CASE("known scripts: what stands in a hole becomes a word", "[lua][known]") {
+TEST_CASE("known scripts: the constant of a wildcard becomes an argument", "[lua][known]") {
   const std::string begin =
       "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ";
   const std::string end = ") end return 0";

@@ -10,7 +10,7 @@
 
 #include "net/node/connection.hpp"
 #include "semel/semel.hpp"
-#include "tests/lua_compat/told_to_scripts.hpp"
+#include "tests/lua_compat/script_replies.hpp"
 #include "tests/support/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/resp_client.hpp"
@@ -18,14 +18,12 @@
 namespace semel::tests {
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr std::int64_t tolerance = 20'000;  // ms; what is compared is far from it
 
-/// A node whose commands a script may send.
-class World : public lua::Host {
+/// A node as the host of scripts.
+class Fixture : public lua::Host {
  public:
-  World() : engine(std::move(Engine::open({}).value())), node(*engine) {}
+  Fixture() : engine(std::move(Engine::open({}).value())), node(*engine) {}
 
   std::string request(const Words& words) {
     std::string reply;
@@ -34,7 +32,7 @@ class World : public lua::Host {
   }
   void call(std::span<const std::string_view> words, net::Resp, std::string& reply) override {
     const std::string answer = request({words.begin(), words.end()});
-    reply += told_to_scripts(answer);
+    reply += reply_for_scripts(answer);
   }
   std::optional<bool> may_call(std::span<const std::string_view>) override { return true; }
   void log(lua::LogLevel, std::string_view) override {}
@@ -158,7 +156,7 @@ std::string show(const Words& words) {
   return line;
 }
 
-/// The texts: the catalogue's with something in their holes, and some single commands.
+/// The texts of the catalogue with constants for their wildcards, and some single commands.
 struct Text {
   std::string text;
   std::size_t keys;
@@ -205,9 +203,9 @@ std::vector<Text> texts() {
 }
 
 /// One redis-server and one node in the same state.
-class Beside {
+class Comparison {
  public:
-  Beside(const std::string& socket_path, std::uint64_t seed)
+  Comparison(const std::string& socket_path, std::uint64_t seed)
       : theirs_(socket_path), theirs_in_three_(socket_path), random_(seed) {
     static_cast<void>(theirs_in_three_.call({"HELLO", "3"}));
   }
@@ -291,14 +289,15 @@ class Beside {
               std::string& reply) {
     net::RespWriter writer{reply, invocation.dialect};
     ours_.client.dialect = invocation.dialect;
-    net::Call call{.node = ours_.node,
+    net::Call call{.services = ours_.node.services(),
                    .engine = *ours_.engine,
                    .client = ours_.client,
-                   .words = words,
+                   .args = words,
                    .reply = writer};
     StoreOp op;
     net::NativePlan plan;
-    if (random_() % 2 == 0 && net::plan_native(call, shape, sha, op, plan) == net::Fault::none) {
+    if (random_() % 2 == 0 &&
+        net::plan_native(call, shape, sha, op, plan) == net::ArgumentError::none) {
       ++planned;
       StoreOutcome outcome;
       ours_.engine->apply(op, outcome);
@@ -314,7 +313,7 @@ class Beside {
 
   RawClient theirs_;
   RawClient theirs_in_three_;
-  World ours_;
+  Fixture ours_;
   std::mt19937_64 random_;
 };
 
@@ -326,7 +325,7 @@ TEST_CASE("known scripts: without Lua they do what a redis-server does by them",
     WARN("skipped: redis-server cannot be started");
     return;
   }
-  Beside beside{server->socket_path(), Catch::rngSeed()};
+  Comparison beside{server->socket_path(), Catch::rngSeed()};
   for (int round = 0; round < 12; ++round) {
     for (const Text& text : texts()) beside.run(text);
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include "tests/net/acl/run_acl.hpp"
 #include "tests/support/catch.hpp"
 
 #include "net/acl/acl_command.hpp"
@@ -80,7 +81,7 @@ std::string answer(Acl& acl, AclSession& session, Host& host, const Views& words
   std::string out;
   RespWriter reply{out, dialect};
   AclCall call{acl, session, words, reply, host, Timestamp{Millis{8'500}}};
-  words[0] == "AUTH" ? auth_command(call) : acl_command(call);
+  REQUIRE(run_acl(call));
   return out;
 }
 

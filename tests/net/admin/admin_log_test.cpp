@@ -30,10 +30,7 @@ constexpr auto some_ts = "ts=2026-01-02T03:04:05.678Z ";
 struct Written {
   explicit Written(LogOptions options = {}) {
     options.stream = &out;
-    std::string error;
-    log = Log::open(options, clock, error);
-    INFO(error);
-    REQUIRE(log);
+    log = Log::open(options, clock).value();
   }
   [[nodiscard]] std::string text() {
     std::string all = out.str();
@@ -271,13 +268,10 @@ TEST_CASE("log: a file is appended to, and reopened after it was renamed", "[net
   const Folder folder;
   const std::string path = folder.file("logs/semel.log");
   const ManualClock clock{Millis{1'000'000}, some_time};
-  std::string error;
-  auto log = Log::open({.file = path}, clock, error);
-  REQUIRE(log);
+  auto log = Log::open({.file = path}, clock).value();
   log->info("one");
   log.reset();
-  log = Log::open({.file = path}, clock, error);
-  REQUIRE(log);
+  log = Log::open({.file = path}, clock).value();
   log->info("two");
   const std::string both =
       some_ts + std::string{"level=info event=one\n"} + some_ts + "level=info event=two\n";
@@ -285,7 +279,7 @@ TEST_CASE("log: a file is appended to, and reopened after it was renamed", "[net
 
   std::filesystem::rename(path, path + ".1");
   log->info("three");
-  CHECK_FALSE(log->reopen());
+  CHECK(log->reopen().ok());
   log->info("four");
   CHECK(content_of(path + ".1") == both + some_ts + "level=info event=three\n");
   CHECK(content_of(path) == some_ts + std::string{"level=info event=four\n"});
@@ -294,15 +288,15 @@ TEST_CASE("log: a file is appended to, and reopened after it was renamed", "[net
 TEST_CASE("log: what cannot be opened or written is told", "[net][log]") {
   const Folder folder;
   const ManualClock clock;
-  std::string error;
-  CHECK(Log::open({.file = "/proc/nowhere/semel.log"}, clock, error) == nullptr);
-  CHECK(error.find("/proc/nowhere/semel.log") != std::string::npos);
-  CHECK(Log::open({.burst = 0}, clock, error) == nullptr);
-  CHECK(error == "log: burst is 0; it must be from 1 to 1000000");
-  CHECK(Log::open({.burst = 1'000'001}, clock, error) == nullptr);
+  const auto error_of = [&clock](const LogOptions& options) {
+    return Log::open(options, clock).error().detail;
+  };
+  CHECK(error_of({.file = "/proc/nowhere/semel.log"}).find("/proc/nowhere/semel.log") !=
+        std::string::npos);
+  CHECK(error_of({.burst = 0}) == "log: burst is 0; it must be from 1 to 1000000");
+  CHECK(error_of({.burst = 1'000'001}) == "log: burst is 1000001; it must be from 1 to 1000000");
 
-  const auto full = Log::open({.file = "/dev/full"}, clock, error);
-  REQUIRE(full);
+  const auto full = Log::open({.file = "/dev/full"}, clock).value();
   full->info("one");
   full->info("two");
   CHECK(full->lines_lost() == 2);

@@ -16,13 +16,13 @@
 
 #include "net/admin/escape.hpp"
 #include "net/admin/metrics.hpp"
-#include "net/admin/process_figures.hpp"
+#include "net/admin/process_metrics.hpp"
 
 namespace semel::tests {
 namespace {
 
-using net::MetricFigures;
 using net::metrics_text;
+using net::MetricValues;
 
 struct Sample {
   std::string name;
@@ -145,33 +145,33 @@ Page page_of(const std::string& text) {
   return page;
 }
 
-MetricFigures figures_of_a_node() {
-  MetricFigures figures;
-  figures.version = "1.2.3";
-  figures.run_id = "abc";
-  figures.redis_version = "7.0.15";
-  figures.process_id = 77;
-  figures.port = 6379;
-  figures.started_unix_seconds = 1767322625.5;
-  figures.uptime_seconds = 12.25;
-  figures.ready = true;
-  figures.process = net::ProcessFigures{1.5, 4096, 8192, 9, 1024};
-  figures.connections = 3;
-  figures.connections_blocked = 2;
-  figures.connections_max = 10'000;
-  figures.connections_accepted = 5;
-  figures.connections_refused = 1;
-  figures.bytes_received = 1000;
-  figures.bytes_sent = 2000;
-  figures.commands = 30;
-  figures.error_replies = 4;
-  figures.by_command = {{"get", 20, 0.25, 1, 2}, {"set", 10, 0.5, 0, 0}};
-  figures.by_error = {{"ERR", 3}, {"WRONGTYPE", 1}};
-  figures.command_times = {5, 0, 20, 5};
-  figures.command_seconds = 0.75;
-  figures.databases = {{0, 7, 6}, {3, 2, 0}};
-  figures.storage = StorageStats{};
-  return figures;
+MetricValues metrics_of_a_node() {
+  MetricValues values;
+  values.version = "1.2.3";
+  values.run_id = "abc";
+  values.redis_version = "7.0.15";
+  values.process_id = 77;
+  values.port = 6379;
+  values.started_unix_seconds = 1767322625.5;
+  values.uptime_seconds = 12.25;
+  values.ready = true;
+  values.process = net::ProcessMetrics{1.5, 4096, 8192, 9, 1024};
+  values.connections = 3;
+  values.connections_blocked = 2;
+  values.connections_max = 10'000;
+  values.connections_accepted = 5;
+  values.connections_refused = 1;
+  values.bytes_received = 1000;
+  values.bytes_sent = 2000;
+  values.commands = 30;
+  values.error_replies = 4;
+  values.by_command = {{"get", 20, 0.25, 1, 2}, {"set", 10, 0.5, 0, 0}};
+  values.by_error = {{"ERR", 3}, {"WRONGTYPE", 1}};
+  values.command_times = {5, 0, 20, 5};
+  values.command_seconds = 0.75;
+  values.databases = {{0, 7, 6}, {3, 2, 0}};
+  values.storage = StorageStats{};
+  return values;
 }
 
 std::string content_of(const std::string& path) {
@@ -194,16 +194,16 @@ std::string page_with_table(const std::string& page) {
 
 TEST_CASE("metrics: a page is in the text format, with and without Redis' names",
           "[net][metrics]") {
-  const MetricFigures figures = figures_of_a_node();
-  const Page plain = page_of(metrics_text(figures));
-  const Page both = page_of(metrics_text(figures, {.redis_names = true}));
+  const MetricValues values = metrics_of_a_node();
+  const Page plain = page_of(metrics_text(values));
+  const Page both = page_of(metrics_text(values, {.redis_names = true}));
   for (const auto& [name, type] : plain.types) CHECK((!name.starts_with("redis_")));
   CHECK(both.types.size() > plain.types.size());
   for (const auto& [name, type] : plain.types) CHECK(both.types.contains(name));
 }
 
 TEST_CASE("metrics: figures stand under their names", "[net][metrics]") {
-  const Page page = page_of(metrics_text(figures_of_a_node()));
+  const Page page = page_of(metrics_text(metrics_of_a_node()));
   CHECK(page.find("semel_build_info", {{"version", "1.2.3"}}) == "1");
   CHECK(page.find("semel_ready") == "1");
   CHECK(page.find("semel_start_time_seconds") == "1767322625.5");
@@ -232,13 +232,13 @@ TEST_CASE("metrics: figures stand under their names", "[net][metrics]") {
 }
 
 TEST_CASE("metrics: Redis' dashboards find what they ask for", "[net][metrics]") {
-  MetricFigures figures = figures_of_a_node();
-  figures.engine.hits = 8;
-  figures.engine.misses = 9;
-  figures.engine.expired = 10;
-  figures.engine.bytes_used = 11;
-  figures.engine.bytes_limit = 12;
-  const Page page = page_of(metrics_text(figures, {.redis_names = true}));
+  MetricValues values = metrics_of_a_node();
+  values.engine.hits = 8;
+  values.engine.misses = 9;
+  values.engine.expired = 10;
+  values.engine.bytes_used = 11;
+  values.engine.bytes_limit = 12;
+  const Page page = page_of(metrics_text(values, {.redis_names = true}));
   const std::map<std::string, std::string> expected = {
       {"redis_up", "1"},
       {"redis_connected_clients", "3"},
@@ -277,10 +277,10 @@ TEST_CASE("metrics: every figure of the engine is told", "[net][metrics]") {
   // All of its fields have 8 bytes; each gets a number of its own.
   std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 5'000'000'000 + i * 1'000;
-  MetricFigures figures = figures_of_a_node();
-  figures.engine = std::bit_cast<Stats>(numbers);
-  const auto lag = static_cast<std::uint64_t>(figures.engine.wheel_lag.count());
-  const Page page = page_of(metrics_text(figures));
+  MetricValues values = metrics_of_a_node();
+  values.engine = std::bit_cast<Stats>(numbers);
+  const auto lag = static_cast<std::uint64_t>(values.engine.wheel_lag.count());
+  const Page page = page_of(metrics_text(values));
   for (const std::uint64_t number : numbers) {
     const std::string told = std::to_string(number == lag ? number / 1'000 : number);
     const auto count = std::count_if(page.samples.begin(), page.samples.end(),
@@ -291,19 +291,19 @@ TEST_CASE("metrics: every figure of the engine is told", "[net][metrics]") {
 }
 
 TEST_CASE("metrics: a storage and the process are told of where there is one", "[net][metrics]") {
-  MetricFigures figures = figures_of_a_node();
-  figures.storage = StorageStats{.accepting = false,
-                                 .failed = true,
-                                 .trouble = "disk full",
-                                 .syncs = 1,
-                                 .bytes = 2,
-                                 .bytes_unsynced = 3,
-                                 .bytes_log = 4,
-                                 .bytes_files = 5,
-                                 .mutations_drained = 6,
-                                 .mutations_ended = 7,
-                                 .rewrites = 8};
-  const Page with = page_of(metrics_text(figures));
+  MetricValues values = metrics_of_a_node();
+  values.storage = StorageStats{.accepting = false,
+                                .failed = true,
+                                .trouble = "disk full",
+                                .syncs = 1,
+                                .bytes = 2,
+                                .bytes_unsynced = 3,
+                                .bytes_log = 4,
+                                .bytes_files = 5,
+                                .mutations_drained = 6,
+                                .mutations_ended = 7,
+                                .rewrites = 8};
+  const Page with = page_of(metrics_text(values));
   CHECK(with.find("semel_storage_accepting") == "0");
   CHECK(with.find("semel_storage_failed") == "1");
   CHECK(with.find("semel_storage_syncs_total") == "1");
@@ -314,55 +314,55 @@ TEST_CASE("metrics: a storage and the process are told of where there is one", "
   CHECK(with.find("semel_storage_mutations_drained_total") == "6");
   CHECK(with.find("semel_storage_mutations_ended_total") == "7");
   CHECK(with.find("semel_storage_rewrites_total") == "8");
-  figures.storage.reset();
-  figures.process.reset();
-  const Page without = page_of(metrics_text(figures));
+  values.storage.reset();
+  values.process.reset();
+  const Page without = page_of(metrics_text(values));
   for (const auto& [name, type] : without.types) {
     CHECK((!name.starts_with("semel_storage_") && !name.starts_with("process_")));
   }
 }
 
 TEST_CASE("metrics: times of commands are a histogram that adds up", "[net][metrics]") {
-  MetricFigures figures = figures_of_a_node();
+  MetricValues values = metrics_of_a_node();
   const std::string name = "semel_command_duration_seconds";
-  const Page page = page_of(metrics_text(figures));
+  const Page page = page_of(metrics_text(values));
   CHECK(page.find(name + "_bucket", {{"le", "1e-06"}}) == "5");
   CHECK(page.find(name + "_bucket", {{"le", "2e-06"}}) == "5");
   CHECK(page.find(name + "_bucket", {{"le", "4e-06"}}) == "25");
   CHECK(page.find(name + "_bucket", {{"le", "+Inf"}}) == "30");
   CHECK(page.find(name + "_sum") == "0.75");
   CHECK(page.find(name + "_count") == "30");
-  figures.command_times.clear();
-  const Page empty = page_of(metrics_text(figures));
+  values.command_times.clear();
+  const Page empty = page_of(metrics_text(values));
   CHECK(empty.find(name + "_bucket", {{"le", "+Inf"}}) == "0");
   CHECK(empty.find(name + "_count") == "0");
-  figures.command_times.assign(1'000, 1);
-  CHECK(page_of(metrics_text(figures)).find(name + "_count") == "64");
+  values.command_times.assign(1'000, 1);
+  CHECK(page_of(metrics_text(values)).find(name + "_count") == "64");
 }
 
 TEST_CASE("metrics: labels hold whatever they are given", "[net][metrics]") {
-  MetricFigures figures;
+  MetricValues values;
   const std::string odd = "a\"b\\c\nd{e},f=\xc3\xa9";
-  figures.by_error = {{odd, 1}, {"\xff\xc3", 2}, {std::string(1'000, 'x'), 3}};
-  const Page page = page_of(metrics_text(figures, {.redis_names = true}));
+  values.by_error = {{odd, 1}, {"\xff\xc3", 2}, {std::string(1'000, 'x'), 3}};
+  const Page page = page_of(metrics_text(values, {.redis_names = true}));
   CHECK(page.find("semel_errors_total", {{"code", odd}}) == "1");
   CHECK(page.find("semel_errors_total", {{"code", "\\xff\\xc3"}}) == "2");
   CHECK(page.find("semel_errors_total", {{"code", std::string(net::label_bytes_max, 'x')}}) == "3");
-  figures.uptime_seconds = std::numeric_limits<double>::infinity();
-  figures.started_unix_seconds = std::numeric_limits<double>::quiet_NaN();
-  const Page numbers = page_of(metrics_text(figures));
+  values.uptime_seconds = std::numeric_limits<double>::infinity();
+  values.started_unix_seconds = std::numeric_limits<double>::quiet_NaN();
+  const Page numbers = page_of(metrics_text(values));
   CHECK(numbers.find("semel_uptime_seconds") == "+Inf");
   CHECK(numbers.find("semel_start_time_seconds") == "NaN");
 }
 
 TEST_CASE("metrics: a list beyond its bound is cut, and the page says so", "[net][metrics]") {
-  MetricFigures figures;
+  MetricValues values;
   for (std::size_t i = 0; i < net::metric_series_max; ++i) {
-    figures.by_error.push_back({"E" + std::to_string(i), 1});
+    values.by_error.push_back({"E" + std::to_string(i), 1});
   }
-  CHECK(page_of(metrics_text(figures)).find("semel_metrics_left_out") == "0");
-  figures.by_error.push_back({"LAST", 1});
-  const Page page = page_of(metrics_text(figures));
+  CHECK(page_of(metrics_text(values)).find("semel_metrics_left_out") == "0");
+  values.by_error.push_back({"LAST", 1});
+  const Page page = page_of(metrics_text(values));
   CHECK(page.find("semel_metrics_left_out") == "1");
   CHECK_FALSE(page.find("semel_errors_total", {{"code", "LAST"}}));
 }
@@ -372,23 +372,23 @@ TEST_CASE("metrics: the kernel's line about a process is read, whatever it is ca
   const std::string fields =
       "S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 4 0 999 1048576 25 18446744073709551615 1 1";
   for (const std::string name : {"semel", "a b) S 9", ") ) ("}) {
-    const auto figures = net::parse_process_stat("77 (" + name + ") " + fields, 100, 4096);
-    REQUIRE(figures);
-    CHECK(figures->cpu_seconds == 2.0);
-    CHECK(figures->virtual_bytes == 1'048'576);
-    CHECK(figures->resident_bytes == 25 * 4'096);
+    const auto values = net::parse_process_stat("77 (" + name + ") " + fields, 100, 4096);
+    REQUIRE(values);
+    CHECK(values->cpu_seconds == 2.0);
+    CHECK(values->virtual_bytes == 1'048'576);
+    CHECK(values->resident_bytes == 25 * 4'096);
   }
   CHECK_FALSE(net::parse_process_stat("", 100, 4096));
   CHECK_FALSE(net::parse_process_stat("77 (semel) S 1 2", 100, 4096));
   CHECK_FALSE(net::parse_process_stat("77 (semel) " + fields, 0, 4096));
 
-  const auto own = net::read_process_figures();
+  const auto own = net::read_process_metrics();
   REQUIRE(own);
   CHECK(own->resident_bytes > 100'000);
   CHECK(own->virtual_bytes >= own->resident_bytes);
   CHECK(own->open_files >= 3);
   const std::ifstream further{"/proc/self/stat"};
-  CHECK(net::read_process_figures()->open_files == own->open_files + 1);
+  CHECK(net::read_process_metrics()->open_files == own->open_files + 1);
 }
 
 TEST_CASE("metrics: UTF-8 is told from other bytes", "[net][metrics]") {

@@ -69,15 +69,15 @@ TEST_CASE("systemd: it is told what happens, at a path or an abstract name", "[n
     const Listener listener{name};
     const Systemd systemd{{.notify_socket = name}};
     CHECK(systemd.listens());
-    CHECK_FALSE(systemd.ready());
+    CHECK(systemd.ready().ok());
     CHECK(listener.told() == "READY=1\n");
-    CHECK_FALSE(systemd.ready("serving on 6379"));
+    CHECK(systemd.ready("serving on 6379").ok());
     CHECK(listener.told() == "READY=1\nSTATUS=serving on 6379\n");
-    CHECK_FALSE(systemd.status("recovering, 40 %"));
+    CHECK(systemd.status("recovering, 40 %").ok());
     CHECK(listener.told() == "STATUS=recovering, 40 %\n");
-    CHECK_FALSE(systemd.watchdog());
+    CHECK(systemd.watchdog().ok());
     CHECK(listener.told() == "WATCHDOG=1\n");
-    CHECK_FALSE(systemd.stopping("draining"));
+    CHECK(systemd.stopping("draining").ok());
     CHECK(listener.told() == "STOPPING=1\nSTATUS=draining\n");
   }
   std::filesystem::remove_all(folder);
@@ -87,34 +87,34 @@ TEST_CASE("systemd: a status is one line with a bound", "[net][systemd]") {
   const std::string name = "@semel-test-status-" + std::to_string(getpid());
   const Listener listener{name};
   const Systemd systemd{{.notify_socket = name}};
-  CHECK_FALSE(systemd.status("a\nMAINPID=1\nb"));
+  CHECK(systemd.status("a\nMAINPID=1\nb").ok());
   CHECK(listener.told() == "STATUS=a MAINPID=1 b\n");
-  CHECK_FALSE(systemd.status(std::string(2'000, 'x')));
+  CHECK(systemd.status(std::string(2'000, 'x')).ok());
   CHECK(listener.told() == "STATUS=" + std::string(net::systemd_status_bytes_max, 'x') + "\n");
-  CHECK_FALSE(systemd.status(""));
+  CHECK(systemd.status("").ok());
   CHECK(listener.told().empty());
 }
 
 TEST_CASE("systemd: without its socket nothing is told, and that is no error", "[net][systemd]") {
   const Systemd systemd{SystemdEnvironment{.watchdog_usec = "1000000"}};
   CHECK_FALSE(systemd.listens());
-  CHECK_FALSE(systemd.ready("x"));
-  CHECK_FALSE(systemd.watchdog());
+  CHECK(systemd.ready("x").ok());
+  CHECK(systemd.watchdog().ok());
   CHECK_FALSE(systemd.watchdog_every());
 }
 
 TEST_CASE("systemd: what cannot be told says why", "[net][systemd]") {
   const auto failure = [](const std::string& name) {
-    return Systemd{{.notify_socket = name}}.ready().value_or("none");
+    return Systemd{{.notify_socket = name}}.ready().error().detail;
   };
   CHECK(failure("/nowhere/notify") ==
-        "systemd: cannot tell /nowhere/notify: No such file or directory");
+        "systemd: cannot notify /nowhere/notify: No such file or directory");
   CHECK(failure("relative") ==
-        "systemd: cannot tell relative: neither a path nor an abstract name");
+        "systemd: cannot notify relative: neither a path nor an abstract name");
   const std::string too_long = "/" + std::string(107, 'x');
-  CHECK(failure(too_long) == "systemd: cannot tell " + too_long + ": longer than 107 bytes");
+  CHECK(failure(too_long) == "systemd: cannot notify " + too_long + ": longer than 107 bytes");
   const std::string longest = "/" + std::string(106, 'x');
-  CHECK(failure(longest) == "systemd: cannot tell " + longest + ": No such file or directory");
+  CHECK(failure(longest) == "systemd: cannot notify " + longest + ": No such file or directory");
 }
 
 TEST_CASE("systemd: the watchdog is fed twice within its time, by whom it means",

@@ -1,11 +1,5 @@
 // Words: a client sends bytes to the admin port and reads until the server closes, or as much as
 // an answer has.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <optional>
 #include <string>
@@ -14,6 +8,7 @@
 #include "tests/support/catch.hpp"
 
 #include "net/admin/admin_server.hpp"
+#include "tests/support/socket.hpp"
 
 namespace semel::tests {
 namespace {
@@ -27,82 +22,44 @@ constexpr std::chrono::milliseconds soon{50};
 
 class Client {
  public:
-  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    const timeval patience{.tv_sec = 20, .tv_usec = 0};
-    REQUIRE(setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
-  }
-  ~Client() { close(socket_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+  explicit Client(std::uint16_t port) : socket_(port) {}
 
-  void send(const std::string& bytes) const {
-    REQUIRE(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-            static_cast<ssize_t>(bytes.size()));
-  }
-  void send_if_open(const std::string& bytes) const {
-    (void)::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
+  void send(const std::string& bytes) { socket_.send(bytes); }
+  void send_if_open(const std::string& bytes) { static_cast<void>(socket_.try_send(bytes)); }
   /// False: the server closed instead. Takes the answer, which is all that has come.
-  [[nodiscard]] bool is_answered() {
-    received_.clear();
-    while (!received_.ends_with("ok\n")) {
-      if (!receive()) return false;
-    }
-    received_.clear();
-    return true;
-  }
+  [[nodiscard]] bool is_answered() { return socket_.read_until("ok\n").has_value(); }
   /// What comes until the server closes.
-  [[nodiscard]] std::string rest() {
-    while (receive()) {
-    }
-    return std::exchange(received_, {});
-  }
-  /// True: the server closed, and had said nothing.
-  [[nodiscard]] bool is_closed() { return rest().empty() && !timed_out_; }
+  [[nodiscard]] std::string rest() { return std::exchange(received_, {}) + socket_.read_to_end(); }
+  /// True: the server closed, and had sent nothing.
+  [[nodiscard]] bool is_closed() { return rest().empty(); }
   /// One answer with its body, the connection left open.
   [[nodiscard]] std::string answer(bool has_body = true) {
     std::size_t head = 0;
-    while ((head = received_.find("\r\n\r\n")) == std::string::npos) REQUIRE(receive());
+    while ((head = received_.find("\r\n\r\n")) == std::string::npos) receive();
     std::size_t bytes = head + 4;
     if (has_body) {
       const std::size_t length = received_.find("Content-Length: ");
       REQUIRE(length < head);
       bytes += std::stoul(received_.substr(length + 16));
     }
-    while (received_.size() < bytes) REQUIRE(receive());
+    while (received_.size() < bytes) receive();
     std::string all = received_.substr(0, bytes);
     received_.erase(0, bytes);
     return all;
   }
 
  private:
-  bool receive() {
-    char buffer[4096];
-    const ssize_t bytes = recv(socket_, buffer, sizeof buffer, 0);
-    if (bytes < 0) timed_out_ = errno == EAGAIN;
-    if (bytes <= 0) return false;
-    received_.append(buffer, static_cast<std::size_t>(bytes));
-    return true;
-  }
+  void receive() { REQUIRE(socket_.receive(received_) == Stream::Received::bytes); }
 
-  int socket_;
-  bool timed_out_ = false;
+  Socket socket_;
   std::string received_;
 };
 
 struct Served {
   explicit Served(AdminOptions options = {}, AdminAnswers answers = {}) {
     if (!answers.metrics) answers.metrics = [] { return std::string{"semel_up 1\n"}; };
-    if (!answers.not_ready) answers.not_ready = [] { return std::nullopt; };
-    std::string error;
-    server = AdminServer::start(options, std::move(answers), error);
-    INFO(error);
-    REQUIRE(server);
+    if (!answers.ready) answers.ready = [] { return Done{}; };
+    server = AdminServer::start(options, std::move(answers)).value();
     port = server->endpoints().front().port;
   }
   [[nodiscard]] std::string ask(const std::string& bytes) const {
@@ -152,12 +109,12 @@ TEST_CASE("admin: metrics come as text of Prometheus' format 0.0.4", "[net][admi
 
 TEST_CASE("admin: live while it answers, ready when the node says so", "[net][admin]") {
   std::atomic<bool> is_ready{false};
-  const auto not_ready = [&]() -> std::optional<std::string> {
+  const auto ready = [&]() -> Status {
     // mo: relaxed: the test sets it before it asks.
-    if (is_ready.load(std::memory_order_relaxed)) return std::nullopt;
-    return "recovering, 40 %";
+    if (is_ready.load(std::memory_order_relaxed)) return Done{};
+    return Error{ErrorCode::closing, "recovering, 40 %"};
   };
-  const Served served{{}, {.not_ready = not_ready}};
+  const Served served{{}, {.ready = ready}};
   CHECK(body_of(served.ask("GET", "/livez")) == "ok\n");
   const std::string before = served.ask("GET", "/readyz");
   CHECK(status_of(before) == 503);
@@ -316,7 +273,8 @@ TEST_CASE("admin: several addresses each get a port", "[net][admin]") {
 
 TEST_CASE("admin: what cannot be served is told by name", "[net][admin]") {
   const auto wrong = [](const AdminOptions& options) {
-    return AdminServer::check(options).value_or("nothing");
+    const Status status = AdminServer::check(options);
+    return status.ok() ? "nothing" : status.error().detail;
   };
   CHECK(wrong({}) == "nothing");
   CHECK(wrong({.addresses = {"::1", "127.1.2.3"}}) == "nothing");
@@ -328,8 +286,8 @@ TEST_CASE("admin: what cannot be served is told by name", "[net][admin]") {
   for (const char* const remote : {"0.0.0.0", "::", "10.0.0.1", "fe80::1"}) {
     CHECK(wrong({.addresses = {"127.0.0.1", remote}}) ==
           "admin: '" + std::string{remote} +
-              "' is reached from other machines, and whoever reaches it reads the figures without "
-              "a password; that must be asked for by name");
+              "' can be reached from other machines, which could read the metrics without a "
+              "password; that must be allowed by name");
     CHECK(wrong({.addresses = {remote}, .remote = true}) == "nothing");
   }
   using std::chrono::milliseconds;
@@ -341,13 +299,15 @@ TEST_CASE("admin: what cannot be served is told by name", "[net][admin]") {
 
 TEST_CASE("admin: a port in use is an error that names it", "[net][admin]") {
   const Served served;
-  std::string error;
-  const AdminOptions same{.port = served.port};
-  CHECK(AdminServer::start(same, {}, error) == nullptr);
-  CHECK(error == "admin: cannot listen on 127.0.0.1:" + std::to_string(served.port) +
-                     ": Address already in use");
-  CHECK(AdminServer::start({.addresses = {"0.0.0.0"}}, {}, error) == nullptr);
-  CHECK(has(error, "'0.0.0.0'"));
+  const auto error_of = [](const AdminOptions& options) {
+    const AdminAnswers answers{.metrics = [] { return std::string{}; },
+                               .ready = [] { return Done{}; }};
+    return AdminServer::start(options, answers).error().detail;
+  };
+  CHECK(error_of({.port = served.port}) ==
+        "admin: cannot listen on 127.0.0.1:" + std::to_string(served.port) +
+            ": Address already in use");
+  CHECK(has(error_of({.addresses = {"0.0.0.0"}}), "'0.0.0.0'"));
 }
 
 }  // namespace semel::tests

@@ -363,7 +363,7 @@ TEST_CASE("SEMEL.NAMESPACE: declares as a whole, shows, lists", "[net][claims]")
           "attempts_ttl_ms 5, window_ms 6, retry_after_max_ms 7, attempts_max 8, on_lease_end "
           "in-doubt, on_failure keep, strict yes, fail_open yes, ahead_ms 9, issued yes, fair yes, "
           "on_exception in-doubt");
-    // All else as if never said.
+    // All else as if never value.
     CHECK(a.say("SEMEL.NAMESPACE plain LEASE 9") == "+OK");
     CHECK(a.say("SEMEL.NAMESPACE plain") ==
           "name plain, db 0, lease_ms 9, result_ttl_ms 86400000, unique_ttl_ms 0, failure_ttl_ms "
@@ -665,7 +665,7 @@ TEST_CASE("SEMEL: what came together is answered in order", "[net][claims]") {
   Client a{*f.node};
   std::string bytes;
   for (const char* line : {"SET x 1", "SEMEL.CLAIM jobs k", "GET x", "SEMEL.COMPLETE jobs k 77"}) {
-    bytes += request_of(words_of(line));
+    bytes += request_bytes(words_in(line));
   }
   net::Batch batch;
   net::Connection connection{*f.node, batch, nullptr, {.id = 99}};

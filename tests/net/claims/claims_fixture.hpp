@@ -6,116 +6,66 @@
 // `(waits)`.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 #include "tests/support/catch.hpp"
 
 #include "net/node/connection.hpp"
 #include "semel/semel.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
 
-/// A reply, read from its bytes.
-struct Said {
-  char type = '?';
-  std::string text{};
-  std::vector<Said> items{};
-};
-
-/// Type '!': it is not one. No assertion, which only one thread might use.
-inline Said read_reply(std::string_view& bytes) {
-  const std::size_t end = bytes.find("\r\n");
-  if (end == std::string_view::npos) {
-    bytes = {};
-    return {'!', {}, {}};
-  }
-  Said said{bytes[0], std::string{bytes.substr(1, end - 1)}, {}};
-  bytes.remove_prefix(end + 2);
-  if (said.type == '$' || said.type == '*' || said.type == '%') {
-    int count = 0;
-    std::from_chars(said.text.data(), said.text.data() + said.text.size(), count);
-    if (count < 0) return {'_', {}, {}};
-    if (said.type == '$') {
-      said.text = bytes.substr(0, static_cast<std::size_t>(count));
-      bytes.remove_prefix(std::min(bytes.size(), static_cast<std::size_t>(count) + 2));
-    } else {
-      for (int i = 0; i < (said.type == '%' ? 2 * count : count); ++i) {
-        said.items.push_back(read_reply(bytes));
-      }
-    }
-  }
-  return said;
+/// Removes a reply from the front of `bytes`; an incomplete one is of type broken. No assertion,
+/// which only one thread might use.
+inline RespValue read_reply(std::string_view& bytes) {
+  if (std::optional<RespValue> value = take_value(bytes)) return *std::move(value);
+  bytes = {};
+  return {};
 }
 
-inline bool is_map(const Said& said) {
-  if (said.type == '%') return true;
-  if (said.type != '*' || said.items.size() < 2) return false;
-  const std::string& first = said.items[0].text;
+inline bool is_map(const RespValue& value) {
+  if (value.type == RespValue::Type::map) return true;
+  if (value.type != RespValue::Type::array || value.items.size() < 2) return false;
+  const std::string& first = value.items[0].text;
   return first == "outcome" || first == "state" || first == "key" || first == "name";
 }
 
 /// One line, the same for both dialects. Epochs are E, the last one goes to `epoch`.
-inline std::string told(const Said& said, std::string& epoch, std::string_view field = {}) {
+inline std::string told(const RespValue& value, std::string& epoch, std::string_view field = {}) {
   const bool is_flag = field == "takeover" || field == "result_expired" || field == "poison" ||
                        field == "late" || field == "strict" || field == "fail_open" ||
                        field == "issued" || field == "fair";
-  if (said.type == '#') return said.text == "t" ? "yes" : "no";
-  if ((said.type == ':' || said.type == '$') && is_flag) return said.text == "1" ? "yes" : "no";
-  if (said.type == '_') return "nil";
-  if (said.type == '-' || said.type == '+' || said.type == '!') return said.type + said.text;
+  if (value.type == RespValue::Type::boolean) return value.text == "t" ? "yes" : "no";
+  if ((value.type == RespValue::Type::integer || value.type == RespValue::Type::bulk) && is_flag)
+    return value.text == "1" ? "yes" : "no";
+  if (value.type == RespValue::Type::null) return "nil";
+  if (value.type == RespValue::Type::error || value.type == RespValue::Type::status ||
+      value.type == RespValue::Type::broken)
+    return static_cast<char>(value.type) + value.text;
   if (field == "epoch") {
-    epoch = said.text;
+    epoch = value.text;
     return "E";
   }
-  if (said.type == ':' || said.type == '$') return said.text;
+  if (value.type == RespValue::Type::integer || value.type == RespValue::Type::bulk)
+    return value.text;
   std::string line;
-  if (is_map(said)) {
-    for (std::size_t i = 0; i + 1 < said.items.size(); i += 2) {
-      const std::string& name = said.items[i].text;
-      line += (i == 0 ? "" : ", ") + name + " " + told(said.items[i + 1], epoch, name);
+  if (is_map(value)) {
+    for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
+      const std::string& name = value.items[i].text;
+      line += (i == 0 ? "" : ", ") + name + " " + told(value.items[i + 1], epoch, name);
     }
     return line;
   }
-  for (const Said& item : said.items) {
+  for (const RespValue& item : value.items) {
     line += (line.empty() ? "" : " | ") + told(item, epoch);
   }
   return "[" + line + "]";
-}
-
-inline std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  std::string word;
-  bool quoted = false;
-  bool any = false;
-  for (const char c : line) {
-    if (c == '\'') {
-      quoted = !quoted;
-      any = true;
-    } else if (c == ' ' && !quoted) {
-      if (any) words.push_back(word);
-      word.clear();
-      any = false;
-    } else {
-      word += c;
-      any = true;
-    }
-  }
-  if (any) words.push_back(word);
-  return words;
-}
-
-inline std::string request_of(const std::vector<std::string>& words) {
-  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string& word : words) {
-    bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-  }
-  return bytes;
 }
 
 /// A connection and who serves it. Used by one thread; woken by any.
@@ -135,14 +85,14 @@ class Client final : public net::ClientHost {
   }
   void disconnect() { connection_.reset(); }
 
-  [[nodiscard]] std::string raw(const std::vector<std::string>& words) {
+  [[nodiscard]] std::string raw(const Words& words) {
     std::string reply;
-    connection_->receive(request_of(words), reply);
+    connection_->receive(request_bytes(words), reply);
     return reply;
   }
   /// What is answered to a line; "(waits)" if nothing is, yet.
   std::string say(std::string_view line) {
-    std::vector<std::string> words = words_of(line);
+    Words words = words_in(line);
     for (std::string& word : words) {
       if (word == "%") word = epoch;
     }

@@ -13,11 +13,11 @@
 namespace semel::tests {
 namespace {
 
-std::string shown(const Said& said, const std::string& indent);
+std::string shown(const RespValue& value, const std::string& indent);
 
-std::string shown_items(const Said& said, const std::string& indent) {
-  const bool map = said.type == '%';
-  const std::size_t count = map ? said.items.size() / 2 : said.items.size();
+std::string shown_items(const RespValue& value, const std::string& indent) {
+  const bool map = value.type == RespValue::Type::map;
+  const std::size_t count = map ? value.items.size() / 2 : value.items.size();
   if (count == 0) return "(empty array)\n";
   const std::size_t width = std::to_string(count).size();
   const std::string deeper = indent + std::string(width + 2, ' ');
@@ -26,29 +26,29 @@ std::string shown_items(const Said& said, const std::string& indent) {
     const std::string number = std::to_string(i + 1);
     if (i != 0) text += indent;
     text += std::string(width - number.size(), ' ') + number + (map ? "# " : ") ");
-    if (map) text += '"' + said.items[2 * i].text + "\" => ";
-    text += shown(said.items[map ? 2 * i + 1 : i], deeper);
+    if (map) text += '"' + value.items[2 * i].text + "\" => ";
+    text += shown(value.items[map ? 2 * i + 1 : i], deeper);
   }
   return text;
 }
 
-std::string shown(const Said& said, const std::string& indent) {
-  switch (said.type) {
-    case '*':
-    case '%':
-      return shown_items(said, indent);
-    case '$':
-      return '"' + said.text + "\"\n";
-    case ':':
-      return "(integer) " + said.text + "\n";
-    case '#':
-      return said.text == "t" ? "(true)\n" : "(false)\n";
-    case '_':
+std::string shown(const RespValue& value, const std::string& indent) {
+  switch (value.type) {
+    case RespValue::Type::array:
+    case RespValue::Type::map:
+      return shown_items(value, indent);
+    case RespValue::Type::bulk:
+      return '"' + value.text + "\"\n";
+    case RespValue::Type::integer:
+      return "(integer) " + value.text + "\n";
+    case RespValue::Type::boolean:
+      return value.text == "t" ? "(true)\n" : "(false)\n";
+    case RespValue::Type::null:
       return "(nil)\n";
-    case '-':
-      return "(error) " + said.text + "\n";
+    case RespValue::Type::error:
+      return "(error) " + value.text + "\n";
     default:
-      return said.text + "\n";
+      return value.text + "\n";
   }
 }
 
@@ -64,7 +64,7 @@ class Dialogue {
     } else if (text.size() > 2 && text.compare(1, 2, "> ") == 0) {
       end();
       told_.clear();
-      std::vector<std::string> words = words_of(text.substr(3));
+      std::vector<std::string> words = words_in(text.substr(3));
       for (std::string& word : words) {
         if (epochs_.contains(word)) word = epochs_[word];
       }

@@ -244,7 +244,7 @@ TEST_CASE("SEMEL.WAIT: does not wait for a reply that is not wanted", "[net][cla
   std::string out;
   net::RespWriter reply{out, Resp::three};
   const std::array<std::string_view, 4> words{"SEMEL.WAIT", "0", "jobs", "k"};
-  net::Call call{*f.node, *f.engine, state, words, reply};
+  net::Call call{f.node->services(), *f.engine, state, words, reply};
   net::dispatch(call);
   CHECK_FALSE(state.waits);
   CHECK(out.starts_with("%5\r\n"));

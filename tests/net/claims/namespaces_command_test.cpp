@@ -111,12 +111,12 @@ TEST_CASE("SEMEL.NAMESPACE LIST: pages, and only the names that match",
       std::set<std::string> names;
       std::string cursor = "0";
       do {
-        const std::string bytes = a.raw(words_of("SEMEL.NAMESPACE LIST " + cursor + " " + options));
+        const std::string bytes = a.raw(words_in("SEMEL.NAMESPACE LIST " + cursor + " " + options));
         std::string_view rest{bytes};
-        const Said page = read_reply(rest);
+        const RespValue page = read_reply(rest);
         REQUIRE(page.items.size() == 2);
         cursor = page.items[0].text;
-        for (const Said& name : page.items[1].items) CHECK(names.insert(name.text).second);
+        for (const RespValue& name : page.items[1].items) CHECK(names.insert(name.text).second);
       } while (cursor != "0");
       return names;
     };
@@ -219,7 +219,7 @@ TEST_CASE("namespaces: the file of release 0.1 is read, and what is there alread
       "payments 3 LEASE 5000 RESULT-TTL 1 UNIQUE-TTL 0 FAILURE-TTL 7 ATTEMPTS-TTL 8 WINDOW 9 "
       "AHEAD 0 RETRY-AFTER-MAX 10 ATTEMPTS-MAX 3 ON-LEASE-END IN-DOUBT ON-FAILURE KEEP STRICT\n"
       "known 0 LEASE 1\n";
-  CHECK_FALSE(net::import_namespaces(*f.engine, text).has_value());
+  CHECK(net::import_namespaces(*f.engine, text).ok());
   const Policy payments = f.engine->claims("payments")->policy();
   CHECK(payments.db == 3);
   CHECK(payments.lease == 5000ms);
@@ -227,7 +227,7 @@ TEST_CASE("namespaces: the file of release 0.1 is read, and what is there alread
   CHECK(payments.on_lease_end == Policy::OnLeaseEnd::in_doubt);
   CHECK(payments.strict);
   CHECK(f.engine->claims("known")->policy().lease == 9ms);
-  CHECK(net::import_namespaces(*f.engine, "ok 0 LEASE 1\nbroken 99 LEASE 1\n") ==
+  CHECK(net::import_namespaces(*f.engine, "ok 0 LEASE 1\nbroken 99 LEASE 1\n").error().detail ==
         "line 2: expected a name, a database and a policy");
 }
 

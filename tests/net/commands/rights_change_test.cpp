@@ -139,7 +139,7 @@ TEST_CASE("rights: nothing published behind the end of its user reaches a subscr
       INFO(end[1] << " " << end.back() << " " << subscribe);
       Conversation f{2};
       std::ofstream{path} << "user default on nopass ~* &* +@all\n";
-      REQUIRE_FALSE(f.node.settings.assign(net::Setting::aclfile, path, {}));
+      REQUIRE(f.node.settings.assign(net::Setting::aclfile, path, {}).ok());
       make_user(f, 1, {"~*", "&*", "+@all"});
       REQUIRE(f.call({subscribe, "news"}, 1).starts_with("*3"));
       f.call({"PUBLISH", "news", "before"});
@@ -192,7 +192,7 @@ TEST_CASE("rights: a refusal is counted, wherever it comes from", "[net][acl][at
   Conversation f{2};
   make_user(f, 1, {"~pub*", "+@all", "-get"});
   const auto errors = [&] { return f.call({"INFO", "errorstats"}); };
-  const auto figures = [&](const std::string& command) {
+  const auto totals = [&](const std::string& command) {
     const std::string text = f.call({"INFO", "commandstats"});
     const std::size_t at = text.find("cmdstat_" + command + ":");
     return at == std::string::npos ? "" : text.substr(at, text.find("\r\n", at) - at);
@@ -200,8 +200,8 @@ TEST_CASE("rights: a refusal is counted, wherever it comes from", "[net][acl][at
   CHECK_FALSE(has(errors(), "NOPERM"));
   CHECK(f.call({"GET", "public"}, 1).starts_with("-NOPERM"));
   CHECK(has(errors(), "errorstat_NOPERM:count=1"));
-  CHECK(has(figures("get"), "calls=0,"));
-  CHECK(has(figures("get"), "rejected_calls=1,"));
+  CHECK(has(totals("get"), "calls=0,"));
+  CHECK(has(totals("get"), "rejected_calls=1,"));
   CHECK(f.call({"SET", "secret", "1"}, 1).starts_with("-NOPERM"));
   CHECK(f.call({"PUBLISH", "channel", "1"}, 1).starts_with("-NOPERM"));
   CHECK(has(errors(), "errorstat_NOPERM:count=3"));
@@ -210,15 +210,15 @@ TEST_CASE("rights: a refusal is counted, wherever it comes from", "[net][acl][at
   f.call({"ACL", "SETUSER", "u", "-set"});
   CHECK(has(f.call({"EXEC"}, 1), "-NOPERM"));
   CHECK(has(errors(), "errorstat_NOPERM:count=4"));
-  CHECK(has(figures("set"), "rejected_calls=2,"));
+  CHECK(has(totals("set"), "rejected_calls=2,"));
   CHECK(f.call({"EVAL", "return redis.pcall('GET', 'public')", "0"}, 1).starts_with("-ERR"));
-  CHECK(has(figures("get"), "rejected_calls=2,"));
+  CHECK(has(totals("get"), "rejected_calls=2,"));
   // Before it logs in, too.
   f.call({"CONFIG", "SET", "requirepass", "secret"});
   f.connect("127.0.0.1:5999");
   CHECK(f.call({"PING"}, 2).starts_with("-NOAUTH"));
   CHECK(has(errors(), "errorstat_NOAUTH:count=1"));
-  CHECK(has(figures("ping"), "rejected_calls=1,"));
+  CHECK(has(totals("ping"), "rejected_calls=1,"));
 }
 
 TEST_CASE("rights: the log says where a refusal was met", "[net][acl][attack][fault-3]") {

@@ -10,6 +10,7 @@
 
 #include "net/resp/text.hpp"
 #include "tests/net/conversation.hpp"
+#include "tests/support/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {

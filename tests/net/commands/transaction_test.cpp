@@ -15,11 +15,9 @@
 namespace semel::tests {
 namespace {
 
-using Words = std::vector<std::string>;
-
 /// An engine, its node and some connections.
-struct World {
-  explicit World(std::size_t clients, const Options& options = {})
+struct TransactionFixture {
+  explicit TransactionFixture(std::size_t clients, const Options& options = {})
       : engine(std::move(Engine::open(options).value())), node(*engine) {
     for (std::size_t i = 0; i < clients; ++i) {
       connections.push_back(std::make_unique<net::Connection>(
@@ -87,7 +85,7 @@ TEST_CASE("transactions: a redis-server answers three clients the same", "[net][
   std::mt19937_64 random{Catch::rngSeed()};
   constexpr std::size_t clients = 3;
   for (int round = 0; round < 40; ++round) {
-    World ours{clients};
+    TransactionFixture ours{clients};
     std::vector<std::unique_ptr<RawClient>> theirs;
     for (std::size_t i = 0; i < clients; ++i) {
       theirs.push_back(std::make_unique<RawClient>(server->socket_path()));
@@ -114,11 +112,11 @@ TEST_CASE("transactions: a redis-server answers three clients the same", "[net][
 
 TEST_CASE("transactions: one group leaves for the journal", "[net]") {
   MemoryJournal journal;
-  World world{1, {.journal = &journal}};
+  TransactionFixture fixture{1, {.journal = &journal}};
   const Ticket before = journal.newest();
   std::string bytes = request_bytes({"MULTI"});
   for (int i = 0; i < 20; ++i) bytes += request_bytes({"SET", "k" + std::to_string(i), "v"});
-  const std::string reply = world.talk(0, bytes + request_bytes({"EXEC"}));
+  const std::string reply = fixture.talk(0, bytes + request_bytes({"EXEC"}));
   CHECK(reply.ends_with("*20\r\n" + [] {
     std::string all;
     for (int i = 0; i < 20; ++i) all += "+OK\r\n";
@@ -129,43 +127,43 @@ TEST_CASE("transactions: one group leaves for the journal", "[net]") {
 
 TEST_CASE("transactions: EXEC does not run when a watched key has ended", "[net]") {
   ManualClock clock;
-  World world{1, {.clock = &clock}};
-  static_cast<void>(world.call(0, {"SET", "k", "v", "PX", "10"}));
-  CHECK(world.call(0, {"WATCH", "k"}) == "+OK\r\n");
-  static_cast<void>(world.call(0, {"MULTI"}));
+  TransactionFixture fixture{1, {.clock = &clock}};
+  static_cast<void>(fixture.call(0, {"SET", "k", "v", "PX", "10"}));
+  CHECK(fixture.call(0, {"WATCH", "k"}) == "+OK\r\n");
+  static_cast<void>(fixture.call(0, {"MULTI"}));
   clock.advance(Millis{10});
-  CHECK(world.call(0, {"EXEC"}) == "*-1\r\n");
+  CHECK(fixture.call(0, {"EXEC"}) == "*-1\r\n");
 }
 
 TEST_CASE("transactions: a watched key that was absent came and went", "[net]") {
-  World world{2};
-  CHECK(world.call(0, {"WATCH", "k"}) == "+OK\r\n");
-  static_cast<void>(world.talk(
+  TransactionFixture fixture{2};
+  CHECK(fixture.call(0, {"WATCH", "k"}) == "+OK\r\n");
+  static_cast<void>(fixture.talk(
       1, request_bytes({"SET", "k", "v"}) + request_bytes({"PING"}) + request_bytes({"DEL", "k"})));
-  static_cast<void>(world.call(0, {"MULTI"}));
-  CHECK(world.call(0, {"EXEC"}) == "*-1\r\n");
+  static_cast<void>(fixture.call(0, {"MULTI"}));
+  CHECK(fixture.call(0, {"EXEC"}) == "*-1\r\n");
 }
 
 TEST_CASE("transactions: what is queued has a bound", "[net]") {
-  World world{1};
-  static_cast<void>(world.call(0, {"MULTI"}));
+  TransactionFixture fixture{1};
+  static_cast<void>(fixture.call(0, {"MULTI"}));
   const std::string value(1'000'000, 'v');
   std::string reply;
   int queued = 0;
-  while ((reply = world.call(0, {"SET", "k", value})) == "+QUEUED\r\n" && queued < 100) ++queued;
+  while ((reply = fixture.call(0, {"SET", "k", value})) == "+QUEUED\r\n" && queued < 100) ++queued;
   CHECK(queued == 67);  // 64 MiB of commands of a million bytes
   CHECK(reply == "-ERR a transaction is limited to 67108864 bytes\r\n");
-  CHECK(world.call(0, {"EXEC"}) ==
+  CHECK(fixture.call(0, {"EXEC"}) ==
         "-EXECABORT Transaction discarded because of previous errors.\r\n");
 }
 
 TEST_CASE("transactions: two threads move between two keys and never lose one", "[net][race]") {
-  World world{0};
-  static_cast<void>(world.engine->store().set("a", "1000"));
-  static_cast<void>(world.engine->store().set("b", "0"));
+  TransactionFixture fixture{0};
+  static_cast<void>(fixture.engine->store().set("a", "1000"));
+  static_cast<void>(fixture.engine->store().set("b", "0"));
   const auto work = [&](std::uint64_t id) {
     net::Batch batch;
-    net::Connection connection{world.node, batch, nullptr, {.id = id}};
+    net::Connection connection{fixture.node, batch, nullptr, {.id = id}};
     for (int i = 0; i < 300; ++i) {
       std::string reply;
       connection.receive(request_bytes({"MULTI"}) + request_bytes({"DECR", "a"}) +
@@ -177,16 +175,16 @@ TEST_CASE("transactions: two threads move between two keys and never lose one", 
   std::thread other{work, 1};
   work(2);
   other.join();
-  CHECK(**world.engine->store().get("a") == "400");
-  CHECK(**world.engine->store().get("b") == "600");
+  CHECK(**fixture.engine->store().get("a") == "400");
+  CHECK(**fixture.engine->store().get("b") == "600");
 }
 
 TEST_CASE("transactions: WATCH makes a read and a write one step", "[net][race]") {
-  World world{0};
-  static_cast<void>(world.engine->store().set("n", "0"));
+  TransactionFixture fixture{0};
+  static_cast<void>(fixture.engine->store().set("n", "0"));
   const auto work = [&](std::uint64_t id) {
     net::Batch batch;
-    net::Connection connection{world.node, batch, nullptr, {.id = id}};
+    net::Connection connection{fixture.node, batch, nullptr, {.id = id}};
     for (int done = 0; done < 100;) {
       std::string read;
       connection.receive(request_bytes({"WATCH", "n"}) + request_bytes({"GET", "n"}), read);
@@ -203,19 +201,19 @@ TEST_CASE("transactions: WATCH makes a read and a write one step", "[net][race]"
   std::thread other{work, 1};
   work(2);
   other.join();
-  CHECK(**world.engine->store().get("n") == "200");
+  CHECK(**fixture.engine->store().get("n") == "200");
 }
 
 TEST_CASE("transactions: a client adds to the keys it watches while others change them",
           "[net][transaction][race][attack][fault-1]") {
   // Other threads used to walk through the keys of a watcher that was adding to them.
   constexpr int key_count = 300;
-  World world{0};
+  TransactionFixture fixture{0};
   Words watched{"WATCH"};
   for (int i = 0; i < key_count; ++i) watched.push_back("key:" + std::to_string(i));
   const auto talk = [&](std::uint64_t id, const std::string& bytes, int rounds) {
     net::Batch batch;
-    net::Connection connection{world.node, batch, nullptr, {.id = id}};
+    net::Connection connection{fixture.node, batch, nullptr, {.id = id}};
     for (int i = 0; i < rounds; ++i) {
       std::string replies;
       connection.receive(bytes, replies);
@@ -237,33 +235,33 @@ TEST_CASE("transactions: a client adds to the keys it watches while others chang
   threads.emplace_back(talk, 3, writes, 60);
   talk(4, writes, 60);
   for (std::thread& each : threads) each.join();
-  CHECK_FALSE(world.node.watches.any());
+  CHECK_FALSE(fixture.node.watches.any());
 }
 
 TEST_CASE("transactions: a watcher sees a change whenever its key was added",
           "[net][transaction][attack][fault-1]") {
   const std::size_t at = GENERATE(0U, 1U, 63U, 64U, 299U);  // where a vector has just grown
-  World world{2};
+  TransactionFixture fixture{2};
   Words watched{"WATCH"};
   for (int i = 0; i < 300; ++i) watched.push_back("key:" + std::to_string(i));
-  CHECK(world.call(0, watched) == "+OK\r\n");
-  CHECK(world.call(0, {"WATCH", watched[at + 1]}) == "+OK\r\n");  // once more changes nothing
-  CHECK(world.call(1, {"SET", watched[at + 1], "v"}) == "+OK\r\n");
-  CHECK(world.call(1, {"DEL", watched[at + 1]}) == ":1\r\n");
-  CHECK(world.talk(0, "MULTI\r\nPING\r\nEXEC\r\n") == "+OK\r\n+QUEUED\r\n*-1\r\n");
-  CHECK_FALSE(world.node.watches.any());
+  CHECK(fixture.call(0, watched) == "+OK\r\n");
+  CHECK(fixture.call(0, {"WATCH", watched[at + 1]}) == "+OK\r\n");  // once more changes nothing
+  CHECK(fixture.call(1, {"SET", watched[at + 1], "v"}) == "+OK\r\n");
+  CHECK(fixture.call(1, {"DEL", watched[at + 1]}) == ":1\r\n");
+  CHECK(fixture.talk(0, "MULTI\r\nPING\r\nEXEC\r\n") == "+OK\r\n+QUEUED\r\n*-1\r\n");
+  CHECK_FALSE(fixture.node.watches.any());
 }
 
 TEST_CASE("transactions: a client watches so many keys and no more",
           "[net][transaction][attack][fault-1]") {
-  World world{1};
+  TransactionFixture fixture{1};
   Words watched{"WATCH"};
   for (std::size_t i = 0; i < net::Watches::keys_max; ++i) watched.push_back(std::to_string(i));
-  CHECK(world.call(0, watched) == "+OK\r\n");
-  CHECK(world.call(0, {"WATCH", "one more"}) ==
+  CHECK(fixture.call(0, watched) == "+OK\r\n");
+  CHECK(fixture.call(0, {"WATCH", "one more"}) ==
         "-ERR a client would watch 65537 keys, the limit is 65536\r\n");
-  CHECK(world.call(0, {"UNWATCH"}) == "+OK\r\n");
-  CHECK(world.call(0, {"WATCH", "one more"}) == "+OK\r\n");
+  CHECK(fixture.call(0, {"UNWATCH"}) == "+OK\r\n");
+  CHECK(fixture.call(0, {"WATCH", "one more"}) == "+OK\r\n");
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "net/settings/setting_limits.hpp"
 #include "net/settings/settings.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/resp_client.hpp"
@@ -29,7 +30,8 @@ using net::SettingType;
 std::string set(Settings& settings, const std::vector<std::string>& words) {
   std::vector<Settings::NamedView> pairs;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) pairs.emplace_back(words[i], words[i + 1]);
-  return settings.set(pairs).value_or("OK");
+  const Status status = settings.set(pairs);
+  return status ? "OK" : status.error().detail;
 }
 
 std::string failed(const std::string& name, const std::string& why) {
@@ -51,7 +53,7 @@ TEST_CASE("settings: every default is what its own row allows", "[net][config]")
     const net::SettingRow& row = row_of(setting);
     INFO(row.name);
     const auto parsed = net::parse_setting(row, row.default_text, {});
-    CHECK(parsed.error.value_or("") == "");
+    CHECK(parsed.ok());
     CHECK(settings.text(setting) == row.default_text);
     CHECK(settings.origin(setting).text() == "default");
     CHECK(row.flags.find_first_not_of("rpsck") == std::string_view::npos);
@@ -71,13 +73,13 @@ TEST_CASE("settings: what is written for people reads back as the same value", "
     for (const std::string text : {"0", "1", "300", "65536", "104857600", "100mb", "64k", "1gb",
                                    "90s", "2h", "yes", "700", "-1"}) {
       const auto parsed = net::parse_setting(row, text, row.default_text);
-      if (parsed.error) continue;
+      if (!parsed) continue;
       INFO(row.name << " = " << text);
-      const std::string written = net::write_setting(row, parsed.value);
+      const std::string written = net::write_setting(row, *parsed);
       INFO(written);
-      CHECK(net::parse_setting(row, written, row.default_text).value == parsed.value);
-      const std::string shown = net::show_setting(row, parsed.value);
-      CHECK(net::parse_setting(row, shown, row.default_text).value == parsed.value);
+      CHECK(net::parse_setting(row, written, row.default_text).value() == *parsed);
+      const std::string shown = net::show_setting(row, *parsed);
+      CHECK(net::parse_setting(row, shown, row.default_text).value() == *parsed);
     }
   }
 }
@@ -117,18 +119,28 @@ TEST_CASE("settings: an integer is taken at its bounds and refused beyond them",
   for (const net::SettingRow& row : net::all_settings()) {
     if (row.type != SettingType::integer || !row.detail.empty()) continue;
     INFO(row.name);
-    CHECK_FALSE(net::parse_setting(row, std::to_string(row.low), {}).error);
-    CHECK_FALSE(net::parse_setting(row, std::to_string(row.high), {}).error);
-    CHECK(net::parse_setting(row, std::to_string(row.low - 1), {}).error);
+    CHECK(net::parse_setting(row, std::to_string(row.low), {}).ok());
+    CHECK(net::parse_setting(row, std::to_string(row.high), {}).ok());
+    CHECK_FALSE(net::parse_setting(row, std::to_string(row.low - 1), {}).ok());
     if (row.high < std::numeric_limits<std::int64_t>::max()) {
-      CHECK(net::parse_setting(row, std::to_string(row.high + 1), {}).error);
+      CHECK_FALSE(net::parse_setting(row, std::to_string(row.high + 1), {}).ok());
     }
   }
 }
 
+TEST_CASE("settings: io-threads ends at the limit of the server", "[net][config][limits]") {
+  Settings settings;
+  CHECK(settings.assign(Setting::io_threads, std::to_string(net::io_threads_max), {}).ok());
+  CHECK(settings.assign(Setting::io_threads, std::to_string(net::io_threads_max + 1), {})
+            .error()
+            .detail == "argument must be between 0 and 64 inclusive");
+  CHECK(settings.integer(Setting::io_threads) == 64);
+}
+
 TEST_CASE("settings: a text, a list and any value end at their length", "[net][config]") {
   const auto error_of = [](Setting setting, std::string_view text) {
-    return net::parse_setting(row_of(setting), text, {}).error.value_or("");
+    const auto parsed = net::parse_setting(row_of(setting), text, {});
+    return parsed ? std::string{} : parsed.error().detail;
   };
   CHECK(error_of(Setting::unix_socket, std::string(107, 'a')) == "");
   CHECK(error_of(Setting::unix_socket, std::string(108, 'a')) ==
@@ -213,7 +225,7 @@ TEST_CASE("settings: what the node does not do is not promised by CONFIG SET",
     CHECK(settings.get(std::vector<std::string_view>{name})[0].second == before);
   }
   // With a storage, what is written is kept.
-  REQUIRE_FALSE(settings.assign(Setting::storage_enabled, "yes", {}));
+  REQUIRE(settings.assign(Setting::storage_enabled, "yes", {}).ok());
   CHECK(set(settings, {"appendonly", "yes"}) == "OK");
   CHECK(set(settings, {"save", "60 1"}) == "OK");
   CHECK(set(settings, {"maxmemory-policy", "allkeys-lru"}) != "OK");
@@ -272,11 +284,11 @@ TEST_CASE("settings: what cannot be applied is as if it had not been set", "[net
   constexpr std::array both = {Setting::tls_cert_file, Setting::tls_key_file};
   std::string in_use;
   int told = 0;
-  settings.apply_with(both, [&]() -> std::optional<std::string> {
+  settings.apply_with(both, [&]() -> Status {
     const std::string file = settings.text(Setting::tls_cert_file);
-    if (file == "bad") return "Cannot be used.";
+    if (file == "bad") return Error{ErrorCode::bad_option, "Cannot be used."};
     in_use = file + "+" + settings.text(Setting::tls_key_file);
-    return std::nullopt;
+    return Done{};
   });
   settings.on_change(Setting::tls_cert_file, [&] { ++told; });
   CHECK(set(settings, {"tls-key-file", "k", "tls-cert-file", "c"}) == "OK");
@@ -372,7 +384,7 @@ TEST_CASE("settings: whatever redis-server's CONFIG GET knows is known, with the
   const auto server = RedisServer::start();
   REQUIRE(server);
   RespClient client{server->socket_path()};
-  const Reply all = client.call({"CONFIG", "GET", "*"});
+  const RespValue all = client.call({"CONFIG", "GET", "*"});
   REQUIRE(all.items.size() > 300);
   const auto ours = get(Settings{}, "*");
   for (std::size_t i = 0; i + 1 < all.items.size(); i += 2) {
@@ -465,12 +477,12 @@ TEST_CASE("settings: CONFIG SET answers as redis-server does", "[net][config][re
     const std::vector<std::string> pairs = vocabulary.pairs(random);
     std::vector<std::string> command{"CONFIG", "SET"};
     command.insert(command.end(), pairs.begin(), pairs.end());
-    const Reply reply = client.call(command);
+    const RespValue reply = client.call(command);
     INFO("CONFIG SET " << Catch::StringMaker<std::vector<std::string>>::convert(pairs));
     REQUIRE(set(settings, pairs) == reply.text);
     successes += reply.text == "OK" ? 1 : 0;
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      const Reply held = client.call({"CONFIG", "GET", pairs[i]});
+      const RespValue held = client.call({"CONFIG", "GET", pairs[i]});
       if (held.items.size() != 2 || own_defaults.count(pairs[i]) != 0) continue;
       REQUIRE(get(settings, pairs[i]).at(pairs[i]) == held.items[1].text);
     }

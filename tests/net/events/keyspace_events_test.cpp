@@ -1,6 +1,6 @@
 // What is told of changes to keys: the events of every command, in their order, and of ends.
 //
-// Words: a *party* is a connection; the *listener* is the one that subscribes to events.
+// Words: a *client* is a connection; the *listener* is the one that subscribes to events.
 #include "net/events/keyspace_events.hpp"
 
 #include <random>
@@ -14,16 +14,9 @@ namespace {
 
 /// The bulks of a message, the last two: where, and what.
 std::string told(const std::string& value) {
-  std::string text;
-  std::size_t at = value.find("\r\n") + 2;
-  std::vector<std::string> parts;
-  while (at < value.size()) {
-    const std::size_t end = value_end(value, at);
-    const std::size_t begin = value.find("\r\n", at) + 2;
-    parts.push_back(value.substr(begin, end - 2 - begin));
-    at = end;
-  }
-  return parts[parts.size() - 2] + "=" + parts.back();
+  std::string_view rest{value};
+  const std::vector<RespValue> parts = take_value(rest).value().items;
+  return parts.at(parts.size() - 2).text + "=" + parts.back().text;
 }
 
 /// "event=key event=key", by __keyevent@0__ channels; other databases' with their number.
@@ -45,8 +38,8 @@ std::string events_in(const std::string& heard) {
 }  // namespace
 
 TEST_CASE("events: letters are read and shown as redis-server does it", "[net][events]") {
-  House house;
-  net::KeyspaceEvents& events = house.node.events;
+  LocalNode local;
+  net::KeyspaceEvents& events = local.node.events;
   const auto shown = [&](std::string_view letters) {
     CHECK_FALSE(events.set_flags(letters));
     return events.flags();
@@ -64,31 +57,31 @@ TEST_CASE("events: letters are read and shown as redis-server does it", "[net][e
 }
 
 TEST_CASE("events: neither K nor E, or nobody who listens, is nothing told", "[net][events]") {
-  House house;
-  Party party{house.node, house.batch, 1};
-  Party listener{house.node, house.batch, 2};
+  LocalNode local;
+  NodeClient client{local.node, local.batch, 1};
+  NodeClient listener{local.node, local.batch, 2};
   listener.say("PSUBSCRIBE *");
-  CHECK_FALSE(house.node.events.set_flags("A"));
-  CHECK_FALSE(house.node.events.wants('$'));
-  party.say("SET k 1");
+  CHECK_FALSE(local.node.events.set_flags("A"));
+  CHECK_FALSE(local.node.events.wants('$'));
+  client.say("SET k 1");
   CHECK(listener.heard().empty());
-  CHECK_FALSE(house.node.events.set_flags("K$"));
-  CHECK(house.node.events.wants('$'));
-  CHECK_FALSE(house.node.events.wants('g'));
-  party.say("SET k 1 EX 100");
+  CHECK_FALSE(local.node.events.set_flags("K$"));
+  CHECK(local.node.events.wants('$'));
+  CHECK_FALSE(local.node.events.wants('g'));
+  client.say("SET k 1 EX 100");
   const std::string heard = listener.heard();
   CHECK(values_of(heard).size() == 1);
   CHECK(told(heard) == "__keyspace@0__:k=set");
 }
 
 TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][events]") {
-  House house;
-  CHECK_FALSE(house.node.events.set_flags("KEAnm"));
-  Party party{house.node, house.batch, 1};
-  Party listener{house.node, house.batch, 2};
+  LocalNode local;
+  CHECK_FALSE(local.node.events.set_flags("KEAnm"));
+  NodeClient client{local.node, local.batch, 1};
+  NodeClient listener{local.node, local.batch, 2};
   listener.say("PSUBSCRIBE __key*");
   const auto events_of = [&](std::string_view line) {
-    party.say(line);
+    client.say(line);
     return events_in(listener.heard());
   };
   CHECK(events_of("SET a 1 EX 100") == "new=a set=a expire=a");
@@ -105,7 +98,7 @@ TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][
   CHECK(events_of("COPY a b DB 1") == "1:new=b 1:copy_to=b");
   CHECK(events_of("MOVE a 2") == "2:new=a move_from=a 2:move_to=a");
   CHECK(events_of("RENAME a b").empty());
-  party.say("SELECT 2");
+  client.say("SELECT 2");
   CHECK(events_of("RENAME a b") == "2:new=b 2:rename_from=a 2:rename_to=b");
 }
 
@@ -115,20 +108,20 @@ TEST_CASE("events: commands that come together tell the same as one by one", "[n
   std::string apart;
   std::string together;
   for (const bool batched : {false, true}) {
-    House house;
-    CHECK_FALSE(house.node.events.set_flags("KEAnm"));
-    Party party{house.node, house.batch, 1};
-    Party listener{house.node, house.batch, 2};
+    LocalNode local;
+    CHECK_FALSE(local.node.events.set_flags("KEAnm"));
+    NodeClient client{local.node, local.batch, 1};
+    NodeClient listener{local.node, local.batch, 2};
     listener.say("PSUBSCRIBE __key*");
     std::string bytes;
     for (const std::string& line : lines) {
       if (batched) {
-        bytes += request_bytes(words_of(line));
+        bytes += request_bytes(words_in(line));
       } else {
-        party.send(line + "\r\n");  // an inline command is carried out by itself
+        client.send(line + "\r\n");  // an inline command is carried out by itself
       }
     }
-    if (batched) party.send(bytes);
+    if (batched) client.send(bytes);
     (batched ? together : apart) = listener.heard();
   }
   CHECK(together == apart);
@@ -137,19 +130,19 @@ TEST_CASE("events: commands that come together tell the same as one by one", "[n
 }
 
 TEST_CASE("events: a transaction's come behind it in the order of its changes", "[net][events]") {
-  House house;
-  CHECK_FALSE(house.node.events.set_flags("EA"));
-  Party party{house.node, house.batch, 1};
-  Party listener{house.node, house.batch, 2};
+  LocalNode local;
+  CHECK_FALSE(local.node.events.set_flags("EA"));
+  NodeClient client{local.node, local.batch, 1};
+  NodeClient listener{local.node, local.batch, 2};
   listener.say("PSUBSCRIBE __key*");
-  party.say("HELLO 3");
-  party.say("PSUBSCRIBE __keyevent@0__:del");
-  party.say("MULTI");
-  party.say("SET a 1 EX 10");
-  party.say("DEL a");
-  party.say("INCR a");
+  client.say("HELLO 3");
+  client.say("PSUBSCRIBE __keyevent@0__:del");
+  client.say("MULTI");
+  client.say("SET a 1 EX 10");
+  client.say("DEL a");
+  client.say("INCR a");
   CHECK(listener.heard().empty());
-  CHECK(party.say("EXEC") ==
+  CHECK(client.say("EXEC") ==
         "*3\r\n+OK\r\n:1\r\n:1\r\n>4\r\n$8\r\npmessage\r\n$18\r\n__keyevent@0__:del\r\n"
         "$18\r\n__keyevent@0__:del\r\n$1\r\na\r\n");
   CHECK(events_in(listener.heard()) == "set=a expire=a del=a incrby=a");
@@ -157,55 +150,55 @@ TEST_CASE("events: a transaction's come behind it in the order of its changes", 
 
 TEST_CASE("events: an end by ttl is told, when it is found and when it is swept", "[net][events]") {
   ManualClock clock;
-  House house{&clock};
-  CHECK_FALSE(house.node.events.set_flags("EA"));
-  Party party{house.node, house.batch, 1};
-  Party listener{house.node, house.batch, 2};
-  party.say("SET unheard 1 PX 10");
+  LocalNode local{&clock};
+  CHECK_FALSE(local.node.events.set_flags("EA"));
+  NodeClient client{local.node, local.batch, 1};
+  NodeClient listener{local.node, local.batch, 2};
+  client.say("SET unheard 1 PX 10");
   clock.advance(Millis{20});
-  house.engine->advance();
+  local.engine->advance();
   listener.say("PSUBSCRIBE __key*");
-  house.node.events.drain();
+  local.node.events.drain();
   CHECK(listener.heard().empty());
 
-  party.say("SET a 1 PX 10");
-  party.say("SET b 1 PX 10");
+  client.say("SET a 1 PX 10");
+  client.say("SET b 1 PX 10");
   clock.advance(Millis{10});
-  CHECK(party.say("SET a 2") == "+OK\r\n");
-  house.engine->advance();
-  house.node.events.drain();
+  CHECK(client.say("SET a 2") == "+OK\r\n");
+  local.engine->advance();
+  local.node.events.drain();
   const std::string heard = events_in(listener.heard());
   CHECK(heard.starts_with("set=a expire=a set=b expire=b "));
   CHECK(heard.find("expired=b") != std::string::npos);
   // The old one has ended before the new one is told.
   CHECK(heard.find("expired=a") < heard.rfind("set=a"));
-  CHECK(house.node.events.lost() == 0);
+  CHECK(local.node.events.lost() == 0);
 
-  CHECK_FALSE(house.node.events.set_flags("Eg"));
-  party.say("SET c 1 PX 10");
+  CHECK_FALSE(local.node.events.set_flags("Eg"));
+  client.say("SET c 1 PX 10");
   clock.advance(Millis{20});
-  house.engine->advance();
-  house.node.events.drain();
+  local.engine->advance();
+  local.node.events.drain();
   CHECK(events_in(listener.heard()) == "expire=c");
 }
 
 TEST_CASE("events: ends that nobody tells are kept up to a limit, and then counted",
           "[net][events][limits]") {
   ManualClock clock;
-  House house{&clock};
+  LocalNode local{&clock};
   constexpr std::size_t more = 3;
-  CHECK_FALSE(house.node.events.set_flags("Ex"));
-  Party listener{house.node, house.batch, 2};
+  CHECK_FALSE(local.node.events.set_flags("Ex"));
+  NodeClient listener{local.node, local.batch, 2};
   listener.say("PSUBSCRIBE __key*");
-  Store store = house.engine->store();
+  Store store = local.engine->store();
   for (std::size_t i = 0; i < net::KeyspaceEvents::waiting_max + more; ++i) {
     REQUIRE(store.set(std::to_string(i), "v", {.expiry = Expiry::in(Millis{5})}).ok());
   }
   clock.advance(Millis{10});
-  while (house.engine->advance() == 0) {
+  while (local.engine->advance() == 0) {
   }
-  CHECK(house.node.events.lost() == more);
-  house.node.events.drain();
+  CHECK(local.node.events.lost() == more);
+  local.node.events.drain();
   CHECK(values_of(listener.heard()).size() == net::KeyspaceEvents::waiting_max);
 
   constexpr std::size_t key_bytes = 64 * 1024;
@@ -216,10 +209,10 @@ TEST_CASE("events: ends that nobody tells are kept up to a limit, and then count
     REQUIRE(store.set(key, "v", {.expiry = Expiry::in(Millis{5})}).ok());
   }
   clock.advance(Millis{10});
-  while (house.engine->advance() == 0) {
+  while (local.engine->advance() == 0) {
   }
-  CHECK(house.node.events.lost() == more + 1);
-  house.node.events.drain();
+  CHECK(local.node.events.lost() == more + 1);
+  local.node.events.drain();
   CHECK(values_of(listener.heard()).size() == keys_max);
 }
 
@@ -350,7 +343,7 @@ std::string lines_of(const std::vector<Words>& requests) {
 
 }  // namespace
 
-TEST_CASE("events: three parties of a redis-server hear the same", "[net][events][redis]") {
+TEST_CASE("events: three clients of a redis-server hear the same", "[net][events][redis]") {
   const auto server = RedisServer::start();
   if (!server) {
     WARN("skipped: redis-server cannot be started");
@@ -360,8 +353,8 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
   INFO("seed " << seed);
   constexpr std::size_t count = 3;
   Generator generator{seed};
-  TwoSides sides{*server, count};
-  House& house = sides.house;
+  ClientPairs sides{*server, count};
+  LocalNode& local = sides.local;
   auto& ours = sides.ours;
   auto& theirs = sides.theirs;
   // The first only listens, in RESP2; the second listens and speaks, in RESP3; the third speaks.
@@ -372,12 +365,12 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
   both_say(0, {"PSUBSCRIBE", "__key*"});
   both_say(1, {"HELLO", "3"});
   both_say(1, {"PSUBSCRIBE", "__keyspace@0__:[ab]"});
-  RedisParty setter{server->socket_path()};
+  RedisClient setter{server->socket_path()};
   int told = 0;
   for (int step = 0; step < steps_wanted(20'000); ++step) {
     if (generator.below(200) == 0) {
       const std::string flags = generator.flags();
-      REQUIRE_FALSE(house.node.events.set_flags(flags));
+      REQUIRE_FALSE(local.node.events.set_flags(flags));
       static_cast<void>(setter.say({"CONFIG", "SET", "notify-keyspace-events", flags}, false));
     }
     const std::size_t who = 1 + generator.below(count - 1);
@@ -396,7 +389,7 @@ TEST_CASE("events: three parties of a redis-server hear the same", "[net][events
     }
     std::string bytes;
     for (const Words& words : requests) bytes += request_bytes(words);
-    INFO("step " << step << ", party " << who << ", flags " << house.node.events.flags() << ": "
+    INFO("step " << step << ", client " << who << ", flags " << local.node.events.flags() << ": "
                  << lines_of(requests));
     const std::string heard = ours[who]->send(bytes);
     const std::string expected = theirs[who]->send(bytes, ours[who]->in_transaction());

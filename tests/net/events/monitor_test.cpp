@@ -3,13 +3,13 @@
 
 #include "tests/support/catch.hpp"
 
-#include "tests/net/parties.hpp"
+#include "tests/net/node_client.hpp"
 
 namespace semel::tests {
 namespace {
 
-struct House {
-  House() : engine(std::move(Engine::open({.clock = &clock})).value()), node(*engine) {
+struct MonitorFixture {
+  MonitorFixture() : engine(std::move(Engine::open({.clock = &clock})).value()), node(*engine) {
     node.monitors.allowed.store(true, std::memory_order_relaxed);  // mo: relaxed: one thread
   }
   ManualClock clock;
@@ -19,8 +19,8 @@ struct House {
 };
 
 /// A line without its time.
-std::string shown(std::uint64_t party, std::string_view rest, int db = 0) {
-  return "[" + std::to_string(db) + " 127.0.0.1:" + std::to_string(party) + "]" +
+std::string shown(std::uint64_t client, std::string_view rest, int db = 0) {
+  return "[" + std::to_string(db) + " 127.0.0.1:" + std::to_string(client) + "]" +
          std::string{rest} + "\r\n";
 }
 
@@ -41,27 +41,27 @@ std::string without_times(const std::string& heard) {
 }  // namespace
 
 TEST_CASE("monitor: it must be allowed", "[net][monitor]") {
-  House house;
-  house.node.monitors.allowed.store(false, std::memory_order_relaxed);  // mo: relaxed: one thread
-  Party monitor{house.node, house.batch, 1};
+  MonitorFixture fixture;
+  fixture.node.monitors.allowed.store(false, std::memory_order_relaxed);  // mo: relaxed: one thread
+  NodeClient monitor{fixture.node, fixture.batch, 1};
   CHECK(monitor.say("MONITOR") ==
         "-ERR MONITOR is not allowed on this node; the setting 'monitor' allows it\r\n");
-  CHECK_FALSE(house.node.monitors.any());
+  CHECK_FALSE(fixture.node.monitors.any());
 }
 
 TEST_CASE("monitor: each command is shown when it has been carried out", "[net][monitor]") {
-  House house;
-  Party monitor{house.node, house.batch, 1};
-  Party party{house.node, house.batch, 2};
+  MonitorFixture fixture;
+  NodeClient monitor{fixture.node, fixture.batch, 1};
+  NodeClient client{fixture.node, fixture.batch, 2};
   CHECK(monitor.say("MONITOR") == "+OK\r\n");
-  party.say("SET a 1");
-  party.say({"set", "a\"\\\r\n\t\x01\xff", "1"});
-  party.say("nothing a");
-  party.say("get");
-  party.say("SELECT 3");
-  party.say("HELLO 3 SETNAME x AUTH name secret");
+  client.say("SET a 1");
+  client.say({"set", "a\"\\\r\n\t\x01\xff", "1"});
+  client.say("nothing a");
+  client.say("get");
+  client.say("SELECT 3");
+  client.say("HELLO 3 SETNAME x AUTH name secret");
   const std::string heard = monitor.heard();
-  const std::int64_t ms = house.clock.unix_ms();
+  const std::int64_t ms = fixture.clock.unix_ms();
   CHECK(heard.starts_with("+" + std::to_string(ms / 1000) + "."));
   CHECK(
       without_times(heard) ==
@@ -72,30 +72,30 @@ TEST_CASE("monitor: each command is shown when it has been carried out", "[net][
 }
 
 TEST_CASE("monitor: what comes together is shown as what comes apart", "[net][monitor]") {
-  House house;
-  Party monitor{house.node, house.batch, 1};
-  Party party{house.node, house.batch, 2};
+  MonitorFixture fixture;
+  NodeClient monitor{fixture.node, fixture.batch, 1};
+  NodeClient client{fixture.node, fixture.batch, 2};
   monitor.say("MONITOR");
-  CHECK(party.send(request_bytes({"SET", "a", "1"}) + request_bytes({"GET", "a"})) ==
+  CHECK(client.send(request_bytes({"SET", "a", "1"}) + request_bytes({"GET", "a"})) ==
         "+OK\r\n$1\r\n1\r\n");
   CHECK(without_times(monitor.heard()) ==
         shown(2, " \"SET\" \"a\" \"1\"") + shown(2, " \"GET\" \"a\""));
 }
 
 TEST_CASE("monitor: a transaction's commands are shown before EXEC", "[net][monitor]") {
-  House house;
-  Party monitor{house.node, house.batch, 1};
-  Party party{house.node, house.batch, 2};
+  MonitorFixture fixture;
+  NodeClient monitor{fixture.node, fixture.batch, 1};
+  NodeClient client{fixture.node, fixture.batch, 2};
   monitor.say("MONITOR");
-  for (const char* const line : {"MULTI", "SET a 1", "EXEC"}) party.say(line);
+  for (const char* const line : {"MULTI", "SET a 1", "EXEC"}) client.say(line);
   CHECK(without_times(monitor.heard()) ==
         shown(2, " \"MULTI\"") + shown(2, " \"SET\" \"a\" \"1\"") + shown(2, " \"EXEC\""));
 }
 
 TEST_CASE("monitor: it sees its own commands behind their replies, and takes no keys",
           "[net][monitor]") {
-  House house;
-  Party monitor{house.node, house.batch, 1};
+  MonitorFixture fixture;
+  NodeClient monitor{fixture.node, fixture.batch, 1};
   monitor.say("MONITOR");
   CHECK(without_times(monitor.say("PING")) == "+PONG\r\n" + shown(1, " \"PING\""));
   CHECK(monitor.say("MONITOR").empty());
@@ -110,15 +110,15 @@ TEST_CASE("monitor: it sees its own commands behind their replies, and takes no 
 }
 
 TEST_CASE("monitor: one that goes leaves the node as it was", "[net][monitor]") {
-  House house;
+  MonitorFixture fixture;
   {
-    Party monitor{house.node, house.batch, 1};
+    NodeClient monitor{fixture.node, fixture.batch, 1};
     monitor.say("MONITOR");
-    CHECK(house.node.monitors.any());
+    CHECK(fixture.node.monitors.any());
   }
-  CHECK_FALSE(house.node.monitors.any());
-  Party party{house.node, house.batch, 2};
-  CHECK(party.say("SET a 1") == "+OK\r\n");
+  CHECK_FALSE(fixture.node.monitors.any());
+  NodeClient client{fixture.node, fixture.batch, 2};
+  CHECK(client.say("SET a 1") == "+OK\r\n");
 }
 
 }  // namespace semel::tests

@@ -1,6 +1,6 @@
 // Who hears what, and when, between what a connection is answered.
 //
-// Words: a *party* is a connection; what it *says* is a request, what it *hears* all it is sent.
+// Words: a *client* is a connection; what it *says* is a request, what it *hears* all it is sent.
 #include "net/events/pubsub.hpp"
 #include "base/ascii.hpp"
 
@@ -25,11 +25,11 @@ std::string bulks(const Words& words) {
   return bytes;
 }
 
-/// As a RESP2 party hears it.
+/// As a RESP2 client hears it.
 std::string message(const Words& words) {
   return "*" + std::to_string(words.size()) + "\r\n" + bulks(words);
 }
-/// As a RESP3 party hears it.
+/// As a RESP3 client hears it.
 std::string push(const Words& words) {
   return ">" + std::to_string(words.size()) + "\r\n" + bulks(words);
 }
@@ -38,10 +38,10 @@ std::string push(const Words& words) {
 
 TEST_CASE("pubsub: a message goes to the channel's subscribers and to matching patterns",
           "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party other{house.node, house.batch, 2};
-  Party speaker{house.node, house.batch, 3};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient other{local.node, local.batch, 2};
+  NodeClient speaker{local.node, local.batch, 3};
   CHECK(speaker.say("PUBLISH a x") == ":0\r\n");
   CHECK(one.say("SUBSCRIBE a b") ==
         "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
@@ -58,9 +58,9 @@ TEST_CASE("pubsub: a message goes to the channel's subscribers and to matching p
 }
 
 TEST_CASE("pubsub: channels of shards have names of their own", "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party speaker{house.node, house.batch, 2};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient speaker{local.node, local.batch, 2};
   CHECK(one.say("SSUBSCRIBE a") == "*3\r\n$10\r\nssubscribe\r\n$1\r\na\r\n:1\r\n");
   one.say("PSUBSCRIBE *");
   CHECK(speaker.say("SPUBLISH a x") == ":1\r\n");
@@ -74,21 +74,21 @@ TEST_CASE("pubsub: channels of shards have names of their own", "[net][pubsub]")
 
 TEST_CASE("pubsub: UNSUBSCRIBE without names ends all, and is answered even if there is none",
           "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
   CHECK(one.say("UNSUBSCRIBE") == "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n");
   one.say("SUBSCRIBE b a");
   CHECK(one.say("UNSUBSCRIBE") ==
         "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n"
         "*3\r\n$11\r\nunsubscribe\r\n$1\r\nb\r\n:0\r\n");
   CHECK(one.say("UNSUBSCRIBE x") == "*3\r\n$11\r\nunsubscribe\r\n$1\r\nx\r\n:0\r\n");
-  CHECK_FALSE(house.node.pubsub.any());
+  CHECK_FALSE(local.node.pubsub.any());
 }
 
-TEST_CASE("pubsub: a RESP2 party that listens takes commands of subscriptions only",
+TEST_CASE("pubsub: a RESP2 client that listens takes commands of subscriptions only",
           "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
   one.say("SUBSCRIBE a");
   CHECK(one.say("get x") ==
         "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
@@ -105,25 +105,25 @@ TEST_CASE("pubsub: a RESP2 party that listens takes commands of subscriptions on
   CHECK(one.say("PING") == "+PONG\r\n");
 }
 
-TEST_CASE("pubsub: what a party publishes to itself stands before the reply", "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
+TEST_CASE("pubsub: what a client publishes to itself stands before the reply", "[net][pubsub]") {
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
   one.say("HELLO 3");
   const std::string all =
       one.send(request_bytes({"SET", "k", "1"}) + request_bytes({"SUBSCRIBE", "a"}) +
                request_bytes({"PUBLISH", "a", "x"}) + request_bytes({"GET", "k"}));
   CHECK(all == "+OK\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n" + push({"message", "a", "x"}) +
                    ":1\r\n$1\r\n1\r\n");
-  Party speaker{house.node, house.batch, 2};
+  NodeClient speaker{local.node, local.batch, 2};
   speaker.say("PUBLISH a 1");
   CHECK(one.say("PUBLISH a 2") ==
         push({"message", "a", "1"}) + push({"message", "a", "2"}) + ":1\r\n");
 }
 
 TEST_CASE("pubsub: nothing is heard behind the confirmation of an UNSUBSCRIBE", "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party speaker{house.node, house.batch, 2};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient speaker{local.node, local.batch, 2};
   one.say("SUBSCRIBE a");
   speaker.say("PUBLISH a x");
   CHECK(one.say("UNSUBSCRIBE a") ==
@@ -133,9 +133,9 @@ TEST_CASE("pubsub: nothing is heard behind the confirmation of an UNSUBSCRIBE", 
 
 TEST_CASE("pubsub: a transaction's messages come behind its reply and are counted at once",
           "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party other{house.node, house.batch, 2};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient other{local.node, local.batch, 2};
   one.say("HELLO 3");
   one.say("SUBSCRIBE a");
   other.say("SUBSCRIBE a b");
@@ -157,11 +157,11 @@ TEST_CASE("pubsub: a transaction's messages come behind its reply and are counte
   CHECK(one.say("EXEC") == "*1\r\n-ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client\r\n");
 }
 
-TEST_CASE("pubsub: a party that goes leaves no subscription", "[net][pubsub]") {
-  House house;
-  Party speaker{house.node, house.batch, 2};
+TEST_CASE("pubsub: a client that goes leaves no subscription", "[net][pubsub]") {
+  LocalNode local;
+  NodeClient speaker{local.node, local.batch, 2};
   {
-    Party one{house.node, house.batch, 1};
+    NodeClient one{local.node, local.batch, 1};
     one.say("SUBSCRIBE a");
     one.say("PSUBSCRIBE a*");
     one.say("SSUBSCRIBE a");
@@ -170,13 +170,13 @@ TEST_CASE("pubsub: a party that goes leaves no subscription", "[net][pubsub]") {
   CHECK(speaker.say("PUBLISH a x") == ":0\r\n");
   CHECK(speaker.say("PUBSUB NUMSUB a") == "*2\r\n$1\r\na\r\n:0\r\n");
   CHECK(speaker.say("PUBSUB NUMPAT") == ":0\r\n");
-  CHECK_FALSE(house.node.pubsub.any());
+  CHECK_FALSE(local.node.pubsub.any());
 }
 
 TEST_CASE("pubsub: a dialect that changes holds for the messages behind it", "[net][pubsub]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party speaker{house.node, house.batch, 2};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient speaker{local.node, local.batch, 2};
   one.say("HELLO 3");
   one.say("SUBSCRIBE a");
   speaker.say("PUBLISH a 1");
@@ -187,13 +187,13 @@ TEST_CASE("pubsub: a dialect that changes holds for the messages behind it", "[n
 
 TEST_CASE("pubsub: subscriptions, names and their bytes have limits that errors name",
           "[net][pubsub][limits]") {
-  House house;
-  Party one{house.node, house.batch, 1};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
   const std::string longest(net::PubSub::name_bytes_max, 'n');
   CHECK(one.say({"SUBSCRIBE", longest}).ends_with(":1\r\n"));
   CHECK(one.say({"SUBSCRIBE", "x", longest + "n"}) ==
         "-ERR the name of a channel has 65537 bytes, the limit is 65536\r\n");
-  CHECK(house.node.pubsub.channels(net::Topic::channel, std::nullopt).size() == 1);
+  CHECK(local.node.pubsub.channels(net::Topic::channel, std::nullopt).size() == 1);
   one.say("UNSUBSCRIBE");
   Words many{"SUBSCRIBE"};
   for (std::size_t i = 0; i < net::PubSub::subscriptions_max; ++i) {
@@ -215,10 +215,10 @@ TEST_CASE("pubsub: subscriptions, names and their bytes have limits that errors 
         "\r\n");
 }
 
-TEST_CASE("pubsub: a party that does not read what it hears is closed", "[net][pubsub][limits]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party speaker{house.node, house.batch, 2};
+TEST_CASE("pubsub: a client that does not read what it hears is closed", "[net][pubsub][limits]") {
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient speaker{local.node, local.batch, 2};
   one.say("SUBSCRIBE a");
   const std::string text(std::size_t{1} << 20, 't');
   for (int i = 0; i < 32; ++i) speaker.say({"PUBLISH", "a", text});
@@ -228,9 +228,9 @@ TEST_CASE("pubsub: a party that does not read what it hears is closed", "[net][p
 
 TEST_CASE("pubsub: what a transaction holds back has a limit, beyond which others hear it early",
           "[net][pubsub][limits]") {
-  House house;
-  Party one{house.node, house.batch, 1};
-  Party other{house.node, house.batch, 2};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
+  NodeClient other{local.node, local.batch, 2};
   other.say("SUBSCRIBE a");
   constexpr std::size_t text_bytes = std::size_t{1} << 20;
   constexpr std::size_t count = net::PubSub::held_bytes_max / text_bytes + 2;
@@ -247,10 +247,10 @@ TEST_CASE("pubsub: what a transaction holds back has a limit, beyond which other
   }
 }
 
-TEST_CASE("pubsub: a party that tells itself too much in a transaction is closed",
+TEST_CASE("pubsub: a client that tells itself too much in a transaction is closed",
           "[net][pubsub][limits]") {
-  House house;
-  Party one{house.node, house.batch, 1};
+  LocalNode local;
+  NodeClient one{local.node, local.batch, 1};
   one.say("HELLO 3");
   one.say("SUBSCRIBE a");
   const std::string text(std::size_t{1} << 20, 't');
@@ -375,7 +375,7 @@ std::string in_order(const Words& words, const std::string& heard) {
 
 }  // namespace
 
-TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub][redis]") {
+TEST_CASE("pubsub: three clients of a redis-server hear the same", "[net][pubsub][redis]") {
   const auto server = RedisServer::start();
   if (!server) {
     WARN("skipped: redis-server cannot be started");
@@ -385,7 +385,7 @@ TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub
   INFO("seed " << seed);
   constexpr std::size_t count = 3;
   Generator generator{seed};
-  TwoSides sides{*server, count};
+  ClientPairs sides{*server, count};
   auto& ours = sides.ours;
   auto& theirs = sides.theirs;
   for (int step = 0; step < steps_wanted(20'000); ++step) {
@@ -394,7 +394,7 @@ TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub
     const bool is_hello = words[0] == "HELLO" || words[0] == "hello";
     const bool is_list = words.size() > 1 && words[1].ends_with("CHANNELS");
     if ((is_hello || is_list) && ours[who]->in_transaction()) continue;
-    INFO("step " << step << ", party " << who << ": " << shown(words));
+    INFO("step " << step << ", client " << who << ": " << shown(words));
     const std::string heard = ours[who]->say(words);
     const std::string expected = theirs[who]->say(words, ours[who]->in_transaction());
     if (!is_hello || heard.starts_with('-')) {
@@ -417,12 +417,12 @@ TEST_CASE("pubsub: three parties of a redis-server hear the same", "[net][pubsub
 
 TEST_CASE("pubsub: each hears every message once and in order while others come and go",
           "[net][pubsub][race]") {
-  House house;
+  LocalNode local;
   constexpr int rounds = 3'000;
   std::atomic<int> publishing{2};
   const auto publish = [&](int number) {
     net::Batch batch;
-    Party speaker{house.node, batch, static_cast<std::uint64_t>(10 + number)};
+    NodeClient speaker{local.node, batch, static_cast<std::uint64_t>(10 + number)};
     for (int i = 0; i < rounds; ++i) {
       if (i % 16 == 0) speaker.say("MULTI");
       speaker.say({"PUBLISH", "c" + std::to_string(number), std::to_string(i)});
@@ -432,7 +432,7 @@ TEST_CASE("pubsub: each hears every message once and in order while others come 
     publishing.fetch_sub(1, std::memory_order_release);  // mo: release [pubsub_test.ended]
   };
   net::Batch batch;
-  Party listener{house.node, batch, 1};
+  NodeClient listener{local.node, batch, 1};
   listener.say("SUBSCRIBE c0 c1");
   std::string heard;
   std::thread first{publish, 0};
@@ -440,7 +440,7 @@ TEST_CASE("pubsub: each hears every message once and in order while others come 
   int comers = 0;
   // mo: acquire [pubsub_test.ended]: what was published before is collected below
   while (publishing.load(std::memory_order_acquire) != 0) {
-    Party comer{house.node, batch, 2};
+    NodeClient comer{local.node, batch, 2};
     comer.say("PSUBSCRIBE c* [c]0");
     comer.say("SUBSCRIBE c0");
     if (++comers % 2 == 0) comer.say("PUNSUBSCRIBE c*");

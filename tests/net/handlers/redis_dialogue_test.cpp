@@ -15,11 +15,10 @@
 #include "semel/clock.hpp"
 #include "semel/semel.hpp"
 #include "tests/net/dialogue.hpp"
+#include "tests/support/raw_client.hpp"
 
 namespace semel::tests {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// A single letter stands for any word of a kind: Generator::filled().
 const std::vector<Words> forms{{"SET", "K", "V"},

@@ -17,7 +17,7 @@
 #include "net/node/connection.hpp"
 #include "semel/clock.hpp"
 #include "semel/semel.hpp"
-#include "tests/support/raw_client.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
 namespace {

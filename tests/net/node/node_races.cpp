@@ -3,7 +3,7 @@
 // Question: does any command, in any company, touch what another thread is at?
 // Method:   4 io threads and a ticker; 16 connections, half of them RESP3, send pipelines of random
 //           commands, in pieces that end anywhere; each row of the table with words that fit and
-//           words that do not; meanwhile a thread asks for figures and changes limits.
+//           words that do not; meanwhile a thread asks for totals and changes limits.
 // Report:   commands, connections, rows that were carried out; fails if a row never was.
 //
 // --seconds N (default 40), --seed N, --long: ten minutes.
@@ -52,7 +52,7 @@ struct Arguments {
 };
 
 /// What all threads of the run share.
-struct Stage {
+struct RaceRun {
   std::string path;
   SteadyClock::time_point end;
   std::atomic<std::uint64_t> commands{0};
@@ -307,9 +307,9 @@ Words any_command(Random& random) {
 
 // --- who sends it ---------------------------------------------------------------------------
 
-class Plug {
+class UnixClient {
  public:
-  explicit Plug(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+  explicit UnixClient(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -318,7 +318,7 @@ class Plug {
   }
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
   /// Sends all of it, and reads what comes meanwhile, so that neither side waits for the other.
-  void send(std::string_view bytes, Stage& stage) {
+  void send(std::string_view bytes, RaceRun& run) {
     constexpr int waits_max = 20;  // a client that waits for good is not worth more
     int waits = 0;
     while (is_open_ && !bytes.empty()) {
@@ -326,14 +326,14 @@ class Plug {
           ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent > 0) {
         bytes.remove_prefix(static_cast<std::size_t>(sent));
-      } else if (errno != EAGAIN || ++waits > waits_max || SteadyClock::now() > stage.end) {
+      } else if (errno != EAGAIN || ++waits > waits_max || SteadyClock::now() > run.end) {
         is_open_ = false;
       }
-      read(stage, sent > 0 ? 0 : 5);
+      read(run, sent > 0 ? 0 : 5);
     }
   }
   /// What comes until nothing has come for so long.
-  void read(Stage& stage, int wait_ms) {
+  void read(RaceRun& run, int wait_ms) {
     constexpr int reads_max = 64;
     pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
     for (int i = 0; i < reads_max && is_open_ && ::poll(&ready, 1, wait_ms) > 0; ++i) {
@@ -341,7 +341,7 @@ class Plug {
       if (got <= 0) {
         is_open_ = false;
       } else {
-        stage.bytes.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
+        run.bytes.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
       }
     }
   }
@@ -352,40 +352,40 @@ class Plug {
   std::array<char, 16'384> room_{};
 };
 
-void converse(Stage& stage, std::uint64_t seed, bool speaks_three) {
+void converse(RaceRun& run, std::uint64_t seed, bool speaks_three) {
   Random random{seed};
-  while (SteadyClock::now() < stage.end) {
-    Plug plug{stage.path};
-    stage.connections.fetch_add(1, std::memory_order_relaxed);
-    if (speaks_three) plug.send("HELLO 3\r\n", stage);
-    while (plug.is_open() && SteadyClock::now() < stage.end) {
+  while (SteadyClock::now() < run.end) {
+    UnixClient client{run.path};
+    run.connections.fetch_add(1, std::memory_order_relaxed);
+    if (speaks_three) client.send("HELLO 3\r\n", run);
+    while (client.is_open() && SteadyClock::now() < run.end) {
       std::string bytes;
       const std::size_t count = 1 + random() % 24;
       for (std::size_t i = 0; i < count; ++i) append(bytes, any_command(random));
-      stage.commands.fetch_add(count, std::memory_order_relaxed);
+      run.commands.fetch_add(count, std::memory_order_relaxed);
       std::string_view rest{bytes};
       while (!rest.empty()) {
         const std::size_t piece = random() % 3 == 0 ? 1 + random() % 40 : rest.size();
-        plug.send(rest.substr(0, piece), stage);
+        client.send(rest.substr(0, piece), run);
         rest.remove_prefix(std::min(piece, rest.size()));
       }
-      plug.read(stage, 2);
+      client.read(run, 2);
       if (random() % 64 == 0) break;  // without a word, whatever is under way
     }
   }
 }
 
 /// As an operator's tools do it, from a thread of their own.
-void look(Stage& stage, net::Node& node, net::Server& server, net::Settings& settings,
+void look(RaceRun& run, net::Node& node, net::Server& server, net::Settings& settings,
           std::vector<bool>& called) {
   std::uint64_t seen = 0;
-  for (std::uint64_t round = 0; SteadyClock::now() < stage.end; ++round) {
-    const net::NodeFigures figures = node.stats.figures();
-    for (std::size_t i = 0; i < figures.commands.size(); ++i) {
-      const net::CommandFigures& row = figures.commands[i];
+  for (std::uint64_t round = 0; SteadyClock::now() < run.end; ++round) {
+    const net::NodeTotals totals = node.stats.totals();
+    for (std::size_t i = 0; i < totals.commands.size(); ++i) {
+      const net::CommandTotals& row = totals.commands[i];
       if (row.calls + row.rejected != 0) called[i] = true;  // CONFIG RESETSTAT begins again
     }
-    seen += figures.calls + server.stats().accepted + node.engine().stats().records;
+    seen += totals.calls + server.stats().accepted + node.engine().stats().records;
     for (const auto& handle : node.clients.all()) {
       seen += net::line_of(*handle, node.engine().now()).size();
       if (round % 64 == 0 && seen % 4 == 0) handle->review();
@@ -416,7 +416,7 @@ std::size_t rows_missing(const std::vector<bool>& called) {
 int run(const Arguments& arguments) {
   char folder[] = "/tmp/semel_races_XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
-  Stage stage{.path = std::string{folder} + "/s",
+  RaceRun run{.path = std::string{folder} + "/s",
               .end = SteadyClock::now() + std::chrono::seconds{arguments.seconds}};
   const auto engine = std::move(Engine::open({.memory_bytes = std::size_t{64} << 20}).value());
   net::Settings settings;
@@ -432,7 +432,7 @@ int run(const Arguments& arguments) {
     told_bytes.fetch_add(event.text.size(), std::memory_order_relaxed);
   };
   net::ServerOptions options;
-  options.unix_path = stage.path;
+  options.unix_path = run.path;
   options.threads = io_thread_count;
   options.maxclients = 256;
   net::ServerHooks hooks;
@@ -441,12 +441,12 @@ int run(const Arguments& arguments) {
     if (batch == nullptr) batch = std::make_unique<net::Batch>();
     return net::make_node_peer(node, *batch, Durability::memory, info, std::move(host));
   };
-  std::string problem;
-  auto server = net::Server::start(options, std::move(hooks), problem);
-  if (server == nullptr) {
-    std::printf("races: %s\n", problem.c_str());
+  auto started = net::Server::start(options, std::move(hooks));
+  if (!started) {
+    std::printf("races: %s\n", started.error().detail.c_str());
     return 1;
   }
+  std::unique_ptr<net::Server> server = *std::move(started);
   std::atomic<bool> stops{false};
   std::thread ticker{[&] {
     while (!stops.load(std::memory_order_relaxed)) {
@@ -456,13 +456,13 @@ int run(const Arguments& arguments) {
   }};
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < connection_count; ++i) {
-    threads.emplace_back(converse, std::ref(stage), arguments.seed * 100 + i, i % 2 == 1);
+    threads.emplace_back(converse, std::ref(run), arguments.seed * 100 + i, i % 2 == 1);
   }
-  threads.emplace_back(look, std::ref(stage), std::ref(node), std::ref(*server), std::ref(settings),
+  threads.emplace_back(look, std::ref(run), std::ref(node), std::ref(*server), std::ref(settings),
                        std::ref(called));
   for (std::thread& each : threads) each.join();
   node.clients.unpause();
-  node.scripts.end_all();
+  node.busy_scripts.end_all();
   server.reset();
   stops.store(true, std::memory_order_relaxed);
   ticker.join();
@@ -474,9 +474,9 @@ int run(const Arguments& arguments) {
       "races: seed %llu, %llu commands from %zu connections (%llu opened) over %zu io "
       "threads, %zu of %zu rows\n",
       static_cast<unsigned long long>(arguments.seed),
-      static_cast<unsigned long long>(stage.commands.load(std::memory_order_relaxed)),
+      static_cast<unsigned long long>(run.commands.load(std::memory_order_relaxed)),
       connection_count,
-      static_cast<unsigned long long>(stage.connections.load(std::memory_order_relaxed)),
+      static_cast<unsigned long long>(run.connections.load(std::memory_order_relaxed)),
       io_thread_count, rows - missing, rows);
   return missing == 0 ? 0 : 1;
 }

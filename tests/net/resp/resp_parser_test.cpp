@@ -172,7 +172,8 @@ TEST_CASE("requests: an inline command that is whole is bound like one that is n
   CHECK(behind.error == "Protocol error: too big inline request");
 }
 
-TEST_CASE("requests: all that a stranger declares is bound, too", "[net][resp][limits]") {
+TEST_CASE("requests: all that an unauthenticated client declares is bound, too",
+          "[net][resp][limits]") {
   // 16 KiB, and what is around them, are taken of a password; not ten times as much.
   const std::string password = "*2\r\n$4\r\nAUTH\r\n$16384\r\n" + std::string(16'384, 'p') + "\r\n";
   CHECK(read_whole(password, limits_before_auth).commands.size() == 1);

@@ -205,7 +205,7 @@ TEST_CASE("busy: who waits inside the engine for a script's section gets out",
     std::string end = script.say({"EVAL", endless, "0"});
     while (ended.load(std::memory_order_acquire) < 3) end += script.turn();
     CHECK(end.empty());
-    static_cast<void>(node.node.scripts.kill(net::ScriptKind::script));
+    static_cast<void>(node.node.busy_scripts.kill(net::ScriptKind::script));
     while (end.empty()) end = script.turn();
     CHECK(end.starts_with("-ERR Script killed"));
     one.join();

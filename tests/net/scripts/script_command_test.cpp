@@ -7,7 +7,7 @@
 #include "net/scripts/script_text.hpp"
 #include "semel/local_redis.hpp"
 #include "tests/net/conversation.hpp"
-#include "tests/net/parties.hpp"
+#include "tests/net/node_client.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace semel::tests {
@@ -23,7 +23,7 @@ std::string shown(const Words& words) {
 
 /// What both say to each of `all`, from a fresh server on.
 void compare(RedisServer& server, const std::vector<Words>& all, const char* dialect) {
-  RedisParty theirs{server.socket_path()};
+  RedisClient theirs{server.socket_path()};
   static_cast<void>(theirs.say({"FLUSHALL"}, false));
   static_cast<void>(theirs.say({"SCRIPT", "FLUSH"}, false));
   static_cast<void>(theirs.say({"FUNCTION", "FLUSH"}, false));

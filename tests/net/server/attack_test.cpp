@@ -61,49 +61,49 @@ TEST_CASE("http: nothing behind the first line of a request is carried out",
        {request_bytes({"GET", "k"}) + post, "$-1\r\n"},
        {"MULTI\r\nSET owned 1\r\n" + post, "+OK\r\n+QUEUED\r\n"},
        {"SUBSCRIBE c\r\n" + post, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"}}));
-  Watched world{2};
-  CHECK(world.talk(request) == answered);
-  CHECK(world.connections[0]->closes());
-  CHECK(world.talk("SET owned 2\r\n").empty());
-  CHECK(world.call({"EXISTS", "owned"}, 1) == ":0\r\n");
-  CHECK(world.node.stats.refused_http() == 1);
-  REQUIRE(world.count("http_refused") == 1);
-  CHECK(world.told.back().address == "127.0.0.1:5000");
+  Watched watched{2};
+  CHECK(watched.talk(request) == answered);
+  CHECK(watched.connections[0]->closes());
+  CHECK(watched.talk("SET owned 2\r\n").empty());
+  CHECK(watched.call({"EXISTS", "owned"}, 1) == ":0\r\n");
+  CHECK(watched.node.stats.refused_http() == 1);
+  REQUIRE(watched.count("http_refused") == 1);
+  CHECK(watched.told.back().address == "127.0.0.1:5000");
 }
 
 TEST_CASE("http: a GET is refused by its second line, as are other methods",
           "[net][http][attack][fault-2]") {
   const std::string method = GENERATE("GET", "PUT", "HEAD", "OPTIONS", "DELETE", "PATCH");
-  Watched world{2};
+  Watched watched{2};
   static_cast<void>(
-      world.talk(method + " / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET owned 1\r\nQUIT\r\n"));
-  CHECK(world.connections[0]->closes());
-  CHECK(world.call({"EXISTS", "owned"}, 1) == ":0\r\n");
-  CHECK(world.node.stats.refused_http() == 1);
+      watched.talk(method + " / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET owned 1\r\nQUIT\r\n"));
+  CHECK(watched.connections[0]->closes());
+  CHECK(watched.call({"EXISTS", "owned"}, 1) == ":0\r\n");
+  CHECK(watched.node.stats.refused_http() == 1);
 }
 
 TEST_CASE("http: it is refused before a login and after one, however its bytes are cut",
           "[net][http][attack][fault-2]") {
   const bool logs_in = GENERATE(false, true);
   const std::size_t cut = GENERATE(1U, 3U, 5U, 20U, 47U, 90U);
-  Watched world{2};
-  world.node.acl.set_requirepass("secret");
-  if (logs_in) REQUIRE(world.call({"AUTH", "secret"}) == "+OK\r\n");
-  REQUIRE(world.call({"AUTH", "secret"}, 1) == "+OK\r\n");
-  CHECK(world.talk(post.substr(0, cut)).empty());
-  CHECK(world.talk(post.substr(cut)).empty());
-  CHECK(world.connections[0]->closes());
-  CHECK(world.call({"EXISTS", "owned"}, 1) == ":0\r\n");
+  Watched watched{2};
+  watched.node.acl.set_requirepass("secret");
+  if (logs_in) REQUIRE(watched.call({"AUTH", "secret"}) == "+OK\r\n");
+  REQUIRE(watched.call({"AUTH", "secret"}, 1) == "+OK\r\n");
+  CHECK(watched.talk(post.substr(0, cut)).empty());
+  CHECK(watched.talk(post.substr(cut)).empty());
+  CHECK(watched.connections[0]->closes());
+  CHECK(watched.call({"EXISTS", "owned"}, 1) == ":0\r\n");
 }
 
 TEST_CASE("http: a script and an argument may have these words", "[net][http][attack][fault-2]") {
-  Watched world;
-  CHECK(world.call({"SET", "POST", "Host:"}) == "+OK\r\n");
-  CHECK(world.call({"ECHO", "POST"}) == "$4\r\nPOST\r\n");
-  CHECK(world.call({"EVAL", "return redis.pcall('POST').err", "0"}).starts_with("$"));
-  CHECK(world.talk("POSTS\r\n").starts_with("-ERR unknown command"));
-  CHECK_FALSE(world.connections[0]->closes());
-  CHECK(world.node.stats.refused_http() == 0);
+  Watched watched;
+  CHECK(watched.call({"SET", "POST", "Host:"}) == "+OK\r\n");
+  CHECK(watched.call({"ECHO", "POST"}) == "$4\r\nPOST\r\n");
+  CHECK(watched.call({"EVAL", "return redis.pcall('POST').err", "0"}).starts_with("$"));
+  CHECK(watched.talk("POSTS\r\n").starts_with("-ERR unknown command"));
+  CHECK_FALSE(watched.connections[0]->closes());
+  CHECK(watched.node.stats.refused_http() == 0);
 }
 
 namespace {
@@ -131,20 +131,20 @@ TEST_CASE("secrets: neither the slow log nor a monitor nor the log shows one",
           "[net][secrets][attack][fault-9]") {
   const Words words = GENERATE(from_range(with_secrets));
   const bool in_transaction = GENERATE(false, true);
-  Watched world{3};
-  world.node.monitors.allowed.store(true, std::memory_order_relaxed);
-  world.node.slow_log.set_limit_us(0);
-  REQUIRE(world.call({"MONITOR"}, 1) == "+OK\r\n");
+  Watched watched{3};
+  watched.node.monitors.allowed.store(true, std::memory_order_relaxed);
+  watched.node.slow_log.set_limit_us(0);
+  REQUIRE(watched.call({"MONITOR"}, 1) == "+OK\r\n");
   const std::string bytes =
       in_transaction ? request_bytes({"MULTI"}) + request_bytes(words) + request_bytes({"EXEC"})
                      : request_bytes(words);
-  static_cast<void>(world.talk(bytes));
+  static_cast<void>(watched.talk(bytes));
   INFO(words[0] + " " + words[1] + " " + words[2 % words.size()]);
-  CHECK(world.collect(1).find("s3cret") == std::string::npos);
-  for (const net::SlowCall& call : world.node.slow_log.newest(100)) {
-    for (const std::string& word : call.words) CHECK(word.find("s3cret") == std::string::npos);
+  CHECK(watched.collect(1).find("s3cret") == std::string::npos);
+  for (const net::SlowCall& call : watched.node.slow_log.newest(100)) {
+    for (const std::string& word : call.args) CHECK(word.find("s3cret") == std::string::npos);
   }
-  for (const Told& told : world.told) CHECK(told.text.find("s3cret") == std::string::npos);
+  for (const Told& told : watched.told) CHECK(told.text.find("s3cret") == std::string::npos);
 }
 
 TEST_CASE("secrets: commands within commands without end cost one pass",
@@ -180,12 +180,12 @@ TEST_CASE("audit: what changes the node or all of its data is told, and who did 
        {{"CLIENT", "PAUSE", "0"}, "client_pause", "CLIENT PAUSE 0"},
        {{"CLIENT", "KILL", "ID", "77"}, "client_kill", "CLIENT KILL ID 77"},
        {{"ACL", "LOG", "RESET"}, "acl_log", "ACL LOG RESET"}}));
-  Watched world;
+  Watched watched;
   INFO(text);
-  static_cast<void>(world.call(words));
-  const auto found = std::find_if(world.told.begin(), world.told.end(),
+  static_cast<void>(watched.call(words));
+  const auto found = std::find_if(watched.told.begin(), watched.told.end(),
                                   [&, wanted = name](const Told& t) { return t.name == wanted; });
-  REQUIRE(found != world.told.end());
+  REQUIRE(found != watched.told.end());
   CHECK(found->text == text);
   CHECK(found->address == "127.0.0.1:5000");
   CHECK(found->user == "default");
@@ -193,77 +193,78 @@ TEST_CASE("audit: what changes the node or all of its data is told, and who did 
 
 TEST_CASE("audit: inside a transaction and a script it is told as well, and reads are not",
           "[net][audit][attack][fault-9]") {
-  Watched world;
-  static_cast<void>(world.talk("MULTI\r\nFLUSHALL\r\nEXEC\r\n"));
-  CHECK(world.count("flushall") == 1);
-  static_cast<void>(world.call({"EVAL", "return redis.call('FLUSHDB')", "0"}));
-  CHECK(world.count("flushdb") == 1);
-  world.told.clear();
+  Watched watched;
+  static_cast<void>(watched.talk("MULTI\r\nFLUSHALL\r\nEXEC\r\n"));
+  CHECK(watched.count("flushall") == 1);
+  static_cast<void>(watched.call({"EVAL", "return redis.call('FLUSHDB')", "0"}));
+  CHECK(watched.count("flushdb") == 1);
+  watched.told.clear();
   for (const Words& words : std::vector<Words>{{"CONFIG", "GET", "*"},
                                                {"ACL", "LOG"},
                                                {"ACL", "LIST"},
                                                {"SET", "k", "v"},
                                                {"CLIENT", "LIST"}}) {
-    static_cast<void>(world.call(words));
+    static_cast<void>(watched.call(words));
   }
-  CHECK(world.told.empty());
+  CHECK(watched.told.empty());
 }
 
 TEST_CASE("audit: a long request is cut", "[net][audit][attack][fault-9]") {
-  Watched world;
+  Watched watched;
   Words words{"CONFIG", "SET"};
   for (int i = 0; i < 1'000; ++i) words.emplace_back(10'000, 'x');
-  static_cast<void>(world.call(words));
-  REQUIRE(world.count("config_set") == 1);
-  CHECK(world.told.back().text.size() < 4'096);
+  static_cast<void>(watched.call(words));
+  REQUIRE(watched.count("config_set") == 1);
+  CHECK(watched.told.back().text.size() < 4'096);
 }
 
 TEST_CASE("audit: the user default without a password is told once",
           "[net][audit][attack][fault-4]") {
-  Watched world;
-  world.node.acl.set_requirepass("secret");
-  REQUIRE(world.node.open_users() == std::nullopt);
-  REQUIRE(world.call({"AUTH", "secret"}) == "+OK\r\n");
-  static_cast<void>(world.call({"ACL", "SETUSER", "ada", "on"}));
-  CHECK(world.count("default_user_open") == 0);
+  Watched watched;
+  watched.node.acl.set_requirepass("secret");
+  REQUIRE(watched.node.open_users().ok());
+  REQUIRE(watched.call({"AUTH", "secret"}) == "+OK\r\n");
+  static_cast<void>(watched.call({"ACL", "SETUSER", "ada", "on"}));
+  CHECK(watched.count("default_user_open") == 0);
   SECTION("by CONFIG SET") {
-    static_cast<void>(world.call({"CONFIG", "SET", "requirepass", ""}));
+    static_cast<void>(watched.call({"CONFIG", "SET", "requirepass", ""}));
   }
   SECTION("by ACL SETUSER") {
-    static_cast<void>(world.call({"ACL", "SETUSER", "default", "nopass"}));
+    static_cast<void>(watched.call({"ACL", "SETUSER", "default", "nopass"}));
   }
-  CHECK(world.count("default_user_open") == 1);
-  static_cast<void>(world.call({"ACL", "SETUSER", "ada", "off"}));
-  CHECK(world.count("default_user_open") == 1);
+  CHECK(watched.count("default_user_open") == 1);
+  static_cast<void>(watched.call({"ACL", "SETUSER", "ada", "off"}));
+  CHECK(watched.count("default_user_open") == 1);
 }
 
 TEST_CASE("errors: words that scripts make up are bounded, those of the node are always told",
           "[net][stats][attack][fault-9]") {
-  Watched world;
+  Watched watched;
   for (int i = 0; i < 500; ++i) {
-    static_cast<void>(world.call(
+    static_cast<void>(watched.call(
         {"EVAL", "return redis.error_reply(ARGV[1])", "0", "W" + std::to_string(i) + " text"}));
   }
-  static_cast<void>(world.call({"NOSUCH"}));
-  static_cast<void>(world.call({"SET", "k", "v"}));
-  static_cast<void>(world.call({"HGET", "k", "f"}));
-  const net::NodeFigures figures = world.node.stats.figures();
-  CHECK(figures.errors.size() <= net::StatsLane::made_up_errors_max + 8);
-  CHECK(figures.errors.at("other") == 500 - net::StatsLane::made_up_errors_max);
-  CHECK(figures.errors.at("ERR") == 1);
-  CHECK(figures.errors.at("WRONGTYPE") == 1);
-  CHECK(figures.error_replies == 502);
+  static_cast<void>(watched.call({"NOSUCH"}));
+  static_cast<void>(watched.call({"SET", "k", "v"}));
+  static_cast<void>(watched.call({"HGET", "k", "f"}));
+  const net::NodeTotals totals = watched.node.stats.totals();
+  CHECK(totals.errors.size() <= net::StatsLane::made_up_errors_max + 8);
+  CHECK(totals.errors.at("other") == 500 - net::StatsLane::made_up_errors_max);
+  CHECK(totals.errors.at("ERR") == 1);
+  CHECK(totals.errors.at("WRONGTYPE") == 1);
+  CHECK(totals.error_replies == 502);
 }
 
 TEST_CASE("errors: a word that would break a line of INFO or a label is `other`",
           "[net][stats][attack][fault-9]") {
   const std::string word =
       GENERATE(as<std::string>{}, "A:1", "A=1", "A,B", "\x01", "\xff\xfe", std::string(1'000, 'A'));
-  Watched world;
-  static_cast<void>(world.call({"EVAL", "return redis.error_reply(ARGV[1])", "0", word + " text"}));
-  const net::NodeFigures figures = world.node.stats.figures();
-  REQUIRE(figures.errors.size() == 1);
-  CHECK(figures.errors.begin()->first == "other");
+  Watched watched;
+  static_cast<void>(
+      watched.call({"EVAL", "return redis.error_reply(ARGV[1])", "0", word + " text"}));
+  const net::NodeTotals totals = watched.node.stats.totals();
+  REQUIRE(totals.errors.size() == 1);
+  CHECK(totals.errors.begin()->first == "other");
 }
 
 }  // namespace semel::tests

@@ -1,4 +1,4 @@
-// A peer that speaks lines instead of Redis' protocol, and a stage on which tests meet all of them.
+// A peer that speaks lines instead of Redis' protocol, and the list of all peers, for tests.
 //
 //   echo TEXT   TEXT            wait       nothing until something is pushed
 //   big N       N times 'x'     subscribe  "subscribed"; counts as pub/sub from then on
@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -21,14 +20,12 @@
 #include <vector>
 
 #include "net/server/options.hpp"
+#include "tests/support/socket.hpp"
 
 namespace semel::tests {
 
-/// How long a test waits for what must happen; it never waits for time to pass.
-inline constexpr std::chrono::seconds patience{20};
-
 /// What tests see of one peer.
-struct Seen {
+struct PeerState {
   net::PeerInfo info{};
   std::shared_ptr<net::PeerHost> host{};
   std::string mailbox{};  // what was pushed and not collected
@@ -39,7 +36,7 @@ struct Seen {
   bool ended = false;
 };
 
-class Stage {
+class LinePeers {
  public:
   [[nodiscard]] net::ServerHooks hooks();
 
@@ -53,12 +50,12 @@ class Stage {
     });
   }
   [[nodiscard]] bool wait_received(std::uint64_t id, std::size_t bytes) {
-    return wait_for(id, [&](const Seen& seen) { return seen.received >= bytes; });
+    return wait_for(id, [&](const PeerState& seen) { return seen.received >= bytes; });
   }
   [[nodiscard]] bool wait_ended(std::uint64_t id) {
-    return wait_for(id, [](const Seen& seen) { return seen.ended; });
+    return wait_for(id, [](const PeerState& seen) { return seen.ended; });
   }
-  [[nodiscard]] Seen look(std::uint64_t id) {
+  [[nodiscard]] PeerState look(std::uint64_t id) {
     const std::lock_guard lock{mutex_};
     return all_[id];
   }
@@ -89,13 +86,13 @@ class Stage {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::uint64_t, Seen> all_;
+  std::map<std::uint64_t, PeerState> all_;
   std::vector<std::string> log_;
 };
 
 class LinePeer final : public net::Peer {
  public:
-  LinePeer(Stage& stage, std::uint64_t id) : stage_(stage), id_(id) {}
+  LinePeer(LinePeers& peers, std::uint64_t id) : peers_(peers), id_(id) {}
 
   void receive(std::string_view bytes, std::string& out) override {
     input_ += bytes;
@@ -106,7 +103,7 @@ class LinePeer final : public net::Peer {
   }
   void collect(std::string& out) override {
     std::string letters;
-    stage_.change(id_, [&](Seen& seen) { letters = std::exchange(seen.mailbox, {}); });
+    peers_.change(id_, [&](PeerState& seen) { letters = std::exchange(seen.mailbox, {}); });
     if (!letters.empty()) waits_ = false;
     out += letters;
     run(out);
@@ -120,9 +117,9 @@ class LinePeer final : public net::Peer {
             .wanted = input_.starts_with('#') ? std::size_t{1} << 20 : 0};
   }
   [[nodiscard]] net::OutputClass output_class() const noexcept override { return class_; }
-  [[nodiscard]] bool is_stranger() const noexcept override { return stranger_; }
+  [[nodiscard]] bool is_unauthenticated() const noexcept override { return unauthenticated_; }
   void end() noexcept override {
-    stage_.change(id_, [](Seen& seen) { seen.ended = true; });
+    peers_.change(id_, [](PeerState& seen) { seen.ended = true; });
   }
 
  private:
@@ -132,7 +129,7 @@ class LinePeer final : public net::Peer {
     while (!waits_ && !closes_) {
       const std::size_t end = input_.find('\n', at);
       if (end == std::string::npos) break;
-      if (out.size() > stage_.batch_bytes) {
+      if (out.size() > peers_.batch_bytes) {
         more_ = true;
         break;
       }
@@ -141,7 +138,7 @@ class LinePeer final : public net::Peer {
       ++requests_;
     }
     input_.erase(0, at);
-    stage_.change(id_, [&](Seen& seen) {
+    peers_.change(id_, [&](PeerState& seen) {
       seen.received = misused_ ? 0 : received_;
       seen.requests = requests_;
       seen.largest = largest_;
@@ -159,8 +156,8 @@ class LinePeer final : public net::Peer {
       class_ = net::OutputClass::pubsub;
       out.append("subscribed\n");
     } else if (line == "leave" || line == "enter") {
-      stranger_ = line == "leave";
-      out.append(stranger_ ? "who\n" : "in\n");
+      unauthenticated_ = line == "leave";
+      out.append(unauthenticated_ ? "who\n" : "in\n");
     } else if (line == "full") {
       throw std::bad_alloc{};
     } else if (line == "quit") {
@@ -171,7 +168,7 @@ class LinePeer final : public net::Peer {
     }
   }
 
-  Stage& stage_;
+  LinePeers& peers_;
   const std::uint64_t id_;
   std::string input_;
   std::size_t received_ = 0;
@@ -179,16 +176,16 @@ class LinePeer final : public net::Peer {
   std::uint64_t requests_ = 0;
   net::OutputClass class_ = net::OutputClass::normal;
   bool closes_ = false;
-  bool stranger_ = false;
+  bool unauthenticated_ = false;
   bool waits_ = false;
   bool more_ = false;
   bool misused_ = false;  // receive() while waits() or more()
 };
 
-inline net::ServerHooks Stage::hooks() {
+inline net::ServerHooks LinePeers::hooks() {
   net::ServerHooks hooks;
   hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
-    change(info.id, [&](Seen& seen) {
+    change(info.id, [&](PeerState& seen) {
       seen.info = info;
       seen.host = std::move(host);
     });

@@ -9,15 +9,13 @@
 #include "net/server/node_peer.hpp"
 #include "semel/semel.hpp"
 #include "tests/net/server/server_fixture.hpp"
-#include "tests/support/raw_client.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
 namespace {
 
 using net::PeerInfo;
 using net::Transport;
-using Words = std::vector<std::string>;
-
 class Bell final : public net::PeerHost {
  public:
   void wake() noexcept override { ++rings; }
@@ -48,7 +46,7 @@ struct Door {
   Guest near() { return knock({.remote = "127.0.0.1:4711"}); }
   void set(const std::string& name, const std::string& value) {
     const net::Settings::NamedView pair{name, value};
-    REQUIRE(settings.set(std::span{&pair, 1}) == std::nullopt);
+    REQUIRE(settings.set(std::span{&pair, 1}).ok());
   }
 
   std::vector<std::string> told;
@@ -196,12 +194,11 @@ TEST_CASE("password file: its first line is the password of the user default",
   const auto open = [&](const std::string& content, const std::string& requirepass = {}) {
     std::ofstream{path, std::ios::binary} << content;
     net::Settings settings;
-    REQUIRE(settings.assign(net::Setting::requirepass_file, path, {}) == std::nullopt);
-    REQUIRE(settings.assign(net::Setting::requirepass, requirepass, {}) == std::nullopt);
+    REQUIRE(settings.assign(net::Setting::requirepass_file, path, {}).ok());
+    REQUIRE(settings.assign(net::Setting::requirepass, requirepass, {}).ok());
     const auto engine = std::move(Engine::open({}).value());
     net::Node node{*engine, settings};
-    const auto problem = node.open_users();
-    if (problem) return *problem;
+    if (const Status opened = node.open_users(); !opened) return opened.error().detail;
     net::AclSession session = node.acl.open_session();
     return std::string{node.acl.log_in(session, "default", "s3 cret") ? "right" : "wrong"};
   };
@@ -219,10 +216,10 @@ TEST_CASE("password file: its first line is the password of the user default",
   std::error_code gone;
   std::filesystem::remove(path, gone);
   net::Settings settings;
-  REQUIRE(settings.assign(net::Setting::requirepass_file, path, {}) == std::nullopt);
+  REQUIRE(settings.assign(net::Setting::requirepass_file, path, {}).ok());
   const auto engine = std::move(Engine::open({}).value());
   net::Node node{*engine, settings};
-  CHECK(node.open_users() == "requirepass-file '" + path + "' cannot be read");
+  CHECK(node.open_users().error().detail == "requirepass-file '" + path + "' cannot be read");
 }
 
 }  // namespace semel::tests

@@ -1,7 +1,4 @@
 // A node behind sockets: what slow readers hold, over TCP, a Unix socket and TLS.
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,9 +7,9 @@
 
 #include "net/server/node_peer.hpp"
 #include "semel/semel.hpp"
-#include "tests/net/server/certificates.hpp"
 #include "tests/net/server/server_fixture.hpp"
-#include "tests/support/raw_client.hpp"
+#include "tests/net/server/tls_client.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
 namespace {
@@ -34,10 +31,9 @@ struct ServedNode {
       return std::make_unique<net::NodePeer>(node, batch, Durability::memory, info,
                                              std::move(host));
     };
-    std::string error;
-    server = net::Server::start(std::move(options), std::move(hooks), error);
-    INFO(error);
-    REQUIRE(server != nullptr);
+    auto started = net::Server::start(std::move(options), std::move(hooks));
+    REQUIRE(started.ok());
+    server = *std::move(started);
   }
   [[nodiscard]] std::size_t held() const { return node.client_memory->bytes(); }
   /// True: `condition` holds, now or after some rounds of the server.
@@ -85,8 +81,8 @@ TEST_CASE("served: 300 times the same value wait as one, and arrive as 300",
   };
   SECTION("over TCP and a Unix socket") {
     for (const bool is_unix : {false, true}) {
-      PlainClient client = is_unix ? PlainClient{nodes.directory.path() + "/socket"}
-                                   : PlainClient{nodes.server->port()};
+      Socket client =
+          is_unix ? Socket{nodes.directory.path() + "/socket"} : Socket{nodes.server->port()};
       client.send(many(count));
       REQUIRE(nodes.soon(waits));
       CHECK(nodes.held() < mib + mib / 4);
@@ -95,27 +91,14 @@ TEST_CASE("served: 300 times the same value wait as one, and arrive as 300",
     }
   }
   SECTION("over TLS, encrypted piece by piece") {
-    PlainClient client{nodes.server->tls_port()};
-    SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
-    SSL* const ssl = SSL_new(context);
-    SSL_set_fd(ssl, client.native());
-    REQUIRE(SSL_connect(ssl) == 1);
-    const std::string request = many(count);
-    std::size_t written = 0;
-    REQUIRE(SSL_write_ex(ssl, request.data(), request.size(), &written) == 1);
+    const Socket socket{nodes.server->tls_port()};
+    TlsClient client{{}};
+    REQUIRE(client.connect(socket));
+    client.send(many(count));
     REQUIRE(nodes.soon(waits));
     CHECK(nodes.held() < mib + mib / 4);
-    CHECK(is_right([&](std::size_t bytes) {
-      std::string read(bytes, '\0');
-      std::size_t at = 0;
-      std::size_t got = 0;
-      while (at < bytes && SSL_read_ex(ssl, read.data() + at, bytes - at, &got) == 1) at += got;
-      read.resize(at);
-      return read;
-    }));
+    CHECK(is_right([&](std::size_t bytes) { return client.read(bytes); }));
     CHECK(nodes.soon([&] { return nodes.held() == 0; }));
-    SSL_free(ssl);
-    SSL_CTX_free(context);
   }
 }
 
@@ -125,7 +108,7 @@ TEST_CASE("served: readers that do not read stay under the limit, and the others
   REQUIRE(nodes.engine->store().set("big", std::string(mib, 'v'))->stored);
   std::string request;
   for (int i = 0; i < 4; ++i) request += request_bytes({"GETRANGE", "big", "0", "-2"});
-  std::vector<PlainClient> readers;
+  std::vector<Socket> readers;
   std::size_t most = 0;
   constexpr std::size_t count = 120;
   for (std::size_t i = 0; i < count; ++i) {
@@ -139,7 +122,7 @@ TEST_CASE("served: readers that do not read stay under the limit, and the others
   }));
   CHECK(most <= 50 * mib);
   CHECK(nodes.node.client_memory->evictions() > 0);
-  PlainClient other{nodes.server->port()};
+  Socket other{nodes.server->port()};
   CHECK(other.ask(request_bytes({"SET", "k", "v"})) == "+OK\r\n");
   readers.clear();
   CHECK(nodes.soon([&] { return nodes.held() == 0; }));

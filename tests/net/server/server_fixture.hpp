@@ -11,7 +11,7 @@
 
 #include "net/server/server.hpp"
 #include "tests/net/server/line_peer.hpp"
-#include "tests/net/server/plain_client.hpp"
+#include "tests/support/socket.hpp"
 
 namespace semel::tests {
 
@@ -38,21 +38,21 @@ struct ServerFixture {
     options.tick = Millis{0};
   }
   void start() {
-    std::string error;
-    server = net::Server::start(options, stage.hooks(), error);
-    INFO(error);
-    REQUIRE(server != nullptr);
+    auto started = net::Server::start(options, peers.hooks());
+    INFO((started ? std::string{} : started.error().detail));
+    REQUIRE(started.ok());
+    server = *std::move(started);
   }
   /// Every connection's deadlines are looked at, and every socket that was ready is served.
   void tick_round() {
     for (std::size_t i = 0; i < net::deadline_buckets; ++i) server->tick();
   }
-  [[nodiscard]] PlainClient connect() { return PlainClient{server->port()}; }
+  [[nodiscard]] Socket connect() { return Socket{server->port()}; }
   [[nodiscard]] std::uint64_t ended_by(net::Ended why) { return server->stats().ended_by(why); }
 
   ManualClock clock;
   net::ServerOptions options;
-  Stage stage;
+  LinePeers peers;
   std::unique_ptr<net::Server> server;
 };
 

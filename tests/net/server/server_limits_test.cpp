@@ -1,7 +1,9 @@
 // What the server does not bear: too many, too long, too much, too slow. Both sides of each limit.
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "net/server/descriptor.hpp"
 #include "net/server/process.hpp"
 #include "tests/net/server/server_fixture.hpp"
 #include "tests/support/sanitized.hpp"
@@ -24,20 +27,20 @@ TEST_CASE_METHOD(ServerFixture, "one client over maxclients is told so and close
                  "[net][server][limits]") {
   options.maxclients = 2;
   start();
-  PlainClient one = connect();
-  PlainClient two = connect();
+  Socket one = connect();
+  Socket two = connect();
   REQUIRE(one.ask("echo x\n") == "x\n");
   REQUIRE(two.ask("echo x\n") == "x\n");
   CHECK(connect().read_to_end() == "-ERR max number of clients reached\r\n");
   CHECK(server->stats().rejected_full == 1);
   CHECK(server->stats().clients == 2);
   one.close();
-  REQUIRE(stage.wait_ended(1));
+  REQUIRE(peers.wait_ended(1));
   tick_round();
-  PlainClient three = connect();
+  Socket three = connect();
   CHECK(three.ask("echo x\n") == "x\n");
   REQUIRE(server->set_maxclients(3));
-  PlainClient four = connect();
+  Socket four = connect();
   CHECK(four.ask("echo x\n") == "x\n");
   CHECK_FALSE(server->set_maxclients(0));
   CHECK(server->maxclients() == 3);
@@ -47,12 +50,12 @@ TEST_CASE_METHOD(ServerFixture, "a client is closed when it has been idle for lo
                  "[net][server][limits]") {
   options.limits.idle = Millis{5000};
   start();
-  PlainClient idle = connect();
+  Socket idle = connect();
   REQUIRE(idle.ask("echo x\n") == "x\n");
-  PlainClient waiting = connect();
+  Socket waiting = connect();
   waiting.send("wait\n");
-  REQUIRE(stage.wait_for(2, [](const Seen& seen) { return seen.waits; }));
-  PlainClient listening = connect();
+  REQUIRE(peers.wait_for(2, [](const PeerState& seen) { return seen.waits; }));
+  Socket listening = connect();
   REQUIRE(listening.ask("subscribe\n") == "subscribed\n");
   clock.advance(Millis{5000});
   tick_round();
@@ -61,9 +64,9 @@ TEST_CASE_METHOD(ServerFixture, "a client is closed when it has been idle for lo
   tick_round();
   CHECK(ended_by(Ended::idle) == 1);
   CHECK(idle.read_to_end().empty());
-  stage.push(2, "still\n");
+  peers.push(2, "still\n");
   CHECK(waiting.line() == "still\n");
-  stage.push(3, "here\n");
+  peers.push(3, "here\n");
   CHECK(listening.line() == "here\n");
 }
 
@@ -71,13 +74,13 @@ TEST_CASE_METHOD(ServerFixture, "a request that is not whole in time ends its co
                  "[net][server][limits]") {
   options.limits.request = Millis{1000};
   start();
-  PlainClient slow = connect();
+  Socket slow = connect();
   slow.send("ech");
-  REQUIRE(stage.wait_received(1, 3));
+  REQUIRE(peers.wait_received(1, 3));
   tick_round();
   clock.advance(Millis{1000});
   slow.send("o");  // a byte now and then does not help
-  REQUIRE(stage.wait_received(1, 4));
+  REQUIRE(peers.wait_received(1, 4));
   tick_round();
   CHECK(ended_by(Ended::request_late) == 0);
   clock.advance(Millis{1});
@@ -90,19 +93,19 @@ TEST_CASE_METHOD(ServerFixture, "the time for a request begins anew with each re
                  "[net][server][limits]") {
   options.limits.request = Millis{1000};
   start();
-  PlainClient steady = connect();
+  Socket steady = connect();
   std::size_t sent = 0;
   for (int i = 0; i < 5; ++i) {
     steady.send("x\nx");  // never without a part of the next one
     sent += 3;
-    REQUIRE(stage.wait_received(1, sent));
+    REQUIRE(peers.wait_received(1, sent));
     clock.advance(Millis{900});
     tick_round();
   }
   CHECK(ended_by(Ended::request_late) == 0);
   // A request behind one that waits is not late; whoever would read it has not tried.
   steady.send("\nwait\nx");
-  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.waits; }));
+  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.waits; }));
   clock.advance(Millis{5000});
   tick_round();
   CHECK(ended_by(Ended::request_late) == 0);
@@ -112,9 +115,9 @@ TEST_CASE_METHOD(ServerFixture, "a request of more bytes than allowed is refused
                  "[net][server][limits]") {
   options.limits.input_bytes = 100;
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   client.send(std::string(100, 'x'));
-  REQUIRE(stage.wait_received(1, 100));
+  REQUIRE(peers.wait_received(1, 100));
   tick_round();
   CHECK(ended_by(Ended::input_limit) == 0);
   client.send("x");
@@ -125,8 +128,8 @@ TEST_CASE_METHOD(ServerFixture, "a request of more bytes than allowed is refused
 TEST_CASE_METHOD(ServerFixture, "a request that finds no memory ends its own client alone",
                  "[net][server][limits][attack][fault-18]") {
   start();
-  PlainClient other = connect();
-  PlainClient client = connect();
+  Socket other = connect();
+  Socket client = connect();
   client.send("echo before\nfull\n");
   static_cast<void>(client.read_to_end());
   CHECK(ended_by(Ended::no_memory) == 1);
@@ -134,13 +137,13 @@ TEST_CASE_METHOD(ServerFixture, "a request that finds no memory ends its own cli
   CHECK(other.read(6) == "after\n");
 }
 
-TEST_CASE_METHOD(ServerFixture, "a stranger must log in within the time of a request",
+TEST_CASE_METHOD(ServerFixture, "an unauthenticated client must log in within the request deadline",
                  "[net][server][limits]") {
   options.limits.request = Millis{1000};
   start();
-  PlainClient stays = connect();
+  Socket stays = connect();
   REQUIRE(stays.ask("leave\n") == "who\n");
-  PlainClient enters = connect();
+  Socket enters = connect();
   REQUIRE(enters.ask("leave\n") == "who\n");
   clock.advance(Millis{1000});
   REQUIRE(stays.ask("echo x\n") == "x\n");  // whatever else it does does not help
@@ -156,20 +159,21 @@ TEST_CASE_METHOD(ServerFixture, "a stranger must log in within the time of a req
   CHECK(enters.ask("echo x\n") == "x\n");
 }
 
-TEST_CASE_METHOD(ServerFixture, "a stranger may let little output wait", "[net][server][limits]") {
-  options.limits.stranger_output_bytes = 1000;
+TEST_CASE_METHOD(ServerFixture, "the pending output of an unauthenticated client has a small limit",
+                 "[net][server][limits]") {
+  options.limits.unauthenticated_output_bytes = 1000;
   start();
-  PlainClient known = connect();
-  PlainClient stranger = connect();
-  REQUIRE(stranger.ask("leave\n") == "who\n");
+  Socket known = connect();
+  Socket client = connect();
+  REQUIRE(client.ask("leave\n") == "who\n");
   const std::string much = "big 33554432\n";  // more than the kernel takes for us
   known.send(much);
-  stranger.send(much);
-  REQUIRE(stage.wait_ended(2));
+  client.send(much);
+  REQUIRE(peers.wait_ended(2));
   tick_round();
   CHECK(ended_by(Ended::output_limit) == 1);
-  CHECK(stage.log().back().find("the limit is 1000") != std::string::npos);
-  CHECK_FALSE(stage.look(1).ended);
+  CHECK(peers.log().back().find("the limit is 1000") != std::string::npos);
+  CHECK_FALSE(peers.look(1).ended);
 }
 
 TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the connection",
@@ -177,16 +181,16 @@ TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the con
   constexpr std::size_t buffers = std::size_t{32} << 20;  // more than the kernel takes for us
   options.limits.output[1] = {.hard_bytes = buffers, .soft_bytes = 0, .soft_for = Millis{0}};
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   REQUIRE(client.ask("subscribe\n") == "subscribed\n");
-  stage.push(1, std::string(buffers, 'p'));
+  peers.push(1, std::string(buffers, 'p'));
   tick_round();
   CHECK(ended_by(Ended::output_limit) == 0);
-  stage.push(1, std::string(buffers, 'p'));
-  REQUIRE(stage.wait_ended(1));
+  peers.push(1, std::string(buffers, 'p'));
+  REQUIRE(peers.wait_ended(1));
   tick_round();
   CHECK(ended_by(Ended::output_limit) == 1);
-  CHECK(stage.log().back().find("the limit is 33554432") != std::string::npos);
+  CHECK(peers.log().back().find("the limit is 33554432") != std::string::npos);
   CHECK(client.read_to_end().find("(open)") == std::string::npos);
 }
 
@@ -196,13 +200,13 @@ TEST_CASE_METHOD(ServerFixture, "pending output may be over the soft limit for a
       .hard_bytes = 0, .soft_bytes = std::size_t{1} << 20, .soft_for = Millis{3000}};
   start();
   constexpr std::size_t bytes = std::size_t{32} << 20;
-  PlainClient slow = connect();
+  Socket slow = connect();
   slow.send("big " + std::to_string(bytes) + "\n");
-  PlainClient better = connect();
+  Socket better = connect();
   better.send("big " + std::to_string(bytes) + "\n");
-  const auto one = [](const Seen& seen) { return seen.requests == 1; };
-  REQUIRE(stage.wait_for(1, one));
-  REQUIRE(stage.wait_for(2, one));
+  const auto one = [](const PeerState& seen) { return seen.requests == 1; };
+  REQUIRE(peers.wait_for(1, one));
+  REQUIRE(peers.wait_for(2, one));
   tick_round();
   clock.advance(Millis{3000});
   tick_round();
@@ -220,9 +224,9 @@ TEST_CASE_METHOD(ServerFixture, "who does not take the last replies is cut off",
                  "[net][server][limits]") {
   options.limits.linger = Millis{2000};
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   client.send("big 33554432\nquit\n");
-  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.requests == 2; }));
+  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.requests == 2; }));
   tick_round();
   clock.advance(Millis{2000});
   tick_round();
@@ -234,7 +238,7 @@ TEST_CASE_METHOD(ServerFixture, "who does not take the last replies is cut off",
 
 TEST_CASE_METHOD(ServerFixture, "limits can be changed while it runs", "[net][server][limits]") {
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   REQUIRE(client.ask("echo x\n") == "x\n");
   net::LinkLimits limits = options.limits;
   limits.idle = Millis{10};
@@ -259,10 +263,10 @@ TEST_CASE_METHOD(ServerFixture, "a connection that is idle owns no buffer",
   constexpr std::size_t count = 1000;
   constexpr std::size_t bytes_max = 1536;  // of which a third is our kind of peer
   constexpr std::size_t bytes = 20'000;
-  PlainClient first = connect();
+  Socket first = connect();
   first.send("big 20000\n");
   REQUIRE(first.read(bytes + 1).size() == bytes + 1);
-  std::vector<PlainClient> clients;
+  std::vector<Socket> clients;
   clients.reserve(count);
   const std::size_t before = resident();
   for (std::size_t i = 0; i < count; ++i) {
@@ -295,7 +299,7 @@ TEST_CASE_METHOD(ServerFixture, "a connection that had a large reply owns no buf
                  "[net][server][limits]") {
   start();
   constexpr std::size_t bytes = std::size_t{256} << 20;
-  PlainClient client = connect();
+  Socket client = connect();
   REQUIRE(client.ask("echo x\n") == "x\n");
   const std::size_t before = resident();
   client.send("big " + std::to_string(bytes) + "\n");
@@ -313,9 +317,9 @@ TEST_CASE_METHOD(ServerFixture, "a connection that had a large reply owns no buf
 TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, the rest wait",
                  "[net][server][limits]") {
   start();
-  PlainClient first = connect();
+  Socket first = connect();
   REQUIRE(first.ask("echo x\n") == "x\n");
-  PlainClient second = connect();
+  Socket second = connect();
   REQUIRE(second.ask("echo x\n") == "x\n");
   std::vector<net::Descriptor> sockets;
   for (int i = 0; i < 2; ++i) sockets.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
@@ -362,7 +366,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
   char reply[4] = "";
   CHECK(::recv(sockets[1].get(), reply, 3, MSG_WAITALL) == 3);
   CHECK(std::string{reply} == "in\n");
-  CHECK(stage.log().size() == 1);
+  CHECK(peers.log().size() == 1);
 }
 
 /// Runs `body` in a child and gives its exit code.
@@ -385,17 +389,17 @@ TEST_CASE_METHOD(ServerFixture,
     if (setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
     // root could raise it again.
     if (geteuid() == 0 && setresuid(65'534, 65'534, 65'534) != 0) return 2;
-    std::string error;
-    server = net::Server::start(options, stage.hooks(), error);
-    if (!server) return 3;
+    auto started = net::Server::start(options, peers.hooks());
+    if (!started) return 3;
+    server = *std::move(started);
     if (server->maxclients() != 136) return 4;
     if (server->set_maxclients(137) || !server->set_maxclients(136)) return 5;
-    const std::string line = stage.log().at(0);
+    const std::string line = peers.log().at(0);
     server.reset();
     if (line.find("maxclients 1000 needs 1064 open files, and the system allows 200") != 0)
       return 6;
     options.reserved_files = 200;
-    return net::Server::start(options, stage.hooks(), error) == nullptr ? 0 : 7;
+    return net::Server::start(options, peers.hooks()).ok() ? 7 : 0;
   };
   CHECK(in_child(fails_at) == 0);
 }
@@ -429,8 +433,8 @@ TEST_CASE("a child ends with its parent", "[net][process]") {
 TEST_CASE("a ready file is there as a whole or not at all", "[net][process]") {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/ready";
-  CHECK_FALSE(net::write_ready_file(path, "port=1\n").has_value());
-  CHECK_FALSE(net::write_ready_file(path, "port=2\n").has_value());
+  CHECK(net::write_ready_file(path, "port=1\n").ok());
+  CHECK(net::write_ready_file(path, "port=2\n").ok());
   std::ifstream file{path};
   std::string text;
   std::getline(file, text, '\0');
@@ -441,55 +445,56 @@ TEST_CASE("a ready file is there as a whole or not at all", "[net][process]") {
   }
   CHECK(files == 1);
   const std::string nowhere = directory.path() + "/none/ready";
-  CHECK(net::write_ready_file(nowhere, "x").value() ==
+  CHECK(net::write_ready_file(nowhere, "x").error().detail ==
         "ready file '" + nowhere + "': No such file or directory");
 }
 
 TEST_CASE("a server that everybody reaches needs a password or certificates", "[net][options]") {
   net::Exposure open{.addresses = {"127.0.0.1", "0.0.0.0"}, .has_plain_port = true};
-  CHECK(net::check_exposure(open).value() ==
+  CHECK(net::check_exposure(open).error().detail ==
         "bind '0.0.0.0' lets everybody in who reaches the port: set a password (requirepass), or "
         "bind 127.0.0.1");
   open.has_password = true;
-  CHECK_FALSE(net::check_exposure(open).has_value());
+  CHECK(net::check_exposure(open).ok());
   open.has_password = false;
   open.requires_certificates = true;  // they do not guard the plain port
-  CHECK(net::check_exposure(open).has_value());
+  CHECK_FALSE(net::check_exposure(open).ok());
   open.has_plain_port = false;
   open.has_tls_port = true;
-  CHECK_FALSE(net::check_exposure(open).has_value());
+  CHECK(net::check_exposure(open).ok());
   open.requires_certificates = false;
-  CHECK(net::check_exposure(open).value().find("tls-auth-clients") != std::string::npos);
+  CHECK(net::check_exposure(open).error().detail.find("tls-auth-clients") != std::string::npos);
   open.addresses = {"127.0.0.1", "127.8.9.1", "::1"};
   open.has_plain_port = true;
-  CHECK_FALSE(net::check_exposure(open).has_value());
+  CHECK(net::check_exposure(open).ok());
   open.addresses = {"::"};
-  CHECK(net::check_exposure(open).has_value());
+  CHECK_FALSE(net::check_exposure(open).ok());
 }
 
 TEST_CASE("options out of their range are refused by name and limit", "[net][options]") {
   net::ServerOptions options;
-  CHECK(net::check_options(options).value().find("nothing to listen on") == 0);
+  CHECK(net::check_options(options).error().detail.find("nothing to listen on") == 0);
   options.port = 0;
-  CHECK_FALSE(net::check_options(options).has_value());
+  CHECK(net::check_options(options).ok());
   options.threads = net::io_threads_max;
-  CHECK_FALSE(net::check_options(options).has_value());
+  CHECK(net::check_options(options).ok());
   options.threads = net::io_threads_max + 1;
-  CHECK(net::check_options(options).value() == "io threads is 65; it must be 0..64");
+  CHECK(net::check_options(options).error().detail == "io threads is 65; it must be 0..64");
   options.threads = 1;
   options.maxclients = 0;
-  CHECK(net::check_options(options).value() == "maxclients is 0; it must be 1..1000000");
+  CHECK(net::check_options(options).error().detail == "maxclients is 0; it must be 1..1000000");
   options.maxclients = net::maxclients_max;
-  CHECK_FALSE(net::check_options(options).has_value());
+  CHECK(net::check_options(options).ok());
   options.maxclients = net::maxclients_max + 1;
-  CHECK(net::check_options(options).has_value());
+  CHECK_FALSE(net::check_options(options).ok());
   options.maxclients = 1;
   options.backlog = 65'536;
-  CHECK(net::check_options(options).value() == "backlog is 65536; it must be 1..65535");
+  CHECK(net::check_options(options).error().detail == "backlog is 65536; it must be 1..65535");
   options.backlog = 65'535;
-  CHECK_FALSE(net::check_options(options).has_value());
+  CHECK(net::check_options(options).ok());
   options.addresses = {"localhost"};
-  CHECK(net::check_options(options).value() == "bind 'localhost': not an IPv4 or IPv6 address");
+  CHECK(net::check_options(options).error().detail ==
+        "bind 'localhost': not an IPv4 or IPv6 address");
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // The server with real sockets and peers that speak lines.
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <atomic>
 #include <fstream>
@@ -9,6 +12,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "net/server/descriptor.hpp"
 #include "tests/net/server/server_fixture.hpp"
 
 namespace semel::tests {
@@ -20,10 +24,10 @@ TEST_CASE_METHOD(ServerFixture, "a pipeline is answered the same wherever the by
   const std::string requests = "echo a\necho bb\n12345\nquit\n";
   std::uint64_t id = 0;
   for (std::size_t split = 0; split <= requests.size(); ++split) {
-    PlainClient client = connect();
+    Socket client = connect();
     ++id;
     client.send(requests.substr(0, split));
-    REQUIRE((split == 0 || stage.wait_received(id, split)));
+    REQUIRE((split == 0 || peers.wait_received(id, split)));
     // The last request may have closed the connection: then there is nothing left to send.
     if (split < requests.size()) client.send(requests.substr(split));
     CHECK(client.read_to_end() == "a\nbb\n5\nbye\n");
@@ -39,14 +43,14 @@ TEST_CASE_METHOD(ServerFixture, "TCP and a Unix socket lead to the same peers", 
   options.unix_path = directory.path() + "/socket";
   options.unix_mode = 0700;
   start();
-  PlainClient near{options.unix_path};
+  Socket near{options.unix_path};
   CHECK(near.ask("echo near\n") == "near\n");
-  PlainClient far = connect();
+  Socket far = connect();
   CHECK(far.ask("echo far\n") == "far\n");
-  CHECK(stage.look(1).info.transport == net::Transport::unix_socket);
-  CHECK(stage.look(1).info.remote == options.unix_path + ":0");
-  CHECK(stage.look(2).info.transport == net::Transport::tcp);
-  CHECK(stage.look(2).info.local == "127.0.0.1:" + std::to_string(server->port()));
+  CHECK(peers.look(1).info.transport == net::Transport::unix_socket);
+  CHECK(peers.look(1).info.remote == options.unix_path + ":0");
+  CHECK(peers.look(2).info.transport == net::Transport::tcp);
+  CHECK(peers.look(2).info.local == "127.0.0.1:" + std::to_string(server->port()));
   struct stat found {};
   REQUIRE(stat(options.unix_path.c_str(), &found) == 0);
   CHECK((found.st_mode & 0777U) == 0700U);
@@ -61,9 +65,8 @@ TEST_CASE_METHOD(ServerFixture, "a Unix socket that nobody answers at is replace
   options.port.reset();
   options.unix_path = directory.path() + "/socket";
   const auto refused = [&] {
-    std::string error;
-    CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
-    return error;
+    const auto started = net::Server::start(options, peers.hooks());
+    return started ? std::string{} : started.error().detail;
   };
   start();
   CHECK(refused() == "Unix socket '" + options.unix_path + "': another process listens there");
@@ -76,7 +79,7 @@ TEST_CASE_METHOD(ServerFixture, "a Unix socket that nobody answers at is replace
     REQUIRE(::bind(left.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   }
   start();
-  CHECK(PlainClient{options.unix_path}.ask("echo x\n") == "x\n");
+  CHECK(Socket{options.unix_path}.ask("echo x\n") == "x\n");
   server.reset();
   std::ofstream{options.unix_path} << "mine";
   CHECK(refused() == "Unix socket '" + options.unix_path + "': there is another file");
@@ -89,15 +92,13 @@ TEST_CASE_METHOD(ServerFixture, "a port that is taken is refused by address and 
   start();
   net::ServerOptions second = options;
   second.port = server->port();
-  std::string error;
-  CHECK(net::Server::start(second, stage.hooks(), error) == nullptr);
-  CHECK(error ==
+  CHECK(net::Server::start(second, peers.hooks()).error().detail ==
         "bind 127.0.0.1 port " + std::to_string(server->port()) + ": Address already in use");
 }
 
 TEST_CASE_METHOD(ServerFixture, "who sends no more still gets the replies", "[net][server]") {
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   client.send("echo one\necho two\n");
   client.end_sending();
   CHECK(client.read_to_end() == "one\ntwo\n");
@@ -109,7 +110,7 @@ TEST_CASE_METHOD(ServerFixture, "another thread's ring ends the waiting of a pee
   start();
   constexpr std::uint64_t clients = 4;
   constexpr int rounds = 200;
-  std::vector<PlainClient> all;
+  std::vector<Socket> all;
   for (std::uint64_t i = 0; i < clients; ++i) {
     all.push_back(connect());
     REQUIRE(all.back().ask("echo here\n") == "here\n");
@@ -117,18 +118,18 @@ TEST_CASE_METHOD(ServerFixture, "another thread's ring ends the waiting of a pee
   std::vector<std::thread> ringing;
   for (std::uint64_t id = 1; id <= clients; ++id) {
     ringing.emplace_back([this, id] {
-      for (int i = 0; i < rounds; ++i) stage.push(id, "r\n");
+      for (int i = 0; i < rounds; ++i) peers.push(id, "r\n");
     });
   }
   for (std::thread& thread : ringing) thread.join();
-  for (PlainClient& client : all) CHECK(client.read(2 * rounds).size() == 2 * rounds);
+  for (Socket& client : all) CHECK(client.read(2 * rounds).size() == 2 * rounds);
   // Requests behind the one that waits are carried out when it is done, in their order.
   all[0].send("echo before\nwait\necho after\n");
-  REQUIRE(stage.wait_for(1, [&](const Seen& seen) { return seen.waits; }));
+  REQUIRE(peers.wait_for(1, [&](const PeerState& seen) { return seen.waits; }));
   CHECK(all[0].line() == "before\n");
   all[0].send("echo later\n");
   tick_round();
-  stage.push(1, "now\n");
+  peers.push(1, "now\n");
   CHECK(all[0].line() == "now\n");
   CHECK(all[0].line() == "after\n");
   CHECK(all[0].line() == "later\n");
@@ -137,15 +138,15 @@ TEST_CASE_METHOD(ServerFixture, "another thread's ring ends the waiting of a pee
 TEST_CASE_METHOD(ServerFixture, "a client that hangs up while its request waits is noticed",
                  "[net][server]") {
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   client.send("wait\n");
-  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.waits; }));
+  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.waits; }));
   client.close();
-  CHECK(stage.wait_ended(1));
+  CHECK(peers.wait_ended(1));
   tick_round();
   CHECK(ended_by(net::Ended::by_client) == 1);
-  stage.push(1, "nobody\n");  // a bell without a connection
-  PlainClient other = connect();
+  peers.push(1, "nobody\n");  // a bell without a connection
+  Socket other = connect();
   CHECK(other.ask("echo next\n") == "next\n");
 }
 
@@ -154,29 +155,29 @@ TEST_CASE_METHOD(ServerFixture, "a slow reader is not read from while much is pe
   options.limits.output_pause_bytes = std::size_t{1} << 20;
   start();
   constexpr std::size_t bytes = std::size_t{32} << 20;  // more than the sockets' buffers hold
-  PlainClient client = connect();
+  Socket client = connect();
   client.send("big " + std::to_string(bytes) + "\n");
-  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.requests == 1; }));
+  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.requests == 1; }));
   client.send("echo later\n");
   tick_round();
-  CHECK(stage.look(1).requests == 1);
+  CHECK(peers.look(1).requests == 1);
   CHECK(client.read(bytes + 1) == std::string(bytes, 'x') + "\n");
   CHECK(client.line() == "later\n");
 }
 
 TEST_CASE_METHOD(ServerFixture, "a batch that a peer has cut goes on when its replies are sent",
                  "[net][server]") {
-  stage.batch_bytes = std::size_t{1} << 20;
+  peers.batch_bytes = std::size_t{1} << 20;
   start();
   constexpr int count = 100;
   constexpr std::size_t bytes = std::size_t{1} << 20;
   std::string requests;
   for (int i = 0; i < count; ++i) requests += "big " + std::to_string(bytes) + "\n";
-  PlainClient client = connect();
+  Socket client = connect();
   client.send(requests);
-  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.requests >= 2; }));
+  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.requests >= 2; }));
   tick_round();
-  CHECK(stage.look(1).requests < count / 2);
+  CHECK(peers.look(1).requests < count / 2);
   const std::string one = std::string(bytes, 'x') + "\n";
   for (int i = 0; i < count; ++i) REQUIRE(client.read(one.size()) == one);
   CHECK(client.ask("echo end\n") == "end\n");
@@ -190,15 +191,15 @@ TEST_CASE_METHOD(ServerFixture, "one connection has 64 KiB of a round, more wher
   constexpr std::size_t usual = std::size_t{64} << 10;
   constexpr std::size_t bytes = std::size_t{150} << 10;
   const auto largest_after = [&](std::uint64_t id, const std::string& first) {
-    PlainClient client{options.unix_path};
+    Socket client{options.unix_path};
     client.send(first);
-    REQUIRE(stage.wait_received(id, 1));
+    REQUIRE(peers.wait_received(id, 1));
     std::promise<void> sent;
     server->post(0, [done = sent.get_future().share()] { done.wait(); });
     client.send(std::string(bytes, 'x'));
     sent.set_value();
-    REQUIRE(stage.wait_received(id, 1 + bytes));
-    return stage.look(id).largest;
+    REQUIRE(peers.wait_received(id, 1 + bytes));
+    return peers.look(id).largest;
   };
   CHECK(largest_after(1, "x") == usual);
   CHECK(largest_after(2, "#") == bytes);
@@ -208,32 +209,32 @@ TEST_CASE_METHOD(ServerFixture, "connections are dealt out evenly, and hooks run
                  "[net][server]") {
   options.threads = 3;
   std::atomic<unsigned> ticked{0};
-  net::ServerHooks hooks = stage.hooks();
+  net::ServerHooks hooks = peers.hooks();
   hooks.on_tick = [&](std::size_t thread) {
     ticked.fetch_or(1U << thread, std::memory_order_relaxed);  // mo: relaxed: tick() waits for it
   };
-  std::string error;
-  server = net::Server::start(options, std::move(hooks), error);
-  REQUIRE(server != nullptr);
-  std::vector<PlainClient> clients;
+  auto started = net::Server::start(options, std::move(hooks));
+  REQUIRE(started.ok());
+  server = *std::move(started);
+  std::vector<Socket> clients;
   std::vector<int> counts(3);
   for (std::uint64_t id = 1; id <= 9; ++id) {
     clients.push_back(connect());
     REQUIRE(clients.back().ask("echo x\n") == "x\n");
-    ++counts[stage.look(id).info.thread];
+    ++counts[peers.look(id).info.thread];
   }
   CHECK(counts == std::vector<int>{3, 3, 3});
   // Whoever has the fewest gets the next ones.
   for (const std::size_t id : {2U, 5U}) {
-    REQUIRE(stage.look(id).info.thread == stage.look(2).info.thread);
+    REQUIRE(peers.look(id).info.thread == peers.look(2).info.thread);
     clients[id - 1].close();
-    REQUIRE(stage.wait_ended(id));
+    REQUIRE(peers.wait_ended(id));
   }
   server->tick();
   for (std::uint64_t id = 10; id <= 11; ++id) {
     clients.push_back(connect());
     REQUIRE(clients.back().ask("echo x\n") == "x\n");
-    CHECK(stage.look(id).info.thread == stage.look(2).info.thread);
+    CHECK(peers.look(id).info.thread == peers.look(2).info.thread);
   }
   server->tick();
   CHECK(ticked.load(std::memory_order_relaxed) == 7);  // mo: relaxed: as above
@@ -247,18 +248,18 @@ TEST_CASE_METHOD(ServerFixture,
                  "[net][server][race]") {
   options.threads = 2;
   start();
-  PlainClient idle = connect();
+  Socket idle = connect();
   REQUIRE(idle.ask("echo x\n") == "x\n");
-  PlainClient busy = connect();
+  Socket busy = connect();
   busy.send("wait\n");
-  REQUIRE(stage.wait_for(2, [](const Seen& seen) { return seen.waits; }));
-  PlainClient stuck = connect();
+  REQUIRE(peers.wait_for(2, [](const PeerState& seen) { return seen.waits; }));
+  Socket stuck = connect();
   stuck.send("wait\n");
-  REQUIRE(stage.wait_for(3, [](const Seen& seen) { return seen.waits; }));
+  REQUIRE(peers.wait_for(3, [](const PeerState& seen) { return seen.waits; }));
   std::size_t cut = 0;
   std::thread draining{[&] { cut = server->drain(Millis{1000}); }};
   CHECK(idle.read_to_end().empty());
-  stage.push(2, "done\n");
+  peers.push(2, "done\n");
   CHECK(busy.read_to_end() == "done\n");
   clock.advance(Millis{1000});
   server->tick();

@@ -13,8 +13,8 @@
 
 #include "net/server/log_gate.hpp"
 #include "net/server/tls.hpp"
-#include "tests/net/server/certificates.hpp"
 #include "tests/net/server/server_fixture.hpp"
+#include "tests/net/server/tls_client.hpp"
 
 namespace semel::tests {
 namespace {
@@ -24,86 +24,6 @@ using net::Ended;
 using net::TlsContext;
 using net::TlsFiles;
 using net::TlsLayer;
-
-struct FreeContext {
-  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
-};
-struct FreeSsl {
-  void operator()(SSL* ssl) const noexcept { SSL_free(ssl); }
-};
-
-struct ClientSetup {
-  const Identity* trusted = nullptr;  ///< null: whoever answers
-  const Identity* shown = nullptr;    ///< null: no certificate of its own
-  int version_max = 0;                ///< 0: any
-};
-
-/// The client's end, over memory or a socket.
-class TlsClient {
- public:
-  explicit TlsClient(ClientSetup setup) : context_(SSL_CTX_new(TLS_client_method())) {
-    if (setup.trusted != nullptr) {
-      X509_STORE_add_cert(SSL_CTX_get_cert_store(context_.get()), setup.trusted->certificate());
-      SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
-    }
-    if (setup.shown != nullptr) {
-      REQUIRE(SSL_CTX_use_certificate(context_.get(), setup.shown->certificate()) == 1);
-      REQUIRE(SSL_CTX_use_PrivateKey(context_.get(), setup.shown->key()) == 1);
-    }
-    if (setup.version_max != 0) {
-      SSL_CTX_set_security_level(context_.get(), 0);  // or OpenSSL itself refuses old versions
-      SSL_CTX_set_min_proto_version(context_.get(), setup.version_max);
-      SSL_CTX_set_max_proto_version(context_.get(), setup.version_max);
-    }
-    ssl_.reset(SSL_new(context_.get()));
-    SSL_set_connect_state(ssl_.get());
-  }
-  [[nodiscard]] bool connect(int socket) {
-    SSL_set_fd(ssl_.get(), socket);
-    ERR_clear_error();
-    return SSL_connect(ssl_.get()) == 1;
-  }
-  void send(std::string_view bytes) {
-    std::size_t written = 0;
-    REQUIRE(SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written) == 1);
-  }
-  /// `count` bytes, or fewer when no more come.
-  [[nodiscard]] std::string read(std::size_t count) {
-    std::string bytes(count, '\0');
-    std::size_t at = 0;
-    while (at < count) {
-      std::size_t got = 0;
-      ERR_clear_error();
-      if (SSL_read_ex(ssl_.get(), bytes.data() + at, count - at, &got) != 1) break;
-      at += got;
-    }
-    bytes.resize(at);
-    return bytes;
-  }
-  [[nodiscard]] std::string ask(std::string_view request, std::size_t count) {
-    send(request);
-    return read(count);
-  }
-  /// What `action` would have sent.
-  template <class Action>
-  [[nodiscard]] std::string captured(Action&& action) {
-    BIO* const memory = BIO_new(BIO_s_mem());
-    BIO* const network = SSL_get_wbio(ssl_.get());
-    BIO_up_ref(network);
-    SSL_set0_wbio(ssl_.get(), memory);
-    action();
-    char* data = nullptr;
-    const long size = BIO_get_mem_data(memory, &data);
-    std::string bytes{data, static_cast<std::size_t>(size)};
-    SSL_set0_wbio(ssl_.get(), network);
-    return bytes;
-  }
-  [[nodiscard]] SSL* native() const noexcept { return ssl_.get(); }
-
- private:
-  std::unique_ptr<SSL_CTX, FreeContext> context_;
-  std::unique_ptr<SSL, FreeSsl> ssl_;
-};
 
 struct TlsFixture : ServerFixture {
   TlsFixture() {
@@ -121,7 +41,7 @@ struct TlsFixture : ServerFixture {
     options.tls.authorities = directory.path() + "/ca.crt";
     options.tls.clients = clients;
   }
-  [[nodiscard]] PlainClient connect() { return PlainClient{server->tls_port()}; }
+  [[nodiscard]] Socket connect() { return Socket{server->tls_port()}; }
 
   TemporaryDirectory directory;
   Identity authority{"authority"};
@@ -129,10 +49,9 @@ struct TlsFixture : ServerFixture {
 };
 
 TEST_CASE_METHOD(TlsFixture, "a conversation over TLS, in any pieces", "[net][tls]") {
-  std::string error;
-  const auto context = TlsContext::load(options.tls, error);
-  REQUIRE(context != nullptr);
-  const auto layer = TlsLayer::accept(*context);
+  const auto context = TlsContext::load(options.tls);
+  REQUIRE(context.ok());
+  const auto layer = TlsLayer::accept(**context);
   TlsClient client{{.trusted = &authority}};
   SSL_set_bio(client.native(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
   BIO_set_mem_eof_return(SSL_get_rbio(client.native()), -1);
@@ -146,7 +65,7 @@ TEST_CASE_METHOD(TlsFixture, "a conversation over TLS, in any pieces", "[net][tl
       plain.append(room, got);
     }
     std::string cipher;
-    layer->take(cipher);
+    layer->drain_output(cipher);
     BIO_write(SSL_get_rbio(client.native()), cipher.data(), static_cast<int>(cipher.size()));
   };
   for (int i = 0; i < 10 && SSL_do_handshake(client.native()) != 1; ++i) carry();
@@ -165,12 +84,12 @@ TEST_CASE_METHOD(TlsFixture, "a conversation over TLS, in any pieces", "[net][tl
 
 TEST_CASE_METHOD(TlsFixture, "small and large replies arrive whole over TLS", "[net][tls]") {
   start();
-  PlainClient socket = connect();
+  Socket socket = connect();
   TlsClient client{{.trusted = &authority}};
-  REQUIRE(client.connect(socket.native()));
+  REQUIRE(client.connect(socket));
   CHECK(client.ask("echo hello\n", 6) == "hello\n");
-  CHECK(stage.look(1).info.transport == net::Transport::tls);
-  CHECK(stage.look(1).info.certificate_name.empty());
+  CHECK(peers.look(1).info.transport == net::Transport::tls);
+  CHECK(peers.look(1).info.certificate_name.empty());
   constexpr std::size_t bytes = std::size_t{8} << 20;
   CHECK(client.ask("big " + std::to_string(bytes) + "\n", bytes + 1) ==
         std::string(bytes, 'x') + "\n");
@@ -184,27 +103,27 @@ TEST_CASE_METHOD(TlsFixture, "small and large replies arrive whole over TLS", "[
 TEST_CASE_METHOD(TlsFixture, "what was decrypted behind a waiting request is not lost",
                  "[net][tls]") {
   start();
-  PlainClient socket = connect();
+  Socket socket = connect();
   TlsClient client{{.trusted = &authority}};
-  REQUIRE(client.connect(socket.native()));
+  REQUIRE(client.connect(socket));
   REQUIRE(client.ask("echo x\n", 2) == "x\n");
   // Both records in one segment: the second is decrypted when the first has ended its waiting.
   socket.send(client.captured([&] {
     client.send("wait\n");
     client.send("echo behind\n");
   }));
-  REQUIRE(stage.wait_for(1, [](const Seen& seen) { return seen.waits; }));
+  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.waits; }));
   tick_round();
-  stage.push(1, "first\n");
+  peers.push(1, "first\n");
   CHECK(client.read(13) == "first\nbehind\n");
 }
 
 TEST_CASE_METHOD(TlsFixture, "who says over TLS that nothing more comes still gets the replies",
                  "[net][tls]") {
   start();
-  PlainClient socket = connect();
+  Socket socket = connect();
   TlsClient client{{.trusted = &authority}};
-  REQUIRE(client.connect(socket.native()));
+  REQUIRE(client.connect(socket));
   socket.send(client.captured([&] {  // one segment, so that all of it is read at once
     client.send("echo a\n");
     CHECK(SSL_shutdown(client.native()) == 0);
@@ -215,8 +134,8 @@ TEST_CASE_METHOD(TlsFixture, "who says over TLS that nothing more comes still ge
 TEST_CASE_METHOD(TlsFixture, "nothing older than TLS 1.2 is spoken", "[net][tls]") {
   start();
   const auto works = [&](int version) {
-    PlainClient socket = connect();
-    return TlsClient{{.version_max = version}}.connect(socket.native());
+    Socket socket = connect();
+    return TlsClient{{.version_max = version}}.connect(socket);
   };
   CHECK(works(TLS1_3_VERSION));
   CHECK(works(TLS1_2_VERSION));
@@ -234,21 +153,20 @@ TEST_CASE_METHOD(TlsFixture, "a client that must show a certificate gets in with
   const Identity stranger_authority{"authority"};
   const Identity stranger{"worker-7", &stranger_authority};
   const auto reply_to = [&](const Identity* shown) -> std::string {
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority, .shown = shown}};
-    if (!client.connect(socket.native())) return "no handshake";
-    std::size_t written = 0;
-    if (SSL_write_ex(client.native(), "echo in\n", 8, &written) != 1) return "no writing";
+    if (!client.connect(socket)) return "no handshake";
+    if (!client.try_send("echo in\n")) return "no writing";
     return client.read(3);
   };
   CHECK(reply_to(&known) == "in\n");
-  CHECK(stage.look(1).info.certificate_name == "worker-7");
+  CHECK(peers.look(1).info.certificate_name == "worker-7");
   CHECK(reply_to(nullptr) != "in\n");
   CHECK(reply_to(&stranger) != "in\n");
   tick_round();
   CHECK(ended_by(Ended::handshake_failed) == 2);
-  CHECK(stage.log().size() == 2);
-  CHECK(stage.log()[0].find("TLS handshake failed: ") != std::string::npos);
+  CHECK(peers.log().size() == 2);
+  CHECK(peers.log()[0].find("TLS handshake failed: ") != std::string::npos);
 }
 
 TEST_CASE_METHOD(TlsFixture, "a certificate that may be shown must be right, too", "[net][tls]") {
@@ -257,13 +175,11 @@ TEST_CASE_METHOD(TlsFixture, "a certificate that may be shown must be right, too
   const Identity known{"worker-7", &authority};
   const Identity stranger{"worker-7"};
   const auto name_with = [&](const Identity* shown, std::uint64_t id) -> std::string {
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority, .shown = shown}};
-    if (!client.connect(socket.native())) return "refused";
-    std::size_t written = 0;
-    SSL_write_ex(client.native(), "echo in\n", 8, &written);
-    if (client.read(3) != "in\n") return "refused";
-    return "[" + stage.look(id).info.certificate_name + "]";
+    if (!client.connect(socket)) return "refused";
+    if (!client.try_send("echo in\n") || client.read(3) != "in\n") return "refused";
+    return "[" + peers.look(id).info.certificate_name + "]";
   };
   CHECK(name_with(nullptr, 1) == "[]");
   CHECK(name_with(&known, 2) == "[worker-7]");
@@ -273,38 +189,38 @@ TEST_CASE_METHOD(TlsFixture, "a certificate that may be shown must be right, too
 TEST_CASE_METHOD(TlsFixture, "plain bytes on the TLS port are refused with one line in the log",
                  "[net][tls]") {
   start();
-  PlainClient client = connect();
+  Socket client = connect();
   client.send("*1\r\n$4\r\nPING\r\n");
   CHECK(client.read_to_end().find("(open)") == std::string::npos);
   tick_round();
   CHECK(ended_by(Ended::handshake_failed) == 1);
-  REQUIRE(stage.log().size() == 1);
-  CHECK(stage.log()[0].find("TLS handshake failed: wrong version number") != std::string::npos);
+  REQUIRE(peers.log().size() == 1);
+  CHECK(peers.log()[0].find("TLS handshake failed: wrong version number") != std::string::npos);
 }
 
 TEST_CASE_METHOD(TlsFixture, "many failing handshakes do not fill the log", "[net][tls]") {
   start();
   for (int i = 0; i < 25; ++i) {
-    PlainClient client = connect();
+    Socket client = connect();
     client.send("*1\r\n$4\r\nPING\r\n");
     CHECK(client.read_to_end().find("(open)") == std::string::npos);
   }
   tick_round();
   CHECK(ended_by(Ended::handshake_failed) == 25);
-  CHECK(stage.log().size() == net::LogGate::lines_max);
+  CHECK(peers.log().size() == net::LogGate::lines_max);
   clock.advance(net::LogGate::period);
   tick_round();
-  CHECK(stage.log().back() == "15 more lines about connections left out");
+  CHECK(peers.log().back() == "15 more lines about connections left out");
 }
 
 TEST_CASE_METHOD(TlsFixture, "a handshake has a time and a size", "[net][tls][limits]") {
   options.limits.handshake = Millis{3000};
   SECTION("time") {
     start();
-    PlainClient silent = connect();
-    PlainClient other = connect();
+    Socket silent = connect();
+    Socket other = connect();
     TlsClient done{{.trusted = &authority}};
-    REQUIRE(done.connect(other.native()));
+    REQUIRE(done.connect(other));
     REQUIRE(done.ask("echo x\n", 2) == "x\n");
     clock.advance(Millis{3000});
     tick_round();
@@ -319,12 +235,12 @@ TEST_CASE_METHOD(TlsFixture, "a handshake has a time and a size", "[net][tls][li
     ask_for_certificates(ClientCertificates::required);  // the client's second flight counts, too
     options.limits.handshake_bytes = 64;
     start();
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority}};
-    CHECK_FALSE(client.connect(socket.native()));
+    CHECK_FALSE(client.connect(socket));
     tick_round();
     CHECK(ended_by(Ended::handshake_failed) == 1);
-    CHECK(stage.log().at(0).find("TLS handshake is over 64 bytes") != std::string::npos);
+    CHECK(peers.log().at(0).find("TLS handshake is over 64 bytes") != std::string::npos);
   }
 }
 
@@ -333,46 +249,47 @@ TEST_CASE_METHOD(TlsFixture, "new connections use the files of a reload, old one
   start();
   const Identity new_authority{"new authority"};
   Identity{"server", &new_authority}.save(directory.path() + "/new");
-  PlainClient old_socket = connect();
+  Socket old_socket = connect();
   TlsClient old{{.trusted = &authority}};
-  REQUIRE(old.connect(old_socket.native()));
+  REQUIRE(old.connect(old_socket));
   REQUIRE(old.ask("echo x\n", 2) == "x\n");
 
   TlsFiles wrong = files("new");
   wrong.key = files("server").key;
-  CHECK(server->reload_tls(wrong).value() ==
+  CHECK(server->reload_tls(wrong).error().detail ==
         "TLS key '" + wrong.key + "' for '" + wrong.certificate + "': key values mismatch");
   wrong.key = directory.path() + "/none";
-  CHECK(server->reload_tls(wrong).value().find("TLS key '" + wrong.key + "' for ") == 0);
+  CHECK(server->reload_tls(wrong).error().detail.find("TLS key '" + wrong.key + "' for ") == 0);
   std::ofstream{directory.path() + "/text"} << "no certificate\n";
   wrong.certificate = directory.path() + "/text";
-  CHECK(server->reload_tls(wrong).value().find("TLS certificate '" + wrong.certificate) == 0);
+  CHECK(server->reload_tls(wrong).error().detail.find("TLS certificate '" + wrong.certificate) ==
+        0);
   {
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority}};
-    CHECK(client.connect(socket.native()));  // nothing has changed
+    CHECK(client.connect(socket));  // nothing has changed
   }
-  CHECK_FALSE(server->reload_tls(files("new")).has_value());
-  PlainClient socket = connect();
+  CHECK(server->reload_tls(files("new")).ok());
+  Socket socket = connect();
   TlsClient client{{.trusted = &new_authority}};
-  REQUIRE(client.connect(socket.native()));
+  REQUIRE(client.connect(socket));
   CHECK(client.ask("echo new\n", 4) == "new\n");
   CHECK(old.ask("echo old\n", 4) == "old\n");
-  PlainClient late_socket = connect();
+  Socket late_socket = connect();
   TlsClient late{{.trusted = &authority}};
-  CHECK_FALSE(late.connect(late_socket.native()));
+  CHECK_FALSE(late.connect(late_socket));
 }
 
 TEST_CASE_METHOD(TlsFixture, "versions and ciphers are those that were chosen", "[net][tls]") {
   const auto speaks = [&](int version) {
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority, .version_max = version}};
-    return client.connect(socket.native());
+    return client.connect(socket);
   };
   const auto cipher = [&](int version) {
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority, .version_max = version}};
-    REQUIRE(client.connect(socket.native()));
+    REQUIRE(client.connect(socket));
     return std::string{SSL_get_cipher_name(client.native())};
   };
   SECTION("1.2 alone") {
@@ -399,20 +316,20 @@ TEST_CASE_METHOD(TlsFixture, "versions and ciphers are those that were chosen", 
     start();  // the client has them the other way round
     CHECK(cipher(TLS1_3_VERSION) == "TLS_AES_256_GCM_SHA384");
     options.tls.prefers_server_ciphers = true;
-    REQUIRE_FALSE(server->reload_tls(options.tls).has_value());
+    REQUIRE(server->reload_tls(options.tls).ok());
     CHECK(cipher(TLS1_3_VERSION) == "TLS_AES_128_GCM_SHA256");
   }
   SECTION("what OpenSSL does not know is refused") {
     start();
     TlsFiles wrong = options.tls;
     wrong.ciphers = "none-such";
-    CHECK(server->reload_tls(wrong).value() == "TLS ciphers 'none-such': no cipher match");
+    CHECK(server->reload_tls(wrong).error().detail == "TLS ciphers 'none-such': no cipher match");
     wrong = options.tls;
     wrong.ciphersuites = "none-such";
-    CHECK(server->reload_tls(wrong).value().starts_with("TLS ciphersuites 'none-such': "));
+    CHECK(server->reload_tls(wrong).error().detail.starts_with("TLS ciphersuites 'none-such': "));
     wrong = options.tls;
     wrong.speaks_1_2 = wrong.speaks_1_3 = false;
-    CHECK(server->reload_tls(wrong).value() == "no version of TLS is to be spoken");
+    CHECK(server->reload_tls(wrong).error().detail == "no version of TLS is to be spoken");
     CHECK(speaks(TLS1_3_VERSION));
   }
 }
@@ -420,16 +337,16 @@ TEST_CASE_METHOD(TlsFixture, "versions and ciphers are those that were chosen", 
 TEST_CASE_METHOD(TlsFixture, "a key may have a password", "[net][tls]") {
   served.save(directory.path() + "/locked", "secret");
   options.tls = files("locked");
-  std::string error;
-  CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
-  CHECK(error.find("TLS key '" + options.tls.key) == 0);
+  CHECK(net::Server::start(options, peers.hooks())
+            .error()
+            .detail.find("TLS key '" + options.tls.key) == 0);
   options.tls.key_password = "wrong";
-  CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
+  CHECK_FALSE(net::Server::start(options, peers.hooks()).ok());
   options.tls.key_password = "secret";
   start();
-  PlainClient socket = connect();
+  Socket socket = connect();
   TlsClient client{{.trusted = &authority}};
-  REQUIRE(client.connect(socket.native()));
+  REQUIRE(client.connect(socket));
   CHECK(client.ask("echo x\n", 2) == "x\n");
 }
 
@@ -445,11 +362,10 @@ TEST_CASE_METHOD(TlsFixture, "authorities may lie in a directory", "[net][tls]")
   options.tls.clients = ClientCertificates::required;
   start();
   const auto gets_in = [&](const Identity* shown) {
-    PlainClient socket = connect();
+    Socket socket = connect();
     TlsClient client{{.trusted = &authority, .shown = shown}};
     // With 1.3 the refusal comes behind the client's handshake.
-    return client.connect(socket.native()) && SSL_write(client.native(), "echo x\n", 7) == 7 &&
-           client.read(2) == "x\n";
+    return client.connect(socket) && client.try_send("echo x\n") && client.read(2) == "x\n";
   };
   const Identity friendly{"friend", &authority};
   const Identity elsewhere{"elsewhere"};
@@ -459,20 +375,21 @@ TEST_CASE_METHOD(TlsFixture, "authorities may lie in a directory", "[net][tls]")
   CHECK_FALSE(gets_in(nullptr));
   TlsFiles wrong = options.tls;
   wrong.authorities_directory = directory.path() + "/ca.crt";
-  CHECK(server->reload_tls(wrong).value() ==
+  CHECK(server->reload_tls(wrong).error().detail ==
         "TLS authorities '" + wrong.authorities_directory + "': not a directory");
 }
 
 TEST_CASE_METHOD(TlsFixture, "a server does not start with files that it cannot use",
                  "[net][tls]") {
-  std::string error;
+  const auto refused = [&] {
+    const auto started = net::Server::start(options, peers.hooks());
+    return started ? std::string{"none"} : started.error().detail;
+  };
   options.tls.certificate = directory.path() + "/none";
-  CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
-  CHECK(error.find("TLS certificate '" + options.tls.certificate + "': ") == 0);
+  CHECK(refused().find("TLS certificate '" + options.tls.certificate + "': ") == 0);
   options.tls = files("server");
   options.tls.clients = ClientCertificates::required;
-  CHECK(net::Server::start(options, stage.hooks(), error) == nullptr);
-  CHECK(error == "client certificates need a file of authorities");
+  CHECK(refused() == "client certificates need a file of authorities");
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST_CASE("clients: SHUTDOWN asks whoever runs the node, and DEBUG needs leave",
   CHECK(node.call({"SHUTDOWN"}) == "-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
   bool asked = false;
   node.node.hooks.shutdown = [&] { asked = true; };
-  REQUIRE_FALSE(node.node.settings.assign(net::Setting::enable_debug_command, "local", {}));
+  REQUIRE(node.node.settings.assign(net::Setting::enable_debug_command, "local", {}).ok());
   CHECK(node.call({"DEBUG", "SLEEP", "0.02"}).empty());
   node.pass(Millis{20});
   CHECK(node.collect() == "+OK\r\n");
@@ -318,7 +318,7 @@ TEST_CASE("clients: those who list, pause and kill do not disturb those who work
   first.join();
   second.join();
   CHECK(node.clients.size() == 1);
-  CHECK(node.stats.figures().connections == 2 * rounds + 1);
+  CHECK(node.stats.totals().connections == 2 * rounds + 1);
 }
 
 }  // namespace semel::tests

@@ -54,12 +54,12 @@ TEST_CASE("measures: what is counted starts at 0 again after a reset", "[net]") 
   static_cast<void>(node.call({"nothing"}));
   node.node.stats.reset();
   static_cast<void>(node.call({"PING"}));
-  const net::NodeFigures figures = node.node.stats.figures();
-  CHECK(figures.calls == 1);
-  CHECK(figures.error_replies == 0);
-  CHECK(figures.errors.empty());
-  CHECK(figures.bytes_received == request_bytes({"PING"}).size());
-  CHECK(figures.bytes_sent == 7);
+  const net::NodeTotals totals = node.node.stats.totals();
+  CHECK(totals.calls == 1);
+  CHECK(totals.error_replies == 0);
+  CHECK(totals.errors.empty());
+  CHECK(totals.bytes_received == request_bytes({"PING"}).size());
+  CHECK(totals.bytes_sent == 7);
 }
 
 TEST_CASE("measures: commands of a transaction count beside its EXEC", "[net]") {
@@ -67,9 +67,9 @@ TEST_CASE("measures: commands of a transaction count beside its EXEC", "[net]") 
   static_cast<void>(node.call({"MULTI"}));
   static_cast<void>(node.call({"PING"}));
   static_cast<void>(node.call({"INCR", "k"}));
-  CHECK(node.node.stats.figures().calls == 1);
+  CHECK(node.node.stats.totals().calls == 1);
   static_cast<void>(node.call({"EXEC"}));
-  CHECK(node.node.stats.figures().calls == 4);
+  CHECK(node.node.stats.totals().calls == 4);
 }
 
 TEST_CASE("measures: INFO has the fields that clients look for, in sections", "[net]") {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "semel/claims.hpp"
+#include "semel/engine.hpp"
+#include "semel/journal.hpp"
 
 namespace semel::proofs {
 

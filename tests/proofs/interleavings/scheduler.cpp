@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/random.hpp"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SEMEL_PROOFS_ASAN 1
@@ -38,13 +40,8 @@ struct BorrowedStack {
   void deallocate(boost::context::stack_context&) noexcept {}
 };
 
-constexpr std::uint64_t mix(std::uint64_t value) noexcept {
-  value = (value ^ (value >> 30)) * 0xbf58'476d'1ce4'e5b9U;
-  value = (value ^ (value >> 27)) * 0x94d0'49bb'1331'11ebU;
-  return value ^ (value >> 31);
-}
 constexpr std::uint64_t fold(std::uint64_t hash, std::uint64_t value) noexcept {
-  return mix(hash * 0x9e37'79b9'7f4a'7c15U + value + 1);
+  return base::mix_bits(hash * 0x9e37'79b9'7f4a'7c15U + value + 1);
 }
 
 }  // namespace

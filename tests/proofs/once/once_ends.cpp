@@ -11,7 +11,7 @@ namespace semel::proofs {
 
 void OnceProgram::fill_or_empty() {
   if (!is_small_) return close_under_owner();
-  world_.is_filled() ? world_.empty() : world_.fill();
+  process_.is_filled() ? process_.empty() : process_.fill();
 }
 
 /// The engine closes, and the next one has what its journal has.
@@ -26,8 +26,8 @@ void OnceProgram::close_between() {
     default:
       break;
   }
-  if (!world_.alive()) return;  // a crash, and no close
-  world_.empty();
+  if (!process_.alive()) return;  // a crash, and no close
+  process_.empty();
   oracle_.settle();
   oracle_.close();
   next_process(steps());
@@ -35,9 +35,9 @@ void OnceProgram::close_between() {
 
 /// Callbacks that wait are called once, and say that the engine closes.
 void OnceProgram::close_under_waiters() {
-  world_.empty();
-  Claims claims = world_.claims("n", policy_);
-  if (claims.claim({.key = "waited"}).answer != ClaimAnswer::granted || !world_.alive()) return;
+  process_.empty();
+  Claims claims = process_.claims("n", policy_);
+  if (claims.claim({.key = "waited"}).answer != ClaimAnswer::granted || !process_.alive()) return;
   std::vector<int> called(random_.between(1, 4));
   int granted = 0;
   for (int& calls : called) {
@@ -48,20 +48,20 @@ void OnceProgram::close_under_waiters() {
         });
     if (ticket == 0 && calls == 0) complain("a wait without a ticket or an answer");
   }
-  next_process(tests::World::never);
+  next_process(tests::Process::never);
   oracle_.close();
   for (const int calls : called) {
     if (calls != 1) complain("a waiter was not called once when its engine closed");
   }
   if (granted != 0) complain("a waiter was granted by an engine that closed");
-  static_cast<void>(world_.claims("n", policy_).forget("waited"));
+  static_cast<void>(process_.claims("n", policy_).forget("waited"));
 }
 
 /// A thread that waits for its turn is told so too, and runs nothing.
 void OnceProgram::close_under_blocked() {
-  world_.empty();
-  Claims claims = world_.claims("n", policy_);
-  if (claims.claim({.key = "waited"}).answer != ClaimAnswer::granted || !world_.alive()) return;
+  process_.empty();
+  Claims claims = process_.claims("n", policy_);
+  if (claims.claim({.key = "waited"}).answer != ClaimAnswer::granted || !process_.alive()) return;
   std::atomic<bool> ran{false};
   std::atomic<bool> told{false};
   std::thread blocked{[&] {
@@ -69,29 +69,29 @@ void OnceProgram::close_under_blocked() {
     const auto outcome = once(mine, {.key = "waited", .wait = Millis::max()}, [&] { ran = true; });
     told = outcome.answer == OnceAnswer::in_flight && outcome.error.code == ErrorCode::closing;
   }};
-  while (world_.engine().stats().waiters == 0) std::this_thread::yield();
-  next_process(tests::World::never);
+  while (process_.engine().stats().waiters == 0) std::this_thread::yield();
+  next_process(tests::Process::never);
   oracle_.close();
   blocked.join();
   if (ran) complain("work ran when its engine closed");
   if (!told) complain("who waited was not told that the engine closes");
-  static_cast<void>(world_.claims("n", policy_).forget("waited"));
+  static_cast<void>(process_.claims("n", policy_).forget("waited"));
 }
 
 /// An owner goes on after its engine was closed and opened again: whoever was granted meanwhile
 /// has the work.
 void OnceProgram::close_under_owner() {
   const std::string which = "carried";
-  const ClaimOutcome first = world_.claims("n", policy_).claim({.key = which});
-  if (!world_.alive() || first.answer != ClaimAnswer::granted) return;
+  const ClaimOutcome first = process_.claims("n", policy_).claim({.key = which});
+  if (!process_.alive() || first.answer != ClaimAnswer::granted) return;
   oracle_.settle();
   oracle_.close();
   next_process(steps());
-  Claims claims = world_.claims("n", policy_);
+  Claims claims = process_.claims("n", policy_);
   const ClaimOutcome second = random_.chance(1, 2) ? claims.claim({.key = which}) : ClaimOutcome{};
   const OwnerOutcome late = claims.complete({.key = which, .epoch = first.epoch, .payload = "1"});
   const ClaimOutcome third = claims.claim({.key = which});
-  if (!world_.alive()) return;
+  if (!process_.alive()) return;
   const bool taken = second.answer == ClaimAnswer::granted;
   const bool completed = late.error == ErrorCode::ok && late.answer == OwnerAnswer::ok;
   if (taken && second.epoch <= first.epoch) complain("an epoch came again in the next process");
@@ -106,7 +106,7 @@ void OnceProgram::close_under_owner() {
 
 /// A token: used once at most, and usable for all of its time whatever fails.
 void OnceProgram::token() {
-  TokenService tokens = TokenService::open(world_.claims("t", policies::token)).value();
+  TokenService tokens = TokenService::open(process_.claims("t", policies::token)).value();
   const Millis ttl{static_cast<std::int64_t>(random_.between(10'000, 1'000'000))};
   const Timestamp end = now() + ttl;
   const auto issued = tokens.issue(ttl);
@@ -118,9 +118,9 @@ void OnceProgram::token() {
       if (fails) return Error{ErrorCode::timed_out, "no"};
       return ++uses;
     });
-    if (!world_.alive()) return;
+    if (!process_.alive()) return;
     if (uses == 0 && used.answer == OnceAnswer::unknown) complain("a token ended too early");
-    world_.clock().advance(ttl / 5);
+    process_.clock().advance(ttl / 5);
   }
   // What could not be written down may be used again when its lease is over.
   if (uses > 1 && !was_filled_) complain("a token was used twice");
@@ -128,8 +128,8 @@ void OnceProgram::token() {
 
 /// Whoever is told that it will run again sees a run that begins after that.
 void OnceProgram::debounce() {
-  Debounce rebuilds{world_.engine(),
-                    world_.claims("d", policies::debounce),
+  Debounce rebuilds{process_.engine(),
+                    process_.claims("d", policies::debounce),
                     {.interval = Millis{1'000}, .run_once_more_after = true}};
   int begun = 0;
   int promised_at = 0;
@@ -141,12 +141,12 @@ void OnceProgram::debounce() {
           promised_at = begun;
         }
       }
-      if (random_.chance(1, 4)) world_.clock().advance(Millis{1'500});
+      if (random_.chance(1, 4)) process_.clock().advance(Millis{1'500});
       if (random_.chance(1, 3)) throw std::runtime_error{"gone"};
     }));
   } catch (const std::runtime_error&) {
   }
-  if (world_.alive() && promised_at != 0 && begun <= promised_at) {
+  if (process_.alive() && promised_at != 0 && begun <= promised_at) {
     complain("a run that was promised did not come");
   }
 }

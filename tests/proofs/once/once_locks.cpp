@@ -7,26 +7,26 @@ namespace semel::proofs {
 std::string LockStory::play() {
   begin();
   for (std::uint64_t left = random_.between(6, 24); left > 0; --left) {
-    if (!complaint_.empty() || !world_.alive()) break;
+    if (!complaint_.empty() || !process_.alive()) break;
     step(random_.below(owners_.size()));
   }
-  const bool ends = world_.alive();
-  const bool full = world_.is_filled();
+  const bool ends = process_.alive();
+  const bool full = process_.is_filled();
   for (Owner& owner : owners_) {
     owner.lock.reset();  // gives it back
     owner.watchdog.reset();
     owner.holds = 0;
   }
-  if (ends && world_.alive() && !full) has_it_.reset();
+  if (ends && process_.alive() && !full) has_it_.reset();
   return complaint_;
 }
 
 void LockStory::begin() {
-  Claims claims = world_.claims("locks", policy_);
+  Claims claims = process_.claims("locks", policy_);
   // Of the last story's owners one may have it yet, if there was no memory to give it back.
   if (has_it_) has_it_->at_least = Timestamp::min();
   for (Owner& owner : owners_) {
-    if (random_.chance(1, 3)) owner.watchdog.emplace(world_.engine());
+    if (random_.chance(1, 3)) owner.watchdog.emplace(process_.engine());
     owner.lock.emplace(claims, "printer",
                        LockOptions{.watchdog = owner.watchdog ? &*owner.watchdog : nullptr});
   }
@@ -65,9 +65,9 @@ void LockStory::take(std::size_t which) {
   if (owner.holds > 0) return take_again(which, taken);
   if (!taken) {
     const ErrorCode why = owner.lock->why_not().code;
-    if (why == ErrorCode::memory_full && !world_.is_filled()) complain("there was memory");
+    if (why == ErrorCode::memory_full && !process_.is_filled()) complain("there was memory");
     const bool is_free = !has_it_ || now() >= has_it_->at_most;
-    if (is_free && !world_.is_filled()) complain("a lock that was free was not given");
+    if (is_free && !process_.is_filled()) complain("a lock that was free was not given");
     return;
   }
   if (has_it_ && now() < has_it_->at_least) complain("a lock was given while another had it");
@@ -94,12 +94,12 @@ void LockStory::give(std::size_t which) {
   const bool was_held = owner.lock->unlock();
   if (!counts()) return;
   if (was_held && !(had_it && perhaps_has(which))) complain("a lock was given back by another");
-  if (!was_held && had_it && surely_has(which) && !world_.is_filled()) {
+  if (!was_held && had_it && surely_has(which) && !process_.is_filled()) {
     complain("a lock that was held could not be given back");
   }
   if (!had_it || --owner.holds > 0) return;
   if (!has_it_ || has_it_->owner != which) return;
-  if (was_held || !world_.is_filled()) {
+  if (was_held || !process_.is_filled()) {
     has_it_.reset();
   } else {
     has_it_->at_least = Timestamp::min();
@@ -113,7 +113,7 @@ void LockStory::renew(std::size_t which) {
   if (renewed && !(owner.holds > 0 && perhaps_has(which))) {
     complain("a lock was renewed that was lost");
   }
-  if (!renewed && owner.holds > 0 && surely_has(which) && !world_.is_filled()) {
+  if (!renewed && owner.holds > 0 && surely_has(which) && !process_.is_filled()) {
     complain("a lock that was held could not be renewed");
   }
   if (renewed && has_it_) has_it_ = Holder{which, now() + lease, now() + lease};
@@ -131,7 +131,7 @@ void LockStory::write(std::size_t which) {
 
 void LockStory::pass_time() {
   for (std::uint64_t left = random_.between(1, 8); left > 0; --left) {
-    world_.clock().advance(Millis{5'000});
+    process_.clock().advance(Millis{5'000});
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       Owner& owner = owners_[i];
       if (!owner.watchdog) continue;
@@ -140,7 +140,7 @@ void LockStory::pass_time() {
       // Renewed when a third of it had passed, if there was memory: two thirds less one look are
       // left.
       has_it_->at_most = now() + lease;
-      if (!world_.is_filled() && surely_has(i)) {
+      if (!process_.is_filled() && surely_has(i)) {
         has_it_->at_least = std::max(has_it_->at_least, now() + lease / 2);
       }
     }

@@ -10,22 +10,22 @@
 
 #include "semel/patterns/lock.hpp"
 #include "semel/policies.hpp"
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 #include "tests/proofs/random.hpp"
 
 namespace semel::proofs {
 
 class LockStory {
  public:
-  LockStory(Random& random, tests::World& world)
+  LockStory(Random& random, tests::Process& process)
       : random_(random),
-        world_(world),
+        process_(process),
         policy_(random.chance(1, 3) ? policies::fair_lock : policies::lock) {}
 
   /// Some steps of the owners, who end with it. Empty: nothing was outside of the contract.
   [[nodiscard]] std::string play();
   /// In each process, while there is memory.
-  void declare() { static_cast<void>(world_.claims("locks", policy_)); }
+  void declare() { static_cast<void>(process_.claims("locks", policy_)); }
   /// The process has ended, and with it whoever had the lock.
   void next_process() noexcept { has_it_.reset(); }
   /// Grants so far.
@@ -46,9 +46,9 @@ class LockStory {
     Timestamp at_most{};
   };
 
-  [[nodiscard]] Timestamp now() { return world_.clock().now(); }
+  [[nodiscard]] Timestamp now() { return process_.clock().now(); }
   /// What was answered counts: the process lives.
-  [[nodiscard]] bool counts() const noexcept { return world_.alive(); }
+  [[nodiscard]] bool counts() const noexcept { return process_.alive(); }
   [[nodiscard]] bool surely_has(std::size_t owner) {
     return has_it_ && has_it_->owner == owner && now() < has_it_->at_least;
   }
@@ -69,7 +69,7 @@ class LockStory {
   void count_holders();
 
   Random& random_;
-  tests::World& world_;
+  tests::Process& process_;
   const Policy policy_;
   std::array<Owner, 3> owners_;
   std::optional<Holder> has_it_;

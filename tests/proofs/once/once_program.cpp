@@ -9,7 +9,7 @@
 namespace semel::proofs {
 namespace {
 
-using tests::World;
+using tests::Process;
 
 constexpr Millis lease{60'000};
 
@@ -68,8 +68,8 @@ OnceProgram::OnceProgram(std::uint64_t seed)
       policy_(contracts[random_.below(contracts.size())]),
       is_small_(random_.chance(1, 6)),
       oracle_(policy_),
-      world_(steps(), is_small_ ? limits::memory_bytes_min : limits::memory_bytes_default),
-      locks_(random_, world_) {
+      process_(steps(), is_small_ ? limits::memory_bytes_min : limits::memory_bytes_default),
+      locks_(random_, process_) {
   declare();
 }
 
@@ -77,13 +77,13 @@ std::string OnceProgram::run() {
   const std::uint64_t calls = random_.between(3, 12);
   for (std::uint64_t i = 0; i < calls && oracle_.complaint().empty() && complaint_.empty(); ++i) {
     depth_ = 0;
-    was_filled_ = world_.is_filled();
+    was_filled_ = process_.is_filled();
     call();
-    if (world_.alive()) {
+    if (process_.alive()) {
       oracle_.settle();
     } else {
       oracle_.crash();
-      next_process(random_.chance(1, 3) ? random_.below(60) : World::never);
+      next_process(random_.chance(1, 3) ? random_.below(60) : Process::never);
     }
   }
   if (oracle_.complaint().empty() && complaint_.empty()) last_calls();
@@ -92,16 +92,16 @@ std::string OnceProgram::run() {
 
 /// All namespaces, while there is memory for them.
 void OnceProgram::declare() {
-  static_cast<void>(world_.claims("n", policy_));
-  static_cast<void>(world_.claims("t", policies::token));
-  static_cast<void>(world_.claims("d", policies::debounce));
+  static_cast<void>(process_.claims("n", policy_));
+  static_cast<void>(process_.claims("t", policies::token));
+  static_cast<void>(process_.claims("d", policies::debounce));
   locks_.declare();
 }
 
 void OnceProgram::next_process(std::uint64_t steps) {
-  if (world_.alive()) ++figures_.closes;
+  if (process_.alive()) ++figures_.closes;
   locks_.next_process();
-  world_.restart(steps);
+  process_.restart(steps);
   declare();
 }
 
@@ -119,7 +119,7 @@ void OnceProgram::call() {
     case 6:
       return batch();
     case 7:
-      return world_.clock().advance(Millis{static_cast<std::int64_t>(random_.below(90'000))});
+      return process_.clock().advance(Millis{static_cast<std::int64_t>(random_.below(90'000))});
     case 8:
       return resolve();
     case 9:
@@ -139,15 +139,15 @@ void OnceProgram::call() {
 
 /// When all leases are over and there is memory, what is free is run.
 void OnceProgram::last_calls() {
-  if (!world_.alive()) return;
-  world_.empty();
+  if (!process_.alive()) return;
+  process_.empty();
   was_filled_ = false;
-  world_.clock().advance(lease + Millis{1});
+  process_.clock().advance(lease + Millis{1});
   depth_ = 2;
   for (const std::string key : {"a", "b", "c"}) {
     const bool must = oracle_.must_run(key);
     const Run run = call_once(key);
-    if (!world_.alive()) return;
+    if (!process_.alive()) return;
     if (must && run.number == 0) oracle_.complain(key, "was free and did not run");
   }
 }
@@ -155,10 +155,10 @@ void OnceProgram::last_calls() {
 /// The work of a key: an effect, then perhaps time or another caller, then an end.
 Result<Receipt> OnceProgram::work(const std::string& key, Work& given, Watchdog* watchdog,
                                   Millis held, Run& run, bool may_doubt) {
-  world_.effect(key);
-  if (world_.alive()) run.number = oracle_.begin(key, now(), now() + held);
+  process_.effect(key);
+  if (process_.alive()) run.number = oracle_.begin(key, now(), now() + held);
   if (is_small_ && random_.chance(1, 6)) {
-    world_.fill();
+    process_.fill();
     was_filled_ = true;
   }
   try_step(given);
@@ -171,7 +171,7 @@ Result<Receipt> OnceProgram::work(const std::string& key, Work& given, Watchdog*
   const Ending how = std::array{Ending::ok, Ending::ok, Ending::error, Ending::thrown,
                                 Ending::unsure}[random_.below(may_doubt ? 5 : 4)];
   run.how = how;
-  if (world_.alive()) oracle_.end(key, run.number, how, !was_filled_);
+  if (process_.alive()) oracle_.end(key, run.number, how, !was_filled_);
   if (how == Ending::thrown) throw std::runtime_error{"gone"};
   if (how == Ending::error) return Error{ErrorCode::timed_out, "no"};
   if (how == Ending::unsure) return Error{ErrorCode::outcome_unknown, "perhaps"};
@@ -190,7 +190,7 @@ void OnceProgram::try_step(Work& given) {
 
 void OnceProgram::be_slow(const std::string& key, std::uint64_t run, Watchdog* watchdog) {
   for (int i = 0; i < 8; ++i) {
-    world_.clock().advance(Millis{10'000});
+    process_.clock().advance(Millis{10'000});
     if (watchdog == nullptr) continue;
     static_cast<void>(watchdog->poll());
     if (was_filled_) continue;  // there may be no memory to renew it
@@ -200,8 +200,8 @@ void OnceProgram::be_slow(const std::string& key, std::uint64_t run, Watchdog* w
 }
 
 OnceProgram::Run OnceProgram::call_once(const std::string& key) {
-  Claims claims = world_.claims("n", policy_);
-  Watchdog watchdog{world_.engine()};
+  Claims claims = process_.claims("n", policy_);
+  Watchdog watchdog{process_.engine()};
   Watchdog* const keeps = random_.chance(1, 2) ? &watchdog : nullptr;
   Run run;
   try {
@@ -215,8 +215,8 @@ OnceProgram::Run OnceProgram::call_once(const std::string& key) {
 }
 
 void OnceProgram::consume(const std::string& key) {
-  Claims claims = world_.claims("n", policy_);
-  Watchdog watchdog{world_.engine()};
+  Claims claims = process_.claims("n", policy_);
+  Watchdog watchdog{process_.engine()};
   Watchdog* const keeps = random_.chance(1, 2) ? &watchdog : nullptr;
   Run run;
   try {
@@ -230,8 +230,8 @@ void OnceProgram::consume(const std::string& key) {
 }
 
 void OnceProgram::batch() {
-  Claims claims = world_.claims("n", policy_);
-  Watchdog watchdog{world_.engine()};
+  Claims claims = process_.claims("n", policy_);
+  Watchdog watchdog{process_.engine()};
   Watchdog* const keeps = random_.chance(1, 2) ? &watchdog : nullptr;
   std::vector<std::string> ids;
   for (std::uint64_t i = random_.between(1, 5); i > 0; --i) ids.push_back(key());
@@ -264,7 +264,7 @@ void OnceProgram::judge_refusal(const std::string& key, OnceAnswer answer) {
 /// Who was there before, or who came later, may not be told another result than its own.
 void OnceProgram::judge_once(const std::string& key, const Run& run,
                              const OnceOutcome<Receipt>& outcome) {
-  if (!world_.alive()) return;
+  if (!process_.alive()) return;
   judge_refusal(key, outcome.answer);
   const bool ran = run.how.has_value();
   const bool replays =
@@ -290,7 +290,7 @@ void OnceProgram::judge_once(const std::string& key, const Run& run,
 
 /// A message that the broker is told to forget has been handled.
 void OnceProgram::judge_consumed(const std::string& key, const Run& run, const Consumed& consumed) {
-  if (!world_.alive()) return;
+  if (!process_.alive()) return;
   judge_refusal(key, consumed.answer);
   const bool ran = run.how.has_value();
   if (consumed.verdict == Verdict::ack && run.how != Ending::ok) {
@@ -312,8 +312,8 @@ void OnceProgram::resolve() {
   const std::string which = key();
   const bool done = random_.chance(1, 2);
   const auto found =
-      world_.claims("n", policy_).resolve(which, done ? Resolution::done : Resolution::released);
-  if (world_.alive() && found.ok() && *found) oracle_.resolved(which, done);
+      process_.claims("n", policy_).resolve(which, done ? Resolution::done : Resolution::released);
+  if (process_.alive() && found.ok() && *found) oracle_.resolved(which, done);
 }
 
 }  // namespace semel::proofs

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "semel/patterns/consume.hpp"
-#include "tests/patterns/world.hpp"
+#include "tests/patterns/process.hpp"
 #include "tests/proofs/once/once_locks.hpp"
 #include "tests/proofs/once/once_oracle.hpp"
 #include "tests/proofs/random.hpp"
@@ -57,9 +57,9 @@ class OnceProgram {
   [[nodiscard]] std::string key() {
     return std::string(1, static_cast<char>('a' + random_.below(3)));
   }
-  [[nodiscard]] Timestamp now() { return world_.clock().now(); }
+  [[nodiscard]] Timestamp now() { return process_.clock().now(); }
   [[nodiscard]] std::uint64_t steps() {
-    return random_.chance(1, 2) ? random_.below(60) : tests::World::never;
+    return random_.chance(1, 2) ? random_.below(60) : tests::Process::never;
   }
   void complain(const char* what) {
     if (complaint_.empty()) complaint_ = what;
@@ -98,7 +98,7 @@ class OnceProgram {
   Policy policy_;
   bool is_small_;  // its memory can be filled
   OnceOracle oracle_;
-  tests::World world_;
+  tests::Process process_;
   LockStory locks_;
   std::string complaint_;
   OnceFigures figures_;

@@ -16,7 +16,7 @@
 namespace semel::tests {
 
 /// In memory, for thousands of spills sync several times each.
-inline constexpr auto cold_place = Directory::Place::memory;
+inline constexpr auto cold_medium = Directory::Medium::memory;
 
 /// A database with a cold store in it, opened by the test itself.
 struct ColdDatabase {
@@ -38,7 +38,7 @@ struct ColdDatabase {
     database.reset(raw);
     auto opened = storage::RocksColdStore::open({.database = raw,
                                                  .family = families[1],
-                                                 .line = storage::TimeLine{0},
+                                                 .durable_clock = storage::DurableClock{0},
                                                  .filter_bits = filter_bits,
                                                  .cache_bytes = cache_bytes});
     if (!opened) FAIL(opened.error().message());
@@ -47,7 +47,8 @@ struct ColdDatabase {
   ~ColdDatabase() {
     store.reset();
     for (rocksdb::ColumnFamilyHandle* family : families) {
-      static_cast<void>(database->DestroyColumnFamilyHandle(family));
+      static_cast<void>(
+          database->DestroyColumnFamilyHandle(family));  // cannot fail for an open one
     }
   }
   ColdDatabase(const ColdDatabase&) = delete;
@@ -67,7 +68,7 @@ class TrimmedJournal final : public Journal {
   [[nodiscard]] Status wait(Ticket, Durability) override { return Done{}; }
   [[nodiscard]] Ticket newest() const override { return kept_.newest(); }
   [[nodiscard]] bool wants_spills() const noexcept override { return true; }
-  void spilled(Ticket cut, Ticket) override { cut_ = cut; }
+  void spilled(Ticket cut, Ticket, const ColdMark&) override { cut_ = cut; }
 
   [[nodiscard]] Ticket cut() const noexcept { return cut_; }
   void replay(const std::function<void(const Mutation&)>& visit) const {
@@ -81,7 +82,7 @@ class TrimmedJournal final : public Journal {
   Ticket cut_ = 0;
 };
 
-/// One life of an engine with a cold store and a journal in memory.
+/// One process of an engine with a cold store and a journal in memory.
 struct ColdLife {
   ColdLife(const Directory& directory, ManualClock& clock, Journal* journal = nullptr,
            Options options = {}, rocksdb::Env* env = nullptr)
@@ -95,7 +96,7 @@ struct ColdLife {
     if (!opened) FAIL(opened.error().message());
     engine = *std::move(opened);
   }
-  [[nodiscard]] SpillReport spill() {
+  SpillReport spill() {
     auto done = engine->spill();
     if (!done) FAIL(done.error().message());
     return *done;

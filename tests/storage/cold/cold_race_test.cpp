@@ -81,16 +81,16 @@ class Worker {
 
 TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is granted once",
           "[storage][cold][race]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   MemoryJournal journal;
-  ColdLife life{directory, clock, GENERATE(true, false) ? &journal : nullptr,
-                Options{.shard_count = 4}};
+  ColdLife process{directory, clock, GENERATE(true, false) ? &journal : nullptr,
+                   Options{.shard_count = 4}};
   const std::uint64_t seed = Catch::rngSeed();
   INFO("seed " << seed);
   std::vector<std::atomic<std::uint32_t>> grants(2'000);
   std::deque<Worker> workers;
-  for (unsigned i = 0; i < worker_count; ++i) workers.emplace_back(*life.engine, i, seed);
+  for (unsigned i = 0; i < worker_count; ++i) workers.emplace_back(*process.engine, i, seed);
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (Worker& worker : workers) {
@@ -107,7 +107,7 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
     for (int waits = 0; steps() < i * 1'000 && waits < 10'000'000; ++waits) {
       std::this_thread::yield();
     }
-    const SpillReport report = life.spill();
+    const SpillReport report = process.spill();
     all.records += report.records;
     all.changed += report.changed;
   }
@@ -121,12 +121,12 @@ TEST_CASE("cold race: calls beside a running spill answer exactly, and a key is 
     const std::uint32_t times = grants[i].load(std::memory_order_relaxed);
     if (times > 1) FAIL("key s" << i << " was granted " << times << " times");
     granted += times;
-    const bool there = life.engine->store().exists("s" + std::to_string(i)).value();
+    const bool there = process.engine->store().exists("s" + std::to_string(i)).value();
     if (there != (times == 1)) FAIL("key s" << i << " is not where it should be");
   }
   CHECK(granted > 500);
-  CHECK(life.cold.store->stats().found > 100);
-  CHECK(life.broken() == "");
+  CHECK(process.cold.store->stats().found > 100);
+  CHECK(process.broken() == "");
 }
 
 }  // namespace semel::tests

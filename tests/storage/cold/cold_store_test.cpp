@@ -69,7 +69,7 @@ class BrokenDisk final : public rocksdb::FileSystemWrapper {
 struct OnBrokenDisk {
   std::shared_ptr<BrokenDisk> disk = std::make_shared<BrokenDisk>();
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(disk);
-  Directory directory{cold_place};
+  Directory directory{cold_medium};
   ManualClock clock;
 };
 
@@ -104,38 +104,38 @@ std::vector<std::string> parts_of(const Directory& directory) {
 
 TEST_CASE("cold: what was spilled has left memory and is answered all the same",
           "[storage][cold]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  fill(*life.engine, 5'000);
-  CHECK(life.spill().records == 5'000);
-  CHECK(life.engine->stats().records == 0);
-  CHECK(right_answers(*life.engine, 5'000) == 5'000);
-  CHECK(life.engine->stats().records == 0);  // an answer is no reason to come back
-  CHECK(life.engine->size(0) == 5'000);
-  CHECK(life.engine->store()
+  ColdLife process{directory, clock};
+  fill(*process.engine, 5'000);
+  CHECK(process.spill().records == 5'000);
+  CHECK(process.engine->stats().records == 0);
+  CHECK(right_answers(*process.engine, 5'000) == 5'000);
+  CHECK(process.engine->stats().records == 0);  // an answer is no reason to come back
+  CHECK(process.engine->size(0) == 5'000);
+  CHECK(process.engine->store()
             .set("key7", "x", {.condition = Condition::if_absent, .get = true})
             ->previous == "key7!");
-  CHECK(life.engine->store().set("key7", "x")->stored);
-  CHECK(life.read("key7") == "x");
-  CHECK(life.engine->size(0) == 5'000);
-  CHECK(life.engine->store().del("key8").value());
-  CHECK(life.read("key8") == "<none>");
-  CHECK(life.engine->size(0) == 4'999);
-  CHECK(life.broken() == "");
+  CHECK(process.engine->store().set("key7", "x")->stored);
+  CHECK(process.read("key7") == "x");
+  CHECK(process.engine->size(0) == 5'000);
+  CHECK(process.engine->store().del("key8").value());
+  CHECK(process.read("key8") == "<none>");
+  CHECK(process.engine->size(0) == 4'999);
+  CHECK(process.broken() == "");
 }
 
 TEST_CASE("cold: claims that are held stay in memory, finished ones may leave", "[storage][cold]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  Claims names = life.engine->claims("n", Policy{}).value();
+  ColdLife process{directory, clock};
+  Claims names = process.engine->claims("n", Policy{}).value();
   const ClaimOutcome held = names.claim({.key = "held"});
   const ClaimOutcome done = names.claim({.key = "done"});
   REQUIRE(names.complete({.key = "done", .epoch = done.epoch, .payload = "r"}).answer ==
           OwnerAnswer::ok);
-  CHECK(life.spill().records == 1);
-  CHECK(life.engine->stats().records == 1);
+  CHECK(process.spill().records == 1);
+  CHECK(process.engine->stats().records == 1);
   CHECK(names.claim({.key = "done"}).answer == ClaimAnswer::replay);
   CHECK(names.claim({.key = "done"}).result == "r");
   CHECK(names.complete({.key = "held", .epoch = held.epoch}).answer == OwnerAnswer::ok);
@@ -143,36 +143,36 @@ TEST_CASE("cold: claims that are held stay in memory, finished ones may leave", 
   CHECK(names.claim({.key = "done"}).epoch > done.epoch);
 }
 
-TEST_CASE("cold: copies, filters and flushes are there in the next life", "[storage][cold]") {
-  const Directory directory{cold_place};
+TEST_CASE("cold: copies, filters and flushes are there in the next process", "[storage][cold]") {
+  const Directory directory{cold_medium};
   ManualClock clock;
   Version largest = 0;
   {
-    ColdLife life{directory, clock};
-    fill(*life.engine, 3'000);
-    REQUIRE(life.engine->store(3).set("flushed", "1").has_value());
-    static_cast<void>(life.spill());
-    static_cast<void>(life.engine->flush(3));
-    REQUIRE(life.engine->store(3).set("after", "2").has_value());
-    largest = life.engine->store(3).set("after", "3")->version;
-    static_cast<void>(life.spill());
+    ColdLife process{directory, clock};
+    fill(*process.engine, 3'000);
+    REQUIRE(process.engine->store(3).set("flushed", "1").has_value());
+    process.spill();
+    REQUIRE(process.engine->flush(3).ok());
+    REQUIRE(process.engine->store(3).set("after", "2").has_value());
+    largest = process.engine->store(3).set("after", "3")->version;
+    process.spill();
   }
-  ColdLife life{directory, clock};
-  CHECK(right_answers(*life.engine, 3'000) == 3'000);
-  CHECK(life.read("flushed", 3) == "<none>");
-  CHECK(life.read("after", 3) == "3");
-  CHECK(life.engine->store().set("new", "1")->version > largest);
+  ColdLife process{directory, clock};
+  CHECK(right_answers(*process.engine, 3'000) == 3'000);
+  CHECK(process.read("flushed", 3) == "<none>");
+  CHECK(process.read("after", 3) == "3");
+  CHECK(process.engine->store().set("new", "1")->version > largest);
   // Nearly all of the others are known to be new without a look at the disk.
-  const std::uint64_t before = life.cold.store->stats().lookups;
-  for (int i = 0; i < 10'000; ++i) CHECK(life.read("other" + std::to_string(i)) == "<none>");
-  CHECK(life.cold.store->stats().lookups - before < 150);
+  const std::uint64_t before = process.cold.store->stats().lookups;
+  for (int i = 0; i < 10'000; ++i) CHECK(process.read("other" + std::to_string(i)) == "<none>");
+  CHECK(process.cold.store->stats().lookups - before < 150);
 }
 
 TEST_CASE("cold: another shard count is refused, for ranks would mean something else",
           "[storage][cold]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  { const ColdLife life{directory, clock, nullptr, Options{.shard_count = 4}}; }
+  { const ColdLife process{directory, clock, nullptr, Options{.shard_count = 4}}; }
   const ColdDatabase cold{directory};
   const auto opened = Engine::open({.clock = &clock, .cold = cold.store.get(), .shard_count = 8});
   REQUIRE_FALSE(opened.has_value());
@@ -182,22 +182,22 @@ TEST_CASE("cold: another shard count is refused, for ranks would mean something 
 
 TEST_CASE("cold: a generation whose records have ended goes, files and filters, at once",
           "[storage][cold]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  fill(*life.engine, 20'000, Expiry::in(10s));
-  static_cast<void>(life.spill());
-  const ColdStats before = life.cold.store->stats();
+  ColdLife process{directory, clock};
+  fill(*process.engine, 20'000, Expiry::in(10s));
+  process.spill();
+  const ColdStats before = process.cold.store->stats();
   CHECK(before.generations == 1);
   CHECK(before.records == 20'000);
   CHECK(parts_of(directory).size() >= before.parts);
   clock.advance(9'999ms);
-  CHECK(right_answers(*life.engine, 100) == 100);
+  CHECK(right_answers(*process.engine, 100) == 100);
   clock.advance(1ms);
-  CHECK(right_answers(*life.engine, 100) == 0);
-  CHECK(life.engine->size(0) == 0);
-  static_cast<void>(life.spill());
-  const ColdStats after = life.cold.store->stats();
+  CHECK(right_answers(*process.engine, 100) == 0);
+  CHECK(process.engine->size(0) == 0);
+  process.spill();
+  const ColdStats after = process.cold.store->stats();
   CHECK(after.generations == 0);
   CHECK(after.filter_bytes == 0);
   CHECK(parts_of(directory).empty());
@@ -205,9 +205,9 @@ TEST_CASE("cold: a generation whose records have ended goes, files and filters, 
 
 TEST_CASE("cold: with a background thread memory is made room in, and what ended is dropped",
           "[storage][cold][race]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock, nullptr, Options{.spill_above = 20, .background = 1ms}};
+  ColdLife process{directory, clock, nullptr, Options{.spill_above = 20, .background = 1ms}};
   const auto wait_for = [](const auto& condition) {
     for (int i = 0; i < 20'000'000 && !condition(); ++i) std::this_thread::yield();
     return condition();
@@ -217,66 +217,66 @@ TEST_CASE("cold: with a background thread memory is made room in, and what ended
   int refused = 0;
   for (int i = 0; i < count; ++i) {
     const std::string key = "key" + std::to_string(i);
-    while (!life.engine->store().set(key, value, {.expiry = Expiry::in(1h)}).ok()) {
+    while (!process.engine->store().set(key, value, {.expiry = Expiry::in(1h)}).ok()) {
       REQUIRE(++refused < 100'000'000);
       std::this_thread::yield();
     }
   }
-  CHECK(wait_for([&] { return life.engine->stats().spills > 0; }));  // counted when it ends
-  CHECK(life.engine->stats().spills_failed == 0);
-  for (int i = 0; i < count; i += 7) REQUIRE(life.read("key" + std::to_string(i)) == value);
+  CHECK(wait_for([&] { return process.engine->stats().spills > 0; }));  // counted when it ends
+  CHECK(process.engine->stats().spills_failed == 0);
+  for (int i = 0; i < count; i += 7) REQUIRE(process.read("key" + std::to_string(i)) == value);
   clock.advance(2h);
-  CHECK(wait_for([&] { return life.cold.store->stats().generations == 0; }));
+  CHECK(wait_for([&] { return process.cold.store->stats().generations == 0; }));
 }
 
 TEST_CASE("cold: a newer generation that ends first does not let an older copy come back",
           "[storage][cold]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  REQUIRE(life.engine->store().set("k", "old", {.expiry = Expiry::in(100s)}).has_value());
-  static_cast<void>(life.spill());
-  REQUIRE(life.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}).has_value());
+  ColdLife process{directory, clock};
+  REQUIRE(process.engine->store().set("k", "old", {.expiry = Expiry::in(100s)}).has_value());
+  process.spill();
+  REQUIRE(process.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}).has_value());
   const bool newer_leaves = GENERATE(true, false);
-  if (newer_leaves) static_cast<void>(life.spill());
-  CHECK(life.read("k") == "new");
+  if (newer_leaves) process.spill();
+  CHECK(process.read("k") == "new");
   clock.advance(6s);
-  while (life.engine->advance() == 0) {
+  while (process.engine->advance() == 0) {
   }
-  static_cast<void>(life.spill());
-  CHECK(life.read("k") == "<none>");
+  process.spill();
+  CHECK(process.read("k") == "<none>");
   clock.advance(93s);
-  while (life.engine->advance() == 0) {
+  while (process.engine->advance() == 0) {
   }
-  CHECK(life.read("k") == "<none>");
+  CHECK(process.read("k") == "<none>");
 }
 
 TEST_CASE("cold: an erased key does not come back when a timer of its record fires",
           "[storage][cold]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  REQUIRE(life.engine->store().set("k", "old", {.expiry = Expiry::in(100s)}).has_value());
-  static_cast<void>(life.spill());
-  REQUIRE(life.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}).has_value());
-  REQUIRE(life.engine->store().del("k").value());
-  clock.advance(6s);  // of "new"; the grave lies in its place
-  while (life.engine->advance() == 0) {
+  ColdLife process{directory, clock};
+  REQUIRE(process.engine->store().set("k", "old", {.expiry = Expiry::in(100s)}).has_value());
+  process.spill();
+  REQUIRE(process.engine->store().set("k", "new", {.expiry = Expiry::in(5s)}).has_value());
+  REQUIRE(process.engine->store().del("k").value());
+  clock.advance(6s);  // of "new"; a delete marker is in its slot
+  while (process.engine->advance() == 0) {
   }
-  CHECK(life.read("k") == "<none>");
+  CHECK(process.read("k") == "<none>");
 }
 
 TEST_CASE("cold: a disk that does not answer is an error and changes nothing",
           "[storage][cold][fault]") {
   OnBrokenDisk on;
-  ColdLife life{on.directory, on.clock, nullptr, {}, on.env.get()};
-  fill(*life.engine, 2'000);
-  static_cast<void>(life.spill());
+  ColdLife process{on.directory, on.clock, nullptr, {}, on.env.get()};
+  fill(*process.engine, 2'000);
+  process.spill();
   on.disk->reads_fail.store(true, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
   int errors = 0;
   for (int i = 0; i < 2'000; ++i) {
     const std::string key = "key" + std::to_string(i);
-    const auto stored = life.engine->store().set(key, "x", {.condition = Condition::if_absent});
+    const auto stored = process.engine->store().set(key, "x", {.condition = Condition::if_absent});
     if (!stored.ok()) {
       ++errors;
       CHECK(stored.error().code == ErrorCode::storage_failed);
@@ -285,27 +285,27 @@ TEST_CASE("cold: a disk that does not answer is an error and changes nothing",
     }
   }
   CHECK(errors > 1'000);
-  CHECK(life.engine->store().set("quite new", "1")->stored);
+  CHECK(process.engine->store().set("quite new", "1")->stored);
   // Several keys: all or nothing. The first of them is in no bucket at all.
   std::vector<KeyValue> pairs{{"also new", "1"}};
   std::vector<std::string> names;
   for (int i = 0; i < 40; ++i) names.push_back("key" + std::to_string(i * 50));
   for (const std::string& name : names) pairs.push_back({name, "x"});
-  const Status several = life.engine->store().mset(pairs);
+  const Status several = process.engine->store().mset(pairs);
   REQUIRE_FALSE(several.has_value());
   CHECK(several.error().code == ErrorCode::storage_failed);
-  CHECK(life.read("also new") == "<none>");
+  CHECK(process.read("also new") == "<none>");
   on.disk->reads_fail.store(false, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
-  CHECK(right_answers(*life.engine, 2'000) == 2'000);
+  CHECK(right_answers(*process.engine, 2'000) == 2'000);
 }
 
 TEST_CASE("cold: a damaged bucket is an error, never an absent key", "[storage][cold][fault]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   {
-    ColdLife life{directory, clock};
-    fill(*life.engine, 4'000);
-    static_cast<void>(life.spill());
+    ColdLife process{directory, clock};
+    fill(*process.engine, 4'000);
+    process.spill();
   }
   std::mt19937_64 random{Catch::rngSeed()};
   for (const std::string& path : parts_of(directory)) {
@@ -320,12 +320,12 @@ TEST_CASE("cold: a damaged bucket is an error, never an absent key", "[storage][
       file.put(byte);
     }
   }
-  ColdLife life{directory, clock};
+  ColdLife process{directory, clock};
   int damaged = 0;
   int right = 0;
   for (int i = 0; i < 4'000; ++i) {
     const std::string key = "key" + std::to_string(i);
-    const auto value = life.engine->store().get(key);
+    const auto value = process.engine->store().get(key);
     if (!value.ok()) {
       CHECK(value.error().code == ErrorCode::storage_damaged);
       ++damaged;
@@ -338,38 +338,73 @@ TEST_CASE("cold: a damaged bucket is an error, never an absent key", "[storage][
   CHECK(damaged + right == 4'000);
 }
 
+TEST_CASE(
+    "cold: a directory with more generations than the limit is damaged, one with as many is not",
+    "[storage][cold][fault]") {
+  const Directory directory{cold_medium};
+  ColdDatabase cold{directory};
+  rocksdb::ColumnFamilyHandle* const family = cold.families[1];
+  const auto add_generation = [&](std::uint64_t number) {
+    storage::PartFacts facts;
+    facts.number = facts.generation = number;
+    facts.last = ~std::uint64_t{0};
+    facts.records = facts.buckets = facts.filter_lines = 1;
+    const storage::ColdPart part{facts};
+    const auto put = [&](storage::ColdKey what, const std::string& value) {
+      REQUIRE(cold.database->Put({}, family, storage::cold_key(number, what, 0), value).ok());
+    };
+    put(storage::ColdKey::facts, storage::encode_facts(part, storage::DurableClock{0}));
+    put(storage::ColdKey::filter, std::string{part.filter.view()});
+  };
+  const auto open = [&] {
+    return storage::RocksColdStore::open({.database = cold.database.get(),
+                                          .family = family,
+                                          .durable_clock = storage::DurableClock{0}});
+  };
+  for (std::uint64_t i = 1; i <= storage::cold_generations_max; ++i) add_generation(i);
+  {
+    const auto store = open();
+    REQUIRE(store);
+    CHECK((*store)->stats().generations == storage::cold_generations_max);
+  }
+  add_generation(storage::cold_generations_max + 1);
+  const auto store = open();
+  REQUIRE_FALSE(store);
+  CHECK(store.error().code == ErrorCode::storage_damaged);
+}
+
 TEST_CASE("cold: where the disk takes no spill, nothing is forgotten and memory gets full",
           "[storage][cold][fault]") {
   OnBrokenDisk on;
-  ColdLife life{on.directory, on.clock, nullptr, {}, on.env.get()};
-  fill(*life.engine, 2'000);
+  ColdLife process{on.directory, on.clock, nullptr, {}, on.env.get()};
+  fill(*process.engine, 2'000);
   on.disk->writes_fail.store(true, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
-  const auto failed = life.engine->spill();
+  const auto failed = process.engine->spill();
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().code == ErrorCode::storage_failed);
-  CHECK(life.engine->stats().records == 2'000);
-  CHECK(life.engine->stats().spills_failed == 1);
-  CHECK(right_answers(*life.engine, 2'000) == 2'000);
+  CHECK(process.engine->stats().records == 2'000);
+  CHECK(process.engine->stats().spills_failed == 1);
+  CHECK(right_answers(*process.engine, 2'000) == 2'000);
   int stored = 0;
   for (;; ++stored) {
-    const auto set = life.engine->store().set("more" + std::to_string(stored), "1");
+    const auto set = process.engine->store().set("more" + std::to_string(stored), "1");
     if (set.ok()) continue;
     CHECK(set.error().code == ErrorCode::memory_full);
     break;
   }
-  CHECK(life.engine->spill_due());
+  CHECK(process.engine->spill_due());
   on.disk->writes_fail.store(false, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
-  CHECK(life.spill().records == static_cast<std::uint64_t>(2'000 + stored));
-  CHECK(life.engine->store().set("more at last", "1").has_value());
-  CHECK(right_answers(*life.engine, 2'000) == 2'000);
+  CHECK(process.spill().records == static_cast<std::uint64_t>(2'000 + stored));
+  CHECK(process.engine->store().set("more at last", "1").has_value());
+  CHECK(right_answers(*process.engine, 2'000) == 2'000);
 }
 
 TEST_CASE("cold: few records that lie everywhere make room without a spill",
           "[storage][cold][attack][fault-20]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
-  ColdLife life{directory, clock};
-  Store store = life.engine->store();
+  ColdLife process{directory, clock};
+  Store store = process.engine->store();
   int stored = 0;
   while (store.set(std::to_string(stored), "1").ok()) ++stored;
   for (int i = 0; i < stored; ++i) {
@@ -377,71 +412,72 @@ TEST_CASE("cold: few records that lie everywhere make room without a spill",
   }
   const std::string large(3'000, 'v');  // of another size: what was freed serves it all the same
   for (int i = 0; i < 100; ++i) REQUIRE(store.set("large" + std::to_string(i), large).has_value());
-  CHECK_FALSE(life.engine->spill_due());
+  CHECK_FALSE(process.engine->spill_due());
 }
 
 TEST_CASE("cold: a crash between writing a part and removing its records loses and doubles nothing",
           "[storage][cold][crash]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   MemoryJournal journal;
   {
-    ColdLife life{directory, clock, &journal};
-    fill(*life.engine, 500);
+    ColdLife process{directory, clock, &journal};
+    fill(*process.engine, 500);
     // As a spill does it, up to the crash: the table knows nothing of the part.
-    ColdStore& cold = *life.cold.store;
+    ColdStore& cold = *process.cold.store;
     REQUIRE(cold.begin_generation().has_value());
     journal.replay([&](Ticket, const Mutation& mutation) {
-      cold.collect(semel::engine::impl_of(*life.engine).core().rank_of(mutation.db, mutation.key),
-                   mutation);
+      cold.collect(
+          semel::engine::impl_of(*process.engine).core().rank_of(mutation.db, mutation.key),
+          mutation);
     });
     // Meanwhile one is replaced and one erased.
-    REQUIRE(life.engine->store().set("key1", "newer").has_value());
-    REQUIRE(life.engine->store().del("key2").value());
+    REQUIRE(process.engine->store().set("key1", "newer").has_value());
+    REQUIRE(process.engine->store().del("key2").value());
     REQUIRE(cold.write_part(0, ~std::uint64_t{0}).has_value());
   }
   std::ofstream{directory.path() + "/db/cold-99.part"} << "half of a part";
-  ColdLife life{directory, clock, &journal};
+  ColdLife process{directory, clock, &journal};
   CHECK_FALSE(std::filesystem::exists(directory.path() + "/db/cold-99.part"));
-  CHECK(life.cold.store->stats().records == 500);
+  CHECK(process.cold.store->stats().records == 500);
   journal.replay([&](Ticket, const Mutation& mutation) {
-    REQUIRE(life.engine->restore(mutation).has_value());
+    REQUIRE(process.engine->restore(mutation).has_value());
   });
-  CHECK(life.read("key1") == "newer");
-  CHECK(life.read("key2") == "<none>");
-  CHECK(right_answers(*life.engine, 500, 3) == 497);
+  CHECK(process.read("key1") == "newer");
+  CHECK(process.read("key2") == "<none>");
+  CHECK(right_answers(*process.engine, 500, 3) == 497);
   clock.advance(2h);
-  while (life.engine->advance() == 0) {
+  while (process.engine->advance() == 0) {
   }
-  CHECK(life.read("key2") == "<none>");
+  CHECK(process.read("key2") == "<none>");
 }
 
 TEST_CASE("cold: a journal may forget what a spill has put on disk, and what stayed is said again",
           "[storage][cold][crash]") {
-  const Directory directory{cold_place};
+  const Directory directory{cold_medium};
   ManualClock clock;
   TrimmedJournal journal;
   Epoch held = 0;
   {
-    ColdLife life{directory, clock, &journal};
-    fill(*life.engine, 300);
-    Claims names = life.engine->claims("n", Policy{}).value();
-    static_cast<void>(life.spill());
+    ColdLife process{directory, clock, &journal};
+    fill(*process.engine, 300);
+    Claims names = process.engine->claims("n", Policy{}).value();
+    process.spill();
     held = names.claim({.key = "held", .session = 0}).epoch;
-    REQUIRE(life.engine->store().del("key5").value());  // leaves a grave over a copy
-    static_cast<void>(life.spill());
+    REQUIRE(process.engine->store().del("key5").value());  // leaves a delete marker over a copy
+    process.spill();
     CHECK(journal.cut() >= 302);
   }
-  ColdLife life{directory, clock, &journal};
+  ColdLife process{directory, clock, &journal};
   int replayed = 0;
   journal.replay([&](const Mutation& mutation) {
     ++replayed;
-    REQUIRE(life.engine->restore(mutation).has_value());
+    REQUIRE(process.engine->restore(mutation).has_value());
   });
-  CHECK(replayed == 3);  // the namespace, the claim and the grave
-  CHECK(life.read("key5") == "<none>");
-  CHECK(right_answers(*life.engine, 300) == 299);
-  Claims names = life.engine->claims("n", Policy{}).value();
+  CHECK(replayed == 3);  // the namespace, the claim and the delete marker
+  CHECK(process.read("key5") == "<none>");
+  CHECK(right_answers(*process.engine, 300) == 299);
+  Claims names = process.engine->claims("n", Policy{}).value();
   CHECK(names.claim({.key = "held"}).answer == ClaimAnswer::in_flight);
   CHECK(names.complete({.key = "held", .epoch = held}).answer == OwnerAnswer::ok);
 }

@@ -53,7 +53,7 @@ int make(const std::string& directory, std::uint64_t seed, bool is_killed) {
     Worker worker{*world,
                   ledger,
                   clock,
-                  {.thread = t, .level = Durability::logged, .seed = seed + t, .life = "m"}};
+                  {.thread = t, .level = Durability::logged, .seed = seed + t, .process = "m"}};
     for (int i = 0; i < steps; ++i) {
       if (!worker.step()) return fail({ErrorCode::storage_failed, worker.tally().last_error});
       clock.advance(Millis{static_cast<std::int64_t>(i % 40)});

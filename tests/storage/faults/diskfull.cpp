@@ -5,7 +5,7 @@
 // A round: a storage on a tmpfs of 48 MiB with some ballast works until it is refused. What must
 // hold: every call after that is refused at once, with an error that says so; lookups go on; when
 // the ballast is removed new work is accepted within 5 s without anybody doing anything; and
-// everything that was acknowledged, before and after, is there in the next life. Ends with 77
+// everything that was acknowledged, before and after, is there in the next process. Ends with 77
 // where it may not mount: skipped.
 #include <fcntl.h>
 #include <sched.h>
@@ -74,7 +74,7 @@ class DiskFull {
   void recover(World& world);
   void look_up(World& world);
   void compare_with_acknowledged();
-  [[nodiscard]] bool add(World& world, std::string* error);
+  [[nodiscard]] Status add(World& world);
   void say(const std::string& what);
 
   const std::string directory_;
@@ -110,8 +110,8 @@ Result<World> DiskFull::open(Durability level) const {
   return open_world(options, clock_, level);
 }
 
-/// A new record. False: `error` names why.
-bool DiskFull::add(World& world, std::string* error) {
+/// A new record.
+Status DiskFull::add(World& world) {
   const std::string key = std::to_string(next_++);
   std::string value = key + "/";
   value.append(random_.below(4'000), 'f');
@@ -119,17 +119,15 @@ bool DiskFull::add(World& world, std::string* error) {
   if (set.ok()) {
     acknowledged_.push_back(key);
     ++total_.acknowledged;
-    return true;
+    return Done{};
   }
-  if (error != nullptr) *error = set.error().message();
-  return false;
+  return set.error();
 }
 
 bool DiskFull::fill(World& world) {
   const Timestamp end = clock_.now() + fill_limit;
-  std::string error;
   while (clock_.now() < end) {
-    if (!add(world, &error)) return true;
+    if (!add(world)) return true;
   }
   return false;
 }
@@ -138,22 +136,21 @@ void DiskFull::be_refused(World& world) {
   int in_between = 0;
   for (int i = 0; i < 200; ++i) {
     const Timestamp begun = clock_.now();
-    std::string error;
-    const bool taken = add(world, &error);
+    const Status added = add(world);
     const Millis took = clock_.now() - begun;
     total_.slowest_refusal = std::max(total_.slowest_refusal, took);
     if (took > refusal_limit) {
       ++total_.slow;
       say("answered after " + std::to_string(took.count()) + " ms");
     }
-    if (taken) continue;  // a small one may fit yet
-    refusal_ = error;
+    if (added) continue;  // a small one may fit yet
+    refusal_ = added.error().message();
     const StorageStats stats = world.storage->stats();
     // A segment may have become free in between; but not each time.
     in_between = stats.accepting ? in_between + 1 : 0;
     if (in_between > 3 || (!stats.accepting && stats.trouble.empty())) {
       ++total_.unclear;
-      say("refused with '" + error + "', and the statistics do not tell why");
+      say("refused with '" + refusal_ + "', and the statistics do not tell why");
     }
   }
 }
@@ -176,9 +173,9 @@ void DiskFull::recover(World& world) {
   std::mutex mutex;
   std::condition_variable never;
   while (clock_.now() - begun < recovery_limit) {
-    if (add(world, nullptr)) {
+    if (add(world)) {
       total_.slowest_recovery = std::max(total_.slowest_recovery, clock_.now() - begun);
-      for (int i = 0; i < 200; ++i) static_cast<void>(add(world, nullptr));  // compared later
+      for (int i = 0; i < 200; ++i) static_cast<void>(add(world));  // compared later
       return;
     }
     std::unique_lock lock{mutex};
@@ -225,6 +222,15 @@ void DiskFull::round() {
       say("was never refused");
     }
     be_refused(*world);
+    look_up(*world);
+    // A restart must not make an outage of it.
+    world->close();
+    world = open(Durability::logged);
+    if (!world) {
+      ++total_.not_opened;
+      say("not opened on the full disk: " + world.error().message());
+      return;
+    }
     look_up(*world);
     recover(*world);
   }

@@ -69,9 +69,9 @@ std::unique_ptr<Archive> open_archive(FailingDisk& disk, const std::string& dire
   return *std::move(opened);
 }
 
-BlobSet one_blob(storage::Place place) {
+BlobSet one_blob(storage::LogOffset offset) {
   BlobSet blobs;
-  blobs.add(1'000, place, "a mutation");
+  blobs.add(1'000, offset, "a mutation");
   return blobs;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("ingest: what failed is not tried again, and leaves no files but its o
     const auto archive = open_archive(disk, directory);
     REQUIRE(archive->add(one_blob(1), 1));
     CHECK_FALSE(archive->is_stuck());
-    CHECK(archive->ingest_failure().empty());
+    CHECK(archive->ingest_status());
     disk.fail_after(failing.after);
     const Status failed = archive->add(one_blob(2), 2);
     REQUIRE_FALSE(failed);
@@ -103,8 +103,8 @@ TEST_CASE("ingest: what failed is not tried again, and leaves no files but its o
     CHECK(failed.error().detail.ends_with("; open the storage again"));
     CHECK(archive->is_stuck());
     const std::size_t tables = tables_in(directory);
-    for (storage::Place place = 3; place < 10; ++place) {
-      const Status refused = archive->add(one_blob(place), place);
+    for (storage::LogOffset offset = 3; offset < 10; ++offset) {
+      const Status refused = archive->add(one_blob(offset), offset);
       REQUIRE_FALSE(refused);
       CHECK(refused.error().detail == failed.error().detail);
       CHECK(tables_in(directory) == tables);

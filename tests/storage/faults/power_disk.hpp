@@ -52,6 +52,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     /// The step (a sync, a file made, renamed, ..) with which power goes. 0: none
     std::uint64_t cut_at = 0;
     bool any_order = false;  ///< of appended sectors
+    bool maps = true;        ///< false: the log is written, not mapped
     Lie lie = Lie::none;
     Failing failing = Failing::none;
     std::uint64_t fail_at = 0;  ///< the sync of that kind that fails, 1 and up
@@ -69,6 +70,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
                                  std::size_t to) override;
   [[nodiscard]] Status remove(const std::string& path) override;
   [[nodiscard]] Status rename(const std::string& from, const std::string& to) override;
+  [[nodiscard]] bool maps_safely(const std::string&) override { return options_.maps; }
   [[nodiscard]] std::string boot_id() override { return options_.boot; }
   [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
 

@@ -67,13 +67,13 @@ class Powerloss {
   int run();
 
  private:
-  struct Life;
+  struct Process;
   void one_life(std::uint64_t number);
   void start_again();
-  [[nodiscard]] bool open(Life& life);
-  [[nodiscard]] bool compare_with_ledger(Life& life);
-  void work(Life& life);
-  void wait_for_cut(Life& life);
+  [[nodiscard]] bool open(Process& process);
+  [[nodiscard]] bool compare_with_ledger(Process& process);
+  void work(Process& process);
+  void wait_for_cut(Process& process);
   void say(const std::string& what);
   [[nodiscard]] std::uint64_t findings() const noexcept {
     return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened;
@@ -100,7 +100,7 @@ class Powerloss {
   Total total_;
 };
 
-struct Powerloss::Life {
+struct Powerloss::Process {
   std::uint64_t number;
   Durability level;
   Millis interval;
@@ -112,7 +112,7 @@ struct Powerloss::Life {
 
 void Powerloss::say(const std::string& what) {
   if (wanted_.lie == PowerDisk::Lie::none && said_++ < shown_errors) {
-    std::printf("powerloss: seed %llu, life %llu: %s\n", static_cast<unsigned long long>(seed_),
+    std::printf("powerloss: seed %llu, process %llu: %s\n", static_cast<unsigned long long>(seed_),
                 static_cast<unsigned long long>(number_), what.c_str());
   }
 }
@@ -146,20 +146,20 @@ void Powerloss::keep() {
   }
 }
 
-bool Powerloss::open(Life& life) {
+bool Powerloss::open(Process& process) {
   StorageOptions options;
   options.directory = root_ + "/storage";
-  options.sync_every = life.interval;
+  options.sync_every = process.interval;
   options.span = 1'000ms;
-  options.disk = &life.disk;
+  options.disk = &process.disk;
   options.log_bytes = std::size_t{1} << 20;
   options.garbage_bytes = std::size_t{1} << 20;
-  auto world = open_world(options, life.clock, life.level);
+  auto world = open_world(options, process.clock, process.level);
   if (world) {
-    life.world = *std::move(world);
+    process.world = *std::move(world);
     return true;
   }
-  if (!life.disk.is_cut()) {
+  if (!process.disk.is_cut()) {
     ++total_.not_opened;
     is_useless_ = true;
     say("not opened: " + world.error().message());
@@ -168,11 +168,11 @@ bool Powerloss::open(Life& life) {
 }
 
 /// False: it could not be read to the end.
-bool Powerloss::compare_with_ledger(Life& life) {
-  auto found = compare(*life.world, ledger_, life.clock, horizon_,
+bool Powerloss::compare_with_ledger(Process& process) {
+  auto found = compare(*process.world, ledger_, process.clock, horizon_,
                        [this](const std::string& what) { say(what); });
   if (!found) {
-    if (!life.disk.is_cut()) {
+    if (!process.disk.is_cut()) {
       ++total_.not_opened;
       say("not read: " + found.error().message());
     }
@@ -186,62 +186,62 @@ bool Powerloss::compare_with_ledger(Life& life) {
     total_.oldest_lost = last_cut_ - found->oldest_lost;
     total_.interval_at_it = last_interval_;
   }
-  if (life.world->storage->first_version() <= largest_epoch_) {
+  if (process.world->storage->first_version() <= largest_epoch_) {
     ++total_.wrong;
-    say("version " + std::to_string(life.world->storage->first_version()) +
+    say("version " + std::to_string(process.world->storage->first_version()) +
         " is handed out again, seen before: " + std::to_string(largest_epoch_));
   }
   return true;
 }
 
 /// Time passes for the storage: the clock jumps, so that spans end; pages are written.
-void Powerloss::wait_for_cut(Life& life) {
+void Powerloss::wait_for_cut(Process& process) {
   std::mutex mutex;
   std::condition_variable never;
   // Long enough that `logged` has something to keep.
-  const std::uint64_t longest = life.level == Durability::logged ? 400 : 90;
+  const std::uint64_t longest = process.level == Durability::logged ? 400 : 90;
   const Timestamp end =
       clock_.now() + Millis{static_cast<std::int64_t>(random_.between(1, longest))};
   std::unique_lock lock{mutex};
   Timestamp before = clock_.now();
-  while (!life.disk.is_cut() && before < end) {
+  while (!process.disk.is_cut() && before < end) {
     never.wait_for(lock, 1ms);
     const Timestamp now = clock_.now();
-    life.late = std::max(life.late, now - before - 1ms);
+    process.late = std::max(process.late, now - before - 1ms);
     before = now;
-    if (random_.chance(1, 4)) life.disk.write_back();
+    if (random_.chance(1, 4)) process.disk.write_back();
     if (random_.chance(1, 12)) {
-      life.clock.jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
+      process.clock.jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
     }
-    if (random_.chance(1, 8)) static_cast<void>(life.world->engine->advance());
+    if (random_.chance(1, 8)) process.world->engine->advance();
   }
-  life.disk.cut();
+  process.disk.cut();
 }
 
-void Powerloss::work(Life& life) {
+void Powerloss::work(Process& process) {
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < thread_count; ++t) {
     workers.push_back(
-        std::make_unique<Worker>(*life.world, ledger_, life.clock,
+        std::make_unique<Worker>(*process.world, ledger_, process.clock,
                                  Worker::Options{.thread = t,
-                                                 .level = life.level,
+                                                 .level = process.level,
                                                  .seed = random_.bits(),
-                                                 .life = std::to_string(life.number)}));
-    threads.emplace_back([&life, worker = workers.back().get()] {
-      while (!life.disk.is_cut() && worker->step()) {
+                                                 .process = std::to_string(process.number)}));
+    threads.emplace_back([&process, worker = workers.back().get()] {
+      while (!process.disk.is_cut() && worker->step()) {
       }
     });
   }
-  Observer observer{*life.world, ledger_, random_.bits()};
-  threads.emplace_back([&life, &observer] {
-    while (!life.disk.is_cut() && observer.step()) {
+  Observer observer{*process.world, ledger_, random_.bits()};
+  threads.emplace_back([&process, &observer] {
+    while (!process.disk.is_cut() && observer.step()) {
     }
   });
-  wait_for_cut(life);
+  wait_for_cut(process);
   for (std::thread& thread : threads) thread.join();
   // What somebody was shown must stay, whoever wrote it.
-  if (life.level == Durability::synced) observer.hand_over(ledger_);
+  if (process.level == Durability::synced) observer.hand_over(ledger_);
   for (const auto& worker : workers) {
     const Tally& tally = worker->tally();
     total_.acknowledged += tally.acknowledged;
@@ -257,35 +257,36 @@ void Powerloss::one_life(std::uint64_t number) {
   const std::string image = scratch_ / ("boot" + std::to_string(number));
   const bool by_step = random_.chance(1, 2);
   constexpr std::array<Millis, 4> intervals{10ms, 20ms, 30ms, 40ms};
-  Life life{.number = number,
-            .level = random_.chance(1, 2) ? Durability::synced : Durability::logged,
-            .interval = random_.pick(intervals),
-            .clock = JumpingClock{unix_ms_},
-            .disk = PowerDisk{{.root = root_,
-                               .image = image,
-                               .boot = "boot " + std::to_string(number),
-                               .seed = random_.bits(),
-                               .cut_at = by_step ? random_.between(1, 300) : 0,
-                               .any_order = wanted_.any_order,
-                               .lie = wanted_.lie}}};
+  Process process{.number = number,
+                  .level = random_.chance(1, 2) ? Durability::synced : Durability::logged,
+                  .interval = random_.pick(intervals),
+                  .clock = JumpingClock{unix_ms_},
+                  .disk = PowerDisk{{.root = root_,
+                                     .image = image,
+                                     .boot = "boot " + std::to_string(number),
+                                     .seed = random_.bits(),
+                                     .cut_at = by_step ? random_.between(1, 300) : 0,
+                                     .any_order = wanted_.any_order,
+                                     .maps = random_.chance(1, 2),
+                                     .lie = wanted_.lie}}};
   const std::uint64_t before = findings();
   set_aside();
-  const bool worked = open(life) && compare_with_ledger(life);
+  const bool worked = open(process) && compare_with_ledger(process);
   if (!wanted_.keep.empty() && findings() != before) keep();
   if (worked) {
-    work(life);
+    work(process);
   } else {
     ++total_.while_opening;
   }
-  life.disk.cut();
-  life.world.reset();
-  unix_ms_ = life.clock.unix_ms();
+  process.disk.cut();
+  process.world.reset();
+  unix_ms_ = process.clock.unix_ms();
   if (worked) {  // else what was acknowledged was so before an earlier cut
-    last_interval_ = life.interval + 2 * (life.disk.longest_sync() + life.late) + slack;
-    last_cut_ = life.disk.cut_time();
+    last_interval_ = process.interval + 2 * (process.disk.longest_sync() + process.late) + slack;
+    last_cut_ = process.disk.cut_time();
     horizon_ = last_cut_ - last_interval_;
   }
-  const PowerDisk::Counts counts = life.disk.counts();
+  const PowerDisk::Counts counts = process.disk.counts();
   ++total_.cuts;
   total_.sectors_lost += counts.sectors_lost;
   total_.names_lost += counts.names_lost;

@@ -141,7 +141,7 @@ void SyncError::work(World& world, PowerDisk& disk, PowerDisk::Failing failing, 
   for (unsigned t = 0; t < thread_count; ++t) {
     workers.push_back(std::make_unique<Worker>(
         world, ledger, clock,
-        Worker::Options{.thread = t, .level = level, .seed = random_.bits(), .life = "1"}));
+        Worker::Options{.thread = t, .level = level, .seed = random_.bits(), .process = "1"}));
     threads.emplace_back([&, t, worker = workers.back().get()] {
       after[t] = work_until_refused(*worker, world, disk, level, deadline, patience);
     });

@@ -51,8 +51,7 @@ Result<World> open_world(const StorageOptions& options, const Clock& clock, Dura
   world.engine = std::move(engine);
   SEMEL_TRY(report, world.storage->recover(*world.engine));
   world.report = report;
-  SEMEL_TRY(claims, world.engine->claims(claims_name, {.lease = lease, .result_ttl = result_ttl}));
-  static_cast<void>(claims);  // looked up by its name where it is needed
+  SEMEL_CHECK(world.engine->claims(claims_name, {.lease = lease, .result_ttl = result_ttl}));
   return world;
 }
 
@@ -90,7 +89,7 @@ Worker::Worker(World& world, Ledger& ledger, const Clock& clock, const Options& 
       random_(options.seed) {}
 
 std::string Worker::new_value(std::size_t longest) {
-  std::string value = options_.life + "/" + std::to_string(++number_) + "/";
+  std::string value = options_.process + "/" + std::to_string(++number_) + "/";
   value.append(random_.below(random_.chance(1, 2) ? 40 : longest),
                static_cast<char>('a' + number_ % 26));
   return value;

@@ -1,4 +1,4 @@
-// One life of a storage under a proof, and the work that is done on it.
+// One process of a storage under a proof, and the work that is done on it.
 #pragma once
 
 #include <atomic>
@@ -83,7 +83,7 @@ class Worker {
     unsigned thread = 0;
     Durability level = Durability::synced;
     std::uint64_t seed = 0;
-    std::string life;               ///< part of every value
+    std::string process;            ///< part of every value
     std::size_t value_bytes = 600;  ///< at most, of most values
   };
   Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options);

@@ -16,6 +16,7 @@
 
 #include "semel/rocksdb.hpp"
 #include "semel/semel.hpp"
+#include "semel/storage_tools.hpp"
 #include "storage/log/disk.hpp"
 #include "tests/storage/directory.hpp"
 
@@ -123,10 +124,10 @@ Policy policy_of_tests() {
   return policy;
 }
 
-/// An engine on a storage with a family "payments": one life of a process.
-struct Life {
-  Life(const std::string& directory, ManualClock& clock, Durability level = Durability::logged,
-       StorageOptions options = {}) {
+/// An engine on a storage with a family "payments", as one process has it.
+struct JoinProcess {
+  JoinProcess(const std::string& directory, ManualClock& clock,
+              Durability level = Durability::logged, StorageOptions options = {}) {
     options.directory = directory;
     auto opened = open_storage(options, clock, {{"payments", {}}});
     if (!opened) FAIL(opened.error().message());
@@ -179,17 +180,17 @@ TEST_CASE("join: effect and claim are there after the next open", "[storage][joi
   const Durability level = GENERATE(Durability::logged, Durability::synced);
   Epoch epoch = 0;
   {
-    Life life{directory.path(), clock};
-    epoch = life.claim("a");
-    const auto paid = life.pay("a", epoch, "paid", level);
+    JoinProcess process{directory.path(), clock};
+    epoch = process.claim("a");
+    const auto paid = process.pay("a", epoch, "paid", level);
     REQUIRE(paid);
     CHECK(paid->owner.answer == OwnerAnswer::ok);
     CHECK(paid->written);
-    CHECK(life.effect("a") == std::to_string(epoch));
+    CHECK(process.effect("a") == std::to_string(epoch));
   }
-  Life life{directory.path(), clock};
-  CHECK(life.effect("a") == std::to_string(epoch));
-  const ClaimOutcome again = life.claims->claim({.key = "a"});
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.effect("a") == std::to_string(epoch));
+  const ClaimOutcome again = process.claims->claim({.key = "a"});
   CHECK(again.answer == ClaimAnswer::replay);
   CHECK(again.result == "paid");
 }
@@ -197,54 +198,54 @@ TEST_CASE("join: effect and claim are there after the next open", "[storage][joi
 TEST_CASE("join: whoever is not the owner writes nothing", "[storage][join]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory.path(), clock};
-  const Epoch first = life.claim("a");
+  JoinProcess process{directory.path(), clock};
+  const Epoch first = process.claim("a");
   clock.advance(61s);
-  const Epoch second = life.claim("a");
-  const auto stale = life.pay("a", first);
+  const Epoch second = process.claim("a");
+  const auto stale = process.pay("a", first);
   REQUIRE(stale);
   CHECK(stale->owner.answer == OwnerAnswer::stale_owner);
   CHECK_FALSE(stale->written);
-  const auto unknown = life.pay("b", first);
+  const auto unknown = process.pay("b", first);
   REQUIRE(unknown);
   CHECK(unknown->owner.answer == OwnerAnswer::unknown);
   CHECK_FALSE(unknown->written);
-  CHECK(life.effect("a") == "-");
-  CHECK(life.effect("b") == "-");
-  REQUIRE(life.pay("a", second)->written);
-  CHECK(life.effect("a") == std::to_string(second));
+  CHECK(process.effect("a") == "-");
+  CHECK(process.effect("b") == "-");
+  REQUIRE(process.pay("a", second)->written);
+  CHECK(process.effect("a") == std::to_string(second));
 }
 
 TEST_CASE("join: a repeat is told that it was done, and writes nothing", "[storage][join]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory.path(), clock};
-  const Epoch epoch = life.claim("a");
-  REQUIRE(life.pay("a", epoch)->written);
-  REQUIRE(database(*life.storage).Delete({}, life.payments(), "a").ok());
-  const auto again = life.pay("a", epoch);
+  JoinProcess process{directory.path(), clock};
+  const Epoch epoch = process.claim("a");
+  REQUIRE(process.pay("a", epoch)->written);
+  REQUIRE(database(*process.storage).Delete({}, process.payments(), "a").ok());
+  const auto again = process.pay("a", epoch);
   REQUIRE(again);
   CHECK(again->owner.answer == OwnerAnswer::ok);
   CHECK_FALSE(again->written);
-  const auto otherwise = life.pay("a", epoch, "another result");
+  const auto otherwise = process.pay("a", epoch, "another result");
   REQUIRE(otherwise);
   CHECK(otherwise->owner.answer == OwnerAnswer::conflict);
   CHECK_FALSE(otherwise->written);
-  CHECK(life.effect("a") == "-");
+  CHECK(process.effect("a") == "-");
 }
 
 TEST_CASE("join: what cannot be written is refused before the claim is touched",
           "[storage][join]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory.path(), clock};
-  const Epoch epoch = life.claim("a");
+  JoinProcess process{directory.path(), clock};
+  const Epoch epoch = process.claim("a");
   const OwnerCall call{.key = "a", .epoch = epoch};
   const auto refused = [&](const rocksdb::WriteBatch& effects, Durability level) {
-    const auto outcome = complete_joined(*life.storage, *life.claims, call, effects, level);
+    const auto outcome = complete_joined(*process.storage, *process.claims, call, effects, level);
     REQUIRE_FALSE(outcome);
     CHECK(outcome.error().code == ErrorCode::bad_option);
-    CHECK(life.state("a") == ClaimState::held);
+    CHECK(process.state("a") == ClaimState::held);
     return outcome.error().message();
   };
   rocksdb::WriteBatch effects;
@@ -253,13 +254,13 @@ TEST_CASE("join: what cannot be written is refused before the claim is touched",
   REQUIRE(effects.Put("to the family of the description", "1").ok());
   CHECK(refused(effects, Durability::synced).find("number 0") != std::string::npos);
   rocksdb::ColumnFamilyHandle* later = nullptr;
-  rocksdb::DB& rocks = database(*life.storage);
+  rocksdb::DB& rocks = database(*process.storage);
   REQUIRE(rocks.CreateColumnFamily({}, "later", &later).ok());
   effects.Clear();
   REQUIRE(effects.Put(later, "a", "1").ok());
   CHECK(refused(effects, Durability::synced).find("named to open_storage") != std::string::npos);
   REQUIRE(rocks.DestroyColumnFamilyHandle(later).ok());
-  REQUIRE(life.pay("a", epoch)->written);
+  REQUIRE(process.pay("a", epoch)->written);
 }
 
 TEST_CASE("join: names of families", "[storage][join]") {
@@ -278,10 +279,10 @@ TEST_CASE("join: names of families", "[storage][join]") {
   }
   CHECK(refused({"mine", "other", "mine"}).find("'mine' is named twice") != std::string::npos);
   CHECK(refused({""}).find("has no name") != std::string::npos);
-  Life life{directory.path(), clock};
-  CHECK(life.payments() != nullptr);
-  CHECK(family(*life.storage, "nobody's") == nullptr);
-  CHECK(family(*life.storage, "journal") == nullptr);
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.payments() != nullptr);
+  CHECK(family(*process.storage, "nobody's") == nullptr);
+  CHECK(family(*process.storage, "journal") == nullptr);
 }
 
 TEST_CASE("join: a storage that was opened without families takes none, and loses none",
@@ -290,9 +291,9 @@ TEST_CASE("join: a storage that was opened without families takes none, and lose
   ManualClock clock;
   Epoch epoch = 0;
   {
-    Life life{directory.path(), clock};
-    epoch = life.claim("a");
-    REQUIRE(life.pay("a", epoch)->written);
+    JoinProcess process{directory.path(), clock};
+    epoch = process.claim("a");
+    REQUIRE(process.pay("a", epoch)->written);
   }
   {
     const Directory fresh;
@@ -319,22 +320,23 @@ TEST_CASE("join: nobody is told that it is done before it is written", "[storage
   ManualClock clock;
   GatedDisk disk;
   const Durability level = GENERATE(Durability::logged, Durability::synced);
-  Life life{directory.path(), clock, level, {.directory = {}, .disk = &disk}};
-  const Epoch epoch = life.claim("a");
+  JoinProcess process{directory.path(), clock, level, {.directory = {}, .disk = &disk}};
+  const Epoch epoch = process.claim("a");
   std::promise<ClaimOutcome> waiter_told;  // by the queue of those who wait for the claim
-  life.claims->claim_or_wait({.key = "a"}, no_end, [&](ClaimOutcome&& outcome) {
+  process.claims->claim_or_wait({.key = "a"}, no_end, [&](ClaimOutcome&& outcome) {
     waiter_told.set_value(std::move(outcome));
   });
   auto waiter = waiter_told.get_future();
   disk.gate.set(Gate::State::held);
-  auto payer = std::async(std::launch::async, [&] { return life.pay("a", epoch, "paid", level); });
+  auto payer =
+      std::async(std::launch::async, [&] { return process.pay("a", epoch, "paid", level); });
   REQUIRE(disk.gate.until_held());
   // Done in memory, and in the write that is held back.
-  auto repeat = std::async(std::launch::async, [&] { return life.claims->claim({.key = "a"}); });
+  auto repeat = std::async(std::launch::async, [&] { return process.claims->claim({.key = "a"}); });
   std::promise<bool> confirmed;
   auto confirmation = confirmed.get_future();
-  life.engine->confirm_async(level,
-                             [&](const Status& status) { confirmed.set_value(bool{status}); });
+  process.engine->confirm_async(level,
+                                [&](const Status& status) { confirmed.set_value(bool{status}); });
   CHECK(repeat.wait_for(50ms) == std::future_status::timeout);
   CHECK(waiter.wait_for(0s) == std::future_status::timeout);
   CHECK(confirmation.wait_for(0s) == std::future_status::timeout);
@@ -350,18 +352,19 @@ TEST_CASE("join: a confirmation at synced waits for a join that was only logged"
           "[storage][join][race]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory.path(), clock, Durability::logged, {.directory = {}, .sync_every = 60s}};
-  const Epoch epoch = life.claim("a");
-  REQUIRE(life.pay("a", epoch, "paid", Durability::logged)->written);
-  const std::uint64_t before = life.storage->stats().syncs;
-  REQUIRE(life.engine->confirm(Durability::synced));
-  CHECK(life.storage->stats().syncs > before);
-  const Epoch other = life.claim("b");
-  REQUIRE(life.engine->confirm(Durability::synced));
-  REQUIRE(life.pay("b", other, "paid", Durability::logged)->written);
+  JoinProcess process{
+      directory.path(), clock, Durability::logged, {.directory = {}, .sync_every = 60s}};
+  const Epoch epoch = process.claim("a");
+  REQUIRE(process.pay("a", epoch, "paid", Durability::logged)->written);
+  const std::uint64_t before = process.storage->stats().syncs;
+  REQUIRE(process.engine->confirm(Durability::synced));
+  CHECK(process.storage->stats().syncs > before);
+  const Epoch other = process.claim("b");
+  REQUIRE(process.engine->confirm(Durability::synced));
+  REQUIRE(process.pay("b", other, "paid", Durability::logged)->written);
   std::promise<bool> told;
-  life.engine->confirm_async(Durability::synced,
-                             [&](const Status& status) { told.set_value(bool{status}); });
+  process.engine->confirm_async(Durability::synced,
+                                [&](const Status& status) { told.set_value(bool{status}); });
   CHECK(told.get_future().get());
 }
 
@@ -371,18 +374,18 @@ TEST_CASE("join: a round that ended before the join was logged does not count fo
   ManualClock clock;
   GatedDisk disk;
   const StorageOptions options{.directory = {}, .sync_every = 60s, .disk = &disk};
-  Life life{directory.path(), clock, Durability::logged, options};
-  const Epoch epoch = life.claim("a");
-  const std::uint64_t before = life.storage->stats().syncs;
+  JoinProcess process{directory.path(), clock, Durability::logged, options};
+  const Epoch epoch = process.claim("a");
+  const std::uint64_t before = process.storage->stats().syncs;
   disk.gate.set(Gate::State::held);
   auto payer = std::async(std::launch::async,
-                          [&] { return life.pay("a", epoch, "paid", Durability::logged); });
+                          [&] { return process.pay("a", epoch, "paid", Durability::logged); });
   REQUIRE(disk.gate.until_held());
   std::promise<bool> told;
   auto answer = told.get_future();
-  life.engine->confirm_async(Durability::synced,
-                             [&](const Status& status) { told.set_value(bool{status}); });
-  while (life.storage->stats().syncs == before) std::this_thread::yield();
+  process.engine->confirm_async(Durability::synced,
+                                [&](const Status& status) { told.set_value(bool{status}); });
+  while (process.storage->stats().syncs == before) std::this_thread::yield();
   disk.sync_gate.set(Gate::State::held);
   disk.gate.set(Gate::State::open);
   CHECK(payer.get()->written);
@@ -400,27 +403,28 @@ TEST_CASE("join: a change of the claim that comes meanwhile stays behind it",
   const std::string copy = beside.path() + "/copy";
   {
     GatedDisk disk;
-    Life life{directory.path(), clock, Durability::memory, {.directory = {}, .disk = &disk}};
-    const Epoch epoch = life.claim("a");
+    JoinProcess process{
+        directory.path(), clock, Durability::memory, {.directory = {}, .disk = &disk}};
+    const Epoch epoch = process.claim("a");
     disk.gate.set(Gate::State::held);
-    auto payer = std::async(std::launch::async, [&] { return life.pay("a", epoch); });
+    auto payer = std::async(std::launch::async, [&] { return process.pay("a", epoch); });
     REQUIRE(disk.gate.until_held());
     // Says "done" as well, and would be in the log at once.
-    REQUIRE(life.engine->store().expire("jobs:a", Expiry::in(1'000s)).value());
+    REQUIRE(process.engine->store().expire("jobs:a", Expiry::in(1'000s)).value());
     // What kill -9 would leave now.
     std::filesystem::copy(directory.path(), copy, std::filesystem::copy_options::recursive);
     disk.gate.set(Gate::State::open);
     REQUIRE(payer.get()->written);
   }
   {
-    Life life{copy, clock};
-    CHECK(life.effect("a") == "-");
-    CHECK(life.state("a") == ClaimState::held);
+    JoinProcess process{copy, clock};
+    CHECK(process.effect("a") == "-");
+    CHECK(process.state("a") == ClaimState::held);
   }
-  Life life{directory.path(), clock};
-  CHECK(life.effect("a") != "-");
-  CHECK(life.state("a") == ClaimState::done);
-  CHECK(life.engine->store().ttl("jobs:a").value().remaining == 1'000s);
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.effect("a") != "-");
+  CHECK(process.state("a") == ClaimState::done);
+  CHECK(process.engine->store().ttl("jobs:a").value().remaining == 1'000s);
 }
 
 TEST_CASE("join: files that are written anew do not run ahead of it", "[storage][join][race]") {
@@ -430,13 +434,14 @@ TEST_CASE("join: files that are written anew do not run ahead of it", "[storage]
   const std::string copy = beside.path() + "/copy";
   {
     GatedDisk disk;
-    Life life{directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
-    const Epoch epoch = life.claim("a");
+    JoinProcess process{
+        directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
+    const Epoch epoch = process.claim("a");
     disk.gate.set(Gate::State::held);
-    auto payer = std::async(std::launch::async, [&] { return life.pay("a", epoch); });
+    auto payer = std::async(std::launch::async, [&] { return process.pay("a", epoch); });
     REQUIRE(disk.gate.until_held());
     auto rewrite = std::async(std::launch::async, [&] {
-      return life.storage->rewrite(*life.engine);  // reads a claim that is done
+      return process.storage->rewrite(*process.engine);  // reads a claim that is done
     });
     CHECK(rewrite.wait_for(200ms) == std::future_status::timeout);
     std::filesystem::copy(directory.path(), copy, std::filesystem::copy_options::recursive);
@@ -445,12 +450,12 @@ TEST_CASE("join: files that are written anew do not run ahead of it", "[storage]
     REQUIRE(rewrite.get());
   }
   {
-    Life life{copy, clock};
-    CHECK(life.effect("a") == "-");
-    CHECK(life.state("a") == ClaimState::held);
+    JoinProcess process{copy, clock};
+    CHECK(process.effect("a") == "-");
+    CHECK(process.state("a") == ClaimState::held);
   }
-  Life life{directory.path(), clock};
-  CHECK(life.state("a") == ClaimState::done);
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.state("a") == ClaimState::done);
 }
 
 TEST_CASE("join: a write that fails is an outcome that nobody knows, and the last one",
@@ -459,30 +464,32 @@ TEST_CASE("join: a write that fails is an outcome that nobody knows, and the las
   ManualClock clock;
   {
     GatedDisk disk;
-    Life life{directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
-    const Epoch first = life.claim("a");
-    const Epoch second = life.claim("b");
+    JoinProcess process{
+        directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
+    const Epoch first = process.claim("a");
+    const Epoch second = process.claim("b");
     disk.gate.set(Gate::State::held);
-    auto payer = std::async(std::launch::async, [&] { return life.pay("a", first); });
+    auto payer = std::async(std::launch::async, [&] { return process.pay("a", first); });
     REQUIRE(disk.gate.until_held());
-    auto repeat = std::async(std::launch::async, [&] { return life.claims->claim({.key = "a"}); });
+    auto repeat =
+        std::async(std::launch::async, [&] { return process.claims->claim({.key = "a"}); });
     disk.gate.set(Gate::State::broken);
     const auto paid = payer.get();
     REQUIRE_FALSE(paid.ok());
     CHECK(paid.error().code == ErrorCode::outcome_unknown);
     CHECK(repeat.get().error == ErrorCode::outcome_unknown);
-    CHECK(life.storage->stats().failed);
-    CHECK(life.storage->stats().trouble.find("the test") != std::string::npos);
+    CHECK(process.storage->stats().failed);
+    CHECK(process.storage->stats().trouble.find("the test") != std::string::npos);
     disk.gate.set(Gate::State::open);
-    const auto refused = life.pay("b", second);
+    const auto refused = process.pay("b", second);
     REQUIRE(refused);
     CHECK(refused->owner.error == ErrorCode::refused);
     CHECK_FALSE(refused->written);
-    CHECK(life.effect("b") == "-");
+    CHECK(process.effect("b") == "-");
   }
-  Life life{directory.path(), clock};
-  CHECK(life.effect("a") == "-");
-  CHECK(life.claims->claim({.key = "a"}).answer == ClaimAnswer::granted);
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.effect("a") == "-");
+  CHECK(process.claims->claim({.key = "a"}).answer == ClaimAnswer::granted);
 }
 
 TEST_CASE("join: a lost end of the database's log is noticed if it was synced", "[storage][join]") {
@@ -490,10 +497,10 @@ TEST_CASE("join: a lost end of the database's log is noticed if it was synced", 
   ManualClock clock;
   const bool synced = GENERATE(false, true);
   {
-    Life life{directory.path(), clock};
-    const Epoch epoch = life.claim("a");
+    JoinProcess process{directory.path(), clock};
+    const Epoch epoch = process.claim("a");
     REQUIRE(
-        life.pay("a", epoch, "paid", synced ? Durability::synced : Durability::logged)->written);
+        process.pay("a", epoch, "paid", synced ? Durability::synced : Durability::logged)->written);
   }
   std::filesystem::path newest;
   for (const auto& file : std::filesystem::directory_iterator{directory.path() + "/rocksdb"}) {
@@ -507,24 +514,25 @@ TEST_CASE("join: a lost end of the database's log is noticed if it was synced", 
     CHECK(opened.error().code == ErrorCode::storage_damaged);
     return;
   }
-  Life life{directory.path(), clock};
-  CHECK(life.effect("a") == "-");
-  CHECK(life.state("a") == ClaimState::held);
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.effect("a") == "-");
+  CHECK(process.state("a") == ClaimState::held);
 }
 
 TEST_CASE("join: without space nothing is begun", "[storage][join]") {
   const Directory directory;
   ManualClock clock;
   GatedDisk disk;
-  Life life{directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
-  const Epoch epoch = life.claim("a");
+  JoinProcess process{
+      directory.path(), clock, Durability::logged, {.directory = {}, .disk = &disk}};
+  const Epoch epoch = process.claim("a");
   disk.is_full.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
-  const auto refused = life.pay("a", epoch);
+  const auto refused = process.pay("a", epoch);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::storage_failed);
-  CHECK(life.state("a") == ClaimState::held);
+  CHECK(process.state("a") == ClaimState::held);
   disk.is_full.store(false, std::memory_order_relaxed);  // mo: relaxed: as above
-  CHECK(life.pay("a", epoch)->written);
+  CHECK(process.pay("a", epoch)->written);
 }
 
 TEST_CASE("join: what was joined is there after draining, rewriting, and in a backup",
@@ -534,32 +542,33 @@ TEST_CASE("join: what was joined is there after draining, rewriting, and in a ba
   ManualClock clock;
   const std::string copy = beside.path() + "/copy";
   const auto check = [&](const std::string& path, int count) {
-    Life life{path, clock};
+    JoinProcess process{path, clock};
     for (int i = 0; i < count; ++i) {
       const std::string key = "k" + std::to_string(i);
-      CHECK(life.effect(key) != "-");
-      CHECK(life.state(key) == ClaimState::done);
+      CHECK(process.effect(key) != "-");
+      CHECK(process.state(key) == ClaimState::done);
     }
-    CHECK(life.engine->size(0) == static_cast<std::uint64_t>(count));
+    CHECK(process.engine->size(0) == static_cast<std::uint64_t>(count));
   };
-  const auto pay = [](Life& life, int i) {
+  const auto pay = [](JoinProcess& process, int i) {
     const std::string key = "k" + std::to_string(i);
-    REQUIRE(life.pay(key, life.claim(key))->written);
+    REQUIRE(process.pay(key, process.claim(key))->written);
   };
   {
-    Life life{directory.path(), clock};
-    pay(life, 0);
-    REQUIRE(life.storage->drain());
-    pay(life, 1);
-    REQUIRE(life.storage->rewrite(*life.engine));
-    pay(life, 2);
-    REQUIRE(life.storage->drop_ended());
-    pay(life, 3);
-    REQUIRE(life.storage->backup(copy));
-    pay(life, 4);
+    JoinProcess process{directory.path(), clock};
+    pay(process, 0);
+    REQUIRE(process.storage->drain());
+    pay(process, 1);
+    REQUIRE(process.storage->rewrite(*process.engine));
+    pay(process, 2);
+    REQUIRE(process.storage->drop_ended());
+    pay(process, 3);
+    REQUIRE(process.storage->backup(copy));
+    pay(process, 4);
   }
   check(directory.path(), 5);
-  check(copy, 4);
+  REQUIRE(restore_backup(copy, beside.of("restored")));
+  check(beside.of("restored"), 4);
   check(directory.path(), 5);
 }
 
@@ -567,28 +576,28 @@ TEST_CASE("join: what has ended leaves the disk, and what is written stays bound
           "[storage][join]") {
   const Directory directory;
   ManualClock clock;
-  Life life{directory.path(), clock, Durability::logged, {.directory = {}, .span = 1s}};
+  JoinProcess process{directory.path(), clock, Durability::logged, {.directory = {}, .span = 1s}};
   const std::string result(100'000, 'r');
   const auto fill = [&](int round) {
     for (int i = 0; i < 200; ++i) {
       const std::string key = std::to_string(round) + "." + std::to_string(i);
-      REQUIRE(life.pay(key, life.claim(key), result, Durability::logged)->written);
+      REQUIRE(process.pay(key, process.claim(key), result, Durability::logged)->written);
     }
   };
   fill(0);
-  REQUIRE(life.storage->drop_ended());
-  CHECK(life.storage->stats().bytes_files > 20'000'000);
+  REQUIRE(process.storage->drop_ended());
+  CHECK(process.storage->stats().bytes_files > 20'000'000);
   clock.advance(2 * 3'600s);
-  static_cast<void>(life.engine->advance());
-  REQUIRE(life.storage->drop_ended());
-  CHECK(life.storage->stats().bytes_files < 1'000'000);
+  process.engine->advance();
+  REQUIRE(process.storage->drop_ended());
+  CHECK(process.storage->stats().bytes_files < 1'000'000);
   // By itself, without anybody asking for it.
   for (int round = 1; round <= 12; ++round) {
     fill(round);  // 20 MB
     clock.advance(2 * 3'600s);
-    static_cast<void>(life.engine->advance());
+    process.engine->advance();
   }
-  CHECK(life.storage->stats().bytes_files < 130'000'000);
+  CHECK(process.storage->stats().bytes_files < 130'000'000);
 }
 
 TEST_CASE("join: what was replaced is forgotten when the files are written anew",
@@ -597,22 +606,22 @@ TEST_CASE("join: what was replaced is forgotten when the files are written anew"
   ManualClock clock;
   const std::string result(100'000, 'r');
   {
-    Life life{directory.path(), clock};
+    JoinProcess process{directory.path(), clock};
     for (int i = 0; i < 100; ++i) {
       const std::string key = "k" + std::to_string(i);
-      REQUIRE(life.pay(key, life.claim(key), result, Durability::logged)->written);
-      if (i != 7) REQUIRE(life.claims->forget(key).value());
+      REQUIRE(process.pay(key, process.claim(key), result, Durability::logged)->written);
+      if (i != 7) REQUIRE(process.claims->forget(key).value());
     }
-    REQUIRE(life.storage->drop_ended());  // out of memory into files
-    CHECK(life.storage->stats().bytes_files > 9'000'000);
-    REQUIRE(life.storage->rewrite(*life.engine));
-    CHECK(life.storage->stats().bytes_files < 1'000'000);
+    REQUIRE(process.storage->drop_ended());  // out of memory into files
+    CHECK(process.storage->stats().bytes_files > 9'000'000);
+    REQUIRE(process.storage->rewrite(*process.engine));
+    CHECK(process.storage->stats().bytes_files < 1'000'000);
   }
-  Life life{directory.path(), clock};
-  CHECK(life.state("k7") == ClaimState::done);
-  CHECK(life.state("k8") == ClaimState::absent);
-  CHECK(life.effect("k8") != "-");
-  CHECK(life.engine->size(0) == 1);
+  JoinProcess process{directory.path(), clock};
+  CHECK(process.state("k7") == ClaimState::done);
+  CHECK(process.state("k8") == ClaimState::absent);
+  CHECK(process.effect("k8") != "-");
+  CHECK(process.engine->size(0) == 1);
 }
 
 TEST_CASE("join: many owners at once, each effect once", "[storage][join][race]") {
@@ -623,19 +632,20 @@ TEST_CASE("join: many owners at once, each effect once", "[storage][join][race]"
   std::atomic<int> written{0};
   std::atomic<int> wrong{0};
   {
-    Life life{directory.path(), clock, GENERATE(Durability::logged, Durability::synced)};
+    JoinProcess process{directory.path(), clock, GENERATE(Durability::logged, Durability::synced)};
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < keys; ++i) {
           const std::string key = "k" + std::to_string(i);
-          const ClaimOutcome claim = life.claims->claim_or_wait({.key = key}, no_end);
+          const ClaimOutcome claim = process.claims->claim_or_wait({.key = key}, no_end);
           if (claim.answer == ClaimAnswer::granted) {
             rocksdb::WriteBatch effects;
-            static_cast<void>(effects.Put(life.payments(), key, "1"));  // into memory
-            const auto paid = complete_joined(
-                *life.storage, *life.claims, {.key = key, .epoch = claim.epoch, .payload = "paid"},
-                effects, i % 2 == 0 ? Durability::logged : Durability::synced);
+            static_cast<void>(effects.Put(process.payments(), key, "1"));  // into memory
+            const auto paid =
+                complete_joined(*process.storage, *process.claims,
+                                {.key = key, .epoch = claim.epoch, .payload = "paid"}, effects,
+                                i % 2 == 0 ? Durability::logged : Durability::synced);
             if (paid && paid->written)
               written.fetch_add(1, std::memory_order_relaxed);  // mo: count
           } else if (claim.answer != ClaimAnswer::replay || claim.result != "paid") {
@@ -644,15 +654,15 @@ TEST_CASE("join: many owners at once, each effect once", "[storage][join][race]"
         }
       });
     }
-    for (int i = 0; i < 3; ++i) CHECK(life.storage->rewrite(*life.engine));
+    for (int i = 0; i < 3; ++i) CHECK(process.storage->rewrite(*process.engine));
     for (std::thread& thread : threads) thread.join();
     CHECK(written.load(std::memory_order_relaxed) == keys);  // mo: relaxed: the threads have ended
     CHECK(wrong.load(std::memory_order_relaxed) == 0);       // mo: relaxed: as above
   }
-  Life life{directory.path(), clock};
+  JoinProcess process{directory.path(), clock};
   for (int i = 0; i < keys; ++i) {
-    CHECK(life.effect("k" + std::to_string(i)) == "1");
-    CHECK(life.state("k" + std::to_string(i)) == ClaimState::done);
+    CHECK(process.effect("k" + std::to_string(i)) == "1");
+    CHECK(process.state("k" + std::to_string(i)) == ClaimState::done);
   }
 }
 

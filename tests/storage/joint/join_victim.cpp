@@ -49,7 +49,7 @@ class Victim {
         joined_(joined),
         level_(level) {}
 
-  /// Says what is there, and finishes what the last life had begun.
+  /// Says what is there, and finishes what the last process had begun.
   void look() {
     std::vector<std::string> held;
     std::uint64_t cursor = 0;
@@ -145,7 +145,7 @@ int main(int count, char** arguments) {
       }
     });
   }
-  // In every other life the files are drained and written anew meanwhile.
+  // In every other process the files are drained and written anew meanwhile.
   while (seed % 2 == 1) {
     if (auto status = (*storage)->rewrite(**engine); !status) fail(status.error().message());
     if (auto status = (*storage)->drain(); !status) fail(status.error().message());

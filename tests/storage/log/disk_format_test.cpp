@@ -69,10 +69,10 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
   CHECK(header.digest == header.right_digest());
 
   std::vector<std::string> seen;
-  const ScanRules all_sound{header.storage_id, std::numeric_limits<Place>::max(), 0, 0};
+  const ScanRules all_sound{header.storage_id, std::numeric_limits<LogOffset>::max(), 0, 0};
   const ScanReport report = scan(segment, header, "example", all_sound, false,
-                                 [&](Place place, RecordType type, Bytes payload) {
-                                   CHECK(place == 200'704);
+                                 [&](LogOffset offset, RecordType type, Bytes payload) {
+                                   CHECK(offset == 200'704);
                                    CHECK(type == RecordType::whole);
                                    seen.emplace_back(payload);
                                  });
@@ -81,7 +81,7 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
   REQUIRE(seen.size() == 1);
   Bytes rest = seen[0];
   Mutation mutation;
-  REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
+  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation));
   CHECK(rest.empty());
   CHECK(mutation.type == Mutation::Type::put);
   CHECK(mutation.kind == Kind::string);
@@ -93,7 +93,7 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
 
   // And written anew they are the same bytes.
   std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
-  encode(mutation, TimeLine{0}, Timestamp{}, again.data());
+  encode(mutation, DurableClock{0}, Timestamp{}, again.data());
   CHECK(again == seen[0]);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_for
   const std::string bytes = documented_mutation("mutation");
   Bytes rest = bytes;
   Mutation mutation;
-  REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
+  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation));
   CHECK(rest.empty());
   CHECK(mutation.kind == Kind::hash);
   CHECK(mutation.db == 0);
@@ -109,7 +109,7 @@ TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_for
   CHECK(mutation.due == no_end);
   CHECK(mutation.key == "user:7");
   std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
-  encode(mutation, TimeLine{0}, Timestamp{}, again.data());
+  encode(mutation, DurableClock{0}, Timestamp{}, again.data());
   CHECK(again == bytes);
 
   // What an engine makes of it, and makes itself.
@@ -131,7 +131,7 @@ TEST_CASE("disk format: the namespace of the page is one", "[storage][disk_forma
   const std::string bytes = documented_mutation("namespace");
   Bytes rest = bytes;
   Mutation mutation;
-  REQUIRE(decode(rest, TimeLine{0}, Timestamp{}, mutation));
+  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation));
   CHECK(rest.empty());
   CHECK(mutation.type == Mutation::Type::put);
   CHECK(mutation.kind == Kind::name_space);
@@ -141,7 +141,7 @@ TEST_CASE("disk format: the namespace of the page is one", "[storage][disk_forma
   CHECK(mutation.keep_until == no_end);
   CHECK(mutation.key == "orders");
   std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
-  encode(mutation, TimeLine{0}, Timestamp{}, again.data());
+  encode(mutation, DurableClock{0}, Timestamp{}, again.data());
   CHECK(again == bytes);
 
   // What an engine makes of it, and makes itself.

@@ -1,39 +1,57 @@
 // The log alone: what is appended is read back, and what is not right is noticed.
 #include "storage/log/log.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "storage/log/checkpoint.hpp"
 #include "storage/log/log_scan.hpp"
-#include "storage/log/mark.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "tests/storage/directory.hpp"
 
 namespace semel::tests {
 
 using storage::Log;
-using storage::Place;
+using storage::LogOffset;
 using storage::RecordType;
 using storage::ScanReport;
 using storage::ScanRules;
+using storage::Segment;
 
 namespace {
 
 constexpr std::size_t segment_bytes = std::size_t{64} << 10;
-constexpr ScanRules all_sound{7, ~Place{0}, 0, 0};
-constexpr ScanRules all_whole{7, ~Place{0}, 0, ~Place{0}};
+constexpr ScanRules all_sound{7, ~LogOffset{0}, 0, 0};
+constexpr ScanRules all_whole{7, ~LogOffset{0}, 0, ~LogOffset{0}};
 constexpr ScanRules nothing_sure{7, 0, 0, 0};
-const storage::TimeLine line{1'700'000'000'000};
+const storage::DurableClock line{1'700'000'000'000};
 
-struct LogWorld {
-  LogWorld() {
-    REQUIRE(log.emplace(disk, Log::Setup{directory, segment_bytes, 7, 1}, crossed).prepare(false));
+/// Knows the descriptors of the files that it made.
+class WatchedDisk final : public storage::Disk {
+ public:
+  [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override {
+    SEMEL_TRY(descriptor, Disk::create(path, bytes));
+    descriptors.push_back(descriptor);
+    return descriptor;
+  }
+  std::vector<int> descriptors;
+};
+
+struct LogFixture {
+  explicit LogFixture(Segment::Access access = Segment::Access::mapped) {
+    Log::Setup setup{directory, segment_bytes, 7, 1};
+    setup.access = access;
+    REQUIRE(log.emplace(disk, setup, crossed).prepare(false));
   }
 
-  Place append(const std::string& key, std::size_t value_bytes = 8) {
+  LogOffset append(const std::string& key, std::size_t value_bytes = 8) {
     Mutation mutation;
     mutation.version = ++version;
     mutation.key = key;
@@ -47,7 +65,7 @@ struct LogWorld {
 
   const Directory own;
   const std::string directory = own.path();
-  storage::Disk disk;
+  WatchedDisk disk;
   storage::Signal crossed;
   std::optional<Log> log;
   Version version = 0;
@@ -57,7 +75,7 @@ ScanReport read(std::string_view bytes, const storage::SegmentHeader& header,
                 const ScanRules& rules, std::vector<std::string>& keys) {
   keys.clear();
   return storage::scan(bytes, header, "segment", rules, false,
-                       [&](Place, RecordType, Bytes payload) {
+                       [&](LogOffset, RecordType, Bytes payload) {
                          Mutation mutation;
                          while (!payload.empty()) {
                            REQUIRE(storage::decode(payload, line, Timestamp{}, mutation));
@@ -69,28 +87,28 @@ ScanReport read(std::string_view bytes, const storage::SegmentHeader& header,
 }  // namespace
 
 TEST_CASE("log: records are read in order of their places", "[storage][log]") {
-  LogWorld world;
+  LogFixture fixture;
   std::vector<std::string> expected;
   for (int i = 0; i < 100; ++i) {
     expected.push_back("k" + std::to_string(i));
-    const Place end = world.append(expected.back(), static_cast<std::size_t>(i));
-    REQUIRE(end == world.log->tail());
+    const LogOffset end = fixture.append(expected.back(), static_cast<std::size_t>(i));
+    REQUIRE(end == fixture.log->tail());
   }
-  const storage::Segment& segment = *world.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segment(1);
   std::vector<std::string> keys;
   const ScanReport report = read(segment.view(), segment.header(), all_sound, keys);
   CHECK(keys == expected);
   CHECK(report.records == 100);
   CHECK(report.damage.empty());
-  CHECK(report.end == world.log->tail());
-  CHECK(world.log->whole() == world.log->tail());
+  CHECK(report.end == fixture.log->tail());
+  CHECK(fixture.log->whole() == fixture.log->tail());
 }
 
 TEST_CASE("log: every changed bit of what was written is noticed", "[storage][log]") {
-  LogWorld world;
-  for (int i = 0; i < 5; ++i) world.append("key" + std::to_string(i));
-  const storage::Segment& segment = *world.log->segment(1);
-  const std::size_t written = world.log->tail() - segment.begin();
+  LogFixture fixture;
+  for (int i = 0; i < 5; ++i) fixture.append("key" + std::to_string(i));
+  const storage::Segment& segment = *fixture.log->segment(1);
+  const std::size_t written = fixture.log->tail() - segment.begin();
   std::string bytes{segment.view()};
   std::vector<std::string> keys;
   for (std::size_t bit = storage::segment_header_bytes * 8; bit < written * 8; ++bit) {
@@ -106,13 +124,13 @@ TEST_CASE("log: every changed bit of what was written is noticed", "[storage][lo
 
 TEST_CASE("log: what a killed process had begun is passed over, what is missing is noticed",
           "[storage][log]") {
-  LogWorld world;
-  world.append("first");
-  const std::size_t begin = world.log->tail() - world.log->segment(1)->begin();
-  world.append("second");
-  const std::size_t end = world.log->tail() - world.log->segment(1)->begin();
-  world.append("third");
-  const storage::Segment& segment = *world.log->segment(1);
+  LogFixture fixture;
+  fixture.append("first");
+  const std::size_t begin = fixture.log->tail() - fixture.log->segment(1)->begin();
+  fixture.append("second");
+  const std::size_t end = fixture.log->tail() - fixture.log->segment(1)->begin();
+  fixture.append("third");
+  const storage::Segment& segment = *fixture.log->segment(1);
   const std::string whole{segment.view()};
   std::vector<std::string> keys;
   std::string bytes = whole;
@@ -138,12 +156,12 @@ TEST_CASE("log: what a killed process had begun is passed over, what is missing 
 }
 
 TEST_CASE("log: behind what was synced a torn record is passed over", "[storage][log]") {
-  LogWorld world;
-  world.append("first", 2000);
-  const std::size_t begin = world.log->tail() - world.log->segment(1)->begin();
-  world.append("second", 2000);
-  world.append("third", 2000);
-  const storage::Segment& segment = *world.log->segment(1);
+  LogFixture fixture;
+  fixture.append("first", 2000);
+  const std::size_t begin = fixture.log->tail() - fixture.log->segment(1)->begin();
+  fixture.append("second", 2000);
+  fixture.append("third", 2000);
+  const storage::Segment& segment = *fixture.log->segment(1);
   std::string bytes{segment.view()};
   bytes.replace((begin + 1023) / 512 * 512, 512, 512, '\0');
   std::vector<std::string> keys;
@@ -159,17 +177,17 @@ TEST_CASE("log: behind what was synced a torn record is passed over", "[storage]
 }
 
 TEST_CASE("log: bytes that a user stored are never taken for a record", "[storage][log]") {
-  LogWorld world;
-  world.append("outer");
-  const storage::Segment& segment = *world.log->segment(1);
+  LogFixture fixture;
+  fixture.append("outer");
+  const storage::Segment& segment = *fixture.log->segment(1);
   // A whole record as a value of another, at another place.
   const std::string record{segment.view().substr(storage::segment_header_bytes, 64)};
   Mutation mutation;
   mutation.version = 9;
   mutation.key = "carrier";
   mutation.value = record;
-  const std::size_t begin = world.log->tail() - segment.begin();
-  REQUIRE(world.log->append({&mutation, 1}, line, Timestamp{}) != 0);
+  const std::size_t begin = fixture.log->tail() - segment.begin();
+  REQUIRE(fixture.log->append({&mutation, 1}, line, Timestamp{}) != 0);
   std::string bytes{segment.view()};
   bytes[begin] = static_cast<char>(bytes[begin] ^ 1);  // its head is lost: what lies inside is seen
   std::vector<std::string> keys;
@@ -178,10 +196,11 @@ TEST_CASE("log: bytes that a user stored are never taken for a record", "[storag
 }
 
 TEST_CASE("log: threads that cross from segment to segment leave no gap", "[storage][log][race]") {
-  LogWorld world;
+  LogFixture fixture;
   constexpr int thread_count = 4;
   constexpr int each = 2'000;
   std::atomic<int> running{thread_count};
+  std::atomic<int> refused{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < thread_count; ++t) {
     threads.emplace_back([&, t] {
@@ -192,7 +211,7 @@ TEST_CASE("log: threads that cross from segment to segment leave no gap", "[stor
         mutation.version = 1;
         mutation.key = key;
         mutation.value = value;
-        static_cast<void>(world.log->append({&mutation, 1}, line, Timestamp{}));
+        if (fixture.log->append({&mutation, 1}, line, Timestamp{}) == 0) ++refused;
       }
       --running;
     });
@@ -201,19 +220,20 @@ TEST_CASE("log: threads that cross from segment to segment leave no gap", "[stor
   std::vector<std::string> keys;
   std::uint64_t number = 1;
   const auto take = [&] {
-    const storage::Segment* const segment = world.log->segment(number);
+    const storage::Segment* const segment = fixture.log->segment(number);
     if (segment == nullptr || !segment->is_complete()) return false;
     CHECK(read(segment->view(), segment->header(), all_whole, keys).damage.empty());
     found.insert(keys.begin(), keys.end());
-    return static_cast<bool>(world.log->release(number++));
+    return static_cast<bool>(fixture.log->release(number++));
   };
   while (running != 0) {
-    world.prepare();
+    fixture.prepare();
     if (!take()) std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
-  world.prepare();
-  world.log->close_segment();
+  CHECK(refused == 0);
+  fixture.prepare();
+  fixture.log->close_segment();
   while (take()) {
   }
   CHECK(found.size() == std::size_t{thread_count} * each);
@@ -221,8 +241,8 @@ TEST_CASE("log: threads that cross from segment to segment leave no gap", "[stor
 }
 
 TEST_CASE("log: a group larger than a record may be is put together again", "[storage][log]") {
-  LogWorld world;
-  world.prepare();
+  LogFixture fixture;
+  fixture.prepare();
   std::vector<Mutation> group(40);
   const std::string value(1'000, 'v');
   std::vector<std::string> names;
@@ -232,13 +252,13 @@ TEST_CASE("log: a group larger than a record may be is put together again", "[st
     group[i].key = names[i];
     group[i].value = value;
   }
-  REQUIRE(world.log->append(group, line, Timestamp{}) != 0);
+  REQUIRE(fixture.log->append(group, line, Timestamp{}) != 0);
   storage::PartCollector parts;
   std::optional<std::string> found;
   std::size_t part_count = 0;
-  const storage::Segment& segment = *world.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segment(1);
   static_cast<void>(storage::scan(segment.view(), segment.header(), "segment", all_whole, false,
-                                  [&](Place, RecordType type, Bytes payload) {
+                                  [&](LogOffset, RecordType type, Bytes payload) {
                                     REQUIRE(type == RecordType::part);
                                     ++part_count;
                                     CHECK_FALSE(found);
@@ -258,38 +278,38 @@ TEST_CASE("log: a group larger than a record may be is put together again", "[st
 }
 
 TEST_CASE("log: no new work is taken when the reserve is all that is left", "[storage][log]") {
-  LogWorld world;
-  world.prepare();
+  LogFixture fixture;
+  fixture.prepare();
   std::uint64_t appended = 0;
-  while (world.log->accepts()) {
-    world.append("k", 1'000);
-    world.prepare();
+  while (fixture.log->accepts()) {
+    fixture.append("k", 1'000);
+    fixture.prepare();
     ++appended;
   }
-  const std::size_t used = world.log->tail() - world.log->oldest() * segment_bytes;
+  const std::size_t used = fixture.log->tail() - fixture.log->oldest() * segment_bytes;
   CHECK(used > segment_bytes * (Log::segment_count - 2));
   CHECK(used <= segment_bytes * (Log::segment_count - 1) + 8'000);
   // What was under way still fits.
-  for (int i = 0; i < 30; ++i) CHECK(world.append("k", 1'000) != 0);
-  REQUIRE(world.log->release(1));
-  world.prepare();
+  for (int i = 0; i < 30; ++i) CHECK(fixture.append("k", 1'000) != 0);
+  REQUIRE(fixture.log->release(1));
+  fixture.prepare();
   CHECK(appended > 0);
 }
 
 TEST_CASE("log: a segment that is used again holds nothing of what it held", "[storage][log]") {
-  LogWorld world;
-  world.prepare();
-  while (world.log->number_of(world.log->tail()) < 3) world.append("old", 1'000);
-  REQUIRE(world.log->release(2));
-  const auto names = [&] { return storage::list_directory(world.directory).value(); };
+  LogFixture fixture;
+  fixture.prepare();
+  while (fixture.log->number_of(fixture.log->tail()) < 3) fixture.append("old", 1'000);
+  REQUIRE(fixture.log->release(2));
+  const auto names = [&] { return storage::list_directory(fixture.directory).value(); };
   const std::vector<std::string> before = names();
-  const std::uint64_t next = world.log->number_of(world.log->room());
-  REQUIRE(world.log->prepare(false));
+  const std::uint64_t next = fixture.log->number_of(fixture.log->room());
+  REQUIRE(fixture.log->prepare(false));
   CHECK(names().size() == before.size());
   CHECK(names().back() == storage::segment_name(next * segment_bytes));
-  CHECK(world.log->file_bytes() == before.size() * segment_bytes);
+  CHECK(fixture.log->file_bytes() == before.size() * segment_bytes);
 
-  const storage::Segment& again = *world.log->segment(next);
+  const storage::Segment& again = *fixture.log->segment(next);
   std::vector<std::string> keys;
   const ScanReport report = read(again.view(), again.header(), all_sound, keys);
   CHECK(report.damage.empty());
@@ -298,21 +318,21 @@ TEST_CASE("log: a segment that is used again holds nothing of what it held", "[s
   REQUIRE(file);
   CHECK_FALSE(file->check_header(next, 7));
   CHECK(file->holds_nothing());
-  world.log->remove_unused();
+  fixture.log->remove_unused();
   CHECK(names().size() == 1);  // that which is written
 }
 
 TEST_CASE("mark: the newer of two right slots counts", "[storage][mark]") {
-  LogWorld world;
-  const std::string path = world.directory + "/mark";
+  LogFixture fixture;
+  const std::string path = fixture.directory + "/mark";
   {
-    auto mark = storage::Mark::open(world.disk, path);
+    auto mark = storage::Checkpoint::open(fixture.disk, path);
     REQUIRE(mark);
-    storage::MarkContent content;
-    CHECK((*mark)->read(content) == storage::Mark::Found::empty);
-    for (Place tail = 1; tail <= 5; ++tail) {
+    storage::CheckpointContent content;
+    CHECK((*mark)->read(content).value() == storage::Checkpoint::Found::empty);
+    for (LogOffset tail = 1; tail <= 5; ++tail) {
       content.tail = tail;
-      (*mark)->write(content);
+      CHECK((*mark)->write(content));
     }
   }
   const auto damage = [&](std::size_t offset) {
@@ -321,19 +341,111 @@ TEST_CASE("mark: the newer of two right slots counts", "[storage][mark]") {
     REQUIRE(std::fputc('x', file) != EOF);
     REQUIRE(std::fclose(file) == 0);
   };
-  const auto found = [&](storage::MarkContent& content) {
-    auto mark = storage::Mark::open(world.disk, path);
+  const auto found = [&](storage::CheckpointContent& content) {
+    auto mark = storage::Checkpoint::open(fixture.disk, path);
     REQUIRE(mark);
-    return (*mark)->read(content);
+    return (*mark)->read(content).value();
   };
-  storage::MarkContent content;
-  REQUIRE(found(content) == storage::Mark::Found::content);
+  storage::CheckpointContent content;
+  REQUIRE(found(content) == storage::Checkpoint::Found::content);
   CHECK(content.tail == 5);
   damage(4096 + 20);  // the fifth was written to the second slot
-  REQUIRE(found(content) == storage::Mark::Found::content);
+  REQUIRE(found(content) == storage::Checkpoint::Found::content);
   CHECK(content.tail == 4);
   damage(20);
-  CHECK(found(content) == storage::Mark::Found::damaged);
+  CHECK(found(content) == storage::Checkpoint::Found::damaged);
+}
+
+TEST_CASE("mark: a write that fails leaves the newer slot, and goes to the same one again",
+          "[storage][mark]") {
+  LogFixture fixture;
+  const std::string path = fixture.directory + "/mark";
+  auto mark = storage::Checkpoint::open(fixture.disk, path);
+  REQUIRE(mark);
+  storage::CheckpointContent content;
+  content.tail = 1;
+  REQUIRE((*mark)->write(content));
+  const int descriptor = fixture.disk.descriptors.back();
+  const int kept = dup(descriptor);
+  const int full = open("/dev/full", O_RDWR);
+  REQUIRE(dup2(full, descriptor) == descriptor);
+  storage::CheckpointContent next = content;
+  next.tail = 2;
+  CHECK_FALSE((*mark)->write(next));
+  CHECK(next.sequence == content.sequence);
+  REQUIRE(dup2(kept, descriptor) == descriptor);
+  close(kept);
+  close(full);
+  CHECK((*mark)->read(content).value() == storage::Checkpoint::Found::content);
+  CHECK(content.tail == 1);
+  REQUIRE((*mark)->write(next));
+  CHECK((*mark)->read(content).value() == storage::Checkpoint::Found::content);
+  CHECK(content.tail == 2);
+}
+
+TEST_CASE("log: a file that is not mapped has each record before it is acknowledged",
+          "[storage][log]") {
+  LogFixture fixture{Segment::Access::written};
+  fixture.prepare();
+  for (const std::size_t bytes : {0, 1, 900, 1'100, 5'000, 30'000, 3}) {
+    const LogOffset end = fixture.append("k" + std::to_string(bytes), bytes);
+    REQUIRE(end != 0);
+    for (std::uint64_t number = 1; number <= fixture.log->number_of(end - 1); ++number) {
+      const storage::Segment& segment = *fixture.log->segment(number);
+      const auto file = storage::SegmentFile::open(segment.path());
+      REQUIRE(file);
+      CHECK(file->bytes() == segment.view());
+      CHECK_FALSE(file->check_header(number, 7));
+    }
+  }
+  CHECK(fixture.log->sync(fixture.log->tail()));
+}
+
+TEST_CASE("log: a record that cannot be written stops the log", "[storage][log]") {
+  LogFixture fixture{Segment::Access::written};
+  REQUIRE(fixture.append("before") != 0);
+  const std::string path = fixture.log->segment(1)->path();
+  const int full = open("/dev/full", O_RDWR);
+  const int descriptor = fixture.disk.descriptors.front();
+  REQUIRE(dup2(full, descriptor) == descriptor);
+  close(full);
+  CHECK(fixture.append("lost") == 0);
+  const auto file = storage::SegmentFile::open(path);
+  REQUIRE(file);
+  std::vector<std::string> keys;
+  const ScanReport report = read(file->bytes(), file->header(), all_sound, keys);
+  CHECK(report.damage.empty());
+  CHECK(keys == std::vector<std::string>{"before"});
+}
+
+TEST_CASE("log: a sector that cannot be read is damage with its offset", "[storage][log]") {
+  LogFixture fixture;
+  std::vector<std::string> expected;
+  while (fixture.log->tail() < 3 * segment_bytes / 2) {
+    expected.push_back("k" + std::to_string(expected.size()));
+    fixture.append(expected.back(), 500);
+  }
+  const std::string path = fixture.log->segment(1)->path();
+  static constexpr off_t bad_from = 8'192;
+  const auto read_at = [](int descriptor, void* to, std::size_t bytes, off_t at) -> ssize_t {
+    if (at < bad_from + 512 && at + static_cast<off_t>(bytes) > bad_from) {
+      errno = EIO;
+      return -1;
+    }
+    return pread(descriptor, to, bytes, at);
+  };
+  const auto file = storage::SegmentFile::open(path, read_at);
+  REQUIRE(file);
+  const auto damage = file->check_header(1, 7);
+  REQUIRE(damage);
+  CHECK(damage->offset == bad_from);
+  CHECK(damage->what.find("cannot be read") != std::string::npos);
+  // All around it is there.
+  const auto whole = storage::SegmentFile::open(path);
+  REQUIRE(whole);
+  const auto from = static_cast<std::size_t>(bad_from);
+  CHECK(file->bytes().substr(0, from) == whole->bytes().substr(0, from));
+  CHECK(file->bytes().substr(from + 4'096) == whole->bytes().substr(from + 4'096));
 }
 
 }  // namespace semel::tests

@@ -10,12 +10,12 @@ namespace semel::tests {
 
 using namespace std::chrono_literals;
 using storage::Anchor;
-using storage::TimeLine;
+using storage::DurableClock;
 
 namespace {
 
 constexpr Timestamp now{Millis{5'000'000}};
-const TimeLine line{1'700'000'000'000};
+const DurableClock line{1'700'000'000'000};
 
 Mutation string_put() {
   Mutation mutation;
@@ -46,7 +46,7 @@ Mutation claim_put() {
   return mutation;
 }
 
-Mutation through_disk(const Mutation& mutation, const TimeLine& later, Timestamp then,
+Mutation through_disk(const Mutation& mutation, const DurableClock& later, Timestamp then,
                       std::string& bytes) {
   bytes.assign(storage::encoded_bytes(mutation, now), '\0');
   REQUIRE(encode(mutation, line, now, bytes.data()) == bytes.data() + bytes.size());
@@ -106,7 +106,7 @@ TEST_CASE("codec: kinds that nobody writes are damage", "[storage][codec][hash]"
   Mutation put = string_put();
   put.kind = Kind::hash;
   put.value = "v";
-  static_cast<void>(through_disk(put, line, now, bytes));
+  through_disk(put, line, now, bytes);
   const std::size_t kind_at = 1 + 1 + 8;  // head, size, version
   REQUIRE(bytes[kind_at] == 3);
   Mutation back;
@@ -163,7 +163,7 @@ TEST_CASE("codec: times keep their place on the line when the process' clock sta
           "[storage][codec]") {
   // Ten seconds later, after a boot: the engine's clock is near its zero.
   const Timestamp then{Millis{1'000}};
-  const TimeLine later{1'700'000'000'000 + 5'000'000 + 10'000 - 1'000};
+  const DurableClock later{1'700'000'000'000 + 5'000'000 + 10'000 - 1'000};
   std::string bytes;
   const Mutation back = through_disk(string_put(), later, then, bytes);
   CHECK(back.due == then + 50s);
@@ -185,7 +185,7 @@ TEST_CASE("codec: a remote owner's lease starts again in full, another's stays",
 
 TEST_CASE("codec: every cut of a mutation is noticed", "[storage][codec]") {
   std::string bytes;
-  static_cast<void>(through_disk(claim_put(), line, now, bytes));
+  through_disk(claim_put(), line, now, bytes);
   for (std::size_t size = 1; size < bytes.size(); ++size) {
     Bytes cut = Bytes{bytes}.substr(0, size);
     Mutation back;
@@ -204,7 +204,7 @@ TEST_CASE("codec: how long it must be kept is read without the rest", "[storage]
     REQUIRE(storage::extent_of(bytes + "next", extent));
     CHECK(extent.bytes == bytes.size());
     CHECK(extent.version == put.version);
-    CHECK(extent.keep_until_ms == line.to_line(keep_until));
+    CHECK(extent.keep_until_ms == line.to_durable_ms(keep_until));
   }
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("time line: goes on exactly within a boot, and by the wall clock after
   const Anchor last{.line_ms = 1'000'000, .engine_ms = 500, .unix_ms = 5'000'000, .boot_id = "a"};
   const auto line_at = [&](const char* boot, std::int64_t engine_ms, std::int64_t unix_ms) {
     const Timestamp at{Millis{engine_ms}};
-    return TimeLine::resume(last, boot, at, unix_ms).to_line(at);
+    return DurableClock::resume(last, boot, at, unix_ms).to_durable_ms(at);
   };
   CHECK(line_at("a", 700, 9'999'999) == 1'000'200);  // a wall clock that was set is not looked at
   CHECK(line_at("b", 100, 5'000'300) == 1'000'300);  // how far it was off does not matter
@@ -234,7 +234,7 @@ TEST_CASE("spans: one is over when all it holds has ended, and not much later",
       CHECK(span <= end + left / 8 + unit_ms);
     }
   }
-  CHECK(storage::span_of(TimeLine::no_end_ms, now_ms, 1s) == storage::span_never);
+  CHECK(storage::span_of(DurableClock::no_end_ms, now_ms, 1s) == storage::span_never);
 }
 
 TEST_CASE("spans: mixed ttls of four weeks make few of them", "[storage][spans]") {

@@ -38,11 +38,11 @@ StorageRepair repaired(const std::string& directory) {
 
 /// 100 records in files, 100 in the log.
 Version make(const std::string& directory, const Clock& clock) {
-  ToolLife life{directory, clock};
-  life.fill("file", 100);
-  REQUIRE(life.storage->drain());
-  life.fill("log", 100);
-  return life.storage->first_version();
+  ToolLife process{directory, clock};
+  process.fill("file", 100);
+  REQUIRE(process.storage->drain());
+  process.fill("log", 100);
+  return process.storage->first_version();
 }
 
 std::string segment_with_records(const std::string& directory) {
@@ -82,7 +82,7 @@ TEST_CASE("verify: a sound storage has no findings and is not changed", "[storag
 TEST_CASE("verify: a storage in use is refused, by this process too", "[storage][tools]") {
   const Directory directory;
   const ManualClock clock;
-  const ToolLife life{directory.of("s"), clock};
+  const ToolLife process{directory.of("s"), clock};
   CHECK(verify_storage(directory.of("s")).error().code == ErrorCode::storage_in_use);
   CHECK(repair_storage(directory.of("s"), true).error().code == ErrorCode::storage_in_use);
   CHECK(inspect_storage(directory.of("s")).error().code == ErrorCode::storage_in_use);
@@ -94,7 +94,7 @@ TEST_CASE("verify: what is no storage is an error, not a finding", "[storage][to
   const Directory directory;
   CHECK(verify_storage(directory.of("none")).error().code == ErrorCode::storage_failed);
   std::filesystem::create_directory(directory.of("empty"));
-  CHECK(verify_storage(directory.of("empty")).error().detail.find("is no storage") !=
+  CHECK(verify_storage(directory.of("empty")).error().detail.find("is not a storage") !=
         std::string::npos);
   CHECK(std::filesystem::is_empty(directory.of("empty")));
 }
@@ -126,10 +126,10 @@ TEST_CASE("repair: a flipped byte in the log costs one record", "[storage][tools
   CHECK(repair.mutations == 199);
   CHECK(std::filesystem::exists(repair.moved_to + "/log"));
   CHECK(std::filesystem::exists(repair.moved_to + "/rocksdb"));
-  ToolLife life{path, clock};
-  CHECK(life.count("file", 100) == 100);
-  CHECK(life.count("log", 100) == 99);
-  CHECK(life.storage->first_version() > first + (Version{1} << 47));
+  ToolLife process{path, clock};
+  CHECK(process.count("file", 100) == 100);
+  CHECK(process.count("log", 100) == 99);
+  CHECK(process.storage->first_version() > first + (Version{1} << 47));
 }
 
 TEST_CASE("repair: two damaged places of the log are both found", "[storage][tools]") {
@@ -142,8 +142,8 @@ TEST_CASE("repair: two damaged places of the log are both found", "[storage][too
   flip(segment, 4096 + 20'000);
   CHECK(verified(path).findings.size() == 2);
   repaired(path);
-  ToolLife life{path, clock};
-  CHECK(life.count("log", 100) == 98);
+  ToolLife process{path, clock};
+  CHECK(process.count("log", 100) == 98);
 }
 
 TEST_CASE("repair: a missing segment is found, and the rest kept", "[storage][tools]") {
@@ -156,8 +156,8 @@ TEST_CASE("repair: a missing segment is found, and the rest kept", "[storage][to
   REQUIRE(check.findings.size() == 1);
   CHECK(check.findings[0].what == "is missing");
   repaired(path);
-  ToolLife life{path, clock};
-  CHECK(life.count("file", 100) == 100);
+  ToolLife process{path, clock};
+  CHECK(process.count("file", 100) == 100);
 }
 
 TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][tools]") {
@@ -165,9 +165,9 @@ TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][
   const std::string path = directory.of("s");
   const ManualClock clock;
   {
-    ToolLife life{path, clock};
-    life.fill("file", 800);  // several blobs of 64 KiB
-    REQUIRE(life.storage->drain());
+    ToolLife process{path, clock};
+    process.fill("file", 800);  // several blobs of 64 KiB
+    REQUIRE(process.storage->drain());
   }
   std::string table;
   std::uint64_t bytes = 0;
@@ -185,8 +185,8 @@ TEST_CASE("repair: a damaged block of a table costs its blob alone", "[storage][
   CHECK(check.findings[0].offset);
   CHECK(check.findings[0].bytes_lost.value() > 50'000);
   repaired(path);
-  ToolLife life{path, clock};
-  const int kept = life.count("file", 800);
+  ToolLife process{path, clock};
+  const int kept = process.count("file", 800);
   CHECK(kept > 800 - 150);
   CHECK(kept < 800);
 }
@@ -207,8 +207,8 @@ TEST_CASE("repair: a missing or empty table does not take the others along", "[s
   CHECK(check.findings.size() <= 2);  // RocksDB cannot be opened; an empty file is one as well
   CHECK(check.findings[0].file == table);
   repaired(path);
-  ToolLife life{path, clock};
-  CHECK(life.count("log", 100) == 100);
+  ToolLife process{path, clock};
+  CHECK(process.count("log", 100) == 100);
 }
 
 TEST_CASE("repair: without a manifest the files are read for themselves", "[storage][tools]") {
@@ -224,10 +224,10 @@ TEST_CASE("repair: without a manifest the files are read for themselves", "[stor
   }
   CHECK_FALSE(verified(path).findings.empty());
   repaired(path);
-  ToolLife life{path, clock};
-  CHECK(life.count("file", 100) == 100);
-  CHECK(life.count("log", 100) == 100);
-  CHECK(life.storage->first_version() > first + (Version{1} << 47));
+  ToolLife process{path, clock};
+  CHECK(process.count("file", 100) == 100);
+  CHECK(process.count("log", 100) == 100);
+  CHECK(process.storage->first_version() > first + (Version{1} << 47));
 }
 
 TEST_CASE("repair: a damaged or missing mark is written anew", "[storage][tools]") {
@@ -243,9 +243,9 @@ TEST_CASE("repair: a damaged or missing mark is written anew", "[storage][tools]
   }
   CHECK(verified(path).findings.size() == 1);
   repaired(path);
-  ToolLife life{path, clock};
-  CHECK(life.count("file", 100) == 100);
-  CHECK(life.count("log", 100) == 100);
+  ToolLife process{path, clock};
+  CHECK(process.count("file", 100) == 100);
+  CHECK(process.count("log", 100) == 100);
 }
 
 TEST_CASE("repair: an unfinished repair is begun again or finished", "[storage][tools]") {
@@ -269,9 +269,9 @@ TEST_CASE("repair: an unfinished repair is begun again or finished", "[storage][
   CHECK_FALSE(verified(path).findings.empty());
   repaired(path);
   CHECK_FALSE(std::filesystem::exists(path + "/repaired"));
-  ToolLife life{path, clock};
-  CHECK(life.count("file", 100) == 100);
-  CHECK(life.count("log", 100) == 99);
+  ToolLife process{path, clock};
+  CHECK(process.count("file", 100) == 100);
+  CHECK(process.count("log", 100) == 99);
 }
 
 TEST_CASE("verify: a segment that was being made when the process was killed is no damage",
@@ -297,10 +297,10 @@ TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
   const std::string path = directory.of("s");
   const ManualClock clock;
   {
-    ToolLife life{path, clock};
-    REQUIRE(life.engine->store().set("ends", "1", {.expiry = Expiry::in(1h)}).ok());
-    REQUIRE(life.storage->drain());
-    REQUIRE(life.engine->store(3).set("stays", "22").ok());
+    ToolLife process{path, clock};
+    REQUIRE(process.engine->store().set("ends", "1", {.expiry = Expiry::in(1h)}).ok());
+    REQUIRE(process.storage->drain());
+    REQUIRE(process.engine->store(3).set("stays", "22").ok());
   }
   std::set<std::string> seen;
   const auto before = picture(path);
@@ -320,7 +320,7 @@ TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
   REQUIRE(info);
   CHECK(picture(path) == before);
   CHECK(seen == std::set<std::string>{"ends", "stays"});
-  CHECK(info->format == 4);
+  CHECK(info->format == 5);
   CHECK(info->storage_id != 0);
   CHECK(info->line_ms == clock.unix_ms());
 }
@@ -331,20 +331,20 @@ TEST_CASE("restore: no version of a backup's time to come is given again", "[sto
   const ManualClock clock;
   Version last = 0;
   {
-    ToolLife life{path, clock};
-    life.fill("file", 50);
-    REQUIRE(life.storage->backup(directory.of("backup")));
-    life.fill("later", 50);
-    last = life.storage->first_version() + 1'000'000;
+    ToolLife process{path, clock};
+    process.fill("file", 50);
+    REQUIRE(process.storage->backup(directory.of("backup")));
+    process.fill("later", 50);
+    last = process.storage->first_version() + 1'000'000;
   }
   REQUIRE(restore_backup(directory.of("backup"), directory.of("again")));
   CHECK(verified(directory.of("again")).findings.empty());
   {
-    ToolLife life{directory.of("again"), clock};
-    CHECK(life.count("file", 50) == 50);
-    CHECK(life.count("later", 50) == 0);
-    CHECK(life.storage->first_version() > last);
-    CHECK(life.storage->first_version() > (Version{1} << 48));
+    ToolLife process{directory.of("again"), clock};
+    CHECK(process.count("file", 50) == 50);
+    CHECK(process.count("later", 50) == 0);
+    CHECK(process.storage->first_version() > last);
+    CHECK(process.storage->first_version() > (Version{1} << 48));
   }
   const Status there = restore_backup(directory.of("backup"), directory.of("again"));
   REQUIRE_FALSE(there);
@@ -355,10 +355,10 @@ TEST_CASE("restore: a storage that nothing was written to is drained and copied 
           "[storage][tools]") {
   const Directory directory;
   const ManualClock clock;
-  for (int life = 0; life < 2; ++life) {
+  for (int process = 0; process < 2; ++process) {
     const ToolLife opened{directory.of("s"), clock};
     REQUIRE(opened.storage->drain());
-    if (life == 1) REQUIRE(opened.storage->backup(directory.of("backup")));
+    if (process == 1) REQUIRE(opened.storage->backup(directory.of("backup")));
   }
   REQUIRE(restore_backup(directory.of("backup"), directory.of("again")));
   CHECK(verified(directory.of("again")).findings.empty());
@@ -369,9 +369,9 @@ TEST_CASE("restore: a damaged backup is refused, and nothing is left of the copy
   const Directory directory;
   const ManualClock clock;
   {
-    ToolLife life{directory.of("s"), clock};
-    life.fill("file", 50);
-    REQUIRE(life.storage->backup(directory.of("backup")));
+    ToolLife process{directory.of("s"), clock};
+    process.fill("file", 50);
+    REQUIRE(process.storage->backup(directory.of("backup")));
   }
   flip(journal_table(directory.of("backup")), 100);
   const Status status = restore_backup(directory.of("backup"), directory.of("again"));

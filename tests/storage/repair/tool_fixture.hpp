@@ -1,4 +1,4 @@
-// A life of a process in a directory, and damage done to its files.
+// A storage of one process in a directory, and damage done to its files.
 #pragma once
 
 #include <filesystem>

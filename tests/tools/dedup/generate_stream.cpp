@@ -7,14 +7,13 @@
 #include <cstring>
 #include <vector>
 
+#include "base/random.hpp"
+
 namespace {
 
 /// Mixes 64 bits one to one: different events never share a line.
 std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
+  return semel::base::next_random(value);
 }
 
 bool parse(const char* text, std::uint64_t& number) {

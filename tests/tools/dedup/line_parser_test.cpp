@@ -1,5 +1,5 @@
 // Vocabulary: line, field (split by blanks or a delimiter), pointer (into JSON), key (what is
-// compared), room (where keys that are put together are written).
+// compared), buffer (where composed keys are written).
 #include "tools/semel/dedup/line_parser.hpp"
 
 #include "tests/support/catch.hpp"
@@ -13,7 +13,7 @@ using namespace semel::tool;
 namespace {
 
 struct Parsed {
-  LineProblem problem = LineProblem::none;
+  LineError error = LineError::none;
   std::string key;
   std::optional<std::int64_t> unix_ms;
   std::string explanation;
@@ -21,12 +21,12 @@ struct Parsed {
 
 Parsed parse(const LineRule& rule, Bytes line) {
   LineParser parser{rule};
-  const auto room = std::make_unique<char[]>(LineParser::key_room);
+  const auto buffer = std::make_unique<char[]>(LineParser::key_capacity);
   ParsedLine parsed;
   Parsed result;
-  result.problem = parser.parse(line, room.get(), parsed);
+  result.error = parser.parse(line, buffer.get(), parsed);
   result.explanation = parser.explanation();
-  if (result.problem == LineProblem::none) {
+  if (result.error == LineError::none) {
     result.key = std::string{parsed.key};
     result.unix_ms = parsed.unix_ms;
   }
@@ -64,7 +64,7 @@ TEST_CASE("fields: a delimiter splits at each occurrence, fields may be empty", 
 
 TEST_CASE("fields: a field that is not there is told with its number", "[tools][key]") {
   const Parsed parsed = parse(fields({1, 7}), "a b c");
-  CHECK(parsed.problem == LineProblem::missing_key);
+  CHECK(parsed.error == LineError::missing_key);
   CHECK(parsed.explanation == "no field 7: the line has 3");
   LineRule rule = fields({1, 7});
   rule.missing_is_key = true;
@@ -79,13 +79,13 @@ TEST_CASE("whole line: the empty line has a key that no other line has", "[tools
 TEST_CASE("keys: the limit of bytes is kept at n and at n + 1", "[tools][key]") {
   const std::string longest(semel::limits::key_bytes_max, 'x');
   CHECK(parse(LineRule{}, longest).key == longest);
-  CHECK(parse(LineRule{}, longest + "x").problem == LineProblem::key_too_long);
-  CHECK(parse(fields({1}), longest).problem == LineProblem::none);
-  CHECK(parse(fields({1}), longest + "x").problem == LineProblem::key_too_long);
+  CHECK(parse(LineRule{}, longest + "x").error == LineError::key_too_long);
+  CHECK(parse(fields({1}), longest).error == LineError::none);
+  CHECK(parse(fields({1}), longest + "x").error == LineError::key_too_long);
   const std::string with_b = longest.substr(2) + " b";
   CHECK(parse(fields({1, 2}), with_b).key == with_b);
   const Parsed parsed = parse(fields({1, 2}), "x" + with_b);
-  CHECK(parsed.problem == LineProblem::key_too_long);
+  CHECK(parsed.error == LineError::key_too_long);
   CHECK(parsed.explanation == "the key has 65537 bytes, the limit of a key is 65536");
 }
 
@@ -115,24 +115,24 @@ TEST_CASE("json: equal values share a key however they are written", "[tools][js
   CHECK(parse(rule, R"({"a":1})").key == parse(rule, R"( { "x":0, "a" : 1.0e0 } )").key);
   CHECK(parse(rule, R"({"a":"\u0041"})").key == parse(rule, R"({"a":"A"})").key);
   CHECK(parse(rule, R"({"a":{"x":1,"y":2}})").key == parse(rule, R"({"a":{"y":2,"x":1}})").key);
-  CHECK(parse(json({"/a/1/b"}), R"({"a":[0,{"b":5}]})").problem == LineProblem::none);
-  CHECK(parse(json({"/a~1b"}), R"({"a/b":5})").problem == LineProblem::none);
+  CHECK(parse(json({"/a/1/b"}), R"({"a":[0,{"b":5}]})").error == LineError::none);
+  CHECK(parse(json({"/a~1b"}), R"({"a/b":5})").error == LineError::none);
 }
 
 TEST_CASE("json: null and nothing are missing, broken lines and huge numbers are told",
           "[tools][json]") {
-  CHECK(parse(json({"/a"}), R"({"a":null})").problem == LineProblem::missing_key);
+  CHECK(parse(json({"/a"}), R"({"a":null})").error == LineError::missing_key);
   const Parsed missing = parse(json({"/a/b"}), R"({"a":1})");
-  CHECK(missing.problem == LineProblem::missing_key);
+  CHECK(missing.error == LineError::missing_key);
   CHECK(missing.explanation == "no value at JSON pointer '/a/b'");
-  CHECK(parse(json({"/a"}), R"({"a":1)").problem == LineProblem::bad_json);
-  CHECK(parse(json({"/a"}), "").problem == LineProblem::bad_json);
-  CHECK(parse(json({"/a"}), R"({"a":1} x)").problem == LineProblem::bad_json);
-  CHECK(parse(json({"/a"}), R"({"a":1e1000000000000000000})").problem == LineProblem::bad_json);
-  CHECK(parse(json({"/a"}), R"({"a":1e17,"a":1e17})").problem == LineProblem::key_inexact);
-  CHECK(parse(json({"/a"}), R"({"a":36893488147419103232})").problem == LineProblem::none);
-  CHECK(parse(json({"/a"}), R"({"a":9007199254740992.0})").problem == LineProblem::none);
-  CHECK(parse(json({"/a"}), R"({"a":9007199254740991.0})").problem == LineProblem::none);
+  CHECK(parse(json({"/a"}), R"({"a":1)").error == LineError::bad_json);
+  CHECK(parse(json({"/a"}), "").error == LineError::bad_json);
+  CHECK(parse(json({"/a"}), R"({"a":1} x)").error == LineError::bad_json);
+  CHECK(parse(json({"/a"}), R"({"a":1e1000000000000000000})").error == LineError::bad_json);
+  CHECK(parse(json({"/a"}), R"({"a":1e17,"a":1e17})").error == LineError::key_inexact);
+  CHECK(parse(json({"/a"}), R"({"a":36893488147419103232})").error == LineError::none);
+  CHECK(parse(json({"/a"}), R"({"a":9007199254740992.0})").error == LineError::none);
+  CHECK(parse(json({"/a"}), R"({"a":9007199254740991.0})").error == LineError::none);
 }
 
 TEST_CASE("json pointers: only the two escapes are taken", "[tools][json]") {
@@ -149,8 +149,8 @@ TEST_CASE("time: it begins at its field and may go on beyond it", "[tools][key]"
   rule.time_format = *TimeFormat::parse("apache");
   const Parsed parsed = parse(rule, "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /\"");
   CHECK(parsed.unix_ms == 1'431'857'103'000);
-  CHECK(parse(rule, "1.2.3.4 - - [17/May/2015:10:05:03 +0000]x").problem == LineProblem::bad_time);
-  CHECK(parse(rule, "1.2.3.4 - -").problem == LineProblem::missing_time);
+  CHECK(parse(rule, "1.2.3.4 - - [17/May/2015:10:05:03 +0000]x").error == LineError::bad_time);
+  CHECK(parse(rule, "1.2.3.4 - -").error == LineError::missing_time);
   rule.missing_is_key = true;
   CHECK_FALSE(parse(rule, "1.2.3.4 - -").unix_ms);
 }
@@ -161,9 +161,9 @@ TEST_CASE("time: in JSON it is a number or the whole of a text", "[tools][json]"
   rule.time_format = *TimeFormat::parse("unix_ms");
   CHECK(parse(rule, R"({"id":1,"ts":5})").unix_ms == 5);
   CHECK(parse(rule, R"({"id":1,"ts":"5"})").unix_ms == 5);
-  CHECK(parse(rule, R"({"id":1,"ts":"5x"})").problem == LineProblem::bad_time);
-  CHECK(parse(rule, R"({"id":1,"ts":[]})").problem == LineProblem::bad_time);
-  CHECK(parse(rule, R"({"id":1})").problem == LineProblem::missing_time);
+  CHECK(parse(rule, R"({"id":1,"ts":"5x"})").error == LineError::bad_time);
+  CHECK(parse(rule, R"({"id":1,"ts":[]})").error == LineError::bad_time);
+  CHECK(parse(rule, R"({"id":1})").error == LineError::missing_time);
 }
 
 TEST_CASE("windows and sizes: units, ends of the range, and errors that name the value",

@@ -10,13 +10,14 @@ namespace semel::tool {
 // Uninitialised on purpose: a block is written by read() before it is looked at.
 BlockReader::BlockReader() : buffer_(new char[block_bytes]) {}
 
-bool BlockReader::open(const std::string& path, Failure& failure) {
+Status BlockReader::open(const std::string& path) {
   begin_ = end_ = 0;
   at_end_ = false;
-  return source_.open(path, failure);
+  return source_.open(path);
 }
 
-bool BlockReader::make_room() {
+bool BlockReader::make_space() {
+  SEMEL_ASSERT(begin_ <= end_ && end_ <= capacity_);
   if (begin_ > 0) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -31,40 +32,33 @@ bool BlockReader::make_room() {
   return true;
 }
 
-BlockReader::Next BlockReader::next(Bytes& block, Failure& failure) {
+Result<BlockReader::Piece> BlockReader::next() {
   if (at_end_) {
-    if (begin_ == end_) return Next::end;
-    block = Bytes{buffer_.get() + begin_, end_ - begin_};
+    if (begin_ == end_) return Piece{Piece::Kind::end};
+    const Bytes rest{buffer_.get() + begin_, end_ - begin_};
     begin_ = end_;
-    return Next::block;
+    return Piece{Piece::Kind::block, rest};
   }
-  if (!make_room()) {
-    block = Bytes{buffer_.get(), end_};
+  if (!make_space()) {
     begin_ = end_;
-    return Next::part;
+    return Piece{Piece::Kind::part, Bytes{buffer_.get(), end_}};
   }
-  std::size_t got = 0;
-  switch (source_.read(buffer_.get() + end_, capacity_ - end_, got, failure)) {
-    case ByteSource::Got::failed:
-      return Next::failed;
-    case ByteSource::Got::nothing_yet:
-      return Next::nothing_yet;
-    case ByteSource::Got::end:
-      at_end_ = true;
-      return next(block, failure);
-    case ByteSource::Got::bytes:
-      break;
+  SEMEL_TRY(chunk, source_.read(buffer_.get() + end_, capacity_ - end_));
+  if (chunk.kind == ByteSource::Chunk::Kind::nothing_yet) return Piece{};
+  if (chunk.kind == ByteSource::Chunk::Kind::end) {
+    at_end_ = true;
+    return next();
   }
   const std::size_t fresh = end_;
-  end_ += got;
+  end_ += chunk.size;
+  SEMEL_ASSERT(end_ <= capacity_);
   // Only the fresh bytes can hold a newline: what was left over is part of one line or record.
-  const void* const newline = memrchr(buffer_.get() + fresh, '\n', got);
-  if (newline == nullptr) return Next::nothing_yet;
+  const void* const newline = memrchr(buffer_.get() + fresh, '\n', chunk.size);
+  if (newline == nullptr) return Piece{};
   const std::size_t size =
       static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.get()) + 1;
-  block = Bytes{buffer_.get(), size};
   begin_ = size;
-  return Next::block;
+  return Piece{Piece::Kind::block, Bytes{buffer_.get(), size}};
 }
 
 bool BlockReader::ready(Millis wait, int stop) const {

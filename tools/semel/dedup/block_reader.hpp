@@ -7,9 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "base/assert.hpp"
+#include "semel/result.hpp"
 #include "semel/types.hpp"
 #include "tools/semel/dedup/byte_source.hpp"
-#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -23,20 +24,26 @@ class BlockReader {
   BlockReader& operator=(const BlockReader&) = delete;
 
   /// Starts on `path` ("-": standard input) and drops what was left of the input before.
-  [[nodiscard]] bool open(const std::string& path, Failure& failure);
+  [[nodiscard]] Status open(const std::string& path);
 
-  enum class Next {
-    block,        ///< the next lines, each with its newline; only the last of an input may lack it
-    part,         ///< of a line that is longer than line_bytes_max; its end comes in a `block`
-    nothing_yet,  ///< what there is now is not a whole line
-    end,
-    failed,
+  struct Piece {
+    enum class Kind : std::uint8_t {
+      block,  ///< the next lines, each with its newline; only the last of an input may lack it
+      part,   ///< of a line that is longer than line_bytes_max; its end comes in a `block`
+      nothing_yet,  ///< the input so far is not a whole line
+      end,
+    };
+    Kind kind = Kind::nothing_yet;
+    Bytes bytes{};  ///< of `block` and `part`; valid until the next call
   };
-  /// `block` is valid until the next call. Waits at most once for the input: ready() tells.
-  [[nodiscard]] Next next(Bytes& block, Failure& failure);
+  /// Waits at most once for the input; not at all if ready().
+  [[nodiscard]] Result<Piece> next();
   /// Hands out the last `size` bytes of the last block again, in front of what comes next: they
   /// are not a whole record. At the end of the input they come back as they are.
-  void hand_back(std::size_t size) noexcept { begin_ -= size; }
+  void hand_back(std::size_t size) noexcept {
+    SEMEL_ASSERT(size <= begin_);
+    begin_ -= size;
+  }
   /// Whether there will be more than was handed out.
   [[nodiscard]] bool is_at_end() const noexcept { return at_end_; }
 
@@ -50,7 +57,8 @@ class BlockReader {
   [[nodiscard]] std::size_t bytes_held() const noexcept { return end_ - begin_; }
 
  private:
-  [[nodiscard]] bool make_room();
+  /// Makes space in the buffer. False: it is full with one line of line_bytes_max.
+  [[nodiscard]] bool make_space();
 
   ByteSource source_;
   std::unique_ptr<char[]> buffer_;

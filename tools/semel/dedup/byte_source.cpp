@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/assert.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+
 namespace semel::tool {
 namespace {
 
@@ -26,7 +29,7 @@ void ByteSource::close() {
   descriptor_ = -1;
 }
 
-bool ByteSource::open(const std::string& path, Failure& failure) {
+Status ByteSource::open(const std::string& path) {
   close();
   begun_ = at_end_ = may_make_more_ = false;
   decompressor_.reset();
@@ -34,90 +37,81 @@ bool ByteSource::open(const std::string& path, Failure& failure) {
   if (path == "-") {
     name_ = "standard input";
     descriptor_ = STDIN_FILENO;
-    return true;
+    return Done{};
   }
   name_ = path;
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) {
-    failure = {Exit::file, fmt::format("cannot read '{}': {}", path, std::strerror(errno))};
-    return false;
+    return file_error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   }
   // Only a hint to the kernel: without it the run is slower, not wrong.
   static_cast<void>(posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL));
-  return true;
+  return Done{};
 }
 
-ByteSource::Got ByteSource::fill(char* into, std::size_t room, std::size_t& size,
-                                 Failure& failure) {
+Result<ByteSource::Chunk> ByteSource::fill(char* into, std::size_t capacity) {
   while (true) {
-    const ssize_t got = ::read(descriptor_, into, room);
+    const ssize_t got = ::read(descriptor_, into, capacity);
     if (got < 0) {
       if (errno == EINTR) continue;
-      failure = {Exit::file, fmt::format("cannot read '{}': {}", name_, std::strerror(errno))};
-      return Got::failed;
+      return file_error(fmt::format("cannot read '{}': {}", name_, std::strerror(errno)));
     }
-    size = static_cast<std::size_t>(got);
+    const auto size = static_cast<std::size_t>(got);
     bytes_read_ += size;
     at_end_ = got == 0;
-    return at_end_ ? Got::end : Got::bytes;
+    return Chunk{at_end_ ? Chunk::Kind::end : Chunk::Kind::bytes, size};
   }
 }
 
-ByteSource::Got ByteSource::begin(char* output, std::size_t room, std::size_t& size,
-                                  Failure& failure) {
-  std::size_t got = 0;
-  const Got how = fill(input_.data() + input_end_, input_.size() - input_end_, got, failure);
-  if (how == Got::failed) return how;
-  input_end_ += got;
+Result<ByteSource::Chunk> ByteSource::begin(char* output, std::size_t capacity) {
+  SEMEL_TRY(chunk, fill(input_.data() + input_end_, input_.size() - input_end_));
+  input_end_ += chunk.size;
   const Bytes known{input_.data(), input_end_};
-  // A pipe may bring its first bytes one by one. A line's end among them: it is text.
+  // The first bytes of a pipe may arrive one at a time. A newline among them: it is text.
   if (known.size() < Decompressor::beginning_bytes && !at_end_ && known.find('\n') == Bytes::npos) {
-    return Got::nothing_yet;
+    return Chunk{};
   }
   begun_ = true;
   decompressor_ = Decompressor::for_input(known);
-  return read(output, room, size, failure);
+  return read(output, capacity);
 }
 
-ByteSource::Got ByteSource::decompress(char* output, std::size_t room, std::size_t& size,
-                                       Failure& failure) {
+Result<ByteSource::Chunk> ByteSource::decompress(char* output, std::size_t capacity) {
   if (input_begin_ == input_end_ && !may_make_more_) {
     input_begin_ = input_end_ = 0;
-    std::size_t got = 0;
-    const Got how = at_end_ ? Got::end : fill(input_.data(), input_.size(), got, failure);
-    if (how == Got::failed) return how;
-    input_end_ = got;
-    if (how == Got::end) {
-      if (decompressor_->is_between_streams()) return how;
-      failure = {Exit::data, fmt::format("{}: the compressed data ends too early", name_)};
-      return Got::failed;
+    if (!at_end_) {
+      SEMEL_TRY(chunk, fill(input_.data(), input_.size()));
+      input_end_ = chunk.size;
+    }
+    if (at_end_) {
+      if (decompressor_->is_between_streams()) return Chunk{Chunk::Kind::end};
+      return data_error(fmt::format("{}: the compressed data ends too early", name_));
     }
   }
   const Bytes input{input_.data() + input_begin_, input_end_ - input_begin_};
-  Decompressor::Step step = decompressor_->step(input, output, room);
-  if (!step.error.empty()) {
-    failure = {Exit::data,
-               fmt::format("{}: the compressed data is damaged: {}", name_, step.error)};
-    return Got::failed;
+  const Result<Decompressor::Step> step = decompressor_->step(input, output, capacity);
+  if (!step) {
+    return data_error(
+        fmt::format("{}: the compressed data is damaged: {}", name_, step.error().detail));
   }
-  input_begin_ += step.taken;
-  may_make_more_ = step.made == room;
-  size = step.made;
-  return size == 0 ? Got::nothing_yet : Got::bytes;
+  SEMEL_ASSERT(step->bytes_read <= input.size() && step->bytes_written <= capacity);
+  input_begin_ += step->bytes_read;
+  may_make_more_ = step->bytes_written == capacity;
+  if (step->bytes_written == 0) return Chunk{};
+  return Chunk{Chunk::Kind::bytes, step->bytes_written};
 }
 
-ByteSource::Got ByteSource::read(char* output, std::size_t room, std::size_t& size,
-                                 Failure& failure) {
-  size = 0;
-  if (!begun_) return begin(output, room, size, failure);
-  if (decompressor_ != nullptr) return decompress(output, room, size, failure);
+Result<ByteSource::Chunk> ByteSource::read(char* output, std::size_t capacity) {
+  if (!begun_) return begin(output, capacity);
+  if (decompressor_ != nullptr) return decompress(output, capacity);
   if (input_begin_ < input_end_) {
-    size = std::min(room, input_end_ - input_begin_);
+    const std::size_t size = std::min(capacity, input_end_ - input_begin_);
     std::memcpy(output, input_.data() + input_begin_, size);
     input_begin_ += size;
-    return Got::bytes;
+    return Chunk{Chunk::Kind::bytes, size};
   }
-  return at_end_ ? Got::end : fill(output, room, size, failure);
+  if (at_end_) return Chunk{Chunk::Kind::end};
+  return fill(output, capacity);
 }
 
 }  // namespace semel::tool

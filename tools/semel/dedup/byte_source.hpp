@@ -1,7 +1,6 @@
-// The bytes of one input: as they are, or what gzip or Zstandard made of them. Which of these it
-// is, its first bytes say, not its name. Memory is bounded whatever the input says: 32 KiB of a
-// gzip stream's past, 8 MiB of a Zstandard stream's (its own default limit, 128 MiB, for --long
-// ones).
+// The bytes of one input, decompressed if its first bytes are those of gzip or Zstandard; its name
+// does not matter. Memory is bounded for every input: a window of 32 KiB for gzip, 8 MiB for
+// Zstandard (128 MiB, its own default limit, for --long streams).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -21,11 +20,12 @@ class Decompressor {
  public:
   virtual ~Decompressor() = default;
   struct Step {
-    std::size_t taken = 0;  ///< bytes of the input
-    std::size_t made = 0;   ///< bytes of the output
-    std::string error{};    ///< not empty: the input is damaged
+    std::size_t bytes_read = 0;     ///< of the input
+    std::size_t bytes_written = 0;  ///< to the output
   };
-  [[nodiscard]] virtual Step step(Bytes input, char* output, std::size_t room) = 0;
+  /// Decompresses until the input is read or `capacity` bytes of `output` are written. The detail
+  /// of an error is the reason only: the input is damaged.
+  [[nodiscard]] virtual Result<Step> step(Bytes input, char* output, std::size_t capacity) = 0;
   /// True where a stream has ended and no other has begun.
   [[nodiscard]] virtual bool is_between_streams() const noexcept = 0;
 
@@ -42,12 +42,17 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
 
   /// `path` "-": standard input.
-  [[nodiscard]] bool open(const std::string& path, Failure& failure);
+  [[nodiscard]] Status open(const std::string& path);
   void close();
 
-  enum class Got { bytes, end, nothing_yet, failed };
-  /// Reads up to `room` bytes. `nothing_yet`: what was read made no bytes; ask again.
-  [[nodiscard]] Got read(char* output, std::size_t room, std::size_t& size, Failure& failure);
+  struct Chunk {
+    enum class Kind : std::uint8_t { bytes, end, nothing_yet };
+    Kind kind = Kind::nothing_yet;
+    std::size_t size = 0;  ///< of `bytes`
+  };
+  /// Reads up to `capacity` bytes. `nothing_yet`: the input that was read yields no output; call
+  /// again.
+  [[nodiscard]] Result<Chunk> read(char* output, std::size_t capacity);
   /// True if read() need not wait for the writer of a pipe.
   [[nodiscard]] bool has_waiting_input() const noexcept {
     return begun_ && (input_begin_ < input_end_ || may_make_more_ || (at_end_ && is_compressed()));
@@ -60,15 +65,15 @@ class ByteSource {
 
  private:
   [[nodiscard]] bool is_compressed() const noexcept { return decompressor_ != nullptr; }
-  [[nodiscard]] Got fill(char* into, std::size_t room, std::size_t& size, Failure& failure);
-  [[nodiscard]] Got begin(char* output, std::size_t room, std::size_t& size, Failure& failure);
-  [[nodiscard]] Got decompress(char* output, std::size_t room, std::size_t& size, Failure& failure);
+  [[nodiscard]] Result<Chunk> fill(char* into, std::size_t capacity);
+  [[nodiscard]] Result<Chunk> begin(char* output, std::size_t capacity);
+  [[nodiscard]] Result<Chunk> decompress(char* output, std::size_t capacity);
 
   std::string name_;
   int descriptor_ = -1;
   bool begun_ = false;  ///< its first bytes were looked at
   bool at_end_ = false;
-  bool may_make_more_ = false;  ///< the last step filled all the room it had
+  bool may_make_more_ = false;  ///< the last step filled the whole output buffer
   std::unique_ptr<Decompressor> decompressor_;
   std::vector<char> input_;  ///< compressed bytes, or the first ones
   std::size_t input_begin_ = 0;

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "tools/semel/dedup/csv.hpp"
 #include "tools/semel/shared/units.hpp"
 
@@ -24,7 +25,7 @@ Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event
       stop_(stop),
       parser_(options.rule),
       watermark_(event_time.watermark),
-      room_(new char[room_bytes]) {
+      key_buffer_(new char[key_buffer_bytes]) {
   for (StoreOp& op : ops_) {
     op.verb = Verb::set;
     // Sliding: always written, so that the end moves; `found` tells the duplicates either way.
@@ -33,45 +34,44 @@ Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event
   }
 }
 
-bool Dedup::run(Failure& failure) {
+Status Dedup::run() {
   for (const std::string& path : options_.files) {
-    if (!run_input(path, failure)) return false;
+    SEMEL_CHECK(run_input(path));
     if (reader_left_ || stop_.received() != 0) break;
   }
-  return true;
+  return Done{};
 }
 
-bool Dedup::run_input(const std::string& path, Failure& failure) {
+Status Dedup::run_input(const std::string& path) {
   input_name_ = path == "-" ? "standard input" : path;
   input_line_ = inner_lines_ = 0;
   in_long_line_ = false;
   expects_header_ = options_.has_header;
-  if (!reader_.open(path, failure)) return false;
+  SEMEL_CHECK(reader_.open(path));
   while (wait_for_input()) {
-    if (!is_output_open(failure)) return failure.exit == Exit::ok;
-    Bytes block;
-    switch (reader_.next(block, failure)) {
-      case BlockReader::Next::failed:
-        return false;
-      case BlockReader::Next::end:
-        return true;
-      case BlockReader::Next::nothing_yet:
+    SEMEL_TRY(is_open, is_output_open());
+    if (!is_open) return Done{};
+    SEMEL_TRY(piece, reader_.next());
+    switch (piece.kind) {
+      case BlockReader::Piece::Kind::end:
+        return Done{};
+      case BlockReader::Piece::Kind::nothing_yet:
         continue;
-      case BlockReader::Next::part:
-        if (!take_part(block, failure)) return false;
+      case BlockReader::Piece::Kind::part:
+        SEMEL_CHECK(add_part(piece.bytes));
         break;
-      case BlockReader::Next::block:
-        if (!run_block(block, failure)) return false;
+      case BlockReader::Piece::Kind::block:
+        SEMEL_CHECK(run_block(piece.bytes));
         break;
     }
     if (options_.window) engine_.advance();
     progress_.show({reader_.bytes_read(), counts_.lines, counts_.duplicates});
   }
-  return true;
+  return Done{};
 }
 
-/// A pipe that has nothing now may have nothing for hours: what was found is passed on before,
-/// and records that end meanwhile give their memory back. False: a signal came.
+/// A pipe may have no input for hours, so the output is flushed first, and expired records are
+/// removed during the wait. False: a signal arrived.
 bool Dedup::wait_for_input() {
   if (stop_.received() != 0) return false;
   if (reader_.ready(Millis{0}, stop_.descriptor())) return true;
@@ -95,7 +95,7 @@ std::size_t Dedup::record_size(Bytes text) const noexcept {
   return newline == Bytes::npos ? text.size() : newline + 1;
 }
 
-bool Dedup::run_block(Bytes block, Failure& failure) {
+Status Dedup::run_block(Bytes block) {
   if (in_long_line_) {
     const std::size_t size = std::min(block.find('\n'), block.size() - 1) + 1;
     if (!options_.count) first_.append(block.substr(0, size));
@@ -109,22 +109,20 @@ bool Dedup::run_block(Bytes block, Failure& failure) {
       break;
     }
     const Bytes record = block.substr(0, size);
-    if (!(expects_header_ ? take_header(record, failure) : take_line(record, failure)))
-      return false;
+    SEMEL_CHECK(expects_header_ ? read_header(record) : add_line(record));
     block.remove_prefix(size);
   }
   // The next block overwrites the lines of this one.
-  return flush_batch(failure);
+  return flush_batch();
 }
 
-/// A line that no key can be read from, as it does not fit into memory.
-bool Dedup::take_part(Bytes part, Failure& failure) {
+/// Writes part of a line that has no key, because it is longer than line_bytes_max.
+Status Dedup::add_part(Bytes part) {
   if (!in_long_line_) ++input_line_;
   if (options_.missing != DedupOptions::Missing::pass || options_.rule.is_csv) {
     const char* const what = options_.rule.is_csv ? "a record (is a quote not closed?)" : "a line";
-    failure = at_line(input_line_, fmt::format("{} is longer than the limit of {}", what,
-                                               format_bytes(line_bytes_max)));
-    return false;
+    return error_at(input_line_, fmt::format("{} is longer than the limit of {}", what,
+                                             format_bytes(line_bytes_max)));
   }
   if (!in_long_line_) {
     ++counts_.lines;
@@ -134,93 +132,88 @@ bool Dedup::take_part(Bytes part, Failure& failure) {
     first_.append(part);
   }
   in_long_line_ = true;
-  return true;
+  return Done{};
 }
 
 /// The names of the fields are written once; every input must have the same.
-bool Dedup::take_header(Bytes record, Failure& failure) {
+Status Dedup::read_header(Bytes record) {
   expects_header_ = false;
   ++input_line_;
   Bytes content = record;
   while (content.ends_with('\n') || content.ends_with('\r')) content.remove_suffix(1);
   if (header_) {
-    if (*header_ == content) return true;
-    failure = at_line(
-        1, fmt::format("the header is '{}', that of the input before '{}'", content, *header_));
-    return false;
+    if (*header_ == content) return Done{};
+    return error_at(
+        1, fmt::format("the header is '{}'; the previous input has '{}'", content, *header_));
   }
   header_ = content;
-  if (!parser_.resolve(content)) {
-    failure = at_line(1, parser_.explanation());
-    return false;
+  if (const Status resolved = parser_.resolve(content); !resolved) {
+    return error_at(1, resolved.error().detail);
   }
   if (!options_.count) first_.write(record);
   if (duplicates_ != nullptr) duplicates_->write(record);
-  return true;
+  return Done{};
 }
 
-Failure Dedup::at_line(std::uint64_t line, const std::string& text) const {
-  return {Exit::data, fmt::format("{}, line {}: {}", input_name_, line, text)};
+Error Dedup::error_at(std::uint64_t line, const std::string& text) const {
+  return data_error(fmt::format("{}, line {}: {}", input_name_, line, text));
 }
 
-bool Dedup::take_line(Bytes line, Failure& failure) {
-  if (batch_size_ == batch_lines || room_bytes - room_used_ < LineParser::key_room) {
-    if (!flush_batch(failure)) return false;
+Status Dedup::add_line(Bytes line) {
+  if (batch_size_ == batch_lines || key_buffer_bytes - key_bytes_used_ < LineParser::key_capacity) {
+    SEMEL_CHECK(flush_batch());
   }
   input_line_ += 1 + std::exchange(inner_lines_, 0);
   // A record may have newlines in its quotes; an error names the line where it begins.
   if (options_.rule.is_csv)
     inner_lines_ = static_cast<std::uint64_t>(std::count(line.begin(), line.end() - 1, '\n'));
+  SEMEL_ASSERT(batch_size_ < batch_lines &&
+               key_buffer_bytes - key_bytes_used_ >= LineParser::key_capacity);
   Bytes content = line;
   if (content.back() == '\n') content.remove_suffix(1);
   ParsedLine parsed;
-  const LineProblem problem = parser_.parse(content, room_.get() + room_used_, parsed);
-  if (problem != LineProblem::none) return take_problem(problem, line, failure);
-  const bool in_room = parsed.key.data() == room_.get() + room_used_;
-  const std::size_t room_end = room_used_ + parsed.key.size();
+  const LineError error = parser_.parse(content, key_buffer_.get() + key_bytes_used_, parsed);
+  if (error != LineError::none) return pass_line_without_key(error, line);
+  const bool is_in_buffer = parsed.key.data() == key_buffer_.get() + key_bytes_used_;
+  const std::size_t buffer_end = key_bytes_used_ + parsed.key.size();
   if (parsed.unix_ms) {
-    bool is_late = false;
-    if (!take_time(*parsed.unix_ms, is_late, failure)) return false;
+    SEMEL_TRY(is_late, advance_to(*parsed.unix_ms));
     if (is_late) {
-      if (!flush_batch(failure)) return false;
+      SEMEL_CHECK(flush_batch());
       ++counts_.lines;
       ++counts_.late;
       if (options_.late == DedupOptions::Late::pass && !options_.count) first_.write(line);
-      return true;
+      return Done{};
     }
   }
-  // Also after a flush for the time, which gave the room back: the key lies where it was written.
-  if (in_room) room_used_ = room_end;
+  // advance_to() may have flushed, which frees the buffer; the key is where it was written.
+  if (is_in_buffer) key_bytes_used_ = buffer_end;
+  SEMEL_ASSERT(key_bytes_used_ <= key_buffer_bytes);
   lines_[batch_size_] = line;
   numbers_[batch_size_] = input_line_;
   ops_[batch_size_].key = parsed.key;
   ++batch_size_;
-  return true;
+  return Done{};
 }
 
-bool Dedup::take_problem(LineProblem problem, Bytes line, Failure& failure) {
-  if (!flush_batch(failure)) return false;
-  const bool forgiven =
-      options_.missing == DedupOptions::Missing::pass && LineParser::is_forgivable(problem);
-  if (!forgiven) {
-    failure = at_line(input_line_, parser_.explanation());
-    return false;
-  }
+/// Writes the line under --missing pass; otherwise `error` ends the run.
+Status Dedup::pass_line_without_key(LineError error, Bytes line) {
+  SEMEL_CHECK(flush_batch());
+  const bool is_passed =
+      options_.missing == DedupOptions::Missing::pass && LineParser::can_pass(error);
+  if (!is_passed) return error_at(input_line_, parser_.explanation());
   ++counts_.lines;
   ++counts_.without_key;
   if (!options_.count) first_.write(line);
-  return true;
+  return Done{};
 }
 
-/// Event time is the newest time seen. It never goes back: a line that comes late is judged as if
-/// it had come in time, one older than the window cannot be judged at all.
-bool Dedup::take_time(std::int64_t unix_ms, bool& is_late, Failure& failure) {
+/// Event time is the newest time seen and never goes back. A line that is late by less than the
+/// window is judged at the event time; an older one cannot be judged.
+Result<bool> Dedup::advance_to(std::int64_t unix_ms) {
   if (event_bias_ms_ != 0 && (unix_ms <= -event_bias_ms_ || unix_ms > 2 * event_bias_ms_)) {
-    failure = {Exit::data, fmt::format("{}, line {}: time {} ms is outside of {}..{}, which a "
-                                       "state can remember",
-                                       input_name_, input_line_, unix_ms, 1 - event_bias_ms_,
-                                       2 * event_bias_ms_)};
-    return false;
+    return error_at(input_line_, fmt::format("time {} ms is outside the range of a state, {}..{}",
+                                             unix_ms, 1 - event_bias_ms_, 2 * event_bias_ms_));
   }
   if (!watermark_) {
     watermark_ = unix_ms;
@@ -231,15 +224,15 @@ bool Dedup::take_time(std::int64_t unix_ms, bool& is_late, Failure& failure) {
   }
   if (unix_ms > *watermark_) {
     // The lines before this one are judged at their own time.
-    if (!flush_batch(failure)) return false;
+    SEMEL_CHECK(flush_batch());
+    SEMEL_ASSERT(batch_size_ == 0);
     event_clock_->advance(Millis{unix_ms - *watermark_});
     watermark_ = unix_ms;
   }
-  is_late = *watermark_ - unix_ms >= options_.window->count();
-  return true;
+  return *watermark_ - unix_ms >= options_.window->count();
 }
 
-bool Dedup::flush_batch(Failure& failure) {
+Status Dedup::flush_batch() {
   std::size_t judged = 0;
   while (judged < batch_size_) {
     const std::size_t count = batch_size_ - judged;
@@ -247,15 +240,16 @@ bool Dedup::flush_batch(Failure& failure) {
                   std::span<StoreOutcome>{&outcomes_[judged], count});
     while (judged < batch_size_ && outcomes_[judged].error == ErrorCode::ok) emit(judged++);
     if (judged == batch_size_) break;
-    if (!ask_again(judged, failure)) return false;
+    SEMEL_CHECK(retry(judged));
     emit(judged++);
   }
   batch_size_ = 0;
-  room_used_ = 0;
-  return true;
+  key_bytes_used_ = 0;
+  return Done{};
 }
 
 void Dedup::emit(std::size_t index) {
+  SEMEL_ASSERT(index < batch_size_ && outcomes_[index].error == ErrorCode::ok);
   ++counts_.lines;
   if (outcomes_[index].found) {
     ++counts_.duplicates;
@@ -266,12 +260,12 @@ void Dedup::emit(std::size_t index) {
   }
 }
 
-/// The engine refused ops_[index]. If that was for memory, and records have ended since the last
-/// sweep, there is room again; what comes after it in the batch is then asked again as well.
-bool Dedup::ask_again(std::size_t index, Failure& failure) {
+/// The engine refused ops_[index]. If memory was full, removes expired records and applies it
+/// again. The caller applies the rest of the batch again.
+Status Dedup::retry(std::size_t index) {
   if (outcomes_[index].error == ErrorCode::memory_full) {
-    // Later lines of the batch may have been stored; were they left there, this line could meet
-    // its own repeat and be called the duplicate.
+    // Later lines of the batch may have been stored. Remove them: otherwise a later repeat of this
+    // line would make this one the duplicate.
     for (std::size_t i = index + 1; i < batch_size_; ++i) {
       if (outcomes_[i].error != ErrorCode::ok || outcomes_[i].found) continue;
       StoreOp undo;
@@ -288,34 +282,30 @@ bool Dedup::ask_again(std::size_t index, Failure& failure) {
     engine_.apply(ops_[index], outcomes_[index]);
   }
   const ErrorCode error = outcomes_[index].error;
-  if (error == ErrorCode::ok) return true;
+  if (error == ErrorCode::ok) return Done{};
   const std::string place = fmt::format("{}, line {}", input_name_, numbers_[index]);
   if (error == ErrorCode::refused || error == ErrorCode::outcome_unknown) {
-    failure = {Exit::file,
-               fmt::format("{}: the state cannot be written: {}", place, sentence_of(error))};
-    return false;
+    return file_error(
+        fmt::format("{}: the state cannot be written: {}", place, sentence_of(error)));
   }
   if (error != ErrorCode::memory_full) {
-    failure = {Exit::data, fmt::format("{}: {}", place, sentence_of(error))};
-    return false;
+    return data_error(fmt::format("{}: {}", place, sentence_of(error)));
   }
-  failure = {
-      Exit::memory,
+  return memory_error(
       fmt::format("{}: the memory limit of {} is reached with {} keys remembered; none was "
                   "forgotten. Allow more with --memory{}",
                   place, format_bytes(options_.memory_bytes), format_count(engine_.stats().records),
-                  options_.window ? " or a shorter --window" : " or set a --window")};
-  return false;
+                  options_.window ? " or a shorter --window" : " or set a --window"));
 }
 
-bool Dedup::is_output_open(Failure& failure) {
+Result<bool> Dedup::is_output_open() {
   const LineWriter::State state = first_.state();
-  if (state == LineWriter::State::failed) failure = first_.failure();
   if (state == LineWriter::State::reader_left) reader_left_ = true;
   if (duplicates_ != nullptr && duplicates_->state() != LineWriter::State::good) {
-    failure = duplicates_->failure();
+    return duplicates_->error();
   }
-  return failure.exit == Exit::ok && !reader_left_;
+  if (state == LineWriter::State::failed) return first_.error();
+  return !reader_left_;
 }
 
 }  // namespace semel::tool

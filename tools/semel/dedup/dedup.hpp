@@ -60,9 +60,9 @@ class Dedup {
   Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time, LineWriter& first,
         LineWriter* duplicates, Progress& progress, const StopSignals& stop);
 
-  /// Reads all inputs to the end, or until whoever reads the output has left, or until a signal
-  /// comes: what was read is then judged and written, the rest was not read.
-  [[nodiscard]] bool run(Failure& failure);
+  /// Reads all inputs to the end, or until the reader of the output has closed it, or until a
+  /// signal comes: what was read is then judged and written, the rest was not read.
+  [[nodiscard]] Status run();
   /// Of an unfinished line that was read before a signal came; it is neither judged nor written.
   [[nodiscard]] std::size_t bytes_left() const noexcept { return reader_.bytes_held(); }
 
@@ -70,25 +70,27 @@ class Dedup {
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return reader_.bytes_read(); }
 
  private:
-  [[nodiscard]] bool run_input(const std::string& path, Failure& failure);
-  [[nodiscard]] bool run_block(Bytes block, Failure& failure);
-  [[nodiscard]] bool take_part(Bytes part, Failure& failure);
-  [[nodiscard]] bool take_header(Bytes record, Failure& failure);
+  [[nodiscard]] Status run_input(const std::string& path);
+  [[nodiscard]] Status run_block(Bytes block);
+  [[nodiscard]] Status add_part(Bytes part);
+  [[nodiscard]] Status read_header(Bytes record);
   [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
-  [[nodiscard]] bool take_line(Bytes line, Failure& failure);
-  [[nodiscard]] bool take_problem(LineProblem problem, Bytes line, Failure& failure);
-  [[nodiscard]] bool take_time(std::int64_t unix_ms, bool& is_late, Failure& failure);
-  [[nodiscard]] bool flush_batch(Failure& failure);
+  [[nodiscard]] Status add_line(Bytes line);
+  [[nodiscard]] Status pass_line_without_key(LineError error, Bytes line);
+  /// True: the line is late.
+  [[nodiscard]] Result<bool> advance_to(std::int64_t unix_ms);
+  [[nodiscard]] Status flush_batch();
   void emit(std::size_t index);
-  [[nodiscard]] bool ask_again(std::size_t index, Failure& failure);
-  [[nodiscard]] bool is_output_open(Failure& failure);
+  [[nodiscard]] Status retry(std::size_t index);
+  /// False: the reader of the output has closed it.
+  [[nodiscard]] Result<bool> is_output_open();
   [[nodiscard]] bool wait_for_input();
-  [[nodiscard]] Failure at_line(std::uint64_t line, const std::string& text) const;
+  [[nodiscard]] Error error_at(std::uint64_t line, const std::string& text) const;
 
   // 256 lines of 64 bytes are 16 KiB: a batch and its records' cache lines stay near the core.
   static constexpr std::size_t batch_lines = 256;
-  static constexpr std::size_t room_bytes = std::size_t{256} << 10;
-  static_assert(room_bytes >= 2 * LineParser::key_room);
+  static constexpr std::size_t key_buffer_bytes = std::size_t{256} << 10;
+  static_assert(key_buffer_bytes >= 2 * LineParser::key_capacity);
 
   const DedupOptions& options_;
   Engine& engine_;
@@ -107,13 +109,13 @@ class Dedup {
   std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
   bool reader_left_ = false;
   bool expects_header_ = false;
-  bool in_long_line_ = false;  ///< what comes is the rest of a line that take_part() began
+  bool in_long_line_ = false;  ///< what comes is the rest of a line that add_part() began
   std::optional<std::string> header_;
 
   // The batch: lines that wait for the engine's answer.
   std::size_t batch_size_ = 0;
-  std::size_t room_used_ = 0;
-  std::unique_ptr<char[]> room_;  ///< keys that are not in their line as they are
+  std::size_t key_bytes_used_ = 0;
+  std::unique_ptr<char[]> key_buffer_;  ///< keys that are not part of their line
   std::array<Bytes, batch_lines> lines_;
   std::array<std::uint64_t, batch_lines> numbers_{};
   std::array<StoreOp, batch_lines> ops_;

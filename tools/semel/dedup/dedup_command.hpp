@@ -23,11 +23,12 @@ class DedupCommand {
   void add_key_flags();
   void add_window_flags();
   void add_output_flags();
-  [[nodiscard]] bool resolve(DedupOptions& options, std::string& problem) const;
-  [[nodiscard]] bool resolve_fields(LineRule& rule, std::string& problem) const;
-  [[nodiscard]] bool resolve_key(DedupOptions& options, std::string& problem) const;
-  [[nodiscard]] bool resolve_window(DedupOptions& options, std::string& problem) const;
-  [[nodiscard]] bool resolve_time(LineRule& rule, std::string& problem) const;
+  // The detail of an error is its whole text.
+  [[nodiscard]] Status resolve(DedupOptions& options) const;
+  [[nodiscard]] Status resolve_fields(LineRule& rule) const;
+  [[nodiscard]] Status resolve_key(DedupOptions& options) const;
+  [[nodiscard]] Status resolve_window(DedupOptions& options) const;
+  [[nodiscard]] Status resolve_time(LineRule& rule) const;
   [[nodiscard]] bool given(const char* flag) const { return app_->count(flag) > 0; }
 
   CLI::App* app_;

@@ -1,4 +1,4 @@
-// Around the work of dedup.cpp: files, engine, figures, errors.
+// Around the work of dedup.cpp: files, engine, statistics, errors.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "tools/semel/dedup/dedup.hpp"
 #include "tools/semel/dedup/dedup_state.hpp"
@@ -25,9 +26,10 @@ bool is_same_file(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/// Looks at every input before the first byte is read, so that a wrong name costs nothing, and an
-/// output that would overwrite or feed its own input is never opened.
-bool check_inputs(const DedupOptions& options, Inputs& inputs, Failure& failure) {
+/// Checks every input before the first byte is read. An output that is also an input is never
+/// opened.
+Result<Inputs> check_inputs(const DedupOptions& options) {
+  Inputs inputs;
   struct stat output {};
   struct stat duplicates {};
   const bool output_is_file = fstat(STDOUT_FILENO, &output) == 0 && S_ISREG(output.st_mode);
@@ -35,33 +37,28 @@ bool check_inputs(const DedupOptions& options, Inputs& inputs, Failure& failure)
                                 stat(options.duplicates_path.c_str(), &duplicates) == 0 &&
                                 S_ISREG(duplicates.st_mode);
   if (duplicates_exist && output_is_file && is_same_file(duplicates, output)) {
-    failure = {Exit::usage, fmt::format("'{}' is standard output as well: duplicates need a file "
-                                        "of their own",
-                                        options.duplicates_path)};
-    return false;
+    return usage_error(fmt::format("'{}' is also standard output: --duplicates needs another file",
+                                   options.duplicates_path));
   }
   bool total_known = true;
   for (const std::string& path : options.files) {
     struct stat input {};
     const bool is_stdin = path == "-";
     if ((is_stdin ? fstat(STDIN_FILENO, &input) : stat(path.c_str(), &input)) != 0) {
-      failure = {Exit::file, fmt::format("cannot read '{}': {}", path, std::strerror(errno))};
-      return false;
+      return file_error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
     }
     if (S_ISDIR(input.st_mode)) {
-      failure = {Exit::file, fmt::format("cannot read '{}': {}", path, std::strerror(EISDIR))};
-      return false;
+      return file_error(fmt::format("cannot read '{}': {}", path, std::strerror(EISDIR)));
     }
     total_known = total_known && S_ISREG(input.st_mode);
     inputs.bytes_total += static_cast<std::uint64_t>(input.st_size);
     if ((duplicates_exist && is_same_file(input, duplicates)) ||
         (output_is_file && S_ISREG(input.st_mode) && is_same_file(input, output))) {
-      failure = {Exit::usage, fmt::format("'{}' is input and output at once", path)};
-      return false;
+      return usage_error(fmt::format("'{}' is both input and output", path));
     }
   }
   if (!total_known) inputs.bytes_total = 0;
-  return true;
+  return inputs;
 }
 
 void print_stats(const DedupOptions& options, const Dedup& dedup, const Engine& engine,
@@ -95,59 +92,59 @@ void print_stats(const DedupOptions& options, const Dedup& dedup, const Engine& 
   std::fputs(text.c_str(), stderr);
 }
 
-Exit report(const Failure& failure) {
-  print_error("semel dedup: {}\n", failure.text);
-  return failure.exit;
+Exit report(const Error& error) {
+  print_error("semel dedup: {}\n", error.detail);
+  return exit_of(error.code);
 }
 
-/// Ended by a signal: says how far the output goes.
+/// Ended by a signal: reports how far the output goes.
 Exit report_stop(int signal, const Dedup& dedup) {
   constexpr int signal_exit = 128;  // as shells number them
   std::string left;
   if (dedup.bytes_left() != 0) {
-    left = fmt::format("; {} bytes of an unfinished line were left out", dedup.bytes_left());
+    left = fmt::format("; {} bytes of an unfinished line were not written", dedup.bytes_left());
   }
-  print_error("semel dedup: stopped by SIG{} after {} lines, which are written{}\n",
-              sigabbrev_np(signal), format_count(dedup.counts().lines), left);
+  print_error("semel dedup: stopped by SIG{} after {} lines, all written{}\n", sigabbrev_np(signal),
+              format_count(dedup.counts().lines), left);
   return static_cast<Exit>(signal_exit + signal);
 }
 
-/// Empty pointer and no failure: no duplicates file was asked for.
-std::unique_ptr<LineWriter> open_duplicates(const std::string& path, Failure& failure) {
-  if (path.empty()) return nullptr;
+/// Null: no file of duplicates was asked for.
+Result<std::unique_ptr<LineWriter>> open_duplicates(const std::string& path) {
+  if (path.empty()) return std::unique_ptr<LineWriter>{};
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) {
-    failure = {Exit::file, fmt::format("cannot write '{}': {}", path, std::strerror(errno))};
-    return nullptr;
+    return file_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
   }
   return std::make_unique<LineWriter>(descriptor, path);
 }
 
-/// Writes what is left, and turns errors of the very last bytes into the run's failure.
-void finish_outputs(LineWriter& first, LineWriter* duplicates, Failure& failure) {
+/// Flushes and closes the outputs; an error may appear only here.
+Status finish_outputs(LineWriter& first, LineWriter* duplicates) {
   first.finish();
   if (duplicates != nullptr) duplicates->finish();
-  if (failure.exit != Exit::ok) return;
-  if (first.state() == LineWriter::State::failed) failure = first.failure();
   if (duplicates != nullptr && duplicates->state() != LineWriter::State::good) {
-    failure = duplicates->failure();
+    return duplicates->error();
   }
+  if (first.state() == LineWriter::State::failed) return first.error();
+  return Done{};
 }
 
 }  // namespace
 
 Exit run_dedup(const DedupOptions& options) {
   const StopSignals stop;
-  Failure failure;
-  Inputs inputs;
-  if (!check_inputs(options, inputs, failure)) return report(failure);
-  const std::unique_ptr<LineWriter> duplicates = open_duplicates(options.duplicates_path, failure);
-  if (failure.exit != Exit::ok) return report(failure);
+  const Result<Inputs> inputs = check_inputs(options);
+  if (!inputs) return report(inputs.error());
+  const Result<std::unique_ptr<LineWriter>> opened = open_duplicates(options.duplicates_path);
+  if (!opened) return report(opened.error());
+  LineWriter* const duplicates = opened->get();
 
   std::unique_ptr<DedupState> state;
   if (!options.state_path.empty()) {
-    state = open_dedup_state(options, failure);
-    if (state == nullptr) return report(failure);
+    Result<std::unique_ptr<DedupState>> opened_state = open_dedup_state(options);
+    if (!opened_state) return report(opened_state.error());
+    state = *std::move(opened_state);
   }
   ManualClock event_clock;
   Dedup::EventTime event_time;
@@ -161,25 +158,28 @@ Exit run_dedup(const DedupOptions& options) {
     engine_options.clock = event_time.clock = &event_clock;
   }
   Result<std::unique_ptr<Engine>> engine = Engine::open(engine_options);
-  if (!engine) return report({Exit::memory, engine.error().message()});
-  if (state != nullptr && !state->recover(**engine, failure)) return report(failure);
+  if (!engine) return report(memory_error(engine.error().message()));
+  if (state != nullptr) {
+    const Status recovered = state->recover(**engine);
+    if (!recovered) return report(recovered.error());
+  }
 
   LineWriter first{STDOUT_FILENO, "standard output"};
-  Progress progress{!options.quiet && Progress::is_wanted(), inputs.bytes_total};
-  Dedup dedup{options, **engine, event_time, first, duplicates.get(), progress, stop};
-  // On a failure the lines before it are written all the same: the output is right as far as it
-  // goes, and says where it ends.
-  const bool done = dedup.run(failure);
-  if (done && options.count) first.write(fmt::format("{}\n", dedup.counts().first));
-  finish_outputs(first, duplicates.get(), failure);
-  // Also after a failure: the lines before it were written.
-  Failure unsaved;
-  if (state != nullptr && !state->finish(**engine, unsaved) && failure.exit == Exit::ok) {
-    failure = unsaved;
+  Progress progress{!options.quiet && Progress::is_wanted(), inputs->bytes_total};
+  Dedup dedup{options, **engine, event_time, first, duplicates, progress, stop};
+  // After an error too: the lines before it are written and remembered. The first error is
+  // reported.
+  Status status = dedup.run();
+  if (status && options.count) first.write(fmt::format("{}\n", dedup.counts().first));
+  const Status written = finish_outputs(first, duplicates);
+  if (status) status = written;
+  if (state != nullptr) {
+    const Status saved = state->finish(**engine);
+    if (status) status = saved;
   }
   progress.clear();
   if (options.stats) print_stats(options, dedup, **engine, progress.elapsed());
-  if (failure.exit != Exit::ok) return report(failure);
+  if (!status) return report(status.error());
   return stop.received() == 0 ? Exit::ok : report_stop(stop.received(), dedup);
 }
 

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "semel/storage.hpp"
 #include "semel/storage_tools.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
+constexpr const char* description_name = "dedup.json";  // written first: it says whose the state is
 constexpr std::int64_t state_format = 1;
 
 /// Which keys are remembered, as one would ask for them.
@@ -45,53 +48,53 @@ const char* time_of(const DedupOptions& options) {
   return options.rule.time_format ? "time of the lines" : "time of arrival";
 }
 
-Failure file_failure(const std::string& path) {
-  return {Exit::file, fmt::format("--state: {}: {}", path, std::strerror(errno))};
+Error error_of_file(const std::string& path) {
+  return file_error(fmt::format("--state: {}: {}", path, std::strerror(errno)));
 }
 
 /// Whole or not there: written beside, synced, renamed.
-bool write_file(const std::string& path, const std::string& text, Failure& failure) {
+Status write_file(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) return failure = file_failure(beside), false;
-  const bool good =
-      write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      fsync(descriptor) == 0;
-  if (!good) failure = file_failure(beside);
+  if (descriptor < 0) return error_of_file(beside);
+  Status written = Done{};
+  if (write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      fsync(descriptor) != 0) {
+    written = error_of_file(beside);
+  }
   close(descriptor);
-  if (!good) return false;
-  if (rename(beside.c_str(), path.c_str()) == 0) return true;
-  failure = file_failure(path);
-  return false;
+  SEMEL_CHECK(written);
+  if (rename(beside.c_str(), path.c_str()) != 0) return error_of_file(path);
+  return Done{};
 }
 
-Failure storage_failure(const Error& error) {
-  const Exit exit =
-      error.code == ErrorCode::storage_newer || error.code == ErrorCode::storage_damaged
-          ? Exit::data
-      : error.code == ErrorCode::memory_full ? Exit::memory
-                                             : Exit::file;
-  return {exit, "--state: " + error.message()};
+Error error_of_storage(const Error& error) {
+  std::string text = "--state: " + error.message();
+  const bool has_own_exit = error.code == ErrorCode::storage_newer ||
+                            error.code == ErrorCode::storage_damaged ||
+                            error.code == ErrorCode::memory_full;
+  if (has_own_exit) return {error.code, std::move(text)};
+  return file_error(std::move(text));
 }
 
 class StoredState final : public DedupState {
  public:
   explicit StoredState(const DedupOptions& options) : options_(options) {}
 
-  [[nodiscard]] bool open(Failure& failure) {
+  [[nodiscard]] Status open() {
     const std::string& directory = options_.state_path;
     std::error_code code;
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-      return failure = file_failure(directory), false;
+      return error_of_file(directory);
     }
     const bool has_storage = fs::exists(directory + "/mark", code);
     std::int64_t line_ms = 0;
     if (has_storage) {
       const Result<StorageInfo> info = inspect_storage(directory);
-      if (!info) return failure = storage_failure(info.error()), false;
+      if (!info) return error_of_storage(info.error());
       line_ms = info->line_ms;
     }
-    if (!check_options(has_storage, failure)) return false;
+    SEMEL_CHECK(check_options(has_storage));
     if (options_.rule.time_format) {
       // A line at 1 has seen nothing yet.
       const std::int64_t start = std::max<std::int64_t>(line_ms, 1);
@@ -99,12 +102,14 @@ class StoredState final : public DedupState {
       event_clock_.emplace(Millis{start}, start);
     }
     const Clock& clock = event_clock_ ? static_cast<const Clock&>(*event_clock_) : clock_;
-    auto storage = Storage::open(
-        {.directory = directory, .log_bytes = std::size_t{16} << 20, .span = Millis{60'000}},
-        clock);
-    if (!storage) return failure = storage_failure(storage.error()), false;
+    auto storage = Storage::open({.directory = directory,
+                                  .log_bytes = std::size_t{16} << 20,
+                                  .span = Millis{60'000},
+                                  .own_files = {description_name}},
+                                 clock);
+    if (!storage) return error_of_storage(storage.error());
     storage_ = *std::move(storage);
-    return true;
+    return Done{};
   }
 
   void prepare(Options& options) override {
@@ -117,21 +122,19 @@ class StoredState final : public DedupState {
     options.first_version = storage_->first_version();
   }
 
-  [[nodiscard]] bool recover(Engine& engine, Failure& failure) override {
+  [[nodiscard]] Status recover(Engine& engine) override {
     const Result<RecoveryReport> report = storage_->recover(engine);
-    if (report) return true;
-    failure = storage_failure(report.error());
-    return false;
+    if (!report) return error_of_storage(report.error());
+    return Done{};
   }
 
-  [[nodiscard]] bool finish(Engine& engine, Failure& failure) override {
+  [[nodiscard]] Status finish(Engine& engine) override {
     // Drained, so that the time line is written down at where it stands now, and the next run finds
     // an empty log.
     Status status = storage_->drain();
     if (status) status = engine.confirm(Durability::synced);
-    if (status) return true;
-    failure = storage_failure(status.error());
-    return false;
+    if (!status) return error_of_storage(status.error());
+    return Done{};
   }
 
   [[nodiscard]] ManualClock* event_clock() override {
@@ -141,26 +144,24 @@ class StoredState final : public DedupState {
 
  private:
   /// The keys and times of this run must mean what those in the state do.
-  [[nodiscard]] bool check_options(bool has_storage, Failure& failure) const {
-    const std::string path = options_.state_path + "/dedup.json";
+  [[nodiscard]] Status check_options(bool has_storage) const {
+    const std::string path = options_.state_path + "/" + description_name;
     const std::string key = key_of(options_);
     const std::string time = time_of(options_);
     std::error_code code;
     if (!fs::exists(path, code)) {
       if (has_storage) {
-        failure = {Exit::usage,
-                   fmt::format("--state: '{}' is a storage, but not one of semel dedup",
-                               options_.state_path)};
-        return false;
+        return usage_error(fmt::format("--state: '{}' is a storage, but not one of semel dedup",
+                                       options_.state_path));
       }
       const json::object content{{"format", state_format}, {"key", key}, {"time", time}};
-      return write_file(path, json::serialize(content) + "\n", failure);
+      return write_file(path, json::serialize(content) + "\n");
     }
     std::ifstream file{path};
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    json::error_code wrong;
-    const json::value value = json::parse(text, wrong);
-    const json::object* const content = wrong ? nullptr : value.if_object();
+    json::error_code error;
+    const json::value value = json::parse(text, error);
+    const json::object* const content = error ? nullptr : value.if_object();
     const auto member = [&](const char* name) -> const json::value* {
       return content == nullptr ? nullptr : content->if_contains(name);
     };
@@ -169,20 +170,16 @@ class StoredState final : public DedupState {
     const json::value* const was_time = member("time");
     if (format == nullptr || !format->is_int64() || was_key == nullptr || !was_key->is_string() ||
         was_time == nullptr || !was_time->is_string()) {
-      failure = {Exit::data, fmt::format("--state: {}: is not what semel dedup writes", path)};
-      return false;
+      return data_error(fmt::format("--state: {} was not written by semel dedup", path));
     }
     if (format->as_int64() > state_format) {
-      failure = {Exit::data, fmt::format("--state: {}: format {}, this release knows {}", path,
-                                         format->as_int64(), state_format)};
-      return false;
+      return data_error(fmt::format("--state: {} has format {}; this release reads {}", path,
+                                    format->as_int64(), state_format));
     }
-    if (was_key->as_string() == key && was_time->as_string() == time) return true;
-    failure = {Exit::usage,
-               fmt::format("--state: '{}' remembers {} by {}; this run asks for {} by {}",
-                           options_.state_path, std::string{was_key->as_string()},
-                           std::string{was_time->as_string()}, key, time)};
-    return false;
+    if (was_key->as_string() == key && was_time->as_string() == time) return Done{};
+    return usage_error(fmt::format("--state: '{}' remembers {} by {}; this run asks for {} by {}",
+                                   options_.state_path, std::string{was_key->as_string()},
+                                   std::string{was_time->as_string()}, key, time));
   }
 
   const DedupOptions& options_;
@@ -198,10 +195,10 @@ bool has_dedup_state() {
   return true;
 }
 
-std::unique_ptr<DedupState> open_dedup_state(const DedupOptions& options, Failure& failure) {
+Result<std::unique_ptr<DedupState>> open_dedup_state(const DedupOptions& options) {
   auto state = std::make_unique<StoredState>(options);
-  if (!state->open(failure)) return nullptr;
-  return state;
+  SEMEL_CHECK(state->open());
+  return std::unique_ptr<DedupState>{std::move(state)};
 }
 
 }  // namespace semel::tool

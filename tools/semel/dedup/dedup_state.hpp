@@ -12,8 +12,8 @@
 
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"
+#include "semel/result.hpp"
 #include "tools/semel/dedup/dedup.hpp"
-#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -26,9 +26,9 @@ class DedupState {
   virtual ~DedupState() = default;
   /// Sets what an engine on this state must be opened with.
   virtual void prepare(Options& options) = 0;
-  [[nodiscard]] virtual bool recover(Engine& engine, Failure& failure) = 0;
+  [[nodiscard]] virtual Status recover(Engine& engine) = 0;
   /// Returns when everything is on the disk.
-  [[nodiscard]] virtual bool finish(Engine& engine, Failure& failure) = 0;
+  [[nodiscard]] virtual Status finish(Engine& engine) = 0;
   /// Null: by arrival.
   [[nodiscard]] virtual ManualClock* event_clock() = 0;
   /// The newest time of a line in earlier runs.
@@ -37,8 +37,6 @@ class DedupState {
 
 /// False: this build has no storage.
 [[nodiscard]] bool has_dedup_state();
-/// Null: `failure` says why.
-[[nodiscard]] std::unique_ptr<DedupState> open_dedup_state(const DedupOptions& options,
-                                                           Failure& failure);
+[[nodiscard]] Result<std::unique_ptr<DedupState>> open_dedup_state(const DedupOptions& options);
 
 }  // namespace semel::tool

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "tools/semel/dedup/exact_number.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -151,7 +152,7 @@ struct JsonLine::Impl {
     return found == nullptr || found->is_null() ? nullptr : found;
   }
 
-  /// Empty: they cannot be told apart.
+  /// Empty: they cannot be distinguished.
   ExactTexts exact_texts() const {
     std::vector<std::string> texts = long_numbers_of(line);
     std::vector<const json::value*> numbers;
@@ -167,7 +168,7 @@ struct JsonLine::Impl {
 JsonLine::JsonLine() : impl_(std::make_unique<Impl>()) {}
 JsonLine::~JsonLine() = default;
 
-bool JsonLine::parse(Bytes line) {
+Status JsonLine::parse(Bytes line) {
   impl_->document.reset();
   impl_->parser.reset();
   impl_->memory.release();
@@ -175,13 +176,13 @@ bool JsonLine::parse(Bytes line) {
   json::error_code error;
   impl_->parser.write(line.data(), line.size(), error);
   if (error) {
-    problem_ = error == json::error::incomplete ? "the JSON value is not complete"
-                                                : fmt::format("not JSON: {}", error.message());
-    return false;
+    return data_error(error == json::error::incomplete
+                          ? "the JSON value is not complete"
+                          : fmt::format("not JSON: {}", error.message()));
   }
   impl_->document.emplace(impl_->parser.release());
   impl_->line = line;
-  return true;
+  return Done{};
 }
 
 JsonLine::Found JsonLine::append_key(const std::string& pointer, KeyBuffer& key) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/result.hpp"
 #include "semel/types.hpp"
 #include "tools/semel/dedup/key_buffer.hpp"
 #include "tools/semel/dedup/timestamp.hpp"
@@ -23,10 +24,9 @@ class JsonLine {
   JsonLine(const JsonLine&) = delete;
   JsonLine& operator=(const JsonLine&) = delete;
 
-  /// False: `line` is not one JSON value; problem() says why. The line must outlive what is asked
-  /// of it.
-  [[nodiscard]] bool parse(Bytes line);
-  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  /// Error: `line` is not one JSON value; the detail is the whole text. The line must outlive the
+  /// use of this object.
+  [[nodiscard]] Status parse(Bytes line);
 
   enum class Found : std::uint8_t { ok, missing, inexact };
   /// Appends the value at `pointer` so that different values, also of different types, never
@@ -46,7 +46,6 @@ class JsonLine {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
-  std::string problem_;
 };
 
 }  // namespace semel::tool

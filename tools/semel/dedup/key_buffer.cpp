@@ -6,10 +6,11 @@
 namespace semel::tool {
 
 void KeyBuffer::append(Bytes bytes) {
-  const std::size_t room = std::min(bytes.size(), capacity_ - size_);
-  if (room > 0) std::memcpy(data_ + size_, bytes.data(), room);
-  size_ += room;
-  lost_ += bytes.size() - room;
+  SEMEL_ASSERT(size_ <= capacity_);
+  const std::size_t fitting = std::min(bytes.size(), capacity_ - size_);
+  if (fitting > 0) std::memcpy(data_ + size_, bytes.data(), fitting);
+  size_ += fitting;
+  lost_ += bytes.size() - fitting;
 }
 
 }  // namespace semel::tool

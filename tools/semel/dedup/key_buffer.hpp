@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/assert.hpp"
 #include "semel/types.hpp"
 
 namespace semel::tool {
@@ -14,7 +15,7 @@ class KeyBuffer {
 
   void append(Bytes bytes);
   [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
-  /// Bytes that were asked for, those that found no room included.
+  /// Bytes that were asked for, those that did not fit included.
   [[nodiscard]] std::size_t size_wanted() const { return size_ + lost_; }
 
   /// To take back what was appended since.
@@ -24,6 +25,7 @@ class KeyBuffer {
   };
   [[nodiscard]] Mark mark() const { return {size_, lost_}; }
   void rewind(Mark mark) {
+    SEMEL_ASSERT(mark.size <= size_ && mark.lost <= lost_);
     size_ = mark.size;
     lost_ = mark.lost;
   }

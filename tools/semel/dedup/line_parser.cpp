@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tools/semel/dedup/csv.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 namespace {
@@ -40,7 +41,7 @@ Result<std::vector<unsigned>> parse_fields(Bytes text) {
     if (error != std::errc{} || field < 1 || field > field_max ||
         (stop != end && (*stop != ',' || stop + 1 == end))) {
       return Error{ErrorCode::bad_option,
-                   fmt::format("fields '{}': write numbers from 1 to {}, parted by commas, "
+                   fmt::format("fields '{}': write numbers from 1 to {}, separated by commas, "
                                "such as 1,7",
                                text, field_max)};
     }
@@ -59,30 +60,31 @@ LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
   prepare();
 }
 
-bool LineParser::resolve(Bytes header) {
+Status LineParser::resolve(Bytes header) {
   constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
   if (header.starts_with(byte_order_mark)) header.remove_prefix(byte_order_mark.size());
   if (!split_csv(header, rule_.delimiter.value_or(','), field_max, fields_, unquoted_)) {
-    explanation_ = "the header's quotes are not closed";
-    return false;
+    return data_error("the header's quotes are not closed");
   }
-  const auto number_of = [this](const std::string& name, unsigned& number) {
+  const auto number_of = [this](const std::string& name) -> Result<unsigned> {
     const auto found = std::find(fields_.begin(), fields_.end(), name);
     if (found == fields_.end() || std::find(found + 1, fields_.end(), name) != fields_.end()) {
-      explanation_ = fmt::format("the header has {} column '{}'",
-                                 found == fields_.end() ? "no" : "more than one", name);
-      return false;
+      return data_error(fmt::format("the header has {} column '{}'",
+                                    found == fields_.end() ? "no" : "more than one", name));
     }
-    number = static_cast<unsigned>(found - fields_.begin()) + 1;
-    return true;
+    return static_cast<unsigned>(found - fields_.begin()) + 1;
   };
   if (!rule_.key_names.empty()) rule_.key_fields.assign(rule_.key_names.size(), 0);
   for (std::size_t i = 0; i < rule_.key_names.size(); ++i) {
-    if (!number_of(rule_.key_names[i], rule_.key_fields[i])) return false;
+    SEMEL_TRY(number, number_of(rule_.key_names[i]));
+    rule_.key_fields[i] = number;
   }
-  if (!rule_.time_name.empty() && !number_of(rule_.time_name, rule_.time_field)) return false;
+  if (!rule_.time_name.empty()) {
+    SEMEL_TRY(number, number_of(rule_.time_name));
+    rule_.time_field = number;
+  }
   prepare();
-  return true;
+  return Done{};
 }
 
 void LineParser::prepare() {
@@ -96,35 +98,37 @@ void LineParser::prepare() {
   whole_line_ = rule_.key_fields.empty() && rule_.key_pointers.empty() && !rule_.time_format;
 }
 
-LineProblem LineParser::parse_parts(Bytes line, char* room, ParsedLine& parsed) {
+LineError LineParser::parse_parts(Bytes line, char* buffer, ParsedLine& parsed) {
   parsed.unix_ms.reset();
   if (fields_needed_ > 0) {
-    const LineProblem problem = split(line);
-    if (problem != LineProblem::none) return problem;
+    const LineError error = split(line);
+    if (error != LineError::none) return error;
   }
-  if (json_ != nullptr && !json_->parse(line)) {
-    explanation_ = json_->problem();
-    return LineProblem::bad_json;
+  if (json_ != nullptr) {
+    if (const Status parsed_json = json_->parse(line); !parsed_json) {
+      explanation_ = parsed_json.error().detail;
+      return LineError::bad_json;
+    }
   }
-  LineProblem problem = LineProblem::none;
+  LineError error = LineError::none;
   if (!rule_.key_fields.empty()) {
-    problem = read_key_fields(room, parsed);
+    error = read_key_fields(buffer, parsed);
   } else if (!rule_.key_pointers.empty()) {
-    problem = read_key_json(room, parsed);
+    error = read_key_json(buffer, parsed);
   } else {
     parsed.key = line.empty() ? empty_key : line;
-    if (line.size() > limits::key_bytes_max) problem = too_long("the line", line.size());
+    if (line.size() > limits::key_bytes_max) error = too_long("the line", line.size());
   }
-  if (problem != LineProblem::none || !rule_.time_format) return problem;
+  if (error != LineError::none || !rule_.time_format) return error;
   return rule_.time_field > 0 ? read_time_field(line, parsed) : read_time_json(parsed);
 }
 
-LineProblem LineParser::split(Bytes line) {
+LineError LineParser::split(Bytes line) {
   if (rule_.is_csv) {
     if (split_csv(line, rule_.delimiter.value_or(','), fields_needed_, fields_, unquoted_))
-      return LineProblem::none;
+      return LineError::none;
     explanation_ = "a quoted field does not end where the next one begins";
-    return LineProblem::bad_csv;
+    return LineError::bad_csv;
   }
   fields_.clear();
   const char* at = line.data();
@@ -134,15 +138,15 @@ LineProblem LineParser::split(Bytes line) {
       explanation_ =
           "a field begins with a quote: --csv reads quoted fields, --quotes-literal takes quotes "
           "as they are";
-      return LineProblem::quoted_field;
+      return LineError::quoted_field;
     }
     while (fields_.size() < fields_needed_) {
       const char* const stop = std::find(at, end, *rule_.delimiter);
       fields_.emplace_back(at, static_cast<std::size_t>(stop - at));
-      if (stop == end) return LineProblem::none;
+      if (stop == end) return LineError::none;
       at = stop + 1;
     }
-    return LineProblem::none;
+    return LineError::none;
   }
   while (fields_.size() < fields_needed_) {
     while (at != end && is_blank(*at)) ++at;
@@ -151,13 +155,13 @@ LineProblem LineParser::split(Bytes line) {
     while (at != end && !is_blank(*at)) ++at;
     fields_.emplace_back(start, static_cast<std::size_t>(at - start));
   }
-  return LineProblem::none;
+  return LineError::none;
 }
 
-LineProblem LineParser::read_key_fields(char* room, ParsedLine& parsed) {
+LineError LineParser::read_key_fields(char* buffer, ParsedLine& parsed) {
   for (const unsigned field : rule_.key_fields) {
     if (field > fields_.size() && !rule_.missing_is_key) {
-      return missing_field(LineProblem::missing_key, field);
+      return missing_field(LineError::missing_key, field);
     }
   }
   const auto part = [&](unsigned field) {
@@ -166,11 +170,11 @@ LineProblem LineParser::read_key_fields(char* room, ParsedLine& parsed) {
   if (rule_.key_fields.size() == 1) {
     const Bytes only = part(rule_.key_fields.front());
     parsed.key = only.empty() ? empty_key : only;
-    return only.size() <= limits::key_bytes_max ? LineProblem::none
+    return only.size() <= limits::key_bytes_max ? LineError::none
                                                 : too_long("the key", only.size());
   }
   const char joint = rule_.delimiter.value_or(' ');
-  KeyBuffer key{room, key_room};
+  KeyBuffer key{buffer, key_capacity};
   for (std::size_t i = 0; i < rule_.key_fields.size(); ++i) {
     const Bytes field = part(rule_.key_fields[i]);
     if (rule_.is_csv) {  // what was in quotes may hold any byte
@@ -183,8 +187,8 @@ LineProblem LineParser::read_key_fields(char* room, ParsedLine& parsed) {
   return finish_key(key, parsed);
 }
 
-LineProblem LineParser::read_key_json(char* room, ParsedLine& parsed) {
-  KeyBuffer key{room, key_room};
+LineError LineParser::read_key_json(char* buffer, ParsedLine& parsed) {
+  KeyBuffer key{buffer, key_capacity};
   for (const std::string& pointer : rule_.key_pointers) {
     switch (json_->append_key(pointer, key)) {
       case JsonLine::Found::ok:
@@ -192,7 +196,7 @@ LineProblem LineParser::read_key_json(char* room, ParsedLine& parsed) {
       case JsonLine::Found::missing:
         if (!rule_.missing_is_key) {
           explanation_ = fmt::format("no value at JSON pointer '{}'", pointer);
-          return LineProblem::missing_key;
+          return LineError::missing_key;
         }
         JsonLine::append_missing(key);
         break;
@@ -201,22 +205,22 @@ LineProblem LineParser::read_key_json(char* room, ParsedLine& parsed) {
             "the number at JSON pointer '{}' cannot be compared in full, as the line names a "
             "member twice; write it as a string",
             pointer);
-        return LineProblem::key_inexact;
+        return LineError::key_inexact;
     }
   }
   return finish_key(key, parsed);
 }
 
-LineProblem LineParser::finish_key(const KeyBuffer& key, ParsedLine& parsed) {
-  if (key.size_wanted() > key_room) return too_long("the key", key.size_wanted());
+LineError LineParser::finish_key(const KeyBuffer& key, ParsedLine& parsed) {
+  if (key.size_wanted() > key_capacity) return too_long("the key", key.size_wanted());
   parsed.key = key.bytes();
-  return LineProblem::none;
+  return LineError::none;
 }
 
-LineProblem LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
+LineError LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
   if (rule_.time_field > fields_.size()) {
-    if (rule_.missing_is_key) return LineProblem::none;
-    return missing_field(LineProblem::missing_time, rule_.time_field);
+    if (rule_.missing_is_key) return LineError::none;
+    return missing_field(LineError::missing_time, rule_.time_field);
   }
   // A time may go beyond its field (apache has a blank before the zone): it is read from the start
   // of the field as far as it goes, and must end where a field ends.
@@ -233,34 +237,34 @@ LineProblem LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
   if (!reading || !ends_field(reading->size)) {
     explanation_ = fmt::format("field {} is {}, not a time of the format '{}'", rule_.time_field,
                                in_quotes(field), rule_.time_format->name());
-    return LineProblem::bad_time;
+    return LineError::bad_time;
   }
   parsed.unix_ms = reading->unix_ms;
-  return LineProblem::none;
+  return LineError::none;
 }
 
-LineProblem LineParser::read_time_json(ParsedLine& parsed) {
+LineError LineParser::read_time_json(ParsedLine& parsed) {
   const JsonLine::Time time = json_->time(*rule_.time_pointer, *rule_.time_format);
   parsed.unix_ms = time.unix_ms;
-  if (time.unix_ms || (time.text.empty() && rule_.missing_is_key)) return LineProblem::none;
+  if (time.unix_ms || (time.text.empty() && rule_.missing_is_key)) return LineError::none;
   if (time.text.empty()) {
     explanation_ = fmt::format("no value at JSON pointer '{}'", *rule_.time_pointer);
-    return LineProblem::missing_time;
+    return LineError::missing_time;
   }
   explanation_ = fmt::format("the value at JSON pointer '{}' is {}, not a time of the format '{}'",
                              *rule_.time_pointer, in_quotes(time.text), rule_.time_format->name());
-  return LineProblem::bad_time;
+  return LineError::bad_time;
 }
 
-LineProblem LineParser::too_long(const char* what, std::size_t size) {
+LineError LineParser::too_long(const char* what, std::size_t size) {
   explanation_ =
       fmt::format("{} has {} bytes, the limit of a key is {}", what, size, limits::key_bytes_max);
-  return LineProblem::key_too_long;
+  return LineError::key_too_long;
 }
 
-LineProblem LineParser::missing_field(LineProblem problem, unsigned field) {
+LineError LineParser::missing_field(LineError error, unsigned field) {
   explanation_ = fmt::format("no field {}: the line has {}", field, fields_.size());
-  return problem;
+  return error;
 }
 
 }  // namespace semel::tool

@@ -42,7 +42,9 @@ struct LineRule {
 /// "1,7": 1-based field numbers. Errors: bad_option.
 [[nodiscard]] Result<std::vector<unsigned>> parse_fields(Bytes text);
 
-enum class LineProblem : std::uint8_t {
+/// Why a line has no key or no time. An enum and not a Result: every line returns one, and under
+/// --missing pass an error is an expected answer, whose text nobody reads.
+enum class LineError : std::uint8_t {
   none,
   missing_key,
   missing_time,
@@ -55,7 +57,7 @@ enum class LineProblem : std::uint8_t {
 };
 
 struct ParsedLine {
-  Bytes key;  ///< in the line, in the room given, or static; 1..limits::key_bytes_max bytes
+  Bytes key;  ///< in the line, in the buffer, or static; 1..limits::key_bytes_max bytes
   std::optional<std::int64_t> unix_ms;
 };
 
@@ -63,43 +65,44 @@ class LineParser {
  public:
   explicit LineParser(LineRule rule);
 
-  /// Reads `line` (without newline). Keys that are put together are written to `room`, which has
-  /// key_room bytes; the caller moves on by `parsed.key.size()` if the key begins there.
-  static constexpr std::size_t key_room = limits::key_bytes_max;
-  LineProblem parse(Bytes line, char* room, ParsedLine& parsed) {
+  /// Reads `line` (without newline). Keys that are put together are written to `buffer`, which
+  /// has key_capacity bytes; the caller moves on by `parsed.key.size()` if the key begins there.
+  static constexpr std::size_t key_capacity = limits::key_bytes_max;
+  LineError parse(Bytes line, char* buffer, ParsedLine& parsed) {
     if (whole_line_) {
       parsed.key = line.empty() ? empty_key : line;
-      return line.size() <= limits::key_bytes_max ? LineProblem::none
+      return line.size() <= limits::key_bytes_max ? LineError::none
                                                   : too_long("the line", line.size());
     }
-    return parse_parts(line, room, parsed);
+    return parse_parts(line, buffer, parsed);
   }
 
-  /// True if the problem of the last line is one that `--missing pass` forgives: all but lines that
-  /// the options cannot mean.
-  [[nodiscard]] static bool is_forgivable(LineProblem problem) noexcept {
-    return problem != LineProblem::quoted_field;
+  /// Whether `--missing pass` writes a line with this error. A quoted field is not a missing key:
+  /// the options do not fit the input.
+  [[nodiscard]] static bool can_pass(LineError error) noexcept {
+    return error != LineError::quoted_field;
   }
   [[nodiscard]] const LineRule& rule() const noexcept { return rule_; }
-  /// Finds the named fields in the first record of an input. False: explanation() says why.
-  [[nodiscard]] bool resolve(Bytes header);
-  /// What was wrong with the last line: names the value and the limit.
+  /// Finds the named fields in the first record of an input. The detail of an error is its whole
+  /// text.
+  [[nodiscard]] Status resolve(Bytes header);
+  /// The text of the error of the last line; names the value and the limit.
   [[nodiscard]] const std::string& explanation() const noexcept { return explanation_; }
 
  private:
   // No line contains a newline, so it can stand for the empty line, which has no bytes to be a key.
   static constexpr Bytes empty_key{"\n", 1};
 
-  LineProblem parse_parts(Bytes line, char* room, ParsedLine& parsed);
-  [[nodiscard]] LineProblem split(Bytes line);
+  LineError parse_parts(Bytes line, char* buffer, ParsedLine& parsed);
+  [[nodiscard]] LineError split(Bytes line);
   void prepare();
-  LineProblem read_key_fields(char* room, ParsedLine& parsed);
-  LineProblem read_key_json(char* room, ParsedLine& parsed);
-  LineProblem read_time_field(Bytes line, ParsedLine& parsed);
-  LineProblem read_time_json(ParsedLine& parsed);
-  LineProblem too_long(const char* what, std::size_t size);
-  LineProblem missing_field(LineProblem problem, unsigned field);
-  LineProblem finish_key(const KeyBuffer& key, ParsedLine& parsed);
+  LineError read_key_fields(char* buffer, ParsedLine& parsed);
+  LineError read_key_json(char* buffer, ParsedLine& parsed);
+  LineError read_time_field(Bytes line, ParsedLine& parsed);
+  LineError read_time_json(ParsedLine& parsed);
+  LineError too_long(const char* what, std::size_t size);
+  LineError missing_field(LineError error, unsigned field);
+  LineError finish_key(const KeyBuffer& key, ParsedLine& parsed);
 
   LineRule rule_;
   bool whole_line_;

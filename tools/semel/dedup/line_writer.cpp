@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "tools/semel/shared/exit_code.hpp"
+
 namespace semel::tool {
 
 LineWriter::LineWriter(int descriptor, std::string name)
@@ -44,7 +46,7 @@ void LineWriter::write_out(Bytes bytes) {
     if (written >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EAGAIN) {
-      // Somebody else made the terminal or the pipe non-blocking; wait as if it were not.
+      // Another process made the terminal or the pipe non-blocking; wait as if it were not.
       pollfd waiting{descriptor_, POLLOUT, 0};
       static_cast<void>(::poll(&waiting, 1, -1));
     } else if (errno != EINTR) {
@@ -54,8 +56,8 @@ void LineWriter::write_out(Bytes bytes) {
   }
 }
 
-Failure LineWriter::failure() const {
-  return {Exit::file, fmt::format("cannot write '{}': {}", name_, std::strerror(error_))};
+Error LineWriter::error() const {
+  return file_error(fmt::format("cannot write '{}': {}", name_, std::strerror(error_)));
 }
 
 }  // namespace semel::tool

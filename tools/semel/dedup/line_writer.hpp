@@ -7,8 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "base/assert.hpp"
+#include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -21,6 +22,7 @@ class LineWriter {
 
   /// `lines`: one line or several that follow each other, newlines included.
   void write(Bytes lines) {
+    SEMEL_ASSERT(!lines.empty());
     if (owes_newline_) put("\n");
     put(lines);
     owes_newline_ = lines.back() != '\n';
@@ -28,20 +30,23 @@ class LineWriter {
 
   /// The rest, or more, of a line whose beginning was written last.
   void append(Bytes part) {
+    SEMEL_ASSERT(!part.empty());
     put(part);
     owes_newline_ = part.back() != '\n';
   }
 
   void flush();
-  /// flush(), and closes a file of our own, as some file systems tell a full disk only then.
+  /// flush(), and closes a file that this opened: some file systems report a full disk only then.
   void finish();
 
   enum class State { good, reader_left, failed };
   [[nodiscard]] State state() const noexcept { return state_; }
-  [[nodiscard]] Failure failure() const;
+  /// Of a state that is not `good`.
+  [[nodiscard]] Error error() const;
 
  private:
   void put(Bytes bytes) {
+    SEMEL_ASSERT(size_ <= capacity);
     if (bytes.size() > capacity - size_) return put_large(bytes);
     std::memcpy(buffer_.get() + size_, bytes.data(), bytes.size());
     size_ += bytes.size();

@@ -32,21 +32,21 @@ bool Progress::is_wanted() {
   return isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 0;
 }
 
-void Progress::draw(const Figures& figures) {
+void Progress::draw(const Counts& counts) {
   const Timestamp now = clock_.now();
   if (now < next_) return;
   next_ = now + redraw_every;
   const auto seconds = static_cast<double>((now - start_).count()) / 1000;
-  const auto lines = static_cast<double>(figures.lines);
-  std::string text = fmt::format("{} lines", format_count(figures.lines));
-  if (figures.lines > 0) {
+  const auto lines = static_cast<double>(counts.lines);
+  std::string text = fmt::format("{} lines", format_count(counts.lines));
+  if (counts.lines > 0) {
     text +=
-        fmt::format(", {:.1f} % duplicates", 100 * static_cast<double>(figures.duplicates) / lines);
+        fmt::format(", {:.1f} % duplicates", 100 * static_cast<double>(counts.duplicates) / lines);
   }
   text += fmt::format(", {} lines/s", format_rate(lines / seconds));
-  if (bytes_total_ > 0 && figures.bytes > 0) {
+  if (bytes_total_ > 0 && counts.bytes > 0) {
     const double part =
-        std::min(1.0, static_cast<double>(figures.bytes) / static_cast<double>(bytes_total_));
+        std::min(1.0, static_cast<double>(counts.bytes) / static_cast<double>(bytes_total_));
     text = fmt::format("{:3.0f} %  {}, ETA {}", 100 * part, text,
                        format_clock(static_cast<std::int64_t>(seconds / part - seconds + 0.5)));
   }

@@ -1,4 +1,4 @@
-// One line on the terminal that says how far a run is. Silent unless a person is looking.
+// One progress line on the terminal. Nothing is written if standard error is not a terminal.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ class Progress {
   /// `bytes_total` 0: not known, no percentage and no time left.
   Progress(bool enabled, std::uint64_t bytes_total);
 
-  struct Figures {
+  struct Counts {
     std::uint64_t bytes = 0;
     std::uint64_t lines = 0;
     std::uint64_t duplicates = 0;
   };
   /// Draws again if enough time has passed.
-  void show(const Figures& figures) {
-    if (enabled_) draw(figures);
+  void show(const Counts& counts) {
+    if (enabled_) draw(counts);
   }
   /// Takes the line off the terminal, before anything else is written there.
   void clear();
@@ -32,7 +32,7 @@ class Progress {
   [[nodiscard]] static bool is_wanted();
 
  private:
-  void draw(const Figures& figures);
+  void draw(const Counts& counts);
 
   SystemClock clock_;
   Timestamp start_;

@@ -44,13 +44,13 @@ void Story::chapter(const std::string& title) {
                     use_colour_ ? "\x1b[0m" : ""));
 }
 
-void Story::say(const std::string& text) {
+void Story::print_line(const std::string& text) {
   print(fmt::format("   {}\n", text));
 }
 
 void Story::expect(bool holds, const std::string& text) {
   ++checks_;
-  if (!holds) ++wrong_;
+  if (!holds) ++failed_;
   const char* const colour = !use_colour_ ? "" : holds ? "\x1b[32m" : "\x1b[31m";
   print(fmt::format("   {}{}{} {}\n", colour, holds ? "ok   " : "WRONG",
                     use_colour_ ? "\x1b[0m" : "", text));
@@ -97,21 +97,21 @@ Exit DemoCommand::run() const {
   Story story{wants_colour()};
   print(fmt::format("Semel {}: the same work, once. Everything below happens now (seed {}).\n",
                     version, seed));
-  const ConsumeFigures figures = tell_consume_once(story, **stream_engine, seed);
-  tell_owners(story, **story_engine, clock);
-  tell_store(story, **story_engine, clock);
+  const ConsumeResult result = show_consume_once(story, **stream_engine, seed);
+  show_owners(story, **story_engine, clock);
+  show_store(story, **story_engine, clock);
 
   story.chapter("The books");
   expect_sound(story, "stream engine", **stream_engine);
   expect_sound(story, "story engine", **story_engine);
   const Stats stats = (*stream_engine)->stats();
-  story.say(fmt::format("{} claims/s, {} records, {} held of a limit of {}",
-                        format_rate(static_cast<double>(figures.claims) / figures.seconds),
-                        format_count(stats.records), format_bytes(stats.bytes_used),
-                        format_bytes(stats.bytes_limit)));
+  story.print_line(fmt::format("{} claims/s, {} records, {} held of a limit of {}",
+                               format_rate(static_cast<double>(result.claims) / result.seconds),
+                               format_count(stats.records), format_bytes(stats.bytes_used),
+                               format_bytes(stats.bytes_limit)));
   print(story.is_true()
             ? fmt::format("\nAll {} checks hold.\n", story.checks())
-            : fmt::format("\n{} of {} checks are WRONG.\n", story.wrong(), story.checks()));
+            : fmt::format("\n{} of {} checks are WRONG.\n", story.failed(), story.checks()));
   if (std::ferror(stdout) != 0) {
     print_error("semel demo: cannot write standard output\n");
     return Exit::file;

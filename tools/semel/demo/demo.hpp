@@ -1,5 +1,5 @@
-// `semel demo`: a story in five chapters, played by the real engine while it is told. Each figure
-// is computed on the way and checked; one that is wrong makes the program exit with 1.
+// `semel demo`: five chapters that run on the real engine. Each figure is computed and checked; a
+// wrong one makes the program exit with 1.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,29 +17,29 @@ class Story {
   explicit Story(bool use_colour) : use_colour_(use_colour) {}
 
   void chapter(const std::string& title);
-  void say(const std::string& text);
+  void print_line(const std::string& text);
   /// Says `text` and whether it holds.
   void expect(bool holds, const std::string& text);
-  [[nodiscard]] bool is_true() const noexcept { return wrong_ == 0; }
+  [[nodiscard]] bool is_true() const noexcept { return failed_ == 0; }
   [[nodiscard]] unsigned checks() const noexcept { return checks_; }
-  [[nodiscard]] unsigned wrong() const noexcept { return wrong_; }
+  [[nodiscard]] unsigned failed() const noexcept { return failed_; }
 
  private:
   bool use_colour_;
   unsigned chapters_ = 0;
   unsigned checks_ = 0;
-  unsigned wrong_ = 0;
+  unsigned failed_ = 0;
 };
 
-struct ConsumeFigures {
+struct ConsumeResult {
   std::uint64_t claims = 0;
   double seconds = 0;
 };
 
-// The chapters. Each says on `story` what it does and finds.
-[[nodiscard]] ConsumeFigures tell_consume_once(Story& story, Engine& engine, std::uint64_t seed);
-void tell_owners(Story& story, Engine& engine, ManualClock& clock);
-void tell_store(Story& story, Engine& engine, ManualClock& clock);
+// The chapters. Each writes what it does and finds to `story`.
+[[nodiscard]] ConsumeResult show_consume_once(Story& story, Engine& engine, std::uint64_t seed);
+void show_owners(Story& story, Engine& engine, ManualClock& clock);
+void show_store(Story& story, Engine& engine, ManualClock& clock);
 
 class DemoCommand {
  public:

@@ -165,15 +165,16 @@ std::string money(std::uint64_t cents) {
   return fmt::format("{}.{:02}", format_count(cents / 100), cents % 100);
 }
 
-void tell_books(Story& story, const Stream& stream, const Books& books, const Stats& stats) {
+void show_books(Story& story, const Stream& stream, const Books& books, const Stats& stats) {
   const std::uint64_t distinct = stream.cents.size();
   const std::uint64_t repeats = stream.messages.size() - distinct;
   std::uint64_t owed_cents = 0;
   for (const std::uint32_t cents : stream.cents) owed_cents += cents;
   const auto failing = static_cast<std::uint64_t>(
       std::count(stream.fails_first.begin(), stream.fails_first.end(), true));
-  story.say(fmt::format("{} times a repeat met its original still at work and came back later",
-                        format_count(books.busy_elsewhere)));
+  story.print_line(
+      fmt::format("{} times a repeat met its original still at work and came back later",
+                  format_count(books.busy_elsewhere)));
   story.expect(books.effects == distinct && books.never_paid == 0 && books.paid_twice == 0,
                fmt::format("{} payments made: {} missing, {} made twice",
                            format_count(books.effects), books.never_paid, books.paid_twice));
@@ -193,11 +194,11 @@ void tell_books(Story& story, const Stream& stream, const Books& books, const St
 
 }  // namespace
 
-ConsumeFigures tell_consume_once(Story& story, Engine& engine, std::uint64_t seed) {
+ConsumeResult show_consume_once(Story& story, Engine& engine, std::uint64_t seed) {
   const Stream stream = make_stream(seed);
   const std::uint64_t distinct = stream.cents.size();
   story.chapter("Consume once");
-  story.say(
+  story.print_line(
       fmt::format("{} messages from a broker that delivers at least once: {} payments, {} "
                   "repeats; {} consumers",
                   format_count(stream.messages.size()), format_count(distinct),
@@ -224,9 +225,9 @@ ConsumeFigures tell_consume_once(Story& story, Engine& engine, std::uint64_t see
 
   const Books books = add_up(stream, consumers);
   const double seconds = static_cast<double>(elapsed.count()) / 1000;
-  story.say(fmt::format("claim, pay, complete: {:.2f} s, {} messages/s", seconds,
-                        format_rate(static_cast<double>(stream.messages.size()) / seconds)));
-  tell_books(story, stream, books, engine.stats());
+  story.print_line(fmt::format("claim, pay, complete: {:.2f} s, {} messages/s", seconds,
+                               format_rate(static_cast<double>(stream.messages.size()) / seconds)));
+  show_books(story, stream, books, engine.stats());
   return {books.claims_asked, seconds};
 }
 

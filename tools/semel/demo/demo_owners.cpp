@@ -1,5 +1,6 @@
-// Chapters 2 to 4: owners that die or sleep, and what the others are told. Time is a manual clock,
-// so that a lease of half a minute is over at once and the story is the same on every machine.
+// Chapters 2 to 4: owners that die or sleep, and what other callers are answered. Time is a manual
+// clock, so that a lease of half a minute is over at once and the story is the same on every
+// machine.
 #include <fmt/format.h>
 
 #include <string>
@@ -48,7 +49,7 @@ struct TwoEpochs {
   Epoch current = 0;
 };
 
-TwoEpochs tell_dead_owner(Story& story, Engine& engine, Claims& work, ManualClock& clock) {
+TwoEpochs show_dead_owner(Story& story, Engine& engine, Claims& work, ManualClock& clock) {
   story.chapter("An owner dies");
   const ClaimOutcome by_a = work.claim(request_of(order, "worker-a"));
   story.expect(by_a.answer == ClaimAnswer::granted && by_a.attempt == 1,
@@ -62,7 +63,7 @@ TwoEpochs tell_dead_owner(Story& story, Engine& engine, Claims& work, ManualCloc
                            too_early.owner, too_early.remaining.count() / 1000,
                            too_early.retry_after.count()));
   clock.advance(lease);
-  story.say(fmt::format("worker-a says nothing for {} s", lease.count() / 1000));
+  story.print_line(fmt::format("worker-a is silent for {} s", lease.count() / 1000));
   const ClaimOutcome by_b = work.claim(request_of(order, "worker-b"));
   story.expect(is_takeover(by_b, by_a.epoch),
                fmt::format("worker-b asks again: takes over, attempt {}, epoch {} after {}",
@@ -84,7 +85,7 @@ TwoEpochs tell_dead_owner(Story& story, Engine& engine, Claims& work, ManualCloc
   return {by_a.epoch, by_b.epoch};
 }
 
-void tell_stale_owner(Story& story, Claims& work, const TwoEpochs& epochs) {
+void show_stale_owner(Story& story, Claims& work, const TwoEpochs& epochs) {
   story.chapter("A stale owner is refused");
   const OwnerOutcome late = work.complete(call_of(order, epochs.stale, "shipped by worker-a"));
   story.expect(late.answer == OwnerAnswer::stale_owner && !late.has_result,
@@ -108,7 +109,7 @@ void tell_stale_owner(Story& story, Claims& work, const TwoEpochs& epochs) {
                fmt::format("worker-a tries once more: refused, and told '{}'", beaten.result));
 }
 
-void tell_replay(Story& story, Claims& work, ManualClock& clock) {
+void show_replay(Story& story, Claims& work, ManualClock& clock) {
   story.chapter("A result is replayed");
   const ClaimOutcome duplicate = work.claim(request_of(order, "worker-e"));
   story.expect(
@@ -142,16 +143,16 @@ void tell_replay(Story& story, Claims& work, ManualClock& clock) {
 
 }  // namespace
 
-void tell_owners(Story& story, Engine& engine, ManualClock& clock) {
+void show_owners(Story& story, Engine& engine, ManualClock& clock) {
   Policy policy;
   policy.lease = lease;
   policy.result_ttl = day;
   policy.unique_ttl = day * 7;
   Result<Claims> work = engine.claims("work", policy);
   if (!work) return story.expect(false, work.error().message());
-  const TwoEpochs epochs = tell_dead_owner(story, engine, *work, clock);
-  tell_stale_owner(story, *work, epochs);
-  tell_replay(story, *work, clock);
+  const TwoEpochs epochs = show_dead_owner(story, engine, *work, clock);
+  show_stale_owner(story, *work, epochs);
+  show_replay(story, *work, clock);
 }
 
 }  // namespace semel::tool

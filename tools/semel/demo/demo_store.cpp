@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t key_count = 100'000;
 constexpr Millis ttl{60'000};
 
-void tell_set_nx_get_px(Story& story, Store& store, ManualClock& clock) {
+void show_set_nx_get_px(Story& story, Store& store, ManualClock& clock) {
   SetOptions options;
   options.condition = Condition::if_absent;
   options.get = true;
@@ -46,7 +46,7 @@ void sweep(Engine& engine) {
   engine.quiesce();
 }
 
-void tell_expiry(Story& story, Engine& engine, Store& store, ManualClock& clock) {
+void show_expiry(Story& story, Engine& engine, Store& store, ManualClock& clock) {
   // What earlier chapters left to end (a claim nobody came back for) is not counted here.
   sweep(engine);
   const Stats before = engine.stats();
@@ -74,11 +74,11 @@ void tell_expiry(Story& story, Engine& engine, Store& store, ManualClock& clock)
 
 }  // namespace
 
-void tell_store(Story& story, Engine& engine, ManualClock& clock) {
+void show_store(Story& story, Engine& engine, ManualClock& clock) {
   story.chapter("SET NX GET PX, and the memory comes back");
   Store store = engine.store(0);
-  tell_set_nx_get_px(story, store, clock);
-  tell_expiry(story, engine, store, clock);
+  show_set_nx_get_px(story, store, clock);
+  show_expiry(story, engine, store, clock);
 }
 
 }  // namespace semel::tool

@@ -83,7 +83,7 @@ HelpCommand::HelpCommand(CLI::App& program)
 
 Exit HelpCommand::run() const {
   if (lists_ && subcommand_->count() > 0) {
-    write_error("semel help: --list is of the whole program: it takes no SUBCOMMAND\n");
+    write_error("semel help: --list covers the whole program: it takes no SUBCOMMAND\n");
     return Exit::usage;
   }
   if (lists_) return write_out(listed(program_));

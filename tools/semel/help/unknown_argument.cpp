@@ -36,6 +36,23 @@ std::string_view argument_of_rest(std::string_view rest, std::span<const char* c
   return rest;
 }
 
+bool has_flag(const CLI::App& app, std::string_view typed) {
+  const std::vector<std::string> known = flag_names(app);
+  return std::find(known.begin(), known.end(), typed) != known.end();
+}
+
+/// For a flag in front of the subcommand: where to write it. Empty: no subcommand has it.
+std::string place_of_flag(const CLI::App& program, std::string_view typed) {
+  std::vector<const CLI::App*> apps = program.get_subcommands({});
+  const std::vector<CLI::App*> chosen = program.get_subcommands();
+  if (!chosen.empty()) apps.assign(chosen.begin(), chosen.end());
+  std::string names;
+  for (const CLI::App* app : apps) {
+    if (has_flag(*app, typed)) names += (names.empty() ? "" : " or ") + in_quotes(app->get_name());
+  }
+  return names.empty() ? names : "; write it after the subcommand " + names;
+}
+
 std::string no_flag(const CLI::App& app, std::string_view left,
                     std::span<const char* const> arguments) {
   const std::vector<std::string> known = flag_names(app);
@@ -43,6 +60,11 @@ std::string no_flag(const CLI::App& app, std::string_view left,
   if (!left.starts_with("--")) {
     const std::string_view whole = argument_of_rest(left, arguments);
     if (nearest_name(whole, known).starts_with("--")) typed = whole;
+  }
+  if (app.get_parent() == nullptr) {
+    if (const std::string place = place_of_flag(app, typed); !place.empty()) {
+      return "no flag " + in_quotes(typed) + place;
+    }
   }
   return "no flag " + in_quotes(typed) + suggestion(nearest_name(typed, known));
 }

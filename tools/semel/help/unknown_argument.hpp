@@ -1,4 +1,4 @@
-// What is wrong with a command line that holds something no part of the program takes.
+// The error for an argument that no part of the program accepts.
 #pragma once
 
 #include <CLI/CLI.hpp>

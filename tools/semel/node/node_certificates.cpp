@@ -30,22 +30,23 @@ NodeCertificates::Stamps NodeCertificates::look() const {
 }
 
 bool NodeCertificates::reload() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return reload_locked();
 }
 
 void NodeCertificates::tick() {
   if (settings_.integer(Setting::tls_port) < 0 || !settings_.boolean(Setting::tls_reload)) return;
-  const std::lock_guard lock{mutex_};
-  if (look() != seen_) static_cast<void>(reload_locked());  // the log is told
+  const base::MutexLock lock{mutex_};
+  if (look() != seen_) static_cast<void>(reload_locked());  // the result is logged
 }
 
 bool NodeCertificates::reload_locked() {
   if (settings_.integer(Setting::tls_port) < 0) return true;
   seen_ = look();  // before they are read: what changes meanwhile is read again
   const net::TlsFiles files = tls_files(settings_);
-  if (const auto problem = server_.reload_tls(files)) {
-    log_.warning("tls_not_loaded", {{"reason", *problem}, {"in_use", "the one before"}});
+  if (const Status loaded = server_.reload_tls(files); !loaded) {
+    log_.warning("tls_not_loaded",
+                 {{"reason", loaded.error().detail}, {"in_use", "the one before"}});
     return false;
   }
   log_.info("tls_loaded", {{"certificate", files.certificate}});

@@ -1,11 +1,11 @@
-// Certificate and key of a node, read again when somebody says so, or when their files change.
+// Certificate and key of a node, read again on request or when their files change.
 #pragma once
 
 #include <array>
 #include <filesystem>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "net/admin/log.hpp"
 #include "net/server/server.hpp"
 #include "net/settings/settings.hpp"
@@ -18,9 +18,9 @@ class NodeCertificates {
   /// All of them must outlive this. `server` has just read the files.
   NodeCertificates(const net::Settings& settings, net::Log& log, net::Server& server);
 
-  /// False: they cannot be used; the log is told why, and those in use stay.
+  /// False: they cannot be used. The reason is logged and those in use stay.
   [[nodiscard]] bool reload();
-  /// The same if a file has changed and tls-reload says so; to be called about once a second.
+  /// Reloads if a file has changed and tls-reload is on. To be called about once a second.
   void tick();
 
  private:
@@ -31,13 +31,13 @@ class NodeCertificates {
   };
   using Stamps = std::array<Stamp, 4>;
   [[nodiscard]] Stamps look() const;
-  [[nodiscard]] bool reload_locked();
+  [[nodiscard]] bool reload_locked() SEMEL_REQUIRES(mutex_);
 
   const net::Settings& settings_;
   net::Log& log_;
   net::Server& server_;
-  std::mutex mutex_;
-  Stamps seen_;  // under mutex_
+  base::Mutex mutex_;
+  Stamps seen_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::tool

@@ -17,12 +17,11 @@ NodeCommand::NodeCommand(CLI::App& program)
     : app_(program.add_subcommand("node", "serve Redis' protocol on a port")) {
   net::register_flags(*app_, sources_);
   app_->add_flag("--print-config", prints_config_,
-                 "print the settings as a file, each with where it came from, and end");
-  app_->add_flag("--check-config", checks_config_,
-                 "tell everything that is wrong with the settings, and end");
+                 "print the settings as a file, each with its origin, and exit");
+  app_->add_flag("--check-config", checks_config_, "report all errors in the settings, and exit");
   app_->footer(
-      "A flag goes before the environment (SEMEL_PORT), that before the file.\n"
-      "docs/operations.md tells more.");
+      "Precedence: flags, then the environment (SEMEL_PORT), then the file.\n"
+      "See docs/operations.md.");
 }
 
 Exit NodeCommand::run() {
@@ -36,10 +35,9 @@ Exit NodeCommand::run() {
     return write_out(net::print_config(settings, {.origins = true}));
   }
   if (checks_config_) {
-    const std::vector<Failure> found =
-        NodeRun{settings, sources_.file, findings.namespaces}.check();
-    for (const Failure& each : found) print_error("semel node: {}\n", each.text);
-    if (!found.empty()) return found.front().exit;
+    const std::vector<Error> found = NodeRun{settings, sources_.file, findings.namespaces}.check();
+    for (const Error& error : found) print_error("semel node: {}\n", error.detail);
+    if (!found.empty()) return exit_of(found.front().code);
     return write_out("semel node: the configuration is right\n");
   }
   return NodeRun{settings, sources_.file, findings.namespaces}.run();

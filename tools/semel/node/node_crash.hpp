@@ -1,6 +1,6 @@
-// The last words of a node that crashes: which signal, where, and the way there, on standard error
-// and in the log's file. Then the signal does what it does by itself, so that a core is written
-// where the system is set up for it.
+// The report of a crash: the signal, its address and a stack trace, on standard error and in the
+// log's file. Then the signal takes its default effect, so that a core is written where the system
+// is set up for it.
 #pragma once
 
 #include <string>

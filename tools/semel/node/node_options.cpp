@@ -48,7 +48,7 @@ net::LogOptions log_options(const net::Settings& settings) {
 std::optional<net::AdminOptions> admin_options(const net::Settings& settings) {
   const auto port = port_of(settings, Setting::admin_port);
   if (!port) return std::nullopt;
-  // Whoever names an address means it; the default stays on this machine.
+  // An address that is set is used as it is; the default is this machine only.
   const bool is_named = settings.origin(Setting::admin_bind).kind != net::Origin::Kind::builtin;
   return net::AdminOptions{.addresses = addresses_of(settings.list(Setting::admin_bind)),
                            .port = *port,
@@ -115,22 +115,8 @@ net::ServerOptions server_options(const net::Settings& settings) {
   return options;
 }
 
-Failure failure_of(const Error& error, const std::string& where) {
-  std::string text = where.empty() ? std::string{} : where + ": ";
-  text += sentence_of(error.code);
-  if (!error.detail.empty()) text += ": " + error.detail;
-  switch (error.code) {
-    case ErrorCode::bad_option:
-      return {Exit::usage, std::move(text)};
-    case ErrorCode::storage_damaged:
-    case ErrorCode::storage_newer:
-      return {Exit::data, std::move(text)};
-    case ErrorCode::memory_full:
-    case ErrorCode::out_of_address_space:
-      return {Exit::memory, std::move(text)};
-    default:
-      return {Exit::file, std::move(text)};
-  }
+Error with_whole_text(const Error& error, const std::string& where) {
+  return {error.code, where.empty() ? error.message() : where + ": " + error.message()};
 }
 
 }  // namespace semel::tool

@@ -1,4 +1,4 @@
-// What the settings of a node say, in the terms of its parts.
+// Converts the settings of a node into the options of its parts.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,6 @@
 #include "net/server/options.hpp"
 #include "net/settings/settings.hpp"
 #include "semel/result.hpp"
-#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -20,7 +19,8 @@ namespace semel::tool {
 [[nodiscard]] net::TlsFiles tls_files(const net::Settings& settings);
 [[nodiscard]] net::ServerOptions server_options(const net::Settings& settings);
 
-/// Why a node ended early, if an error is why. `where`: a file or directory; empty: none.
-[[nodiscard]] Failure failure_of(const Error& error, const std::string& where = {});
+/// `error` with a detail that is the whole text for the user. `where`: a file or directory; empty:
+/// none.
+[[nodiscard]] Error with_whole_text(const Error& error, const std::string& where = {});
 
 }  // namespace semel::tool

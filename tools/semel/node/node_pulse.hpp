@@ -1,7 +1,7 @@
-// Whether the threads of a node still go round: each says so itself, again and again.
+// Heartbeats of a node's threads.
 //
-// What only one thread says of all of them would be said as well while another is stuck in one call
-// and serves nobody.
+// Each thread has its own: a heartbeat of one thread would not show that another one is blocked in
+// a call.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
+
+#include "net/settings/setting_limits.hpp"
+#include "semel/result.hpp"
 
 namespace semel::tool {
 
@@ -19,19 +20,18 @@ class Pulse {
  public:
   using Time = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
-  static constexpr std::size_t io_threads_max = 64;
-  /// The place of the thread that lets time pass; places before it are the io threads'.
-  static constexpr std::size_t ticker = io_threads_max;
+  /// The index of the ticker's thread; io threads have the indices before it.
+  static constexpr std::size_t ticker = net::io_threads_max;
 
-  /// The thread at `place` goes round, now; from the first time on it is expected to.
+  /// The thread at index `place` is alive now. From its first beat on, more are expected.
   void beat(std::size_t place, Time now) noexcept;
-  /// A thread that has been silent for longer than `limit`: "io thread 2 has not answered for
-  /// 7.2 s". None: all of them go round.
-  [[nodiscard]] std::optional<std::string> silent(Time now, Duration limit) const;
+  /// Error: a thread has been silent for longer than `limit`. The detail names it: "io thread 2 has
+  /// not answered for 7.2 s".
+  [[nodiscard]] Status check(Time now, Duration limit) const;
 
  private:
   // mo: relaxed throughout: a time stands for itself.
-  std::array<std::atomic<std::int64_t>, io_threads_max + 1> beats_{};  // 0: not expected
+  std::array<std::atomic<std::int64_t>, net::io_threads_max + 1> beats_{};  // 0: not expected
 };
 
 }  // namespace semel::tool

@@ -19,7 +19,7 @@
 #include "net/server/process.hpp"
 #include "semel/version.hpp"
 #include "tools/semel/node/node_crash.hpp"
-#include "tools/semel/node/node_figures.hpp"
+#include "tools/semel/node/node_metrics.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/node/node_signals.hpp"
 #include "tools/semel/shared/output.hpp"
@@ -36,7 +36,7 @@ void give_back_large_buffers() {
   static_cast<void>(mallopt(M_MMAP_THRESHOLD, large_bytes));
 }
 
-constexpr Millis drain_within{10'000};  // for requests under way, when the node is told to end
+constexpr Millis drain_within{10'000};  // for requests under way, when the node shuts down
 
 }  // namespace
 
@@ -55,11 +55,11 @@ NodeRun::~NodeRun() {
 
 // --- the parts ------------------------------------------------------------------------------
 
-Failure NodeRun::open_watch() {
+Status NodeRun::open_watch() {
   return watch_.open();
 }
 
-Failure NodeRun::open_engine(bool with_storage) {
+Status NodeRun::open_engine(bool with_storage) {
   if (settings_.boolean(Setting::test_clock)) {
     test_clock_ = std::make_unique<net::TestClock>(system_clock_);
   }
@@ -72,18 +72,18 @@ Failure NodeRun::open_engine(bool with_storage) {
                   .background = std::nullopt};  // the Ticker's
   storage_ = std::make_unique<NodeStorage>(settings_, clock);
   if (with_storage && settings_.boolean(Setting::storage_enabled)) {
-    if (Failure failure = storage_->open(options); failure.exit != Exit::ok) return failure;
+    SEMEL_CHECK(storage_->open(options));
     level_ = options.durability;
     // Callers of `synced` are answered when the disk has; the thread that serves them goes on.
     if (level_ > Durability::logged) options.durability = Durability::logged;
   }
   auto opened = Engine::open(options);
-  if (!opened) return failure_of(opened.error());
+  if (!opened) return with_whole_text(opened.error());
   engine_ = *std::move(opened);
-  return {};
+  return Done{};
 }
 
-Failure NodeRun::open_node() {
+Status NodeRun::open_node() {
   node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());
   std::error_code unknown;
   node_->facts.executable = std::filesystem::read_symlink("/proc/self/exe", unknown);
@@ -92,14 +92,13 @@ Failure NodeRun::open_node() {
   node_->facts.tcp_port =
       static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0}));
   set_hooks();
-  if (auto problem = node_->open_users()) return {Exit::usage, *std::move(problem)};
-  return {};
+  return node_->open_users();
 }
 
 void NodeRun::set_hooks() {
   node_->hooks.shutdown = [] { ask_for_end(); };
   node_->hooks.replace_file = [](const std::string& path, std::string_view text) {
-    return !net::replace_file(path, text);
+    return net::replace_file(path, text).ok();
   };
   node_->hooks.rewrite_config = [this] { return net::rewrite_config(settings_, file_); };
   node_->hooks.script_log = [this](lua::LogLevel level, std::string_view text) {
@@ -110,63 +109,76 @@ void NodeRun::set_hooks() {
     watch_.log().add(event.level, event.name,
                      {{"address", event.address}, {"user", event.user}, {"text", event.text}});
   };
+  if (storage_->is_open()) {
+    backup_ = std::make_unique<NodeBackup>(
+        engine_->clock(),
+        [this](const std::string& directory) { return storage_->backup(directory); },
+        [this](const net::BackupState& ended) {
+          const bool good = ended.error.empty();
+          watch_.log().add(good ? net::LogLevel::notice : net::LogLevel::warning, "backup",
+                           {{"name", ended.name},
+                            {"seconds", ended.seconds},
+                            {"result", good ? "done" : ended.error}});
+        });
+    node_->hooks.start_backup = [this](const std::string& name) {
+      return backup_->start(settings_.text(Setting::backup_dir), name);
+    };
+    node_->hooks.backup_state = [this] { return backup_->state(); };
+  }
   node_->hooks.login_denied = [this](std::string_view user, std::string_view address) {
     watch_.log().warning("login_denied", {{"user", user}, {"address", address}});
   };
 }
 
-Failure NodeRun::check_doors() {
-  doors_ = server_options(settings_);
-  if (auto wrong = net::check_options(doors_)) return {Exit::usage, *std::move(wrong)};
-  auto exposed = net::check_exposure(
-      {.addresses = doors_.addresses,
-       .has_plain_port = doors_.port.has_value(),
-       .has_tls_port = doors_.tls_port.has_value(),
+Status NodeRun::check_server_options() {
+  server_options_ = server_options(settings_);
+  SEMEL_CHECK(net::check_options(server_options_));
+  const Status closed = net::check_exposure(
+      {.addresses = server_options_.addresses,
+       .has_plain_port = server_options_.port.has_value(),
+       .has_tls_port = server_options_.tls_port.has_value(),
        .has_password = node_->asks_for_password(),
-       .requires_certificates = doors_.tls.clients == net::ClientCertificates::required});
-  if (exposed && settings_.boolean(Setting::protected_mode)) {
-    return {Exit::usage, *std::move(exposed)};
+       .requires_certificates = server_options_.tls.clients == net::ClientCertificates::required});
+  if (settings_.boolean(Setting::protected_mode)) SEMEL_CHECK(closed);
+  if (server_options_.tls_port) {
+    const auto loaded = net::TlsContext::load(server_options_.tls);
+    if (!loaded) return file_error(loaded.error().detail);
   }
-  std::string problem;
-  if (doors_.tls_port && net::TlsContext::load(doors_.tls, problem) == nullptr) {
-    return {Exit::file, std::move(problem)};
-  }
-  return {};
+  return Done{};
 }
 
-Failure NodeRun::recover() {
-  if (!storage_->is_open()) return {};
+Status NodeRun::recover() {
+  if (!storage_->is_open()) return Done{};
   watch_.recovers(settings_.text(Setting::dir));
-  RecoveryReport report;
-  Failure failure = storage_->recover(
-      *engine_, [this](const RecoveryProgress& progress) { watch_.recovering(progress); }, report);
-  if (failure.exit != Exit::ok) return failure;
+  SEMEL_TRY(report, storage_->recover(*engine_, [this](const RecoveryProgress& progress) {
+    watch_.recovering(progress);
+  }));
   watch_.recovered(report);
   return open_namespaces();
 }
 
-/// Release 0.1 kept namespaces in a file of their own. Once the storage has them, synced, the file
-/// is put aside: one that is dropped must not come back with the next start.
-Failure NodeRun::open_namespaces() {
+/// Release 0.1 kept namespaces in a file of their own. It is imported, synced and renamed, so that
+/// a namespace that is dropped later does not return with the next start.
+Status NodeRun::open_namespaces() {
   const std::string path = settings_.text(Setting::dir) + "/namespaces";
   std::error_code code;
-  if (!std::filesystem::exists(path, code)) return {};
+  if (!std::filesystem::exists(path, code)) return Done{};
   std::ifstream file{path, std::ios::binary};
-  if (!file) return {Exit::file, path + " cannot be read"};
+  if (!file) return file_error(path + " cannot be read");
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  if (auto wrong = net::import_namespaces(*engine_, text)) {
-    return {Exit::file, path + ", " + *wrong};
+  if (const Status imported = net::import_namespaces(*engine_, text); !imported) {
+    return file_error(path + ", " + imported.error().detail);
   }
   if (const Status synced = engine_->confirm(Durability::synced); !synced) {
-    return {Exit::file, path + ": " + synced.error().message()};
+    return file_error(path + ": " + synced.error().message());
   }
   std::filesystem::rename(path, path + ".imported", code);
-  if (code) return {Exit::file, path + " cannot be renamed: " + code.message()};
-  return {};
+  if (code) return file_error(path + " cannot be renamed: " + code.message());
+  return Done{};
 }
 
-/// Those of the configuration, which says what holds now, whatever was declared in an earlier life.
-Failure NodeRun::declare_namespaces() {
+/// Declares the namespaces of the configuration. It overrides what was declared before a restart.
+Status NodeRun::declare_namespaces() {
   for (const net::DeclaredNamespace& space : declared_) {
     const Result<Claims> claims = engine_->claims(space.name, space.policy);
     if (claims) continue;
@@ -181,12 +193,12 @@ Failure NodeRun::declare_namespaces() {
       }
       error = &changed.error();
     }
-    return {Exit::usage, space.place + ": namespace '" + space.name + "': " + error->detail};
+    return usage_error(space.place + ": namespace '" + space.name + "': " + error->detail);
   }
-  return {};
+  return Done{};
 }
 
-Failure NodeRun::open_server() {
+Status NodeRun::open_server() {
   batches_.resize(net::io_threads_max);
   net::ServerHooks hooks;
   hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
@@ -202,10 +214,10 @@ Failure NodeRun::open_server() {
   hooks.log = [this](net::LogLevel level, std::string_view line) {
     watch_.log().add(level, "server", {{"text", line}});
   };
-  std::string problem;
-  server_ = net::Server::start(doors_, std::move(hooks), problem);
-  if (server_ == nullptr) return {Exit::file, std::move(problem)};
-  if (doors_.port) node_->facts.tcp_port = server_->port();
+  auto started = net::Server::start(server_options_, std::move(hooks));
+  if (!started) return file_error(started.error().detail);
+  server_ = *std::move(started);
+  if (server_options_.port) node_->facts.tcp_port = server_->port();
   certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(), *server_);
   follow_settings();
   ticker_ = std::make_unique<Ticker>(*node_, [this] {
@@ -213,8 +225,26 @@ Failure NodeRun::open_server() {
     watch_.pulse().beat(Pulse::ticker, std::chrono::steady_clock::now());
     watch_.tick();
     certificates_->tick();
+    end_if_storage_failed();
   });
-  return {};
+  return Done{};
+}
+
+/// Nothing but opening it again helps a storage that has failed: the node ends with an error, and
+/// whoever started it starts it again.
+void NodeRun::end_if_storage_failed() {
+  constexpr unsigned ticks_between = 10;  // a second: the statistics lock parts of the storage
+  if (++ticks_ % ticks_between != 0) return;
+  // mo: relaxed: only the ticker sets it
+  if (storage_failed_.load(std::memory_order_relaxed) ||
+      !settings_.boolean(Setting::exit_on_storage_failure))
+    return;
+  const auto stats = storage_->stats();
+  if (!stats || !stats->failed) return;
+  // mo: relaxed: ask_for_end() orders it before the end
+  storage_failed_.store(true, std::memory_order_relaxed);
+  watch_.fail("the storage has failed, and the node ends: " + stats->trouble);
+  ask_for_end();
 }
 
 void NodeRun::follow_settings() {
@@ -230,7 +260,7 @@ void NodeRun::follow_settings() {
     watch_.log().warning("maxclients_not_changed",
                          {{"wanted", count},
                           {"in_use", server->maxclients()},
-                          {"reason", "the limit of open files has no room"}});
+                          {"reason", "the limit of open files is too low"}});
   });
   settings_.on_change(Setting::scripts, [this] { log_scripts(); });
   constexpr std::array of_tls = {Setting::tls_cert_file,     Setting::tls_key_file,
@@ -238,27 +268,27 @@ void NodeRun::follow_settings() {
                                  Setting::tls_ca_cert_dir,   Setting::tls_auth_clients,
                                  Setting::tls_protocols,     Setting::tls_ciphers,
                                  Setting::tls_ciphersuites,  Setting::tls_prefer_server_ciphers};
-  settings_.apply_with(of_tls, [this]() -> std::optional<std::string> {
-    if (certificates_->reload()) return std::nullopt;
-    return "Unable to update TLS configuration. Check server logs.";
+  settings_.apply_with(of_tls, [this]() -> Status {
+    if (certificates_->reload()) return Done{};
+    return Error{ErrorCode::bad_option, "Unable to update TLS configuration. Check server logs."};
   });
 }
 
 // --- the run --------------------------------------------------------------------------------
 
-void NodeRun::log_doors() {
+void NodeRun::log_listeners() {
   const auto listening = [this](std::string_view kind, const std::string& address) {
     watch_.log().info("listening", {{"for", kind}, {"address", address}});
   };
-  for (const std::string& address : doors_.addresses) {
+  for (const std::string& address : server_options_.addresses) {
     const bool is_six = address.find(':') != std::string::npos;
     const std::string host = is_six ? "[" + address + "]" : address;
-    if (doors_.port) listening("clients", fmt::format("{}:{}", host, server_->port()));
-    if (doors_.tls_port) {
+    if (server_options_.port) listening("clients", fmt::format("{}:{}", host, server_->port()));
+    if (server_options_.tls_port) {
       listening("clients over TLS", fmt::format("{}:{}", host, server_->tls_port()));
     }
   }
-  if (!doors_.unix_path.empty()) listening("clients", doors_.unix_path);
+  if (!server_options_.unix_path.empty()) listening("clients", server_options_.unix_path);
 }
 
 /// Which scripts run, and what is refused, once at the start and after each change.
@@ -271,51 +301,48 @@ void NodeRun::log_scripts() {
                                 {"text", net::what_runs(policy)}});
 }
 
-Failure NodeRun::tell_ready() {
-  log_doors();
+Status NodeRun::announce_ready() {
+  log_listeners();
   log_scripts();
-  watch_.serves({.figures =
-                     [this](net::MetricFigures& figures) {
-                       fill_figures(*node_, *server_, *storage_, figures);
-                     },
-                 .trouble = [this]() -> std::optional<std::string> {
-                   // A disk that is slow for a moment is no reason to send clients away.
-                   constexpr std::chrono::seconds storage_silent_after{30};
-                   if (const Millis busy = storage_->busy_for(); busy > storage_silent_after) {
-                     return fmt::format("the storage has been at one piece of work for {} s",
-                                        busy.count() / 1000);
-                   }
-                   const auto stats = storage_->stats();
-                   if (!stats || stats->accepting) return std::nullopt;
-                   return "the storage takes no work: " + stats->trouble;
-                 }});
+  watch_.serves(
+      {.values =
+           [this](net::MetricValues& values) { fill_metrics(*node_, *server_, *storage_, values); },
+       .serving = [this]() -> Status {
+         // A disk may be slow for a moment: the node stays ready.
+         constexpr std::chrono::seconds storage_silent_after{30};
+         if (const Millis busy = storage_->busy_for(); busy > storage_silent_after) {
+           return file_error(
+               fmt::format("the storage has been in one operation for {} s", busy.count() / 1000));
+         }
+         const auto stats = storage_->stats();
+         if (!stats || stats->accepting) return Done{};
+         return file_error("the storage accepts no writes: " + stats->trouble);
+       }});
   const std::string path = settings_.text(Setting::ready_file);
   if (!path.empty()) {
     const std::string text = server_->ready_text() + watch_.ready_text();
-    if (auto problem = net::write_ready_file(path, text)) {
-      return {Exit::file, *std::move(problem)};
-    }
+    SEMEL_CHECK(net::write_ready_file(path, text));
   }
   watch_.log().info("serving");
-  return {};
+  return Done{};
 }
 
 void NodeRun::greet() const {
   std::string where;
   std::string how;
-  if (doors_.port) {
+  if (server_options_.port) {
     where = fmt::format("port {}", server_->port());
     how = fmt::format("-p {}", server_->port());
-  } else if (doors_.tls_port) {
+  } else if (server_options_.tls_port) {
     where = fmt::format("TLS port {}", server_->tls_port());
     how = fmt::format("--tls -p {}", server_->tls_port());
   } else {
-    where = doors_.unix_path;
+    where = server_options_.unix_path;
     how = "-s " + where;
   }
   print_out("semel {} serves Redis' protocol on {}, process {}\n", version, where, getpid());
   print_out("try: redis-cli {} SET job:1 mine NX GET PX 60000\n", how);
-  print_out("stop it with Ctrl-C or SIGTERM; everything it can be told: semel node --help\n");
+  print_out("stop it with Ctrl-C or SIGTERM; all flags: semel node --help\n");
   std::fflush(stdout);
 }
 
@@ -327,9 +354,9 @@ void NodeRun::wait_for_end() {
       watch_.log().info("signal_ignored", {{"signal", wished.signal}});
       continue;
     }
-    static_cast<void>(certificates_->reload());  // the log is told
-    if (const auto problem = watch_.log().reopen()) {
-      watch_.log().warning("log_not_reopened", {{"reason", *problem}});
+    static_cast<void>(certificates_->reload());  // the result is logged
+    if (const Status reopened = watch_.log().reopen(); !reopened.ok()) {
+      watch_.log().warning("log_not_reopened", {{"reason", reopened.error().detail}});
     } else {
       watch_.log().info("log_reopened");
     }
@@ -342,12 +369,13 @@ Exit NodeRun::end() {
   ticker_->end_waits();
   const std::size_t cut = server_->drain(drain_within);
   if (cut != 0) watch_.log().warning("cut_off", {{"connections", cut}});
-  Exit exit = Exit::ok;
+  // mo: relaxed: as where it is set
+  Exit exit = storage_failed_.load(std::memory_order_relaxed) ? Exit::file : Exit::ok;
   if (storage_->is_open()) {
     const Status synced = engine_->confirm(Durability::synced);
     if (!synced) {
-      const Failure failure = failure_of(synced.error(), settings_.text(Setting::dir));
-      watch_.fail("what was written last may not be on the disk: " + failure.text);
+      const Error error = with_whole_text(synced.error(), settings_.text(Setting::dir));
+      watch_.fail("the latest writes may not be on the disk: " + error.detail);
       exit = Exit::file;
     }
   }
@@ -355,13 +383,14 @@ Exit NodeRun::end() {
   return exit;
 }
 
-Failure NodeRun::prepare() {
+Status NodeRun::prepare() {
   const EndAtOnce while_nobody_is_served;
-  for (const auto step : {&NodeRun::open_watch, &NodeRun::open_stores, &NodeRun::open_node,
-                          &NodeRun::check_doors, &NodeRun::recover, &NodeRun::declare_namespaces}) {
-    if (Failure failure = (this->*step)(); failure.exit != Exit::ok) return failure;
+  for (const auto step :
+       {&NodeRun::open_watch, &NodeRun::open_stores, &NodeRun::open_node,
+        &NodeRun::check_server_options, &NodeRun::recover, &NodeRun::declare_namespaces}) {
+    SEMEL_CHECK((this->*step)());
   }
-  return {};
+  return Done{};
 }
 
 Exit NodeRun::run() {
@@ -373,11 +402,11 @@ Exit NodeRun::run() {
   if (settings_.boolean(Setting::exit_with_parent) && !net::exit_with_parent(parent)) {
     return Exit::ok;
   }
-  for (const auto step : {&NodeRun::prepare, &NodeRun::open_server, &NodeRun::tell_ready}) {
-    const Failure failure = (this->*step)();
-    if (failure.exit == Exit::ok) continue;
-    watch_.fail(failure.text);
-    return failure.exit;
+  for (const auto step : {&NodeRun::prepare, &NodeRun::open_server, &NodeRun::announce_ready}) {
+    const Status status = (this->*step)();
+    if (status) continue;
+    watch_.fail(status.error().detail);
+    return exit_of(status.error().code);
   }
   greet();
   wait_for_end();

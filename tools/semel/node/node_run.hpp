@@ -1,6 +1,7 @@
 // One node from its start to its end: settings, clock, storage, engine, users, sockets.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "net/settings/settings.hpp"
 #include "net/time/test_clock.hpp"
 #include "semel/engine.hpp"
+#include "semel/result.hpp"
+#include "tools/semel/node/node_backup.hpp"
 #include "tools/semel/node/node_certificates.hpp"
 #include "tools/semel/node/node_storage.hpp"
 #include "tools/semel/node/node_ticker.hpp"
@@ -31,28 +34,29 @@ class NodeRun {
 
   /// Returns when the node has ended.
   [[nodiscard]] Exit run();
-  /// Instead of run(): everything that it would refuse, as far as that can be said without
-  /// starting. Makes no file and listens on nothing.
-  [[nodiscard]] std::vector<Failure> check();
+  /// Instead of run(): all errors that can be found without starting. Creates no file and opens no
+  /// port. Each detail is a whole text for the user.
+  [[nodiscard]] std::vector<Error> check();
 
  private:
-  // Each returns what is wrong.
-  /// Everything before the first client. What can be found wrong at once is found before a
-  /// recovery that may take minutes.
-  [[nodiscard]] Failure prepare();
-  [[nodiscard]] Failure open_watch();
-  [[nodiscard]] Failure open_stores() { return open_engine(true); }
-  [[nodiscard]] Failure open_engine(bool with_storage);
-  [[nodiscard]] Failure open_node();
-  [[nodiscard]] Failure check_doors();
-  [[nodiscard]] Failure recover();
-  [[nodiscard]] Failure open_namespaces();
-  [[nodiscard]] Failure declare_namespaces();
-  [[nodiscard]] Failure open_server();
-  [[nodiscard]] Failure tell_ready();
+  // The detail of each error is the whole text for the user.
+  /// Everything before the first client. Quick checks come before the recovery, which may take
+  /// minutes.
+  [[nodiscard]] Status prepare();
+  [[nodiscard]] Status open_watch();
+  [[nodiscard]] Status open_stores() { return open_engine(true); }
+  [[nodiscard]] Status open_engine(bool with_storage);
+  [[nodiscard]] Status open_node();
+  [[nodiscard]] Status check_server_options();
+  [[nodiscard]] Status recover();
+  [[nodiscard]] Status open_namespaces();
+  [[nodiscard]] Status declare_namespaces();
+  [[nodiscard]] Status open_server();
+  [[nodiscard]] Status announce_ready();
   void set_hooks();
+  void end_if_storage_failed();
   void follow_settings();
-  void log_doors();
+  void log_listeners();
   void log_scripts();
   void greet() const;
   /// Until somebody says that it is enough.
@@ -71,10 +75,13 @@ class NodeRun {
   Durability level_ = Durability::memory;
   std::unique_ptr<net::Node> node_;
   std::vector<std::unique_ptr<net::Batch>> batches_;  // one a thread
-  net::ServerOptions doors_;
+  net::ServerOptions server_options_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<NodeCertificates> certificates_;
+  std::unique_ptr<NodeBackup> backup_;  // null: there is no storage
   std::unique_ptr<Ticker> ticker_;
+  unsigned ticks_ = 0;                       // of the ticker
+  std::atomic<bool> storage_failed_{false};  // set by the ticker, before it asks for the end
 };
 
 }  // namespace semel::tool

@@ -23,8 +23,8 @@ sigset_t set_of(std::initializer_list<int> numbers) {
   return signals;
 }
 
-/// All that wait_for_wish() hears of.
-sigset_t heard() {
+/// The signals that wait_for_wish() receives.
+sigset_t handled_signals() {
   sigset_t signals = set_of({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
                              SIGIO, SIGPWR, SIGSTKFLT});
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) sigaddset(&signals, number);
@@ -46,13 +46,13 @@ bool is_own(const siginfo_t& info) {
 }  // namespace
 
 void block_signals() {
-  const sigset_t signals = heard();
+  const sigset_t signals = handled_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
 }
 
 Wished wait_for_wish() {
-  const siginfo_t info = next_of(heard());
+  const siginfo_t info = next_of(handled_signals());
   const int number = info.si_signo;
   if (number == SIGTERM || number == SIGINT || is_own(info)) return {Wish::end, number};
   return {number == SIGHUP ? Wish::reload : Wish::none, number};

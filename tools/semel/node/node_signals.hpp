@@ -1,4 +1,4 @@
-// Signals as wishes: they are waited for, not handled, so that no code runs within another's.
+// Signals are waited for, not handled, so that no code runs inside a signal handler.
 //
 //   SIGTERM, SIGINT   the end; a second one ends at once
 //   SIGHUP            files are read and opened again

@@ -3,7 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "tools/semel/node/node_options.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -17,14 +19,16 @@ bool NodeStorage::is_built() noexcept {
   return true;
 }
 
-Failure NodeStorage::open(Options& options) {
+Status NodeStorage::open(Options& options) {
   const std::string directory = settings_.text(Setting::dir);
-  if (directory.empty()) return {Exit::usage, "storage-enabled needs a directory: set dir"};
+  if (directory.empty()) return usage_error("storage-enabled needs a directory: set dir");
   auto opened = Storage::open(
       {.directory = directory,
-       .sync_every = std::chrono::duration_cast<Millis>(settings_.duration(Setting::sync_every))},
+       .sync_every = std::chrono::duration_cast<Millis>(settings_.duration(Setting::sync_every)),
+       .clock_ahead_max =
+           std::chrono::duration_cast<Millis>(settings_.duration(Setting::clock_ahead_max))},
       clock_);
-  if (!opened) return failure_of(opened.error(), directory);
+  if (!opened) return with_whole_text(opened.error(), directory);
   auto storage = *std::move(opened);
   options.journal = storage.get();
   options.first_version = storage->first_version();
@@ -33,21 +37,24 @@ Failure NodeStorage::open(Options& options) {
                        : level == "logged" ? Durability::logged
                                            : Durability::memory;
   storage_ = std::move(storage);
-  return {};
+  return Done{};
 }
 
-Failure NodeStorage::recover(Engine& engine,
-                             const std::function<void(const RecoveryProgress&)>& progress,
-                             RecoveryReport& report) {
-  if (storage_ == nullptr) return {};
-  const auto recovered = static_cast<Storage&>(*storage_).recover(engine, progress);
-  if (!recovered) return failure_of(recovered.error(), settings_.text(Setting::dir));
-  report = *recovered;
-  return {};
+Result<RecoveryReport> NodeStorage::recover(
+    Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
+  SEMEL_ASSERT(storage_ != nullptr);
+  auto recovered = static_cast<Storage&>(*storage_).recover(engine, progress);
+  if (!recovered) return with_whole_text(recovered.error(), settings_.text(Setting::dir));
+  return recovered;
 }
 
 Millis NodeStorage::busy_for() const noexcept {
   return storage_ == nullptr ? Millis{0} : static_cast<const Storage&>(*storage_).busy_for();
+}
+
+Status NodeStorage::backup(const std::string& directory) {
+  SEMEL_ASSERT(storage_ != nullptr);
+  return static_cast<Storage&>(*storage_).backup(directory);
 }
 
 std::optional<StorageStats> NodeStorage::stats() const {

@@ -8,8 +8,8 @@
 #include "net/settings/settings.hpp"
 #include "semel/engine.hpp"
 #include "semel/journal.hpp"
+#include "semel/result.hpp"
 #include "semel/storage.hpp"
-#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -23,15 +23,16 @@ class NodeStorage {
 
   /// Whether the program has one at all.
   [[nodiscard]] static bool is_built() noexcept;
-  /// Opens it and tells `options` of it. Returns what is wrong.
-  [[nodiscard]] Failure open(Options& options);
-  /// Puts back what it has; told in `report`. Without effect if it was not opened.
-  [[nodiscard]] Failure recover(Engine& engine,
-                                const std::function<void(const RecoveryProgress&)>& progress,
-                                RecoveryReport& report);
+  /// Opens it and sets it in `options`.
+  [[nodiscard]] Status open(Options& options);
+  /// Restores its records. It must be open.
+  [[nodiscard]] Result<RecoveryReport> recover(
+      Engine& engine, const std::function<void(const RecoveryProgress&)>& progress);
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
   /// How long a thread of its has been at one piece of work; 0 where it was not opened.
   [[nodiscard]] Millis busy_for() const noexcept;
+  /// Storage::backup(). It must be open. From any thread.
+  [[nodiscard]] Status backup(const std::string& directory);
   /// None: it was not opened. From any thread.
   [[nodiscard]] std::optional<StorageStats> stats() const;
 

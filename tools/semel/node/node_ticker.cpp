@@ -11,7 +11,7 @@ Ticker::Ticker(net::Node& node, std::function<void()> now_and_then)
 
 Ticker::~Ticker() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     stops_ = true;
   }
   stopped_.notify_one();
@@ -22,20 +22,20 @@ void Ticker::end_waits() noexcept {
   ends_waits_.store(true, std::memory_order_relaxed);  // mo: relaxed: seen some ticks later
 }
 
-/// Called again and again: a request that was read before may begin to wait after.
+/// Called repeatedly: a request that was read earlier may begin to wait later.
 void Ticker::release_clients() {
   node_.clients.unpause();
   for (const auto& client : node_.clients.all()) {
     client->end_wait("-UNBLOCKED the node is ending\r\n");
   }
-  node_.scripts.end_all();
+  node_.busy_scripts.end_all();
 }
 
 void Ticker::run() {
-  // Of this thread alone: where it shares a processor with an io thread, that goes first. It still
-  // gets a tenth of it. Without the right to it all goes on as before.
+  // Lowers the priority of this thread alone: an io thread on the same processor runs first, and
+  // this one still gets about a tenth of it. If it is not permitted, the priority stays.
   static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
-  // Small parts and a pause between them: on one processor an io thread waits for each.
+  // Small parts with pauses between them: on one processor an io thread waits for each part.
   constexpr std::size_t part = 2'000;
   constexpr auto pause = std::chrono::microseconds{200};
   constexpr auto rest = std::chrono::milliseconds{2};
@@ -43,10 +43,12 @@ void Ticker::run() {
   using Time = std::chrono::steady_clock::time_point;
   Time called{};
   Time released{};
-  std::unique_lock lock{mutex_};
+  base::MutexLock lock{mutex_};
   bool more = false;
-  while (!stopped_.wait_for(lock, more ? pause : std::chrono::microseconds{rest},
-                            [this] { return stops_; })) {
+  while (!stops_) {
+    // A wait that ends early costs one tick that comes sooner.
+    stopped_.wait_for(lock, more ? pause : std::chrono::microseconds{rest});
+    if (stops_) return;
     lock.unlock();
     more = !node_.tick(part);
     const Time now = std::chrono::steady_clock::now();

@@ -1,19 +1,18 @@
-// The thread that lets time pass for a node.
+// The thread that sweeps ended records and runs deadlines of a node.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "net/node/node.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::tool {
 
-/// What has ended is removed and told, waits with a deadline are ended.
+/// Removes ended records, publishes their events, and ends waits whose deadline has passed.
 class Ticker {
  public:
   static constexpr std::chrono::milliseconds often{100};
@@ -24,7 +23,7 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
-  /// From now on no client waits: the node ends, and they would hold it up.
+  /// From now on no client may wait: waits would delay the shutdown.
   void end_waits() noexcept;
 
  private:
@@ -33,9 +32,9 @@ class Ticker {
 
   net::Node& node_;
   const std::function<void()> now_and_then_;
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stops_ = false;  // under mutex_
+  base::Mutex mutex_;
+  base::Condition stopped_;
+  bool stops_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> ends_waits_{false};
   std::thread thread_;
 };

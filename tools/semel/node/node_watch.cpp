@@ -9,6 +9,7 @@
 
 #include "semel/version.hpp"
 #include "tools/semel/node/node_options.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
@@ -17,7 +18,7 @@ using net::Setting;
 
 namespace {
 
-// Longer than any call that is no fault, and than a machine that is short of processors.
+// Longer than any call of a healthy node takes, also on a machine that is short of processors.
 constexpr std::chrono::seconds silent_after{5};
 
 }  // namespace
@@ -30,10 +31,10 @@ NodeWatch::NodeWatch(net::Settings& settings, const Clock& clock)
 
 NodeWatch::~NodeWatch() = default;
 
-Failure NodeWatch::open() {
-  std::string problem;
-  log_ = net::Log::open(log_options(settings_), clock_, problem);
-  if (log_ == nullptr) return {Exit::file, std::move(problem)};
+Status NodeWatch::open() {
+  auto log = net::Log::open(log_options(settings_), clock_);
+  if (!log.ok()) return file_error(log.error().detail);
+  log_ = *std::move(log);
   settings_.on_change(Setting::log_level, [this] {
     log_->set_level(settings_.choice<net::LogLevel>(Setting::log_level));
   });
@@ -43,21 +44,19 @@ Failure NodeWatch::open() {
   return open_admin();
 }
 
-Failure NodeWatch::open_admin() {
+Status NodeWatch::open_admin() {
   const auto options = admin_options(settings_);
-  if (!options) return {};
-  if (auto wrong = net::AdminServer::check(*options)) return {Exit::usage, *std::move(wrong)};
-  std::string problem;
-  admin_ = net::AdminServer::start(
-      *options,
-      {.metrics = [this] { return metrics(); }, .not_ready = [this] { return not_ready(); }},
-      problem);
-  if (admin_ == nullptr) return {Exit::file, std::move(problem)};
+  if (!options) return Done{};
+  SEMEL_CHECK(net::AdminServer::check(*options));
+  auto admin = net::AdminServer::start(
+      *options, {.metrics = [this] { return metrics(); }, .ready = [this] { return ready(); }});
+  if (!admin.ok()) return file_error(admin.error().detail);
+  admin_ = *std::move(admin);
   for (const net::AdminEndpoint& endpoint : admin_->endpoints()) {
     const std::string address = endpoint.text();
     log_->info("listening", {{"for", "health and metrics"}, {"address", address}});
   }
-  return {};
+  return Done{};
 }
 
 void NodeWatch::fail(const std::string& text) {
@@ -74,18 +73,18 @@ std::string NodeWatch::ready_text() const {
 
 // --- the life of a node -----------------------------------------------------------------------
 
-void NodeWatch::set_state(std::string why_not) {
-  const std::lock_guard lock{mutex_};
-  why_not_ = std::move(why_not);
+void NodeWatch::set_not_ready(std::string state) {
+  const base::MutexLock lock{mutex_};
+  state_ = not_ready(std::move(state));
 }
 
-void NodeWatch::check(const std::optional<std::string>& untold) {
-  if (untold) log_->warning("systemd_not_told", {{"reason", *untold}});
+void NodeWatch::check(const Status& notified) {
+  if (!notified.ok()) log_->warning("systemd_not_told", {{"reason", notified.error().detail}});
 }
 
 void NodeWatch::recovers(const std::string& directory) {
   constexpr std::string_view text = "recovering";
-  set_state(std::string{text});
+  set_not_ready(std::string{text});
   log_->info("recovery_begins", {{"dir", directory}});
   check(systemd_.status(text));
 }
@@ -93,8 +92,8 @@ void NodeWatch::recovers(const std::string& directory) {
 void NodeWatch::recovering(const RecoveryProgress& progress) {
   constexpr double often_seconds = 1;
   constexpr double whole = 100;
-  if (progress.bytes_total == 0 || progress.seconds - told_seconds_ < often_seconds) return;
-  told_seconds_ = progress.seconds;
+  if (progress.bytes_total == 0 || progress.seconds - reported_seconds_ < often_seconds) return;
+  reported_seconds_ = progress.seconds;
   const double share =
       static_cast<double>(progress.bytes) / static_cast<double>(progress.bytes_total);
   std::string text = fmt::format("recovering: {:.0f}%, about {:.0f} s to go",
@@ -104,7 +103,7 @@ void NodeWatch::recovering(const RecoveryProgress& progress) {
                             {"mutations", progress.mutations},
                             {"seconds_to_go", progress.eta}});
   check(systemd_.status(text));
-  set_state(std::move(text));
+  set_not_ready(std::move(text));
 }
 
 void NodeWatch::recovered(const RecoveryReport& report) {
@@ -117,21 +116,21 @@ void NodeWatch::recovered(const RecoveryReport& report) {
 
 void NodeWatch::serves(Sources sources) {
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     sources_ = std::move(sources);
-    why_not_.clear();
+    state_ = Done{};
   }
   check(systemd_.ready("serving"));
 }
 
 void NodeWatch::drains() {
-  set_state("draining");
+  set_not_ready("draining");
   log_->info("draining");
   check(systemd_.stopping("draining"));
 }
 
 void NodeWatch::forget() {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   sources_ = {};
 }
 
@@ -142,18 +141,18 @@ void NodeWatch::tick() {
     log_ticked_ = now;
     log_->tick();
   }
-  const auto silent = pulse_.silent(now, silent_after);
-  if (silent.has_value() != was_silent_) {
-    was_silent_ = silent.has_value();
-    if (silent) {
-      log_->error("thread_silent", {{"text", *silent}});
+  const Status alive = pulse_.check(now, silent_after);
+  if (alive.ok() == was_silent_) {
+    was_silent_ = !alive.ok();
+    if (was_silent_) {
+      log_->error("thread_silent", {{"text", alive.error().detail}});
     } else {
       log_->info("threads_answer");
     }
   }
   const auto watchdog_every = systemd_.watchdog_every();
   if (watchdog_every && now - watchdog_fed_ >= *watchdog_every &&
-      !pulse_.silent(now, *watchdog_every)) {
+      pulse_.check(now, *watchdog_every)) {
     watchdog_fed_ = now;
     check(systemd_.watchdog());
   }
@@ -161,33 +160,31 @@ void NodeWatch::tick() {
 
 // --- asked by the port ------------------------------------------------------------------------
 
-std::optional<std::string> NodeWatch::not_ready_locked() const {
-  if (!why_not_.empty()) return why_not_;
-  if (auto silent = pulse_.silent(std::chrono::steady_clock::now(), silent_after)) return silent;
-  return sources_.trouble ? sources_.trouble() : std::nullopt;
+Status NodeWatch::ready_locked() const {
+  SEMEL_CHECK(state_);
+  SEMEL_CHECK(pulse_.check(std::chrono::steady_clock::now(), silent_after));
+  return sources_.serving ? sources_.serving() : Status{Done{}};
 }
 
-std::optional<std::string> NodeWatch::not_ready() {
-  const std::lock_guard lock{mutex_};
-  return not_ready_locked();
+Status NodeWatch::ready() {
+  const base::MutexLock lock{mutex_};
+  return ready_locked();
 }
 
 std::string NodeWatch::metrics() {
   constexpr double ms_per_second = 1000;
-  net::MetricFigures figures;
-  figures.version = version;
-  figures.process_id = static_cast<std::uint64_t>(getpid());
-  figures.started_unix_seconds = static_cast<double>(began_unix_ms_) / ms_per_second;
-  figures.uptime_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  figures.process = net::read_process_figures();
+  net::MetricValues values;
+  values.version = version;
+  values.process_id = static_cast<std::uint64_t>(getpid());
+  values.started_unix_seconds = static_cast<double>(began_unix_ms_) / ms_per_second;
+  values.uptime_seconds = uptime_.seconds();
+  values.process = net::read_process_metrics();
   {
-    const std::lock_guard lock{mutex_};
-    figures.ready = !not_ready_locked();
-    if (sources_.figures) sources_.figures(figures);
+    const base::MutexLock lock{mutex_};
+    values.ready = ready_locked().ok();
+    if (sources_.values) sources_.values(values);
   }
-  return net::metrics_text(figures,
-                           {.redis_names = settings_.boolean(Setting::redis_metric_names)});
+  return net::metrics_text(values, {.redis_names = settings_.boolean(Setting::redis_metric_names)});
 }
 
 }  // namespace semel::tool

@@ -1,5 +1,6 @@
 // Where the program was built without a storage.
 #include "tools/semel/node/node_storage.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
 
@@ -10,15 +11,18 @@ NodeStorage::~NodeStorage() = default;
 bool NodeStorage::is_built() noexcept {
   return false;
 }
-Failure NodeStorage::open(Options&) {
-  return {Exit::usage, "storage-enabled: this program was built without a storage (SEMEL_STORAGE)"};
+Status NodeStorage::open(Options&) {
+  return usage_error("storage-enabled: this program was built without a storage (SEMEL_STORAGE)");
 }
-Failure NodeStorage::recover(Engine&, const std::function<void(const RecoveryProgress&)>&,
-                             RecoveryReport&) {
-  return {};
+Result<RecoveryReport> NodeStorage::recover(Engine&,
+                                            const std::function<void(const RecoveryProgress&)>&) {
+  return RecoveryReport{};  // is_open() is false, so nobody calls this
 }
 Millis NodeStorage::busy_for() const noexcept {
   return Millis{0};
+}
+Status NodeStorage::backup(const std::string&) {
+  return usage_error("this program was built without a storage (SEMEL_STORAGE)");
 }
 std::optional<StorageStats> NodeStorage::stats() const {
   return std::nullopt;

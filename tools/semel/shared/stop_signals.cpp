@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/assert.hpp"
+
 namespace semel::tool {
 namespace {
 
@@ -30,6 +32,8 @@ void on_signal(int number) {
 }  // namespace
 
 StopSignals::StopSignals() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // mo: relaxed: there is one StopSignals at a time, so no other thread writes it.
+  SEMEL_ASSERT(wakeup.load(std::memory_order_relaxed) == -1);
   first_signal.store(0, std::memory_order_relaxed);      // mo: relaxed: no handler is there yet
   wakeup.store(descriptor_, std::memory_order_relaxed);  // mo: relaxed: the same
   struct sigaction action {};

@@ -15,17 +15,18 @@ class Backup final : public StorageCommand {
   explicit Backup(CLI::App& program)
       : StorageCommand(program, "backup", "Copy a storage that no process uses") {
     app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
-    app_->add_option("TO", to_, "Directory to be made")->required()->type_name("");
+    app_->add_option("TO", to_, "Directory to create")->required()->type_name("");
     app_->footer(
         std::string{
-            "Opens the storage as a process would, which moves what is in its log into files, and\n"
-            "copies those, by links where TO is on the same file system. While a process uses the\n"
-            "storage, that process makes backups: Storage::backup().\n\n"} +
+            "Opens the storage, moves the contents of its log into files, and copies those, by "
+            "links\n"
+            "where TO is on the same file system. While a process uses the storage, that process\n"
+            "makes backups: Storage::backup().\n\n"} +
         storage_exit_help);
   }
 
   [[nodiscard]] StorageExit run() const override {
-    // A look first: opening makes a storage where none is.
+    // Check first: Storage::open() creates a storage where there is none.
     const Result<StorageInfo> info = inspect_storage(directory_);
     const char* const hint = "The process that uses it makes backups: Storage::backup()";
     if (!info) return fail(info.error(), hint);

@@ -151,18 +151,18 @@ class Inspect final : public StorageCommand {
         records_ ? inspect_storage(directory_, visit) : inspect_storage(directory_);
     if (!info) return fail(info.error(), "A copy made by Storage::backup() can be inspected");
     put_json(json_of(*info));
-    if (!json_) tell(*info);
+    if (!json_) print(*info);
     return StorageExit::ok;
   }
 
  private:
-  static void tell(const StorageInfo& info) {
+  static void print(const StorageInfo& info) {
     print_out("format    {}\nstorage   {:016x}\nversions  up to {}\ntime      {}\n", info.format,
               info.storage_id, info.versions, wall_time(info.line_ms));
     print_out("log       drained to {}, written to {}, synced to {}; void before {}\n",
               info.drained, info.tail, info.synced, info.floor);
     for (const auto& segment : info.segments) {
-      print_out("segment   {}: places {} to {}, {} records, {} unfinished{}\n", segment.file,
+      print_out("segment   {}: offsets {} to {}, {} records, {} unfinished{}\n", segment.file,
                 segment.begin, segment.end, format_count(segment.records),
                 format_count(segment.unfinished), segment.damaged ? ", DAMAGED" : "");
     }

@@ -13,14 +13,15 @@ namespace {
 class Repair final : public StorageCommand {
  public:
   explicit Repair(CLI::App& program)
-      : StorageCommand(program, "repair", "Make a damaged storage sound, keeping what is whole") {
+      : StorageCommand(program, "repair", "Repair a damaged storage, keeping what is intact") {
     app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
     app_->add_flag("--accept-loss", accept_loss_,
-                   "Do it. Without this flag nothing is changed, and what would be lost is told");
+                   "Repair. Without this flag nothing is changed; what would be lost is reported");
     app_->footer(
         std::string{
-            "A record that is lost makes older ones count again: what was done since may be done\n"
-            "once more. No version or epoch is given out twice. What was there is moved to\n"
+            "Where a record is lost, an older one counts again: work that was done since may be "
+            "done\n"
+            "once more. No version or epoch is handed out twice. The old files are moved to\n"
             "DIR/lost+found-N, so the space is needed twice until you remove that.\n\n"} +
         storage_exit_help);
   }
@@ -28,7 +29,7 @@ class Repair final : public StorageCommand {
   [[nodiscard]] StorageExit run() const override {
     Result<StorageRepair> repair = [&] {
       WalkProgress progress;
-      return repair_storage(directory_, accept_loss_, progress.teller());
+      return repair_storage(directory_, accept_loss_, progress.reporter());
     }();
     if (!repair) return fail(repair.error(), "End that process first");
     const bool is_sound = repair->changed || repair->found.findings.empty();
@@ -38,21 +39,21 @@ class Repair final : public StorageCommand {
               {"mutations", repair->mutations},
               {"versions", repair->versions},
               {"found", json_of(repair->found)}});
-    if (!json_) tell(*repair);
+    if (!json_) print(*repair);
     return is_sound ? StorageExit::ok : StorageExit::findings;
   }
 
  private:
-  void tell(const StorageRepair& repair) const {
+  void print(const StorageRepair& repair) const {
     print_findings(repair.found);
     if (repair.changed) {
-      print_out("{}: repaired, {} mutations kept; what was there is in {}\n", directory_,
+      print_out("{}: repaired, {} mutations kept; the old files are in {}\n", directory_,
                 format_count(repair.mutations), repair.moved_to);
     } else if (repair.found.findings.empty()) {
       print_out("{}: sound, nothing to repair\n", directory_);
     } else {
       print_out(
-          "{}: nothing was changed; --accept-loss keeps what is whole and gives up the "
+          "{}: nothing was changed; --accept-loss keeps what is intact and gives up the "
           "rest\n",
           directory_);
     }

@@ -12,23 +12,24 @@ namespace {
 class Restore final : public StorageCommand {
  public:
   explicit Restore(CLI::App& program)
-      : StorageCommand(program, "restore", "Make a storage out of a backup") {
+      : StorageCommand(program, "restore", "Make a storage from a backup") {
     app_->add_option("FROM", from_, "Directory of the backup; it is not changed")
         ->required()
         ->type_name("");
-    app_->add_option("TO", to_, "Directory to be made")->required()->type_name("");
+    app_->add_option("TO", to_, "Directory to create")->required()->type_name("");
     app_->footer(
         std::string{
-            "The copy is verified, and its versions go on 2^48 higher: an epoch that was handed\n"
-            "out after the backup was made is never given again. What was recorded after that is\n"
-            "not known to TO, and may be done once more.\n\n"} +
+            "The copy is verified, and its versions continue 2^48 higher: an epoch that was "
+            "handed\n"
+            "out after the backup is never handed out again. TO does not know what was recorded\n"
+            "after the backup; that work may be done once more.\n\n"} +
         storage_exit_help);
   }
 
   [[nodiscard]] StorageExit run() const override {
     const Status status = [&] {
       WalkProgress progress;
-      return restore_backup(from_, to_, progress.teller());
+      return restore_backup(from_, to_, progress.reporter());
     }();
     if (!status) return fail(status.error(), "Take a backup, not the storage itself");
     put_json({{"done", true}, {"to", to_}});

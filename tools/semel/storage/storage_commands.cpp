@@ -39,7 +39,7 @@ WalkProgress::~WalkProgress() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
 }
 
-TellProgress WalkProgress::teller() {
+TellProgress WalkProgress::reporter() {
   if (!enabled_) return {};
   return [this](const StorageProgress& progress) { draw(progress); };
 }

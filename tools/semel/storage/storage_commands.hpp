@@ -1,5 +1,4 @@
-// The subcommands for people who run a storage. Each has a file of its own; what they share is
-// here.
+// The subcommands for operators of a storage. Each has its own file; this one has what they share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,10 +16,11 @@ class object;
 
 namespace semel::tool {
 
-/// Not those of dedup: scripts ask "is it sound", and a wrong call must not look like an answer.
+/// Unlike those of dedup: scripts ask "is it sound", and a usage error must not look like an
+/// answer.
 enum class StorageExit : int {
   ok = 0,
-  findings = 1,  ///< something is wrong, or was not done
+  findings = 1,  ///< damage was found, or the command failed
   usage = 2,
   newer = 3,  ///< written by a later release
 };
@@ -38,23 +38,23 @@ class StorageCommand {
 
  protected:
   StorageCommand(CLI::App& program, const char* name, const char* what);
-  /// Writes the document, if --json was given.
+  /// Prints the document, if --json was given.
   void put_json(const boost::json::object& document) const;
-  /// Says why, and what it means for whoever called.
+  /// Prints the error, and returns the exit code for it.
   [[nodiscard]] StorageExit fail(const Error& error, const std::string& hint = {}) const;
 
   CLI::App* app_;
   bool json_ = false;
 };
 
-/// A line on standard error with rate and time left, where that is a terminal.
+/// A progress line with rate and time left on standard error, if that is a terminal.
 class WalkProgress {
  public:
   WalkProgress();
   ~WalkProgress();
   WalkProgress(const WalkProgress&) = delete;
   WalkProgress& operator=(const WalkProgress&) = delete;
-  [[nodiscard]] TellProgress teller();
+  [[nodiscard]] TellProgress reporter();
 
  private:
   void draw(const StorageProgress& progress);

@@ -13,17 +13,18 @@ namespace {
 class Verify final : public StorageCommand {
  public:
   explicit Verify(CLI::App& program)
-      : StorageCommand(program, "verify", "Say whether a storage is sound, without changing it") {
+      : StorageCommand(program, "verify", "Check whether a storage is sound, without changing it") {
     app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
-    app_->footer(std::string{"Reads every record and every file and holds them against the mark. "
-                             "The storage must not be in use.\n\n"} +
-                 storage_exit_help);
+    app_->footer(
+        std::string{"Reads every record and every file and compares them with the checkpoint. "
+                    "The storage must not be in use.\n\n"} +
+        storage_exit_help);
   }
 
   [[nodiscard]] StorageExit run() const override {
     Result<StorageCheck> check = [&] {
       WalkProgress progress;
-      return verify_storage(directory_, progress.teller());
+      return verify_storage(directory_, progress.reporter());
     }();
     if (!check) {
       return fail(check.error(), "A copy made by Storage::backup() can be verified meanwhile");

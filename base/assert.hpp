@@ -1,0 +1,27 @@
+// SEMEL_ASSERT: what must hold here, or the code is wrong. It is for what this project wrote: bytes
+// that a network, a disk or a script sent are checked and answered with an error instead.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace semel::base {
+
+/// Names the broken condition on standard error and ends the process.
+[[noreturn]] inline void assertion_failed(const char* condition, const char* file,
+                                          int line) noexcept {
+  std::fprintf(stderr, "%s:%d: SEMEL_ASSERT(%s) does not hold\n", file, line, condition);
+  std::abort();
+}
+
+}  // namespace semel::base
+
+// In each build but release, and in an optimised one with SEMEL_VERIFY. One condition in O(1);
+// where it is compiled out it is not evaluated, so it must have no effect.
+#if defined(SEMEL_VERIFY) || !defined(NDEBUG)
+#define SEMEL_ASSERT(...)               \
+  ((__VA_ARGS__) ? static_cast<void>(0) \
+                 : ::semel::base::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__))
+#else
+#define SEMEL_ASSERT(...) static_cast<void>(sizeof((__VA_ARGS__) ? 1 : 0))
+#endif

@@ -1,0 +1,61 @@
+// The way back in: mutations of a snapshot or a log are put back as they were, in any order.
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/operation.hpp"
+
+namespace semel {
+
+using engine::Core;
+
+namespace {
+
+/// Of a delete marker that an erase leaves: older puts of its key may come so much later.
+constexpr Millis delete_marker_ttl{3'600'000};
+
+}  // namespace
+
+Status Engine::restore(const Mutation& mutation) {
+  return restore({&mutation, 1});
+}
+
+Status Engine::restore(std::span<const Mutation> mutations) {
+  Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
+    const auto group = mutations.subspan(at, std::min(Core::group_max, mutations.size() - at));
+    if (group.size() > 1) core.prefetch_keys(group);
+    for (const Mutation& mutation : group) {
+      if (Status status = impl_->restore(mutation); !status) return status;
+    }
+  }
+  // A recovery may restore millions before the first advance(); their timers wait in the heap.
+  if (core.context().drain_due) core.drain_own_timers(core.context());
+  return Done{};
+}
+
+Status Engine::Impl::restore(const Mutation& mutation) {
+  restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
+  core_.versions().raise(mutation.version);
+  if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
+    return restore_database(mutation);
+  }
+  if (mutation.kind == Kind::name_space) return namespaces_.restore(mutation, clock_.now());
+  if (mutation.db >= limits::db_count) {
+    return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
+  }
+  const Timestamp now = clock_.now();
+  Timestamp marker_end = now + delete_marker_ttl;
+  if (core_.cold() != nullptr) {
+    const Core::Operation operation{core_, core_.context()};
+    marker_end = std::max(marker_end, core_.cold_end(mutation.db, mutation.key));
+  }
+  const ErrorCode error = core_.restore(mutation, now, marker_end);
+  if (error == ErrorCode::ok) return Done{};
+  return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
+                          std::to_string(mutation.value.size()) + " bytes"};
+}
+
+}  // namespace semel

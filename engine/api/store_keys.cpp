@@ -1,0 +1,342 @@
+// The typed face of the store, calls on several keys and on a whole database. Each checks all that
+// can be wrong, begins a section, makes sure that memory suffices, and only then writes; so a call
+// changes all it names or nothing.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/api/store_calls.hpp"
+#include "engine/core/section.hpp"
+#include "engine/rules/string_rules.hpp"
+#include "semel/store.hpp"
+
+namespace semel {
+
+namespace {
+
+using namespace store_calls;
+
+/// One operation after another inside a section; after the first error no more are applied.
+class Group {
+ public:
+  Group(Engine& engine, Section section) noexcept : engine_(engine), section_(std::move(section)) {}
+
+  /// The outcome stays readable until the next call.
+  const StoreOutcome& apply(const StoreOp& op) {
+    section_.apply(op, out_);
+    if (out_.error != ErrorCode::ok && error_.code == ErrorCode::ok) {
+      error_ = explain(engine_, op, out_.error);
+    }
+    return out_;
+  }
+  [[nodiscard]] bool exists(KeyRef key) {
+    return apply({.verb = Verb::exists, .db = key.db, .key = key.key}).found;
+  }
+  void reserve(std::size_t bytes, std::size_t records) {
+    fail_if(engine::impl_of(section_).reserve(bytes, records));
+  }
+  void reserve_to_erase(std::size_t key_bytes, std::size_t records) {
+    fail_if(engine::impl_of(section_).reserve_to_erase(key_bytes, records));
+  }
+  /// Copies the record of any kind with its ttl. False: there is none, or an error.
+  [[nodiscard]] bool copy(KeyRef from, KeyRef to) {
+    bool copied = false;
+    fail_if(engine::impl_of(section_).copy_record(from, to, copied));
+    return copied;
+  }
+  void erase(KeyRef key) { apply({.verb = Verb::del, .db = key.db, .key = key.key}); }
+
+  /// Ends the section; what it changed has reached the engine's level then.
+  void commit() {
+    if (const Status status = section_.commit(); !status && !failed()) {
+      error_ = explain(engine_, {}, status.error().code);
+    }
+  }
+
+  [[nodiscard]] bool failed() const noexcept { return error_.code != ErrorCode::ok; }
+  [[nodiscard]] const Error& error() const noexcept { return error_; }
+
+ private:
+  void fail_if(ErrorCode code) {
+    if (code != ErrorCode::ok && !failed()) error_ = explain(engine_, {}, code);
+  }
+
+  Engine& engine_;
+  Section section_;
+  StoreOutcome out_;
+  Error error_{};
+};
+
+Status check(Engine& engine, const StoreOp& op) {
+  const Options& options = engine::impl_of(engine).core().options();
+  const ErrorCode code = engine::validate(op, options.key_bytes_max, options.value_bytes_max);
+  if (code != ErrorCode::ok) return explain(engine, op, code);
+  return Done{};
+}
+
+/// A section over `keys` (not empty) of one database, all of them checked.
+Result<Section> begin_section(Engine& engine, std::uint8_t db, std::span<const Bytes> keys) {
+  std::vector<KeyRef> refs;
+  refs.reserve(std::min(keys.size(), limits::section_keys_max + 1));
+  for (const Bytes key : keys) {
+    if (Status status = check(engine, {.db = db, .key = key}); !status) return status.error();
+    refs.push_back({db, key});
+    if (refs.size() > limits::section_keys_max) break;  // section() names the limit
+  }
+  return engine.section(refs);
+}
+
+Result<Group> begin_group(Engine& engine, std::uint8_t db, std::span<const Bytes> keys) {
+  SEMEL_TRY(section, begin_section(engine, db, keys));
+  return Group{engine, std::move(section)};
+}
+
+/// A section over two keys that may be in different databases.
+Result<Group> begin_group(Engine& engine, KeyRef from, KeyRef to) {
+  const KeyRef refs[] = {from, to};
+  for (const KeyRef& ref : refs) {
+    if (Status status = check(engine, {.db = ref.db, .key = ref.key}); !status) {
+      return status.error();
+    }
+  }
+  SEMEL_TRY(section, engine.section(refs));
+  return Group{engine, std::move(section)};
+}
+
+/// Applies `verb` to each key and counts the outcomes that `counts`.
+template <class Counts>
+Result<std::int64_t> count_keys(Engine& engine, std::uint8_t db, std::span<const Bytes> keys,
+                                Verb verb, Counts&& counts) {
+  if (keys.empty()) return 0;
+  if (keys.size() == 1) {
+    const StoreOp op{.verb = verb, .db = db, .key = keys[0]};
+    return run(engine, op, [&](StoreOutcome& out) -> std::int64_t { return counts(out) ? 1 : 0; });
+  }
+  SEMEL_TRY(group, begin_group(engine, db, keys));
+  if (verb == Verb::del) {
+    std::size_t bytes = 0;
+    for (const Bytes key : keys) bytes += key.size();
+    group.reserve_to_erase(bytes, keys.size());
+  }
+  std::int64_t count = 0;
+  for (const Bytes key : keys) {
+    if (group.failed()) return group.error();
+    if (counts(group.apply({.verb = verb, .db = db, .key = key}))) ++count;
+  }
+  group.commit();
+  if (group.failed()) return group.error();
+  return count;
+}
+
+/// Writes all pairs if `condition` holds for each of their keys, else none.
+Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> pairs,
+                     Condition condition, Expiry expiry) {
+  if (condition > Condition::if_present) {
+    return Error{ErrorCode::syntax, "a comparison is for one key"};
+  }
+  if (pairs.empty()) return true;
+  const auto op_of = [&](const KeyValue& pair, Condition wanted) {
+    return StoreOp{.verb = Verb::set,
+                   .db = db,
+                   .condition = wanted,
+                   .expiry = expiry,
+                   .key = pair.key,
+                   .value = pair.value};
+  };
+  if (pairs.size() == 1) {
+    return run(engine, op_of(pairs[0], condition), applied);
+  }
+
+  std::vector<Bytes> keys;
+  keys.reserve(pairs.size());
+  std::size_t bytes = 0;
+  for (const KeyValue& pair : pairs) {
+    if (Status status = check(engine, op_of(pair, condition)); !status) return status.error();
+    keys.push_back(pair.key);
+    bytes += pair.key.size() + pair.value.size();
+  }
+  SEMEL_TRY(group, begin_group(engine, db, keys));
+  if (condition != Condition::always) {
+    for (const Bytes key : keys) {
+      const bool wanted = condition == Condition::if_present;
+      if (group.exists({db, key}) != wanted) return false;
+    }
+  }
+  group.reserve(bytes, pairs.size());
+  for (const KeyValue& pair : pairs) {
+    if (group.failed()) return group.error();
+    group.apply(op_of(pair, Condition::always));
+  }
+  group.commit();
+  if (group.failed()) return group.error();
+  return true;
+}
+
+/// Moves or copies a record of any kind with its ttl; false: `from` is absent, or `to` is in the
+/// way and may not be replaced.
+struct Transfer {
+  KeyRef from;
+  KeyRef to;
+  bool replace = false;
+  bool erase_from = false;
+  bool from_must_exist = false;  ///< absent: no_such_key
+};
+
+Result<bool> transfer(Engine& engine, const Transfer& how) {
+  SEMEL_TRY(group, begin_group(engine, how.from, how.to));
+  const bool there = group.exists(how.from);
+  if (!there && how.from_must_exist) return Error{ErrorCode::no_such_key, {}};
+  if (!there) return false;
+  if (!how.replace && group.exists(how.to)) return false;
+  const bool copied = group.copy(how.from, how.to);
+  if (copied && how.erase_from && !group.failed()) group.erase(how.from);
+  group.commit();
+  if (group.failed()) return group.error();
+  return copied;
+}
+
+/// The bytes that every match of `pattern` begins with: up to the first byte with a meaning.
+Bytes literal_prefix(Bytes pattern) noexcept {
+  return pattern.substr(0, std::min(pattern.find_first_of("*?[\\"), pattern.size()));
+}
+
+}  // namespace
+
+Result<std::int64_t> Store::del(std::span<const Bytes> keys) {
+  return count_keys(*engine_, db_, keys, Verb::del,
+                    [](const StoreOutcome& out) { return out.applied; });
+}
+
+Result<std::int64_t> Store::exists(std::span<const Bytes> keys) {
+  return count_keys(*engine_, db_, keys, Verb::exists,
+                    [](const StoreOutcome& out) { return out.found; });
+}
+
+/// There is no order of use to change: nothing is ever evicted.
+Result<std::int64_t> Store::touch(std::span<const Bytes> keys) {
+  return exists(keys);
+}
+
+Result<std::vector<std::optional<std::string>>> Store::mget(std::span<const Bytes> keys) {
+  std::vector<std::optional<std::string>> values(keys.size());
+  if (keys.empty()) return values;
+  // A record of another kind has no value to show; MGET, unlike GET, does not complain.
+  const auto take = [&](std::size_t i, StoreOutcome& out) {
+    const bool fine = out.error == ErrorCode::ok || out.error == ErrorCode::wrong_type;
+    if (fine) values[i] = value_or_none(out);
+    return fine;
+  };
+  StoreOutcome out;
+  if (keys.size() == 1) {
+    const StoreOp op{.verb = Verb::get, .db = db_, .key = keys[0]};
+    engine_->apply(op, out);
+    if (!take(0, out)) return explain(*engine_, op, out.error);
+    return values;
+  }
+  SEMEL_TRY(section, begin_section(*engine_, db_, keys));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const StoreOp op{.verb = Verb::get, .db = db_, .key = keys[i]};
+    section.apply(op, out);
+    if (!take(i, out)) return explain(*engine_, op, out.error);
+  }
+  SEMEL_CHECK(section.commit());
+  return values;
+}
+
+Status Store::mset(std::span<const KeyValue> pairs) {
+  // Without a condition there is nothing to refuse.
+  SEMEL_CHECK(set_all(*engine_, db_, pairs, Condition::always, Expiry::clear()));
+  return Done{};
+}
+
+Result<bool> Store::msetnx(std::span<const KeyValue> pairs) {
+  return set_all(*engine_, db_, pairs, Condition::if_absent, Expiry::clear());
+}
+
+Result<bool> Store::msetex(std::span<const KeyValue> pairs, Condition condition, Expiry expiry) {
+  return set_all(*engine_, db_, pairs, condition, expiry);
+}
+
+Status Store::rename(Bytes from, Bytes to) {
+  const KeyRef source{db_, from};
+  if (from == to) {
+    SEMEL_TRY(there, exists(from));
+    if (!there) return Error{ErrorCode::no_such_key, {}};
+    return Done{};
+  }
+  // It must exist and may replace, so it was.
+  SEMEL_CHECK(transfer(*engine_, {.from = source,
+                                  .to = {db_, to},
+                                  .replace = true,
+                                  .erase_from = true,
+                                  .from_must_exist = true}));
+  return Done{};
+}
+
+Result<bool> Store::renamenx(Bytes from, Bytes to) {
+  if (from == to) {
+    SEMEL_TRY(there, exists(from));
+    if (!there) return Error{ErrorCode::no_such_key, {}};
+    return false;
+  }
+  return transfer(*engine_, {.from = {db_, from},
+                             .to = {db_, to},
+                             .replace = false,
+                             .erase_from = true,
+                             .from_must_exist = true});
+}
+
+Result<bool> Store::copy(Bytes from, Bytes to, std::optional<std::uint8_t> to_db, bool replace) {
+  const KeyRef target{to_db.value_or(db_), to};
+  if (target.db == db_ && from == to) return Error{ErrorCode::same_key, {}};
+  return transfer(*engine_, {.from = {db_, from},
+                             .to = target,
+                             .replace = replace,
+                             .erase_from = false,
+                             .from_must_exist = false});
+}
+
+Result<bool> Store::move(Bytes key, std::uint8_t to_db) {
+  if (to_db == db_) return Error{ErrorCode::same_key, {}};
+  return transfer(*engine_, {.from = {db_, key},
+                             .to = {to_db, key},
+                             .replace = false,
+                             .erase_from = true,
+                             .from_must_exist = false});
+}
+
+// --- the whole database ---------------------------------------------------------------------
+
+Result<std::optional<std::string>> Store::randomkey() {
+  if (db_ >= limits::db_count) {
+    return explain(*engine_, StoreOp{.db = db_}, ErrorCode::db_out_of_range);
+  }
+  return engine::impl_of(*engine_).random_key(db_);
+}
+
+Result<std::vector<std::string>> Store::keys(Bytes pattern) {
+  if (db_ >= limits::db_count) {
+    return explain(*engine_, StoreOp{.db = db_}, ErrorCode::db_out_of_range);
+  }
+  ScanOptions options;
+  options.db = db_;
+  options.prefix = literal_prefix(pattern);
+  options.count = 4096;
+
+  std::vector<std::string> found;
+  std::uint64_t cursor = 0;
+  do {
+    SEMEL_TRY(next, engine_->scan(cursor, options, [&](const ScanItem& item) {
+      if (glob_match(pattern, item.key)) found.emplace_back(item.key);
+    }));
+    cursor = next;
+  } while (cursor != 0);
+
+  // A scan may meet a key twice while the table grows.
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+}  // namespace semel

@@ -1,0 +1,158 @@
+// The parts of the calls of semel/claims.hpp: a claim or an owner's call runs inside one update of
+// the core, is counted, waits for its durability, and waiters are notified.
+//
+// A single claim is the hot path. What it runs through is here, and the templates are static: with
+// one caller in a file the compiler puts all of a claim, down to the table, into one function. It
+// does not do so with templates that other files may share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "engine/claims/claim_context.hpp"
+#include "engine/rules/claim_rules.hpp"
+#include "semel/claims.hpp"
+
+namespace semel::engine {
+
+// --- claims ---------------------------------------------------------------------------------
+
+inline void refuse(ClaimOutcome& outcome, ErrorCode why) {
+  outcome = {};
+  outcome.error = why;
+}
+
+[[nodiscard]] inline ErrorCode check(const ClaimRequest& request) noexcept {
+  return request.key.empty() ? ErrorCode::key_empty : check_claim(request);
+}
+
+/// `update(decide, version)`, where a heap that is full is a limit like others: it throws before it
+/// has changed anything.
+template <class Update, class Decide>
+[[nodiscard]] static ErrorCode or_memory_full(Update&& update, Decide&& decide, Version& version) {
+  try {
+    return update(decide, version);
+  } catch (const std::bad_alloc&) {
+    return ErrorCode::memory_full;
+  }
+}
+
+/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only.
+template <class Update>
+static void run_claim(const ClaimContext& context, const ClaimRequest& request, ClaimFacts& facts,
+                      ClaimOutcome& outcome, Update&& update, bool commit = true) {
+  if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
+  if (context.dropped()) [[unlikely]]
+    return refuse(outcome, ErrorCode::namespace_dropped);
+  const Policy& policy = context.policy;
+  facts.session = request.session.value_or(context.impl.sessions().own());
+  const bool has_window =
+      request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
+  Scratch scratch;
+  Version version = 0;
+  bool closing = false;
+  ErrorCode error = or_memory_full(
+      update,
+      [&](const RecordView* live, const auto& next) -> Decision {
+        facts.now = context.now;
+        if (has_window) facts.unix_now = context.impl.clock().unix_ms();
+        facts.candidate = next();
+        facts.owner_dead = context.owner_dead(live);
+        const Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
+        closing = context.refuses(decision);
+        return commit && !closing ? decision : Decision{};
+      },
+      version);
+  if (closing && error == ErrorCode::ok) [[unlikely]]
+    error = ErrorCode::namespace_dropped;
+  if (error != ErrorCode::ok) [[unlikely]] {
+    refuse(outcome, error);
+    if (error == ErrorCode::memory_full && policy.fail_open) {
+      outcome.answer = ClaimAnswer::unprotected;
+      outcome.error = ErrorCode::ok;
+    }
+    return;
+  }
+  outcome.version = version;
+}
+
+inline void count_answer(Engine::Impl& impl, const ClaimOutcome& outcome) {
+  switch (outcome.answer) {
+    case ClaimAnswer::granted:
+      impl.thread_stats().bump(Count::claims_granted);
+      if (outcome.takeover) impl.thread_stats().bump(Count::takeovers);
+      break;
+    case ClaimAnswer::in_flight:
+    case ClaimAnswer::replay:
+    case ClaimAnswer::kept_failure:
+      impl.thread_stats().bump(Count::claims_duplicate);
+      break;
+    default:
+      break;
+  }
+}
+
+/// The end of a call: the answer stands when what it changed, or saw, is durable enough.
+inline void confirm(const ClaimContext& context, ClaimOutcome& outcome) {
+  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
+  const ErrorCode unknown = context.impl.confirm();
+  if (unknown != ErrorCode::ok) [[unlikely]]
+    refuse(outcome, unknown);
+}
+inline void confirm(const ClaimContext& context, OwnerOutcome& outcome) {
+  if (outcome.error != ErrorCode::ok) return;
+  const ErrorCode unknown = context.impl.confirm();
+  if (unknown == ErrorCode::ok) [[likely]]
+    return;
+  outcome = {};
+  outcome.answer = OwnerAnswer::refused;
+  outcome.error = unknown;
+}
+
+// --- owner calls ----------------------------------------------------------------------------
+
+[[nodiscard]] ErrorCode check(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call);
+
+template <class Update>
+static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call,
+                      OwnerOutcome& outcome, Update&& update) {
+  ClaimFacts facts;
+  Scratch scratch;
+  Version version = 0;
+  ErrorCode error = check(context, verb, call);
+  if (error == ErrorCode::ok) {
+    error = or_memory_full(
+        update,
+        [&](const RecordView* live, const auto&) {
+          facts.now = context.now;
+          facts.owner_dead = context.owner_dead(live);
+          return decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
+        },
+        version);
+  }
+  if (error != ErrorCode::ok) [[unlikely]] {
+    outcome = {};
+    outcome.answer = OwnerAnswer::refused;
+    outcome.error = error;
+    return;
+  }
+  outcome.version = version;
+  if (outcome.answer == OwnerAnswer::stale_owner) {
+    context.impl.thread_stats().bump(Count::stale_owners);
+  }
+}
+
+/// run_owner() on one key; what cannot be kept is dropped, where the call allows it.
+void run_single(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
+                OwnerOutcome& outcome);
+
+/// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
+void notify_waiters(const ClaimContext& context, Bytes table_key) noexcept;
+
+[[nodiscard]] OwnerOutcome owner_call(Engine& engine, const Claims::Namespace& names,
+                                      OwnerVerb verb, const OwnerCall& call);
+
+[[nodiscard]] Error key_error(ErrorCode code, Bytes key);
+
+}  // namespace semel::engine

@@ -1,0 +1,121 @@
+// What a call about a claim needs besides its request: the key in the table, the policy, the time,
+// and the ways to the record.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/core/namespaces.hpp"
+#include "engine/rules/claim_rules.hpp"
+#include "engine/rules/repeat.hpp"
+#include "semel/claims.hpp"
+
+namespace semel::engine {
+
+/// "name:key", without an allocation for ordinary keys.
+class TableKey {
+ public:
+  TableKey() noexcept {}  // not `= default`: the buffer need not be cleared
+  TableKey(Bytes prefix, Bytes key) { join(prefix, key); }
+  TableKey(const TableKey&) = delete;
+  TableKey& operator=(const TableKey&) = delete;
+
+  void join(Bytes prefix, Bytes key) {
+    const std::size_t size = prefix.size() + key.size();
+    char* to = buffer_;
+    if (size > sizeof buffer_) {
+      heap_.resize(size);
+      to = heap_.data();
+    }
+    std::memcpy(to, prefix.data(), prefix.size());
+    if (!key.empty()) std::memcpy(to + prefix.size(), key.data(), key.size());
+    bytes_ = {to, size};
+  }
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+
+ private:
+  char buffer_[256];
+  std::string heap_;
+  Bytes bytes_;
+};
+
+/// What a call needs to know besides its request; the policy is read once, so that all of a call
+/// follows one policy.
+struct ClaimContext {
+  ClaimContext(Engine& engine, const Claims::Namespace& space, Timestamp when)
+      : impl(impl_of(engine)),
+        names(space),
+        policy(space.policy()),
+        prefix(space.prefix()),
+        now(when) {}
+  ClaimContext(Engine& engine, const Claims::Namespace& space)
+      : ClaimContext(engine, space, impl_of(engine).now()) {}
+
+  /// For good: nothing of it is looked at any more.
+  [[nodiscard]] bool dropped() const noexcept {
+    return names.state() == Claims::Namespace::State::dropped;
+  }
+  /// Whether `decision` would make a record of a namespace that takes none. To be asked inside the
+  /// operation that would store it: who drops the namespace waits for that.
+  [[nodiscard]] bool refuses(const Decision& decision) const noexcept {
+    return decision.action == Action::store && names.state() != Claims::Namespace::State::open;
+  }
+
+  /// Whether a newcomer to `table_key` would go before others who wait for it.
+  [[nodiscard]] bool others_first(Bytes table_key) const {
+    return policy.fair && !impl.core().threads().is_forked() &&
+           impl.wait_queue().has_waiters_for(policy.db, table_key);
+  }
+  [[nodiscard]] bool owner_dead(const RecordView* live) const {
+    return live != nullptr && live->kind == Kind::claim &&
+           impl.sessions().is_closed(session_of(live->value));
+  }
+  /// An update of one key outside of sections and groups.
+  [[nodiscard]] auto single(Bytes table_key) const {
+    return [this, table_key](auto&& decide, Version& version) {
+      return impl.core().update(policy.db, table_key, now, decide, version);
+    };
+  }
+  /// The same for a claim: a finished record answers from where it lies, as no claim changes it. A
+  /// replay is most of what is asked, so that it costs little more than a lookup.
+  [[nodiscard]] auto single_claim(Bytes table_key, const ClaimRequest& request,
+                                  ClaimOutcome& outcome) const {
+    return [this, table_key, &request, &outcome](auto&& decide, Version& version) {
+      return impl.core().update_unless(
+          policy.db, table_key, now,
+          [&](const Entry& live) {
+            if (live.kind() != Kind::claim) return false;
+            const Bytes value = live.value();
+            if (answer_repeat(request, value, now, outcome)) return true;
+            if (!is_finished(value)) return false;
+            const RecordView view{Kind::claim, value, live.due(), live.version()};
+            static_cast<void>(decide(&view, [] { return Version{0}; }));
+            return true;
+          },
+          decide, version);
+    };
+  }
+  /// The same for a key of a group.
+  [[nodiscard]] auto in_group(Core::Operation& operation, const Core::KeyLocation& location,
+                              Bytes table_key) const {
+    return [&, this, table_key](auto&& decide, Version& version) {
+      Core& core = impl.core();
+      if (location.shard == nullptr) [[unlikely]]
+        return ErrorCode::section_held;
+      const ErrorCode bad = core.check_key(policy.db, table_key);
+      if (bad != ErrorCode::ok) return bad;
+      return core.decide_at(operation, location, {policy.db, table_key}, now, decide, version);
+    };
+  }
+
+  Engine::Impl& impl;
+  const Claims::Namespace& names;
+  const Policy policy;
+  Bytes prefix;
+  mutable Timestamp now;  ///< moves on when the call has to wait
+};
+
+}  // namespace semel::engine

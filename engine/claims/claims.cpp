@@ -1,0 +1,77 @@
+// The calls of semel/claims.hpp on one key. Batches are in claims_batch.cpp, waiting in
+// claims_wait.cpp, the operator's calls in claims_operator.cpp.
+#include "semel/claims.hpp"
+
+#include <string>
+
+#include "engine/claims/claim_calls.hpp"
+
+namespace semel {
+
+using Context = engine::ClaimContext;
+using engine::ClaimFacts;
+using engine::Decision;
+using engine::OwnerVerb;
+using engine::RecordView;
+using engine::TableKey;
+
+ClaimOutcome Claims::claim(const ClaimRequest& request) {
+  const Context context{*engine_, *names_};
+  const TableKey key{context.prefix, request.key};
+  ClaimOutcome outcome;
+  ClaimFacts facts;
+  facts.others_first = context.others_first(key.bytes());
+  engine::run_claim(context, request, facts, outcome,
+                    context.single_claim(key.bytes(), request, outcome));
+  engine::count_answer(context.impl, outcome);
+  engine::confirm(context, outcome);
+  return outcome;
+}
+
+OwnerOutcome Claims::complete(const OwnerCall& call) {
+  return engine::owner_call(*engine_, *names_, OwnerVerb::complete, call);
+}
+OwnerOutcome Claims::fail(const OwnerCall& call) {
+  return engine::owner_call(*engine_, *names_, OwnerVerb::fail, call);
+}
+OwnerOutcome Claims::renew(const OwnerCall& call) {
+  return engine::owner_call(*engine_, *names_, OwnerVerb::renew, call);
+}
+OwnerOutcome Claims::release(const OwnerCall& call) {
+  return engine::owner_call(*engine_, *names_, OwnerVerb::release, call);
+}
+
+Result<ClaimView> Claims::get(Bytes key) {
+  if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
+  const Context context{*engine_, *names_};
+  if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name()}};
+  const TableKey table_key{context.prefix, key};
+  ClaimView view;
+  ErrorCode found = ErrorCode::ok;
+  Version version = 0;
+  const ErrorCode error = context.single(table_key.bytes())(
+      [&](const RecordView* live, const auto&) {
+        const ClaimFacts facts{.now = context.now, .owner_dead = context.owner_dead(live)};
+        found = engine::view_claim(live, context.policy, facts, view);
+        return Decision{};
+      },
+      version);
+  if (error != ErrorCode::ok) return engine::key_error(error, key);
+  if (found != ErrorCode::ok) return engine::key_error(found, key);
+  if (const ErrorCode unknown = context.impl.confirm(); unknown != ErrorCode::ok) {
+    return engine::key_error(unknown, key);
+  }
+  return view;
+}
+
+Policy Claims::policy() const noexcept {
+  return names_->policy();
+}
+bool Claims::is_dropped() const noexcept {
+  return names_->state() == Namespace::State::dropped;
+}
+Bytes Claims::name() const noexcept {
+  return names_->name();
+}
+
+}  // namespace semel

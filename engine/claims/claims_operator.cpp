@@ -1,0 +1,82 @@
+// The operator's calls on claims: keys are issued, forgotten, and doubts ended.
+#include <string>
+
+#include "engine/claims/claim_calls.hpp"
+
+namespace semel {
+
+using Context = engine::ClaimContext;
+using engine::Decision;
+using engine::RecordView;
+using engine::Scratch;
+using engine::TableKey;
+
+namespace {
+
+template <class Decide>
+[[nodiscard]] Result<bool> operator_call(const Context& context, Bytes key, Decide&& decide) {
+  if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
+  const Bytes name = context.names.name();
+  if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name}};
+  const TableKey table_key{context.prefix, key};
+  engine::OperatorOutcome outcome;
+  Version version = 0;
+  bool closing = false;
+  const ErrorCode error = context.single(table_key.bytes())(
+      [&](const RecordView* live, const auto&) {
+        const Decision decision = decide(live, outcome);
+        closing = live == nullptr && context.refuses(decision);  // one that is there may go on
+        return closing ? Decision{} : decision;
+      },
+      version);
+  if (closing) return Error{ErrorCode::namespace_dropped, std::string{name}};
+  if (error != ErrorCode::ok) return engine::key_error(error, key);
+  if (outcome.error != ErrorCode::ok) return engine::key_error(outcome.error, key);
+  if (outcome.found) engine::notify_waiters(context, table_key.bytes());
+  if (const ErrorCode unknown = context.impl.confirm(); unknown != ErrorCode::ok) {
+    return engine::key_error(unknown, key);
+  }
+  return outcome.found;
+}
+
+}  // namespace
+
+Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
+  const Context context{*engine_, *names_};
+  const Millis lives = ttl.value_or(context.policy.attempts_ttl);
+  if (!context.policy.issued) {
+    return Error{ErrorCode::bad_option, "no keys are issued in namespace " + std::string{name()}};
+  }
+  if (lives < Millis{1} || lives > limits::ttl_max) {
+    return Error{ErrorCode::bad_option, "ttl of " + std::to_string(lives.count()) + " ms"};
+  }
+  Scratch scratch;
+  SEMEL_TRY(found,
+            operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& out) {
+              return engine::decide_issue(live, lives, context.now, out, scratch);
+            }));
+  return !found;
+}
+
+Result<bool> Claims::forget(Bytes key) {
+  return operator_call({*engine_, *names_}, key,
+                       [](const RecordView* live, engine::OperatorOutcome& outcome) {
+                         return engine::decide_forget(live, outcome);
+                       });
+}
+
+Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
+  const Context context{*engine_, *names_};
+  const std::size_t limit = context.impl.core().options().value_bytes_max;
+  if (result.size() > limit) {
+    return Error{ErrorCode::value_too_long,
+                 std::to_string(result.size()) + " bytes, limit " + std::to_string(limit)};
+  }
+  Scratch scratch;
+  return operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& outcome) {
+    return engine::decide_resolve(live, resolution, result, context.policy, context.now, outcome,
+                                  scratch);
+  });
+}
+
+}  // namespace semel

@@ -1,0 +1,166 @@
+// The passes of a Compactor over the table of a core, which has it as a member.
+#include <algorithm>
+
+#include "engine/core/compactor.hpp"
+#include "engine/core/operation.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+std::uint32_t reversed(std::uint32_t index) noexcept {
+  std::uint32_t bits = 0;
+  for (unsigned bit = 0; bit < depth_max; ++bit) {
+    bits |= ((index >> bit) & 1U) << (depth_max - 1 - bit);
+  }
+  return bits;
+}
+
+}  // namespace
+
+bool Compactor::step(ThreadContext& own, Effort effort) {
+  const std::unique_lock lock{mutex_, std::try_to_lock};
+  if (!lock) return false;
+  if (!runs_or_begins(own, effort.sixteenths)) return false;
+  go_on(own, effort.slots);
+  core_.threads().collect_now(own);
+  return true;
+}
+
+void Compactor::go_on(ThreadContext& own, std::size_t slots) {
+  while (slots != 0 && shard_ < core_.shards().size()) slots -= std::min(slots, walk(own));
+  if (shard_ == core_.shards().size()) end(own);
+}
+
+bool Compactor::runs_or_begins(ThreadContext& own, unsigned sixteenths) {
+  // mo: relaxed: under mutex_; a hint
+  const bool sweeping = sweeping_.load(std::memory_order_relaxed);
+  if (is_running() && !sweeping && sweep_due_.load(std::memory_order_relaxed)) {
+    // What is flushed holds more than what could be moved together.
+    if (renewing_) renew_timers();
+    end(own);
+  }
+  return is_running() || begin(own, sixteenths);
+}
+
+void Compactor::sweep_flushed(ThreadContext& own) {
+  constexpr Effort part{.slots = 100'000, .sixteenths = 1};
+  // One that is under way may have begun before the flush; others may flush for ever.
+  for (int passes = 0; passes < 2 && sweeps_flushed();) {
+    const std::lock_guard lock{mutex_};
+    if (!runs_or_begins(own, part.sixteenths)) return;
+    const std::uint32_t shard = shard_;
+    const std::uint32_t index = reversed_index_;
+    const std::uint32_t slot = slot_;
+    go_on(own, part.slots);
+    core_.threads().collect_now(own);
+    if (!is_running()) {
+      ++passes;
+    } else if (shard == shard_ && index == reversed_index_ && slot == slot_) {
+      return;
+    }
+  }
+}
+
+bool Compactor::begin(ThreadContext& own, unsigned sixteenths) {
+  // What threads keep for themselves would be taken for records that live.
+  core_.threads().collect_now(own);
+  // mo: relaxed: whoever drops a timer later sets it again.
+  renewing_ = renewal_due_.exchange(false, std::memory_order_relaxed);
+  // mo: relaxed: whoever flushes later sets it again.
+  const bool sweeps = sweep_due_.exchange(false, std::memory_order_relaxed);
+  sweeping_.store(sweeps, std::memory_order_relaxed);  // mo: relaxed: a hint to others
+  // What is flushed is not worth a move: choose when it has gone.
+  const bool moves = !sweeps && core_.arena().choose_leaving(sixteenths) != 0;
+  if (!moves && !renewing_ && !sweeps) return false;
+  shard_ = reversed_index_ = slot_ = 0;
+  running_.store(true, std::memory_order_relaxed);  // mo: relaxed: a hint to others
+  return true;
+}
+
+void Compactor::end(ThreadContext& own) {
+  // The old copies are in the pool before what could not be left serves again.
+  core_.threads().collect_now(own);
+  core_.arena().end_leaving();
+  sweeping_.store(false, std::memory_order_relaxed);  // mo: relaxed: a hint to others
+  running_.store(false, std::memory_order_relaxed);   // mo: relaxed: a hint to others
+}
+
+void Compactor::next_segment(std::uint32_t depth) noexcept {
+  const std::uint32_t width = 1U << (depth_max - depth);
+  slot_ = 0;
+  birth_ = 0;
+  reversed_index_ = (reversed_index_ & ~(width - 1)) + width;
+  if (reversed_index_ < directory_size) return;
+  reversed_index_ = 0;
+  ++shard_;
+}
+
+std::size_t Compactor::walk(ThreadContext& own) {
+  constexpr std::size_t enough = ~std::size_t{0};
+  Core::Operation operation{core_, own};
+  Core::Shard& shard = core_.shards()[shard_];
+  if (!operation.admit_now(shard)) return enough;
+  if (core_.snapshot_cut().is_running()) return enough;
+  Core::ShardTable::Segment& segment = *shard.table.locate({reversed(reversed_index_)});
+  if (segment.birth != birth_) slot_ = 0;  // another has replaced it
+  birth_ = segment.birth;
+  const std::uint32_t all = shard.table.line_count() * slots_per_line;
+  const std::uint32_t first = slot_;
+  const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(all, first + slots_at_once));
+  const bool sweeps = sweeping_.load(std::memory_order_relaxed);  // mo: relaxed: under mutex_
+  std::size_t moved = 0;
+  std::size_t swept = 0;
+  bool again = false;
+  for (std::uint32_t i = first; i < end; ++i) {
+    Core::ShardTable::Word& word = segment.slots()[i];
+    // mo: acquire [table.publish]: the record may be read next.
+    const SlotWord seen = word.load(std::memory_order_acquire);
+    if (!slot::is_record(seen & ~slot::frozen)) continue;
+    if (sweeps && core_.databases().is_flushed(core_.entry(seen))) {
+      if (core_.sweep_flushed(own, word, seen)) {
+        ++swept;
+        continue;
+      }
+      again = true;  // none of them may be left behind
+      if (!slot::is_frozen(seen)) continue;
+      const Entry& flushed = core_.entry(seen);
+      core_.help_growth(shard, core_.hash_of(flushed.db(), flushed.key()), slot::handle(seen));
+      break;
+    }
+    if (slot::is_frozen(seen)) continue;
+    if (renewing_) core_.renew_timer(own, core_.entry(seen));
+    if (!core_.arena().is_leaving(slot::handle(seen))) continue;
+    if (core_.move_record(own, word, seen)) ++moved;
+  }
+  // mo: relaxed: a statistic, one writer
+  moved_.store(moved_.load(std::memory_order_relaxed) + moved, std::memory_order_relaxed);
+  const std::size_t cost = end - first + moved * slots_per_move + swept * slots_per_sweep;
+  if (again) return cost;
+  slot_ = end;
+  if (end == all) next_segment(segment.depth);
+  return cost;
+}
+
+bool Core::move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
+  const Entry& old = entry(seen);
+  if (old.pending()) return false;  // its publisher has yet to write to it
+  const Handle handle = arena_.allocate_staying(old.bytes());
+  if (handle == 0) return false;
+  old.copy_to(region_.at(handle));
+  if (!ShardTable::replace(word, seen, handle)) {
+    context.cache.free(handle);
+    return false;
+  }
+  threads_.retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));
+  return true;
+}
+
+void Core::renew_timer(ThreadContext& context, const Entry& record) {
+  const Timestamp wake = wake_of(record);
+  if (wake == no_end) return;
+  const HashBits hash = hash_of(record.db(), record.key());
+  if (context.timers.push({hash.bits, wake})) context.drain_due = true;
+}
+
+}  // namespace semel::engine

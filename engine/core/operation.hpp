@@ -1,0 +1,85 @@
+// One operation on the table: a thread announces it, and sections and operations wait for each
+// other. See [core.section] in shard.hpp.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "engine/core/core.hpp"
+
+namespace semel::engine {
+
+/// Inside one operation; sections wait for it, it waits for sections.
+class Core::Operation {
+ public:
+  Operation(Core& core, ThreadContext& context) noexcept : core_(core), context_(context) {
+    core_.threads_.enter(context_);
+  }
+  ~Operation() { core_.threads_.leave(context_); }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  [[nodiscard]] static bool is_free(const Shard& shard) noexcept {
+    // mo: acquire [core.section]: what an ended section did comes before what follows.
+    return shard.section.load(std::memory_order_acquire) == Shard::free;
+  }
+  /// To be called before touching a shard; may leave and enter again. Waits for every section.
+  void admit(Shard& shard) noexcept {
+    while (!is_free(shard)) [[unlikely]] {
+        if (core_.is_own(context_, shard) || passes_watched(shard)) return;
+        static_cast<void>(wait(shard, false));
+      }
+  }
+  /// The same, but false where a no_wait thread would wait for a section that takes long.
+  [[nodiscard]] bool try_admit(Shard& shard) noexcept {
+    while (!is_free(shard)) [[unlikely]] {
+        if (core_.is_own(context_, shard) || passes_watched(shard)) return true;
+        if (!wait(shard, context_.no_wait)) return false;
+      }
+    return true;
+  }
+
+  /// The same, but false where anybody would wait.
+  [[nodiscard]] bool admit_now(Shard& shard) noexcept {
+    return is_free(shard) || core_.is_own(context_, shard) || passes_watched(shard);
+  }
+
+  [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
+
+  /// Reads the clock again if this operation has waited since it was read.
+  void keep_up(Timestamp& now) noexcept {
+    if (!waited_) [[likely]]
+      return;
+    waited_ = false;
+    now = std::max(now, core_.now(context_));
+  }
+  void note_wait() noexcept { waited_ = true; }
+
+  /// Runs what may block outside of the operation. Then admit and find again.
+  template <class Work>
+  void outside(Work&& work) {
+    waited_ = true;
+    core_.threads_.leave(context_);
+    work();
+    core_.threads_.enter(context_);
+  }
+  /// After a refusal, see Core::make_room(). True: admit and try again.
+  [[nodiscard]] bool reclaim(Room& tried);
+
+ private:
+  /// Announces itself so that a section which needs no membarrier sees it. False: one is there.
+  [[nodiscard]] bool passes_watched(const Shard& shard) noexcept {
+    core_.threads_.announce_again(context_);
+    // mo: seq_cst [core.section]: after the announcement, and before nothing else.
+    return !Shard::is_held(shard.section.load(std::memory_order_seq_cst));
+  }
+  /// Leaves, waits for the section that holds the shard to change its state, and enters again.
+  /// False: it takes long, and `no_wait` says not to wait then.
+  [[nodiscard]] bool wait(Shard& shard, bool no_wait) noexcept;
+  Core& core_;
+  ThreadContext& context_;
+  bool waited_ = false;  // since the time of the call was read
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,86 @@
+// The core's way back in: mutations are put back as they were, in any order.
+#include <array>
+#include <thread>
+
+#include "engine/core/core.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/rules/kinds.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+constexpr int room_checks_max = 10'000;  // each yields
+
+}  // namespace
+
+void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
+  const Entry& old = entry(seen);
+  // Nobody else is inside, so no segment is frozen and no word changes under us.
+  if (!ShardTable::bury(word, seen, old.version())) return;
+  ThreadContext& own = threads_.context();
+  // Some look at records without being admitted, for a moment: when they have gone on, what was
+  // taken out before makes room for this. If none of them does, this record's memory is lost.
+  for (int check = 0; check < room_checks_max && !own.retired.has_room(); ++check) {
+    threads_.collect_now(own);
+    std::this_thread::yield();
+  }
+  committed(own, HashBits{}, &old, true, nullptr, no_end);
+}
+
+void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
+  std::array<HashBits, group_max> hashes{};
+  for (std::size_t i = 0; i < group.size(); ++i) hashes[i] = hash_of(group[i].db, group[i].key);
+  const Operation operation{*this, threads_.context()};
+  prefetch(
+      group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
+}
+
+ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marker_end) {
+  if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
+  ThreadContext& own = threads_.context();
+  const HashBits hash = hash_of(mutation.db, mutation.key);
+  Shard& shard = shard_of(hash);
+  Scratch scratch;
+  const bool erase = mutation.type == Mutation::Type::erase || mutation.due <= now;
+  const Bytes value = value_of(mutation, scratch);
+  if (!erase && value.size() > options_.value_bytes_max + value_overhead_max) {
+    return ErrorCode::value_too_long;
+  }
+  if (!erase && !is_sound(mutation.kind, value)) return ErrorCode::storage_damaged;
+  const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
+  Operation operation{*this, own};
+  operation.admit(shard);
+  // Raised in a section over everything, so before we were let in, or after we are out and then
+  // what we publish ends with the rest.
+  if (mutation.version < databases_.flushed_below(mutation.db)) return ErrorCode::ok;
+  for (Room tried = Room::nothing;;) {
+    const Probe probe = shard.table.find(
+        hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });
+    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
+    if (old != nullptr && old->version() >= mutation.version) return ErrorCode::ok;
+    if (probe.state == Probe::State::full) {
+      if (shard.table.grow(hash, probe.segment)) continue;
+      if (!operation.reclaim(tried)) return refuse(own);
+      operation.admit(shard);
+      continue;
+    }
+    const Entry* const fresh =
+        erase ? make_delete_marker(own, mutation.db, mutation.key, mutation.version, marker_end)
+              : make_entry(own, header, mutation.key, value, Region::Use::record);
+    if (fresh == nullptr || !own.timers.is_ready()) {
+      if (fresh != nullptr) own.cache.free(region_.handle_of(fresh));
+      if (!operation.reclaim(tried)) return refuse(own);
+      operation.admit(shard);
+      continue;
+    }
+    if (shard.table.publish(probe, region_.handle_of(fresh))) {
+      committed(own, hash, old, true, fresh, wake_of(*fresh));
+      return ErrorCode::ok;
+    }
+    own.cache.free(region_.handle_of(fresh));
+    after_lost_race(own, shard, hash, probe);
+  }
+}
+
+}  // namespace semel::engine

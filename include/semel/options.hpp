@@ -1,0 +1,56 @@
+// What an engine is opened with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+
+#include "semel/journal.hpp"
+#include "semel/limits.hpp"
+#include "semel/types.hpp"
+
+namespace semel {
+
+class Clock;
+class ColdStore;
+
+/// What of the user's the engine calls. None of it may throw: an exception ends where it was
+/// called, and neither another's wait nor a lock with it (docs/process-life.md#exceptions).
+enum class Callback : std::uint8_t {
+  waiter,        ///< of claim_or_wait: it counts as told
+  expired_sink,  ///< of subscribe_expired: the others are told
+  visitor,       ///< of scan and snapshot: the call ends with callback_threw
+  journal,       ///< append: as if it had answered 0; wait: outcome_unknown
+  confirmation,  ///< of confirm_async: it counts as told
+};
+
+struct Options {
+  const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
+  Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
+  /// What an answer rests on. Above memory, every call returns when what it changed or saw has
+  /// reached this level, or with outcome_unknown; a journal is needed.
+  Durability durability = Durability::memory;
+  /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
+  /// outlive the engine. hash_seed is then the store's.
+  ColdStore* cold = nullptr;
+  unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
+  Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
+  std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
+  std::size_t key_bytes_max = limits::key_bytes_max;
+  std::size_t value_bytes_max = limits::value_bytes_default;
+  unsigned shard_count = 16;                 ///< power of two, 1..limits::shard_count_max
+  std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
+  /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
+  /// goes and its memory comes back. 0: every 100 ms, but no thread on a ManualClock, which only
+  /// moves when somebody calls. None: no thread; call advance() now and then.
+  std::optional<Millis> background{Millis{0}};
+  Version first_version = 1;  ///< recovery: larger than any version ever handed out
+  /// Told of each exception that left a callback, on the thread it ran on; it may be rethrown to be
+  /// looked at. Must be quick, must not call the engine, and must not throw. None: they are
+  /// counted.
+  std::function<void(Callback, std::exception_ptr)> on_callback_exception{};
+};
+
+}  // namespace semel

@@ -1,0 +1,56 @@
+// Several keys in one atomic step: Engine::section().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "semel/op.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+namespace semel {
+
+class Engine;
+
+struct KeyRef {
+  std::uint8_t db = 0;
+  Bytes key;
+};
+
+/// Exclusive use of some shards. Operations inside see each other and nobody else; they leave
+/// to the journal as one group when the section ends. Time stands still inside. Inside is what is
+/// applied to the section, and every call that its thread makes of Store, Claims and Engine on the
+/// keys it holds: such a call does not wait for the journal, commit() does. A key that it does not
+/// hold is not to be asked for meanwhile (two threads could wait for each other), nor is a claim to
+/// be waited for. Move-only; end it on the thread that began it.
+class Section {
+ public:
+  ~Section();
+  Section(Section&& other) noexcept;
+  Section& operator=(Section&&) = delete;
+
+  /// Ends the section and returns when what it changed has reached the engine's level. The
+  /// destructor alone ends it too, and waits for nothing. Errors: outcome_unknown, refused.
+  [[nodiscard]] Status commit();
+  /// The key must be in a shard of the section (always, if it was opened over everything).
+  void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
+  /// True if `key` may be used in this section.
+  [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
+  [[nodiscard]] Timestamp now() const noexcept;
+
+  /// Until resume(), the calls of this thread are outside of the section; it still keeps other
+  /// threads out. Calls of no_wait threads (Engine::set_no_wait) that would wait for it end with
+  /// section_held, from now until the section ends. Without effect on a section within another one.
+  void yield() noexcept;
+  void resume() noexcept;
+
+  class Impl;
+
+ private:
+  friend class Engine;
+  friend struct ImplAccess;
+  explicit Section(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel

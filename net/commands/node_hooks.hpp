@@ -1,0 +1,72 @@
+// What a node calls in the program around it, and what it knows about its process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "net/resp/log_level.hpp"
+#include "semel/result.hpp"
+
+namespace semel::lua {
+enum class LogLevel : std::uint8_t;  // lua_compat/runtime/host.hpp
+}  // namespace semel::lua
+
+namespace semel::net {
+
+/// Something that an operator wants to find in the log. The views are valid during the call.
+struct NodeEvent {
+  LogLevel level = LogLevel::notice;
+  std::string_view name{};     ///< a word of our own; bursts are counted by it
+  std::string_view address{};  ///< of the client
+  std::string_view user{};
+  std::string_view text{};  ///< without secrets; from clients, so any bytes
+};
+
+/// The last backup of the storage that SEMEL.BACKUP started.
+struct BackupState {
+  enum class Stage : std::uint8_t { none, running, done, failed };
+  Stage stage = Stage::none;
+  std::string name{};
+  std::int64_t started_unix_ms = 0;
+  std::int64_t seconds = 0;  ///< that it took, or takes so far
+  std::string error{};       ///< of a failed one
+};
+
+/// What only the program around a node can do. Each may be empty.
+struct NodeHooks {
+  /// SHUTDOWN; returns at once.
+  std::function<void()> shutdown{};
+  /// Puts `text` in the place of a file's content, all or nothing. False: it could not.
+  std::function<bool(const std::string& path, std::string_view text)> replace_file{};
+  /// CONFIG REWRITE. The detail of an error is the whole reply.
+  std::function<Status()> rewrite_config{};
+  /// SEMEL.BACKUP START: begins one and returns. Errors: bad_option (the name, no backup-dir, no
+  /// storage), refused (one is running).
+  std::function<Status(const std::string& name)> start_backup{};
+  std::function<BackupState()> backup_state{};
+  /// Somebody at `address` gave a wrong password for `user`, or one that may not log in.
+  std::function<void(std::string_view user, std::string_view address)> login_denied{};
+  /// From any thread.
+  std::function<void(const NodeEvent& event)> event{};
+  /// redis.log of a script.
+  std::function<void(lua::LogLevel level, std::string_view text)> script_log{};
+
+  void report(const NodeEvent& about) const {
+    if (event) event(about);
+  }
+};
+
+/// What INFO shows of the process; whoever starts it fills it in, before the first connection.
+struct NodeFacts {
+  std::uint16_t tcp_port = 0;
+  std::string executable{};
+  std::string config_file{};
+  std::string run_id{};         ///< 40 hex digits; made up when the node begins
+  std::int64_t started_ms = 0;  ///< on the engine's clock
+  std::int64_t started_unix_ms = 0;
+  bool journals = false;  ///< what is written is on a disk, or on its way there
+};
+
+}  // namespace semel::net

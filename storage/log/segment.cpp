@@ -1,0 +1,131 @@
+#include "storage/log/segment.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/random.hpp"
+
+namespace semel::storage {
+namespace {
+
+SegmentHeader with_salt(SegmentHeader header) {
+  header.salt = base::random_number();
+  header.digest = header.right_digest();
+  return header;
+}
+
+/// False: errno says why.
+bool write_all(int descriptor, std::string_view bytes, off_t at) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t count = pwrite(descriptor, bytes.data(), bytes.size(), at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    at += count;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& directory,
+                                               const SegmentHeader& wanted, bool zeroed,
+                                               Access access) {
+  const SegmentHeader header = with_salt(wanted);
+  std::string path = directory + "/" + segment_name(header.number * header.bytes);
+  SEMEL_TRY(descriptor, disk.create(path, header.bytes));
+  Status written = zeroed ? disk.write_zeros(descriptor, path, header.bytes) : Status{Done{}};
+  if (written &&
+      !write_all(descriptor, {reinterpret_cast<const char*>(&header), sizeof header}, 0)) {
+    written = system_error("writing " + path);
+  }
+  constexpr int both = PROT_READ | PROT_WRITE;
+  void* memory = MAP_FAILED;
+  if (written && access == Access::mapped) {
+    memory = mmap(nullptr, header.bytes, both, MAP_SHARED, descriptor, 0);
+  } else if (written) {
+    memory = mmap(nullptr, header.bytes, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  if (memory == MAP_FAILED) {
+    const Error error = written ? system_error("mapping " + path) : written.error();
+    close(descriptor);
+    static_cast<void>(disk.remove(path));  // if it stays, the next open removes it
+    return error;
+  }
+  if (access == Access::written) std::memcpy(memory, &header, sizeof header);
+  return std::unique_ptr<Segment>{
+      new Segment{header, std::move(path), descriptor, static_cast<char*>(memory), access}};
+}
+
+Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segment> old,
+                                                const std::string& directory,
+                                                const SegmentHeader& wanted) {
+  SEMEL_ASSERT(old->is_mapped() && old->is_complete() && old->header_.bytes == wanted.bytes);
+  const SegmentHeader header = with_salt(wanted);
+  std::string path = directory + "/" + segment_name(header.number * header.bytes);
+  // Before the file gets its new name it must hold only zeros and the new header: a process may be
+  // killed right after.
+  std::memset(old->bytes_, 0, header.bytes);
+  std::memcpy(old->bytes_, &header, sizeof header);
+  if (const Status status = disk.rename(old->path(), path); !status) {
+    // The error of the rename is returned; a file that stays is removed by the next open.
+    static_cast<void>(disk.remove(old->path()));
+    static_cast<void>(disk.remove(path));
+    return status.error();
+  }
+  return std::unique_ptr<Segment>{new Segment{header, std::move(path), old->descriptor_,
+                                              std::exchange(old->bytes_, nullptr), Access::mapped}};
+}
+
+Segment::~Segment() {
+  if (bytes_ == nullptr) return;
+  // Piece by piece: unmapping all at once would block page faults of all threads meanwhile.
+  constexpr std::size_t piece = std::size_t{256} << 10;
+  for (std::size_t at = 0; at < header_.bytes; at += piece) {
+    static_cast<void>(
+        madvise(bytes_ + at, std::min(piece, header_.bytes - at), MADV_DONTNEED));  // advice only
+  }
+  munmap(bytes_, header_.bytes);
+  close(descriptor_);
+}
+
+Status Segment::sync(Disk& disk, LogOffset from, LogOffset to) {
+  SEMEL_ASSERT(begin() <= from && from <= to && to <= end());
+  if (!is_mapped()) return disk.sync(descriptor_, path_);
+  // Unmap the written pages first. Otherwise the kernel write-protects them one by one and
+  // interrupts every processor for each, which shows in the tail latency of claims. Piece by piece,
+  // as above.
+  constexpr std::size_t page = 4096;  // with larger pages the advice has no effect
+  constexpr std::size_t piece = std::size_t{256} << 10;
+  constexpr std::size_t worth_it = std::size_t{64} << 10;
+  const std::size_t end = (to - begin()) / page * page;
+  std::size_t at = (from - begin()) / page * page;
+  while (to - from >= worth_it && at < end) {
+    const std::size_t bytes = std::min(piece, end - at);
+    static_cast<void>(madvise(bytes_ + at, bytes, MADV_DONTNEED));  // advice only
+    at += bytes;
+  }
+  return disk.sync_part(bytes_, path_, from - begin(), to - begin());
+}
+
+bool Segment::write_record(LogOffset offset, std::size_t bytes, std::uint64_t seal) noexcept {
+  if (is_mapped()) return true;
+  SEMEL_ASSERT(bytes >= record_header_bytes && offset + bytes <= end());
+  constexpr off_t seal_offset = 8;
+  const auto file_offset = static_cast<off_t>(offset - begin());
+  return write_all(descriptor_, {at(offset), bytes}, file_offset) &&
+         write_all(descriptor_, {reinterpret_cast<const char*>(&seal), sizeof seal},
+                   file_offset + seal_offset);
+}
+
+void Segment::touch() noexcept {
+  if (!is_mapped()) return;
+  // Best effort: on an older kernel writers take the page faults.
+  static_cast<void>(madvise(bytes_, header_.bytes, MADV_POPULATE_WRITE));
+}
+
+}  // namespace semel::storage

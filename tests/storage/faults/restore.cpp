@@ -1,0 +1,284 @@
+// Storages are copied, backed up, restored, swapped, repaired and reopened at random, with clocks
+// that step and boots in between.
+//
+//   proof_restore [--long] [--seed N]
+//
+// Each directory has a history: what was finished in it, or in what it was copied from, before the
+// copy. What must hold: no epoch is granted twice over all directories and lives, and what is
+// finished in the history of a directory is never granted there again.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "semel/storage_tools.hpp"
+#include "tests/proofs/arguments.hpp"
+#include "tests/storage/boot_disk.hpp"
+#include "tests/storage/faults/scratch.hpp"
+#include "tests/storage/faults/world.hpp"
+
+namespace semel::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t key_count = 2'000;
+constexpr std::uint64_t steps_short = 400;
+constexpr std::uint64_t steps_long = 10'000;
+constexpr std::size_t directories_max = 6;
+constexpr std::size_t backups_max = 3;
+constexpr std::uint64_t shown_errors = 12;
+/// Copies of copies: 1,300 use up the versions (docs/decisions/0028-identity-of-a-storage.md).
+constexpr unsigned copies_max = 400;
+
+struct History {
+  std::set<std::string> finished;
+  unsigned copies = 0;  ///< of copies, up to this one
+};
+
+struct Total {
+  std::uint64_t steps = 0;
+  std::uint64_t lives = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t backups = 0;
+  std::uint64_t restores = 0;
+  std::uint64_t swaps = 0;
+  std::uint64_t boots = 0;
+  std::uint64_t grants = 0;
+  std::uint64_t repeats = 0;
+  std::uint64_t epochs_twice = 0;
+  std::uint64_t granted_again = 0;
+  std::uint64_t failed = 0;
+};
+
+class Restores {
+ public:
+  explicit Restores(std::uint64_t seed) : random_(seed), seed_(seed) {}
+  void one_step();
+  [[nodiscard]] int report() const;
+
+ private:
+  using Histories = std::map<std::string, History>;
+
+  [[nodiscard]] std::string fresh_name(const char* kind) {
+    return scratch_ / (kind + std::to_string(++names_));
+  }
+  [[nodiscard]] Histories::iterator any_of(Histories& all) {
+    return std::next(all.begin(), static_cast<std::ptrdiff_t>(random_.below(all.size())));
+  }
+  void fail(const std::string& what);
+  void work(const std::string& directory, History& history);
+  void claim_some(World& world, History& history);
+  void copy();
+  void restore();
+  void swap();
+  void drop();
+  void step_clocks();
+
+  proofs::Random random_;
+  const std::uint64_t seed_;
+  const Scratch scratch_;
+  std::optional<ManualClock> clock_{std::in_place};
+  std::uint64_t boot_ = 1;
+  std::uint64_t names_ = 0;
+  Histories storages_;
+  Histories backups_;
+  std::unordered_set<Epoch> epochs_;
+  std::uint64_t said_ = 0;
+  Total total_;
+};
+
+void Restores::fail(const std::string& what) {
+  if (said_++ >= shown_errors) return;
+  std::printf("restore: seed %llu, step %llu: %s\n", static_cast<unsigned long long>(seed_),
+              static_cast<unsigned long long>(total_.steps), what.c_str());
+}
+
+void Restores::claim_some(World& world, History& history) {
+  // What is finished stays so for the whole proof.
+  auto opened = world.engine->claims(
+      "kept", {.lease = 1h, .result_ttl = limits::ttl_max / 2, .unique_ttl = limits::ttl_max / 2});
+  if (!opened) {
+    ++total_.failed;
+    return fail("claims: " + opened.error().message());
+  }
+  Claims claims = *opened;
+  for (int i = 0; i < 15; ++i) {
+    const std::string key = std::to_string(random_.below(key_count));
+    const ClaimOutcome outcome = claims.claim({.key = key});
+    const bool is_finished = history.finished.contains(key);
+    if (outcome.answer != ClaimAnswer::granted) {
+      ++total_.repeats;
+      continue;
+    }
+    ++total_.grants;
+    if (!epochs_.insert(outcome.epoch).second) {
+      ++total_.epochs_twice;
+      fail("epoch " + std::to_string(outcome.epoch) + " is granted twice");
+    }
+    if (is_finished) {
+      ++total_.granted_again;
+      fail(key + " is finished and granted again");
+    }
+    if (random_.chance(1, 3)) continue;  // its owner dies with the process
+    const OwnerOutcome done = claims.complete({.key = key, .epoch = outcome.epoch});
+    if (done.error == ErrorCode::ok && done.answer == OwnerAnswer::ok) {
+      history.finished.insert(key);
+    }
+  }
+}
+
+void Restores::work(const std::string& directory, History& history) {
+  tests::BootDisk disk{"boot " + std::to_string(boot_)};
+  StorageOptions options;
+  options.directory = directory;
+  options.log_bytes = std::size_t{1} << 20;
+  options.disk = &disk;
+  auto world = open_world(options, *clock_, Durability::logged);
+  ++total_.lives;
+  if (!world) {
+    ++total_.failed;
+    return fail(directory + " is not opened: " + world.error().message());
+  }
+  claim_some(*world, history);
+  if (random_.chance(1, 4) && !world->storage->drain()) fail("drain");
+  if (random_.chance(1, 4) && backups_.size() < backups_max) {
+    const std::string backup = fresh_name("backup");
+    if (const Status made = world->storage->backup(backup); !made) {
+      ++total_.failed;
+      return fail("backup: " + made.error().message());
+    }
+    ++total_.backups;
+    backups_[backup] = history;
+  }
+  claim_some(*world, history);
+  // A second opening, by another path, must not get in.
+  std::filesystem::create_directory_symlink(directory, scratch_ / "link");
+  StorageOptions second = options;
+  second.directory = scratch_ / "link";
+  if (Storage::open(second, *clock_)) {
+    ++total_.failed;
+    fail(directory + " is opened twice");
+  }
+  std::filesystem::remove(scratch_ / "link");
+}
+
+/// By the tools of the system, while no process uses it.
+void Restores::copy() {
+  if (storages_.empty() || storages_.size() >= directories_max) return;
+  const auto from = any_of(storages_);
+  if (from->second.copies >= copies_max) return;
+  const std::string to = fresh_name("copy");
+  std::filesystem::copy(from->first, to, std::filesystem::copy_options::recursive);
+  History history = from->second;
+  ++history.copies;
+  storages_[to] = std::move(history);
+  ++total_.copies;
+}
+
+void Restores::restore() {
+  if (backups_.empty() || storages_.size() >= directories_max) return;
+  const auto from = any_of(backups_);
+  if (Storage::open({.directory = from->first}, *clock_)) {
+    ++total_.failed;
+    fail(from->first + " is a backup and was opened");
+  }
+  const std::string to = fresh_name("restored");
+  if (const Status made = restore_backup(from->first, to); !made) {
+    ++total_.failed;
+    return fail("restore: " + made.error().message());
+  }
+  ++total_.restores;
+  History history = from->second;
+  ++history.copies;
+  storages_[to] = std::move(history);
+}
+
+/// Two directories take each other's place, or one takes that of a lost one.
+void Restores::swap() {
+  if (storages_.size() < 2) return;
+  const auto one = any_of(storages_);
+  const auto other = any_of(storages_);
+  if (one == other) return;
+  const std::string aside = scratch_ / "aside";
+  std::filesystem::rename(one->first, aside);
+  std::filesystem::rename(other->first, one->first);
+  std::filesystem::rename(aside, other->first);
+  std::swap(one->second, other->second);
+  ++total_.swaps;
+}
+
+void Restores::drop() {
+  Histories& from = random_.chance(1, 2) ? storages_ : backups_;
+  if (from.size() < 2) return;
+  const auto gone = any_of(from);
+  std::filesystem::remove_all(gone->first);
+  from.erase(gone);
+}
+
+void Restores::step_clocks() {
+  clock_->advance(Millis{static_cast<std::int64_t>(random_.below(3'600'000))});
+  const Millis by{static_cast<std::int64_t>(random_.below(90'000'000))};
+  if (random_.chance(1, 3)) clock_->step_wall(random_.chance(1, 2) ? by : -by);
+  if (!random_.chance(1, 4)) return;
+  ++boot_;
+  ++total_.boots;
+  const std::int64_t unix_ms = clock_->unix_ms();
+  clock_.emplace(Millis{static_cast<std::int64_t>(random_.between(1, 2'000'000))}, unix_ms);
+}
+
+void Restores::one_step() {
+  ++total_.steps;
+  step_clocks();
+  if (storages_.empty()) storages_[fresh_name("storage")];
+  switch (random_.below(8)) {
+    case 0:
+      copy();
+      break;
+    case 1:
+      restore();
+      break;
+    case 2:
+      swap();
+      break;
+    case 3:
+      drop();
+      break;
+    default:
+      break;
+  }
+  const auto used = any_of(storages_);
+  work(used->first, used->second);
+}
+
+int Restores::report() const {
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::printf(
+      "restore: %llu steps, %llu lives, %llu copies, %llu backups, %llu restores, %llu swaps, %llu "
+      "boots, %llu grants, %llu repeats, %llu epochs twice, %llu granted again, %llu failed\n",
+      number(total_.steps), number(total_.lives), number(total_.copies), number(total_.backups),
+      number(total_.restores), number(total_.swaps), number(total_.boots), number(total_.grants),
+      number(total_.repeats), number(total_.epochs_twice), number(total_.granted_again),
+      number(total_.failed));
+  return total_.epochs_twice + total_.granted_again + total_.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace semel::faults
+
+int main(int count, char** texts) {
+  const auto arguments = semel::proofs::parse_arguments(count, texts);
+  if (!arguments) return 2;
+  const std::uint64_t seed = arguments->seed.value_or(semel::proofs::fresh_seed());
+  std::printf("restore: seed %llu\n", static_cast<unsigned long long>(seed));
+  semel::faults::Restores proof{seed};
+  const std::uint64_t steps =
+      arguments->is_long ? semel::faults::steps_long : semel::faults::steps_short;
+  for (std::uint64_t i = 0; i < steps; ++i) proof.one_step();
+  return proof.report();
+}

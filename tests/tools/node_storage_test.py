@@ -1,0 +1,102 @@
+"""Backups of a running node, and its storage's failures: node_storage_test.py PATH_OF_SEMEL
+[unittest arguments]."""
+
+import subprocess
+
+import node_test
+
+
+class Storage(node_test.Case):
+    def status(self, client):
+        words = client("SEMEL.BACKUP", "STATUS")
+        return dict(zip(words[::2], words[1::2]))
+
+    def backed_up(self, client, name):
+        self.assertEqual(client("SEMEL.BACKUP", "START", name), "+OK")
+        node_test.until(lambda: self.status(client)[b"state"] != b"running", "a backup's end")
+        return self.status(client)
+
+    def test_a_backup_is_made_beside_the_running_node(self):
+        folder = self.folder / "backups"
+        folder.mkdir()
+        node = self.keep("--durability", "logged", "--backup-dir", folder)
+        client = node.client()
+        self.assertEqual(self.status(client)[b"state"], b"none")
+        self.assertEqual(client("SET", "before", "1"), "+OK")
+        status = self.backed_up(client, "one")
+        self.assertEqual((status[b"state"], status[b"name"], status[b"error"]),
+                         (b"done", b"one", b""))
+        self.assertEqual(client("SET", "after", "1"), "+OK")
+        self.assertEqual(self.backed_up(client, "one")[b"state"], b"failed")  # it is there
+        self.assertEqual(self.backed_up(client, "two")[b"state"], b"done")
+        for name in ("", ".", "..", "../out", "a/b", "n" * 129, "a\0b"):
+            self.assertIn("the name of a backup", client("SEMEL.BACKUP", "START", name))
+        self.assertIn("event=backup name=one", node.log())
+        self.assertEqual(node.stop(), 0)
+        text = self.refusal("--storage-enabled", "yes", "--dir", folder / "one", code=2)
+        self.assertIn("is a backup", text)
+        for name, expected in (("one", [b"1", None]), ("two", [b"1", b"1"])):
+            again = self.folder / f"again-{name}"
+            subprocess.run([node_test.SEMEL, "restore", str(folder / name), str(again)], check=True,
+                           capture_output=True, timeout=node_test.PATIENCE)
+            client = self.node("--storage-enabled", "yes", "--dir", again).client()
+            self.assertEqual(client("MGET", "before", "after"), expected)
+
+    def test_without_a_folder_or_a_storage_there_are_no_backups(self):
+        self.assertIn("backup-dir is not set", self.keep().client()("SEMEL.BACKUP", "START", "a"))
+        client = self.node().client()
+        self.assertIn("no storage", client("SEMEL.BACKUP", "START", "a"))
+        self.assertEqual(self.status(client)[b"state"], b"none")
+
+    def failing(self, *arguments):
+        """A node whose syncs fail from the moment in which the returned file is there."""
+        library, trigger = self.folder / "fails.so", self.folder / "fail"
+        source = self.folder / "fails.c"
+        source.write_text("""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int fails(void) {
+  if (access(getenv("FAIL_FROM"), F_OK) != 0) return 0;
+  errno = EIO;
+  return 1;
+}
+int msync(void* at, size_t bytes, int flags) {
+  return fails() ? -1 : (int)syscall(SYS_msync, at, bytes, flags);
+}
+int fdatasync(int file) {
+  return fails() ? -1 : (int)syscall(SYS_fdatasync, file);
+}
+""")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+        under = ("env", f"LD_PRELOAD={library}", f"FAIL_FROM={trigger}",
+                 "ASAN_OPTIONS=verify_asan_link_order=0")
+        return self.keep("--durability", "synced", *arguments, under=under), trigger
+
+    def test_a_node_whose_storage_has_failed_ends_and_comes_back(self):
+        node, trigger = self.failing()
+        client = node.client()
+        self.assertEqual(client("SET", "before", "1"), "+OK")
+        trigger.touch()
+        self.assertIn("TRYAGAIN", client("SET", "after", "1"))
+        self.assertEqual(node.ended(), 2)
+        self.assertIn("the storage has failed", node.log())
+        client = self.keep().client()
+        self.assertEqual(client("GET", "before"), b"1")
+
+    def test_by_a_setting_it_stays_and_refuses(self):
+        node, trigger = self.failing("--exit-on-storage-failure", "no")
+        client = node.client()
+        trigger.touch()
+        self.assertIn("TRYAGAIN", client("SET", "after", "1"))
+        self.assertRegex(client("SET", "more", "1"), "TRYAGAIN|MISCONF")
+        self.assertIsNone(node.process.poll())
+        trigger.unlink()
+        self.assertEqual(node.stop(), 2)
+
+
+if __name__ == "__main__":
+    node_test.main(__doc__)

@@ -1,0 +1,100 @@
+#include "tools/semel/node/node_backup.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <system_error>
+
+#include "base/ascii.hpp"
+
+namespace semel::tool {
+namespace {
+
+constexpr std::size_t name_bytes_max = 128;
+constexpr std::size_t short_text_bytes = 15;  // a string of so many bytes needs no memory
+
+/// A name that comes from a client must not lead out of the folder.
+bool is_sound_name(const std::string& name) {
+  return !name.empty() && name.size() <= name_bytes_max && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return base::is_letter(c) || base::is_digit(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+}  // namespace
+
+NodeBackup::NodeBackup(const Clock& clock, Make make, Ended ended)
+    : clock_(clock), make_(std::move(make)), ended_(std::move(ended)) {}
+
+NodeBackup::~NodeBackup() {
+  std::thread last;
+  {
+    const base::MutexLock lock{mutex_};
+    last = std::move(thread_);
+  }
+  if (last.joinable()) last.join();
+}
+
+Status NodeBackup::start(const std::string& folder, const std::string& name) {
+  if (folder.empty()) return Error{ErrorCode::bad_option, "backup-dir is not set"};
+  if (!is_sound_name(name)) {
+    return Error{
+        ErrorCode::bad_option,
+        "the name of a backup has 1 to 128 letters, digits, '-', '_' and '.', and does not "
+        "begin with '.'"};
+  }
+  const std::string directory = folder + "/" + name;
+  const base::MutexLock lock{mutex_};
+  if (state_.stage == net::BackupState::Stage::running) {
+    return Error{ErrorCode::refused, "backup '" + state_.name + "' is running"};
+  }
+  if (thread_.joinable()) thread_.join();  // it has said that it ended
+  net::BackupState begun{
+      .stage = net::BackupState::Stage::running, .name = name, .started_unix_ms = clock_.unix_ms()};
+  try {
+    thread_ = std::thread{[this, directory] { run(directory); }};
+  } catch (const std::system_error& error) {
+    return Error{ErrorCode::refused, std::string{"no thread for a backup: "} + error.what()};
+  }
+  state_ = std::move(begun);  // run() waits for the mutex before it changes it
+  return Done{};
+}
+
+/// An exception (there is no memory) ends the backup, not the node.
+void NodeBackup::run(const std::string& directory) noexcept {
+  using Stage = net::BackupState::Stage;
+  Stage stage = Stage::failed;
+  std::string error;
+  try {
+    const Status made = make_(directory);
+    if (made) {
+      stage = Stage::done;
+    } else {
+      error = made.error().message();
+    }
+  } catch (const std::exception& thrown) {
+    error.assign(thrown.what(), std::min(std::strlen(thrown.what()), short_text_bytes));
+  }
+  {
+    const base::MutexLock lock{mutex_};
+    state_.stage = stage;
+    state_.seconds = (clock_.unix_ms() - state_.started_unix_ms) / 1000;
+    state_.error = std::move(error);
+  }
+  try {
+    ended_(state());
+  } catch (const std::exception&) {
+    // The log has no line for it; SEMEL.BACKUP STATUS has the result.
+  }
+}
+
+net::BackupState NodeBackup::state() const {
+  const base::MutexLock lock{mutex_};
+  net::BackupState state = state_;
+  if (state.stage == net::BackupState::Stage::running) {
+    state.seconds = (clock_.unix_ms() - state.started_unix_ms) / 1000;
+  }
+  return state;
+}
+
+}  // namespace semel::tool
