@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 #include "semel/policies.hpp"
 
@@ -44,16 +45,11 @@ bool read_hex(std::string_view word, bool is_uuid, std::array<std::uint8_t, 16>&
   return true;
 }
 
-/// `text`: the whole reply.
-Error bad(std::string text) {
-  return {ErrorCode::bad_option, std::move(text)};
-}
-
 /// "ERR LEASE must be 1..10, not '0'".
 Error must_be(std::string_view name, std::string_view word, std::string_view allowed) {
   std::string text{"ERR "};
   text.append(name).append(" must be ").append(allowed);
-  return bad(std::move(text.append(", not ").append(quoted_word(word))));
+  return reply_error(std::move(text.append(", not ").append(quoted_word(word))));
 }
 
 std::string_view take(WordSpan& rest) noexcept {
@@ -63,7 +59,7 @@ std::string_view take(WordSpan& rest) noexcept {
 }
 
 Error no_value(std::string_view name) {
-  return bad("ERR " + std::string{name} + " needs a value behind it");
+  return reply_error("ERR " + std::string{name} + " needs a value behind it");
 }
 
 Status read_fingerprint(std::string_view word, Fingerprint& fingerprint) {
@@ -99,8 +95,8 @@ Status read_claim_value(std::string_view word, std::string_view value, ClaimRequ
     return Done{};
   }
   if (value.size() > limits::owner_label_max) {  // OWNER is what is left
-    return bad("ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) + " bytes, not " +
-               std::to_string(value.size()));
+    return reply_error("ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) +
+                       " bytes, not " + std::to_string(value.size()));
   }
   request.owner = value;
   return Done{};
@@ -201,7 +197,7 @@ Status read_policy_word(WordSpan& rest, Policy& policy) {
   }
   if (!is_word(word, "on-lease-end") && !is_word(word, "on-failure") &&
       !is_word(word, "on-exception") && !is_word(word, "attempts-max")) {
-    return bad(unknown_word(word, policy_word_names));
+    return reply_error(unknown_word(word, policy_word_names));
   }
   if (rest.empty()) return no_value(word);
   return read_policy_choice(word, take(rest), policy);
@@ -252,26 +248,28 @@ Status read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words) {
       words.binds = true;
       continue;
     }
-    if (!has_value(word)) return bad(unknown_word(word, claim_word_names));
+    if (!has_value(word)) return reply_error(unknown_word(word, claim_word_names));
     if (rest.empty()) return no_value(word);
     SEMEL_CHECK(read_claim_value(word, take(rest), words.request, algorithm));
   }
   if (!algorithm) return Done{};
-  if (words.request.fingerprint.algorithm == 0) return bad("ERR ALGORITHM needs a FINGERPRINT");
+  if (words.request.fingerprint.algorithm == 0) {
+    return reply_error("ERR ALGORITHM needs a FINGERPRINT");
+  }
   words.request.fingerprint.algorithm = *algorithm;
   return Done{};
 }
 
 Status read_keys(WordSpan& rest) {
-  if (rest.size() < 2) return bad("ERR KEYS n key.. is missing");
+  if (rest.size() < 2) return reply_error("ERR KEYS n key.. is missing");
   rest = rest.subspan(1);
   const std::string_view word = take(rest);
   std::int64_t count = 0;
   SEMEL_CHECK(read_number("the number of keys", word, 1,
                           static_cast<std::int64_t>(limits::batch_max), count));
   if (static_cast<std::size_t>(count) == rest.size()) return Done{};
-  return bad("ERR " + std::to_string(count) + " keys are announced, " +
-             std::to_string(rest.size()) + " follow");
+  return reply_error("ERR " + std::to_string(count) + " keys are announced, " +
+                     std::to_string(rest.size()) + " follow");
 }
 
 Status read_policy(WordSpan rest, Policy& policy) {

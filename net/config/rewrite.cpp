@@ -13,12 +13,13 @@
 #include "net/config/config_file.hpp"
 #include "net/config/config_text.hpp"
 #include "net/config/toml_edit.hpp"
+#include "net/resp/reply_error.hpp"
 
 namespace semel::net {
 namespace {
 
 Error failed(std::string_view why) {
-  return {ErrorCode::bad_option, "ERR Rewriting config file: " + std::string{why}};
+  return reply_error("ERR Rewriting config file: " + std::string{why});
 }
 
 Error cannot_place() {

@@ -6,6 +6,7 @@
 
 #include "base/ascii.hpp"
 #include "base/checked.hpp"
+#include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 #include "semel/store.hpp"
 
@@ -13,8 +14,8 @@ namespace semel::net {
 namespace {
 
 Error failed(std::string_view name, std::string_view reason) {
-  return {ErrorCode::bad_option, "ERR CONFIG SET failed (possibly related to argument '" +
-                                     std::string{name} + "') - " + std::string{reason}};
+  return reply_error("ERR CONFIG SET failed (possibly related to argument '" + std::string{name} +
+                     "') - " + std::string{reason});
 }
 
 /// The settings of the names, all of which can be changed.
@@ -24,9 +25,8 @@ Result<std::vector<FoundSetting>> find_changeable(std::span<const Settings::Name
   for (const auto& [name, text] : pairs) {
     const auto setting = find_setting(name);
     if (!setting) {
-      return Error{
-          ErrorCode::bad_option,
-          "ERR Unknown option or number of arguments for CONFIG SET - '" + std::string{name} + "'"};
+      return reply_error("ERR Unknown option or number of arguments for CONFIG SET - '" +
+                         std::string{name} + "'");
     }
     const SettingRow& row = row_of(setting->setting);
     if (row.is_protected()) return failed(setting->name, "can't set protected config");
