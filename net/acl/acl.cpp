@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/acl/acl_limits.hpp"
+#include "net/resp/reply_error.hpp"
 
 namespace semel::net {
 namespace {
@@ -97,50 +98,51 @@ void Acl::set_requirepass(std::string_view password) {
   changed();
 }
 
-std::optional<std::string> Acl::set_user(std::string_view name,
-                                         std::span<const std::string_view> rules) {
-  if (has_blanks(name)) return "ERR Usernames can't contain spaces or null characters";
+Status Acl::set_user(std::string_view name, std::span<const std::string_view> rules) {
+  if (has_blanks(name)) {
+    return reply_error("ERR Usernames can't contain spaces or null characters");
+  }
   if (name.size() > acl_limits::name_bytes_max) {
-    return "ERR The username has " + std::to_string(name.size()) + " bytes, more than " +
-           std::to_string(acl_limits::name_bytes_max);
+    return reply_error("ERR The username has " + std::to_string(name.size()) +
+                       " bytes, more than " + std::to_string(acl_limits::name_bytes_max));
   }
   const MergedRules merged = merge_selectors(rules);
   if (merged.unmatched) {
-    return "ERR Unmatched parenthesis in acl selector starting at '" +
-           std::string{up_to_nul(rules[*merged.unmatched])} + "'.";
+    return reply_error("ERR Unmatched parenthesis in acl selector starting at '" +
+                       std::string{up_to_nul(rules[*merged.unmatched])} + "'.");
   }
   const base::MutexLock lock{mutex_};
   const SharedUser before = find_locked(name);
   if (before == nullptr && users_.size() >= acl_limits::users_max) {
-    return "ERR There are " + std::to_string(users_.size()) + " users, the limit is " +
-           std::to_string(acl_limits::users_max);
+    return reply_error("ERR There are " + std::to_string(users_.size()) + " users, the limit is " +
+                       std::to_string(acl_limits::users_max));
   }
   User user = before != nullptr ? *before : User{catalog_, std::string{name}, next_id_};
   for (const std::string& rule : merged.rules) {
     if (const RuleResult error = user.apply(rule)) {
-      return "ERR Error in ACL SETUSER modifier '" + std::string{up_to_nul(rule)} +
-             "': " + text_of(*error);
+      return reply_error("ERR Error in ACL SETUSER modifier '" + std::string{up_to_nul(rule)} +
+                         "': " + text_of(*error));
     }
   }
   if (before == nullptr) ++next_id_;
   users_.insert_or_assign(std::string{name}, std::make_shared<const User>(std::move(user)));
   changed();
-  return std::nullopt;
+  return Done{};
 }
 
-Acl::Deleted Acl::delete_users(std::span<const std::string_view> names) {
+Result<std::size_t> Acl::delete_users(std::span<const std::string_view> names) {
   if (std::find(names.begin(), names.end(), default_name) != names.end()) {
-    return {.error = "ERR The 'default' user cannot be removed"};
+    return reply_error("ERR The 'default' user cannot be removed");
   }
-  Deleted deleted;
+  std::size_t deleted = 0;
   const base::MutexLock lock{mutex_};
   for (const std::string_view name : names) {
     const auto found = users_.find(name);
     if (found == users_.end()) continue;
     users_.erase(found);
-    ++deleted.count;
+    ++deleted;
   }
-  if (deleted.count > 0) changed();
+  if (deleted > 0) changed();
   return deleted;
 }
 

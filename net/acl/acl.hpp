@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "net/acl/catalog.hpp"
 #include "net/acl/denial_log.hpp"
 #include "net/acl/user.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -97,15 +97,11 @@ class Acl {
 
   /// Makes it the only password of the user `default`; empty: none is needed.
   void set_requirepass(std::string_view password);
-  /// Creates the user or changes it, by all rules or none. What is returned is the error reply.
-  [[nodiscard]] std::optional<std::string> set_user(std::string_view name,
-                                                    std::span<const std::string_view> rules);
-  struct Deleted {
-    std::size_t count = 0;
-    std::optional<std::string> error{};  ///< nobody was deleted
-  };
-  /// Names nobody has are passed over.
-  [[nodiscard]] Deleted delete_users(std::span<const std::string_view> names);
+  /// Creates the user or changes it, by all rules or none. The detail of an error is the whole
+  /// reply, here and below.
+  [[nodiscard]] Status set_user(std::string_view name, std::span<const std::string_view> rules);
+  /// Returns how many were deleted; names nobody has are passed over. On an error nobody was.
+  [[nodiscard]] Result<std::size_t> delete_users(std::span<const std::string_view> names);
 
   /// Null: there is none.
   [[nodiscard]] SharedUser find(std::string_view name) const;
@@ -115,12 +111,11 @@ class Acl {
   [[nodiscard]] std::vector<std::string> list() const;
   [[nodiscard]] std::vector<std::string_view> commands_in(std::size_t category) const;
 
-  /// Puts the users of an aclfile in the place of all that are there, or none of them: what is
-  /// returned is then the error reply, with the number of each bad line. `default` is as new if the
-  /// file has no line for it. Connections of users that are still there go on with the new rights
-  /// (redis-server 7.0 closes them), the others are to be closed.
-  [[nodiscard]] std::optional<std::string> load_file(std::string_view text,
-                                                     std::string_view file_name);
+  /// Puts the users of an aclfile in the place of all that are there, or none of them: the error
+  /// then has the number of each bad line. `default` is as new if the file has no line for it.
+  /// Connections of users that are still there go on with the new rights (redis-server 7.0 closes
+  /// them), the others are to be closed.
+  [[nodiscard]] Status load_file(std::string_view text, std::string_view file_name);
   /// What load_file() makes the same users of.
   [[nodiscard]] std::string file_text() const;
 

@@ -67,9 +67,9 @@ void cat(AclCall& call) {
 }
 
 void deluser(AclCall& call) {
-  const Acl::Deleted deleted = call.acl.delete_users(call.args.subspan(2));
-  if (deleted.error) return call.reply.error(*deleted.error);
-  call.reply.integer(static_cast<std::int64_t>(deleted.count));
+  const Result<std::size_t> deleted = call.acl.delete_users(call.args.subspan(2));
+  if (!deleted.ok()) return call.reply.error(deleted.error().detail);
+  call.reply.integer(static_cast<std::int64_t>(*deleted));
 }
 
 void dryrun(AclCall& call) {
@@ -178,13 +178,13 @@ void list(AclCall& call) {
 void load(AclCall& call) {
   const std::string name = call.host.file_name();
   if (name.empty()) return fail_without_file(call);
-  const AclHost::Read file = call.host.read_file();
-  if (!file.error.empty()) {
+  const Result<std::string> text = call.host.read_file();
+  if (!text.ok()) {
     return call.reply.error(quoted("ERR Error loading ACLs, opening file ", name, ": ") +
-                            file.error);
+                            text.error().detail);
   }
-  const auto error = call.acl.load_file(file.text, name);
-  error ? call.reply.error(*error) : call.reply.ok();
+  const Status loaded = call.acl.load_file(*text, name);
+  loaded ? call.reply.ok() : call.reply.error(loaded.error().detail);
 }
 
 void log(AclCall& call) {
@@ -211,8 +211,8 @@ void save(AclCall& call) {
 }
 
 void setuser(AclCall& call) {
-  const auto error = call.acl.set_user(call.args[2], call.args.subspan(3));
-  error ? call.reply.error(*error) : call.reply.ok();
+  const Status status = call.acl.set_user(call.args[2], call.args.subspan(3));
+  status ? call.reply.ok() : call.reply.error(status.error().detail);
 }
 
 void users(AclCall& call) {

@@ -9,6 +9,7 @@
 
 #include "net/acl/acl.hpp"
 #include "net/resp/resp_writer.hpp"
+#include "semel/result.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
@@ -38,11 +39,8 @@ class AclHost {
   [[nodiscard]] virtual std::string client_info() = 0;
   /// Of the aclfile; empty: the node has none, and the next two are never called.
   [[nodiscard]] virtual std::string file_name() = 0;
-  struct Read {
-    std::string text{};
-    std::string error{};  ///< not empty: why it cannot be read
-  };
-  [[nodiscard]] virtual Read read_file() = 0;
+  /// The detail of an error says why it cannot be read.
+  [[nodiscard]] virtual Result<std::string> read_file() = 0;
   /// All of it or nothing, also if the machine stops meanwhile. False: it could not be written.
   [[nodiscard]] virtual bool write_file(std::string_view text) = 0;
   /// Somebody tried to log in as `user`, and may not.

@@ -3,6 +3,7 @@
 
 #include "net/acl/acl.hpp"
 #include "net/acl/acl_limits.hpp"
+#include "net/resp/reply_error.hpp"
 
 namespace semel::net {
 namespace {
@@ -118,18 +119,18 @@ class Acl::FileReader {
   std::string errors_;
 };
 
-std::optional<std::string> Acl::load_file(std::string_view text, std::string_view file_name) {
+Status Acl::load_file(std::string_view text, std::string_view file_name) {
   const base::MutexLock lock{mutex_};
   FileReader reader{catalog_, file_name, users_, next_id_};
   reader.read(text);
   if (!reader.errors().empty()) {
-    return "ERR " + reader.errors() +
-           "WARNING: ACL errors detected, no change to the previously active ACL rules was "
-           "performed";
+    return reply_error(
+        "ERR " + reader.errors() +
+        "WARNING: ACL errors detected, no change to the previously active ACL rules was performed");
   }
   users_ = std::move(reader.users());
   changed();
-  return std::nullopt;
+  return Done{};
 }
 
 std::string Acl::file_text() const {

@@ -8,6 +8,7 @@
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
 #include "net/events/pubsub.hpp"
+#include "net/resp/reply_error.hpp"
 #include "net/session/clients.hpp"
 #include "net/settings/settings.hpp"
 
@@ -75,7 +76,7 @@ std::vector<AclCommand> acl_commands() {
 
 namespace {
 
-constexpr std::string_view must_log_in = "NOAUTH Authentication required.";
+constexpr const char* must_log_in = "NOAUTH Authentication required.";
 
 DenialContext context_of(const ClientState& client) noexcept {
   if (client.in_script) return DenialContext::lua;
@@ -83,80 +84,86 @@ DenialContext context_of(const ClientState& client) noexcept {
   return in_transaction ? DenialContext::multi : DenialContext::toplevel;
 }
 
-/// What the user's rights say to a call, and an entry of the log if it is no. `text` is then the
-/// error of a command that is refused before it is queued or run.
-AclDenied judge(Call& call, std::string& text) {
+struct Judgement {
+  AclDenied denied = AclDenied::ok;
+  std::string line{};  ///< the reply of a command that is denied before it is queued or run
+
+  [[nodiscard]] bool ok() const noexcept { return denied == AclDenied::ok; }
+};
+
+/// What the user's rights say to a call, and an entry of the log if it is no.
+Judgement judge(Call& call) {
   const User& user = call.client.user.user();
   if (user.is_unlimited()) [[likely]]
-    return AclDenied::ok;
+    return {};
   const Touched touched = touched_by(*call.row, call.args);
   const AclRequest request = request_of(*call.row, call.args, touched);
   const Verdict verdict = user.check(request);
-  if (verdict.ok()) return AclDenied::ok;
+  if (verdict.ok()) return {};
   NodeAclHost host{call};
   AclCall about = acl_call(call, host);
   log_denial(about, verdict, request);
-  text = noperm_text(verdict, request, call.services.acl.catalog());
-  return verdict.denied;
+  return {verdict.denied, noperm_text(verdict, request, call.services.acl.catalog())};
 }
 
 /// The same behind a look for changes of the user. One that is gone may nothing.
-AclDenied judge_again(Call& call, std::string& text) {
-  if (call.services.acl.refresh(call.client.user) != AclChange::gone) return judge(call, text);
+Judgement judge_again(Call& call) {
+  if (call.services.acl.refresh(call.client.user) != AclChange::gone) return judge(call);
   call.client.closes = true;
-  text = must_log_in;
-  return AclDenied::command;
+  return {AclDenied::command, must_log_in};
 }
 
 }  // namespace
 
-bool may_run(Call& call, std::string& why) {
+Status may_run(Call& call) {
   AclSession& session = call.client.user;
   if (call.services.acl.refresh(session) == AclChange::gone) {
     call.client.closes = true;
-    why = must_log_in;
-    return false;
+    return reply_error(must_log_in);
   }
   if (session.needs_auth()) {
-    if (call.row->is(flag_no_auth)) return true;
-    why = must_log_in;
-    return false;
+    if (call.row->is(flag_no_auth)) return Done{};
+    return reply_error(must_log_in);
   }
-  return judge(call, why) == AclDenied::ok;
+  Judgement judged = judge(call);
+  if (judged.ok()) [[likely]]
+    return Done{};
+  return reply_error(std::move(judged.line));
 }
 
-bool may_run_queued(Call& call, std::string& why) {
-  const AclDenied denied = judge_again(call, why);
-  if (denied == AclDenied::ok) return true;
-  why =
+Status may_run_queued(Call& call) {
+  const Judgement judged = judge_again(call);
+  if (judged.ok()) return Done{};
+  std::string line =
       "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
       "call. This command is no longer allowed for the following reason: ";
-  switch (denied) {
+  switch (judged.denied) {
     case AclDenied::key:
-      why += "no permission to touch the specified keys";
+      line += "no permission to touch the specified keys";
       break;
     case AclDenied::channel:
-      why += "no permission to access one of the channels used as arguments to the command";
+      line += "no permission to access one of the channels used as arguments to the command";
       break;
     default:
-      why += "no permission to execute the command or subcommand";
+      line += "no permission to execute the command or subcommand";
   }
-  return false;
+  return reply_error(std::move(line));
 }
 
-std::string_view denial_in_script(Call& call) {
-  std::string ignored;
-  switch (judge_again(call, ignored)) {
+Status may_run_in_script(Call& call) {
+  switch (judge_again(call).denied) {
     case AclDenied::ok:
-      return {};
+      return Done{};
     case AclDenied::key:
-      return "ERR The user executing the script can't access at least one of the keys mentioned in "
-             "the command arguments";
+      return reply_error(
+          "ERR The user executing the script can't access at least one of the keys mentioned in "
+          "the command arguments");
     case AclDenied::channel:
-      return "ERR The user executing the script can't publish to the channel mentioned in the "
-             "command";
+      return reply_error(
+          "ERR The user executing the script can't publish to the channel mentioned in the "
+          "command");
     default:
-      return "ERR The user executing the script can't run this command or subcommand";
+      return reply_error("ERR The user executing the script can't run this command or subcommand");
   }
 }
 
@@ -166,13 +173,13 @@ void review_wait(Services& services, ClientState& client) {
   client.waits_since = services.acl.generation();
   const std::vector<std::string>& kept = client.waits_for->words;
   const std::vector<std::string_view> words{kept.begin(), kept.end()};
-  std::string error;
   std::string unused;
   RespWriter nobody{unused, client.dialect};
   Call call{services, services.engine, client, words, nobody, client.waits_for->row};
-  if (judge_again(call, error) == AclDenied::ok) return;
+  const Judgement judged = judge_again(call);
+  if (judged.ok()) return;
   std::string reply;
-  RespWriter{reply, client.dialect}.error(error);
+  RespWriter{reply, client.dialect}.error(judged.line);
   // What it was granted meanwhile is given back where nobody reads the answer.
   if (!client.handle->end_wait(reply)) client.handle->kill();
 }
@@ -222,11 +229,13 @@ std::string NodeAclHost::file_name() {
   return call_.services.settings.text(Setting::aclfile);
 }
 
-AclHost::Read NodeAclHost::read_file() {
+Result<std::string> NodeAclHost::read_file() {
   const std::string name = file_name();
   std::ifstream file{name, std::ios::binary};
-  if (!file) return {.error = "Error loading ACLs, opening file '" + name + "'"};
-  return {.text = std::string{std::istreambuf_iterator<char>{file}, {}}};
+  if (!file) {
+    return Error{ErrorCode::bad_option, "Error loading ACLs, opening file '" + name + "'"};
+  }
+  return std::string{std::istreambuf_iterator<char>{file}, {}};
 }
 
 bool NodeAclHost::write_file(std::string_view text) {

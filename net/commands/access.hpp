@@ -9,23 +9,23 @@
 #include "net/acl/acl_command.hpp"
 #include "net/acl/catalog.hpp"
 #include "net/commands/command.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
 /// The table as the catalog of the users' rights: numbers are places in all_commands().
 [[nodiscard]] std::vector<AclCommand> acl_commands();
 
-/// False: `why` is the error that says that the client must log in, or what it has no permission
-/// for; the latter stands in the log. Of a client whose user has all rights this is a load and two
-/// branches.
-[[nodiscard]] bool may_run(Call& call, std::string& why);
+/// An error says that the client must log in, or what it has no permission for; the latter stands
+/// in the log. Its detail is the whole reply. Of a client whose user has all rights this is a load
+/// and two branches.
+[[nodiscard]] Status may_run(Call& call);
 
 /// The same of a command that EXEC is about to run: rights may have changed since it was queued,
 /// and a command in front of it may have been AUTH.
-[[nodiscard]] bool may_run_queued(Call& call, std::string& why);
-/// Of a command that a script asks for: why the user may not, in redis-server's words; empty: it
-/// may. A refusal stands in the log.
-[[nodiscard]] std::string_view denial_in_script(Call& call);
+[[nodiscard]] Status may_run_queued(Call& call);
+/// The same of a command that a script asks for, in redis-server's words.
+[[nodiscard]] Status may_run_in_script(Call& call);
 /// The rights may have changed of a client whose command waits: if it may not have the answer any
 /// more the wait ends with an error, or the connection if it is too late for that.
 void review_wait(Services& services, ClientState& client);
@@ -42,7 +42,7 @@ class NodeAclHost final : public AclHost {
   [[nodiscard]] AclLookup look_up(std::span<const std::string_view> words) override;
   [[nodiscard]] std::string client_info() override;
   [[nodiscard]] std::string file_name() override;
-  [[nodiscard]] Read read_file() override;
+  [[nodiscard]] Result<std::string> read_file() override;
   [[nodiscard]] bool write_file(std::string_view text) override;
   void login_denied(std::string_view user) override;
 

@@ -1,6 +1,7 @@
 #include "net/commands/busy_scripts.hpp"
 
 #include "base/assert.hpp"
+#include "net/resp/reply_error.hpp"
 
 namespace semel::net {
 
@@ -28,9 +29,9 @@ void BusyScripts::remove(const std::shared_ptr<BusyScript>& script) {
   count_.store(scripts_.size(), std::memory_order_relaxed);  // mo: relaxed: as in any()
 }
 
-std::optional<std::string> BusyScripts::kill(ScriptKind kind) {
+Status BusyScripts::kill(ScriptKind kind) {
   const base::MutexLock lock{mutex_};
-  if (scripts_.empty()) return "NOTBUSY No scripts in execution right now.";
+  if (scripts_.empty()) return reply_error("NOTBUSY No scripts in execution right now.");
   bool is_killed = false;
   bool is_other = false;
   for (const auto& script : scripts_) {
@@ -44,14 +45,16 @@ std::optional<std::string> BusyScripts::kill(ScriptKind kind) {
     script->killed.store(true, std::memory_order_relaxed);
     is_killed = true;
   }
-  if (is_killed) return std::nullopt;
+  if (is_killed) return Done{};
   if (is_other) {
-    return std::string{"BUSY Redis is busy running a script. You can only call "} +
-           (kind == ScriptKind::script ? "FUNCTION" : "SCRIPT") + " KILL or SHUTDOWN NOSAVE.";
+    return reply_error(std::string{"BUSY Redis is busy running a script. You can only call "} +
+                       (kind == ScriptKind::script ? "FUNCTION" : "SCRIPT") +
+                       " KILL or SHUTDOWN NOSAVE.");
   }
-  return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
-         "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
-         "NOSAVE command.";
+  return reply_error(
+      "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
+      "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
+      "NOSAVE command.");
 }
 
 void BusyScripts::end_all() {

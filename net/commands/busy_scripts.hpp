@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -40,8 +40,9 @@ class BusyScripts {
   [[nodiscard]] std::string text() const;
   void add(const std::shared_ptr<BusyScript>& script);
   void remove(const std::shared_ptr<BusyScript>& script);
-  /// The error of SCRIPT KILL or FUNCTION KILL, none: it will end.
-  [[nodiscard]] std::optional<std::string> kill(ScriptKind kind);
+  /// SCRIPT KILL or FUNCTION KILL: at least one will end. The detail of an error is the whole
+  /// reply.
+  [[nodiscard]] Status kill(ScriptKind kind);
   /// The node is to end: so does what runs for long, also what has written.
   void end_all();
   /// Of a function; null: none runs for long.

@@ -127,8 +127,8 @@ void Call::fail(ArgumentError error) {
 
 const CommandRow* admit(Call& call) {
   if (!find_row(call)) return nullptr;
-  if (std::string why; !may_run(call, why)) [[unlikely]] {
-    refuse(call, why);
+  if (const Status allowed = may_run(call); !allowed) [[unlikely]] {
+    refuse(call, allowed.error().detail);
     return nullptr;
   }
   if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {

@@ -31,9 +31,9 @@ void run(Call& call, const std::vector<QueuedCommand>& commands) {
     words.assign(command.words.begin(), command.words.end());
     call.reply.set_dialect(call.client.dialect);  // HELLO may have changed it
     Call inner{call.services, call.engine, call.client, words, call.reply, command.row};
-    if (std::string why; !may_run_queued(inner, why)) [[unlikely]] {
+    if (const Status allowed = may_run_queued(inner); !allowed) [[unlikely]] {
       const std::size_t before = call.reply.size();
-      inner.fail(why);
+      inner.fail(allowed.error().detail);
       if (StatsLane* const lane = call.client.lane; lane != nullptr) {
         lane->rejected(index_of(*command.row), call.reply.since(before));
       }

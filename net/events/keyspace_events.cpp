@@ -25,7 +25,7 @@ KeyspaceEvents::~KeyspaceEvents() {
   engine_.unsubscribe_expired(sink_);
 }
 
-std::optional<std::string> KeyspaceEvents::set_flags(std::string_view letters) {
+Status KeyspaceEvents::set_flags(std::string_view letters) {
   std::uint32_t flags = 0;
   for (const char letter : letters) {
     if (letter == 'A') {
@@ -33,13 +33,13 @@ std::optional<std::string> KeyspaceEvents::set_flags(std::string_view letters) {
     } else if (class_letters.find(letter) != std::string_view::npos) {
       flags |= flag_of(letter);
     } else {
-      return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+      return Error{ErrorCode::bad_option, "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."};
     }
   }
   const bool is_on = (flags & (to_keyspace | to_keyevent)) != 0;
   letters_.store(flags, std::memory_order_relaxed);             // mo: relaxed: as in any()
   flags_.store(is_on ? flags : 0U, std::memory_order_relaxed);  // mo: relaxed: as in any()
-  return std::nullopt;
+  return Done{};
 }
 
 std::string KeyspaceEvents::flags() const {

@@ -14,13 +14,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/mutex.hpp"
 #include "net/events/pubsub.hpp"
 #include "semel/engine.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -32,8 +32,8 @@ class KeyspaceEvents {
   KeyspaceEvents(const KeyspaceEvents&) = delete;
   KeyspaceEvents& operator=(const KeyspaceEvents&) = delete;
 
-  /// A text: what is wrong, in redis-server's words, and nothing was changed.
-  [[nodiscard]] std::optional<std::string> set_flags(std::string_view letters);
+  /// The detail of an error says what is wrong, in redis-server's words; nothing was changed then.
+  [[nodiscard]] Status set_flags(std::string_view letters);
   /// In redis-server's order, but `n` is shown beside A as well.
   [[nodiscard]] std::string flags() const;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "net/resp/reply_error.hpp"
 #include "net/session/client_state.hpp"
 #include "semel/store.hpp"
 
@@ -75,28 +76,28 @@ void show_counts(const Subscriber& subscriber) noexcept {
   store(shown.shard_channels, Topic::shard);
 }
 
-/// What is wrong with more `names`; none: nothing.
-std::optional<std::string> refusal(const Subscriber& subscriber, Topic topic, PubSub::Names names) {
+/// Whether `subscriber` may have more `names`.
+Status check_names(const Subscriber& subscriber, Topic topic, PubSub::Names names) {
   std::size_t count = subscriber.count();
   std::size_t bytes = subscriber.name_bytes;
   for (const std::string_view name : names) {
     if (name.size() > PubSub::name_bytes_max) {
-      return "ERR the name of a channel has " + std::to_string(name.size()) +
-             " bytes, the limit is " + std::to_string(PubSub::name_bytes_max);
+      return reply_error("ERR the name of a channel has " + std::to_string(name.size()) +
+                         " bytes, the limit is " + std::to_string(PubSub::name_bytes_max));
     }
     if (subscriber.of(topic).contains(name)) continue;
     ++count;
     bytes += name.size();
   }
   if (count > PubSub::subscriptions_max) {
-    return "ERR a client would have " + std::to_string(count) + " subscriptions, the limit is " +
-           std::to_string(PubSub::subscriptions_max);
+    return reply_error("ERR a client would have " + std::to_string(count) +
+                       " subscriptions, the limit is " + std::to_string(PubSub::subscriptions_max));
   }
   if (bytes > PubSub::names_bytes_max) {
-    return "ERR the names a client subscribes to would have " + std::to_string(bytes) +
-           " bytes, the limit is " + std::to_string(PubSub::names_bytes_max);
+    return reply_error("ERR the names a client subscribes to would have " + std::to_string(bytes) +
+                       " bytes, the limit is " + std::to_string(PubSub::names_bytes_max));
   }
-  return std::nullopt;
+  return Done{};
 }
 
 }  // namespace
@@ -131,12 +132,12 @@ void PubSub::remove(Subscriber& subscriber, Topic topic, std::string_view name) 
   if (subscribers.empty()) all.erase(place);
 }
 
-std::optional<std::string> PubSub::subscribe(ClientState& client, Topic topic, Names names) {
+Status PubSub::subscribe(ClientState& client, Topic topic, Names names) {
   if (client.subscriber == nullptr) {
     client.subscriber = std::make_unique<Subscriber>(Subscriber{client.handle, client.dialect});
   }
   Subscriber& subscriber = *client.subscriber;
-  if (auto wrong = refusal(subscriber, topic, names)) return wrong;
+  SEMEL_CHECK(check_names(subscriber, topic, names));
   client.push_directly();
   std::string bytes;
   const base::MutexLock lock{mutex_};
@@ -147,7 +148,7 @@ std::optional<std::string> PubSub::subscribe(ClientState& client, Topic topic, N
   }
   show_counts(subscriber);
   client.emit(bytes);
-  return std::nullopt;
+  return Done{};
 }
 
 void PubSub::unsubscribe(ClientState& client, Topic topic, Names names) {

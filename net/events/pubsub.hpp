@@ -26,6 +26,7 @@
 #include "base/mutex.hpp"
 #include "net/resp/resp_writer.hpp"
 #include "net/session/subscriber.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -44,8 +45,9 @@ class PubSub {
   static constexpr std::size_t held_bytes_max = std::size_t{16} << 20;
 
   using Names = std::span<const std::string_view>;
-  /// Subscribes and sends a frame for each name. A text: what is wrong, and nothing was changed.
-  [[nodiscard]] std::optional<std::string> subscribe(ClientState& client, Topic topic, Names names);
+  /// Subscribes and sends a frame for each name. The detail of an error is the whole reply; nothing
+  /// was changed then.
+  [[nodiscard]] Status subscribe(ClientState& client, Topic topic, Names names);
   /// The opposite; without names all of the topic's, or a frame that tells that there was none.
   void unsubscribe(ClientState& client, Topic topic, Names names);
   /// Ends all subscriptions of `client` without a word.

@@ -10,8 +10,8 @@ namespace semel::net::handlers {
 namespace {
 
 void subscribe_to(Call& call, Topic topic) {
-  const auto wrong = call.services.pubsub.subscribe(call.client, topic, call.args.subspan(1));
-  if (wrong) return call.fail(*wrong);
+  const Status status = call.services.pubsub.subscribe(call.client, topic, call.args.subspan(1));
+  if (!status) return call.fail(status.error().detail);
   // Whoever has changed the user's rights since they were looked at may have come by before this
   // subscription was there, and has promised that nothing reaches it.
   const AclChange change = call.services.acl.refresh(call.client.user);

@@ -82,7 +82,7 @@ bool declares_no_writes(Node& node, ClientState& client, const CommandRow& row,
   if (!is_text || !words[1].starts_with("#!")) return false;
   Script script;
   script.text = words[1].substr(0, words[1].find('\n') + 1);
-  return !read_shebang(script) && (script.flags & script_no_writes) != 0;
+  return read_shebang(script).ok() && (script.flags & script_no_writes) != 0;
 }
 
 bool may_write(Node& node, ClientState& client, const CommandRow& row,

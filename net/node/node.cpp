@@ -121,7 +121,7 @@ Status Node::open_users() {
     std::ifstream file{path, std::ios::binary};
     if (!file) return bad("aclfile '" + path + "' cannot be read");
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (auto error = acl.load_file(text, path)) return bad(*std::move(error));
+    SEMEL_CHECK(acl.load_file(text, path));
   }
   std::string password = settings.text(Setting::requirepass);
   if (const std::string path = settings.text(Setting::requirepass_file); !path.empty()) {

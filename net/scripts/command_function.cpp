@@ -147,13 +147,11 @@ void function_load(Call& call) {
     replaces = true;
   }
   if (!takes_libraries(call)) return;
-  std::string error;
-  const SharedLibrary library = call.client.scripts->thread.make_library(
-      call.args[last], !replaces, call.services.ticks(), error);
-  if (library == nullptr) return call.fail(error);
-  const auto wrong = call.services.scripts.functions.add(library, replaces);
-  if (wrong) return call.fail(*wrong);
-  call.reply.bulk(library->name);
+  const Result<SharedLibrary> library =
+      call.client.scripts->thread.make_library(call.args[last], !replaces, call.services.ticks());
+  if (!library) return call.fail(library.error().detail);
+  const Status added = call.services.scripts.functions.add(*library, replaces);
+  added ? call.reply.bulk((*library)->name) : call.fail(added.error().detail);
 }
 
 void function_list(Call& call) {
@@ -206,8 +204,8 @@ void function_flush(Call& call) {
 }
 
 void function_kill(Call& call) {
-  const auto wrong = call.services.busy_scripts.kill(ScriptKind::function);
-  wrong ? call.fail(*wrong) : call.reply.ok();
+  const Status killed = call.services.busy_scripts.kill(ScriptKind::function);
+  killed ? call.reply.ok() : call.fail(killed.error().detail);
 }
 
 void function_dump(Call& call) {
@@ -227,14 +225,13 @@ void function_restore(Call& call) {
       return call.fail("ERR the libraries' code ran for longer than " +
                        std::to_string(restore_ns_max / ns_per_ms) + " ms");
     }
-    std::string error;
-    libraries.push_back(
-        call.client.scripts->thread.make_library(code, false, call.services.ticks(), error));
-    if (libraries.back() == nullptr) return call.fail(error);
+    Result<SharedLibrary> library =
+        call.client.scripts->thread.make_library(code, false, call.services.ticks());
+    if (!library) return call.fail(library.error().detail);
+    libraries.push_back(*std::move(library));
   }
-  const auto wrong = call.services.scripts.functions.restore(libraries, *policy);
-  if (wrong) return call.fail(*wrong);
-  call.reply.ok();
+  const Status restored = call.services.scripts.functions.restore(libraries, *policy);
+  restored ? call.reply.ok() : call.fail(restored.error().detail);
 }
 
 }  // namespace handlers

@@ -47,11 +47,10 @@ void evaluate(Call& call, bool read_only) {
   if (scripts_are_off(call)) return;
   const auto key_count = key_count_of(call);
   if (!key_count) return;
-  std::string error;
-  const SharedScript script =
-      call.client.scripts->thread.take(call.args[1], false, call.services.ticks().ns(), error);
-  if (script == nullptr) return call.fail(error);
-  run(call, script, *key_count, read_only);
+  const Result<SharedScript> script =
+      call.client.scripts->thread.take(call.args[1], false, call.services.ticks().ns());
+  if (!script) return call.fail(script.error().detail);
+  run(call, *script, *key_count, read_only);
 }
 
 void evaluate_digest(Call& call, bool read_only) {
@@ -88,11 +87,10 @@ void evalsha_ro(Call& call) {
 
 void script_load(Call& call) {
   if (scripts_are_off(call)) return;
-  std::string error;
-  const SharedScript script =
-      call.client.scripts->thread.take(call.args[2], true, call.services.ticks().ns(), error);
-  if (script == nullptr) return call.fail(error);
-  call.reply.bulk(script->sha);
+  const Result<SharedScript> script =
+      call.client.scripts->thread.take(call.args[2], true, call.services.ticks().ns());
+  if (!script) return call.fail(script.error().detail);
+  call.reply.bulk((*script)->sha);
 }
 
 void script_exists(Call& call) {
@@ -113,8 +111,8 @@ void script_flush(Call& call) {
 }
 
 void script_kill(Call& call) {
-  const auto wrong = call.services.busy_scripts.kill(ScriptKind::script);
-  wrong ? call.fail(*wrong) : call.reply.ok();
+  const Status killed = call.services.busy_scripts.kill(ScriptKind::script);
+  killed ? call.reply.ok() : call.fail(killed.error().detail);
 }
 
 void script_debug(Call& call) {

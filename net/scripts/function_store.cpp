@@ -5,6 +5,7 @@
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
+#include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -19,15 +20,19 @@ std::string sum_of(std::string_view bytes) {
   return sha1_hex(bytes).substr(0, sum_bytes);
 }
 
-std::string too_much_code() {
-  return "ERR the code of all libraries would exceed " +
-         std::to_string(FunctionStore::code_bytes_max) + " bytes";
+Error too_much_code() {
+  return reply_error("ERR the code of all libraries would exceed " +
+                     std::to_string(FunctionStore::code_bytes_max) + " bytes");
+}
+
+Error function_exists(const LibraryFunction& function) {
+  return reply_error("ERR Function " + function.name + " already exists");
 }
 
 }  // namespace
 
-std::string library_exists(std::string_view name) {
-  return "ERR Library '" + std::string{name} + "' already exists";
+Error library_exists(std::string_view name) {
+  return reply_error("ERR Library '" + std::string{name} + "' already exists");
 }
 
 std::string FunctionStore::new_id() {
@@ -35,16 +40,15 @@ std::string FunctionStore::new_id() {
   return std::to_string(++ids_);
 }
 
-std::optional<std::string> FunctionStore::problem(const Library& library,
-                                                  const Replaced& replaced) const {
+Status FunctionStore::check(const Library& library, const Replaced& replaced) const {
   for (const LibraryFunction& function : library.functions) {
     const auto found = functions_.find(base::lower_of(function.name));
     if (found == functions_.end()) continue;
     const std::string& owner = found->second.library->name;
     if (owner == library.name || replaced.contains(owner)) continue;
-    return "ERR Function " + function.name + " already exists";
+    return function_exists(function);
   }
-  return std::nullopt;
+  return Done{};
 }
 
 void FunctionStore::put(const SharedLibrary& library) {
@@ -69,19 +73,18 @@ bool FunctionStore::drop(std::string_view name) {
   return true;
 }
 
-std::optional<std::string> FunctionStore::add(const SharedLibrary& library, bool replace) {
+Status FunctionStore::add(const SharedLibrary& library, bool replace) {
   const base::MutexLock lock{mutex_};
   if (!replace && libraries_.contains(library->name)) return library_exists(library->name);
-  if (auto wrong = problem(*library, {})) return wrong;
+  SEMEL_CHECK(check(*library, {}));
   const auto old = libraries_.find(library->name);
   const std::size_t freed = old == libraries_.end() ? 0 : old->second->code.size();
   if (code_bytes_ - freed + library->code.size() > code_bytes_max) return too_much_code();
   put(library);
-  return std::nullopt;
+  return Done{};
 }
 
-std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrary>& restored,
-                                                  RestorePolicy policy) {
+Status FunctionStore::restore(const std::vector<SharedLibrary>& restored, RestorePolicy policy) {
   const base::MutexLock lock{mutex_};
   Replaced replaced;
   if (policy == RestorePolicy::flush) {
@@ -93,16 +96,16 @@ std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrar
     const bool is_there = libraries_.contains(library->name) && !replaced.contains(library->name);
     const bool is_twice = !names.insert(library->name).second;
     if (is_twice || (is_there && policy != RestorePolicy::replace)) {
-      return "ERR Library " + library->name + " already exists";
+      return reply_error("ERR Library " + library->name + " already exists");
     }
   }
   // Those that go make room for what comes, in whatever order the bytes name them.
   for (const std::string& name : names) replaced.insert(name);
   for (const SharedLibrary& library : restored) {
-    if (auto wrong = problem(*library, replaced)) return wrong;
+    SEMEL_CHECK(check(*library, replaced));
     for (const LibraryFunction& function : library->functions) {
       if (functions.insert(base::lower_of(function.name)).second) continue;
-      return "ERR Function " + function.name + " already exists";
+      return function_exists(function);
     }
   }
   std::size_t bytes = code_bytes_;
@@ -114,7 +117,7 @@ std::optional<std::string> FunctionStore::restore(const std::vector<SharedLibrar
   if (bytes > code_bytes_max) return too_much_code();
   for (const std::string_view name : replaced) static_cast<void>(drop(name));
   for (const SharedLibrary& library : restored) put(library);
-  return std::nullopt;
+  return Done{};
 }
 
 bool FunctionStore::remove(std::string_view name) {

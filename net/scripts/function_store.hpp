@@ -18,6 +18,7 @@
 #include "base/mutex.hpp"
 #include "lua_compat/interpreter/interpreter.hpp"
 #include "net/scripts/script_text.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -42,7 +43,7 @@ using SharedLibrary = std::shared_ptr<const Library>;
 enum class RestorePolicy : std::uint8_t { append, flush, replace };
 
 /// The error of a library whose name is taken.
-[[nodiscard]] std::string library_exists(std::string_view name);
+[[nodiscard]] Error library_exists(std::string_view name);
 
 class FunctionStore {
  public:
@@ -53,11 +54,10 @@ class FunctionStore {
   FunctionStore& operator=(const FunctionStore&) = delete;
 
   [[nodiscard]] std::string new_id();
-  /// Adds `library`. Returns the error; then nothing has changed.
-  [[nodiscard]] std::optional<std::string> add(const SharedLibrary& library, bool replace);
+  /// Adds `library`. The detail of an error is the whole reply; nothing has changed then.
+  [[nodiscard]] Status add(const SharedLibrary& library, bool replace);
   /// The same for several at once.
-  [[nodiscard]] std::optional<std::string> restore(const std::vector<SharedLibrary>& libraries,
-                                                   RestorePolicy policy);
+  [[nodiscard]] Status restore(const std::vector<SharedLibrary>& libraries, RestorePolicy policy);
   /// False: there is none.
   [[nodiscard]] bool remove(std::string_view name);
   void flush();
@@ -83,9 +83,8 @@ class FunctionStore {
  private:
   /// Names of libraries that are about to go.
   using Replaced = std::set<std::string, std::less<>>;
-  /// What would be wrong with `library` beside the others, in the time of its own functions.
-  [[nodiscard]] std::optional<std::string> problem(const Library& library,
-                                                   const Replaced& replaced) const
+  /// Whether `library` may stand beside the others, in the time of its own functions.
+  [[nodiscard]] Status check(const Library& library, const Replaced& replaced) const
       SEMEL_REQUIRES(mutex_);
   void put(const SharedLibrary& library) SEMEL_REQUIRES(mutex_);
   bool drop(std::string_view name) SEMEL_REQUIRES(mutex_);

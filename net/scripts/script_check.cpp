@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/commands/command.hpp"
+#include "net/resp/reply_error.hpp"
 
 namespace semel::net {
 namespace {
@@ -33,22 +34,22 @@ bool may_write(const lua::SentCommand& sent) {
 
 }  // namespace
 
-std::optional<std::string> missing_command(std::string_view what,
-                                           std::span<const lua::SentCommand> sent) {
+Status check_commands(std::string_view what, std::span<const lua::SentCommand> sent) {
   const auto wrong = std::ranges::find_if(sent, [](const lua::SentCommand& each) {
     if (!each.is_named || each.is_caught) return false;
     const CommandRow* const row = row_of(each);
     return row == nullptr || row->is(flag_noscript);
   });
-  if (wrong == sent.end() || !std::ranges::any_of(sent, may_write)) return std::nullopt;
+  if (wrong == sent.end() || !std::ranges::any_of(sent, may_write)) return Done{};
   const CommandRow* const row = row_of(*wrong);
   std::string name = shown(wrong->name);
   const bool names_both = find_command(wrong->name) != nullptr && row == nullptr;
   if (names_both) name += ' ' + shown(wrong->subcommand);
-  return "ERR this " + std::string{what} + " was not taken, and nothing of it ran: line " +
-         std::to_string(wrong->line) + " sends '" + name +
-         (row == nullptr ? "', which this node does not have, " : "', which no script may send, ") +
-         "and others would have written by then (setting 'script-unknown-commands')";
+  return reply_error(
+      "ERR this " + std::string{what} + " was not taken, and nothing of it ran: line " +
+      std::to_string(wrong->line) + " sends '" + name +
+      (row == nullptr ? "', which this node does not have, " : "', which no script may send, ") +
+      "and others would have written by then (setting 'script-unknown-commands')");
 }
 
 }  // namespace semel::net

@@ -1,12 +1,12 @@
 // What the text of a script or library says against taking it.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "lua_compat/matcher/known_scripts.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -16,10 +16,9 @@ inline constexpr std::string_view not_known_error =
     "here, by the setting 'scripts' ('known', or 'auto' on an address that others reach): 'any' "
     "lets all scripts run";
 
-/// Of a text that may write and, where no error is caught, sends a command that this node does not
-/// have or lets no script run: the error, which names the command and its line. Such a text would
-/// stop there with a part of its work done. `what`: "script", "library".
-[[nodiscard]] std::optional<std::string> missing_command(std::string_view what,
-                                                         std::span<const lua::SentCommand> sent);
+/// Refuses a text that may write and, where no error is caught, sends a command that this node does
+/// not have or lets no script run: it would stop there with a part of its work done. The detail of
+/// the error is the whole reply; it names the command and its line. `what`: "script", "library".
+[[nodiscard]] Status check_commands(std::string_view what, std::span<const lua::SentCommand> sent);
 
 }  // namespace semel::net

@@ -54,8 +54,8 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
     return refused("ERR This Redis command is not allowed from script");
   }
   call.row = row;
-  if (const std::string_view denied = denial_in_script(call); !denied.empty()) {
-    return refused(denied);
+  if (const Status allowed = may_run_in_script(call); !allowed) {
+    return refused(allowed.error().detail);
   }
   // What a replica would have to be told of is a write too.
   const bool writes =
@@ -253,13 +253,12 @@ void ScriptRun::interpret() {
   RespWriter writer{reply_, client_->dialect};
   lua::Interpreter& interpreter = thread_.interpreter();
   if (program_.script != nullptr) {
-    if (const auto wrong = thread_.compile(program_.script)) {
-      return writer.error("ERR Error compiling script (new function): " + *wrong);
-    }
+    const Status compiled = thread_.compile(program_.script);
+    if (!compiled) return writer.error(compiled.error().detail);
     return interpreter.run(program_.script->sha, invocation(), *this, reply_);
   }
-  if (const auto wrong = thread_.prepare(program_.library, services_->ticks()))
-    return writer.error("ERR Error " + *wrong);
+  const Status prepared = thread_.prepare(program_.library, services_->ticks());
+  if (!prepared) return writer.error(prepared.error().detail);
   interpreter.run_function(program_.library->id, program_.function->name, invocation(), *this,
                            reply_);
 }

@@ -8,6 +8,7 @@
 #include "base/ascii.hpp"
 #include "base/hex.hpp"
 #include "net/commands/command_docs.hpp"
+#include "net/resp/reply_error.hpp"
 
 namespace semel::net {
 namespace {
@@ -76,18 +77,19 @@ std::optional<std::vector<std::string>> words_of(std::string_view line) {
   }
 }
 
-std::optional<std::string> read_flags(std::string_view list, std::uint32_t& flags) {
+Result<std::uint32_t> read_flags(std::string_view list) {
+  std::uint32_t flags = 0;
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(','), list.size());
     const std::string_view word = list.substr(0, end);
     const auto flag = script_flag(word);
-    if (!flag) return "ERR Unexpected flag in script shebang: " + std::string{word};
+    if (!flag) return reply_error("ERR Unexpected flag in script shebang: " + std::string{word});
     flags |= *flag;
     if (end == list.size()) break;
     list.remove_prefix(end + 1);
-    if (list.empty()) return "ERR Unexpected flag in script shebang: ";
+    if (list.empty()) return reply_error("ERR Unexpected flag in script shebang: ");
   }
-  return std::nullopt;
+  return flags;
 }
 
 }  // namespace
@@ -104,27 +106,28 @@ std::string sha1_hex(std::string_view bytes) {
   return base::hex_of(digest);
 }
 
-std::optional<std::string> read_shebang(Script& script) {
+Status read_shebang(Script& script) {
   const std::string_view text = script.text;
-  if (!text.starts_with("#!")) return std::nullopt;
+  if (!text.starts_with("#!")) return Done{};
   const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos) return "ERR Invalid script shebang";
+  if (end == std::string_view::npos) return reply_error("ERR Invalid script shebang");
   script.has_shebang = true;
   script.body_begin = end;  // the line's end is kept: lines are numbered as in the whole text
   const auto words = words_of(text.substr(0, end));
-  if (!words || words->empty()) return "ERR Invalid engine in script shebang";
+  if (!words || words->empty()) return reply_error("ERR Invalid engine in script shebang");
   if (words->front() != "#!lua") {
-    return "ERR Unexpected engine in script shebang: " + words->front();
+    return reply_error("ERR Unexpected engine in script shebang: " + words->front());
   }
-  constexpr std::string_view flags = "flags=";
+  constexpr std::string_view option = "flags=";
   for (std::size_t i = 1; i < words->size(); ++i) {
     const std::string_view word = (*words)[i];
-    if (!word.starts_with(flags)) {
-      return "ERR Unknown lua shebang option: " + std::string{word};
+    if (!word.starts_with(option)) {
+      return reply_error("ERR Unknown lua shebang option: " + std::string{word});
     }
-    if (auto wrong = read_flags(word.substr(flags.size()), script.flags)) return wrong;
+    SEMEL_TRY(flags, read_flags(word.substr(option.size())));
+    script.flags |= flags;
   }
-  return std::nullopt;
+  return Done{};
 }
 
 bool is_library_name(std::string_view name) noexcept {
@@ -133,28 +136,31 @@ bool is_library_name(std::string_view name) noexcept {
   });
 }
 
-std::optional<std::string> read_library_head(std::string_view text, LibraryHead& head) {
+Result<LibraryHead> read_library_head(std::string_view text) {
   constexpr std::string_view name = "name=";
-  if (!text.starts_with("#!")) return "ERR Missing library metadata";
+  if (!text.starts_with("#!")) return reply_error("ERR Missing library metadata");
   const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos) return "ERR Invalid library metadata";
+  if (end == std::string_view::npos) return reply_error("ERR Invalid library metadata");
   const auto words = words_of(text.substr(0, end));
-  if (!words || words->empty()) return "ERR Invalid library metadata";
+  if (!words || words->empty()) return reply_error("ERR Invalid library metadata");
+  LibraryHead head;
   head.body_begin = end;
   head.engine = words->front().substr(std::min<std::size_t>(2, words->front().size()));
   bool is_named = false;
   for (std::size_t i = 1; i < words->size(); ++i) {
     const std::string_view word = (*words)[i];
-    if (!word.starts_with(name)) return "ERR Invalid metadata value given: " + std::string{word};
+    if (!word.starts_with(name)) {
+      return reply_error("ERR Invalid metadata value given: " + std::string{word});
+    }
     if (is_named) {
-      return "ERR Invalid metadata value, name argument was given multiple times";
+      return reply_error("ERR Invalid metadata value, name argument was given multiple times");
     }
     is_named = true;
     head.name = word.substr(name.size());
   }
-  if (!is_named) return "ERR Library name was not given";
-  if (!is_library_name(head.name)) return std::string{library_name_error};
-  return std::nullopt;
+  if (!is_named) return reply_error("ERR Library name was not given");
+  if (!is_library_name(head.name)) return reply_error(std::string{library_name_error});
+  return head;
 }
 
 }  // namespace semel::net

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lua_compat/matcher/known_scripts.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -54,8 +55,8 @@ struct Script {
   }
 };
 
-/// Reads the first line of `script.text`. Returns the error.
-[[nodiscard]] std::optional<std::string> read_shebang(Script& script);
+/// Reads the first line of `script.text`. The detail of an error is the whole reply.
+[[nodiscard]] Status read_shebang(Script& script);
 
 /// The first line of a library.
 struct LibraryHead {
@@ -63,9 +64,8 @@ struct LibraryHead {
   std::string name;
   std::size_t body_begin = 0;
 };
-/// Returns the error.
-[[nodiscard]] std::optional<std::string> read_library_head(std::string_view text,
-                                                           LibraryHead& head);
+/// The detail of an error is the whole reply.
+[[nodiscard]] Result<LibraryHead> read_library_head(std::string_view text);
 [[nodiscard]] bool is_library_name(std::string_view name) noexcept;
 inline constexpr std::string_view library_name_error =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least "

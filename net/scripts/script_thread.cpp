@@ -6,6 +6,7 @@
 
 #include "base/ascii.hpp"
 #include "lua_compat/matcher/script_calls.hpp"
+#include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/native_scripts.hpp"
 #include "net/scripts/script_check.hpp"
@@ -50,6 +51,27 @@ class LoadHost final : public lua::Host {
   const TickSource& ticks_;
   std::int64_t end_ns_;
 };
+
+/// Gives `library` the functions that its code has registered. Of several errors, the last one.
+Status add_functions(Library& library, const std::vector<lua::RegisteredFunction>& functions) {
+  Status added = Done{};
+  if (functions.empty()) added = reply_error("ERR No functions registered");
+  for (const lua::RegisteredFunction& each : functions) {
+    LibraryFunction& function = library.functions.emplace_back();
+    function.name = each.name;
+    if (each.has_description) function.description = each.description;
+    for (const std::string& word : each.flags) {
+      const auto flag = script_flag(word);
+      if (!flag) added = reply_error("ERR Error registering functions: ERR unknown flag given");
+      function.flags |= flag.value_or(0);
+      function.flag_words.push_back(word);
+    }
+    if (!is_library_name(each.name)) {
+      added = reply_error("ERR Error registering functions: " + std::string{library_name_error});
+    }
+  }
+  return added;
+}
 
 }  // namespace
 
@@ -104,8 +126,7 @@ const SharedScript& ScriptThread::look_up(const std::string& sha) {
   return place;
 }
 
-SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns,
-                                std::string& error) {
+Result<SharedScript> ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns) {
   renew_if_crowded();
   std::string sha = sha1_hex(text);
   SharedScript script = find(sha);
@@ -114,110 +135,71 @@ SharedScript ScriptThread::take(std::string_view text, bool loads, std::int64_t 
     script = std::make_shared<Script>();
     script->sha = std::move(sha);
     script->text = text;
-    if (auto wrong = read_shebang(*script)) {
-      error = std::move(*wrong);
-      return nullptr;
-    }
+    SEMEL_CHECK(read_shebang(*script));
     script->shape = lua::shape_of(script->body(), key_positions);
   }
   const ScriptPolicy policy = scripts_.policy();
   if (policy == ScriptPolicy::known && script->shape.known == lua::KnownScript::unknown) {
     scripts_.refused();
-    error = not_known_error;
-    return nullptr;
+    return reply_error(std::string{not_known_error});
   }
   if (is_new) {
     const std::vector<lua::SentCommand> sent = std::move(script->shape.sent);
-    if (auto wrong = scripts_.refusal_of("script", sent)) {
-      error = std::move(*wrong);
-      return nullptr;
-    }
+    SEMEL_CHECK(scripts_.check_new("script", sent));
   }
   script->used(now_ns);
   if (is_new && script->shape.known == lua::KnownScript::unknown) {
-    if (auto wrong = compile(script)) {
-      error = "ERR Error compiling script (new function): " + *wrong;
-      return nullptr;
-    }
+    SEMEL_CHECK(compile(script));
   }
   // mo: relaxed: set under the mutex of the scripts, which add() takes.
   if (!is_new && (!loads || script->loaded.load(std::memory_order_relaxed))) return script;
   return scripts_.add(std::move(script), loads);
 }
 
-std::optional<std::string> ScriptThread::compile(const SharedScript& script) {
+Status ScriptThread::compile(const SharedScript& script) {
   lua::Interpreter& lua = interpreter();
-  if (lua.has(script->sha)) return std::nullopt;
+  if (lua.has(script->sha)) return Done{};
   const Status compiled = lua.compile(script->sha, script->body());
-  if (!compiled.ok()) return compiled.error().detail;
+  if (!compiled.ok()) {
+    return reply_error("ERR Error compiling script (new function): " + compiled.error().detail);
+  }
   compiled_.push_back(script);
-  return std::nullopt;
+  return Done{};
 }
 
-std::optional<std::string> ScriptThread::prepare(const SharedLibrary& library,
-                                                 const TickSource& ticks) {
-  if (loaded_.contains(library)) return std::nullopt;
+Status ScriptThread::prepare(const SharedLibrary& library, const TickSource& ticks) {
+  if (loaded_.contains(library)) return Done{};
   LoadHost host{ticks};
   const auto functions = interpreter().load_library(library->id, body_of(*library), &host);
-  if (!functions.ok()) return functions.error().detail;
+  if (!functions.ok()) return reply_error("ERR Error " + functions.error().detail);
   loaded_.insert(library);
-  return std::nullopt;
+  return Done{};
 }
 
-SharedLibrary ScriptThread::make_library(std::string_view code, bool must_be_new,
-                                         const TickSource& ticks, std::string& error) {
+Result<SharedLibrary> ScriptThread::make_library(std::string_view code, bool must_be_new,
+                                                 const TickSource& ticks) {
   renew_if_crowded();
-  LibraryHead head;
-  if (auto wrong = read_library_head(code, head)) {
-    error = std::move(*wrong);
-    return nullptr;
-  }
+  SEMEL_TRY(head, read_library_head(code));
   if (!is_word(head.engine, "lua")) {
-    error = "ERR Engine '" + head.engine + "' not found";
-    return nullptr;
+    return reply_error("ERR Engine '" + head.engine + "' not found");
   }
-  if (must_be_new && scripts_.functions.has(head.name)) {
-    error = library_exists(head.name);
-    return nullptr;
-  }
+  if (must_be_new && scripts_.functions.has(head.name)) return library_exists(head.name);
   const auto sent = lua::sent_commands(code.substr(head.body_begin));
-  if (auto wrong = scripts_.refusal_of("library", sent)) {
-    error = std::move(*wrong);
-    return nullptr;
-  }
+  SEMEL_CHECK(scripts_.check_new("library", sent));
   auto library = std::make_shared<Library>();
   library->id = scripts_.functions.new_id();
   library->name = head.name;
   library->code = code;
   library->body_begin = head.body_begin;
   LoadHost host{ticks};
-  auto loaded = interpreter().load_library(library->id, body_of(*library), &host);
-  if (!loaded.ok()) {
-    error = "ERR Error " + loaded.error().detail;
-    return nullptr;
-  }
-  const std::vector<lua::RegisteredFunction> functions = *std::move(loaded);
-  if (functions.empty()) error = "ERR No functions registered";
-  for (const lua::RegisteredFunction& each : functions) {
-    LibraryFunction& function = library->functions.emplace_back();
-    function.name = each.name;
-    if (each.has_description) function.description = each.description;
-    for (const std::string& word : each.flags) {
-      const auto flag = script_flag(word);
-      if (!flag) error = "ERR Error registering functions: ERR unknown flag given";
-      function.flags |= flag.value_or(0);
-      function.flag_words.push_back(word);
-    }
-    if (!is_library_name(each.name)) {
-      error = "ERR Error registering functions: " + std::string{library_name_error};
-    }
-  }
-  if (!error.empty()) {
+  const auto loaded = interpreter().load_library(library->id, body_of(*library), &host);
+  if (!loaded.ok()) return reply_error("ERR Error " + loaded.error().detail);
+  if (const Status added = add_functions(*library, *loaded); !added) {
     interpreter().forget_library(library->id);
-    return nullptr;
+    return added.error();
   }
   loaded_.insert(library);
-  return library;
+  return SharedLibrary{std::move(library)};
 }
 
 void ScriptThread::forget_old() {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -15,6 +14,7 @@
 #include "net/scripts/fibre.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/time/ticks.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -30,17 +30,16 @@ class ScriptThread {
   /// The script with this digest, in any case of letters. Null: there is none. What was found is
   /// there until the next release_retired() or forget_retired().
   [[nodiscard]] const SharedScript& find(std::string_view sha);
-  /// Of text that EVAL or SCRIPT LOAD has said. Null: `error` says why it is not taken.
-  [[nodiscard]] SharedScript take(std::string_view text, bool loads, std::int64_t now_ns,
-                                  std::string& error);
-  /// Has compiled it in this thread's interpreter. Returns the error.
-  [[nodiscard]] std::optional<std::string> compile(const SharedScript& script);
+  /// Of text that EVAL or SCRIPT LOAD has said. The detail of an error is the whole reply, here and
+  /// below.
+  [[nodiscard]] Result<SharedScript> take(std::string_view text, bool loads, std::int64_t now_ns);
+  /// Has compiled it in this thread's interpreter.
+  [[nodiscard]] Status compile(const SharedScript& script);
   /// Has the library's functions in this thread's interpreter.
-  [[nodiscard]] std::optional<std::string> prepare(const SharedLibrary& library,
+  [[nodiscard]] Status prepare(const SharedLibrary& library, const TickSource& ticks);
+  /// Makes a library of its code, which may run for 500 ms.
+  [[nodiscard]] Result<SharedLibrary> make_library(std::string_view code, bool must_be_new,
                                                    const TickSource& ticks);
-  /// Makes a library of its code, which may run for 500 ms. Null: `error` says why not.
-  [[nodiscard]] SharedLibrary make_library(std::string_view code, bool must_be_new,
-                                           const TickSource& ticks, std::string& error);
 
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();

@@ -158,15 +158,14 @@ ScriptPolicy Scripts::read_policy() const {
                                                                       : ScriptPolicy::known;
 }
 
-std::optional<std::string> Scripts::refusal_of(std::string_view what,
-                                               std::span<const lua::SentCommand> sent) {
+Status Scripts::check_new(std::string_view what, std::span<const lua::SentCommand> sent) {
   enum class Unknown : std::uint8_t { refuse, run };
   if (settings_.choice<Unknown>(Setting::script_unknown_commands) == Unknown::run) {
-    return std::nullopt;
+    return Done{};
   }
-  auto wrong = missing_command(what, sent);
-  if (wrong) refused();
-  return wrong;
+  Status checked = check_commands(what, sent);
+  if (!checked) refused();
+  return checked;
 }
 
 lua::Bounds Scripts::bounds() const noexcept {

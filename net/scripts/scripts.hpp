@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +21,7 @@
 #include "net/scripts/function_store.hpp"
 #include "net/scripts/script_text.hpp"
 #include "net/settings/settings.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -75,9 +75,9 @@ class Scripts {
   [[nodiscard]] ScriptPolicy policy() const noexcept {
     return policy_.load(std::memory_order_relaxed);  // mo: relaxed: a setting
   }
-  /// Of a text that is new, by the setting `script-unknown-commands`: the error. It is counted.
-  [[nodiscard]] std::optional<std::string> refusal_of(std::string_view what,
-                                                      std::span<const lua::SentCommand> sent);
+  /// check_commands() of a text that is new, by the setting `script-unknown-commands`. A refusal is
+  /// counted.
+  [[nodiscard]] Status check_new(std::string_view what, std::span<const lua::SentCommand> sent);
   /// Counts a text that was not taken by a setting.
   void refused() noexcept {
     refused_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic

@@ -27,8 +27,9 @@ std::vector<std::string_view> words_of(std::string_view line) {
 void check_file(const net::Acl& acl, const std::vector<net::AclCommand>& commands) {
   const std::string written = acl.file_text();
   net::Acl other{commands};
-  const auto error = other.load_file(written, "users.acl");
-  check(!error, "cannot be read back: " + error.value_or("") + "\n" + written);
+  const Status loaded = other.load_file(written, "users.acl");
+  check(loaded.ok(),
+        "cannot be read back: " + (loaded ? "" : loaded.error().detail) + "\n" + written);
   check(other.file_text() == written, "another file when read back:\n" + written);
   check(other.list() == acl.list(), "other users when read back:\n" + written);
 }
@@ -43,9 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   semel::net::Acl from_file{commands};
   const std::string before = from_file.file_text();
   if (from_file.load_file(input, "users.acl")) {
-    check(from_file.file_text() == before, "a file with an error changed users");
-  } else {
     check_file(from_file, commands);
+  } else {
+    check(from_file.file_text() == before, "a file with an error changed users");
   }
   semel::net::Acl by_rules{commands};
   for (std::string_view rest = input; !rest.empty();) {
@@ -54,8 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<std::string_view> words = words_of(line);
     if (words.empty()) continue;
     const auto list = by_rules.list();
-    const auto error = by_rules.set_user(words[0], std::span{words}.subspan(1));
-    if (error) check(by_rules.list() == list, "rules with an error changed a user");
+    const semel::Status status = by_rules.set_user(words[0], std::span{words}.subspan(1));
+    if (!status) check(by_rules.list() == list, "rules with an error changed a user");
   }
   check_file(by_rules, commands);
   return 0;

@@ -18,11 +18,12 @@ void look_at(std::string_view text) {
   std::string known = "-";
   if (shape.known == semel::lua::KnownScript::one_command) known = "one command";
   if (shape.entry != nullptr) known = shape.entry->name;
-  const auto wrong = semel::net::missing_command("script", shape.sent);
+  const semel::Status checked = semel::net::check_commands("script", shape.sent);
   std::string why = "-";
-  if (wrong) {
-    const std::size_t begin = wrong->find("line ");
-    why = wrong->substr(begin, wrong->find(',', begin) - begin);
+  if (!checked) {
+    const std::string& line = checked.error().detail;
+    const std::size_t begin = line.find("line ");
+    why = line.substr(begin, line.find(',', begin) - begin);
   }
   std::printf("%s\t%s\n", known.c_str(), why.c_str());
 }
