@@ -138,7 +138,9 @@ class Sides:
                     str(threads), '--bind', '127.0.0.1', '--maxmemory', '8gb', '--maxclients',
                     '25000']
             if durable:
-                args += ['--storage-enabled', 'yes', '--dir', place, '--durability', 'logged']
+                # The log of the server is in `place`, and a storage wants a directory of its own.
+                args += ['--storage-enabled', 'yes', '--dir', os.path.join(place, 'data'),
+                         '--durability', 'logged']
         return Server(which, args, port, place, core=0 if threads == 1 else None)
 
     def redis_benchmark(self, server, count, pipeline, command):
