@@ -162,8 +162,9 @@ class InterruptTest(unittest.TestCase):
                     raise Now
             signal.signal(signal.SIGUSR1, now)
             threading.Thread(target=storm, daemon=True).start()
-            hits = 0
-            for i in range(1500):
+            hits = i = 0
+            while hits <= 20 or i < 1500:  # a busy machine interrupts fewer of them
+                i += 1
                 got = None
                 try:
                     armed = True
@@ -177,7 +178,6 @@ class InterruptTest(unittest.TestCase):
                     lost = globals().setdefault('lost', [])
                     if not again.granted: lost.append(i)
             stop.set()
-            assert hits > 20, hits
             assert not engine._calls and engine.stats()['waiters'] == 0
             # between the return of a call and its assignment there is nothing that Semel could do
             assert len(globals().get('lost', [])) <= hits // 20, (hits, lost)
