@@ -42,6 +42,18 @@ class Storage(node_test.Case):
             client = self.node("--storage-enabled", "yes", "--dir", again).client()
             self.assertEqual(client("MGET", "before", "after"), expected)
 
+    def test_files_of_the_node_itself_may_lie_in_the_directory(self):
+        folder = self.folder / "data"
+        folder.mkdir()
+        users, log, other = folder / "users.acl", folder / "node.log", folder / "other"
+        users.write_text("user default on nopass ~* &* +@all\n")
+        other.write_text("")
+        at = ("--storage-enabled", "yes", "--dir", folder, "--aclfile", users)
+        self.assertIn("has other", self.refusal(*at, code=2))
+        other.unlink()
+        client = self.node(*at, "--log-file", log).client()
+        self.assertEqual(client("SET", "a", "1"), "+OK")
+
     def test_without_a_folder_or_a_storage_there_are_no_backups(self):
         self.assertIn("backup-dir is not set", self.keep().client()("SEMEL.BACKUP", "START", "a"))
         client = self.node().client()

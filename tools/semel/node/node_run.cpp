@@ -70,7 +70,7 @@ Status NodeRun::open_engine(bool with_storage) {
                   .value_bytes_max = limits::value_bytes_max,
                   .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards)),
                   .background = std::nullopt};  // the Ticker's
-  storage_ = std::make_unique<NodeStorage>(settings_, clock);
+  storage_ = std::make_unique<NodeStorage>(settings_, file_, clock);
   if (with_storage && settings_.boolean(Setting::storage_enabled)) {
     SEMEL_CHECK(storage_->open(options));
     level_ = options.durability;

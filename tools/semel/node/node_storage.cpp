@@ -1,7 +1,10 @@
 #include "tools/semel/node/node_storage.hpp"
 
+#include <array>
+#include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "tools/semel/node/node_options.hpp"
@@ -11,8 +14,34 @@ namespace semel::tool {
 
 using net::Setting;
 
-NodeStorage::NodeStorage(const net::Settings& settings, const Clock& clock)
-    : settings_(settings), clock_(clock) {}
+namespace {
+
+/// The names in `directory` that settings and the configuration file `file` put there.
+std::vector<std::string> own_files(const net::Settings& settings, const std::string& file,
+                                   const std::string& directory) {
+  constexpr std::array paths{Setting::unix_socket,     Setting::ready_file,
+                             Setting::backup_dir,      Setting::requirepass_file,
+                             Setting::aclfile,         Setting::tls_cert_file,
+                             Setting::tls_key_file,    Setting::tls_ca_cert_file,
+                             Setting::tls_ca_cert_dir, Setting::log_file};
+  std::vector<std::string> texts{file};
+  for (const Setting each : paths) texts.push_back(settings.text(each));
+  std::vector<std::string> names;
+  for (const std::string& text : texts) {
+    const std::filesystem::path path{text};
+    std::error_code code;
+    if (!text.empty() && std::filesystem::equivalent(
+                             path.has_parent_path() ? path.parent_path() : ".", directory, code)) {
+      names.push_back(path.filename());
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+NodeStorage::NodeStorage(const net::Settings& settings, const std::string& file, const Clock& clock)
+    : settings_(settings), file_(file), clock_(clock) {}
 NodeStorage::~NodeStorage() = default;
 
 bool NodeStorage::is_built() noexcept {
@@ -25,6 +54,7 @@ Status NodeStorage::open(Options& options) {
   auto opened = Storage::open(
       {.directory = directory,
        .sync_every = std::chrono::duration_cast<Millis>(settings_.duration(Setting::sync_every)),
+       .own_files = own_files(settings_, file_, directory),
        .clock_ahead_max =
            std::chrono::duration_cast<Millis>(settings_.duration(Setting::clock_ahead_max))},
       clock_);

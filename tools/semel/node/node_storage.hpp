@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "net/settings/settings.hpp"
 #include "semel/engine.hpp"
@@ -13,10 +14,10 @@
 
 namespace semel::tool {
 
-/// Must outlive the engine.
+/// Must outlive the engine. `file` is the path of the configuration file, or empty.
 class NodeStorage {
  public:
-  NodeStorage(const net::Settings& settings, const Clock& clock);
+  NodeStorage(const net::Settings& settings, const std::string& file, const Clock& clock);
   ~NodeStorage();
   NodeStorage(const NodeStorage&) = delete;
   NodeStorage& operator=(const NodeStorage&) = delete;
@@ -38,6 +39,7 @@ class NodeStorage {
 
  private:
   [[maybe_unused]] const net::Settings& settings_;
+  [[maybe_unused]] const std::string& file_;
   [[maybe_unused]] const Clock& clock_;
   std::unique_ptr<Journal> storage_;
 };

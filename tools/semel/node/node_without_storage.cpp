@@ -4,8 +4,8 @@
 
 namespace semel::tool {
 
-NodeStorage::NodeStorage(const net::Settings& settings, const Clock& clock)
-    : settings_(settings), clock_(clock) {}
+NodeStorage::NodeStorage(const net::Settings& settings, const std::string& file, const Clock& clock)
+    : settings_(settings), file_(file), clock_(clock) {}
 NodeStorage::~NodeStorage() = default;
 
 bool NodeStorage::is_built() noexcept {
