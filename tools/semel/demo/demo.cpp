@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -68,6 +69,10 @@ DemoCommand::DemoCommand(CLI::App& program)
       "\n"
       "Exit codes: 0 all figures are right, 1 usage or a wrong figure, 2 cannot write the story,\n"
       "4 not enough memory.");
+}
+
+bool DemoCommand::is_chosen() const {
+  return app_->parsed();
 }
 
 Exit DemoCommand::run() const {

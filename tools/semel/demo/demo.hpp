@@ -2,12 +2,15 @@
 // wrong one makes the program exit with 1.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "semel/engine.hpp"
 #include "tools/semel/shared/exit_code.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace semel::tool {
 
@@ -44,7 +47,7 @@ void show_store(Story& story, Engine& engine, ManualClock& clock);
 class DemoCommand {
  public:
   explicit DemoCommand(CLI::App& program);
-  [[nodiscard]] bool is_chosen() const { return app_->parsed(); }
+  [[nodiscard]] bool is_chosen() const;
   [[nodiscard]] Exit run() const;
 
  private:

@@ -1,5 +1,6 @@
 #include "tools/semel/help/unknown_argument.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <vector>
 

@@ -1,11 +1,14 @@
 // The error for an argument that no part of the program accepts.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+namespace CLI {
+class App;
+}
 
 namespace semel::tool {
 

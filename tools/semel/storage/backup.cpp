@@ -14,15 +14,13 @@ class Backup final : public StorageCommand {
  public:
   explicit Backup(CLI::App& program)
       : StorageCommand(program, "backup", "Copy a storage that no process uses") {
-    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
-    app_->add_option("TO", to_, "Directory to create")->required()->type_name("");
-    app_->footer(
-        std::string{
-            "Opens the storage, moves the contents of its log into files, and copies those, by "
-            "links\n"
-            "where TO is on the same file system. While a process uses the storage, that process\n"
-            "makes backups: Storage::backup().\n\n"} +
-        storage_exit_help);
+    add_directory("DIR", directory_, "Directory of the storage");
+    add_directory("TO", to_, "Directory to create");
+    set_footer(
+        "Opens the storage, moves the contents of its log into files, and copies those, by "
+        "links\n"
+        "where TO is on the same file system. While a process uses the storage, that process\n"
+        "makes backups: Storage::backup().");
   }
 
   [[nodiscard]] StorageExit run() const override {

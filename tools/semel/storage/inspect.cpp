@@ -131,12 +131,12 @@ class Inspect final : public StorageCommand {
  public:
   explicit Inspect(CLI::App& program)
       : StorageCommand(program, "inspect", "Show what a storage holds, without changing it") {
-    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
-    app_->add_flag("--records", records_,
-                   "Show every mutation; with --json one document a line, the storage last");
-    app_->footer(std::string{"A key may be shown several times: of its mutations the one with the "
-                             "largest version counts.\n\n"} +
-                 storage_exit_help);
+    add_directory("DIR", directory_, "Directory of the storage");
+    add_flag("--records", records_,
+             "Show every mutation; with --json one document a line, the storage last");
+    set_footer(
+        "A key may be shown several times: of its mutations the one with the "
+        "largest version counts.");
   }
 
   [[nodiscard]] StorageExit run() const override {

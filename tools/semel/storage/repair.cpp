@@ -14,16 +14,14 @@ class Repair final : public StorageCommand {
  public:
   explicit Repair(CLI::App& program)
       : StorageCommand(program, "repair", "Repair a damaged storage, keeping what is intact") {
-    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
-    app_->add_flag("--accept-loss", accept_loss_,
-                   "Repair. Without this flag nothing is changed; what would be lost is reported");
-    app_->footer(
-        std::string{
-            "Where a record is lost, an older one counts again: work that was done since may be "
-            "done\n"
-            "once more. No version or epoch is handed out twice. The old files are moved to\n"
-            "DIR/lost+found-N, so the space is needed twice until you remove that.\n\n"} +
-        storage_exit_help);
+    add_directory("DIR", directory_, "Directory of the storage");
+    add_flag("--accept-loss", accept_loss_,
+             "Repair. Without this flag nothing is changed; what would be lost is reported");
+    set_footer(
+        "Where a record is lost, an older one counts again: work that was done since may be "
+        "done\n"
+        "once more. No version or epoch is handed out twice. The old files are moved to\n"
+        "DIR/lost+found-N, so the space is needed twice until you remove that.");
   }
 
   [[nodiscard]] StorageExit run() const override {

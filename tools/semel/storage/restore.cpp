@@ -13,17 +13,13 @@ class Restore final : public StorageCommand {
  public:
   explicit Restore(CLI::App& program)
       : StorageCommand(program, "restore", "Make a storage from a backup") {
-    app_->add_option("FROM", from_, "Directory of the backup; it is not changed")
-        ->required()
-        ->type_name("");
-    app_->add_option("TO", to_, "Directory to create")->required()->type_name("");
-    app_->footer(
-        std::string{
-            "The copy is verified, and its versions continue 2^48 higher: an epoch that was "
-            "handed\n"
-            "out after the backup is never handed out again. TO does not know what was recorded\n"
-            "after the backup; that work may be done once more.\n\n"} +
-        storage_exit_help);
+    add_directory("FROM", from_, "Directory of the backup; it is not changed");
+    add_directory("TO", to_, "Directory to create");
+    set_footer(
+        "The copy is verified, and its versions continue 2^48 higher: an epoch that was "
+        "handed\n"
+        "out after the backup is never handed out again. TO does not know what was recorded\n"
+        "after the backup; that work may be done once more.");
   }
 
   [[nodiscard]] StorageExit run() const override {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
@@ -17,6 +19,26 @@ namespace json = boost::json;
 StorageCommand::StorageCommand(CLI::App& program, const char* name, const char* what)
     : app_(program.add_subcommand(name, what)) {
   app_->add_flag("--json", json_, "Write the result as one JSON document");
+}
+
+bool StorageCommand::is_chosen() const {
+  return app_->parsed();
+}
+
+std::string StorageCommand::name() const {
+  return app_->get_name();
+}
+
+void StorageCommand::add_directory(const char* name, std::string& directory, const char* what) {
+  app_->add_option(name, directory, what)->required()->type_name("");
+}
+
+void StorageCommand::add_flag(const char* name, bool& flag, const char* what) {
+  app_->add_flag(name, flag, what);
+}
+
+void StorageCommand::set_footer(const std::string& text) {
+  app_->footer(text + "\n\n" + storage_exit_help);
 }
 
 void StorageCommand::put_json(const json::object& document) const {

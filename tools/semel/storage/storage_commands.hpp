@@ -1,7 +1,6 @@
 // The subcommands for operators of a storage. Each has its own file; this one has what they share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +9,12 @@
 #include "semel/result.hpp"
 #include "semel/storage_tools.hpp"
 
+// Their headers take seconds to compile.
 namespace boost::json {
 class object;
+}
+namespace CLI {
+class App;
 }
 
 namespace semel::tool {
@@ -32,19 +35,25 @@ inline constexpr char storage_exit_help[] =
 class StorageCommand {
  public:
   virtual ~StorageCommand() = default;
-  [[nodiscard]] bool is_chosen() const { return app_->parsed(); }
-  [[nodiscard]] std::string name() const { return app_->get_name(); }
+  [[nodiscard]] bool is_chosen() const;
+  [[nodiscard]] std::string name() const;
   [[nodiscard]] virtual StorageExit run() const = 0;
 
  protected:
   StorageCommand(CLI::App& program, const char* name, const char* what);
+  void add_directory(const char* name, std::string& directory, const char* what);
+  void add_flag(const char* name, bool& flag, const char* what);
+  /// The end of --help, before the exit codes.
+  void set_footer(const std::string& text);
   /// Prints the document, if --json was given.
   void put_json(const boost::json::object& document) const;
   /// Prints the error, and returns the exit code for it.
   [[nodiscard]] StorageExit fail(const Error& error, const std::string& hint = {}) const;
 
-  CLI::App* app_;
   bool json_ = false;
+
+ private:
+  CLI::App* app_;
 };
 
 /// A progress line with rate and time left on standard error, if that is a terminal.

@@ -14,11 +14,10 @@ class Verify final : public StorageCommand {
  public:
   explicit Verify(CLI::App& program)
       : StorageCommand(program, "verify", "Check whether a storage is sound, without changing it") {
-    app_->add_option("DIR", directory_, "Directory of the storage")->required()->type_name("");
-    app_->footer(
-        std::string{"Reads every record and every file and compares them with the checkpoint. "
-                    "The storage must not be in use.\n\n"} +
-        storage_exit_help);
+    add_directory("DIR", directory_, "Directory of the storage");
+    set_footer(
+        "Reads every record and every file and compares them with the checkpoint. "
+        "The storage must not be in use.");
   }
 
   [[nodiscard]] StorageExit run() const override {

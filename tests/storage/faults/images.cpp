@@ -1,0 +1,379 @@
+// Images of the disk, taken at random steps of a storage's life as a power cut would leave them,
+// are opened one by one and compared with what was acknowledged when they were taken.
+//
+//   proof_images [--long] [--seed N] [--images N] [--lie bytes|names]
+//
+// One life gives many images, so there are more than cuts could make in the time: of opening,
+// recovering, working, draining, rewriting, backing up and closing. Some images live on, and give
+// images themselves. Sectors have 512 or 4,096 bytes, are dropped, reordered, and torn in half of
+// the lives. What was acknowledged at `synced`, or confirmed, must be there; at `logged` nothing
+// must, but a pair is there or not, and nothing is there that was not asked for. With --lie one
+// sync in 50 is left out: then the proof must find a loss, and its verdict is turned round.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/proofs/arguments.hpp"
+#include "tests/storage/faults/power_disk.hpp"
+#include "tests/storage/faults/scratch.hpp"
+#include "tests/storage/faults/world.hpp"
+
+namespace semel::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned thread_count = 3;
+constexpr std::uint64_t lie_every = 50;
+constexpr unsigned lives_max = 12;       // one after the other, of one storage
+constexpr std::size_t pending_max = 48;  // images that are not opened yet
+constexpr std::uint64_t shown_errors = 12;
+
+struct Wanted {
+  proofs::Arguments arguments;
+  std::uint64_t images = 0;
+  PowerDisk::Lie lie = PowerDisk::Lie::none;
+};
+
+/// What a boot finds, and what it must find.
+struct Image {
+  std::uint64_t number = 0;
+  unsigned lives = 0;  // before it
+  std::string root{};
+  std::int64_t unix_ms = 1'700'000'000'000;
+  Ledger ledger = new_ledger(thread_count);
+};
+
+/// The largest epoch that somebody was given.
+Epoch largest_epoch(const Ledger& ledger) {
+  Epoch largest = 0;
+  for (const auto& [key, history] : ledger) {
+    const std::string& state = history.newest();
+    if (state[0] != 'h' && state[0] != 'd') continue;
+    largest = std::max<Epoch>(largest, std::strtoull(state.c_str() + 2, nullptr, 10));
+  }
+  return largest;
+}
+
+struct Total {
+  std::uint64_t images = 0;
+  std::uint64_t while_opening = 0;
+  std::uint64_t while_closing = 0;
+  std::uint64_t lives = 0;  // in which was worked
+  std::uint64_t longest = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t sectors_lost = 0;
+  std::uint64_t names_lost = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t strange = 0;
+  std::uint64_t parted = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t not_opened = 0;
+};
+
+class Images {
+ public:
+  Images(const Wanted& wanted, std::uint64_t seed) : wanted_(wanted), random_(seed), seed_(seed) {}
+  int run();
+
+ private:
+  struct Life;
+  enum class Phase { opening, working, closing };
+
+  [[nodiscard]] Image next_image();
+  void live(Image image);
+  void at_step(Life& life);
+  [[nodiscard]] bool open(Life& life);
+  void judge(Life& life, Ledger& ledger);
+  void work(Life& life);
+  void act(Life& life);
+  void say(const Life& life, const std::string& what);
+  static void remove(const Image& image);
+  [[nodiscard]] std::uint64_t findings() const noexcept {
+    return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened;
+  }
+
+  const Wanted wanted_;
+  proofs::Random random_;
+  const std::uint64_t seed_;
+  const SystemClock clock_;
+  const Scratch scratch_;
+  std::uint64_t numbers_ = 0;
+  std::vector<Image> pending_;
+  std::uint64_t said_ = 0;
+  Total total_;
+};
+
+struct Images::Life {
+  Image image;
+  Durability level;
+  bool works;
+  JumpingClock clock;
+  proofs::Random steps;  // of the hook alone
+  // Of the hook: called under the mutex of the disk.
+  std::vector<Image> taken{};
+  std::uint64_t countdown = 0;
+  std::atomic<Phase> phase{Phase::opening};
+  std::optional<Ledger> found{};  // what was judged, and is worked on; set before phase changes
+  std::optional<PowerDisk> disk{};
+  std::optional<World> world{};
+};
+
+void Images::say(const Life& life, const std::string& what) {
+  if (wanted_.lie != PowerDisk::Lie::none || said_++ >= shown_errors) return;
+  std::printf("images: seed %llu, image %llu after %u lives: %s\n",
+              static_cast<unsigned long long>(seed_),
+              static_cast<unsigned long long>(life.image.number), life.image.lives, what.c_str());
+}
+
+/// A waiting one, or that of a new storage.
+Image Images::next_image() {
+  if (pending_.empty()) {
+    Image fresh{.number = ++numbers_};
+    fresh.root = scratch_ / std::to_string(fresh.number);
+    return fresh;
+  }
+  std::swap(pending_[random_.below(pending_.size())], pending_.back());
+  Image image = std::move(pending_.back());
+  pending_.pop_back();
+  return image;
+}
+
+/// Takes an image now and then. The ledger is copied after the image: an operation that was
+/// acknowledged in between rests on a sync before it, for no sync returns meanwhile.
+void Images::at_step(Life& life) {
+  if (life.countdown == 0 || --life.countdown != 0) return;
+  const Phase phase = life.phase.load(std::memory_order_acquire);  // mo: acquire [images.phase]
+  constexpr std::size_t working_max = 24;
+  constexpr std::size_t opening_max = 2;
+  const std::size_t most = life.works ? working_max : opening_max;
+  if (life.taken.size() >= most) return;
+  life.countdown = life.steps.between(1, phase == Phase::working ? 12 : 60);
+  Image image{.number = ++numbers_, .lives = life.image.lives, .root = {}, .unix_ms = 0};
+  image.root = scratch_ / std::to_string(image.number);
+  life.disk->image(image.root);
+  if (!std::filesystem::exists(image.root)) return;  // power is gone
+  image.ledger.clear();
+  const Ledger& ledger = phase == Phase::opening ? life.image.ledger : *life.found;
+  for (const auto& [key, history] : ledger) image.ledger.emplace(key, history);
+  image.unix_ms = life.clock.unix_ms();
+  image.lives += phase == Phase::opening ? 0 : 1;
+  total_.while_opening += phase == Phase::opening ? 1 : 0;
+  total_.while_closing += phase == Phase::closing ? 1 : 0;
+  life.taken.push_back(std::move(image));
+}
+
+bool Images::open(Life& life) {
+  StorageOptions options;
+  options.directory = life.image.root + "/storage";
+  options.sync_every = 10ms;
+  options.span = 1'000ms;
+  options.disk = &*life.disk;
+  options.log_bytes = std::size_t{1} << 20;
+  options.garbage_bytes = std::size_t{1} << 20;
+  auto world = open_world(options, life.clock, life.level);
+  if (!world) {
+    ++total_.not_opened;
+    say(life, "not opened: " + world.error().message());
+    return false;
+  }
+  life.world = *std::move(world);
+  return true;
+}
+
+void Images::judge(Life& life, Ledger& ledger) {
+  const Epoch largest = largest_epoch(ledger);
+  const auto found = compare(*life.world, ledger, life.clock, Timestamp::min(),
+                             [&](const std::string& what) { say(life, what); });
+  if (!found) {
+    ++total_.not_opened;
+    say(life, "not read: " + found.error().message());
+    return;
+  }
+  total_.lost += found->lost;
+  total_.strange += found->strange;
+  total_.parted += found->parted;
+  if (life.world->storage->first_version() <= largest) {
+    ++total_.wrong;
+    say(life, "epoch " + std::to_string(life.world->storage->first_version()) +
+                  " is handed out again, seen before: " + std::to_string(largest));
+  }
+}
+
+/// What a program does beside its calls.
+void Images::act(Life& life) {
+  switch (random_.below(8)) {
+    case 0:
+      life.clock.jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
+      return;
+    case 1:
+      life.world->engine->advance();
+      return;
+    case 2:
+      life.disk->write_back();
+      return;
+    case 3:
+      if (const Status drained = life.world->storage->drain(); !drained) {
+        ++total_.wrong;
+        say(life, "not drained: " + drained.error().message());
+      }
+      return;
+    case 4: {
+      if (!random_.chance(1, 4)) return;
+      const std::string to = life.image.root + "/backup" + std::to_string(random_.bits());
+      if (const Status made = life.world->storage->backup(to); !made) {
+        ++total_.wrong;
+        say(life, "no backup: " + made.error().message());
+      }
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Images::work(Life& life) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::thread> threads;
+  std::atomic<unsigned> working{thread_count};
+  const std::uint64_t steps = random_.between(1, 120);
+  for (unsigned t = 0; t < thread_count; ++t) {
+    workers.push_back(
+        std::make_unique<Worker>(*life.world, *life.found, life.clock,
+                                 Worker::Options{.thread = t,
+                                                 .level = life.level,
+                                                 .seed = random_.bits(),
+                                                 .process = std::to_string(life.image.number)}));
+    threads.emplace_back([&working, steps, worker = workers.back().get()] {
+      for (std::uint64_t i = 0; i < steps && worker->step(); ++i) {
+      }
+      working.fetch_sub(1, std::memory_order_release);  // mo: release [images.working]
+    });
+  }
+  // mo: acquire [images.working]
+  while (working.load(std::memory_order_acquire) != 0) act(life);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& worker : workers) {
+    const Tally& tally = worker->tally();
+    total_.acknowledged += tally.acknowledged;
+    total_.wrong += tally.wrong;
+    if (tally.wrong > 0) say(life, tally.first_wrong);
+  }
+}
+
+void Images::live(Image image) {
+  const bool is_new = !std::filesystem::exists(image.root);
+  Life life{.image = std::move(image),
+            .level = random_.chance(2, 3) ? Durability::synced : Durability::logged,
+            .works = is_new || random_.chance(1, 5),
+            .clock = JumpingClock{0},
+            .steps = proofs::Random{random_.bits()}};
+  life.works = life.works && life.image.lives < lives_max;
+  life.clock.jump(Millis{life.image.unix_ms});
+  if (life.works || random_.chance(1, 8)) life.countdown = random_.between(1, 30);
+  constexpr std::array<std::size_t, 2> sectors{512, 4'096};
+  life.disk.emplace(PowerDisk::Options{.root = life.image.root,
+                                       .image = {},
+                                       .boot = "boot " + std::to_string(life.image.number),
+                                       .seed = random_.bits(),
+                                       .maps = random_.chance(1, 2),
+                                       .sector_bytes = random_.pick(sectors),
+                                       .torn = random_.chance(1, 2),
+                                       .at_step = [&] { at_step(life); },
+                                       .lie = wanted_.lie,
+                                       .lie_every = lie_every});
+  if (open(life)) {
+    life.found.emplace();
+    for (const auto& [key, history] : life.image.ledger) life.found->emplace(key, history);
+    judge(life, *life.found);
+    if (life.works) {
+      ++total_.lives;
+      total_.longest = std::max<std::uint64_t>(total_.longest, life.image.lives + 1);
+      life.phase.store(Phase::working, std::memory_order_release);  // mo: release [images.phase]
+      work(life);
+      life.phase.store(Phase::closing, std::memory_order_release);  // mo: release [images.phase]
+    }
+    if (random_.chance(1, 2)) life.disk->cut();
+    life.world.reset();
+  }
+  if (!is_new) ++total_.images;
+  const PowerDisk::Counts counts = life.disk->counts();
+  total_.sectors_lost += counts.sectors_lost;
+  total_.names_lost += counts.names_lost;
+  remove(life.image);
+  for (Image& taken : life.taken) pending_.push_back(std::move(taken));
+  while (pending_.size() > pending_max) remove(next_image());
+}
+
+void Images::remove(const Image& image) {
+  std::error_code code;  // what stays goes with the scratch directory
+  std::filesystem::remove_all(image.root, code);
+}
+
+int Images::run() {
+  const bool lies = wanted_.lie != PowerDisk::Lie::none;
+  const Timestamp begun = clock_.now();
+  while (total_.images < wanted_.images && !(lies && findings() > 0)) live(next_image());
+  const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::printf(
+      "images: %llu lives with work, up to %llu in a row, %llu acknowledged; %llu images taken "
+      "while opening, %llu while closing; not synced and gone: %llu sectors, %llu names\n",
+      number(total_.lives), number(total_.longest), number(total_.acknowledged),
+      number(total_.while_opening), number(total_.while_closing), number(total_.sectors_lost),
+      number(total_.names_lost));
+  std::printf(
+      "images: %llu images, %.1f/s, %llu lost, %llu never asked for, %llu parted, "
+      "%llu wrong answers, %llu not opened\n",
+      number(total_.images), static_cast<double>(total_.images) / seconds, number(total_.lost),
+      number(total_.strange), number(total_.parted), number(total_.wrong),
+      number(total_.not_opened));
+  if (lies) return findings() > 0 ? 0 : 1;
+  if (total_.acknowledged < total_.images) {
+    std::printf("images: next to nothing was done\n");
+    return 1;
+  }
+  return findings() > 0 ? 1 : 0;
+}
+
+std::optional<Wanted> parse(int count, char** texts) {
+  Wanted wanted;
+  std::vector<char*> rest{texts[0]};
+  for (int i = 1; i < count; ++i) {
+    const bool more = i + 1 < count;
+    if (std::strcmp(texts[i], "--images") == 0 && more) {
+      wanted.images = std::strtoull(texts[++i], nullptr, 10);
+    } else if (std::strcmp(texts[i], "--lie") == 0 && more) {
+      ++i;
+      wanted.lie =
+          std::strcmp(texts[i], "names") == 0 ? PowerDisk::Lie::names : PowerDisk::Lie::bytes;
+    } else {
+      rest.push_back(texts[i]);
+    }
+  }
+  const auto arguments = proofs::parse_arguments(static_cast<int>(rest.size()), rest.data());
+  if (!arguments) return std::nullopt;
+  wanted.arguments = *arguments;
+  if (wanted.images == 0) wanted.images = arguments->is_long ? 50'000 : 2'000;
+  return wanted;
+}
+
+}  // namespace
+}  // namespace semel::faults
+
+int main(int count, char** texts) {
+  const auto wanted = semel::faults::parse(count, texts);
+  if (!wanted) return 2;
+  const std::uint64_t seed = wanted->arguments.seed.value_or(semel::proofs::fresh_seed());
+  std::printf("images: seed %llu\n", static_cast<unsigned long long>(seed));
+  return semel::faults::Images{*wanted, seed}.run();
+}
