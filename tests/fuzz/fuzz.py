@@ -3,11 +3,13 @@
 
 Known inputs lie in corpus/NAME.txt and, where they once broke something, in regress/NAME.txt: one
 a line, escaped as transcripts are; `#` begins a remark. Those of `commands` come from the dialogues
-of tests/transcripts as well. Each target runs for --seconds, or --runs executions. An input that
-breaks something is written to regress/NAME.txt; the program's last lines are shown.
+of tests/transcripts as well. Each target runs for --seconds, or --runs executions; as many run at
+a time as there are processors. An input that breaks something is written to regress/NAME.txt; the
+program's last lines are shown.
 """
 
 import argparse
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -96,7 +98,6 @@ def fuzz(name, arguments, build):
     folder = build / name
     (folder / 'found').mkdir(parents=True, exist_ok=True)
     write_inputs(name, folder / 'corpus')
-    (build / 'words.dict').write_text(words(), encoding='utf-8')
     for old in (folder / 'found').iterdir():
         old.unlink()
     limit = [f'-runs={arguments.runs}'] if arguments.runs else [
@@ -142,8 +143,12 @@ def main():
         return 0 if all([replay(name, arguments.programs) for name in names]) else 1
     executions = 0
     broken = []
-    for name in names:
-        count, good = fuzz(name, arguments, ROOT / 'build/asan-clang/corpus')
+    build = ROOT / 'build/asan-clang/corpus'
+    build.mkdir(parents=True, exist_ok=True)
+    (build / 'words.dict').write_text(words(), encoding='utf-8')
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(lambda name: fuzz(name, arguments, build), names))
+    for name, (count, good) in zip(names, done):
         executions += count
         broken += [] if good else [name]
     print(f'fuzz: {executions} executions of {len(names)} targets, '
