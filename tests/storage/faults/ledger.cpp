@@ -21,12 +21,19 @@ bool matches(const std::string& pattern, const std::string& found) {
 
 }  // namespace
 
+History::History(const History& other) {
+  const std::lock_guard lock{other.mutex_};
+  story_ = other.story_;
+  said_ = other.said_;
+}
+
 void History::tell(std::string line) {
   story_.push_back(std::move(line));
   if (story_.size() > story_lines) story_.pop_front();
 }
 
 void History::ask(std::string state, std::int64_t ends_unix_ms) {
+  const std::lock_guard lock{mutex_};
   std::string line = "asked " + state.substr(0, shown_bytes);
   if (ends_unix_ms != never_ends) line += " until " + std::to_string(ends_unix_ms);
   tell(std::move(line));
@@ -34,11 +41,13 @@ void History::ask(std::string state, std::int64_t ends_unix_ms) {
 }
 
 void History::withdraw() {
+  const std::lock_guard lock{mutex_};
   said_.pop_back();
   tell("refused");
 }
 
 void History::acknowledge(bool certain, Timestamp at) {
+  const std::lock_guard lock{mutex_};
   Said& newest = said_.back();
   story_.back() += certain ? ", is certain" : ", was told";
   newest.acknowledged = true;
@@ -49,6 +58,7 @@ void History::acknowledge(bool certain, Timestamp at) {
 }
 
 void History::make_certain() {
+  const std::lock_guard lock{mutex_};
   for (auto said = said_.rbegin(); said != said_.rend(); ++said) {
     if (!said->acknowledged) continue;
     said->certain = true;
@@ -58,6 +68,7 @@ void History::make_certain() {
 }
 
 void History::show(const std::string& state) {
+  const std::lock_guard lock{mutex_};
   for (auto said = said_.rbegin(); said != said_.rend(); ++said) {
     if (said->state != state) continue;
     said->acknowledged = said->certain = true;
@@ -65,6 +76,16 @@ void History::show(const std::string& state) {
     said_.erase(said_.begin(), said.base() - 1);
     return;
   }
+}
+
+void History::rename(std::string state) {
+  const std::lock_guard lock{mutex_};
+  said_.back().state = std::move(state);
+}
+
+void History::end_by(std::int64_t unix_ms) {
+  const std::lock_guard lock{mutex_};
+  said_.back().ends_by = unix_ms;
 }
 
 bool History::is(const Said& said, const std::string& found, std::int64_t unix_ms) {
@@ -76,6 +97,7 @@ bool History::is(const Said& said, const std::string& found, std::int64_t unix_m
 }
 
 History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, Timestamp horizon) {
+  const std::lock_guard lock{mutex_};
   std::size_t first = 0;  // the oldest that may be found
   for (std::size_t i = 0; i < said_.size(); ++i) {
     const Said& said = said_[i];

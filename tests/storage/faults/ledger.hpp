@@ -1,13 +1,14 @@
 // What each key may hold after a failure. Kept by the proof, never by the storage.
 //
 // A key has one writer, so what it was asked to become is a list. What was acknowledged last, or
-// anything that was asked after that, may be found; nothing older.
+// anything that was asked after that, may be found; nothing older. Others may copy it meanwhile.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ inline constexpr const char* absent = "-";
 
 class History {
  public:
+  History() = default;
+  History(const History& other);  ///< from any thread
+  History& operator=(const History&) = delete;
   /// The key is about to become `state`, until the wall clock says `ends_unix_ms`.
   void ask(std::string state, std::int64_t ends_unix_ms = never_ends);
   /// The newest was refused: it did not happen.
@@ -33,10 +37,10 @@ class History {
   void show(const std::string& state);
   /// The answer says what the newest is called; a state that ends with '*' stands for any that
   /// begins like it.
-  void rename(std::string state) { said_.back().state = std::move(state); }
+  void rename(std::string state);
   [[nodiscard]] const std::string& newest() const { return said_.back().state; }
   /// The newest ends when it was said to, or up to then: the clock went on before it was done.
-  void end_by(std::int64_t unix_ms) { said_.back().ends_by = unix_ms; }
+  void end_by(std::int64_t unix_ms);
   [[nodiscard]] std::int64_t newest_ends() const { return said_.back().ends_unix_ms; }
   [[nodiscard]] std::int64_t newest_ends_by() const { return said_.back().ends_by; }
 
@@ -64,6 +68,7 @@ class History {
 
   void tell(std::string line);
 
+  mutable std::mutex mutex_;       // the writer reads without it
   std::deque<std::string> story_;  // bounded
   std::vector<Said> said_{{absent, never_ends, never_ends, true, true, {}}};
 };

@@ -15,8 +15,6 @@
 namespace semel::faults {
 namespace {
 
-constexpr std::size_t sector_bytes = 512;
-
 std::string parent_of(const std::string& path) {
   return std::filesystem::path{path}.parent_path().string();
 }
@@ -89,6 +87,7 @@ void PowerDisk::take_names_of_root() {
 /// Counts a step. True: power goes with it.
 bool PowerDisk::is_last_step() {
   ++counts_.steps;
+  if (options_.at_step) options_.at_step();
   return options_.cut_at != 0 && counts_.steps == options_.cut_at;
 }
 
@@ -96,12 +95,13 @@ Result<int> PowerDisk::create(const std::string& path, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (cut_.load(std::memory_order_relaxed)) return power_is_gone(path);
+  half_made_ = path;
+  half_made_bytes_ = bytes;
   if (is_last_step()) {
-    half_made_ = path;
-    half_made_bytes_ = bytes;
     cut_locked();
     return power_is_gone(path);
   }
+  half_made_.clear();
   SEMEL_TRY(descriptor, storage::Disk::create(path, bytes));
   const auto node = std::make_shared<Node>(path);
   node->held = read_whole(node->descriptor);
@@ -159,13 +159,12 @@ Status PowerDisk::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (cut_.load(std::memory_order_relaxed)) return power_is_gone(from);
-  if (is_last_step()) {
-    note({Step::rename, from, to});
+  SEMEL_TRY(renamed, storage::Disk::rename(from, to));
+  note({Step::rename, from, to});
+  if (is_last_step()) {  // it may have happened
     cut_locked();
     return power_is_gone(from);
   }
-  SEMEL_TRY(renamed, storage::Disk::rename(from, to));
-  note({Step::rename, from, to});
   sync_names(parent_of(to));
   return renamed;
 }
@@ -238,6 +237,10 @@ void PowerDisk::note(const FileStep& step) {
   }
 }
 
+bool PowerDisk::lies_about(Lie what) {
+  return options_.lie == what && random_.below(options_.lie_every) == 0;
+}
+
 bool PowerDisk::fails(Failing kind) {
   return kind == options_.failing && countdown_ != 0 && --countdown_ == 0;
 }
@@ -249,6 +252,7 @@ void PowerDisk::fail_node(const std::string& path) {
   if (found == live_.end()) return;
   Node& node = *found->second;
   const std::string present = read_whole(node.descriptor);
+  const std::size_t sector_bytes = options_.sector_bytes;
   for (std::size_t at = 0; at < present.size(); at += sector_bytes) {
     const std::string sector = present.substr(at, sector_bytes);
     if (at >= node.held.size() || node.held.compare(at, sector_bytes, sector) != 0) {
@@ -278,7 +282,7 @@ std::string PowerDisk::writable(const Node& node) const {
 
 void PowerDisk::sync_node(const std::string& path, std::size_t from, std::size_t to) {
   ++counts_.syncs;
-  if (options_.lie == Lie::bytes) return;
+  if (lies_about(Lie::bytes)) return;
   const auto found = live_.find(path);
   if (found != live_.end()) {
     std::string& held = found->second->held;
@@ -313,7 +317,7 @@ std::string without_slash(std::string path) {
 
 void PowerDisk::sync_names(const std::string& directory) {
   ++counts_.syncs;
-  if (options_.lie == Lie::names) return;
+  if (lies_about(Lie::names)) return;
   const std::string which = without_slash(directory);
   for (const Change& change : changes_) {
     if (change.directory == which && !change.never) apply_change(change, held_);
@@ -336,6 +340,7 @@ std::string PowerDisk::mix(const Node& node) {
   // How much of it arrived: nothing, all of it, or any part.
   constexpr std::array<std::uint64_t, 7> shares{0, 0, 10, 50, 90, 100, 100};
   const std::uint64_t share = random_.pick(shares);
+  const std::size_t sector_bytes = options_.sector_bytes;
   std::size_t length = present.size();
   const std::size_t shorter = std::min(present.size(), held.size());
   if (present.size() != held.size() && !random_.chance(share, 100)) {
@@ -358,6 +363,10 @@ std::string PowerDisk::mix(const Node& node) {
       mixed.replace(at, end - at, present, at, end - at);
     } else {
       ++counts_.sectors_lost;
+      if (options_.torn && random_.chance(1, 8)) {
+        const std::size_t first = random_.below(end - at);
+        mixed.replace(at, first, present, at, first);
+      }
     }
   }
   return mixed;
@@ -388,8 +397,13 @@ void PowerDisk::cut() {
 /// is in it.
 void PowerDisk::cut_locked() {
   cut_time_ = clock_.now();
-  write_image(names_after_cut());
+  if (!options_.image.empty()) write_image(options_.image, names_after_cut());
   cut_.store(true, std::memory_order_release);  // mo: release [power_disk.cut]
+}
+
+void PowerDisk::image(const std::string& directory) {
+  // mo: relaxed: set under mutex_, which at_step is called with.
+  if (!cut_.load(std::memory_order_relaxed)) write_image(directory, names_after_cut());
 }
 
 PowerDisk::Names PowerDisk::names_after_cut() {
@@ -410,9 +424,9 @@ PowerDisk::Names PowerDisk::names_after_cut() {
   return names;
 }
 
-void PowerDisk::write_image(const Names& names) {
+void PowerDisk::write_image(const std::string& directory, const Names& names) {
   const std::filesystem::path root{options_.root};
-  const std::filesystem::path image{options_.image};
+  const std::filesystem::path image{directory};
   std::filesystem::create_directories(image);
   for (const auto& entry : std::filesystem::recursive_directory_iterator{root}) {
     if (entry.is_directory()) {

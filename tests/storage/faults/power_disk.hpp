@@ -4,8 +4,9 @@
 // each file its bytes at the last sync, for each directory its names at the last sync. A cut makes
 // an image of what may be left and starts from there:
 //
-//   bytes   of each file, sector (512 bytes) by sector, those of the last sync or the present ones;
-//           a file that grew may have any length between the two, so its last write may be torn.
+//   bytes   of each file, sector by sector, those of the last sync or the present ones; with
+//           Options::torn also the first bytes of one and the rest of the other. A file that grew
+//           may have any length between the two, so its last write may be torn.
 //           What was appended arrives in order, for journaling file systems (ext4 data=ordered,
 //           xfs, btrfs) make a file longer when the bytes are there; with Options::any_order it
 //           does not
@@ -16,11 +17,12 @@
 // does it, so a sector may also be one that was there between two syncs. A mapped file needs no
 // call to be written: its present bytes are read when they matter.
 //
-// What is not modelled: directories themselves (they are always there), sectors that are torn.
+// What is not modelled: directories themselves (they are always there).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,15 +47,21 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   enum class Failing { none, disk, rocksdb };
 
   struct Options {
-    std::string root;   ///< a directory; what is in it is what the disk holds
-    std::string image;  ///< a directory that is not there yet: where the cut leaves its image
+    std::string root;  ///< a directory; what is in it is what the disk holds
+    /// A directory that is not there yet: where the cut leaves its image. Empty: nowhere
+    std::string image;
     std::string boot;
     std::uint64_t seed = 0;
     /// The step (a sync, a file made, renamed, ..) with which power goes. 0: none
     std::uint64_t cut_at = 0;
-    bool any_order = false;  ///< of appended sectors
-    bool maps = true;        ///< false: the log is written, not mapped
+    bool any_order = false;          ///< of appended sectors
+    bool maps = true;                ///< false: the log is written, not mapped
+    std::size_t sector_bytes = 512;  ///< what a disk writes at once, unless it is torn
+    bool torn = false;
+    /// Called before each step, whoever takes it. It may call image() and nothing else of the disk.
+    std::function<void()> at_step{};
     Lie lie = Lie::none;
+    std::uint64_t lie_every = 1;  ///< it lies about one sync in so many
     Failing failing = Failing::none;
     std::uint64_t fail_at = 0;  ///< the sync of that kind that fails, 1 and up
   };
@@ -74,6 +82,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   [[nodiscard]] std::string boot_id() override { return options_.boot; }
   [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
 
+  /// Leaves in `directory`, which must not exist, what a cut would leave now. In at_step only.
+  void image(const std::string& directory);
   /// Power goes now, unless it is gone: from here on every sync, and every step of RocksDB, fails.
   void cut();
   [[nodiscard]] bool is_cut() const noexcept {
@@ -118,6 +128,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
                        const std::function<rocksdb::IOStatus()>& act) override;
   void note(const FileStep& step);
   [[nodiscard]] bool is_last_step();
+  [[nodiscard]] bool lies_about(Lie what);
   void take_names_of_root();
   [[nodiscard]] bool fails(Failing kind);
   void fail_node(const std::string& path);
@@ -133,7 +144,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   void write_back_locked();
   void cut_locked();
   [[nodiscard]] Names names_after_cut();
-  void write_image(const Names& names);
+  void write_image(const std::string& directory, const Names& names);
 
   const Options options_;
   const SystemClock clock_;

@@ -188,32 +188,27 @@ bool Worker::work_on_claim() {
 
 bool Worker::ask_for_claim(History& history, const std::string& key) {
   const std::string state = history.newest();
+  const std::int64_t ends = history.newest_ends();
+  const std::int64_t ends_by = history.newest_ends_by();
   const std::int64_t before = clock_.unix_ms();
+  history.ask("h:*");  // its epoch comes with the answer
   const ClaimOutcome outcome = claims_.claim({.key = key, .session = SessionId{0}});
-  const bool over = clock_.unix_ms() >= history.newest_ends();
-  if (outcome.error != ErrorCode::ok && outcome.error != ErrorCode::outcome_unknown) {
-    tally_.last_error = std::string{name_of(outcome.error)};
-    ++tally_.refused;
-    return false;
-  }
-  const bool unknown = outcome.error == ErrorCode::outcome_unknown;
-  if (unknown || outcome.answer == ClaimAnswer::granted) {
-    const bool may_be_free = state == absent || over || state.back() == '*';
-    if (!unknown && !may_be_free) wrong("granted " + key + ", which was " + state);
-    if (unknown && !may_be_free) {  // it was there, and stays as it is
-      tally_.last_error = std::string{name_of(outcome.error)};
-      ++tally_.unknown;
-      return false;
-    }
-    history.ask(unknown ? "h:*" : held(outcome.epoch));
+  const bool may_be_free = state == absent || clock_.unix_ms() >= ends || state.back() == '*';
+  const bool granted = outcome.error == ErrorCode::ok && outcome.answer == ClaimAnswer::granted;
+  if (granted) {
+    if (!may_be_free) wrong("granted " + key + ", which was " + state);
+    history.rename(held(outcome.epoch));
     tally_.largest_epoch = std::max(tally_.largest_epoch, outcome.epoch);
+  }
+  if (granted || (outcome.error == ErrorCode::outcome_unknown && may_be_free)) {
     return told(outcome.error, {&history});
   }
+  history.withdraw();  // what was there stays as it is
+  if (outcome.error != ErrorCode::ok) return told(outcome.error, {});
   // A repeat: it must say what is known.
-  const bool right =
-      (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
-      (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
-       before < history.newest_ends_by() && state == done(epoch_of(state), outcome.result));
+  const bool right = (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
+                     (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
+                      before < ends_by && state == done(epoch_of(state), outcome.result));
   if (!right) {
     wrong("answer " + std::to_string(static_cast<int>(outcome.answer)) + " for " + key +
           ", which was " + state.substr(0, 40));
