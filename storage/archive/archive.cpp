@@ -58,6 +58,8 @@ class KeptFiles {
 }  // namespace
 
 /// Packaged RocksDB 7.8.3; why each is set: docs/decisions/0005-storage-layout.md.
+constexpr std::size_t description_buffer_bytes = std::size_t{256} << 10;
+
 rocksdb::Options database_options(Disk& disk) {
   rocksdb::Options options;
   options.env = disk.env();
@@ -67,6 +69,10 @@ rocksdb::Options database_options(Disk& disk) {
   options.max_background_jobs = 2;
   options.max_open_files = 256;  // files are read once, at recovery
   options.keep_log_file_num = 4;
+  // Files are ingested, so all that is ever written is the description, some hundred bytes. RocksDB
+  // reserves on disk what a full write buffer needs: 70 MiB by its defaults.
+  options.write_buffer_size = description_buffer_bytes;
+  options.manifest_preallocation_size = description_buffer_bytes;
   options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   return options;
 }
@@ -74,6 +80,7 @@ rocksdb::Options database_options(Disk& disk) {
 rocksdb::ColumnFamilyOptions journal_options() {
   rocksdb::ColumnFamilyOptions options;
   options.compression = rocksdb::CompressionType::kNoCompression;
+  options.write_buffer_size = description_buffer_bytes;
   return options;
 }
 
@@ -105,7 +112,7 @@ Status Archive::open_database(const Setup& setup) {
   options.create_if_missing = setup.may_create;
   options.create_missing_column_families = true;
   std::vector<rocksdb::ColumnFamilyDescriptor> families{
-      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{}},
+      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{options}},
       {journal_family, journal_options()}};
   families.insert(families.end(), setup.families.begin(), setup.families.end());
   // RocksDB opens all families or none; unnamed ones are opened with default options.

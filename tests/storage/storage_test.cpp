@@ -2,6 +2,7 @@
 #include "semel/storage.hpp"
 
 #include <rocksdb/db.h>
+#include <sys/stat.h>
 
 #include <coroutine>
 #include <cstdlib>
@@ -86,6 +87,20 @@ TEST_CASE("storage: strings, erased keys and counters are there in the next proc
   CHECK(store.get("n").value() == "42");
   CHECK(process.engine->store(5).get("a").value() == "five");
   CHECK(process.engine->size(0) == 3);
+}
+
+TEST_CASE("storage: an open storage without records reserves less than 2 MiB for its tables",
+          "[storage]") {
+  const Directory directory;
+  ManualClock clock;
+  const Process process{directory, clock, Durability::logged};
+  std::uintmax_t blocks = 0;
+  for (const auto& file : std::filesystem::directory_iterator{directory.of("rocksdb")}) {
+    struct stat info {};
+    REQUIRE(stat(file.path().c_str(), &info) == 0);
+    blocks += static_cast<std::uintmax_t>(info.st_blocks);
+  }
+  CHECK(blocks * 512 < std::uintmax_t{2} << 20);
 }
 
 TEST_CASE("storage: what has ended does not come back", "[storage]") {
