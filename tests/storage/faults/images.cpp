@@ -8,14 +8,17 @@
 // images themselves. Sectors have 512 or 4,096 bytes, are dropped, reordered, and torn in half of
 // the lives. What was acknowledged at `synced`, or confirmed, must be there; at `logged` nothing
 // must, but a pair is there or not, and nothing is there that was not asked for. With --lie one
-// sync in 50 is left out: then the proof must find a loss, and its verdict is turned round.
+// sync of bytes in 50, or of names in 5, is left out: then the proof must find a loss, and its
+// verdict is turned round.
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -33,10 +36,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned thread_count = 3;
-constexpr std::uint64_t lie_every = 50;
-constexpr unsigned lives_max = 12;       // one after the other, of one storage
-constexpr std::size_t pending_max = 48;  // images that are not opened yet
+constexpr std::uint64_t bytes_lie_every = 50;
+constexpr std::uint64_t names_lie_every = 5;  // a name that is not synced mostly arrives anyway
+constexpr unsigned lives_max = 12;            // one after the other, of one storage
+constexpr std::size_t pending_max = 48;       // images that are not opened yet
 constexpr std::uint64_t shown_errors = 12;
+/// A disk with so much space gets no file `reserve`, which takes longer to copy than all others.
+constexpr std::size_t no_reserve = std::size_t{24} << 20;
 
 struct Wanted {
   proofs::Arguments arguments;
@@ -94,6 +100,7 @@ class Images {
   void at_step(Life& life);
   [[nodiscard]] bool open(Life& life);
   void judge(Life& life, Ledger& ledger);
+  static void begin(Life& life, Phase phase);
   void work(Life& life);
   void act(Life& life);
   void say(const Life& life, const std::string& what);
@@ -122,7 +129,8 @@ struct Images::Life {
   // Of the hook: called under the mutex of the disk.
   std::vector<Image> taken{};
   std::uint64_t countdown = 0;
-  std::atomic<Phase> phase{Phase::opening};
+  std::mutex mutex{};  // held while an image is taken: no phase begins meanwhile
+  Phase phase = Phase::opening;
   std::optional<Ledger> found{};  // what was judged, and is worked on; set before phase changes
   std::optional<PowerDisk> disk{};
   std::optional<World> world{};
@@ -152,7 +160,8 @@ Image Images::next_image() {
 /// acknowledged in between rests on a sync before it, for no sync returns meanwhile.
 void Images::at_step(Life& life) {
   if (life.countdown == 0 || --life.countdown != 0) return;
-  const Phase phase = life.phase.load(std::memory_order_acquire);  // mo: acquire [images.phase]
+  const std::lock_guard lock{life.mutex};
+  const Phase phase = life.phase;
   constexpr std::size_t working_max = 24;
   constexpr std::size_t opening_max = 2;
   const std::size_t most = life.works ? working_max : opening_max;
@@ -170,6 +179,11 @@ void Images::at_step(Life& life) {
   total_.while_opening += phase == Phase::opening ? 1 : 0;
   total_.while_closing += phase == Phase::closing ? 1 : 0;
   life.taken.push_back(std::move(image));
+}
+
+void Images::begin(Life& life, Phase phase) {
+  const std::lock_guard lock{life.mutex};
+  life.phase = phase;
 }
 
 bool Images::open(Life& life) {
@@ -228,8 +242,8 @@ void Images::act(Life& life) {
       }
       return;
     case 4: {
-      if (!random_.chance(1, 4)) return;
-      const std::string to = life.image.root + "/backup" + std::to_string(random_.bits());
+      const std::string to = life.image.root + "/backup" + std::to_string(life.image.number);
+      if (!random_.chance(1, 8) || std::filesystem::exists(to)) return;
       if (const Status made = life.world->storage->backup(to); !made) {
         ++total_.wrong;
         say(life, "no backup: " + made.error().message());
@@ -259,8 +273,13 @@ void Images::work(Life& life) {
       working.fetch_sub(1, std::memory_order_release);  // mo: release [images.working]
     });
   }
-  // mo: acquire [images.working]
-  while (working.load(std::memory_order_acquire) != 0) act(life);
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock lock{mutex};
+  while (working.load(std::memory_order_acquire) != 0) {  // mo: acquire [images.working]
+    act(life);
+    never.wait_for(lock, 1ms);
+  }
   for (std::thread& thread : threads) thread.join();
   for (const auto& worker : workers) {
     const Tally& tally = worker->tally();
@@ -281,16 +300,18 @@ void Images::live(Image image) {
   life.clock.jump(Millis{life.image.unix_ms});
   if (life.works || random_.chance(1, 8)) life.countdown = random_.between(1, 30);
   constexpr std::array<std::size_t, 2> sectors{512, 4'096};
-  life.disk.emplace(PowerDisk::Options{.root = life.image.root,
-                                       .image = {},
-                                       .boot = "boot " + std::to_string(life.image.number),
-                                       .seed = random_.bits(),
-                                       .maps = random_.chance(1, 2),
-                                       .sector_bytes = random_.pick(sectors),
-                                       .torn = random_.chance(1, 2),
-                                       .at_step = [&] { at_step(life); },
-                                       .lie = wanted_.lie,
-                                       .lie_every = lie_every});
+  life.disk.emplace(PowerDisk::Options{
+      .root = life.image.root,
+      .image = {},
+      .boot = "boot " + std::to_string(life.image.number),
+      .seed = random_.bits(),
+      .maps = random_.chance(1, 2),
+      .sector_bytes = random_.pick(sectors),
+      .torn = random_.chance(1, 2),
+      .bytes_free = random_.chance(1, 16) ? SIZE_MAX : no_reserve,
+      .at_step = [&] { at_step(life); },
+      .lie = wanted_.lie,
+      .lie_every = wanted_.lie == PowerDisk::Lie::names ? names_lie_every : bytes_lie_every});
   if (open(life)) {
     life.found.emplace();
     for (const auto& [key, history] : life.image.ledger) life.found->emplace(key, history);
@@ -298,9 +319,9 @@ void Images::live(Image image) {
     if (life.works) {
       ++total_.lives;
       total_.longest = std::max<std::uint64_t>(total_.longest, life.image.lives + 1);
-      life.phase.store(Phase::working, std::memory_order_release);  // mo: release [images.phase]
+      begin(life, Phase::working);
       work(life);
-      life.phase.store(Phase::closing, std::memory_order_release);  // mo: release [images.phase]
+      begin(life, Phase::closing);
     }
     if (random_.chance(1, 2)) life.disk->cut();
     life.world.reset();

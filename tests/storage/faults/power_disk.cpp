@@ -436,6 +436,7 @@ void PowerDisk::write_image(const std::string& directory, const Names& names) {
   std::map<const Node*, std::string> contents;  // a file with two names has one content
   const auto write = [&](const std::string& path, const std::string& bytes) {
     const std::string to = (image / std::filesystem::path{path}.lexically_relative(root)).string();
+    std::filesystem::create_directories(parent_of(to));  // a backup's directory gets another name
     std::FILE* file = std::fopen(to.c_str(), "wb");
     require(file != nullptr, to);
     require(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(), to);

@@ -58,6 +58,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     bool maps = true;                ///< false: the log is written, not mapped
     std::size_t sector_bytes = 512;  ///< what a disk writes at once, unless it is torn
     bool torn = false;
+    std::size_t bytes_free = SIZE_MAX;  ///< what it says
     /// Called before each step, whoever takes it. It may call image() and nothing else of the disk.
     std::function<void()> at_step{};
     Lie lie = Lie::none;
@@ -79,6 +80,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   [[nodiscard]] Status remove(const std::string& path) override;
   [[nodiscard]] Status rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] bool maps_safely(const std::string&) override { return options_.maps; }
+  [[nodiscard]] std::size_t bytes_free(const std::string&) override { return options_.bytes_free; }
   [[nodiscard]] std::string boot_id() override { return options_.boot; }
   [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
 
