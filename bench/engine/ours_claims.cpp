@@ -1,4 +1,4 @@
-// Question: what does the claim machine cost over the plain SET NX + SET that it replaces?
+// Question: what do claims cost over the plain SET NX + SET that they replace?
 // Method:   claim + complete of new keys in a namespace; SET if_absent + SET if_present in a store.
 // Compare:  the two, each in its own process, same keys and same 8-byte result.
 // Report:   nanoseconds of one thread for a cycle, two threads working.

@@ -226,7 +226,7 @@ void claims_group(Context& context) {
     times.ours.push_back(*claims);
     times.peer.push_back(*store);
   }
-  context.report.rows.push_back(row_of("claim + complete of the claim machine (ns a cycle)", times,
+  context.report.rows.push_back(row_of("claim + complete of claims (ns a cycle)", times,
                                        "Semel, SET NX + SET", ratio_at_most(1.3)));
 }
 
@@ -243,7 +243,7 @@ void hot_key_group(Context& context) {
   context.report.rows.push_back(row_of("hot key: 2 threads claim one key, one grant (M/s)", store,
                                        "", figure_at_least(5, "M/s")));
   context.report.notes.push_back(
-      {"hot key of the claim machine, in_flight answers (M/s)", figure(median(claims))});
+      {"hot key of claims, in_flight answers (M/s)", figure(median(claims))});
 }
 
 void insight_group(Context& context) {
