@@ -124,8 +124,8 @@ bool Segment::write_record(LogOffset offset, std::size_t bytes, std::uint64_t se
 
 void Segment::touch() noexcept {
   if (!is_mapped()) return;
-  // Best effort: on an older kernel writers take the page faults. Piece by piece: a thread that maps
-  // memory waits until the call ends, and page faults of all threads wait behind it.
+  // Best effort: on an older kernel writers take the page faults. Piece by piece: a thread that
+  // maps memory waits until the call ends, and page faults of all threads wait behind it.
   constexpr std::size_t piece = std::size_t{128} << 10;
   for (std::size_t at = 0; at < header_.bytes; at += piece) {
     static_cast<void>(
