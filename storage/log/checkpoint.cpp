@@ -49,7 +49,9 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(Disk& disk, const std::stri
     close(descriptor);
     return error;
   }
-  return std::unique_ptr<Checkpoint>{new Checkpoint{disk, path, descriptor}};
+  auto checkpoint = std::unique_ptr<Checkpoint>{new Checkpoint{disk, path, descriptor}};
+  SEMEL_CHECK(checkpoint->sync());  // a killed process may have left a slot that is not
+  return checkpoint;
 }
 
 Checkpoint::~Checkpoint() {
@@ -84,13 +86,20 @@ Checkpoint::Found Checkpoint::read(std::string_view bytes, CheckpointContent& co
 
 bool Checkpoint::write(CheckpointContent& content) noexcept {
   CheckpointContent next = content;
-  ++next.sequence;
+  next.sequence += is_synced_ ? 1 : 2;
   next.digest = next.right_digest();
   const auto at = static_cast<off_t>((next.sequence % 2) * slot_bytes);
-  // A killed process leaves the slot without its checksum; the next write goes to the other one.
+  // A killed process may leave the slot without its checksum; then the other one counts.
+  is_synced_ = false;
   if (pwrite(descriptor_, &next, sizeof next, at) != sizeof next) return false;
   content = next;
   return true;
+}
+
+Status Checkpoint::sync() {
+  Status synced = disk_.sync(descriptor_, path_);
+  is_synced_ = synced.ok();
+  return synced;
 }
 
 Status Checkpoint::write_and_sync(CheckpointContent& content) {

@@ -1,8 +1,11 @@
 // The checkpoint: how far log and database had come when it was written, in the file `mark`. It was
 // true then, so a log or a database that is behind it has lost data.
 //
-// The file has two slots of a page each, written alternately: a killed process leaves one of them
-// intact, and the disk writes a sector completely or not at all.
+// The file has two slots of a page each. The one that was synced last is not written before the
+// other one is synced, so a killed process and a power cut each leave one of them intact, also if
+// the disk tears a sector.
+//
+// Invariant: the slot of `sequence` is sequence % 2, and the newest valid slot counts.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +53,7 @@ class Checkpoint {
  public:
   enum class Found { content, empty, damaged };
 
-  /// Opens or makes `path`. Errors: storage_failed.
+  /// Opens or makes `path`, and syncs it. Errors: storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<Checkpoint>> open(Disk& disk,
                                                                 const std::string& path);
   ~Checkpoint();
@@ -62,12 +65,12 @@ class Checkpoint {
   [[nodiscard]] Result<Found> read(CheckpointContent& content) const;
   /// The same from the bytes of such a file, which may be truncated.
   [[nodiscard]] static Found read(std::string_view bytes, CheckpointContent& content) noexcept;
-  /// Replaces the older slot. `content` gets its sequence and digest. False: errno says why; the
-  /// newer slot is unchanged, and `content` as well, so that the next write goes to the same slot.
+  /// Replaces the slot that was not synced last. `content` gets its sequence and digest. False:
+  /// errno says why; the other slot is unchanged, and `content` as well.
   [[nodiscard]] bool write(CheckpointContent& content) noexcept;
   /// The same, and returns when it has reached the disk. Errors: storage_failed.
   [[nodiscard]] Status write_and_sync(CheckpointContent& content);
-  [[nodiscard]] Status sync() { return disk_.sync(descriptor_, path_); }
+  [[nodiscard]] Status sync();
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
@@ -76,6 +79,7 @@ class Checkpoint {
   Disk& disk_;
   const std::string path_;
   const int descriptor_;
+  bool is_synced_ = false;  // the newest slot
 };
 
 }  // namespace semel::storage
