@@ -5,11 +5,12 @@
 //
 // One life gives many images, so there are more than cuts could make in the time: of opening,
 // recovering, working, draining, rewriting, backing up and closing. Some images live on, and give
-// images themselves. Sectors have 512 or 4,096 bytes, are dropped, reordered, and torn in half of
-// the lives. What was acknowledged at `synced`, or confirmed, must be there; at `logged` nothing
-// must, but a pair is there or not, and nothing is there that was not asked for. With --lie one
-// sync of bytes in 50, or of names in 5, is left out: then the proof must find a loss, and its
-// verdict is turned round.
+// images themselves. Some processes are killed: the next one finds what was not synced yet, and
+// images are taken of that as well. Sectors have 512 or 4,096 bytes, are dropped, reordered, and
+// torn in half of the lives. What was acknowledged at `synced`, or confirmed, must be there; at
+// `logged` nothing must, but a pair is there or not, and nothing is there that was not asked for.
+// With --lie one sync of bytes in 50, or of names in 5, is left out: then the proof must find a
+// loss, and its verdict is turned round.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -75,6 +76,7 @@ struct Total {
   std::uint64_t while_opening = 0;
   std::uint64_t while_closing = 0;
   std::uint64_t lives = 0;  // in which was worked
+  std::uint64_t kills = 0;  // of them, ended by one
   std::uint64_t longest = 0;
   std::uint64_t acknowledged = 0;
   std::uint64_t sectors_lost = 0;
@@ -96,10 +98,10 @@ class Images {
   enum class Phase { opening, working, closing };
 
   [[nodiscard]] Image next_image();
-  void live(Image image);
+  void live(Image image, std::unique_ptr<PowerDisk> before = {});
   void at_step(Life& life);
   [[nodiscard]] bool open(Life& life);
-  void judge(Life& life, Ledger& ledger);
+  void judge(Life& life, Ledger& ledger, Timestamp horizon);
   static void begin(Life& life, Phase phase);
   void work(Life& life);
   void act(Life& life);
@@ -132,7 +134,7 @@ struct Images::Life {
   std::mutex mutex{};  // held while an image is taken: no phase begins meanwhile
   Phase phase = Phase::opening;
   std::optional<Ledger> found{};  // what was judged, and is worked on; set before phase changes
-  std::optional<PowerDisk> disk{};
+  std::unique_ptr<PowerDisk> disk{};
   std::optional<World> world{};
 };
 
@@ -204,9 +206,10 @@ bool Images::open(Life& life) {
   return true;
 }
 
-void Images::judge(Life& life, Ledger& ledger) {
+/// What was acknowledged at `logged` up to `horizon` must be there as well.
+void Images::judge(Life& life, Ledger& ledger, Timestamp horizon) {
   const Epoch largest = largest_epoch(ledger);
-  const auto found = compare(*life.world, ledger, life.clock, Timestamp::min(),
+  const auto found = compare(*life.world, ledger, life.clock, horizon,
                              [&](const std::string& what) { say(life, what); });
   if (!found) {
     ++total_.not_opened;
@@ -289,21 +292,22 @@ void Images::work(Life& life) {
   }
 }
 
-void Images::live(Image image) {
+/// `before`: the disk of a process that was killed; this one goes on with what it left.
+void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
   const bool is_new = !std::filesystem::exists(image.root);
   Life life{.image = std::move(image),
             .level = random_.chance(2, 3) ? Durability::synced : Durability::logged,
             .works = is_new || random_.chance(1, 5),
             .clock = JumpingClock{0},
             .steps = proofs::Random{random_.bits()}};
-  life.works = life.works && life.image.lives < lives_max;
+  life.works = (life.works || before != nullptr) && life.image.lives < lives_max;
   life.clock.jump(Millis{life.image.unix_ms});
   if (life.works || random_.chance(1, 8)) life.countdown = random_.between(1, 30);
   constexpr std::array<std::size_t, 2> sectors{512, 4'096};
-  life.disk.emplace(PowerDisk::Options{
+  const PowerDisk::Options options{
       .root = life.image.root,
       .image = {},
-      .boot = "boot " + std::to_string(life.image.number),
+      .boot = before != nullptr ? before->boot_id() : "boot " + std::to_string(life.image.number),
       .seed = random_.bits(),
       .maps = random_.chance(1, 2),
       .sector_bytes = random_.pick(sectors),
@@ -311,28 +315,40 @@ void Images::live(Image image) {
       .bytes_free = random_.chance(1, 16) ? SIZE_MAX : no_reserve,
       .at_step = [&] { at_step(life); },
       .lie = wanted_.lie,
-      .lie_every = wanted_.lie == PowerDisk::Lie::names ? names_lie_every : bytes_lie_every});
+      .lie_every = wanted_.lie == PowerDisk::Lie::names ? names_lie_every : bytes_lie_every};
+  const bool is_restart = before != nullptr;
+  life.disk = is_restart ? std::make_unique<PowerDisk>(options, *before)
+                         : std::make_unique<PowerDisk>(options);
+  before.reset();
+  bool is_killed = false;
   if (open(life)) {
     life.found.emplace();
     for (const auto& [key, history] : life.image.ledger) life.found->emplace(key, history);
-    judge(life, *life.found);
+    judge(life, *life.found, is_restart ? Timestamp::max() : Timestamp::min());
     if (life.works) {
       ++total_.lives;
       total_.longest = std::max<std::uint64_t>(total_.longest, life.image.lives + 1);
       begin(life, Phase::working);
       work(life);
       begin(life, Phase::closing);
+      is_killed = random_.chance(1, 3);
+      total_.kills += is_killed ? 1 : 0;
     }
-    if (random_.chance(1, 2)) life.disk->cut();
+    if (is_killed || random_.chance(1, 2)) life.disk->cut();
     life.world.reset();
   }
-  if (!is_new) ++total_.images;
+  if (!is_new && !is_restart) ++total_.images;
   const PowerDisk::Counts counts = life.disk->counts();
   total_.sectors_lost += counts.sectors_lost;
   total_.names_lost += counts.names_lost;
-  remove(life.image);
   for (Image& taken : life.taken) pending_.push_back(std::move(taken));
   while (pending_.size() > pending_max) remove(next_image());
+  if (!is_killed) return remove(life.image);
+  Image again{.number = ++numbers_, .lives = life.image.lives + 1, .root = life.image.root};
+  again.unix_ms = life.clock.unix_ms();
+  again.ledger.clear();
+  for (const auto& [key, history] : *life.found) again.ledger.emplace(key, history);
+  live(std::move(again), std::move(life.disk));
 }
 
 void Images::remove(const Image& image) {
@@ -347,11 +363,12 @@ int Images::run() {
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
-      "images: %llu lives with work, up to %llu in a row, %llu acknowledged; %llu images taken "
-      "while opening, %llu while closing; not synced and gone: %llu sectors, %llu names\n",
-      number(total_.lives), number(total_.longest), number(total_.acknowledged),
-      number(total_.while_opening), number(total_.while_closing), number(total_.sectors_lost),
-      number(total_.names_lost));
+      "images: %llu lives with work, %llu of them killed, up to %llu in a row, %llu acknowledged; "
+      "%llu images taken while opening, %llu while closing; not synced and gone: %llu sectors, "
+      "%llu names\n",
+      number(total_.lives), number(total_.kills), number(total_.longest),
+      number(total_.acknowledged), number(total_.while_opening), number(total_.while_closing),
+      number(total_.sectors_lost), number(total_.names_lost));
   std::printf(
       "images: %llu images, %.1f/s, %llu lost, %llu never asked for, %llu parted, "
       "%llu wrong answers, %llu not opened\n",

@@ -68,20 +68,36 @@ PowerDisk::PowerDisk(const Options& options)
       env_(make_hooked_env(*this)),
       random_(options.seed),
       countdown_(options.fail_at) {
-  take_names_of_root();
+  std::filesystem::create_directories(options_.root);
+  take_names_of_root({});
+  held_ = live_;
+}
+
+PowerDisk::PowerDisk(const Options& options, const PowerDisk& before)
+    : options_(options),
+      env_(make_hooked_env(*this)),
+      random_(options.seed),
+      countdown_(options.fail_at) {
+  const std::lock_guard lock{before.mutex_};
+  take_names_of_root(before.live_);
+  held_ = before.held_;
+  changes_ = before.changes_;
 }
 
 PowerDisk::~PowerDisk() = default;
 
-void PowerDisk::take_names_of_root() {
-  std::filesystem::create_directories(options_.root);
+void PowerDisk::take_names_of_root(const Names& known) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator{options_.root}) {
     if (!entry.is_regular_file()) continue;
-    const auto node = std::make_shared<Node>(entry.path().string());
-    node->held = read_whole(node->descriptor);
-    live_[entry.path().string()] = node;
+    const std::string path = entry.path().string();
+    const auto found = known.find(path);
+    NodePointer node = found == known.end() ? nullptr : found->second;
+    if (node == nullptr) {
+      node = std::make_shared<Node>(path);
+      node->held = read_whole(node->descriptor);
+    }
+    live_[path] = node;
   }
-  held_ = live_;
 }
 
 /// Counts a step. True: power goes with it.

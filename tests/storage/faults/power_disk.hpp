@@ -68,6 +68,9 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   };
 
   explicit PowerDisk(const Options& options);
+  /// The same disk, used by the next process: `before` was cut with no image, as if its process had
+  /// been killed. What was not synced is not synced yet.
+  PowerDisk(const Options& options, const PowerDisk& before);
   ~PowerDisk() override;
   PowerDisk(const PowerDisk&) = delete;
   PowerDisk& operator=(const PowerDisk&) = delete;
@@ -131,7 +134,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   void note(const FileStep& step);
   [[nodiscard]] bool is_last_step();
   [[nodiscard]] bool lies_about(Lie what);
-  void take_names_of_root();
+  void take_names_of_root(const Names& known);
   [[nodiscard]] bool fails(Failing kind);
   void fail_node(const std::string& path);
   void fail_names(const std::string& directory);
