@@ -19,7 +19,7 @@ from node import Node, encode, until
 MIB = 1 << 20
 MAXMEMORY = 64 * MIB
 CLIENTS = 48 * MIB  # the least that maxmemory-clients can be
-# 24: what was freed by cutting clients off, and lies between what lives in the heaps of the threads.
+# 24: what was freed by cutting clients off, and lies between what lives in the heaps of threads.
 ALLOWED = CLIENTS + (MAXMEMORY + CLIENTS) // 10 + 24 * MIB
 # What is pushed to a connection of the same thread counts when that connection's turn comes: 200
 # messages to 50 clients, in texts that grow by doubling. Small messages take 53 to 84 MiB.
