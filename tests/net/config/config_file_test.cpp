@@ -138,7 +138,7 @@ TEST_CASE("config: all errors of a TOML file are told, each with its place", "[n
                   "[security]\n"
                   "requirepass = 5\n") ==
         Lines{"f:2:1: unknown setting 'prot', did you mean 'port'?",
-              "f:3:14: maxclients = '0': argument must be between 1 and 4294967295 inclusive",
+              "f:3:14: maxclients = '0': argument must be between 1 and 1000000 inclusive",
               "f:4:1: 'log-level' belongs into [log]",
               "f:5:11: timeout: expected a number or a text as \"30s\", not a floating-point",
               "f:6:1: unknown setting 'unixsocket', did you mean 'unix-socket'?",

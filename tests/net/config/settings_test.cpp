@@ -177,7 +177,7 @@ TEST_CASE("settings: CONFIG SET changes all or nothing, with Redis' words", "[ne
   CHECK(set(settings, {"timeout", "6", "hz", "x"}) ==
         failed("hz", "argument couldn't be parsed into an integer"));
   CHECK(set(settings, {"timeout", "6", "Maxclients", "0"}) ==
-        failed("maxclients", "argument must be between 1 and 4294967295 inclusive"));
+        failed("maxclients", "argument must be between 1 and 1000000 inclusive"));
   CHECK(set(settings, {"timeout", "6", "nosuch", "1"}) ==
         "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'");
   CHECK(set(settings, {"timeout", "6", "databases", "16"}) ==
