@@ -179,7 +179,7 @@ class Storage::Impl {
   }
   /// What opening needs: a segment that is written, one that is ready, RocksDB's small files.
   [[nodiscard]] std::size_t reserve_bytes() const noexcept {
-    return 2 * segment_bytes() + (std::size_t{8} << 20);
+    return 2 * segment_bytes() + (std::size_t{4} << 20);
   }
   [[nodiscard]] bool take_drain_request();
   [[nodiscard]] Status prepare_segments();

@@ -32,7 +32,7 @@ struct StorageOptions {
   /// Bound of the log in front of the files. An eighth of it is taken at once, three eighths stay
   /// taken when much was written. When it is almost full, callers wait, and at the end new work is
   /// refused. One group of mutations, so also one value, takes at most a quarter. A sixteenth of it
-  /// and 8 MiB are kept free for opening the storage on a full disk. 1 MiB..16 GiB.
+  /// and 4 MiB are kept free for opening the storage on a full disk. 1 MiB..16 GiB.
   std::size_t log_bytes = std::size_t{256} << 20;
   /// A wait for the disk that lasts longer ends with outcome_unknown. 1 ms..10 min.
   Millis confirm_within{30'000};

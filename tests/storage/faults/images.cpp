@@ -43,7 +43,7 @@ constexpr unsigned lives_max = 12;            // one after the other, of one sto
 constexpr std::size_t pending_max = 48;       // images that are not opened yet
 constexpr std::uint64_t shown_errors = 12;
 /// A disk with so much space gets no file `reserve`, which takes longer to copy than all others.
-constexpr std::size_t no_reserve = std::size_t{24} << 20;
+constexpr std::size_t no_reserve = std::size_t{8} << 20;
 
 struct Wanted {
   proofs::Arguments arguments;
