@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <set>
 #include <string>
@@ -392,7 +393,7 @@ TEST_CASE("log: a file that is not mapped has each record before it is acknowled
           "[storage][log]") {
   LogFixture fixture{Segment::Access::written};
   fixture.prepare();
-  for (const std::size_t bytes : {0, 1, 900, 1'100, 5'000, 30'000, 3}) {
+  for (const std::size_t bytes : std::array<std::size_t, 7>{0, 1, 900, 1'100, 5'000, 30'000, 3}) {
     const LogOffset end = fixture.append("k" + std::to_string(bytes), bytes);
     REQUIRE(end != 0);
     for (std::uint64_t number = 1; number <= fixture.log->number_of(end - 1); ++number) {
