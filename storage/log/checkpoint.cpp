@@ -90,15 +90,19 @@ bool Checkpoint::write(CheckpointContent& content) noexcept {
   next.digest = next.right_digest();
   const auto at = static_cast<off_t>((next.sequence % 2) * slot_bytes);
   // A killed process may leave the slot without its checksum; then the other one counts.
+  if (pwrite(descriptor_, &next, sizeof next, at) != sizeof next) {
+    is_newest_whole_ = is_synced_;  // a part of it may be written: of the newest slot, or beside it
+    return false;
+  }
+  is_newest_whole_ = true;
   is_synced_ = false;
-  if (pwrite(descriptor_, &next, sizeof next, at) != sizeof next) return false;
   content = next;
   return true;
 }
 
 Status Checkpoint::sync() {
   Status synced = disk_.sync(descriptor_, path_);
-  is_synced_ = synced.ok();
+  if (synced && is_newest_whole_) is_synced_ = true;
   return synced;
 }
 

@@ -79,7 +79,8 @@ class Checkpoint {
   Disk& disk_;
   const std::string path_;
   const int descriptor_;
-  bool is_synced_ = false;  // the newest slot
+  bool is_newest_whole_ = true;  // false: a write to the newest slot has failed
+  bool is_synced_ = false;       // the newest slot, which is whole
 };
 
 }  // namespace semel::storage

@@ -209,7 +209,7 @@ TEST_CASE("identity: within a boot, the same files on another disk are a snapsho
   struct stat info {};
   REQUIRE(stat(directory.path().c_str(), &info) == 0);
   if (major(info.st_dev) == 0) {
-    WARN("skipped: " + directory.path() + " is not on a disk, so its device says nothing");
+    WARN("skipped: " + directory.path() + " is not on a disk, so it has no device number of one");
     return;
   }
   const auto open = [&](storage::Disk& disk) {

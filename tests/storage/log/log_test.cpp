@@ -389,6 +389,38 @@ TEST_CASE("mark: a write that fails leaves the newer slot, and goes to the same 
   CHECK(content.tail == 2);
 }
 
+TEST_CASE("mark: after a write that fails the synced slot is not written", "[storage][mark]") {
+  LogFixture fixture;
+  const std::string path = fixture.directory + "/mark";
+  auto mark = storage::Checkpoint::open(fixture.disk, path);
+  REQUIRE(mark);
+  const int descriptor = fixture.disk.descriptors.back();
+  const auto write = [&](storage::CheckpointContent& content) { return (*mark)->write(content); };
+  const auto fail_to_write = [&](storage::CheckpointContent content) {
+    const int kept = dup(descriptor);
+    const int full = open("/dev/full", O_RDWR);
+    REQUIRE(dup2(full, descriptor) == descriptor);
+    CHECK_FALSE(write(content));
+    REQUIRE(dup2(kept, descriptor) == descriptor);
+    close(kept);
+    close(full);
+  };
+  storage::CheckpointContent content;
+  REQUIRE((*mark)->write_and_sync(content));
+  const std::uint64_t synced = content.sequence;
+  fail_to_write(content);
+  REQUIRE(write(content));
+  CHECK(content.sequence % 2 != synced % 2);
+  // The slot that is not synced is broken now; a sync does not make it right.
+  fail_to_write(content);
+  REQUIRE((*mark)->sync());
+  REQUIRE(write(content));
+  CHECK(content.sequence % 2 != synced % 2);
+  REQUIRE((*mark)->sync());
+  REQUIRE(write(content));
+  CHECK(content.sequence % 2 == synced % 2);
+}
+
 TEST_CASE("log: a file that is not mapped has each record before it is acknowledged",
           "[storage][log]") {
   LogFixture fixture{Segment::Access::written};
