@@ -28,7 +28,8 @@ std::vector<std::string> own_files(const net::Settings& settings, const std::str
   for (const Setting each : paths) texts.push_back(settings.text(each));
   std::vector<std::string> names;
   for (const std::string& text : texts) {
-    const std::filesystem::path path{text};
+    std::filesystem::path path{text};
+    if (!path.has_filename()) path = path.parent_path();  // "backups/"
     std::error_code code;
     if (!text.empty() && std::filesystem::equivalent(
                              path.has_parent_path() ? path.parent_path() : ".", directory, code)) {
