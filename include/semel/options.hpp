@@ -16,14 +16,14 @@ namespace semel {
 class Clock;
 class ColdStore;
 
-/// What of the user's the engine calls. None of it may throw: an exception ends where it was
-/// called, and neither another's wait nor a lock with it (docs/process-life.md#exceptions).
+/// What the engine calls of its user. None of it may throw: the engine catches the exception at the
+/// call, ends no other wait and releases all locks (docs/process-life.md#exceptions).
 enum class Callback : std::uint8_t {
-  waiter,        ///< of claim_or_wait: it counts as told
-  expired_sink,  ///< of subscribe_expired: the others are told
+  waiter,        ///< of claim_or_wait: it counts as notified
+  expired_sink,  ///< of subscribe_expired: the others are called
   visitor,       ///< of scan and snapshot: the call ends with callback_threw
   journal,       ///< append: as if it had answered 0; wait: outcome_unknown
-  confirmation,  ///< of confirm_async: it counts as told
+  confirmation,  ///< of confirm_async: it counts as notified
 };
 
 struct Options {

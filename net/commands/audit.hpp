@@ -8,7 +8,7 @@
 
 namespace semel::net {
 
-/// Whether calls of `row` are told to the log.
+/// Whether calls of `row` are logged.
 [[nodiscard]] inline bool is_audited(const CommandRow& row) noexcept {
   return (row.facts.bits & (fact_audited | fact_audited_words)) != 0;
 }
