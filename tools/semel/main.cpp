@@ -8,7 +8,6 @@
 #include <sstream>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tools/semel/dedup/dedup_command.hpp"
 #include "tools/semel/demo/demo.hpp"
@@ -23,15 +22,8 @@
 
 namespace {
 
+using semel::tool::chosen_storage_command;
 using semel::tool::Exit;
-using StorageCommands = std::vector<std::unique_ptr<semel::tool::StorageCommand>>;
-
-const semel::tool::StorageCommand* chosen_of(const StorageCommands& commands) {
-  for (const auto& command : commands) {
-    if (command->is_chosen()) return command.get();
-  }
-  return nullptr;
-}
 
 /// Says on standard error why `program` did not take `arguments`, and which help to ask for.
 void print_refusal(const CLI::App& program, std::span<const char* const> arguments,
@@ -61,7 +53,7 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   semel::tool::NodeCommand node{program};
 #endif
-  const StorageCommands storage_commands = semel::tool::storage_commands(program);
+  const semel::tool::StorageCommands storage_commands = semel::tool::storage_commands(program);
   const semel::tool::HelpCommand help{program};
   const semel::tool::VersionCommand version{program};
   try {
@@ -73,7 +65,7 @@ int run(int argc, char** argv) {
       return static_cast<int>(semel::tool::write_out(text.str()));
     }
     print_refusal(program, std::span{argv, static_cast<std::size_t>(argc)}.subspan(1), error);
-    const bool is_storage = chosen_of(storage_commands) != nullptr;
+    const bool is_storage = chosen_storage_command(storage_commands) != nullptr;
     return is_storage ? static_cast<int>(semel::tool::StorageExit::usage)
                       : static_cast<int>(Exit::usage);
   }
@@ -82,7 +74,7 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
 #endif
-  if (const auto* command = chosen_of(storage_commands)) {
+  if (const auto* command = chosen_storage_command(storage_commands)) {
     const semel::tool::StorageExit exit = command->run();
     if (exit != semel::tool::StorageExit::ok) return static_cast<int>(exit);
     const bool is_written = semel::tool::finish_out() == Exit::ok;

@@ -13,8 +13,12 @@ Result<std::unique_ptr<DedupState>> open_dedup_state(const DedupOptions&) {
   return usage_error("this build has no storage, so no --state");
 }
 
-std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App&) {
+StorageCommands storage_commands(CLI::App&) {
   return {};
+}
+
+const StorageCommand* chosen_storage_command(const StorageCommands&) {
+  return nullptr;
 }
 
 }  // namespace semel::tool

@@ -122,13 +122,20 @@ void print_findings(const StorageCheck& check) {
   }
 }
 
-std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App& program) {
-  std::vector<std::unique_ptr<StorageCommand>> commands;
+StorageCommands storage_commands(CLI::App& program) {
+  StorageCommands commands;
   for (const auto make :
        {verify_command, repair_command, inspect_command, backup_command, restore_command}) {
     commands.push_back(make(program));
   }
   return commands;
+}
+
+const StorageCommand* chosen_storage_command(const StorageCommands& commands) {
+  for (const auto& command : commands) {
+    if (command->is_chosen()) return command.get();
+  }
+  return nullptr;
 }
 
 }  // namespace semel::tool

@@ -77,8 +77,11 @@ class WalkProgress {
 [[nodiscard]] boost::json::object json_of(const StorageCheck& check);
 void print_findings(const StorageCheck& check);
 
-/// Adds verify, repair, inspect, backup and restore.
-[[nodiscard]] std::vector<std::unique_ptr<StorageCommand>> storage_commands(CLI::App& program);
+using StorageCommands = std::vector<std::unique_ptr<StorageCommand>>;
+/// Adds verify, repair, inspect, backup and restore. None without the storage.
+[[nodiscard]] StorageCommands storage_commands(CLI::App& program);
+/// The one on the command line, or null. Belongs to `commands`.
+[[nodiscard]] const StorageCommand* chosen_storage_command(const StorageCommands& commands);
 
 [[nodiscard]] std::unique_ptr<StorageCommand> verify_command(CLI::App& program);
 [[nodiscard]] std::unique_ptr<StorageCommand> repair_command(CLI::App& program);
