@@ -99,7 +99,7 @@ std::string request_bytes(const Words& words) {
   return bytes;
 }
 
-std::string quoted(std::string_view bytes) {
+std::string printable(std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text = "\"";
   for (const char c : bytes) {
@@ -123,7 +123,7 @@ std::string RespValue::show() const {
       return "nil";
     case Type::bulk:
     case Type::verbatim:
-      return tests::quoted(text);
+      return tests::printable(text);
     case Type::array:
     case Type::map:
     case Type::set:

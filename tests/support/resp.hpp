@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 [[nodiscard]] std::string request_bytes(const Words& words);
 
 /// `bytes` in quotes, with what cannot be printed as \xHH.
-[[nodiscard]] std::string quoted(std::string_view bytes);
+[[nodiscard]] std::string printable(std::string_view bytes);
 
 /// A value of RESP2 or RESP3.
 struct RespValue {

@@ -47,7 +47,7 @@ struct Command {
 
   [[nodiscard]] std::string show() const {
     std::string line;
-    for (const std::string& word : words) line.append(quoted(word)).append(" ");
+    for (const std::string& word : words) line.append(printable(word)).append(" ");
     return line;
   }
 };
@@ -431,9 +431,9 @@ std::string expected_reply(const Command& command, const StoreOutcome& outcome) 
     case Form::stored:
       return outcome.applied ? "+OK" : "nil";
     case Form::value:
-      return outcome.has_value ? quoted(outcome.value) : "nil";
+      return outcome.has_value ? printable(outcome.value) : "nil";
     case Form::text:
-      return quoted(outcome.value);
+      return printable(outcome.value);
     case Form::number:
       return integer_reply(outcome.number);
     case Form::applied:
@@ -615,7 +615,7 @@ TEST_CASE("globs match as redis-server's KEYS", "[engine][store][redis][glob]") 
     std::vector<std::string> matched;
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(matched),
                  [&](const std::string& key) { return glob_match(pattern, key); });
-    INFO("pattern " << quoted(pattern) << ", seed " << Catch::rngSeed());
+    INFO("pattern " << printable(pattern) << ", seed " << Catch::rngSeed());
     REQUIRE(matched == expected);
   }
 }

@@ -61,8 +61,8 @@ TEST_CASE("libraries: a redis-server evaluates random expressions to the same", 
         if (results[i].starts_with("error: ")) ++errors;
         if (results[i] == expected[i]) continue;
         ++different;
-        differences += expressions[i] + "\n  ours   " + quoted(results[i]) + "\n  theirs " +
-                       quoted(expected[i]) + "\n";
+        differences += expressions[i] + "\n  ours   " + printable(results[i]) + "\n  theirs " +
+                       printable(expected[i]) + "\n";
       }
     }
     INFO(differences);

@@ -152,7 +152,7 @@ Words request_of(const std::string& text, std::size_t keys, std::size_t args,
 
 std::string show(const Words& words) {
   std::string line;
-  for (const std::string& word : words) line.append(quoted(word)).append(" ");
+  for (const std::string& word : words) line.append(printable(word)).append(" ");
   return line;
 }
 
@@ -274,12 +274,12 @@ class Comparison {
     }
     const std::string expected =
         (dialect == net::Resp::two ? theirs_ : theirs_in_three_).call(words);
-    INFO("theirs " << quoted(expected) << "\n ours  " << quoted(reply));
+    INFO("theirs " << printable(expected) << "\n ours  " << printable(reply));
     REQUIRE(is_close(reply, expected));
     const std::vector<std::string> their_view = view(true);
     const std::vector<std::string> our_view = view(false);
     for (std::size_t i = 0; i < our_view.size(); ++i) {
-      INFO(quoted(their_view[i]) << " " << quoted(our_view[i]));
+      INFO(printable(their_view[i]) << " " << printable(our_view[i]));
       REQUIRE(is_close(our_view[i], their_view[i]));
     }
   }

@@ -178,7 +178,7 @@ class Pair {
     const std::string other = theirs(words);
     if (mine == other && !mine.empty()) return {};
     std::string text = "\n";
-    for (const std::string& word : words) text += tests::quoted(word) + " ";
+    for (const std::string& word : words) text += tests::printable(word) + " ";
     return text + "\n  ours   " + mine + "  theirs " + other;
   }
   [[nodiscard]] const std::vector<TheirCommand>& commands() const { return commands_; }
