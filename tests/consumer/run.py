@@ -47,12 +47,16 @@ def run(*command, env=None, cwd=None, seconds=1500):
     return done.stdout
 
 
+def generator():
+    """A system that has ninja may have no make, which cmake would choose."""
+    return ['-G', 'Ninja'] if shutil.which('ninja') else []
+
+
 def configure(source, build, *options):
     """A project of cmake's, configured anew and built with at most two compilers at a time."""
     shutil.rmtree(build, ignore_errors=True)
     ccache = ['-DCMAKE_CXX_COMPILER_LAUNCHER=ccache'] if shutil.which('ccache') else []
-    ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
-    said = run('cmake', '-S', source, '-B', build, *ninja, *ccache, *options)
+    said = run('cmake', '-S', source, '-B', build, *generator(), *ccache, *options)
     jobs = os.environ.get('SEMEL_JOBS') or str(min(os.cpu_count() or 1, 2))
     run('cmake', '--build', build, '--parallel', jobs)
     return said
@@ -106,7 +110,7 @@ class Consumers:
                 f'{first}find_package({call})\n', encoding='utf-8')
             shutil.rmtree(project / 'build', ignore_errors=True)
             done = subprocess.run(
-                ['cmake', '-S', str(project), '-B', str(project / 'build'),
+                ['cmake', '-S', str(project), '-B', str(project / 'build'), *generator(),
                  f'-DCMAKE_PREFIX_PATH={self.prefix}'],
                 capture_output=True, text=True, timeout=120, check=False)
             said = ' '.join((done.stdout + done.stderr).split())
