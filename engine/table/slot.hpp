@@ -99,6 +99,13 @@ constexpr Version version(SlotWord word) noexcept {
 constexpr std::uint32_t step(std::uint64_t tag) noexcept {
   return static_cast<std::uint32_t>((tag >> 16) & 0x3f) * 2 + 1;
 }
+/// The line probed after `line`, in a segment of `line_count` lines.
+constexpr std::uint32_t next_line(std::uint32_t line, std::uint32_t step,
+                                  std::uint32_t line_count) noexcept {
+  line += step;
+  while (line >= line_count) line -= line_count;
+  return line;
+}
 
 }  // namespace slot
 }  // namespace semel::engine

@@ -4,23 +4,17 @@
 //            growth and cleaning in steps of one segment (some 10 us); readers never wait.
 // Non-goals  shrinking; ordered iteration.
 //
-// Shape: a directory of 2^16 words in lazily touched memory. Word i is (segment | depth) or 0. The
-// segment of depth d at index i < 2^d holds the hashes whose low d directory bits are i; a zero
-// word means: look at the index without its highest bit. So splitting a segment writes two words
-// and copies no directory. A segment is an array of lines of eight slots (slot.hpp). A key's probe
-// sequence is its home line, then up to seven more at a step of its own.
+// Shape: a directory (directory.hpp) names the segment of a hash. A segment is an array of lines of
+// eight slots (slot.hpp). A key's probe sequence is its home line, then up to seven more at a step
+// of its own. A segment that is full is frozen (frozen_segment.hpp), and one or two take its place.
 //
 // Concurrency
-//   states    slot.hpp for a slot; directory word: 0 -> segment -> successor ..
+//   states    slot.hpp for a slot, directory.hpp for a directory word
 //   writers   any thread inside an operation, by compare-and-set only. readers likewise.
 //   [table.publish]    a slot's release CAS pairs with the acquire loads of find() and visit():
 //                      the record's bytes are complete before anyone can reach it.
-//   [table.freeze]     fetch_or of the frozen bit pairs with the failing CAS of a writer: after it
-//   no
-//                      writer changes the word, so every copy made of a frozen segment is the same.
-//   [table.directory]  release CAS of a directory word pairs with acquire loads in locate().
-//   [table.depth]      the depth hint is raised before a deeper segment is published, so a reader
-//                      that could know of the deeper segment looks there first.
+//   [table.freeze]     a word's frozen bit is set before it is copied; a writer whose CAS fails
+//                      looks for that bit and, if it is set, helps to grow before it tries again.
 //   stale     A reader that located a segment before its successor was published answers from the
 //             frozen words: they were the truth at the moment it located the segment, which lies
 //             inside its operation. A writer of the same slot fails its CAS and finds again.
@@ -30,9 +24,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/assert.hpp"
+#include "engine/table/directory.hpp"
+#include "engine/table/frozen_segment.hpp"
 #include "engine/table/line.hpp"
 #include "engine/table/slot.hpp"
 #include "semel/types.hpp"
@@ -83,8 +78,7 @@ class Table {
   [[nodiscard]] bool start() {
     Segment* first = make_segment(0, 0, 0);
     if (first == nullptr) return false;
-    // mo: release [table.directory]: the segment's header is read through this word.
-    directory_[0].store(pack(first), std::memory_order_release);
+    directory_.start(*first);
     count_segments(1);
     return true;
   }
@@ -184,21 +178,20 @@ class Table {
       if (low != nullptr) source_.release_segment(low);
       return false;
     }
-    Frozen frozen = freeze(*old);
-    low->floor = high->floor = frozen.floor;
+    const Frozen frozen{*old, line_count_};
+    low->floor = high->floor = frozen.floor();
 
     // Without tombstones to drop, a rebuild would make no room and the next insert would be back.
     const std::size_t slots = std::size_t{line_count_} * slots_per_line;
-    const std::vector<Moving>& records = frozen.records;
-    if (records.size() * 2 <= slots && frozen.tombstones != 0 && rebuild(*old, *low, records)) {
+    if (frozen.records() * 2 <= slots && frozen.tombstones() != 0 && rebuild(*old, frozen, *low)) {
       source_.release_segment(high);
       return true;
     }
-    if (old->depth < depth_max && split(*old, *low, *high, records)) return true;
+    if (old->depth < depth_max && split(*old, frozen, *low, *high)) return true;
     // No room can be made. The segment must not stay frozen, or nobody could change its records
     // ever again: a copy, as full as it was, takes its place.
-    clear(*low);
-    if (!rebuild(*old, *low, records)) source_.release_segment(low);
+    frozen.clear(*low);
+    if (!rebuild(*old, frozen, *low)) source_.release_segment(low);
     source_.release_segment(high);
     return false;
   }
@@ -206,13 +199,7 @@ class Table {
   /// The segment that holds `hash` now. Progress: lock-free (loops only while a split is
   /// published).
   [[nodiscard, gnu::always_inline]] Segment* locate(HashBits hash) const noexcept {
-    // mo: acquire [table.depth]: see the head of the file.
-    const std::uint32_t index = hash.directory() & low_bits(depth_.load(std::memory_order_acquire));
-    // mo: acquire [table.directory]: the segment's header and slots are read through this word.
-    const std::uint64_t word = directory_[index].load(std::memory_order_acquire);
-    if (word != 0 && holds(word, index, hash)) [[likely]]
-      return unpack(word);
-    return search_directory(hash);
+    return directory_.locate(hash);
   }
 
   /// Address of the line `find` reads first, or second, for prefetching.
@@ -277,60 +264,19 @@ class Table {
     return segment_count_.load(std::memory_order_relaxed);
   }
 
-  /// Calls `visit(Segment&)` for each segment, in directory order. Segments that split meanwhile
-  /// may be met as a whole or in parts.
+  /// Calls `visit(Segment&)` for each segment, in the order of the directory. Segments that split
+  /// meanwhile may be met as a whole or in parts.
   template <class Visit>
   void for_each_segment(Visit&& visit) const {
-    // mo: acquire [table.depth]
-    const std::uint32_t count = 1U << depth_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      // mo: acquire [table.directory]
-      const std::uint64_t word = directory_[i].load(std::memory_order_acquire);
-      if (word != 0) visit(*unpack(word));
-    }
+    directory_.for_each(visit);
   }
 
  private:
   using Line = engine::Line<Word, Sync::vector_lines>;
+  using Frozen = FrozenSegment<Segment>;
 
-  static constexpr std::uint64_t depth_bits = 63;  // segments are 64-byte aligned
-
-  static constexpr std::uint32_t low_bits(std::uint64_t depth) noexcept {
-    return (1U << depth) - 1U;
-  }
-  static constexpr std::uint32_t highest_bit(std::uint32_t value) noexcept {
-    return value == 0 ? 0 : 1U << (31 - __builtin_clz(value));
-  }
-  [[nodiscard]] static std::uint64_t pack(const Segment* segment) noexcept {
-    return reinterpret_cast<std::uintptr_t>(segment) | segment->depth;
-  }
-  [[nodiscard]] static Segment* unpack(std::uint64_t word) noexcept {
-    return reinterpret_cast<Segment*>(word & ~depth_bits);
-  }
-  /// A split between the reads of depth and word leaves us with the wrong half.
-  [[nodiscard]] static bool holds(std::uint64_t word, std::uint32_t index, HashBits hash) noexcept {
-    return (hash.directory() & low_bits(word & depth_bits)) == index;
-  }
-  /// locate() where a segment is less deep than the table, and where a split came in between.
-  [[nodiscard, gnu::noinline]] Segment* search_directory(HashBits hash) const noexcept {
-    for (;;) {
-      // mo: acquire [table.depth]: see the head of the file.
-      const std::uint32_t depth = depth_.load(std::memory_order_acquire);
-      std::uint32_t index = hash.directory() & low_bits(depth);
-      // mo: acquire [table.directory]: as in locate().
-      std::uint64_t word = directory_[index].load(std::memory_order_acquire);
-      while (word == 0) {
-        index &= ~highest_bit(index);
-        word = directory_[index].load(std::memory_order_acquire);  // mo: [table.directory]
-      }
-      if (holds(word, index, hash)) [[likely]]
-        return unpack(word);
-    }
-  }
   [[nodiscard]] std::uint32_t next_line(std::uint32_t line, std::uint32_t step) const noexcept {
-    line += step;
-    while (line >= line_count_) line -= line_count_;
-    return line;
+    return slot::next_line(line, step, line_count_);
   }
 
   [[nodiscard]] static Version tombstone_floor(const Word* slots, Version floor) noexcept {
@@ -364,113 +310,21 @@ class Table {
     return segment;
   }
 
-  /// A record's slot word on its way to a new segment.
-  struct Moving {
-    SlotWord word;
-    std::uint32_t home;
-  };
-
-  [[nodiscard]] std::uint32_t home_line(std::uint32_t line, SlotWord word) const noexcept {
-    const std::uint32_t back = slot::step(slot::tag(word)) % line_count_ * slot::distance(word);
-    return (line + line_count_ * probe_lines_max - back) % line_count_;
-  }
-
-  struct Frozen {
-    std::vector<Moving> records;
-    std::size_t tombstones = 0;
-    Version floor = 0;
-  };
-
-  /// Stops all change in `old` and collects what it holds.
-  [[nodiscard]] Frozen freeze(Segment& old) {
-    const std::uint32_t count = line_count_ * slots_per_line;
-    Frozen frozen;
-    frozen.floor = old.floor;
-    frozen.records.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      // mo: acq_rel [table.freeze]: no writer changes the word after this; and the record behind
-      //     it was published before.
-      const SlotWord word =
-          old.slots()[i].fetch_or(slot::frozen, std::memory_order_acq_rel) & ~slot::frozen;
-      if (slot::is_tombstone(word)) {
-        frozen.floor = std::max(frozen.floor, slot::version(word));
-        ++frozen.tombstones;
-      } else if (!slot::is_empty(word)) {
-        frozen.records.push_back({word, home_line(i / slots_per_line, word)});
-      }
-    }
-    return frozen;
-  }
-
-  /// Puts the records with `bit` of the directory bits equal to `side` into `to`. Tries several
-  /// orders, for a record that finds eight full lines in one order finds room in another.
-  [[nodiscard]] bool fill(Segment& to, const std::vector<Moving>& records, std::uint32_t bit,
-                          std::uint32_t side) noexcept {
-    const std::size_t count = records.size();
-    for (std::size_t attempt = 0; attempt < fill_attempts_max; ++attempt) {
-      bool placed = true;
-      for (std::size_t i = 0; i < count && placed; ++i) {
-        const Moving& record = records[(i + attempt * (count / fill_attempts_max)) % count];
-        if ((slot::tag(record.word) & bit) != side) continue;
-        placed = insert(to, record);
-      }
-      if (placed) return true;
-      clear(to);
-    }
-    return false;
-  }
-
-  void clear(Segment& fresh) noexcept {
-    for (std::uint32_t i = 0; i < line_count_ * slots_per_line; ++i) {
-      fresh.slots()[i].store(0, std::memory_order_relaxed);  // mo: relaxed: not yet published
-    }
-  }
-
-  [[nodiscard]] bool insert(Segment& to, const Moving& record) noexcept {
-    const std::uint64_t tag = slot::tag(record.word);
-    SEMEL_ASSERT(record.home < line_count_);
-    std::uint32_t line = record.home;
-    for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
-      Word* const slots = &to.slots()[line * slots_per_line];
-      for (unsigned i = 0; i < slots_per_line; ++i) {
-        // mo: relaxed: the segment is ours until it is published by [table.directory].
-        if (slots[i].load(std::memory_order_relaxed) != 0) continue;
-        // mo: relaxed: likewise.
-        slots[i].store(slot::make(tag, distance, slot::handle(record.word)),
-                       std::memory_order_relaxed);
-        return true;
-      }
-      line = next_line(line, slot::step(tag));
-    }
-    return false;
-  }
-
   /// Replaces `old` by one segment without its tombstones.
-  [[nodiscard]] bool rebuild(Segment& old, Segment& fresh, const std::vector<Moving>& records) {
-    if (!fill(fresh, records, 0, 0)) return false;
+  [[nodiscard]] bool rebuild(Segment& old, const Frozen& frozen, Segment& fresh) {
+    if (!frozen.fill(fresh, 0, 0)) return false;
     replace(old, fresh);
     return true;
   }
 
   /// Replaces `old` by two segments, one directory bit deeper.
-  [[nodiscard]] bool split(Segment& old, Segment& low, Segment& high,
-                           const std::vector<Moving>& records) {
+  [[nodiscard]] bool split(Segment& old, const Frozen& frozen, Segment& low, Segment& high) {
     SEMEL_ASSERT(old.depth < depth_max);
     const std::uint32_t bit = 1U << old.depth;
-    if (!fill(low, records, bit, 0) || !fill(high, records, bit, bit)) return false;
+    if (!frozen.fill(low, bit, 0) || !frozen.fill(high, bit, bit)) return false;
     low.depth = high.depth = old.depth + 1;
     high.index = old.index | bit;
-    // mo: acq_rel [table.depth]: raised before the deeper segment can be found.
-    std::uint32_t depth = depth_.load(std::memory_order_relaxed);  // mo: relaxed: the CAS decides
-    while (depth < high.depth &&
-           !depth_.compare_exchange_weak(depth, high.depth, std::memory_order_acq_rel,
-                                         std::memory_order_relaxed)) {
-    }
-    std::uint64_t none = 0;
-    // mo: release [table.directory]: the copy is complete. The upper half goes first: whoever
-    //     still finds `old` for it then fails to change it and comes back here.
-    if (directory_[high.index].compare_exchange_strong(none, pack(&high), std::memory_order_release,
-                                                       std::memory_order_relaxed)) {
+    if (directory_.add(high)) {
       count_segments(1);
     } else {
       source_.release_segment(&high);  // another thread's copy of the same words is there
@@ -480,10 +334,7 @@ class Table {
   }
 
   void replace(Segment& old, Segment& fresh) noexcept {
-    std::uint64_t expected = pack(&old);
-    // mo: release [table.directory]: the copy is complete.
-    if (directory_[old.index].compare_exchange_strong(
-            expected, pack(&fresh), std::memory_order_release, std::memory_order_relaxed)) {
+    if (directory_.replace(old, fresh)) {
       source_.retire_segment(&old);
     } else {
       source_.release_segment(&fresh);
@@ -494,12 +345,9 @@ class Table {
     segment_count_.fetch_add(more, std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
 
-  static constexpr std::size_t fill_attempts_max = 16;
-
   Source& source_;
   const std::uint32_t line_count_;
-  Word* const directory_;
-  typename Sync::template atomic<std::uint32_t> depth_{0};
+  Directory<Sync, Segment> directory_;
   typename Sync::template atomic<std::uint64_t> births_{0};
   typename Sync::template atomic<std::uint64_t> segment_count_{0};
 };

@@ -97,13 +97,13 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "lost_in_growth", "a segment is copied without stopping its writers",
-        [("engine/table/table.hpp",
+        [("engine/table/frozen_segment.hpp",
           "old.slots()[i].fetch_or(slot::frozen, std::memory_order_acq_rel) & ~slot::frozen",
           "old.slots()[i].load(std::memory_order_acquire) & ~slot::frozen", "expression")],
         "linearizability"),
     Mutant(
         "dropped_in_growth", "one record in sixty-four is left behind when a segment is replaced",
-        [("engine/table/table.hpp", "} else if (!slot::is_empty(word)) {",
+        [("engine/table/frozen_segment.hpp", "} else if (!slot::is_empty(word)) {",
           "} else if (!slot::is_empty(word) && i % 64 != 5) {", "condition")],
         "model"),
     Mutant(
