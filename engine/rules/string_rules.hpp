@@ -9,6 +9,7 @@
 //   exists type del expire persist expire_time and
 //   delex without condition                         -> work on any kind
 //   an Expiry::at that has passed                   -> the record goes, and that counts as applied
+//   incr_by decr_by incr_by_float increx            -> counter_rules.hpp
 #pragma once
 
 #include <cstddef>

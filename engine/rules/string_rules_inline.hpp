@@ -31,6 +31,11 @@ inline Decision erase(const RecordView* live) noexcept {
          (expiry.ttl() >= Millis{1} && expiry.ttl() <= limits::ttl_max);
 }
 
+/// Whether it gives the record an end.
+[[nodiscard]] inline bool sets_due(const Expiry& expiry) noexcept {
+  return expiry.mode() == Expiry::Mode::in || expiry.mode() == Expiry::Mode::at;
+}
+
 inline Timestamp due_of(const Expiry& expiry, const RecordView* live, Timestamp now) noexcept {
   switch (expiry.mode()) {
     case Expiry::Mode::clear:
