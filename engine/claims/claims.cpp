@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/claims/claim_calls.hpp"
+#include "engine/rules/claim_view.hpp"
 
 namespace semel {
 

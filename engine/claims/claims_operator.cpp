@@ -2,6 +2,7 @@
 #include <string>
 
 #include "engine/claims/claim_calls.hpp"
+#include "engine/rules/operator_rules.hpp"
 
 namespace semel {
 

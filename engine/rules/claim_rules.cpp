@@ -1,121 +1,11 @@
-// See claim_rules.hpp. Boundaries: a time that is reached is over (now >= until).
 #include "engine/rules/claim_rules.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#ifndef XXH_INLINE_ALL  // the build sets it
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
+#include "engine/rules/claim_states.hpp"
 
 namespace semel::engine {
 namespace {
-
-using ResultDigest = std::array<std::uint8_t, 16>;
-
-[[nodiscard]] ResultDigest digest_of(Bytes result) noexcept {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(result.data(), result.size()));
-  ResultDigest digest;
-  static_assert(sizeof canonical.digest == sizeof digest);
-  std::memcpy(digest.data(), canonical.digest, sizeof digest);
-  return digest;
-}
-
-/// The digest is made when the bytes go, not when they come: a completion that is never trimmed
-/// never pays for it, and while the bytes are there comparing them is exact.
-[[nodiscard]] bool same_result(const ClaimRecord& record, Bytes result) noexcept {
-  if (record.result_expired) return record.result_digest == digest_of(result);
-  return record.result == result;
-}
-
-/// Not finished: its owner may still end it.
-[[nodiscard]] bool is_open(const ClaimRecord& record) noexcept {
-  return record.state == ClaimState::held || record.state == ClaimState::in_doubt;
-}
-
-/// An owner in doubt has given its lease up.
-[[nodiscard]] bool lease_over(const ClaimRecord& record, const ClaimFacts& facts) noexcept {
-  return record.state == ClaimState::in_doubt || facts.owner_dead ||
-         facts.now >= record.lease_until;
-}
-
-[[nodiscard]] bool result_over(const ClaimRecord& record, Timestamp now) noexcept {
-  return record.result_expired || now >= record.result_until;
-}
-
-enum class Found : std::uint8_t { absent, claim, wrong_kind };
-
-/// Reads `live`; `record` is meant when claim (any stored state but vacant), and holds the
-/// attempts of a vacant record when absent.
-[[nodiscard]] Found read(const RecordView* live, ClaimRecord& record) noexcept {
-  if (live == nullptr) return Found::absent;
-  if (live->kind != Kind::claim || !decode(live->value, record)) return Found::wrong_kind;
-  const bool there = record.state != ClaimState::vacant && record.state != ClaimState::absent;
-  return there ? Found::claim : Found::absent;
-}
-
-[[nodiscard]] Decision store(const ClaimRecord& record, Timestamp due, Scratch& scratch) {
-  return {
-      .action = Action::store, .kind = Kind::claim, .due = due, .value = encode(record, scratch)};
-}
-
-constexpr Decision erase{.action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
-
-/// How long a key that is free again is remembered. What was issued for longer lives as long as it
-/// was issued for: while it is held, unique_until is that end.
-[[nodiscard]] Timestamp given_back_until(const ClaimRecord& record, const Policy& policy,
-                                         Timestamp when) noexcept {
-  return std::max(when + policy.attempts_ttl, record.unique_until);
-}
-
-/// A record that a policy with doubt holds must not end by itself: its end would be a second run.
-[[nodiscard]] Timestamp held_due(const ClaimRecord& record, const Policy& policy) noexcept {
-  if (policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) return no_end;
-  return given_back_until(record, policy, record.lease_until);
-}
-
-/// `record` is the one read, and becomes the one stored: these are too large to be copied about.
-[[nodiscard]] Decision store_done(ClaimRecord& record, Bytes result, const Policy& policy,
-                                  Timestamp now, Scratch& scratch, bool drop = false) {
-  record.state = ClaimState::done;
-  record.session = 0;
-  record.lease_until = Timestamp{};
-  record.claim_id.reset();
-  record.result = result;
-  record.result_until = now + policy.result_ttl;
-  record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
-  if (drop) {  // as after the end of its time: a digest, for the owner who says it again
-    record.result_digest = digest_of(result);
-    record.result = {};
-    record.result_expired = true;
-  }
-  return store(record, record.unique_until, scratch);
-}
-
-[[nodiscard]] Decision store_failed(ClaimRecord& record, Bytes failure, bool poison,
-                                    const Policy& policy, Timestamp now, Scratch& scratch) {
-  record.state = ClaimState::failed;
-  record.poison = poison;
-  record.session = 0;
-  record.lease_until = Timestamp{};
-  record.claim_id.reset();
-  record.result = failure;
-  record.result_until = now + policy.failure_ttl;
-  record.unique_until = record.result_until;
-  return store(record, record.unique_until, scratch);
-}
-
-/// Must not end by itself: its end would be a second run.
-[[nodiscard]] Decision store_doubt(ClaimRecord& record, Bytes known, Scratch& scratch) {
-  record.state = ClaimState::in_doubt;
-  record.session = 0;
-  record.lease_until = Timestamp{};
-  record.claim_id.reset();
-  record.result = known;
-  return store(record, no_end, scratch);
-}
 
 void reset(ClaimOutcome& outcome) noexcept {
   outcome.answer = ClaimAnswer::busy;
@@ -131,24 +21,6 @@ void reset(ClaimOutcome& outcome) noexcept {
   outcome.window_end_unix_ms.reset();
   outcome.owner.clear();
   outcome.result.clear();
-}
-
-/// Nobody has it, and it can be claimed.
-[[nodiscard]] Decision store_vacant(std::uint32_t attempts, Epoch epoch, Timestamp due,
-                                    Scratch& scratch) {
-  ClaimRecord vacant;
-  vacant.state = ClaimState::vacant;
-  vacant.attempts = attempts;
-  vacant.epoch = epoch;
-  return store(vacant, due, scratch);
-}
-
-/// As if `record` had never been granted; what was issued can be claimed again.
-[[nodiscard]] Decision give_back(const ClaimRecord& record, const Policy& policy, Timestamp now,
-                                 Scratch& scratch) {
-  if (!policy.issued) return erase;
-  return store_vacant(record.attempts - 1, record.epoch, given_back_until(record, policy, now),
-                      scratch);
 }
 
 /// Nobody goes before those who wait.
@@ -179,7 +51,7 @@ void reset(ClaimOutcome& outcome) noexcept {
   outcome.answer = ClaimAnswer::granted;
   outcome.attempt = record.attempts;
   outcome.epoch = record.epoch;
-  return store(record, held_due(record, policy), scratch);
+  return store_claim(record, held_due(record, policy), scratch);
 }
 
 /// The window is half open, (start, now]: work first sent exactly `window` ago may have had its
@@ -205,7 +77,7 @@ void reset(ClaimOutcome& outcome) noexcept {
                                   const Policy& policy, ClaimFacts& facts, ClaimOutcome& outcome,
                                   Scratch& scratch) {
   outcome.attempt = record.attempts;
-  if (!lease_over(record, facts)) {
+  if (!lease_over(record, facts.now, facts.owner_dead)) {
     outcome.answer = ClaimAnswer::in_flight;
     outcome.remaining = record.lease_until - facts.now;
     outcome.retry_after = std::min(outcome.remaining, policy.retry_after_max);
@@ -245,11 +117,11 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
                       ClaimFacts& facts, ClaimOutcome& outcome, Scratch& scratch) {
   reset(outcome);
   ClaimRecord record;
-  switch (read(live, record)) {
-    case Found::wrong_kind:
+  switch (read_claim(live, record)) {
+    case ClaimFound::wrong_kind:
       outcome.error = ErrorCode::wrong_kind;
       return {};
-    case Found::absent:
+    case ClaimFound::absent:
       // Only a key that nothing is remembered about can be too old: a record answers for itself.
       if (policy.issued && record.state != ClaimState::vacant) {
         outcome.answer = ClaimAnswer::unknown;
@@ -259,13 +131,13 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
       if (facts.others_first) return queue_up(policy, outcome);
       if (policy.issued) record.unique_until = live->due;
       return grant(record, request, policy, facts, outcome, scratch);
-    case Found::claim:
+    case ClaimFound::claim:
       break;
   }
 
   // A grant whose lease is over is not given again: the next claim could take it over at once.
   if (record.state == ClaimState::held && request.claim_id && record.claim_id == request.claim_id &&
-      !lease_over(record, facts)) {
+      !lease_over(record, facts.now, facts.owner_dead)) {
     outcome.answer = ClaimAnswer::regranted;
     outcome.epoch = record.epoch;
     outcome.attempt = record.attempts;
@@ -337,7 +209,7 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   if (then == Policy::OnFailure::keep) {
     return store_failed(record, call.payload, false, policy, now, scratch);
   }
-  if (policy.attempts_max == 0 && !policy.issued) return erase;
+  if (policy.attempts_max == 0 && !policy.issued) return erase_claim;
   // The attempts outlive the release, or a work item that always fails would run for ever.
   return store_vacant(record.attempts, record.epoch, given_back_until(record, policy, now),
                       scratch);
@@ -356,9 +228,9 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
   outcome.result.clear();
 
   ClaimRecord record;
-  const Found found = read(live, record);
-  if (found == Found::wrong_kind) outcome.error = ErrorCode::wrong_kind;
-  if (found != Found::claim) return {};
+  const ClaimFound found = read_claim(live, record);
+  if (found == ClaimFound::wrong_kind) outcome.error = ErrorCode::wrong_kind;
+  if (found != ClaimFound::claim) return {};
   if (record.epoch != call.epoch) {
     answer_other_epoch(verb, record, call, facts.now, outcome);
     return {};
@@ -373,7 +245,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     answer(outcome, OwnerAnswer::ok);  // said again: its first word stays
     return {};
   }
-  const bool late = lease_over(record, facts);
+  const bool late = lease_over(record, facts.now, facts.owner_dead);
   const bool refuse =
       late && (verb == OwnerVerb::renew || (verb == OwnerVerb::complete && policy.strict));
   if (refuse) {
@@ -390,56 +262,21 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
       return fail_held(record, call, policy, facts.now, scratch);
     case OwnerVerb::renew:
       record.lease_until = facts.now + call.lease.value_or(policy.lease);
-      return store(record, held_due(record, policy), scratch);
+      return store_claim(record, held_due(record, policy), scratch);
     case OwnerVerb::release:
       break;
   }
   return give_back(record, policy, facts.now, scratch);
 }
 
-Decision decide_issue(const RecordView* live, Millis ttl, Timestamp now, OperatorOutcome& outcome,
-                      Scratch& scratch) {
-  outcome = {};
-  outcome.found = live != nullptr;
-  ClaimRecord record;
-  if (read(live, record) == Found::wrong_kind) outcome.error = ErrorCode::wrong_kind;
-  if (live != nullptr) return {};
-  return store_vacant(0, 0, now + ttl, scratch);
-}
-
-Decision decide_forget(const RecordView* live, OperatorOutcome& outcome) noexcept {
-  outcome = {};
-  ClaimRecord record;
-  const Found found = read(live, record);
-  outcome.found = found == Found::claim;
-  if (found == Found::wrong_kind) {
-    outcome.error = ErrorCode::wrong_kind;
-    return {};
-  }
-  return live == nullptr ? Decision{} : erase;
-}
-
-Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes result,
-                        const Policy& policy, Timestamp now, OperatorOutcome& outcome,
-                        Scratch& scratch) {
-  outcome = {};
-  ClaimRecord record;
-  const Found found = read(live, record);
-  if (found == Found::wrong_kind) outcome.error = ErrorCode::wrong_kind;
-  if (found != Found::claim || !is_open(record)) return {};
-  outcome.found = true;
-  if (resolution == Resolution::released) return give_back(record, policy, now, scratch);
-  return store_done(record, result, policy, now, scratch);
-}
-
 Decision trim(const RecordView& view, Timestamp now, Scratch& scratch) {
   ClaimRecord record;
-  if (read(&view, record) != Found::claim || record.state != ClaimState::done) return {};
+  if (read_claim(&view, record) != ClaimFound::claim || record.state != ClaimState::done) return {};
   if (record.result_expired || record.result.empty() || now < record.result_until) return {};
-  record.result_digest = digest_of(record.result);
+  record.result_digest = result_digest_of(record.result);
   record.result = {};
   record.result_expired = true;
-  return store(record, view.due, scratch);
+  return store_claim(record, view.due, scratch);
 }
 
 ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
@@ -447,49 +284,8 @@ ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp n
   if (record.state == ClaimState::vacant && !policy.issued) return ClaimState::absent;
   const bool in_doubt = record.state == ClaimState::held &&
                         policy.on_lease_end == Policy::OnLeaseEnd::in_doubt &&
-                        lease_over(record, {.now = now, .owner_dead = owner_dead});
+                        lease_over(record, now, owner_dead);
   return in_doubt ? ClaimState::in_doubt : record.state;
-}
-
-ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFacts& facts,
-                     ClaimView& view) {
-  view = {};
-  ClaimRecord record;
-  const Found found = read(live, record);
-  if (found == Found::wrong_kind) return ErrorCode::wrong_kind;
-  if (live == nullptr) return ErrorCode::ok;
-  if (found == Found::absent) {
-    view.state = state_of(record, policy, facts.now, false);
-    if (view.state == ClaimState::absent) return ErrorCode::ok;
-    view.attempts = record.attempts;
-    view.unique_remaining = live->due - facts.now;
-    return ErrorCode::ok;
-  }
-
-  const auto left = [&](Timestamp until) {
-    return until > facts.now ? until - facts.now : Millis{0};
-  };
-  view.state = state_of(record, policy, facts.now, facts.owner_dead);
-  view.poison = record.poison;
-  view.attempts = record.attempts;
-  view.epoch = record.epoch;
-  view.fingerprint = record.fingerprint;
-  view.owner = record.owner;
-  if (record.state == ClaimState::held) {
-    if (!facts.owner_dead) view.lease_remaining = left(record.lease_until);
-    return ErrorCode::ok;
-  }
-  if (record.state == ClaimState::in_doubt) {
-    view.result = record.result;
-    return ErrorCode::ok;
-  }
-  view.result_expired = result_over(record, facts.now);
-  view.unique_remaining = left(record.unique_until);
-  if (!view.result_expired) {
-    view.result_remaining = left(record.result_until);
-    view.result = record.result;
-  }
-  return ErrorCode::ok;
 }
 
 }  // namespace semel::engine

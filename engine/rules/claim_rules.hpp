@@ -10,6 +10,7 @@
 //
 // A lease is over from the millisecond lease_until on, or when its session is closed. Nothing
 // sweeps a held record away before that: the next claim decides, in the same compare-and-set.
+// What the operator's calls do is in operator_rules.hpp.
 #pragma once
 
 #include <cstdint>
@@ -63,25 +64,6 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
                                     const Policy& policy, const ClaimFacts& facts,
                                     OwnerOutcome& outcome, Scratch& scratch);
 
-/// Outcome of an operator call. Error: wrong_kind.
-struct OperatorOutcome {
-  ErrorCode error = ErrorCode::ok;
-  bool found = false;
-};
-
-/// issue: what nothing is known about becomes vacant until `ttl` from now. `found`: something is
-/// known. Errors: wrong_kind.
-[[nodiscard]] Decision decide_issue(const RecordView* live, Millis ttl, Timestamp now,
-                                    OperatorOutcome& outcome, Scratch& scratch);
-
-/// forget: removes a claim whatever its state. A vacant record goes too, but was not `found`.
-[[nodiscard]] Decision decide_forget(const RecordView* live, OperatorOutcome& outcome) noexcept;
-
-/// resolve: ends a held claim, in doubt or not, as done with `result` or as absent.
-[[nodiscard]] Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes result,
-                                      const Policy& policy, Timestamp now, OperatorOutcome& outcome,
-                                      Scratch& scratch);
-
 /// For the wheel: a done record whose result has ended becomes its digest and outcome; everything
 /// else is kept. `record` may be of any kind.
 [[nodiscard]] Decision trim(const RecordView& record, Timestamp now, Scratch& scratch);
@@ -90,9 +72,5 @@ struct OperatorOutcome {
 /// never re-runs; a vacant record is absent, unless keys are issued.
 [[nodiscard]] ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
                                   bool owner_dead) noexcept;
-
-/// The record as get() tells it. Errors: wrong_kind.
-[[nodiscard]] ErrorCode view_claim(const RecordView* live, const Policy& policy,
-                                   const ClaimFacts& facts, ClaimView& view);
 
 }  // namespace semel::engine

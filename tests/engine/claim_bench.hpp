@@ -7,6 +7,8 @@
 #include "tests/support/catch.hpp"
 
 #include "engine/rules/claim_rules.hpp"
+#include "engine/rules/claim_view.hpp"
+#include "engine/rules/operator_rules.hpp"
 
 namespace semel::engine {
 

@@ -75,11 +75,11 @@ MUTANTS = [
     Mutant(
         "resurrect_by_complete", "complete() re-creates a claim that was given back",
         [("engine/rules/claim_rules.cpp",
-          "if (found != Found::claim) return {};",
-          "if (found == Found::absent && verb == OwnerVerb::complete) {\n"
+          "if (found != ClaimFound::claim) return {};",
+          "if (found == ClaimFound::absent && verb == OwnerVerb::complete) {\n"
           "      record.epoch = call.epoch;\n      answer(outcome, OwnerAnswer::ok);\n"
           "      return store_done(record, call.payload, policy, facts.now, scratch);\n    }\n"
-          "    if (found != Found::claim) return {};", "statement")],
+          "    if (found != ClaimFound::claim) return {};", "statement")],
         "model"),
     Mutant(
         "resurrect_by_replay", "an older mutation replaces a newer record",
@@ -108,8 +108,8 @@ MUTANTS = [
         "model"),
     Mutant(
         "duplicate_grant", "a claim is granted in the last millisecond of another's lease",
-        [("engine/rules/claim_rules.cpp", "facts.now >= record.lease_until",
-          "facts.now + Millis{1} >= record.lease_until", "expression")],
+        [("engine/rules/claim_states.hpp", "now >= record.lease_until",
+          "now + Millis{1} >= record.lease_until", "expression")],
         "model"),
     Mutant(
         "grant_not_stored", "a takeover is answered but not stored: two owners of one lease",

@@ -1,0 +1,152 @@
+// The states of a claim's record: how each is told, and how it is entered. Shared by what decides
+// about claims (claim_rules.hpp, operator_rules.hpp) and what shows them (claim_view.hpp). Inline,
+// for a claim and its completion pass here. Boundaries: a time that is reached is over
+// (now >= until).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#ifndef XXH_INLINE_ALL  // the build sets it
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
+#include "engine/rules/claim_codec.hpp"
+#include "engine/rules/record.hpp"
+#include "semel/claims.hpp"
+
+namespace semel::engine {
+
+// --- told -----------------------------------------------------------------------------------
+
+using ResultDigest = std::array<std::uint8_t, 16>;
+
+[[nodiscard]] inline ResultDigest result_digest_of(Bytes result) noexcept {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(result.data(), result.size()));
+  ResultDigest digest;
+  static_assert(sizeof canonical.digest == sizeof digest);
+  std::memcpy(digest.data(), canonical.digest, sizeof digest);
+  return digest;
+}
+
+/// The digest is made when the bytes go, not when they come: a completion that is never trimmed
+/// never pays for it, and while the bytes are there comparing them is exact.
+[[nodiscard]] inline bool same_result(const ClaimRecord& record, Bytes result) noexcept {
+  if (record.result_expired) return record.result_digest == result_digest_of(result);
+  return record.result == result;
+}
+
+/// Not finished: its owner may still end it.
+[[nodiscard]] inline bool is_open(const ClaimRecord& record) noexcept {
+  return record.state == ClaimState::held || record.state == ClaimState::in_doubt;
+}
+
+/// An owner in doubt has given its lease up.
+[[nodiscard]] inline bool lease_over(const ClaimRecord& record, Timestamp now,
+                                     bool owner_dead) noexcept {
+  return record.state == ClaimState::in_doubt || owner_dead || now >= record.lease_until;
+}
+
+[[nodiscard]] inline bool result_over(const ClaimRecord& record, Timestamp now) noexcept {
+  return record.result_expired || now >= record.result_until;
+}
+
+enum class ClaimFound : std::uint8_t { absent, claim, wrong_kind };
+
+/// Reads `live`; `record` is meant when claim (any stored state but vacant), and holds the
+/// attempts of a vacant record when absent.
+[[nodiscard]] inline ClaimFound read_claim(const RecordView* live, ClaimRecord& record) noexcept {
+  if (live == nullptr) return ClaimFound::absent;
+  if (live->kind != Kind::claim || !decode(live->value, record)) return ClaimFound::wrong_kind;
+  const bool there = record.state != ClaimState::vacant && record.state != ClaimState::absent;
+  return there ? ClaimFound::claim : ClaimFound::absent;
+}
+
+// --- entered --------------------------------------------------------------------------------
+
+[[nodiscard]] inline Decision store_claim(const ClaimRecord& record, Timestamp due,
+                                          Scratch& scratch) {
+  return {
+      .action = Action::store, .kind = Kind::claim, .due = due, .value = encode(record, scratch)};
+}
+
+inline constexpr Decision erase_claim{
+    .action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
+
+/// How long a key that is free again is remembered. What was issued for longer lives as long as it
+/// was issued for: while it is held, unique_until is that end.
+[[nodiscard]] inline Timestamp given_back_until(const ClaimRecord& record, const Policy& policy,
+                                                Timestamp when) noexcept {
+  return std::max(when + policy.attempts_ttl, record.unique_until);
+}
+
+/// A record that a policy with doubt holds must not end by itself: its end would be a second run.
+[[nodiscard]] inline Timestamp held_due(const ClaimRecord& record, const Policy& policy) noexcept {
+  if (policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) return no_end;
+  return given_back_until(record, policy, record.lease_until);
+}
+
+/// `record` is the one read, and becomes the one stored: these are too large to be copied about.
+[[nodiscard]] inline Decision store_done(ClaimRecord& record, Bytes result, const Policy& policy,
+                                         Timestamp now, Scratch& scratch, bool drop = false) {
+  record.state = ClaimState::done;
+  record.session = 0;
+  record.lease_until = Timestamp{};
+  record.claim_id.reset();
+  record.result = result;
+  record.result_until = now + policy.result_ttl;
+  record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
+  if (drop) {  // as after the end of its time: a digest, for the owner who says it again
+    record.result_digest = result_digest_of(result);
+    record.result = {};
+    record.result_expired = true;
+  }
+  return store_claim(record, record.unique_until, scratch);
+}
+
+[[nodiscard]] inline Decision store_failed(ClaimRecord& record, Bytes failure, bool poison,
+                                           const Policy& policy, Timestamp now, Scratch& scratch) {
+  record.state = ClaimState::failed;
+  record.poison = poison;
+  record.session = 0;
+  record.lease_until = Timestamp{};
+  record.claim_id.reset();
+  record.result = failure;
+  record.result_until = now + policy.failure_ttl;
+  record.unique_until = record.result_until;
+  return store_claim(record, record.unique_until, scratch);
+}
+
+/// Must not end by itself: its end would be a second run.
+[[nodiscard]] inline Decision store_doubt(ClaimRecord& record, Bytes known, Scratch& scratch) {
+  record.state = ClaimState::in_doubt;
+  record.session = 0;
+  record.lease_until = Timestamp{};
+  record.claim_id.reset();
+  record.result = known;
+  return store_claim(record, no_end, scratch);
+}
+
+/// Nobody has it, and it can be claimed.
+[[nodiscard]] inline Decision store_vacant(std::uint32_t attempts, Epoch epoch, Timestamp due,
+                                           Scratch& scratch) {
+  ClaimRecord vacant;
+  vacant.state = ClaimState::vacant;
+  vacant.attempts = attempts;
+  vacant.epoch = epoch;
+  return store_claim(vacant, due, scratch);
+}
+
+/// As if `record` had never been granted; what was issued can be claimed again.
+[[nodiscard]] inline Decision give_back(const ClaimRecord& record, const Policy& policy,
+                                        Timestamp now, Scratch& scratch) {
+  if (!policy.issued) return erase_claim;
+  return store_vacant(record.attempts - 1, record.epoch, given_back_until(record, policy, now),
+                      scratch);
+}
+
+}  // namespace semel::engine

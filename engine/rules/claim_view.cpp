@@ -1,0 +1,48 @@
+#include "engine/rules/claim_view.hpp"
+
+#include "engine/rules/claim_states.hpp"
+
+namespace semel::engine {
+
+ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFacts& facts,
+                     ClaimView& view) {
+  view = {};
+  ClaimRecord record;
+  const ClaimFound found = read_claim(live, record);
+  if (found == ClaimFound::wrong_kind) return ErrorCode::wrong_kind;
+  if (live == nullptr) return ErrorCode::ok;
+  if (found == ClaimFound::absent) {
+    view.state = state_of(record, policy, facts.now, false);
+    if (view.state == ClaimState::absent) return ErrorCode::ok;
+    view.attempts = record.attempts;
+    view.unique_remaining = live->due - facts.now;
+    return ErrorCode::ok;
+  }
+
+  const auto left = [&](Timestamp until) {
+    return until > facts.now ? until - facts.now : Millis{0};
+  };
+  view.state = state_of(record, policy, facts.now, facts.owner_dead);
+  view.poison = record.poison;
+  view.attempts = record.attempts;
+  view.epoch = record.epoch;
+  view.fingerprint = record.fingerprint;
+  view.owner = record.owner;
+  if (record.state == ClaimState::held) {
+    if (!facts.owner_dead) view.lease_remaining = left(record.lease_until);
+    return ErrorCode::ok;
+  }
+  if (record.state == ClaimState::in_doubt) {
+    view.result = record.result;
+    return ErrorCode::ok;
+  }
+  view.result_expired = result_over(record, facts.now);
+  view.unique_remaining = left(record.unique_until);
+  if (!view.result_expired) {
+    view.result_remaining = left(record.result_until);
+    view.result = record.result;
+  }
+  return ErrorCode::ok;
+}
+
+}  // namespace semel::engine
