@@ -35,7 +35,7 @@ Error at(ErrorCode code, std::string what, std::size_t position) {
   return {code, what.append(" at position ").append(std::to_string(position))};
 }
 
-std::string quoted(Bytes name) {
+std::string in_quotes(Bytes name) {
   return std::string{"'"}.append(name).append("'");
 }
 
@@ -77,20 +77,20 @@ class Formatter {
     if (name.empty()) return at(ErrorCode::syntax, "a name is missing", at_);
     if (!parted_) {
       return at(ErrorCode::syntax,
-                quoted(name) + " is not parted from the name before it by a blank or one of " +
+                in_quotes(name) + " is not parted from the name before it by a blank or one of " +
                     std::string{separators.substr(0, separators.size() - 1)},
                 at_);
     }
     const auto named = [&](const KeyField& field) { return field.name == name; };
     const auto found = std::find_if(fields_.begin(), fields_.end(), named);
     if (found == fields_.end()) {
-      return at(ErrorCode::bad_option, "there is no field " + quoted(name), at_);
+      return at(ErrorCode::bad_option, "there is no field " + in_quotes(name), at_);
     }
     if (std::find_if(found + 1, fields_.end(), named) != fields_.end()) {
-      return at(ErrorCode::bad_option, "there are two fields " + quoted(name), at_);
+      return at(ErrorCode::bad_option, "there are two fields " + in_quotes(name), at_);
     }
     if (found->value.empty()) {
-      return at(ErrorCode::key_empty, "the value of " + quoted(name), at_);
+      return at(ErrorCode::key_empty, "the value of " + in_quotes(name), at_);
     }
     append_value(found->value, key_);
     parted_ = false;

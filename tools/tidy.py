@@ -122,6 +122,7 @@ BANNED = [
      'take the time from a semel::Clock', (), CLOCK_OWNERS),
     (r'(?<!\w)assert\s*\(', 'SEMEL_ASSERT or static_assert', (), ()),
     (r'\bstd::endl\b', "write '\\n'; flush where it is meant", (), ()),
+    (r'(?<!std::)\bquoted\s*\(', 'newer headers find std::quoted by argument: rename it', (), ()),
     (r'\bthrow\b', 'our code throws nothing: return a Result', ('engine/', 'include/'), ()),
     # What is asked of a command stands in its row.
     (r'\brow(?:\(\)|\[\w+\])?(?:\.|->)(?:name|handler)\s*[!=]=(?!\s*\w+(?:\.|->)name)|'

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -83,7 +82,7 @@ class Engine::Impl {
   void erase_database(std::uint8_t stored, Version below, Section::Impl& all);
 
   Version db_map_version = 0;  // under a section over everything
-  std::mutex snapshot_mutex;   // one snapshot at a time
+  base::Mutex snapshot_mutex;  // one snapshot at a time
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
   void apply_or_refuse(engine::Core::Operation& operation,

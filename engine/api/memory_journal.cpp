@@ -1,7 +1,8 @@
 #include "semel/memory_journal.hpp"
 
 #include <deque>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace semel {
 
@@ -38,9 +39,9 @@ struct Kept {
 }  // namespace
 
 struct MemoryJournal::Impl {
-  mutable std::mutex mutex;
-  std::deque<Kept> kept;
-  Ticket newest = 0;
+  mutable base::Mutex mutex;
+  std::deque<Kept> kept SEMEL_GUARDED_BY(mutex);
+  Ticket newest SEMEL_GUARDED_BY(mutex) = 0;
   // [memory_journal.accepts]  release store of the test, acquire load of the engine.
   std::atomic<bool> accepts{true};
 };
@@ -49,7 +50,7 @@ MemoryJournal::MemoryJournal() : impl_(std::make_unique<Impl>()) {}
 MemoryJournal::~MemoryJournal() = default;
 
 Ticket MemoryJournal::append(std::span<const Mutation> group) {
-  const std::lock_guard lock{impl_->mutex};
+  const base::MutexLock lock{impl_->mutex};
   ++impl_->newest;
   for (const Mutation& mutation : group) impl_->kept.emplace_back(impl_->newest, mutation);
   return impl_->newest;
@@ -61,7 +62,7 @@ Status MemoryJournal::wait(Ticket, Durability level) {
 }
 
 Ticket MemoryJournal::newest() const {
-  const std::lock_guard lock{impl_->mutex};
+  const base::MutexLock lock{impl_->mutex};
   return impl_->newest;
 }
 
@@ -75,12 +76,12 @@ void MemoryJournal::set_accepts_writes(bool accepts) noexcept {
 }
 
 std::size_t MemoryJournal::size() const {
-  const std::lock_guard lock{impl_->mutex};
+  const base::MutexLock lock{impl_->mutex};
   return impl_->kept.size();
 }
 
 void MemoryJournal::replay(const std::function<void(Ticket, const Mutation&)>& visit) const {
-  const std::lock_guard lock{impl_->mutex};
+  const base::MutexLock lock{impl_->mutex};
   for (const Kept& kept : impl_->kept) visit(kept.ticket, kept.view());
 }
 

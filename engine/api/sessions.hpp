@@ -1,9 +1,9 @@
 // Lifetimes that claims are bound to.
 #pragma once
 
-#include <mutex>
 #include <unordered_set>
 
+#include "base/mutex.hpp"
 #include "semel/claim.hpp"
 
 namespace semel::engine {
@@ -18,27 +18,27 @@ class Sessions {
   [[nodiscard]] SessionId own() const noexcept { return own_; }
 
   [[nodiscard]] SessionId open() {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     open_.insert(next_);
     return next_++;
   }
   /// False: it was not open.
   bool close(SessionId session) {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return open_.erase(session) != 0;
   }
   /// True if the owner is known to be gone. 0, a remote owner, is never known to be.
   [[nodiscard]] bool is_closed(SessionId session) const {
     if (session == 0 || session == own_) return false;
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return !open_.contains(session);
   }
 
  private:
   const SessionId own_;
-  mutable std::mutex mutex_;
-  SessionId next_;
-  std::unordered_set<SessionId> open_;
+  mutable base::Mutex mutex_;
+  SessionId next_ SEMEL_GUARDED_BY(mutex_);
+  std::unordered_set<SessionId> open_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::engine

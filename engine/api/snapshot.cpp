@@ -134,8 +134,8 @@ class ColdCut {
 Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  const std::unique_lock running{impl_->snapshot_mutex, std::try_to_lock};
-  if (!running) return Error{ErrorCode::snapshot_running, {}};
+  base::MutexLock running{impl_->snapshot_mutex, std::defer_lock};
+  if (!running.try_lock()) return Error{ErrorCode::snapshot_running, {}};
   Timestamp now;
   Version cut = 0;
   engine::DatabaseMap::Floors floors{};

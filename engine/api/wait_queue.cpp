@@ -1,4 +1,4 @@
-// See wait_queue.hpp. Time, notification and the blocked threads are in wait_queue_time.cpp.
+// See wait_queue.hpp. How waits end, and the blocked threads, are in wait_queue_end.cpp.
 #include "engine/api/wait_queue.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ WaitQueue::SharedKey WaitQueue::enter(const WaitCall& call, ParkedThread* parked
   const std::size_t charge = entrance.waiters.front().charged;
   const std::size_t more = charge + entrance.queues.begin()->second.charged;
   why = ErrorCode::closing;
-  const std::lock_guard lock{shard.mutex};
+  const base::MutexLock lock{shard.mutex};
   // mo: relaxed: close() stores it before it takes this mutex.
   if (closed_.load(std::memory_order_relaxed)) return nullptr;
   why = ErrorCode::memory_full;
@@ -223,8 +223,7 @@ bool WaitQueue::ask(const WaitCall& call, Seen& seen, ClaimOutcome& outcome) noe
   }
 }
 
-void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry,
-                          Deliveries& out) noexcept {
+void WaitQueue::ask_heads(Shard& shard, Entry& entry, Deliveries& out) noexcept {
   Queue& queue = entry.second;
   while (!queue.waiters.empty() && out.count() < delivery_batch) {
     // mo: relaxed: close() stores it before it takes this mutex.
@@ -232,11 +231,11 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
     const WaiterAt head = queue.waiters.begin();
     queue.again = false;
     head->state = Waiter::State::asked;
-    lock.unlock();  // `busy` keeps the queue and its head where they are
+    shard.mutex.unlock();  // `busy` keeps the queue and its head where they are
     Seen seen;
     ClaimOutcome outcome;
     const bool asked = ask(head->call, seen, outcome);
-    lock.lock();
+    shard.mutex.lock();
     head->state = Waiter::State::waiting;
     if (!asked) {
       if (queue.again) continue;
@@ -261,7 +260,7 @@ void WaitQueue::ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entr
 /// True: the batch was full, there may be more.
 bool WaitQueue::drain_batch(Shard& shard, const Name& name, SharedKey& key,
                             Deliveries& out) noexcept {
-  std::unique_lock lock{shard.mutex};
+  const base::MutexLock lock{shard.mutex};
   const auto line = shard.queues.find(name);
   if (line == shard.queues.end()) return false;
   Entry& entry = *line;  // outlives `line`, which a rehash ends while we ask without the lock
@@ -272,7 +271,7 @@ bool WaitQueue::drain_batch(Shard& shard, const Name& name, SharedKey& key,
     return false;
   }
   queue.busy = true;
-  ask_heads(lock, shard, entry, out);
+  ask_heads(shard, entry, out);
   queue.busy = false;
   const bool more = !queue.waiters.empty() && out.count() >= delivery_batch;
   if (queue.waiters.empty()) erase_queue(shard, entry);
@@ -299,7 +298,7 @@ void WaitQueue::drain_all_waiters(std::optional<SessionId> session) noexcept {
     for (std::size_t count = found.size(); count == found.size();) {
       count = 0;
       {
-        const std::lock_guard lock{shard.mutex};
+        const base::MutexLock lock{shard.mutex};
         for (auto& [name, queue] : shard.queues) {
           if (count == found.size()) break;
           if (queue.round == round) continue;
@@ -321,7 +320,7 @@ void WaitQueue::drain_all_waiters(std::optional<SessionId> session) noexcept {
 void WaitQueue::changed_meanwhile(std::uint8_t db, Bytes table_key) noexcept {
   const Name name{db, table_key};
   Shard& shard = shard_of(name);
-  const std::lock_guard lock{shard.mutex};
+  const base::MutexLock lock{shard.mutex};
   const auto line = shard.queues.find(name);
   if (line == shard.queues.end()) return;
   if (line->second.busy) line->second.again = true;
@@ -334,78 +333,8 @@ bool WaitQueue::has_waiters_for(std::uint8_t db, Bytes table_key) noexcept {
     return false;
   const Name name{db, table_key};
   Shard& shard = shard_of(name);
-  const std::lock_guard lock{shard.mutex};
+  const base::MutexLock lock{shard.mutex};
   return shard.queues.contains(name);
-}
-
-// --- leaving ------------------------------------------------------------------------------------
-
-std::pair<WaitQueue::Entry*, WaitQueue::WaiterAt> WaitQueue::find(Shard& shard, const Name* name,
-                                                                  WaitTicket ticket) noexcept {
-  const auto find_in = [&](Entry& entry) {
-    Waiters& waiters = entry.second.waiters;
-    const auto found = std::find_if(waiters.begin(), waiters.end(),
-                                    [&](const Waiter& one) { return one.ticket == ticket; });
-    return std::pair{found == waiters.end() ? nullptr : &entry, found};
-  };
-  if (name != nullptr) {
-    const auto line = shard.queues.find(*name);
-    return line == shard.queues.end() ? std::pair{static_cast<Entry*>(nullptr), WaiterAt{}}
-                                      : find_in(*line);
-  }
-  for (Entry& entry : shard.queues) {
-    if (const auto found = find_in(entry); found.first != nullptr) return found;
-  }
-  return {nullptr, WaiterAt{}};
-}
-
-bool WaitQueue::cancel(WaitTicket ticket) noexcept {
-  return std::any_of(shards_.begin(), shards_.end(),
-                     [&](Shard& shard) { return cancel_in(shard, nullptr, ticket); });
-}
-
-bool WaitQueue::cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept {
-  const auto is_it = [&](const Waiter& one) { return one.ticket == ticket; };
-  // Whatever the callback holds is let go without the lock.
-  ClaimCallback unused;
-  Waiters ended;
-  bool found = false;
-  {
-    std::unique_lock lock{shard.mutex};
-    const auto [line, waiter] = find(shard, name, ticket);
-    if (line != nullptr) {
-      Queue& queue = line->second;
-      found = !waiter->cancelled;
-      waiter->cancelled = true;
-      unused = std::move(waiter->done);
-      if (waiter->state == Waiter::State::waiting) {
-        take_out(shard, *line, waiter, ended);
-        if (queue.waiters.empty() && !queue.busy) erase_queue(shard, *line);
-        publish_next(shard);
-      }  // else its asker ends the wait, and gives back what was granted
-    } else if (const auto leaver = std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it);
-               leaver == shard.leaving.end()) {
-      return false;
-    } else if (leaver->state == Waiter::State::leaving) {
-      found = !leaver->cancelled;
-      leaver->cancelled = true;
-      unused = std::move(leaver->done);
-    } else if (leaver->runner != std::this_thread::get_id()) {
-      ++shard.cancellers;
-      shard.callback_ended.wait(
-          lock, [&] { return std::none_of(shard.leaving.begin(), shard.leaving.end(), is_it); });
-      --shard.cancellers;
-    }
-  }
-  // Not even the destructor of what the callback captured may break the promise.
-  callbacks_.run(Callback::waiter, [&] { unused = nullptr; });
-  let_go(ended);
-  return found;
-}
-
-void WaitQueue::let_go(Waiters& ended) noexcept {
-  for (const Waiter& waiter : ended) region_.charge(-static_cast<std::ptrdiff_t>(waiter.charged));
-  ended.clear();
 }
 
 }  // namespace semel::engine

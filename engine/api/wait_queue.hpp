@@ -33,14 +33,12 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -202,12 +200,12 @@ class WaitQueue final : public ChangeListener {
     WaiterAt waiter;  // the deadline of this waiter
   };
   struct alignas(64) Shard {
-    std::mutex mutex;
-    Queues queues;
-    Waiters leaving;
-    std::size_t cancellers = 0;              // that wait for a callback to end
-    std::condition_variable callback_ended;  // a callback has ended
-    Timers timers;
+    base::Mutex mutex;
+    Queues queues SEMEL_GUARDED_BY(mutex);
+    Waiters leaving SEMEL_GUARDED_BY(mutex);
+    std::size_t cancellers SEMEL_GUARDED_BY(mutex) = 0;  // that wait for a callback to end
+    base::Condition callback_ended;
+    Timers timers SEMEL_GUARDED_BY(mutex);
     std::atomic<std::int64_t> next{no_end.time_since_epoch().count()};
   };
   /// The waiters to notify, in order. They lie in `leaving`.
@@ -238,30 +236,34 @@ class WaitQueue final : public ChangeListener {
   /// Null: not entered, `why` says why.
   [[nodiscard]] SharedKey enter(const WaitCall& call, ParkedThread* parked, ClaimCallback& done,
                                 WaitTicket& ticket, ErrorCode& why);
-  [[nodiscard]] Entry& line_of(Shard& shard, Entrance& entrance);
+  [[nodiscard]] Entry& line_of(Shard& shard, Entrance& entrance) SEMEL_REQUIRES(shard.mutex);
   /// Asks for the waiters of `name`, from the head on, and notifies those whose wait has ended.
   /// `key`: the bytes of the name, if a callback may end whatever they lie in now.
   void drain_waiters(Name name, SharedKey key) noexcept;
   void drain_all_waiters(std::optional<SessionId> session) noexcept;
   [[nodiscard]] bool drain_batch(Shard& shard, const Name& name, SharedKey& key,
                                  Deliveries& out) noexcept;
-  void ask_heads(std::unique_lock<std::mutex>& lock, Shard& shard, Entry& entry,
-                 Deliveries& out) noexcept;
+  /// Unlocks the shard while it asks, and has locked it again when it returns.
+  void ask_heads(Shard& shard, Entry& entry, Deliveries& out) noexcept SEMEL_REQUIRES(shard.mutex);
   [[nodiscard]] bool ask(const WaitCall& call, Seen& seen, ClaimOutcome& outcome) noexcept;
   /// Takes the waiter out of its line and puts it into `out`; take_out() only takes it out.
   void end_wait(Shard& shard, Entry& entry, WaiterAt waiter, ClaimOutcome&& outcome,
-                Deliveries& out) noexcept;
-  void take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& to) noexcept;
+                Deliveries& out) noexcept SEMEL_REQUIRES(shard.mutex);
+  void take_out(Shard& shard, Entry& entry, WaiterAt waiter, Waiters& to) noexcept
+      SEMEL_REQUIRES(shard.mutex);
   void end_deadlines(Shard& shard, Timestamp now) noexcept;
-  void erase_queue(Shard& shard, Entry& entry) noexcept;
-  static void set_recheck(Shard& shard, Entry& entry, Timestamp when) noexcept;
-  void publish_next(Shard& shard) noexcept;
-  void close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept;
+  void erase_queue(Shard& shard, Entry& entry) noexcept SEMEL_REQUIRES(shard.mutex);
+  static void set_recheck(Shard& shard, Entry& entry, Timestamp when) noexcept
+      SEMEL_REQUIRES(shard.mutex);
+  void publish_next(Shard& shard) noexcept SEMEL_REQUIRES(shard.mutex);
+  void close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept
+      SEMEL_REQUIRES(shard.mutex);
   void deliver(Deliveries&& deliveries) noexcept;
   void run_callback(Waiter& waiter) noexcept;
   [[nodiscard]] bool cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept;
   [[nodiscard]] static std::pair<Entry*, WaiterAt> find(Shard& shard, const Name* name,
-                                                        WaitTicket ticket) noexcept;
+                                                        WaitTicket ticket) noexcept
+      SEMEL_REQUIRES(shard.mutex);
   void wake_blocked(Deliveries& deliveries) noexcept;
   void let_go(Waiters& ended) noexcept;
 

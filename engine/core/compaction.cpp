@@ -19,8 +19,8 @@ std::uint32_t reversed(std::uint32_t index) noexcept {
 }  // namespace
 
 bool Compactor::step(ThreadContext& own, Effort effort) {
-  const std::unique_lock lock{mutex_, std::try_to_lock};
-  if (!lock) return false;
+  base::MutexLock lock{mutex_, std::defer_lock};
+  if (!lock.try_lock()) return false;
   if (!runs_or_begins(own, effort.sixteenths)) return false;
   go_on(own, effort.slots);
   core_.threads().collect_now(own);
@@ -47,7 +47,7 @@ void Compactor::sweep_flushed(ThreadContext& own) {
   constexpr Effort part{.slots = 100'000, .sixteenths = 1};
   // One that is under way may have begun before the flush; others may flush for ever.
   for (int passes = 0; passes < 2 && sweeps_flushed();) {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     if (!runs_or_begins(own, part.sixteenths)) return;
     const std::uint32_t shard = shard_;
     const std::uint32_t index = reversed_index_;

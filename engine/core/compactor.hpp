@@ -23,8 +23,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "engine/table/slot.hpp"
 
 namespace semel::engine {
@@ -79,23 +79,24 @@ class Compactor {
   static constexpr std::size_t slots_per_move = 16;  // what a move costs
   static constexpr std::size_t slots_per_sweep = 4;
 
-  [[nodiscard]] bool begin(ThreadContext& own, unsigned sixteenths);
+  [[nodiscard]] bool begin(ThreadContext& own, unsigned sixteenths) SEMEL_REQUIRES(mutex_);
   /// Goes on with a pass or begins one; false: nothing is to be done.
-  [[nodiscard]] bool runs_or_begins(ThreadContext& own, unsigned sixteenths);
+  [[nodiscard]] bool runs_or_begins(ThreadContext& own, unsigned sixteenths) SEMEL_REQUIRES(mutex_);
   /// As much of the pass as `slots` slots cost; ends it at its end.
-  void go_on(ThreadContext& own, std::size_t slots);
+  void go_on(ThreadContext& own, std::size_t slots) SEMEL_REQUIRES(mutex_);
   /// What it cost; walk_blocked: it cannot go on now.
-  [[nodiscard]] std::size_t walk(ThreadContext& own);
-  void end(ThreadContext& own);
-  void next_segment(std::uint32_t depth) noexcept;
+  [[nodiscard]] std::size_t walk(ThreadContext& own) SEMEL_REQUIRES(mutex_);
+  void end(ThreadContext& own) SEMEL_REQUIRES(mutex_);
+  void next_segment(std::uint32_t depth) noexcept SEMEL_REQUIRES(mutex_);
 
   Core& core_;
-  std::mutex mutex_;
-  std::uint32_t shard_ = 0;           // these under mutex_: where the walk is
-  std::uint32_t reversed_index_ = 0;  // directory index with its bits reversed, as in scan.cpp
-  std::uint32_t slot_ = 0;
-  std::uint64_t birth_ = 0;  // of the segment
-  bool renewing_ = false;
+  base::Mutex mutex_;
+  // Where the walk is. The directory index has its bits reversed, as in scan.cpp.
+  std::uint32_t shard_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t reversed_index_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t slot_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t birth_ SEMEL_GUARDED_BY(mutex_) = 0;  // of the segment
+  bool renewing_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> sweeping_{false};  // flushed records; written under mutex_
   std::atomic<bool> sweep_due_{false};
   std::atomic<bool> running_{false};  // written under mutex_

@@ -87,7 +87,10 @@ Status Core::start() {
     }
   }
   const Timestamp now = clock_.now();
-  wheel_ = std::make_unique<TtlWheel>(region_, now);
+  {
+    const base::MutexLock lock{wheel_mutex_};
+    wheel_ = std::make_unique<TtlWheel>(region_, now);
+  }
   // mo: relaxed: a statistic.
   wheel_time_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   return options_.cold == nullptr ? Status{Done{}} : attach_cold();

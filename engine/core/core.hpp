@@ -12,13 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engine/core/callbacks.hpp"
 #include "engine/core/cold_look.hpp"
 #include "engine/core/compactor.hpp"
@@ -303,16 +303,16 @@ class Core final : public SegmentSink {
   void trim_record(std::uint8_t stored_db, Bytes key, Timestamp now);
   /// Records that the timer may be of, counted up to `at_most`.
   [[nodiscard]] unsigned timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at_most);
-  void drain(ThreadContext& context);
-  void step_wheel_compaction(std::size_t budget);
+  void drain(ThreadContext& context) SEMEL_REQUIRES(wheel_mutex_);
+  void step_wheel_compaction(std::size_t budget) SEMEL_REQUIRES(wheel_mutex_);
   /// Takes out some of what was flushed. False: there was none, or something is in the way.
   [[nodiscard]] bool sweep_some_flushed(ThreadContext& context);
   /// Whether room was looked for in vain and nothing has ended since.
   [[nodiscard]] bool is_futile() noexcept;
   /// Used and not held: in spans of which a part lives, in caches, in retire lists.
   [[nodiscard]] std::size_t idle_bytes() noexcept;
-  /// Gives back what lies idle, and moves records where that is worth it. Under wheel_mutex_.
-  void step_compaction(ThreadContext& context, std::size_t budget);
+  /// Gives back what lies idle, and moves records where that is worth it.
+  void step_compaction(ThreadContext& context, std::size_t budget) SEMEL_REQUIRES(wheel_mutex_);
   [[nodiscard]] bool accepts_writes(const MutationSink* sink) const noexcept {
     return sink != nullptr ? sink->accepts() : options_.journal->accepts_writes();
   }
@@ -379,12 +379,12 @@ class Core final : public SegmentSink {
   SnapshotCut snapshot_cut_;
   alignas(64) unsigned char secret_[192];
   alignas(64) VersionSource versions_;
-  alignas(64) std::mutex wheel_mutex_;
-  std::unique_ptr<TtlWheel> wheel_;  // under wheel_mutex_
-  bool compacting_ = false;          // under wheel_mutex_
-  std::uint64_t advances_ = 0;       // under wheel_mutex_
-  std::size_t compact_above_ = 0;    // under wheel_mutex_
-  unsigned compact_pause_ = 0;       // under wheel_mutex_: calls until a pass is tried again
+  alignas(64) base::Mutex wheel_mutex_;
+  std::unique_ptr<TtlWheel> wheel_ SEMEL_GUARDED_BY(wheel_mutex_);
+  bool compacting_ SEMEL_GUARDED_BY(wheel_mutex_) = false;
+  std::uint64_t advances_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;
+  std::size_t compact_above_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;
+  unsigned compact_pause_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;  // calls until a pass is tried again
   Compactor compactor_{*this};
   // futile_bytes_: relaxed; what lay idle when making room was last in vain. An old value
   // costs one try too many, or one too late.

@@ -29,8 +29,9 @@ void Core::drain(ThreadContext& context) {
     unsigned scheduled = 0;
   };
   std::array<Same, 16> recent{};
+  TtlWheel& wheel = *wheel_;
   context.timers.drain([&](const TimerEntry& timer) {
-    if (!many_ended) return wheel_->schedule(timer);
+    if (!many_ended) return wheel.schedule(timer);
     Same& same = recent[(timer.hash_bits ^
                          static_cast<std::uint64_t>(timer.wake.time_since_epoch().count())) %
                         recent.size()];
@@ -39,7 +40,7 @@ void Core::drain(ThreadContext& context) {
     }
     if (timers_alive(timer.hash_bits, timer.wake, same.scheduled + 1) <= same.scheduled)
       return true;
-    if (!wheel_->schedule(timer)) return false;
+    if (!wheel.schedule(timer)) return false;
     ++same.scheduled;
     return true;
   });
@@ -48,8 +49,8 @@ void Core::drain(ThreadContext& context) {
 
 void Core::drain_own_timers(ThreadContext& context) {
   context.drain_due = false;
-  const std::unique_lock lock{wheel_mutex_, std::try_to_lock};
-  if (!lock) return;  // whoever has it empties our queue as well
+  base::MutexLock lock{wheel_mutex_, std::defer_lock};
+  if (!lock.try_lock()) return;  // whoever has it empties our queue as well
   ThreadContext& own = context;
   {
     const Operation operation{*this, own};
@@ -73,7 +74,7 @@ unsigned Core::timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at
 std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn) {
   ThreadContext& own = threads_.context();
   if (own.in_upkeep) return budget;
-  std::unique_lock lock{wheel_mutex_, std::defer_lock};
+  base::MutexLock lock{wheel_mutex_, std::defer_lock};
   if (wait_for_turn) {
     lock.lock();
   } else if (!lock.try_lock()) {
@@ -85,7 +86,10 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
   now = std::max(now, wheel_->time());
   {
     const Operation operation{*this, own};
-    threads_.for_each([&](ThreadContext& context) { drain(context); });
+    threads_.for_each([&](ThreadContext& context) {
+      wheel_mutex_.assume_held();  // by the function around
+      drain(context);
+    });
   }
   budget = wheel_->advance(
       now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "engine/core/core.hpp"
@@ -142,13 +141,13 @@ Result<NamespaceHandle> Namespaces::declare(Bytes name, const Policy& policy, Ti
   SEMEL_CHECK(check_namespace_name(name));
   SEMEL_CHECK(check_policy(policy));
   {
-    const std::shared_lock lock{mutex_};
+    const base::SharedLock lock{mutex_};
     const auto known = by_name_.find(name);
     if (known != by_name_.end()) return same_or_error(known->second, policy, ticket);
   }
   SEMEL_CHECK(check_journal());
   NamespaceHandle made{new Claims::Namespace(name, policy)};
-  const std::unique_lock lock{mutex_};
+  const base::ExclusiveLock lock{mutex_};
   const auto known = by_name_.find(name);
   if (known != by_name_.end()) return same_or_error(known->second, policy, ticket);
   if (!insert(made)) {
@@ -166,7 +165,7 @@ Result<NamespaceHandle> Namespaces::declare(Bytes name, const Policy& policy, Ti
 Result<std::string> Namespaces::change(Bytes name, const Policy& policy, Ticket& ticket) {
   SEMEL_CHECK(check_policy(policy));
   SEMEL_CHECK(check_journal());
-  const std::unique_lock lock{mutex_};
+  const base::ExclusiveLock lock{mutex_};
   const auto known = by_name_.find(name);
   if (known == by_name_.end()) return Error{ErrorCode::bad_namespace, std::string{name}};
   Claims::Namespace& names = *known->second;
@@ -184,19 +183,19 @@ Result<std::string> Namespaces::change(Bytes name, const Policy& policy, Ticket&
 }
 
 Status Namespaces::begin_drop(Claims::Namespace& names) {
-  const std::unique_lock lock{mutex_};
+  const base::ExclusiveLock lock{mutex_};
   if (names.state() != Claims::Namespace::State::open) return dropped_now(names.name());
   names.move_to(Claims::Namespace::State::closing);
   return Done{};
 }
 
 void Namespaces::give_up_drop(Claims::Namespace& names) {
-  const std::unique_lock lock{mutex_};
+  const base::ExclusiveLock lock{mutex_};
   names.move_to(Claims::Namespace::State::open);
 }
 
 Status Namespaces::finish_drop(Claims::Namespace& names, Ticket& ticket) {
-  const std::unique_lock lock{mutex_};
+  const base::ExclusiveLock lock{mutex_};
   if (!check_journal() || !append_mutation(Mutation::Type::erase, names, {}, ticket)) {
     names.move_to(Claims::Namespace::State::open);
     return no_journal();
@@ -211,7 +210,7 @@ Status Namespaces::finish_drop(Claims::Namespace& names, Ticket& ticket) {
 // ------------------------------------------------------------------------------------
 
 NamespaceHandle Namespaces::find(Bytes name) const {
-  const std::shared_lock lock{mutex_};
+  const base::SharedLock lock{mutex_};
   const auto known = by_name_.find(name);
   return known == by_name_.end() ? NamespaceHandle{} : known->second;
 }
@@ -224,7 +223,7 @@ NamespaceHandle Namespaces::find_by_key(Bytes table_key) const {
 std::vector<std::string> Namespaces::names() const {
   std::vector<std::string> names;
   {
-    const std::shared_lock lock{mutex_};
+    const base::SharedLock lock{mutex_};
     names.reserve(by_name_.size());
     for (const auto& [name, space] : by_name_) names.emplace_back(name);
   }
@@ -238,7 +237,7 @@ std::uint64_t Namespaces::list(
   std::vector<NamespaceHandle> page;
   bool more = false;
   {
-    const std::shared_lock lock{mutex_};
+    const base::SharedLock lock{mutex_};
     auto next = by_serial_.upper_bound(cursor);
     for (; next != by_serial_.end() && page.size() < count; ++next) page.push_back(next->second);
     more = next != by_serial_.end();
@@ -250,7 +249,7 @@ std::uint64_t Namespaces::list(
 }
 
 Namespaces::Figures Namespaces::figures() const {
-  const std::shared_lock lock{mutex_};
+  const base::SharedLock lock{mutex_};
   return {by_name_.size(), dropped_, bytes_};
 }
 
@@ -268,7 +267,7 @@ void Namespaces::for_each_mutation(const std::function<void(const Mutation&)>& v
   do {
     page.clear();
     {
-      const std::shared_lock lock{mutex_};
+      const base::SharedLock lock{mutex_};
       auto next = by_serial_.upper_bound(cursor);
       for (; next != by_serial_.end() && page.size() < walked_at_once; ++next) {
         const NamespaceHandle& names = next->second;
@@ -285,7 +284,7 @@ void Namespaces::for_each_mutation(const std::function<void(const Mutation&)>& v
 void Namespaces::append_again(Journal& journal) const {
   std::uint64_t cursor = 0;
   for (bool more = true; more;) {
-    const std::shared_lock lock{mutex_};
+    const base::SharedLock lock{mutex_};
     auto next = by_serial_.upper_bound(cursor);
     for (std::size_t i = 0; i < walked_at_once && next != by_serial_.end(); ++i, ++next) {
       const Claims::Namespace& names = *next->second;
@@ -300,7 +299,7 @@ void Namespaces::append_again(Journal& journal) const {
 
 Status Namespaces::restore(const Mutation& mutation, Timestamp now) {
   SEMEL_CHECK(check_namespace_name(mutation.key));
-  const std::unique_lock lock{mutex_};
+  const base::ExclusiveLock lock{mutex_};
   forget_delete_markers(now);
   if (mutation.type == Mutation::Type::put) return restore_put(mutation);
   if (mutation.type == Mutation::Type::erase) restore_erase(mutation, now);

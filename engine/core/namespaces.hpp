@@ -13,13 +13,13 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <shared_mutex>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engine/core/namespace_terms.hpp"
 #include "semel/claims.hpp"
 #include "semel/journal.hpp"
@@ -183,28 +183,30 @@ class Namespaces {
   using ByName = std::unordered_map<Bytes, NamespaceHandle, NameHash>;
   using BySerial = std::map<std::uint64_t, NamespaceHandle>;
 
-  /// Under mutex_. False: no memory.
-  [[nodiscard]] bool insert(const NamespaceHandle& made);
-  void remove(const Claims::Namespace& names);
+  /// False: no memory.
+  [[nodiscard]] bool insert(const NamespaceHandle& made) SEMEL_REQUIRES(mutex_);
+  void remove(const Claims::Namespace& names) SEMEL_REQUIRES(mutex_);
   [[nodiscard]] Result<NamespaceHandle> same_or_error(const NamespaceHandle& known,
-                                                      const Policy& policy, Ticket& ticket) const;
+                                                      const Policy& policy, Ticket& ticket) const
+      SEMEL_REQUIRES_SHARED(mutex_);
   /// Gives the change to the journal, under a new version. False: the journal has not taken it.
   [[nodiscard]] bool append_mutation(Mutation::Type type, Claims::Namespace& names,
-                                     const Policy& policy, Ticket& ticket);
+                                     const Policy& policy, Ticket& ticket) SEMEL_REQUIRES(mutex_);
   [[nodiscard]] Status check_journal() const;
-  [[nodiscard]] Status restore_put(const Mutation& mutation);
-  void restore_erase(const Mutation& mutation, Timestamp now);
-  void forget_delete_markers(Timestamp now);
+  [[nodiscard]] Status restore_put(const Mutation& mutation) SEMEL_REQUIRES(mutex_);
+  void restore_erase(const Mutation& mutation, Timestamp now) SEMEL_REQUIRES(mutex_);
+  void forget_delete_markers(Timestamp now) SEMEL_REQUIRES(mutex_);
 
   Core& core_;
-  mutable std::shared_mutex mutex_;      // of all that follows
-  ByName by_name_{1, NameHash{&core_}};  // keys lie in the namespaces
-  BySerial by_serial_;
-  std::uint64_t next_serial_ = 1;
-  std::uint64_t dropped_ = 0;
-  std::uint64_t bytes_ = 0;
-  std::unordered_map<std::string, DeleteMarker> delete_markers_;
-  std::deque<std::pair<Timestamp, std::string>> delete_marker_ends_;
+  mutable base::SharedMutex mutex_;
+  // Its keys lie in the namespaces.
+  ByName by_name_ SEMEL_GUARDED_BY(mutex_){1, NameHash{&core_}};
+  BySerial by_serial_ SEMEL_GUARDED_BY(mutex_);
+  std::uint64_t next_serial_ SEMEL_GUARDED_BY(mutex_) = 1;
+  std::uint64_t dropped_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<std::string, DeleteMarker> delete_markers_ SEMEL_GUARDED_BY(mutex_);
+  std::deque<std::pair<Timestamp, std::string>> delete_marker_ends_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace engine

@@ -79,8 +79,8 @@ void end_section(std::span<Shard> shards, std::uint64_t mask) {
 void unwatch_shards(std::span<Shard> shards) noexcept {
   for (Shard& shard : shards) {
     // Held by a section, which leaves the right state when it ends.
-    const std::unique_lock lock{shard.section_mutex, std::try_to_lock};
-    if (!lock) continue;
+    base::MutexLock lock{shard.section_mutex, std::defer_lock};
+    if (!lock.try_lock()) continue;
     const bool are_many = shard.recent_sections >= recent_sections_many;
     shard.recent_sections = 0;
     // mo: relaxed, then release [core.section]: written under the mutex alone.

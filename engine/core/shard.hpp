@@ -12,9 +12,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
 
+#include "base/mutex.hpp"
 #include "engine/memory/region.hpp"
 #include "engine/memory/segment_pool.hpp"
 #include "engine/memory/threads.hpp"
@@ -51,8 +51,9 @@ struct alignas(128) Shard {
   std::atomic<std::uint32_t> section{free};  // [core.section]
   ShardTable table;
   SegmentPool pool;
-  alignas(64) std::mutex section_mutex;
-  std::uint32_t recent_sections = 0;  // under the mutex, since the last unwatch_shards()
+  alignas(64) base::Mutex section_mutex;
+  // Since the last unwatch_shards().
+  std::uint32_t recent_sections SEMEL_GUARDED_BY(section_mutex) = 0;
 };
 
 // `mask`: a bit for each of `shards`.
@@ -61,11 +62,17 @@ struct alignas(128) Shard {
   return shards.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shards.size()) - 1;
 }
 
+// begin_section() locks the section_mutex of each shard in the mask, end_section() unlocks it. The
+// analysis follows neither a set of locks nor a lock that outlives its function. It is right all
+// the same: both use a shard only while its mutex is held, and a section ends what it has begun, by
+// the same mask.
+
 /// Stops all operations on the shards in `mask`. False: a no_wait thread would have to wait for a
 /// section that takes long; nothing is held.
-[[nodiscard]] bool begin_section(std::span<Shard> shards, std::uint64_t mask, Threads& threads);
+[[nodiscard]] bool begin_section(std::span<Shard> shards, std::uint64_t mask,
+                                 Threads& threads) SEMEL_NO_THREAD_SAFETY_ANALYSIS;
 /// Starts them again.
-void end_section(std::span<Shard> shards, std::uint64_t mask);
+void end_section(std::span<Shard> shards, std::uint64_t mask) SEMEL_NO_THREAD_SAFETY_ANALYSIS;
 /// Of a section that holds `mask`: it takes long from now on. Ends the waits of no_wait threads.
 void prolong_section(std::span<Shard> shards, std::uint64_t mask) noexcept;
 /// Frees watched shards in which sections have become rare.

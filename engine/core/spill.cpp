@@ -318,7 +318,7 @@ void Spill::tidy_segments(Stop end) {
 
 Result<SpillReport> Spiller::spill() {
   if (core_.cold() == nullptr) return Error{ErrorCode::bad_option, "there is no cold store"};
-  const std::lock_guard lock{one_};
+  const base::MutexLock lock{one_};
   // mo: relaxed: a figure that is compared with the present one; nothing else is read by it
   refused_seen_.store(core_.threads().sum(Count::refused), std::memory_order_relaxed);
   SEMEL_ASSERT(!core_.context().is_inside());
@@ -348,7 +348,7 @@ bool Spiller::is_due() noexcept {
 
 Status Spiller::drop_ended() {
   SEMEL_ASSERT(core_.cold() != nullptr);
-  const std::lock_guard lock{one_};
+  const base::MutexLock lock{one_};
   Status dropped = core_.cold()->drop_ended(core_.clock().now());
   core_.threads().wait_for_others(core_.context());
   core_.cold()->reclaim();
@@ -374,20 +374,24 @@ Millis Spiller::step(Millis every) {
 
 void Spiller::start(Millis every) {
   SEMEL_ASSERT(!thread_.joinable() && core_.cold() != nullptr);
-  thread_ = std::thread{[this, every] {
-    std::unique_lock lock{mutex_};
-    Millis pause = every;
-    while (!wake_.wait_for(lock, pause, [this] { return stop_; })) {
-      lock.unlock();
-      pause = step(every);
-      lock.lock();
-    }
-  }};
+  thread_ = std::thread{[this, every] { run(every); }};
+}
+
+void Spiller::run(Millis every) {
+  base::MutexLock lock{mutex_};
+  Millis pause = every;
+  while (!stop_) {
+    wake_.wait_for(lock, pause);  // an early end costs one needless look
+    if (stop_) return;
+    lock.unlock();
+    pause = step(every);
+    lock.lock();
+  }
 }
 
 void Spiller::stop() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     stop_ = true;
   }
   wake_.notify_all();

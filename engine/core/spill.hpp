@@ -3,12 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engine/core/core.hpp"
 #include "engine/core/namespaces.hpp"
 #include "semel/engine.hpp"
@@ -90,19 +89,21 @@ class Spiller {
   }
 
  private:
-  /// What the thread does each time; returns how long it may rest.
+  /// The thread: until stop().
+  void run(Millis every);
+  /// What it does each time; returns how long it may rest.
   [[nodiscard]] Millis step(Millis every);
 
   Core& core_;
   const Namespaces& namespaces_;
   Timestamp next_drop_{};                       // of the thread
-  std::mutex one_;                              // spill at a time
+  base::Mutex one_;                             // spill at a time
   std::atomic<std::uint64_t> refused_seen_{0};  // when the last spill began
   std::atomic<std::uint64_t> spills_{0};
   std::atomic<std::uint64_t> failed_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;  // under mutex_
+  base::Mutex mutex_;
+  base::Condition wake_;
+  bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

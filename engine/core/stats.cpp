@@ -91,7 +91,7 @@ const char* Core::broken_by(const KeyLocation& location, const Probe& probe, con
 }
 
 void Core::check_invariants(std::vector<std::string>& broken) {
-  const std::lock_guard lock{wheel_mutex_};
+  const base::MutexLock lock{wheel_mutex_};
   std::uint64_t records = 0;
   std::uint64_t flushed = 0;
   std::uint64_t bytes = 0;

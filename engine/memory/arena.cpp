@@ -27,7 +27,7 @@ std::uint32_t Arena::take_span(unsigned size_class, Region::Use use) {
 
 std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait) {
   Pool& pool = pools_[size_class];
-  std::unique_lock lock{pool.mutex, std::defer_lock};
+  base::MutexLock lock{pool.mutex, std::defer_lock};
   // A thread that lost the processor inside must not stop the others while there is fresh memory.
   if (may_wait) {
     lock.lock();
@@ -72,7 +72,7 @@ void Arena::push_part(unsigned size_class, std::span<const Handle> handles) {
   for (const Handle handle : handles) {
     __builtin_prefetch(bits_of(Region::span_of(handle), size_class) + record_of(handle) / 64, 1);
   }
-  const std::lock_guard lock{pool.mutex};
+  const base::MutexLock lock{pool.mutex};
   for (const Handle handle : handles) {
     const std::uint32_t index = Region::span_of(handle);
     SpanInfo& span = spans_[index];
@@ -142,7 +142,7 @@ std::size_t Arena::choose_leaving(unsigned sixteenths) {
   std::size_t chosen = 0;
   for (unsigned size_class = 1; size_class < class_count; ++size_class) {
     Pool& pool = pools_[size_class];
-    const std::lock_guard lock{pool.mutex};
+    const base::MutexLock lock{pool.mutex};
     if (pool.span_count != 0) chosen += choose_leaving(pool, size_class, sixteenths);
   }
   return chosen;
@@ -192,7 +192,7 @@ Handle Arena::allocate_staying(std::size_t bytes) {
 void Arena::end_leaving() {
   for (unsigned size_class = 1; size_class < class_count; ++size_class) {
     Pool& pool = pools_[size_class];
-    const std::lock_guard lock{pool.mutex};
+    const base::MutexLock lock{pool.mutex};
     while (pool.leaving != 0) {
       const std::uint32_t index = pool.leaving;
       unlink(pool, index);
@@ -207,7 +207,7 @@ bool Arena::purge_all() {
   bool any = false;
   for (unsigned size_class = 1; size_class < class_count; ++size_class) {
     Pool& pool = pools_[size_class];
-    const std::lock_guard lock{pool.mutex};
+    const base::MutexLock lock{pool.mutex};
     if (pool.full_spans == 0) continue;
     purge(pool, size_class);
     any = true;

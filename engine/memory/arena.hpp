@@ -23,9 +23,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <span>
 
+#include "base/mutex.hpp"
 #include "engine/memory/region.hpp"
 #include "engine/table/slot.hpp"
 
@@ -83,11 +83,13 @@ class Arena {
   };
   static_assert(sizeof(SpanInfo) == 24);
   struct Pool {
-    std::mutex mutex;
-    std::uint32_t spans = 0;       // list of those with records in the pool, but for those that
-    std::uint32_t leaving = 0;     // are to be left
-    std::uint32_t span_count = 0;  // in the first list
-    std::uint32_t full_spans = 0;  // of them, those with all of their records in the pool
+    base::Mutex mutex;
+    // Lists of spans: those with records in the pool, and those that are to be left.
+    std::uint32_t spans SEMEL_GUARDED_BY(mutex) = 0;
+    std::uint32_t leaving SEMEL_GUARDED_BY(mutex) = 0;
+    // In the first list, and of them those with all of their records in the pool.
+    std::uint32_t span_count SEMEL_GUARDED_BY(mutex) = 0;
+    std::uint32_t full_spans SEMEL_GUARDED_BY(mutex) = 0;
   };
   struct Free {
     void operator()(void* memory) const noexcept { std::free(memory); }
@@ -116,11 +118,12 @@ class Arena {
   std::size_t pull(unsigned size_class, Handle* to, std::size_t count, bool may_wait);
   void push(unsigned size_class, const Handle* from, std::size_t count);
   void push_part(unsigned size_class, std::span<const Handle> handles);
-  void purge(Pool& pool, unsigned size_class);
-  void link(Pool& pool, In list, std::uint32_t index) noexcept;
-  void unlink(Pool& pool, std::uint32_t index) noexcept;
+  void purge(Pool& pool, unsigned size_class) SEMEL_REQUIRES(pool.mutex);
+  void link(Pool& pool, In list, std::uint32_t index) noexcept SEMEL_REQUIRES(pool.mutex);
+  void unlink(Pool& pool, std::uint32_t index) noexcept SEMEL_REQUIRES(pool.mutex);
   void give_back(std::uint32_t index) noexcept;
-  std::size_t choose_leaving(Pool& pool, unsigned size_class, unsigned sixteenths);
+  std::size_t choose_leaving(Pool& pool, unsigned size_class, unsigned sixteenths)
+      SEMEL_REQUIRES(pool.mutex);
 
   Region& region_;
   std::unique_ptr<SpanInfo[], Free> spans_;

@@ -8,6 +8,7 @@
 namespace semel::engine {
 
 bool Region::reserve(std::size_t limit_bytes) {
+  const base::MutexLock lock{mutex_};
   limit_bytes_ = limit_bytes;
   timer_reserve_bytes_ = std::max(limit_bytes / 128, std::size_t{4} * span_bytes);
   reserve_bytes_ = timer_reserve_bytes_ + std::max(limit_bytes / 64, std::size_t{8} * span_bytes);
@@ -57,7 +58,7 @@ std::optional<std::uint32_t> Region::take(std::uint32_t count, Use use) {
 }
 
 std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   if (used_bytes() + std::size_t{count} * span_bytes > limit_bytes(use)) return std::nullopt;
   std::uint32_t first = find_run(count);
   if (first == 0) {
@@ -73,6 +74,7 @@ std::optional<std::uint32_t> Region::try_take(std::uint32_t count, Use use) {
 std::uint32_t Region::find_run(std::uint32_t count) noexcept {
   /// The first span from `at` on whose bit is not `skipped`, or top_.
   const auto next = [this](std::uint32_t at, bool skipped) {
+    mutex_.assume_held();
     while (at < top_) {
       const std::uint64_t word = skipped ? ~free_[at / 64] : free_[at / 64];
       const std::uint64_t rest = word >> (at % 64);
@@ -111,7 +113,7 @@ void Region::touch_ahead() noexcept {
   constexpr std::size_t ahead = 2 * huge_page_bytes;
   std::size_t used = 0;
   {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     used = std::size_t{top_} * span_bytes;
   }
   // An engine of a few records must not cost megabytes.
@@ -127,7 +129,7 @@ void Region::touch_ahead() noexcept {
 }
 
 void Region::give(std::uint32_t first, std::uint32_t count) noexcept {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   // mo: relaxed: written under mutex_
   const std::size_t used = used_spans_.fetch_sub(count, std::memory_order_relaxed) - count;
   free_from_ = std::min(free_from_, first);
@@ -168,13 +170,13 @@ std::size_t Region::trim_runs(std::size_t runs_max) noexcept {
 }
 
 bool Region::trim(std::size_t runs_max) noexcept {
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   return trim_runs(runs_max) < runs_max;
 }
 
 void Region::trim_idle() noexcept {
   constexpr unsigned calls = 8;
-  const std::lock_guard lock{mutex_};
+  const base::MutexLock lock{mutex_};
   idle_ = takes_ == takes_seen_ ? idle_ + 1 : 0;
   takes_seen_ = takes_;
   if (idle_ >= calls) static_cast<void>(trim_runs(64));

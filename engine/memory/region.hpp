@@ -17,10 +17,10 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "engine/table/slot.hpp"
 
 namespace semel::engine {
@@ -121,14 +121,13 @@ class Region {
   using Bits = std::unique_ptr<std::uint64_t[], Free>;
 
   [[nodiscard]] std::optional<std::uint32_t> try_take(std::uint32_t count, Use use);
-  // The rest under mutex_.
-  [[nodiscard]] std::uint32_t find_run(std::uint32_t count) noexcept;
-  void mark_taken(std::uint32_t first, std::uint32_t count) noexcept;
+  [[nodiscard]] std::uint32_t find_run(std::uint32_t count) noexcept SEMEL_REQUIRES(mutex_);
+  void mark_taken(std::uint32_t first, std::uint32_t count) noexcept SEMEL_REQUIRES(mutex_);
   [[nodiscard]] std::uint32_t page_bits(const Bits& bits, std::uint32_t page) const noexcept {
     return static_cast<std::uint32_t>(bits[page / 2] >> (page % 2 * spans_per_page));
   }
-  void give_page_back(std::uint32_t page) noexcept;
-  [[nodiscard]] std::size_t trim_runs(std::size_t runs_max) noexcept;
+  void give_page_back(std::uint32_t page) noexcept SEMEL_REQUIRES(mutex_);
+  [[nodiscard]] std::size_t trim_runs(std::size_t runs_max) noexcept SEMEL_REQUIRES(mutex_);
 
   std::function<bool()> reclaim_;
   std::byte* base_ = nullptr;
@@ -138,16 +137,16 @@ class Region {
   std::size_t timer_reserve_bytes_ = 0;  // not for structure either
   std::atomic<std::ptrdiff_t> charged_{0};
   std::atomic<std::size_t> used_spans_{0};
-  std::mutex mutex_;
-  std::uint32_t top_ = 1;  // spans above were never used; 0 is no handle
-  Bits free_;              // a bit for each span below top_
-  Bits dirty_;             // of the free ones: may be resident
-  std::size_t dirty_spans_ = 0;
-  std::uint32_t free_from_ = 0;  // nothing below is free
-  std::uint64_t takes_ = 0;
-  std::uint64_t takes_seen_ = 0;  // by trim_idle()
-  unsigned idle_ = 0;             // calls of trim_idle() since the last take
-  std::size_t touched_ = 0;       // bytes; touch_ahead()'s caller alone
+  base::Mutex mutex_;
+  std::uint32_t top_ SEMEL_GUARDED_BY(mutex_) = 1;  // spans above were never used; 0 is no handle
+  Bits free_ SEMEL_GUARDED_BY(mutex_);              // a bit for each span below top_
+  Bits dirty_ SEMEL_GUARDED_BY(mutex_);             // of the free ones: may be resident
+  std::size_t dirty_spans_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t free_from_ SEMEL_GUARDED_BY(mutex_) = 0;  // nothing below is free
+  std::uint64_t takes_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t takes_seen_ SEMEL_GUARDED_BY(mutex_) = 0;  // by trim_idle()
+  unsigned idle_ SEMEL_GUARDED_BY(mutex_) = 0;  // calls of trim_idle() since the last take
+  std::size_t touched_ = 0;                     // bytes; touch_ahead()'s caller alone
 };
 
 }  // namespace semel::engine

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "engine/memory/region.hpp"
 #include "engine/memory/threads.hpp"
 
@@ -28,7 +28,7 @@ class SegmentPool {
   void* allocate_segment(std::size_t bytes) {
     void* memory = nullptr;
     {
-      const std::lock_guard lock{mutex_};
+      const base::MutexLock lock{mutex_};
       Run* run = with_free();
       if (run == nullptr && add_run()) run = with_free();
       if (run == nullptr) return nullptr;
@@ -40,7 +40,7 @@ class SegmentPool {
     return memory;
   }
   void release_segment(void* segment) noexcept {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     for (std::uint32_t i = 0; i < run_count_; ++i) {
       if (!is_of(runs_[i], segment)) continue;
       push(runs_[i], segment);
@@ -49,7 +49,7 @@ class SegmentPool {
   }
   /// Gives runs back that hold no segment, but for what the next growth step takes.
   void trim() noexcept {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     std::size_t free = 0;
     for (std::uint32_t i = 0; i < run_count_; ++i) free += runs_[i].free_count;
     for (std::uint32_t i = run_count_; i-- > 0;) {
@@ -68,7 +68,7 @@ class SegmentPool {
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept {
-    const std::lock_guard lock{mutex_};
+    const base::MutexLock lock{mutex_};
     return std::size_t{spans_} * Region::span_bytes;
   }
 
@@ -76,7 +76,7 @@ class SegmentPool {
   static constexpr std::uint32_t small_run = 1;
   static constexpr std::uint32_t large_run = 16;  // 1 MiB: the loss at its end is under 3 %
   /// Of a small table a part, or the runs of all shards would be most of a small limit.
-  [[nodiscard]] std::uint32_t next_run() const noexcept {
+  [[nodiscard]] std::uint32_t next_run() const noexcept SEMEL_REQUIRES(mutex_) {
     return spans_ < 4 ? small_run : std::clamp<std::uint32_t>(spans_ / 2, 2, large_run);
   }
 
@@ -96,7 +96,7 @@ class SegmentPool {
     const auto* const at = static_cast<const std::byte*>(segment);
     return at >= begin && at < begin + std::size_t{run.spans} * Region::span_bytes;
   }
-  [[nodiscard]] Run* with_free() noexcept {
+  [[nodiscard]] Run* with_free() noexcept SEMEL_REQUIRES(mutex_) {
     for (std::uint32_t i = 0; i < run_count_; ++i) {
       if (runs_[i].free_count != 0) return &runs_[i];
     }
@@ -108,7 +108,7 @@ class SegmentPool {
     ++run.free_count;
   }
 
-  [[nodiscard]] bool add_run() noexcept {
+  [[nodiscard]] bool add_run() noexcept SEMEL_REQUIRES(mutex_) {
     if (run_count_ == room_ && !make_room()) return false;
     const std::uint32_t wanted = next_run();
     std::uint32_t count = wanted;
@@ -122,7 +122,7 @@ class SegmentPool {
     for (std::size_t i = segments_of(run); i-- > 0;) push(run, memory + i * bytes_);
     return true;
   }
-  [[nodiscard]] bool make_room() noexcept {
+  [[nodiscard]] bool make_room() noexcept SEMEL_REQUIRES(mutex_) {
     const std::uint32_t room = room_ == 0 ? 8 : room_ * 2;
     std::unique_ptr<Run[]> larger{new (std::nothrow) Run[room]};
     if (larger == nullptr) return false;
@@ -136,11 +136,11 @@ class SegmentPool {
   Region& region_;
   Threads& threads_;
   const std::size_t bytes_;  // of one segment
-  mutable std::mutex mutex_;
-  std::uint32_t spans_ = 0;
-  std::uint32_t run_count_ = 0;
-  std::uint32_t room_ = 0;
-  std::unique_ptr<Run[]> runs_;
+  mutable base::Mutex mutex_;
+  std::uint32_t spans_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t run_count_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t room_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<Run[]> runs_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::engine

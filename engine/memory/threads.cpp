@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <thread>
 #include <vector>
 
@@ -60,7 +59,7 @@ void EndOfThreads::end_thread(void* list) noexcept {
   for (Bound& bound : *ended) {
     const auto registry = bound.registry.lock();
     if (!registry) continue;
-    const std::lock_guard lock{registry->mutex};
+    const base::MutexLock lock{registry->mutex};
     if (registry->closed) continue;
     // mo: release [threads.owner]: the next owner sees the context's fields as they are.
     bound.context->in_use.store(false, std::memory_order_release);
@@ -108,7 +107,7 @@ Threads::Threads(Arena& arena, SegmentSink& segments, const Barrier& barrier)
       registry_(std::make_shared<Registry>()) {}
 
 Threads::~Threads() {
-  const std::lock_guard lock{registry_->mutex};
+  const base::MutexLock lock{registry_->mutex};
   registry_->closed = true;
   // mo: acquire [threads.list]
   ThreadContext* context = registry_->head.load(std::memory_order_acquire);
@@ -215,9 +214,9 @@ void Threads::barrier_failed() noexcept {
                     std::memory_order_relaxed);  // mo: relaxed: the wait below makes up for it
   // A store without a fence can be seen after microseconds, and so can the change above: those who
   // announced themselves without a fence have done so for all to see when this ends.
-  std::mutex mutex;
-  std::condition_variable never;
-  std::unique_lock lock{mutex};
+  base::Mutex mutex;
+  base::Condition never;
+  base::MutexLock lock{mutex};
   never.wait_for(lock, std::chrono::milliseconds{20});
 }
 

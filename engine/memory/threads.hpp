@@ -34,8 +34,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "engine/memory/arena.hpp"
 #include "engine/memory/retire_list.hpp"
 #include "engine/memory/timer_queue.hpp"
@@ -227,8 +227,8 @@ class Threads {
   /// Outlives the engine in threads that have been inside it.
   struct Registry {
     std::atomic<ThreadContext*> head{nullptr};
-    std::mutex mutex;     // orders the end of a thread and the end of the engine
-    bool closed = false;  // under mutex: the contexts are gone
+    base::Mutex mutex;  // orders the end of a thread and the end of the engine
+    bool closed SEMEL_GUARDED_BY(mutex) = false;  // the contexts are gone
   };
   struct Binding {
     std::uint64_t id;

@@ -17,7 +17,7 @@ void fail_syntax(AclCall& call) {
   call.reply.error(text + "'. Try ACL HELP.");
 }
 
-std::string quoted(std::string_view before, std::string_view word, std::string_view behind) {
+std::string in_quotes(std::string_view before, std::string_view word, std::string_view behind) {
   std::string text{before};
   return text.append("'").append(up_to_nul(word)).append("'").append(behind);
 }
@@ -62,7 +62,7 @@ void cat(AclCall& call) {
   if (call.args.size() > 3) return fail_syntax(call);
   if (call.args.size() == 2) return write_names(call.reply, acl_categories);
   const auto category = acl_category_of(call.args[2]);
-  if (!category) return call.reply.error(quoted("ERR Unknown category ", call.args[2], ""));
+  if (!category) return call.reply.error(in_quotes("ERR Unknown category ", call.args[2], ""));
   write_names(call.reply, call.acl.commands_in(*category));
 }
 
@@ -75,16 +75,16 @@ void deluser(AclCall& call) {
 void dryrun(AclCall& call) {
   const SharedUser user = call.acl.find(call.args[2]);
   if (user == nullptr) {
-    return call.reply.error(quoted("ERR User ", call.args[2], " not found"));
+    return call.reply.error(in_quotes("ERR User ", call.args[2], " not found"));
   }
   const AclLookup asked = call.host.look_up(call.args.subspan(3));
   if (asked.found == AclLookup::Found::no) {
-    return call.reply.error(quoted("ERR Command ", call.args[3], " not found"));
+    return call.reply.error(in_quotes("ERR Command ", call.args[3], " not found"));
   }
   const AclCatalog& catalog = call.acl.catalog();
   if (asked.found == AclLookup::Found::wrong_arity) {
-    return call.reply.error(
-        quoted("ERR wrong number of arguments for ", catalog.name_of(asked.command), " command"));
+    return call.reply.error(in_quotes("ERR wrong number of arguments for ",
+                                      catalog.name_of(asked.command), " command"));
   }
   const AclRequest request = asked.request();
   const Verdict verdict = user->check(request);
@@ -92,10 +92,10 @@ void dryrun(AclCall& call) {
   const std::string_view object = object_of(verdict, request, catalog);
   const std::string who = "This user has no permissions to ";
   if (verdict.denied == AclDenied::command) {
-    return call.reply.bulk(quoted(who + "run the ", object, " command"));
+    return call.reply.bulk(in_quotes(who + "run the ", object, " command"));
   }
   const bool is_key = verdict.denied == AclDenied::key;
-  call.reply.bulk(quoted(who + "access the ", object, is_key ? " key" : " channel"));
+  call.reply.bulk(in_quotes(who + "access the ", object, is_key ? " key" : " channel"));
 }
 
 void genpass(AclCall& call) {
@@ -180,7 +180,7 @@ void load(AclCall& call) {
   if (name.empty()) return fail_without_file(call);
   const Result<std::string> text = call.host.read_file();
   if (!text.ok()) {
-    return call.reply.error(quoted("ERR Error loading ACLs, opening file ", name, ": ") +
+    return call.reply.error(in_quotes("ERR Error loading ACLs, opening file ", name, ": ") +
                             text.error().detail);
   }
   const Status loaded = call.acl.load_file(*text, name);

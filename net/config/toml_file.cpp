@@ -49,9 +49,10 @@ class TomlReader {
       } else if (is_section && node.is_table()) {
         read_section(key.str(), *node.as_table());
       } else if (is_section) {
-        fail(key, quoted(key) + " is a section: write [" + std::string{key.str()} + "]");
+        fail(key, in_quotes(key) + " is a section: write [" + std::string{key.str()} + "]");
       } else if (node.is_table()) {
-        fail(key, "unknown section " + quoted(key) + suggestion(nearest_of(key.str(), sections)));
+        fail(key,
+             "unknown section " + in_quotes(key) + suggestion(nearest_of(key.str(), sections)));
       } else {
         read_stray(key);
       }
@@ -64,7 +65,7 @@ class TomlReader {
  private:
   static constexpr std::string_view namespaces_section = "namespaces";
 
-  static std::string quoted(const toml::key& key) {
+  static std::string in_quotes(const toml::key& key) {
     constexpr std::size_t shown_max = 64;
     return "'" + std::string{key.str().substr(0, shown_max)} + "'";
   }
@@ -85,9 +86,11 @@ class TomlReader {
   void read_stray(const toml::key& key) {
     const auto found = find_setting(key.str());
     if (!found || row_of(found->setting).name != key.str()) {
-      return fail(key, "unknown setting " + quoted(key) + suggestion(nearest_setting(key.str())));
+      return fail(key,
+                  "unknown setting " + in_quotes(key) + suggestion(nearest_setting(key.str())));
     }
-    fail(key, quoted(key) + " belongs into [" + std::string{row_of(found->setting).section} + "]");
+    fail(key,
+         in_quotes(key) + " belongs into [" + std::string{row_of(found->setting).section} + "]");
   }
 
   void read_section(std::string_view section, const toml::table& table) {
@@ -115,8 +118,8 @@ class TomlReader {
       if (options.is_table()) {
         read_namespace(name, *options.as_table());
       } else {
-        fail(name,
-             quoted(name) + " is a namespace: write [namespaces." + std::string{name.str()} + "]");
+        fail(name, in_quotes(name) + " is a namespace: write [namespaces." +
+                       std::string{name.str()} + "]");
       }
     }
   }

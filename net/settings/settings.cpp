@@ -130,10 +130,20 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
 Status Settings::set(std::span<const NamedView> pairs) {
   SEMEL_TRY(found, find_changeable(pairs));
   const Asked asked = appliers_of(found);
-  std::unique_lock applying{applying_, std::defer_lock};
-  if (!asked.empty()) applying.lock();
-  std::vector<Before> before;
   std::vector<Observer> to_notify;
+  if (asked.empty()) {
+    SEMEL_CHECK(change(pairs, found, asked, to_notify));
+  } else {
+    const base::MutexLock applying{applying_};
+    SEMEL_CHECK(change(pairs, found, asked, to_notify));
+  }
+  for (const Observer& observer : to_notify) observer();  // without a lock: an observer may set
+  return Done{};
+}
+
+Status Settings::change(std::span<const NamedView> pairs, std::span<const FoundSetting> found,
+                        const Asked& asked, std::vector<Observer>& to_notify) {
+  std::vector<Before> before;
   {
     const base::MutexLock lock{mutex_};
     for (const FoundSetting& changed : found) {
@@ -155,8 +165,6 @@ Status Settings::set(std::span<const NamedView> pairs) {
     restore(std::move(before));
     return failed(name, applied.error().detail);
   }
-  if (applying) applying.unlock();  // an observer may set
-  for (const Observer& observer : to_notify) observer();
   return Done{};
 }
 

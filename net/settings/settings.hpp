@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -118,6 +117,9 @@ class Settings {
   /// The appliers of a change, each with the name of the setting.
   using Asked = std::vector<std::pair<std::string_view, Applier>>;
   [[nodiscard]] Asked appliers_of(std::span<const FoundSetting> found) const;
+  /// set() but for the observers, which come into `to_notify`. Under applying_ if any is asked.
+  [[nodiscard]] Status change(std::span<const NamedView> pairs, std::span<const FoundSetting> found,
+                              const Asked& asked, std::vector<Observer>& to_notify);
   void restore(std::vector<Before>&& before);
   [[nodiscard]] Status change_locked(std::span<const NamedView> pairs,
                                      std::span<const FoundSetting> found) SEMEL_REQUIRES(mutex_);
@@ -131,7 +133,7 @@ class Settings {
   std::array<Origin, setting_count> origins_ SEMEL_GUARDED_BY(mutex_);
   std::vector<std::pair<Setting, Observer>> observers_ SEMEL_GUARDED_BY(mutex_);
   std::vector<Applied> appliers_ SEMEL_GUARDED_BY(mutex_);
-  std::mutex applying_;  // before mutex_; held while an applier is asked
+  base::Mutex applying_;  // before mutex_; held while an applier is asked
 };
 
 }  // namespace semel::net

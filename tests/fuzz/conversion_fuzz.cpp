@@ -92,7 +92,7 @@ bool write_reply(Bytes& bytes, net::RespWriter& out, unsigned depth) {
   }
 }
 
-std::string quoted(std::string_view bytes) {
+std::string lua_string(std::string_view bytes) {
   std::string text = "'";
   for (const char c : bytes) {
     const std::string code = std::to_string(static_cast<unsigned char>(c));
@@ -114,7 +114,7 @@ std::string lua_value(Bytes& bytes, unsigned depth) {
       return std::to_string(static_cast<int>(bytes.next()) - 128);
     case 1:
     case 2:
-      return quoted(bytes.text());
+      return lua_string(bytes.text());
     case 3:
       return std::string{plain[bytes.next() % plain.size()]};
     case 4:
@@ -126,7 +126,7 @@ std::string lua_value(Bytes& bytes, unsigned depth) {
     default: {
       std::string list = "{";
       for (unsigned i = bytes.next() % 4; i > 0; --i) {
-        if (kind == 7) list += "[" + quoted(bytes.text()) + "] = ";
+        if (kind == 7) list += "[" + lua_string(bytes.text()) + "] = ";
         list += lua_value(bytes, depth + 1) + ", ";
       }
       return list + "}";

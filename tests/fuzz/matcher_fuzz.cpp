@@ -17,7 +17,7 @@ namespace {
 using lua::Token;
 using lua::TokenKind;
 
-std::string quoted(std::string_view bytes) {
+std::string lua_string(std::string_view bytes) {
   std::string text = "\"";
   for (const char c : bytes) {
     std::string code = std::to_string(static_cast<unsigned char>(c));
@@ -30,7 +30,7 @@ std::string quoted(std::string_view bytes) {
 std::string respelled(const std::vector<Token>& tokens) {
   std::string text;
   for (const Token& token : tokens) {
-    text += token.kind == TokenKind::string ? quoted(token.text) : token.text;
+    text += token.kind == TokenKind::string ? lua_string(token.text) : token.text;
     text += " ";
   }
   return text;

@@ -141,7 +141,7 @@ class TidyTest(unittest.TestCase):
     def test_banned_calls_are_found_in_code_and_not_in_words(self):
         for call in ('std::this_thread::sleep_for(d);', 'usleep(5);', 'int x = rand();',
                      'std::srand(1);', 'auto t = std::chrono::steady_clock::now();',
-                     'assert(x);', 'out << std::endl;', 'throw 1;'):
+                     'assert(x);', 'out << std::endl;', 'throw 1;', 'text += quoted(name);'):
             text = f'void f() {{\n  {call}\n}}\n'
             self.broken('engine/core/a.cpp', text, ': ', 2)
             self.sound('engine/core/a.cpp', f'// {call}\nconst char* s = "{call}";\n')

@@ -9,7 +9,7 @@ namespace {
 
 using net::Resp;
 
-std::string quoted(const std::string& bytes) {
+std::string lua_string(const std::string& bytes) {
   std::string text = "'";
   for (const char c : bytes) {
     if (c == '\r')
@@ -68,7 +68,7 @@ TEST_CASE("conversions: each form of a reply is a value of Lua", "[lua][conversi
   }));
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
-  const std::string reply = run_script(interpreter, host, describe + quoted(bytes) + "))");
+  const std::string reply = run_script(interpreter, host, describe + lua_string(bytes) + "))");
   CHECK(reply == "$" + std::to_string(value.size()) + "\r\n" + value + "\r\n");
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("conversions: bytes that are no reply become an error", "[lua][convers
   FakeHost host;
   lua::Interpreter interpreter{lua::Bounds{}};
   INFO(bytes);
-  CHECK(run_script(interpreter, host, "return redis.pcall('raw', " + quoted(bytes) + ")") ==
+  CHECK(run_script(interpreter, host, "return redis.pcall('raw', " + lua_string(bytes) + ")") ==
         "-ERR The reply of a command cannot be told to a script\r\n");
 }
 

@@ -1,4 +1,5 @@
-// The wait queue's other half: timers, notification, and how threads sleep. See wait_queue.hpp.
+// The wait queue's other half, how waits end: by time, by notification, by cancel(); and how
+// threads sleep meanwhile. See wait_queue.hpp.
 #include <algorithm>
 #include <array>
 
@@ -49,7 +50,7 @@ void WaitQueue::poll(Timestamp now) noexcept {
     for (std::size_t count = due.size(); count == due.size();) {
       count = 0;
       {
-        const std::lock_guard lock{shard.mutex};
+        const base::MutexLock lock{shard.mutex};
         for (auto timer = shard.timers.begin();
              timer != shard.timers.end() && timer->first.first <= now && count < due.size();) {
           const Target target = timer->second;
@@ -74,7 +75,7 @@ void WaitQueue::poll(Timestamp now) noexcept {
 void WaitQueue::end_deadlines(Shard& shard, Timestamp now) noexcept {
   Deliveries out;
   {
-    const std::lock_guard lock{shard.mutex};
+    const base::MutexLock lock{shard.mutex};
     auto timer = shard.timers.begin();
     while (timer != shard.timers.end() && timer->first.first <= now) {
       const Target target = timer->second;
@@ -145,7 +146,7 @@ void WaitQueue::wake_blocked(Deliveries& deliveries) noexcept {
     Waiters ended;
     {
       Shard& shard = *waiter.shard;
-      const std::lock_guard lock{shard.mutex};
+      const base::MutexLock lock{shard.mutex};
       const auto is_it = [&](const Waiter& one) { return &one == &waiter; };
       ended.splice(ended.end(), shard.leaving,
                    std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it));
@@ -166,7 +167,7 @@ void WaitQueue::run_callback(Waiter& waiter) noexcept {
   Shard& shard = *waiter.shard;
   bool cancelled = false;
   {
-    const std::lock_guard lock{shard.mutex};
+    const base::MutexLock lock{shard.mutex};
     cancelled = waiter.cancelled;
     waiter.state = Waiter::State::running;
     waiter.runner = std::this_thread::get_id();
@@ -180,7 +181,7 @@ void WaitQueue::run_callback(Waiter& waiter) noexcept {
   callbacks_.run(Callback::waiter, [&] { waiter.done = nullptr; });
   Waiters ended;
   {
-    const std::lock_guard lock{shard.mutex};
+    const base::MutexLock lock{shard.mutex};
     const auto is_it = [&](const Waiter& one) { return &one == &waiter; };
     ended.splice(ended.end(), shard.leaving,
                  std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it));
@@ -303,7 +304,7 @@ void WaitQueue::close() noexcept {
   for (Shard& shard : shards_) {
     Deliveries out;
     {
-      const std::lock_guard lock{shard.mutex};
+      const base::MutexLock lock{shard.mutex};
       for (auto line = shard.queues.begin(); line != shard.queues.end();) {
         Entry& entry = *line++;
         if (entry.second.busy) {  // its asker answers
@@ -319,6 +320,77 @@ void WaitQueue::close() noexcept {
   }
   base::MutexLock lock{inside_mutex_};
   while (inside_ != nullptr) nobody_inside_.wait(lock);
+}
+
+// --- cancelled ----------------------------------------------------------------------------------
+
+std::pair<WaitQueue::Entry*, WaitQueue::WaiterAt> WaitQueue::find(Shard& shard, const Name* name,
+                                                                  WaitTicket ticket) noexcept {
+  const auto find_in = [&](Entry& entry) {
+    Waiters& waiters = entry.second.waiters;
+    const auto found = std::find_if(waiters.begin(), waiters.end(),
+                                    [&](const Waiter& one) { return one.ticket == ticket; });
+    return std::pair{found == waiters.end() ? nullptr : &entry, found};
+  };
+  if (name != nullptr) {
+    const auto line = shard.queues.find(*name);
+    return line == shard.queues.end() ? std::pair{static_cast<Entry*>(nullptr), WaiterAt{}}
+                                      : find_in(*line);
+  }
+  for (Entry& entry : shard.queues) {
+    if (const auto found = find_in(entry); found.first != nullptr) return found;
+  }
+  return {nullptr, WaiterAt{}};
+}
+
+bool WaitQueue::cancel(WaitTicket ticket) noexcept {
+  return std::any_of(shards_.begin(), shards_.end(),
+                     [&](Shard& shard) { return cancel_in(shard, nullptr, ticket); });
+}
+
+bool WaitQueue::cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept {
+  const auto is_it = [&](const Waiter& one) { return one.ticket == ticket; };
+  // Whatever the callback holds is let go without the lock.
+  ClaimCallback unused;
+  Waiters ended;
+  bool found = false;
+  {
+    base::MutexLock lock{shard.mutex};
+    const auto [line, waiter] = find(shard, name, ticket);
+    if (line != nullptr) {
+      Queue& queue = line->second;
+      found = !waiter->cancelled;
+      waiter->cancelled = true;
+      unused = std::move(waiter->done);
+      if (waiter->state == Waiter::State::waiting) {
+        take_out(shard, *line, waiter, ended);
+        if (queue.waiters.empty() && !queue.busy) erase_queue(shard, *line);
+        publish_next(shard);
+      }  // else its asker ends the wait, and gives back what was granted
+    } else if (const auto leaver = std::find_if(shard.leaving.begin(), shard.leaving.end(), is_it);
+               leaver == shard.leaving.end()) {
+      return false;
+    } else if (leaver->state == Waiter::State::leaving) {
+      found = !leaver->cancelled;
+      leaver->cancelled = true;
+      unused = std::move(leaver->done);
+    } else if (leaver->runner != std::this_thread::get_id()) {
+      ++shard.cancellers;
+      while (std::any_of(shard.leaving.begin(), shard.leaving.end(), is_it)) {
+        shard.callback_ended.wait(lock);
+      }
+      --shard.cancellers;
+    }
+  }
+  // Not even the destructor of what the callback captured may break the promise.
+  callbacks_.run(Callback::waiter, [&] { unused = nullptr; });
+  let_go(ended);
+  return found;
+}
+
+void WaitQueue::let_go(Waiters& ended) noexcept {
+  for (const Waiter& waiter : ended) region_.charge(-static_cast<std::ptrdiff_t>(waiter.charged));
+  ended.clear();
 }
 
 }  // namespace semel::engine
