@@ -1,12 +1,17 @@
 // Recovery: one thread reads blobs and lists the segments of the log; several threads put their
 // mutations into the engine. Their order does not matter
 // (docs/decisions/0002-order-of-versions.md), so they do not wait for each other.
+#include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "storage/archive/rocks_status.hpp"
+#include "storage/log/claim_namespaces.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
@@ -93,8 +98,9 @@ class Storage::Impl::Recovery {
 
   void run(JobQueue& queue) {
     Job job;
+    Seen seen;
     while (queue.pop(job)) {
-      RecoveryReport seen;
+      seen.report = {};
       const Status status =
           job.blob.empty() ? restore_segment(job.segment, seen) : restore(job.blob, "a blob", seen);
       if (!status) {
@@ -102,8 +108,10 @@ class Storage::Impl::Recovery {
         queue.stop();
         return;
       }
-      report_progress(seen);
+      report_progress(seen.report);
     }
+    const base::MutexLock lock{mutex_};
+    claim_namespaces_.add(seen.claim_namespaces);
   }
   void fail(const Error& error) {
     const base::MutexLock lock{mutex_};
@@ -115,13 +123,21 @@ class Storage::Impl::Recovery {
   [[nodiscard]] Result<RecoveryReport> result() {
     const base::MutexLock lock{mutex_};
     if (error_) return *error_;
+    SEMEL_TRY(unknown, live_claims_without_namespace());
+    report_.unknown_namespaces = std::move(unknown);
     // A group with missing parts was never acknowledged; ignore all of it.
     report_.unfinished += parts_.unfinished();
     return report_;
   }
 
  private:
-  [[nodiscard]] Status restore_segment(std::size_t index, RecoveryReport& seen) {
+  /// What one thread has seen.
+  struct Seen {
+    RecoveryReport report;  // of its present job
+    storage::ClaimNamespaces claim_namespaces;
+  };
+
+  [[nodiscard]] Status restore_segment(std::size_t index, Seen& seen) {
     const OldSegment& segment = segments_[index];
     Status status = Done{};
     SEMEL_TRY(report, storage_.scan_old(
@@ -133,16 +149,16 @@ class Storage::Impl::Recovery {
                               status = restore(*group, segment.path, seen);
                             }
                           }));
-    seen.unfinished += report.unfinished;
-    seen.bytes_skipped += report.bytes_skipped;
+    seen.report.unfinished += report.unfinished;
+    seen.report.bytes_skipped += report.bytes_skipped;
     return status;
   }
 
   /// Sixteen at a time, so that their cache misses overlap.
-  [[nodiscard]] Status restore(Bytes mutations, const std::string& from, RecoveryReport& seen) {
+  [[nodiscard]] Status restore(Bytes mutations, const std::string& from, Seen& seen) {
     const Timestamp now = engine_.clock().now();
     std::array<Mutation, 16> group;
-    seen.bytes += mutations.size();
+    seen.report.bytes += mutations.size();
     while (!mutations.empty()) {
       std::size_t count = 0;
       while (count < group.size() && !mutations.empty()) {
@@ -151,20 +167,40 @@ class Storage::Impl::Recovery {
         }
         const Mutation& mutation = group[count];
         if (mutation.type == Mutation::Type::db_map) storage_.remember_map(mutation);
-        ++seen.mutations;
+        ++seen.report.mutations;
         // As in draining: what is dropped there must not count here.
         if (mutation.keep_until <= now) {
-          ++seen.ended;
+          ++seen.report.ended;
           continue;
         }
         ++count;
-        if (mutation.due <= now) ++seen.ended;
+        if (mutation.due <= now) ++seen.report.ended;
+        seen.claim_namespaces.add(mutation);
         // mo: relaxed: read when this thread has been joined.
         if (is_remote_hold(mutation)) remote_holds_.store(true, std::memory_order_relaxed);
       }
       if (Status status = engine_.restore({group.data(), count}); !status) return status;
     }
     return Done{};
+  }
+
+  /// Names and numbers of claims. What was read may have been replaced since, and its namespace
+  /// dropped, so the records themselves are asked, where there is anything to ask.
+  [[nodiscard]] Result<std::map<std::string, std::uint64_t>> live_claims_without_namespace() const
+      SEMEL_REQUIRES(mutex_) {
+    std::map<std::string, std::uint64_t> live;
+    const std::vector<std::string> known = engine_.namespaces();  // in order
+    storage::ClaimNamespaces::Names unknown;
+    std::set_difference(claim_namespaces_.names().begin(), claim_namespaces_.names().end(),
+                        known.begin(), known.end(), std::inserter(unknown, unknown.end()));
+    if (unknown.empty()) return live;
+    const Timestamp now = engine_.clock().now();
+    SEMEL_CHECK(engine_.snapshot([&](const Mutation& mutation) {
+      if (!storage::is_claim_put(mutation) || mutation.due <= now) return;
+      const auto name = unknown.find(storage::namespace_of(mutation.key));
+      if (name != unknown.end()) ++live[*name];
+    }));
+    return live;
   }
 
   void report_progress(const RecoveryReport& seen) {
@@ -199,6 +235,7 @@ class Storage::Impl::Recovery {
   storage::PartCollector parts_;
   base::Mutex mutex_;
   RecoveryReport report_ SEMEL_GUARDED_BY(mutex_);
+  storage::ClaimNamespaces claim_namespaces_ SEMEL_GUARDED_BY(mutex_);
   RecoveryProgress progress_now_ SEMEL_GUARDED_BY(mutex_);
   std::optional<Error> error_ SEMEL_GUARDED_BY(mutex_);
 };
@@ -218,6 +255,21 @@ Status Storage::Impl::check_cold(const ColdMark& has) const {
     what += "the engine's is at generation " + std::to_string(has.generation);
   }
   return Error{ErrorCode::storage_damaged, std::move(what)};
+}
+
+/// Claims without the terms of their namespace: whoever declares it anew, in another database say,
+/// would be granted finished work again.
+Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t>& unknown) {
+  storage::Description is = archive_->description();
+  if (unknown.empty() && !is.knows_namespaces) {
+    is.knows_namespaces = true;
+    return archive_->describe(is);
+  }
+  if (unknown.empty() || !is.knows_namespaces || options_.accept_unknown_namespaces) return Done{};
+  return Error{ErrorCode::storage_damaged,
+               options_.directory + ": " + storage::describe_unknown(unknown) +
+                   "; to open it all the same, set accept_unknown_namespaces, and declare them as "
+                   "they were before anything is claimed"};
 }
 
 Result<RecoveryReport> Storage::Impl::recover(
@@ -250,6 +302,9 @@ Result<RecoveryReport> Storage::Impl::recover(
   }
   Result<RecoveryReport> result = recovery.result();
   if (!result) return result;
+  lock.lock();
+  SEMEL_CHECK(check_namespaces(result->unknown_namespaces));
+  lock.unlock();
   {
     const base::MutexLock attach{engine_mutex_};
     engine_ = &engine;

@@ -209,6 +209,8 @@ class Storage::Impl {
   // Recovery (recovery.cpp)
   class Recovery;
   [[nodiscard]] Status check_cold(const ColdMark& has) const SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
+      SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
   [[nodiscard]] Result<storage::ScanReport> scan_old(const OldSegment& segment,
                                                      const storage::VisitRecord& visit) const;

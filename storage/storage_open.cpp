@@ -300,6 +300,7 @@ Status Storage::Impl::start(LogOffset drained) {
   if (is.format == 0) {
     is.storage_id = storage::random_id();
     is.floor = number * bytes;
+    is.knows_namespaces = true;
   }
   SEMEL_CHECK(take_identity(is));
   first_version_ = is.versions + 1;

@@ -129,7 +129,7 @@ WaitQueue::SharedKey WaitQueue::enter(const WaitCall& call, ParkedThread* parked
   return queue.key;
 }
 
-bool WaitQueue::wait(const WaitCall& call, ClaimCallback&& done, WaitTicket& ticket,
+bool WaitQueue::wait(const WaitCall& call, ClaimCallback& done, WaitTicket& ticket,
                      ClaimOutcome& outcome) {
   ticket = 0;
   if (answered_at_once(call, outcome)) return false;
@@ -286,7 +286,7 @@ void WaitQueue::drain_waiters(Name name, SharedKey key) noexcept {
     Deliveries out;
     more = drain_batch(shard, name, key, out);
     if (more) name.key = *key;
-    deliver(std::move(out));
+    deliver(out);
   }
 }
 

@@ -87,11 +87,11 @@ class WaitQueue final : public ChangeListener {
 
   /// Asks, and waits while the answer is in_flight. Progress: blocks.
   [[nodiscard]] ClaimOutcome wait(const WaitCall& call, const Clock& clock);
-  /// The same; `done` runs once, on the thread that ends the wait, without any lock held. A
-  /// callback that ends another wait has that wait's callback run after it has returned. `ticket`
-  /// is what cancel() takes, written before `done` can run. False: it need not wait, or may not;
-  /// `outcome` is the answer, and `done` is not called.
-  [[nodiscard]] bool wait(const WaitCall& call, ClaimCallback&& done, WaitTicket& ticket,
+  /// The same; `done` is taken and runs once, on the thread that ends the wait, without any lock
+  /// held. A callback that ends another wait has that wait's callback run after it has returned.
+  /// `ticket` is what cancel() takes, written before `done` can run. False: it need not wait, or
+  /// may not; `outcome` is the answer, and `done` is left where it is.
+  [[nodiscard]] bool wait(const WaitCall& call, ClaimCallback& done, WaitTicket& ticket,
                           ClaimOutcome& outcome);
   /// See Claims::cancel_wait.
   [[nodiscard]] bool cancel(std::uint8_t db, Bytes table_key, WaitTicket ticket) noexcept {
@@ -258,7 +258,7 @@ class WaitQueue final : public ChangeListener {
   void publish_next(Shard& shard) noexcept SEMEL_REQUIRES(shard.mutex);
   void close_queue(Shard& shard, Entry& entry, Deliveries& out) noexcept
       SEMEL_REQUIRES(shard.mutex);
-  void deliver(Deliveries&& deliveries) noexcept;
+  void deliver(Deliveries deliveries) noexcept;
   void run_callback(Waiter& waiter) noexcept;
   [[nodiscard]] bool cancel_in(Shard& shard, const Name* name, WaitTicket ticket) noexcept;
   [[nodiscard]] static std::pair<Entry*, WaiterAt> find(Shard& shard, const Name* name,

@@ -94,7 +94,7 @@ void WaitQueue::end_deadlines(Shard& shard, Timestamp now) noexcept {
     }
     publish_next(shard);
   }
-  deliver(std::move(out));
+  deliver(out);
 }
 
 // --- notification -------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class WaitQueue::DeliveringHere {
 
 constinit thread_local WaitQueue::DeliveringHere* WaitQueue::DeliveringHere::innermost_ = nullptr;
 
-void WaitQueue::deliver(Deliveries&& deliveries) noexcept {
+void WaitQueue::deliver(Deliveries deliveries) noexcept {
   wake_blocked(deliveries);
   if (deliveries.empty()) return;
   const DeliveringHere here{*this, deliveries};  // takes them all if this thread is inside one
@@ -316,7 +316,7 @@ void WaitQueue::close() noexcept {
       }
       publish_next(shard);
     }
-    deliver(std::move(out));
+    deliver(out);
   }
   base::MutexLock lock{inside_mutex_};
   while (inside_ != nullptr) nobody_inside_.wait(lock);

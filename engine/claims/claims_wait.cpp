@@ -62,7 +62,7 @@ WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline
   ClaimOutcome outcome;
   const TableKey key{names_->prefix(), request.key};
   const auto call = wait_call(*engine_, names_, request, deadline, key);
-  if (queue.wait(call, std::move(done), ticket, outcome)) return ticket;
+  if (queue.wait(call, done, ticket, outcome)) return ticket;
   queue.callbacks().run(Callback::waiter, [&] { done(std::move(outcome)); });
   return 0;
 }
@@ -71,7 +71,7 @@ bool Claims::begin_wait(const ClaimRequest& request, Timestamp deadline, WaitTic
                         ClaimOutcome& outcome, ClaimCallback done) {
   const TableKey key{names_->prefix(), request.key};
   return engine::impl_of(*engine_).wait_queue().wait(
-      wait_call(*engine_, names_, request, deadline, key), std::move(done), ticket, outcome);
+      wait_call(*engine_, names_, request, deadline, key), done, ticket, outcome);
 }
 
 bool Claims::cancel_wait(Bytes key, WaitTicket ticket) noexcept {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,9 @@ struct StorageOptions {
   /// After a boot, opening is refused if the wall clock is ahead of the last time that is known by
   /// more than this: with a wrong clock all records would end. 1 s..100 years.
   Millis clock_ahead_max{std::int64_t{366} * 24 * 3600 * 1000};
+  /// Claims whose namespace the storage does not know are let in: without the terms of a namespace,
+  /// which only damage takes away, finished work could be granted again. See recover().
+  bool accept_unknown_namespaces = false;
   storage::Disk* disk = nullptr;  ///< tests only; none: the machine's
 };
 
@@ -68,6 +72,9 @@ struct RecoveryReport {
   std::uint64_t bytes = 0;
   std::uint64_t unfinished = 0;     ///< records that the last process had begun when it ended
   std::uint64_t bytes_skipped = 0;  ///< behind what was synced, lost in a power cut
+  /// Namespaces that have claims and no terms, and how many claims. Declare them as they were
+  /// before anything is claimed.
+  std::map<std::string, std::uint64_t> unknown_namespaces{};
 };
 
 struct StorageStats {
@@ -100,7 +107,8 @@ class Storage final : public Journal {
 
   /// Puts everything back into `engine`, which is new and not used by anybody yet. `progress` is
   /// called now and then, by one thread at a time. Errors: storage_damaged (also: records were
-  /// spilled, and the engine's cold store is another one or has lost them), memory_full.
+  /// spilled, and the engine's cold store is another one or has lost them; there are claims of a
+  /// namespace that is not known, see accept_unknown_namespaces), memory_full.
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress = {});
 

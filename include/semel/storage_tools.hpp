@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,13 +37,19 @@ struct StorageFinding {
 
 struct StorageCheck {
   static constexpr std::size_t findings_max = 1'000;
-  std::vector<StorageFinding> findings;  ///< empty: the storage is sound; at most findings_max
+  [[nodiscard]] bool is_sound() const noexcept {
+    return findings.empty() && unknown_namespaces.empty();
+  }
+  std::vector<StorageFinding> findings;  ///< what is damaged; at most findings_max
   std::uint64_t findings_left_off = 0;   ///< that there were beyond
-  std::uint64_t segments = 0;            ///< of the log
-  std::uint64_t records = 0;             ///< of the log, all sealed
-  std::uint64_t unfinished = 0;          ///< that a killed process had begun; no damage
-  std::uint64_t bytes_skipped = 0;       ///< never synced when the power went; no damage
-  std::uint64_t files = 0;               ///< behind the log
+  /// Namespaces that have claims and no terms, and how many claims: opening is refused
+  /// (StorageOptions::accept_unknown_namespaces). repair_storage() cannot bring the terms back.
+  std::map<std::string, std::uint64_t> unknown_namespaces;
+  std::uint64_t segments = 0;       ///< of the log
+  std::uint64_t records = 0;        ///< of the log, all sealed
+  std::uint64_t unfinished = 0;     ///< that a killed process had begun; no damage
+  std::uint64_t bytes_skipped = 0;  ///< never synced when the power went; no damage
+  std::uint64_t files = 0;          ///< behind the log
   std::uint64_t blobs = 0;
   std::uint64_t mutations = 0;  ///< in log and blobs
   std::uint64_t bytes = 0;      ///< of all files read
@@ -60,6 +67,8 @@ struct StorageRepair {
   std::string moved_to{};       ///< where everything is that was taken out
   std::uint64_t mutations = 0;  ///< that were kept
   Version versions = 0;         ///< nothing up to here will be handed out again
+  /// After it: namespaces whose terms were lost, see StorageCheck.
+  std::map<std::string, std::uint64_t> unknown_namespaces{};
 };
 
 /// Makes the storage sound again by keeping every record that is whole. Without `accept_loss` it

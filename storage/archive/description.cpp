@@ -22,6 +22,7 @@ constexpr const char* anchor_key = "anchor";
 constexpr const char* boot_first_key = "boot_first";
 constexpr const char* incarnation_key = "incarnation";
 constexpr const char* cold_mark_key = "cold";
+constexpr const char* namespaces_key = "namespaces";
 constexpr std::size_t anchor_bytes_min = 24;
 
 std::string words(std::initializer_list<std::uint64_t> values) {
@@ -93,6 +94,9 @@ Result<Description> read_description(rocksdb::DB& database, rocksdb::ColumnFamil
   if (!first.ok() && !first.IsNotFound()) return error_of(first, boot_first_key);
   is.boot_first = first.ok() && value.size() >= 8 ? get_big_endian(value.data())
                                                   : std::numeric_limits<std::uint64_t>::max();
+  const rocksdb::Status namespaces = database.Get({}, family, namespaces_key, &value);
+  if (!namespaces.ok() && !namespaces.IsNotFound()) return error_of(namespaces, namespaces_key);
+  is.knows_namespaces = namespaces.ok() && value.size() >= 8 && get_big_endian(value.data()) == 1;
   if (is.format >= format_with_incarnation) {
     SEMEL_TRY(incarnation, get(incarnation_key, 8));
     is.incarnation = get_big_endian(incarnation.data());
@@ -118,7 +122,8 @@ Status write_description(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* fam
       {anchor_key, anchor},
       {boot_first_key, words({is.boot_first})},
       {incarnation_key, words({is.incarnation})},
-      {cold_mark_key, words({is.cold.id, is.cold.generation})}};
+      {cold_mark_key, words({is.cold.id, is.cold.generation})},
+      {namespaces_key, words({is.knows_namespaces ? std::uint64_t{1} : 0})}};
   rocksdb::Status status;
   for (const auto& [key, value] : entries) {
     if (status.ok()) status = batch.Put(family, key, value);
@@ -138,6 +143,7 @@ void merge_description_entry(std::string_view key, std::string_view value, Descr
   if (key == floor_key) is.floor = std::max(is.floor, word);
   if (key == boot_first_key) is.boot_first = std::max(is.boot_first, word);
   if (key == incarnation_key) is.incarnation = word;
+  if (key == namespaces_key) is.knows_namespaces = word == 1;
   if (key == cold_mark_key && value.size() >= 16) {
     is.cold = {word, std::max(is.cold.generation, get_big_endian(value.data() + 8))};
   }

@@ -8,6 +8,7 @@
 //   boot_first   u64: number of the first segment of the log that was begun in that boot
 //   incarnation  u64: random, another one for each copy of the storage
 //   cold         u64 id, u64 generation: the cold store that spills went to last; missing: none
+//   namespaces   u64: 1: the terms of all namespaces that have claims are in it; missing: unknown
 //
 // Numbers are big-endian.
 #pragma once
@@ -39,6 +40,9 @@ struct Description {
   Anchor anchor;
   std::uint64_t incarnation = 0;  ///< 0: of a format before 5
   ColdMark cold;  ///< what the cold store must have, as the storage has forgotten it; id 0: nothing
+  /// The terms of all namespaces that have claims are in the storage. False: of an earlier release,
+  /// and none of this one has opened it since.
+  bool knows_namespaces = false;
   /// Number of the first segment of the log that was written in the boot of `anchor`.
   std::uint64_t boot_first = 0;
 };

@@ -4,11 +4,16 @@
 #include <regex>
 
 #include "storage/log/log_walk.hpp"
+#include "storage/repair/namespace_check.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
 
 namespace semel::storage {
 namespace {
+
+bool holds_blobs(const TableFile& table) {
+  return table.family == journal_family || table.family == joined_family;
+}
 
 class Checker {
  public:
@@ -21,7 +26,7 @@ class Checker {
     check_segments();
     SEMEL_CHECK(check_log());
     check_tables();
-    return Done{};
+    return check_namespaces();
   }
 
  private:
@@ -44,11 +49,13 @@ class Checker {
   [[nodiscard]] Status check_log();
   void check_tables();
   void check_table(TableFile& table);
+  [[nodiscard]] Status check_namespaces();
 
   StorageView& view_;
   StorageCheck& check_;
   const TellProgress& progress_;
   std::vector<std::string> readable_;  // segments with a valid header
+  NamespaceCheck namespaces_;
 };
 
 void Checker::check_checkpoint() {
@@ -174,7 +181,11 @@ Status Checker::check_log() {
   for (const std::string& name : readable_) {
     ++check_.segments;
     const auto visit = [&](LogOffset offset, Bytes group) {
-      const bool whole = each_mutation(group, [&](const Mutation&, Bytes) { ++check_.mutations; });
+      const bool counts = offset >= view_.description.floor;
+      const bool whole = each_mutation(group, [&](const Mutation& mutation, Bytes) {
+        ++check_.mutations;
+        if (counts) namespaces_.add(mutation);
+      });
       if (!whole) {
         find({name, offset - *segment_begin(name), "a sealed record cannot be read", 1,
               group.size()});
@@ -204,14 +215,16 @@ void Checker::check_table(TableFile& table) {
   std::uint64_t wrong_blobs = 0;
   const TableReading reading = read_table(table, [&](std::string_view key, std::string_view value) {
     BlobKey blob;
-    const bool is_blob =
-        table.family == journal_family || (view_.database == nullptr && BlobKey::read(key, blob));
+    const bool is_key = BlobKey::read(key, blob);
+    const bool is_blob = holds_blobs(table) || (view_.database == nullptr && is_key);
     if (!is_blob || value.empty()) return;
     ++check_.blobs;
-    std::uint64_t count = 0;
-    const bool whole = each_mutation(value, [&](const Mutation&, Bytes) { ++count; });
-    check_.mutations += count;
-    wrong_blobs += !whole || !BlobKey::read(key, blob);
+    const bool counts = is_key && blob.offset >= view_.description.floor;
+    const bool whole = each_mutation(value, [&](const Mutation& mutation, Bytes) {
+      ++check_.mutations;
+      if (counts) namespaces_.add(mutation);
+    });
+    wrong_blobs += !whole || !is_key;
   });
   if (wrong_blobs != 0) {
     find({table.path, {}, std::to_string(wrong_blobs) + " blobs cannot be read", {}, {}});
@@ -227,6 +240,31 @@ void Checker::check_table(TableFile& table) {
         what,
         {},
         table.bytes > reading.bytes ? table.bytes - reading.bytes : 0});
+}
+
+/// As recover() does. Not of a storage of an earlier release, which may not know them.
+Status Checker::check_namespaces() {
+  if (!view_.description.knows_namespaces || !namespaces_.needs_second_pass()) return Done{};
+  const auto add = [&](LogOffset offset, Bytes group) {
+    if (offset < view_.description.floor) return;
+    // What cannot be read was found before.
+    static_cast<void>(each_mutation(
+        group, [&](const Mutation& mutation, Bytes) { namespaces_.add_again(mutation); }));
+  };
+  PartCollector parts;
+  for (const std::string& name : readable_) {
+    SEMEL_CHECK(walk_segment(name, view_.rules(), parts, add));
+  }
+  for (TableFile& table : view_.tables) {
+    if (!holds_blobs(table)) continue;
+    static_cast<void>(read_table(table, [&](std::string_view key, std::string_view value) {
+      BlobKey blob;
+      if (BlobKey::read(key, blob)) add(blob.offset, value);
+    }));
+  }
+  // As of the last time on disk: a claim that has ended since then is still found.
+  check_.unknown_namespaces = namespaces_.unknown(Timestamp{Millis{view_.line_ms()}});
+  return Done{};
 }
 
 }  // namespace

@@ -287,6 +287,10 @@ Result<StorageRepair> repair_storage(const std::string& directory, bool accept_l
   SEMEL_TRY(moved_to, install_repaired(directory));
   repair.moved_to = std::move(moved_to);
   repair.changed = true;
+  SEMEL_TRY(repaired, storage::StorageView::read(directory));
+  StorageCheck check;
+  SEMEL_CHECK(storage::check_storage(repaired, check, {}));
+  repair.unknown_namespaces = std::move(check.unknown_namespaces);
   return repair;
 }
 

@@ -43,6 +43,53 @@ void fill(Engine& engine) {
   REQUIRE(engine.claims("anew", {.lease = 9ms, .db = 2}));
 }
 
+/// An engine on the storage, nothing recovered yet.
+golden::Process accepting(const std::string& directory, const Clock& clock) {
+  golden::Process process;
+  process.storage =
+      Storage::open({.directory = directory, .accept_unknown_namespaces = true}, clock).value();
+  process.engine = Engine::open({.clock = &clock,
+                                 .journal = process.storage.get(),
+                                 .durability = Durability::logged,
+                                 .first_version = process.storage->first_version()})
+                       .value();
+  return process;
+}
+
+/// Claims alone, as if a damaged file had taken their namespaces: two live ones, both of "ghost".
+void fill_without_namespaces(const std::string& directory, ManualClock& clock, bool drained) {
+  auto storage = Storage::open({.directory = directory}, clock).value();
+  Mutation mutation;
+  mutation.version = storage->first_version();
+  const auto append = [&](Mutation::Type type, Bytes key, Timestamp due = no_end) {
+    mutation.type = type;
+    mutation.kind = Kind::claim;
+    ++mutation.version;
+    mutation.key = key;
+    mutation.due = mutation.keep_until = due;
+    mutation.claim.reset();
+    if (type == Mutation::Type::put) {
+      mutation.claim.emplace();
+      mutation.claim->state = ClaimState::done;
+      mutation.claim->epoch = mutation.version;
+    }
+    REQUIRE(storage->append({&mutation, 1}) != 0);
+  };
+  using enum Mutation::Type;
+  append(put, "ghost:1");
+  append(put, "ghost:2", clock.now() + 1h);
+  append(put, "ghost:3");
+  append(erase, "ghost:3");
+  append(put, "erased:1");
+  append(erase, "erased:1");
+  append(put, "ended:1", clock.now() + 1min);
+  mutation.db = 3;
+  append(put, "flushed:1");
+  append(flush, {});
+  if (drained) REQUIRE(storage->drain());
+  clock.advance(1min);
+}
+
 }  // namespace
 
 TEST_CASE("storage: namespaces are there in the next process, from the log and from files",
@@ -118,6 +165,49 @@ TEST_CASE("storage: a backup and a repair keep namespaces", "[storage][namespace
     REQUIRE(process);
     CHECK(terms_of(*process->engine) == wanted);
   }
+}
+
+TEST_CASE("storage: live claims of a namespace that is not known keep it from being opened",
+          "[storage][namespaces][attack]") {
+  const Directory directory;
+  ManualClock clock{golden::engine_start, golden::unix_start_ms};
+  const bool drained = GENERATE(false, true);
+  fill_without_namespaces(directory.path(), clock, drained);
+  using Names = std::map<std::string, std::uint64_t>;
+  const Names ghost{{"ghost", 2}};
+  CHECK(verify_storage(directory.path()).value().unknown_namespaces == ghost);
+  const auto refused = golden::open(directory.path(), clock);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::storage_damaged);
+  CHECK(refused.error().detail.starts_with(
+      directory.path() + ": the terms of a namespace are not known: ghost (2 claims); "));
+  CHECK(refused.error().detail.find("accept_unknown_namespaces") != std::string::npos);
+  // Nothing was changed by that, and repair leaves it alone.
+  const auto repaired = repair_storage(directory.path(), true);
+  REQUIRE(repaired);
+  CHECK_FALSE(repaired->changed);
+  for (int i = 0; i < 2; ++i) {
+    const auto process = accepting(directory.path(), clock);
+    CHECK(process.storage->recover(*process.engine)->unknown_namespaces == ghost);
+  }
+  CHECK_FALSE(golden::open(directory.path(), clock));
+
+  // Declared as it was, it is known from then on.
+  {
+    const auto process = accepting(directory.path(), clock);
+    REQUIRE(process.storage->recover(*process.engine));
+    Claims claims = process.engine->claims("ghost", {}).value();
+    CHECK(claims.claim({.key = "1"}).answer == ClaimAnswer::replay);
+  }
+  CHECK(verify_storage(directory.path())->is_sound());
+  // A namespace that was dropped with its claims is no loss.
+  {
+    const auto process = golden::open(directory.path(), clock);
+    REQUIRE(process);
+    REQUIRE(process->engine->drop_namespace("ghost", DropRule::all));
+  }
+  CHECK(verify_storage(directory.path())->is_sound());
+  CHECK(golden::open(directory.path(), clock));
 }
 
 TEST_CASE("cold store: a spill appends namespaces again, as what stays in memory",

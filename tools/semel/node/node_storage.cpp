@@ -57,7 +57,8 @@ Status NodeStorage::open(Options& options) {
        .sync_every = std::chrono::duration_cast<Millis>(settings_.duration(Setting::sync_every)),
        .own_files = own_files(settings_, file_, directory),
        .clock_ahead_max =
-           std::chrono::duration_cast<Millis>(settings_.duration(Setting::clock_ahead_max))},
+           std::chrono::duration_cast<Millis>(settings_.duration(Setting::clock_ahead_max)),
+       .accept_unknown_namespaces = settings_.boolean(Setting::accept_unknown_namespaces)},
       clock_);
   if (!opened) return with_whole_text(opened.error(), directory);
   auto storage = *std::move(opened);

@@ -112,6 +112,9 @@ void NodeWatch::recovered(const RecoveryReport& report) {
                            {"unfinished", report.unfinished},
                            {"bytes", report.bytes},
                            {"bytes_skipped", report.bytes_skipped}});
+  for (const auto& [name, claims] : report.unknown_namespaces) {
+    log_->warning("namespace_unknown", {{"name", name}, {"claims", claims}});
+  }
 }
 
 void NodeWatch::serves(Sources sources) {

@@ -30,12 +30,13 @@ class Repair final : public StorageCommand {
       return repair_storage(directory_, accept_loss_, progress.reporter());
     }();
     if (!repair) return fail(repair.error(), "End that process first");
-    const bool is_sound = repair->changed || repair->found.findings.empty();
+    const bool is_sound = repair->changed || repair->found.is_sound();
     put_json({{"done", is_sound},
               {"changed", repair->changed},
               {"moved_to", repair->moved_to},
               {"mutations", repair->mutations},
               {"versions", repair->versions},
+              {"unknown_namespaces", boost::json::value_from(repair->unknown_namespaces)},
               {"found", json_of(repair->found)}});
     if (!json_) print(*repair);
     return is_sound ? StorageExit::ok : StorageExit::findings;
@@ -47,8 +48,11 @@ class Repair final : public StorageCommand {
     if (repair.changed) {
       print_out("{}: repaired, {} mutations kept; the old files are in {}\n", directory_,
                 format_count(repair.mutations), repair.moved_to);
-    } else if (repair.found.findings.empty()) {
+      print_unknown(repair.unknown_namespaces);
+    } else if (repair.found.is_sound()) {
       print_out("{}: sound, nothing to repair\n", directory_);
+    } else if (repair.found.findings.empty()) {
+      print_out("{}: nothing that could be repaired\n", directory_);
     } else {
       print_out(
           "{}: nothing was changed; --accept-loss keeps what is intact and gives up the "

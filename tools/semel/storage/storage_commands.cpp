@@ -91,8 +91,9 @@ json::object json_of(const StorageCheck& check) {
     if (finding.bytes_lost) one["bytes_lost"] = *finding.bytes_lost;
     findings.push_back(std::move(one));
   }
-  return {{"sound", check.findings.empty()},
+  return {{"sound", check.is_sound()},
           {"findings", std::move(findings)},
+          {"unknown_namespaces", json::value_from(check.unknown_namespaces)},
           {"findings_left_off", check.findings_left_off},
           {"segments", check.segments},
           {"records", check.records},
@@ -119,6 +120,16 @@ void print_findings(const StorageCheck& check) {
   }
   if (check.findings_left_off != 0) {
     print_out("and {} more\n", format_count(check.findings_left_off));
+  }
+  print_unknown(check.unknown_namespaces);
+}
+
+void print_unknown(const std::map<std::string, std::uint64_t>& namespaces) {
+  for (const auto& [name, claims] : namespaces) {
+    print_out(
+        "namespace {}: its policy is lost, and {} claims of it are alive; open the storage with "
+        "accept-unknown-namespaces, and declare it as it was\n",
+        name, format_count(claims));
   }
 }
 

@@ -1,6 +1,8 @@
 // The subcommands for operators of a storage. Each has its own file; this one has what they share.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -76,6 +78,7 @@ class WalkProgress {
 
 [[nodiscard]] boost::json::object json_of(const StorageCheck& check);
 void print_findings(const StorageCheck& check);
+void print_unknown(const std::map<std::string, std::uint64_t>& namespaces);
 
 using StorageCommands = std::vector<std::unique_ptr<StorageCommand>>;
 /// Adds verify, repair, inspect, backup and restore. None without the storage.

@@ -29,11 +29,14 @@ class Verify final : public StorageCommand {
       return fail(check.error(), "A copy made by Storage::backup() can be verified meanwhile");
     }
     put_json(json_of(*check));
-    const bool is_sound = check->findings.empty();
+    const bool is_sound = check->is_sound();
     if (!json_) {
       print_findings(*check);
       print_out("{}: {}; {} mutations, {} records in {} segments, {} blobs in {} files, {}\n",
-                directory_, is_sound ? "sound" : fmt::format("{} findings", check->findings.size()),
+                directory_,
+                is_sound ? "sound"
+                         : fmt::format("{} findings",
+                                       check->findings.size() + check->unknown_namespaces.size()),
                 format_count(check->mutations), format_count(check->records), check->segments,
                 format_count(check->blobs), check->files, format_bytes(check->bytes));
     }
