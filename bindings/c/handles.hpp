@@ -65,7 +65,7 @@ inline constexpr Millis keeper_every{100};
 }
 
 /// Remembers the detail for this thread, and returns the number.
-int say(ErrorCode code, const std::string& detail = {}) noexcept;
+int say(ErrorCode code, const std::string& text = {}) noexcept;
 inline int say(const Error& error) noexcept {
   return say(error.code, error.detail);
 }

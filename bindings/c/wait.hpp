@@ -11,7 +11,7 @@
 ///   outcome, answered   written by the thread that ends the wait.
 ///   all other members   written before the wait is entered, or by the caller's one thread.
 struct semel_wait {
-  semel_wait(semel_claims& space, const semel_request& given, int fd);
+  semel_wait(semel_claims& space, const semel_request& asked, int fd);
   /// Ends the wait, and gives back a grant that was not taken.
   ~semel_wait();
   semel_wait(const semel_wait&) = delete;
