@@ -92,9 +92,8 @@ class ClaimCallback {
   };
   static constexpr std::size_t room_bytes = 3 * sizeof(void*);
   template <class Held>
-  static constexpr bool fits =
-      sizeof(Held) <= room_bytes &&
-      alignof(Held) <= alignof(void*) && std::is_nothrow_move_constructible_v<Held>;
+  static constexpr bool fits = std::is_nothrow_move_constructible_v<Held> &&
+                               sizeof(Held) <= room_bytes && alignof(Held) <= alignof(void*);
   template <class Held>
   [[nodiscard]] static Held& held(const void* room) noexcept {
     void* const at = const_cast<void*>(room);
@@ -262,7 +261,7 @@ class Claims {
 class ClaimWait {
  public:
   ClaimWait(Claims claims, const ClaimRequest& request, Timestamp deadline) noexcept
-      : claims_(claims), request_(request), deadline_(deadline) {}
+      : claims_(std::move(claims)), request_(request), deadline_(deadline) {}
   ~ClaimWait() {
     if (ticket_ != 0) claims_.cancel_wait(request_.key, ticket_);
   }
