@@ -86,7 +86,7 @@ SharedScript Scripts::add(SharedScript script, bool loaded) {
     if (!is_new) --evaluated_;
   } else if (is_new && !loaded) {
     ++evaluated_;
-    const SharedScript held = kept;
+    SharedScript held = kept;
     if (evaluated_ > evaluated_max) make_room();
     return held;
   }
