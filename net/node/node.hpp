@@ -32,9 +32,9 @@ namespace semel::net {
 
 class Node final : private NodeControl {
  public:
-  /// `engine` and `settings` must live as long as this. `clock`: the engine's own, if clients may
+  /// `engine` and `from` must live as long as this. `clock`: the engine's own, if clients may
   /// move it.
-  Node(Engine& engine, Settings& settings, TestClock* clock = nullptr);
+  Node(Engine& engine, Settings& from, TestClock* clock = nullptr);
   /// With all settings at their defaults.
   explicit Node(Engine& engine, TestClock* clock = nullptr);
   ~Node();

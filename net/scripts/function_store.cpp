@@ -84,7 +84,7 @@ Status FunctionStore::add(const SharedLibrary& library, bool replace) {
   return Done{};
 }
 
-Status FunctionStore::restore(const std::vector<SharedLibrary>& restored, RestorePolicy policy) {
+Status FunctionStore::restore(const std::vector<SharedLibrary>& libraries, RestorePolicy policy) {
   const base::MutexLock lock{mutex_};
   Replaced replaced;
   if (policy == RestorePolicy::flush) {
@@ -92,7 +92,7 @@ Status FunctionStore::restore(const std::vector<SharedLibrary>& restored, Restor
   }
   std::unordered_set<std::string> names;
   std::unordered_set<std::string> functions;
-  for (const SharedLibrary& library : restored) {
+  for (const SharedLibrary& library : libraries) {
     const bool is_there = libraries_.contains(library->name) && !replaced.contains(library->name);
     const bool is_twice = !names.insert(library->name).second;
     if (is_twice || (is_there && policy != RestorePolicy::replace)) {
@@ -101,7 +101,7 @@ Status FunctionStore::restore(const std::vector<SharedLibrary>& restored, Restor
   }
   // Those that go make room for what comes, in whatever order the bytes name them.
   for (const std::string& name : names) replaced.insert(name);
-  for (const SharedLibrary& library : restored) {
+  for (const SharedLibrary& library : libraries) {
     SEMEL_CHECK(check(*library, replaced));
     for (const LibraryFunction& function : library->functions) {
       if (functions.insert(base::lower_of(function.name)).second) continue;
@@ -113,10 +113,10 @@ Status FunctionStore::restore(const std::vector<SharedLibrary>& restored, Restor
     const auto old = libraries_.find(name);
     if (old != libraries_.end()) bytes -= old->second->code.size();
   }
-  for (const SharedLibrary& library : restored) bytes += library->code.size();
+  for (const SharedLibrary& library : libraries) bytes += library->code.size();
   if (bytes > code_bytes_max) return too_much_code();
   for (const std::string_view name : replaced) static_cast<void>(drop(name));
-  for (const SharedLibrary& library : restored) put(library);
+  for (const SharedLibrary& library : libraries) put(library);
   return Done{};
 }
 

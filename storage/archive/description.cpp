@@ -107,23 +107,23 @@ Result<Description> read_description(rocksdb::DB& database, rocksdb::ColumnFamil
 }
 
 Status write_description(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* family,
-                         const std::string& path, const Description& is) {
+                         const std::string& path, const Description& description) {
   // Each entry has a checksum in memory until it is written.
   rocksdb::WriteBatch batch{0, 0, 8, 0};
-  std::string anchor = words({static_cast<std::uint64_t>(is.anchor.line_ms),
-                              static_cast<std::uint64_t>(is.anchor.engine_ms),
-                              static_cast<std::uint64_t>(is.anchor.unix_ms)});
-  anchor += is.anchor.boot_id;
+  std::string anchor = words({static_cast<std::uint64_t>(description.anchor.line_ms),
+                              static_cast<std::uint64_t>(description.anchor.engine_ms),
+                              static_cast<std::uint64_t>(description.anchor.unix_ms)});
+  anchor += description.anchor.boot_id;
   const std::pair<const char*, std::string> entries[] = {
       {format_key, words({format_version})},
-      {storage_key, words({is.storage_id})},
-      {versions_key, words({is.versions})},
-      {floor_key, words({is.floor})},
+      {storage_key, words({description.storage_id})},
+      {versions_key, words({description.versions})},
+      {floor_key, words({description.floor})},
       {anchor_key, anchor},
-      {boot_first_key, words({is.boot_first})},
-      {incarnation_key, words({is.incarnation})},
-      {cold_mark_key, words({is.cold.id, is.cold.generation})},
-      {namespaces_key, words({is.knows_namespaces ? std::uint64_t{1} : 0})}};
+      {boot_first_key, words({description.boot_first})},
+      {incarnation_key, words({description.incarnation})},
+      {cold_mark_key, words({description.cold.id, description.cold.generation})},
+      {namespaces_key, words({description.knows_namespaces ? std::uint64_t{1} : 0})}};
   rocksdb::Status status;
   for (const auto& [key, value] : entries) {
     if (status.ok()) status = batch.Put(family, key, value);
@@ -134,22 +134,24 @@ Status write_description(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* fam
   return status.ok() ? Status{Done{}} : error_of(status, path);
 }
 
-void merge_description_entry(std::string_view key, std::string_view value, Description& is) {
+void merge_description_entry(std::string_view key, std::string_view value,
+                             Description& description) {
   if (value.size() < 8) return;
   const std::uint64_t word = get_big_endian(value.data());
-  if (key == format_key) is.format = word;
-  if (key == storage_key) is.storage_id = word;
-  if (key == versions_key) is.versions = std::max(is.versions, word);
-  if (key == floor_key) is.floor = std::max(is.floor, word);
-  if (key == boot_first_key) is.boot_first = std::max(is.boot_first, word);
-  if (key == incarnation_key) is.incarnation = word;
-  if (key == namespaces_key) is.knows_namespaces = word == 1;
+  if (key == format_key) description.format = word;
+  if (key == storage_key) description.storage_id = word;
+  if (key == versions_key) description.versions = std::max(description.versions, word);
+  if (key == floor_key) description.floor = std::max(description.floor, word);
+  if (key == boot_first_key) description.boot_first = std::max(description.boot_first, word);
+  if (key == incarnation_key) description.incarnation = word;
+  if (key == namespaces_key) description.knows_namespaces = word == 1;
   if (key == cold_mark_key && value.size() >= 16) {
-    is.cold = {word, std::max(is.cold.generation, get_big_endian(value.data() + 8))};
+    description.cold = {word,
+                        std::max(description.cold.generation, get_big_endian(value.data() + 8))};
   }
   if (key == anchor_key && value.size() >= anchor_bytes_min &&
-      static_cast<std::int64_t>(word) >= is.anchor.line_ms) {
-    is.anchor = anchor_of(value);
+      static_cast<std::int64_t>(word) >= description.anchor.line_ms) {
+    description.anchor = anchor_of(value);
   }
 }
 

@@ -67,7 +67,7 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] std::uint64_t stamp() const noexcept override {
     return stamp_.load(std::memory_order_acquire);  // mo: acquire [cold_store.stamp]
   }
-  void superseded(std::uint64_t rank, std::uint64_t part, std::uint8_t db,
+  void superseded(std::uint64_t rank, std::uint64_t number, std::uint8_t db,
                   Timestamp due) noexcept override;
 
   [[nodiscard]] Status begin_generation() override;

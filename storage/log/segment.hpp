@@ -30,7 +30,7 @@ class Segment {
   /// Creates the file, which must not exist, and its header. Errors: storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<Segment>> make(Disk& disk,
                                                              const std::string& directory,
-                                                             const SegmentHeader& header,
+                                                             const SegmentHeader& wanted,
                                                              bool zeroed, Access access);
   /// Makes one from the file and the memory of `old`, which is mapped and was drained: zeroing its
   /// blocks and pages costs far less than allocating new ones. After a crash the file may still
@@ -38,7 +38,7 @@ class Segment {
   [[nodiscard]] static Result<std::unique_ptr<Segment>> reuse(Disk& disk,
                                                               std::unique_ptr<Segment> old,
                                                               const std::string& directory,
-                                                              const SegmentHeader& header);
+                                                              const SegmentHeader& wanted);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
