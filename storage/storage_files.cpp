@@ -66,7 +66,7 @@ Status Storage::Impl::rewrite(Engine& engine) {
     status = archive_->add(rewriting.blobs(), 0);
     rewriting.blobs().clear();
   };
-  const Status shown = engine.snapshot([&](const Mutation& mutation) {
+  Status shown = engine.snapshot([&](const Mutation& mutation) {
     // mo: relaxed: a wish to hurry
     if (!status || rewrite_ends_.load(std::memory_order_relaxed)) return;
     rewriting.add(mutation);
@@ -173,7 +173,7 @@ Status Storage::Impl::backup(const std::string& directory) {
   SEMEL_CHECK(drain());
   const base::MutexLock lock{archive_mutex_};
   SEMEL_CHECK(storage::make_new_directory(directory));
-  const Status made = fill_backup(directory);
+  Status made = fill_backup(directory);
   if (made) return made;
   // Its links would keep the space of files that the storage has deleted.
   std::error_code code;

@@ -72,8 +72,9 @@ Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor
   SEMEL_CHECK(storage::make_directory(options_.directory + "/log"));
   boot_id_ = disk_.boot_id();
   SEMEL_TRY(found, open_checkpoint());
-  SEMEL_TRY(archive, storage::Archive::open(
-                         disk_, {options_.directory, found == Checkpoint::Found::empty, families}));
+  SEMEL_TRY(archive,
+            storage::Archive::open(disk_, {options_.directory, found == Checkpoint::Found::empty,
+                                           std::move(families)}));
   archive_ = std::move(archive);
   SEMEL_TRY(drained, archive_->drained());
   SEMEL_CHECK(check_offsets(drained));

@@ -85,7 +85,7 @@ std::string table_row(const SettingRow& row) {
 }  // namespace
 
 std::string toml_value(const SettingRow& row, const SettingValue& value) {
-  const std::string text = write_setting(row, value);
+  std::string text = write_setting(row, value);
   switch (row.type) {
     case SettingType::boolean:
       return value.number != 0 ? "true" : "false";

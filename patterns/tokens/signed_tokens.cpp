@@ -101,10 +101,10 @@ Status check_options(const SignedTokensOptions& options, const Policy& policy) {
 class SignedTokens::Impl {
  public:
   Impl(Claims claims, SignedTokensOptions options)
-      : claims_(claims),
-        life_(std::min(options.ttl, remembered(claims.policy()) - clocks_apart)),
+      : claims_(std::move(claims)),
+        life_(std::min(options.ttl, remembered(claims_.policy()) - clocks_apart)),
         secrets_(std::move(options.secrets)),
-        time_(claims.engine().clock()) {
+        time_(claims_.engine().clock()) {
     SEMEL_ASSERT(!secrets_.empty());  // check_options()
     SEMEL_ASSERT(life_ > Millis{0});
   }
@@ -183,7 +183,7 @@ SignedTokens& SignedTokens::operator=(SignedTokens&&) noexcept = default;
 
 Result<SignedTokens> SignedTokens::open(Claims claims, SignedTokensOptions options) {
   SEMEL_CHECK(check_options(options, claims.policy()));
-  return SignedTokens{std::make_unique<Impl>(claims, std::move(options))};
+  return SignedTokens{std::make_unique<Impl>(std::move(claims), std::move(options))};
 }
 
 Result<std::string> SignedTokens::issue(Bytes subject) {

@@ -137,8 +137,7 @@ rocksdb::Status RocksColdStore::write_buckets(rocksdb::SstFileWriter& file, cons
     }
     bytes.clear();
     encode_bucket(records, bytes);
-    const rocksdb::Status status =
-        file.Put(cold_key(part.facts.number, ColdKey::bucket, bucket), bytes);
+    rocksdb::Status status = file.Put(cold_key(part.facts.number, ColdKey::bucket, bucket), bytes);
     if (!status.ok()) return status;
   }
   return rocksdb::Status::OK();

@@ -81,7 +81,7 @@ Status Disk::sync(int descriptor, const std::string& path) {
 Status Disk::sync_file(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return system_error(path);
-  const Status synced = sync(descriptor, path);
+  Status synced = sync(descriptor, path);
   close(descriptor);
   return synced;
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "semel/claims.hpp"
@@ -57,7 +58,7 @@ std::string receipt_of(std::uint32_t payment) {
 class Consumer {
  public:
   Consumer(const Stream& stream, Claims claims, std::uint32_t index)
-      : stream_(stream), claims_(claims) {
+      : stream_(stream), claims_(std::move(claims)) {
     // Neighbours go to different consumers, so a repeat often meets its original at work.
     for (std::size_t i = index; i < stream.messages.size(); i += consumer_count) {
       queue_.push_back(stream.messages[i]);
