@@ -9,7 +9,6 @@
 
 namespace semel {
 
-using storage::BlobSet;
 using storage::LogOffset;
 using storage::ScanReport;
 

@@ -25,7 +25,8 @@ def flags():
     """Those that decide what a source says; the checks need no others."""
     luajit = subprocess.run(['pkg-config', '--cflags', 'luajit'], capture_output=True, text=True,
                             check=False).stdout.split()
-    return ['-std=c++20', '-DXXH_INLINE_ALL=', '-DSEMEL_HAS_NODE', '-Iinclude', '-I.', *luajit]
+    return ['-std=c++20', '-DXXH_INLINE_ALL=', '-DSEMEL_HAS_NODE', '-DTOML_EXCEPTIONS=0',
+            '-Iinclude', '-I.', *luajit]
 
 
 def git(*arguments):

@@ -81,6 +81,7 @@ class Journal {
 
   /// Calls `then` once, with what wait() would have returned: at once on this thread, or later on
   /// another, where it must be quick and must not wait.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): those who wait keep it.
   virtual void when(Ticket ticket, Durability level, std::function<void(Status)> then) {
     then(wait(ticket, level));
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "storage/joint/joined_files.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/repair/namespace_check.hpp"
 #include "storage/repair/storage_check.hpp"
