@@ -1,7 +1,6 @@
 // See semel/patterns/lock.hpp. A lock is a claim that is never completed.
 #include "semel/patterns/lock.hpp"
 
-#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -118,14 +117,15 @@ void Lock::lock() {
 
 bool Lock::unlock() {
   if (holds_ == 0) return false;
-  // Destructors unlock, and may not throw. Without memory for the call the lease has to end.
+  // Destructors unlock, and may not throw. Without memory for the call, or with a watchdog's mutex
+  // that fails, the lease has to end.
   try {
     SEMEL_ASSERT(epoch_ != 0);
     if (--holds_ > 0) return is_held();
     kept_ = {};  // no renewal after this
     const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch_});
     return outcome.answer == OwnerAnswer::ok && !outcome.late;
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     return false;
   }
 }

@@ -92,10 +92,14 @@ void IoThread::run() {
 
 void IoThread::stop() {
   if (thread_.joinable()) {
-    post([this] {
-      cut_all(Ended::cut);
+    try {
+      post([this] {
+        cut_all(Ended::cut);
+        context_.stop();
+      });
+    } catch (const std::bad_alloc&) {  // its connections end with their sockets
       context_.stop();
-    });
+    }
     thread_.join();
   }
   wakes_->close();

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <span>
+#include <stdexcept>
 #include <thread>
 #include "tests/support/catch.hpp"
 
@@ -13,6 +15,24 @@
 
 using namespace semel;
 using semel::tests::Process;
+
+namespace {
+
+class ThrowingJournal final : public Journal {
+ public:
+  Ticket append(std::span<const Mutation>) override {
+    if (throws) throw std::runtime_error{"append"};
+    return ++newest_;
+  }
+  Status wait(Ticket, Durability) override { return Done{}; }
+  Ticket newest() const override { return newest_; }
+  bool throws = false;
+
+ private:
+  Ticket newest_ = 0;
+};
+
+}  // namespace
 
 TEST_CASE("lock: one holder at a time, and a larger token for each", "[patterns][lock]") {
   Process process;
@@ -302,6 +322,21 @@ TEST_CASE("watchdog: with a thread of its own it needs no poll", "[patterns][wat
   process.clock().advance(Millis{10'000});
   while (locks.get("l")->lease_remaining != Millis{30'000}) std::this_thread::yield();
   CHECK_FALSE(guard.lost());
+}
+
+TEST_CASE("lock: a journal that throws while a lock is given back does not end the program",
+          "[patterns][lock][attack]") {
+  ThrowingJournal journal;
+  ManualClock clock;
+  auto engine = Engine::open({.clock = &clock, .journal = &journal}).value();
+  const Claims claims = engine->claims("locks", policies::lock).value();
+  {
+    Lock lock{claims, "k"};
+    REQUIRE(lock.try_lock());
+    journal.throws = true;
+  }  // a destructor that throws would end the program here
+  journal.throws = false;
+  CHECK(engine->stats().callbacks_threw > 0);
 }
 
 TEST_CASE("lock: a child of fork ends neither the lock nor the watchdog of its parent",

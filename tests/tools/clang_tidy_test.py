@@ -16,6 +16,8 @@ HEAD = '''#include <string>
 # By check: a fault that compiles.
 FAULTS = {
     'bugprone-assert-side-effect': 'void f(int n) { SEMEL_ASSERT(n++ != 0); }',
+    'bugprone-exception-escape':
+        'struct A { ~A() { throw 1; } };',
     'bugprone-inaccurate-erase':
         '#include <algorithm>\n'
         'void f(std::vector<int>& v) { v.erase(std::remove(v.begin(), v.end(), 1)); }',

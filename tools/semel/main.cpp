@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -92,5 +94,10 @@ int main(int argc, char** argv) {
   // A reader that leaves (head) is seen as the error of a write, so that the other outputs are
   // still finished and the statistics printed.
   std::signal(SIGPIPE, SIG_IGN);
-  return run(argc, argv);
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // none is ours: the heap has no memory left
+    static_cast<void>(std::fprintf(stderr, "semel: %s\n", error.what()));  // nowhere else to say it
+    return static_cast<int>(Exit::memory);
+  }
 }

@@ -32,7 +32,8 @@ enum class StorageExit : int {
 
 inline constexpr char storage_exit_help[] =
     "Exit codes: 0 fine, 1 something was found or not done, 2 usage, 3 written by a later release\n"
-    "of Semel. With --json one JSON document goes to standard output, whatever the exit code.";
+    "of Semel, 4 the heap has no memory left. With --json one JSON document goes to standard\n"
+    "output, whatever the exit code.";
 
 class StorageCommand {
  public:
