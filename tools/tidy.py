@@ -23,6 +23,7 @@ import tidy_rooms  # noqa: E402
 FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
+FORMAT_VERSION = '14'  # of clang-format; others break lines elsewhere
 COMMENT_REACH = 4  # lines above a statement in which its `mo:` comment may begin
 RATCHET = 'tools/tidy_ratchet.json'
 
@@ -45,8 +46,8 @@ PARTS = {
     'tools': {'project': ('semel/', 'engine/', 'net/', 'tools/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h', 'zlib.h', 'zstd.h')},
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
-              'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'tbb/', 'oneapi/', 'urcu',
-                          'xxhash.h')},
+              'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'rocksdb/', 'tbb/',
+                          'oneapi/', 'urcu', 'xxhash.h')},
     'tests/consumer': {'project': (), 'foreign': ('semel/',)},
     'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'net/', 'lua_compat/',
                           'tools/', 'bindings/', 'semel.h', 'tests/'),
@@ -464,9 +465,16 @@ def is_text(root, path):
 
 
 def check_format(root):
-    program = shutil.which('clang-format') or shutil.which('clang-format-14')
+    program = shutil.which('clang-format-14') or shutil.which('clang-format')
     if not program:
         print('format: skipped, clang-format is not installed')
+        return 77
+    said = subprocess.run([program, '--version'], capture_output=True, text=True,
+                          check=False).stdout
+    version = re.search(r'version (\d+)', said)
+    if not version or version[1] != FORMAT_VERSION:
+        print(f'format: skipped, other versions than {FORMAT_VERSION} format otherwise; this is '
+              f'{said.strip()}')
         return 77
     files = [p for p in tracked(root) if p.endswith(('.cpp', '.hpp'))]
     verdict = subprocess.run([program, '--dry-run', '-Werror', '--style=file', *files], cwd=root,

@@ -56,5 +56,7 @@ void keep(std::vector<Figures>& rounds, const std::optional<Figures>& figures) {
 
 /// The group `logged`: load against memory only, and against Redis everysec.
 void logged_group(Work& work);
+/// The group `bytes`: what is written and kept, against RocksDB alone.
+void bytes_group(Work& work);
 
 }  // namespace semel::bench

@@ -198,7 +198,8 @@ struct Group {
   const char* name;
   void (*run)(Work&);
 };
-constexpr std::array<Group, 4> groups{{{"logged", logged_group},
+constexpr std::array<Group, 5> groups{{{"logged", logged_group},
+                                       {"bytes", bytes_group},
                                        {"synced", synced_group},
                                        {"recovery", recovery_group},
                                        {"tails", tails_group}}};
