@@ -5,6 +5,7 @@ where it is allowed, otherwise an address that the machine has.
 """
 
 import re
+import shutil
 import socket
 import subprocess
 
@@ -13,10 +14,11 @@ from node import ErrorReply, Node, Skip, prove, until
 
 def foreign_address():
     """An address of this machine that is not loopback: what comes from it counts as remote."""
-    found = subprocess.run(["ip", "-4", "-o", "addr", "show"], capture_output=True, check=False)
-    for address in re.findall(r"inet ([0-9.]+)/", found.stdout.decode(errors="replace")):
-        if not address.startswith("127."):
-            return address
+    if shutil.which("ip") is not None:
+        found = subprocess.run(["ip", "-4", "-o", "addr", "show"], capture_output=True, check=False)
+        for address in re.findall(r"inet ([0-9.]+)/", found.stdout.decode(errors="replace")):
+            if not address.startswith("127."):
+                return address
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing: only asks for a route

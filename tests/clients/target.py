@@ -8,6 +8,7 @@ A target has a host and a port of its own; it ends with the `with`, and with thi
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ from servers import encode, free_port, read_reply, ready_facts  # noqa: E402,F40
 
 START_SECONDS = 30
 PR_SET_PDEATHSIG = 1
+REDIS_MAJOR = '7'
 
 
 class CannotStart(Exception):
@@ -111,6 +113,24 @@ class Target:
         return True
 
 
+class NoPeer(CannotStart):
+    """There is no redis-server here that can be compared with."""
+
+
+def redis_program():
+    """redis-server, of the major version whose answers ours are compared with."""
+    program = shutil.which('redis-server')
+    if not program:
+        raise NoPeer('redis-server is not installed')
+    said = subprocess.run([program, '--version'], capture_output=True, text=True,
+                          check=False).stdout
+    version = re.search(r' v=(\S+)', said)
+    if not version or not version[1].startswith(REDIS_MAJOR + '.'):
+        raise NoPeer(f'the answers of redis-server {REDIS_MAJOR} are compared with; here is '
+                     f'{version[1] if version else said.strip()}')
+    return program
+
+
 class RedisTarget(Target):
     name = 'redis-server'
 
@@ -119,9 +139,7 @@ class RedisTarget(Target):
         self.hidden = [] if scripts else ['EVAL', 'EVALSHA', 'EVAL_RO', 'EVALSHA_RO', 'SCRIPT']
 
     def start(self):
-        program = shutil.which('redis-server')
-        if not program:
-            raise CannotStart('redis-server is not installed')
+        program = redis_program()
         for _ in range(5):  # somebody else may take the port in between
             self.port = free_port()
             self.spawn([program, '--port', str(self.port), '--bind', self.host, '--save', '',

@@ -39,6 +39,8 @@ mount --make-rprivate /
 mount -t proc proc "$1/proc"
 mount -t sysfs -o ro sysfs "$1/sys"
 mount -t tmpfs tmpfs "$1/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
+ln -sf pts/ptmx "$1/dev/ptmx"
 [ -z "$3" ] || { mkdir -p "$1/ccache"; mount --bind "$3" "$1/ccache"; }
 exec chroot "$1" /bin/bash -c "cd /src/semel && $2"
 '''

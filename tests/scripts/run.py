@@ -173,5 +173,8 @@ def main():
 if __name__ == '__main__':
     try:
         sys.exit(main())
+    except target.NoPeer as reason:
+        print(f'scripts: skipped, {reason}')
+        sys.exit(77)
     except (target.CannotStart, cases.BadCase) as problem:
         sys.exit(f'scripts: {problem}')

@@ -12,7 +12,7 @@ namespace semel::tests {
 class RedisServer {
  public:
   /// Starts the redis-server found in PATH and returns when it accepts connections. Null: there is
-  /// none, or it did not come up. `arguments` are appended to the command line.
+  /// none of version 7, or it did not come up. `arguments` are appended to the command line.
   [[nodiscard]] static std::unique_ptr<RedisServer> start(
       const std::vector<std::string>& arguments = {});
 
