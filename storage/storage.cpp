@@ -132,6 +132,7 @@ StorageStats Storage::Impl::stats() const {
   }
   if (!stats.accepting && stats.trouble.empty()) stats.trouble = "the log is full";
   stats.bytes_files = archive_->bytes() + joined_files().bytes();
+  stats.database = archive_->stats();
   return stats;
 }
 

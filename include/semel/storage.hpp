@@ -77,6 +77,17 @@ struct RecoveryReport {
   std::map<std::string, std::uint64_t> unknown_namespaces{};
 };
 
+/// What RocksDB has done for this storage since it was opened.
+struct DatabaseStats {
+  std::uint64_t files = 0;            ///< of all families, now
+  std::uint64_t bytes_flushed = 0;    ///< written to files from its memory
+  std::uint64_t bytes_compacted = 0;  ///< written to files from other files
+  std::uint64_t bytes_read = 0;       ///< from files, to compact them
+  std::uint64_t bytes_logged = 0;     ///< to its own log: the description, joined commits
+  std::uint64_t log_syncs = 0;
+  std::uint64_t stalled_us = 0;  ///< for which it held up writers
+};
+
 struct StorageStats {
   bool accepting = true;             ///< false: new work is refused
   bool failed = false;               ///< for good: open it again, even if it still accepts
@@ -89,6 +100,7 @@ struct StorageStats {
   std::uint64_t mutations_drained = 0;
   std::uint64_t mutations_ended = 0;  ///< whose time was over before they had to be drained
   std::uint64_t rewrites = 0;         ///< of all files, to be rid of what was replaced
+  DatabaseStats database{};
 };
 
 class Storage final : public Journal {

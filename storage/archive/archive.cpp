@@ -3,9 +3,11 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/sst_file_writer.h>
+#include <rocksdb/statistics.h>
 
 #include <algorithm>
 
+#include "storage/archive/file_checksum.hpp"
 #include "storage/archive/rocks_status.hpp"
 
 namespace semel::storage {
@@ -74,6 +76,7 @@ rocksdb::Options database_options(Disk& disk) {
   options.write_buffer_size = description_buffer_bytes;
   options.manifest_preallocation_size = description_buffer_bytes;
   options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.file_checksum_gen_factory = file_checksums();
   return options;
 }
 
@@ -111,6 +114,9 @@ Status Archive::open_database(const Setup& setup) {
   options.env = &environment_;
   options.create_if_missing = setup.may_create;
   options.create_missing_column_families = true;
+  statistics_ = rocksdb::CreateDBStatistics();
+  statistics_->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);
+  options.statistics = statistics_;
   std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{options}},
       {journal_family, journal_options()}};
@@ -121,7 +127,11 @@ Status Archive::open_database(const Setup& setup) {
   for (const std::string& name : listed.ok() ? present : std::vector<std::string>{}) {
     const bool named = std::any_of(families.begin(), families.end(),
                                    [&](const auto& family) { return family.name == name; });
-    if (!named) families.emplace_back(name, rocksdb::ColumnFamilyOptions{});
+    if (named) continue;
+    // This process does not write to it. RocksDB reserves on disk what a full write buffer needs.
+    rocksdb::ColumnFamilyOptions unnamed;
+    unnamed.write_buffer_size = description_buffer_bytes;
+    families.emplace_back(name, unnamed);
   }
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &families_, &opened);
@@ -193,7 +203,7 @@ Result<bool> Archive::read_blobs_of(const std::string& path, SpanNumber first,
   return true;
 }
 
-Result<std::string> Archive::write_file(const std::vector<BlobSet::Blob>& blobs) {
+Result<Archive::NewFile> Archive::write_file(const std::vector<BlobSet::Blob>& blobs) {
   const std::string path = directory_ + "/drain/" + std::to_string(++file_number_) + ".sst";
   // Keep its pages in the cache: dropping them costs more than it saves.
   constexpr bool drops_pages = false;
@@ -204,18 +214,31 @@ Result<std::string> Archive::write_file(const std::vector<BlobSet::Blob>& blobs)
   for (const BlobSet::Blob& blob : blobs) {
     if (status.ok()) status = writer.Put(blob.key.bytes(), blob.bytes);
   }
-  if (status.ok()) status = writer.Finish();
-  if (status.ok()) return path;
+  rocksdb::ExternalSstFileInfo written;
+  if (status.ok()) status = writer.Finish(&written);
+  if (status.ok()) return NewFile{path, written.file_checksum, written.file_checksum_func_name};
   static_cast<void>(disk_.remove(path));  // if it stays, the next open removes it
   return error_of(status, path);
 }
 
-Status Archive::ingest(const std::vector<std::string>& files) {
-  rocksdb::IngestExternalFileOptions options;
-  options.move_files = true;
-  options.snapshot_consistency = false;  // nothing reads ingested data before the next open
+Status Archive::ingest(const std::vector<NewFile>& files) {
+  rocksdb::IngestExternalFileArg group;
+  group.column_family = families_[1];
+  for (const NewFile& file : files) {
+    group.external_files.push_back(file.path);
+    group.files_checksums.push_back(file.checksum);
+    group.files_checksum_func_names.push_back(file.checksum_function);
+  }
+  group.options.move_files = true;
+  // Nothing reads ingested data before the next open.
+  group.options.snapshot_consistency = false;
+  // The file stays as it was written: its checksum holds, and it need not be synced again.
+  group.options.write_global_seqno = false;
+  // The checksum was made of the bytes on their way to the file. Reading them again would compare
+  // the page cache with itself.
+  group.options.verify_file_checksum = false;
   environment_.tables().begin();
-  const rocksdb::Status status = database_->IngestExternalFile(families_[1], files, options);
+  const rocksdb::Status status = database_->IngestExternalFiles({group});
   environment_.tables().end(status.ok());
   if (status.ok()) return Done{};
   // The manifest may name the files or not, so they stay. While RocksDB is stopped, further
@@ -235,14 +258,14 @@ Status Archive::add(const BlobSet& blobs, LogOffset drained) {
     return Error{ErrorCode::storage_failed,
                  directory_ + ": no space for " + std::to_string(blobs.bytes()) + " bytes"};
   }
-  std::vector<std::string> files;
+  std::vector<NewFile> files;
   Status status = Done{};
   const auto write = [&](const std::vector<BlobSet::Blob>& file) {
-    Result<std::string> path = write_file(file);
-    if (path) {
-      files.push_back(*path);
+    Result<NewFile> made = write_file(file);
+    if (made) {
+      files.push_back(*std::move(made));
     } else {
-      status = path.error();
+      status = made.error();
     }
   };
   if (drained != 0) write({{{0, drained, 0}, {}}});
@@ -250,8 +273,9 @@ Status Archive::add(const BlobSet& blobs, LogOffset drained) {
     if (status) write(file);
   }
   if (status && !files.empty()) status = ingest(files);
-  for (const std::string& file : files) {
-    static_cast<void>(disk_.remove(file));  // it was linked into the database, or is not needed
+  for (const NewFile& file : files) {
+    static_cast<void>(
+        disk_.remove(file.path));  // it was linked into the database, or is not needed
   }
   if (status && drained != 0) status = delete_files({0, 0, 0}, {0, drained - 1, 0});
   return status;
@@ -304,6 +328,26 @@ std::uint64_t Archive::bytes() const {
                                    &bytes)
              ? bytes
              : 0;
+}
+
+DatabaseStats Archive::stats() const {
+  const auto count = [&](rocksdb::Tickers of) { return statistics_->getTickerCount(of); };
+  DatabaseStats stats;
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    for (int level = 0; level < database_->NumberLevels(family); ++level) {
+      std::string files;
+      const std::string name =
+          rocksdb::DB::Properties::kNumFilesAtLevelPrefix + std::to_string(level);
+      if (database_->GetProperty(family, name, &files)) stats.files += std::stoull(files);
+    }
+  }
+  stats.bytes_flushed = count(rocksdb::FLUSH_WRITE_BYTES);
+  stats.bytes_compacted = count(rocksdb::COMPACT_WRITE_BYTES);
+  stats.bytes_read = count(rocksdb::COMPACT_READ_BYTES);
+  stats.bytes_logged = count(rocksdb::WAL_FILE_BYTES);
+  stats.log_syncs = count(rocksdb::WAL_FILE_SYNCED);
+  stats.stalled_us = count(rocksdb::STALL_MICROS);
+  return stats;
 }
 
 bool Archive::is_stuck() const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "semel/result.hpp"
+#include "semel/storage.hpp"
 #include "semel/types.hpp"
 #include "storage/archive/blob_set.hpp"
 #include "storage/archive/description.hpp"
@@ -67,6 +68,7 @@ class Archive {
 
   /// Bytes of the journal's files.
   [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] DatabaseStats stats() const;
   /// RocksDB accepts no more writes after an error, or an ingestion failed. Thread-safe.
   [[nodiscard]] bool is_stuck() const;
   /// An error: an ingestion failed, and no more files are ingested until the next open.
@@ -84,13 +86,20 @@ class Archive {
   /// False: `visit` returned false.
   [[nodiscard]] Result<bool> read_blobs_of(const std::string& path, SpanNumber first,
                                            const std::function<bool(std::string)>& visit);
-  [[nodiscard]] Result<std::string> write_file(const std::vector<BlobSet::Blob>& blobs);
-  [[nodiscard]] Status ingest(const std::vector<std::string>& files);
+  /// A file in drain/ that is complete.
+  struct NewFile {
+    std::string path;
+    std::string checksum;  // of all of its bytes, see file_checksum.hpp
+    std::string checksum_function;
+  };
+  [[nodiscard]] Result<NewFile> write_file(const std::vector<BlobSet::Blob>& blobs);
+  [[nodiscard]] Status ingest(const std::vector<NewFile>& files);
   [[nodiscard]] Status delete_files(const BlobKey& first, const BlobKey& last);
 
   Disk& disk_;
   const std::string directory_;
   KeptTablesEnv environment_;  // outlives the database
+  std::shared_ptr<rocksdb::Statistics> statistics_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   Description description_;

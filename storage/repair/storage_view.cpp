@@ -302,7 +302,13 @@ Status StorageView::list_tables() {
   std::vector<rocksdb::LiveFileMetaData> live;
   if (database != nullptr) database->database().GetLiveFilesMetaData(&live);
   for (const rocksdb::LiveFileMetaData& file : live) {
-    TableFile table{path + file.name, file.column_family_name, file.size, file.num_entries, {}, {}};
+    TableFile table{path + file.name,
+                    file.column_family_name,
+                    file.size,
+                    file.num_entries,
+                    {},
+                    {},
+                    {file.file_checksum_func_name, file.file_checksum}};
     static_cast<void>(BlobKey::read(file.smallestkey, table.first));  // of other families: none
     static_cast<void>(BlobKey::read(file.largestkey, table.last));    // the same
     // From the file's metadata: RocksDB 7.8 treats a damaged block of another file as the end of
@@ -317,7 +323,7 @@ Status StorageView::list_tables() {
     SEMEL_TRY(names, list_directory(path));
     for (const std::string& name : names) {
       if (is_table(name))
-        tables.push_back({path + "/" + name, {}, size_of(path + "/" + name), 0, {}, {}});
+        tables.push_back({path + "/" + name, {}, size_of(path + "/" + name), 0, {}, {}, {}});
     }
   }
   for (const TableFile& table : tables) bytes_total += table.bytes;

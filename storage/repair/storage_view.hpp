@@ -12,6 +12,7 @@
 
 #include "semel/storage_tools.hpp"
 #include "storage/archive/archive.hpp"
+#include "storage/archive/file_checksum.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "storage/log/directory.hpp"
 #include "storage/log/log_scan.hpp"
@@ -62,6 +63,7 @@ struct TableFile {
   std::uint64_t entries = 0;
   BlobKey first;  ///< of the journal's family
   BlobKey last;
+  FileChecksum checksum{};  ///< of all of it, by the manifest
 };
 
 struct TableReading {

@@ -302,7 +302,14 @@ TEST_CASE("metrics: a storage and the process are told of where there is one", "
                                 .bytes_files = 5,
                                 .mutations_drained = 6,
                                 .mutations_ended = 7,
-                                .rewrites = 8};
+                                .rewrites = 8,
+                                .database = {.files = 9,
+                                             .bytes_flushed = 10,
+                                             .bytes_compacted = 11,
+                                             .bytes_read = 12,
+                                             .bytes_logged = 13,
+                                             .log_syncs = 14,
+                                             .stalled_us = 15}};
   const Page with = page_of(metrics_text(values));
   CHECK(with.find("semel_storage_accepting") == "0");
   CHECK(with.find("semel_storage_failed") == "1");
@@ -314,11 +321,19 @@ TEST_CASE("metrics: a storage and the process are told of where there is one", "
   CHECK(with.find("semel_storage_mutations_drained_total") == "6");
   CHECK(with.find("semel_storage_mutations_ended_total") == "7");
   CHECK(with.find("semel_storage_rewrites_total") == "8");
+  CHECK(with.find("semel_database_files") == "9");
+  CHECK(with.find("semel_database_flushed_bytes_total") == "10");
+  CHECK(with.find("semel_database_compacted_bytes_total") == "11");
+  CHECK(with.find("semel_database_compaction_read_bytes_total") == "12");
+  CHECK(with.find("semel_database_logged_bytes_total") == "13");
+  CHECK(with.find("semel_database_log_syncs_total") == "14");
+  CHECK(with.find("semel_database_stalled_microseconds_total") == "15");
   values.storage.reset();
   values.process.reset();
   const Page without = page_of(metrics_text(values));
   for (const auto& [name, type] : without.types) {
-    CHECK((!name.starts_with("semel_storage_") && !name.starts_with("process_")));
+    CHECK((!name.starts_with("semel_storage_") && !name.starts_with("semel_database_") &&
+           !name.starts_with("process_")));
   }
 }
 

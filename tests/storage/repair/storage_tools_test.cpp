@@ -99,6 +99,38 @@ TEST_CASE("verify: what is no storage is an error, not a finding", "[storage][to
   CHECK(std::filesystem::is_empty(directory.of("empty")));
 }
 
+TEST_CASE("verify: any changed byte of a file of the database names that file",
+          "[storage][tools][attack]") {
+  const Directory directory;
+  const std::string path = directory.of("s");
+  const ManualClock clock;
+  make(path, clock);
+  REQUIRE(verified(path).findings.empty());
+  std::size_t tables = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{path + "/rocksdb"}) {
+    if (entry.path().extension() != ".sst") continue;
+    ++tables;
+    const std::string file = entry.path().string();
+    const auto bytes = static_cast<long>(std::filesystem::file_size(file));
+    // Blocks all over the file, and what is behind them: properties, index, footer.
+    std::set<long> offsets;
+    for (long at = 0; at < bytes; at += std::max(bytes / 3, 1L)) offsets.insert(at);
+    for (const long behind : {1L, 9L, 20L, 35L, 53L, 70L, 120L, 200L}) {
+      offsets.insert(std::max(bytes - behind, 0L));
+    }
+    for (const long offset : offsets) {
+      flip(file, offset);
+      const StorageCheck check = verified(path);
+      CAPTURE(file, offset, bytes);
+      REQUIRE_FALSE(check.findings.empty());
+      CHECK(check.findings[0].file == file);
+      flip(file, offset);
+    }
+  }
+  CHECK(tables > 0);
+  CHECK(verified(path).findings.empty());
+}
+
 TEST_CASE("repair: a flipped byte in the log costs one record", "[storage][tools]") {
   const Directory directory;
   const std::string path = directory.of("s");
