@@ -103,7 +103,7 @@ void PowerDisk::take_names_of_root(const Names& known) {
 /// Counts a step. True: power goes with it.
 bool PowerDisk::is_last_step() {
   ++counts_.steps;
-  if (options_.at_step) options_.at_step();
+  if (options_.at_step) options_.at_step(changes_.size());
   return options_.cut_at != 0 && counts_.steps == options_.cut_at;
 }
 

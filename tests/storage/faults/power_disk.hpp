@@ -59,8 +59,9 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     std::size_t sector_bytes = 512;  ///< what a disk writes at once, unless it is torn
     bool torn = false;
     std::size_t bytes_free = SIZE_MAX;  ///< what it says
-    /// Called before each step, whoever takes it. It may call image() and nothing else of the disk.
-    std::function<void()> at_step{};
+    /// Called before each step, whoever takes it, with the number of names that a cut could still
+    /// take. It may call image() and nothing else of the disk.
+    std::function<void(std::size_t names)> at_step{};
     Lie lie = Lie::none;
     std::uint64_t lie_every = 1;  ///< it lies about one sync in so many
     Failing failing = Failing::none;

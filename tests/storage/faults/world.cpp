@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "semel/rocksdb.hpp"
+
 namespace semel::faults {
 namespace {
 
@@ -14,6 +16,9 @@ constexpr unsigned claims_each = 16;
 constexpr std::size_t pair_bytes = 12'000;  // two of them: several records where segments are small
 constexpr Millis lease = 3'600'000ms;
 constexpr Millis result_ttl = 3'000ms;
+
+constexpr const char* effects_name = "effects";
+constexpr char joined_mark = 'j';  // a result that begins with it came with an effect
 
 std::string key_of(unsigned thread, const char* kind, std::uint64_t number) {
   return std::to_string(thread) + "." + kind + std::to_string(number);
@@ -36,11 +41,44 @@ std::string done(Epoch epoch, const std::string& result) {
   return "d:" + std::to_string(epoch) + ":" + result;
 }
 
+/// The key of an effect.
+std::string effect_of(const std::string& key, Epoch epoch) {
+  return key + "/" + std::to_string(epoch);
+}
+
+/// Effects without the claim that came with them, and the other way round.
+Result<std::uint64_t> parted_effects(World& world, const std::map<std::string, std::string>& states,
+                                     const std::function<void(const std::string&)>& say) {
+  rocksdb::ColumnFamilyHandle* const effects = family(*world.storage, effects_name);
+  if (effects == nullptr) return std::uint64_t{0};
+  std::uint64_t parted = 0;
+  for (const auto& [key, state] : states) {
+    if (!is_claim(key) || state == absent) continue;
+    const Epoch epoch = epoch_of(state);
+    std::string effect;
+    const rocksdb::Status read =
+        database(*world.storage).Get({}, effects, effect_of(key, epoch), &effect);
+    if (!read.ok() && !read.IsNotFound()) {
+      return Error{ErrorCode::storage_damaged, "effects: " + read.ToString()};
+    }
+    const std::size_t at = state.find(':', 2);
+    const bool is_joined = at != std::string::npos && state[at + 1] == joined_mark;
+    const bool right = is_joined ? read.ok() && done(epoch, effect) == state : read.IsNotFound();
+    if (right) continue;
+    ++parted;
+    say(key + " is " + state.substr(0, 40) + ", and its effect is " +
+        (read.ok() ? effect.substr(0, 40) : "not there"));
+  }
+  return parted;
+}
+
 }  // namespace
 
-Result<World> open_world(const StorageOptions& options, const Clock& clock, Durability level) {
+Result<World> open_world(const StorageOptions& options, const Clock& clock, Durability level,
+                         Joins joins) {
   World world;
-  SEMEL_TRY(storage, Storage::open(options, clock));
+  SEMEL_TRY(storage, joins == Joins::no ? Storage::open(options, clock)
+                                        : open_storage(options, clock, {{effects_name, {}}}));
   world.storage = std::move(storage);
   SEMEL_TRY(engine, Engine::open({.clock = &clock,
                                   .journal = world.storage.get(),
@@ -216,16 +254,37 @@ bool Worker::ask_for_claim(History& history, const std::string& key) {
   return true;
 }
 
+/// Joined with an effect if the result says so.
+OwnerOutcome Worker::complete(const OwnerCall& call) {
+  if (call.payload.front() != joined_mark) return claims_.complete(call);
+  rocksdb::WriteBatch effects;
+  const std::string name = effect_of(std::string{call.key}, call.epoch);
+  OwnerOutcome failed;
+  failed.error = ErrorCode::storage_failed;
+  if (!effects.Put(family(*world_.storage, effects_name), name, call.payload).ok()) return failed;
+  const auto joined = complete_joined(*world_.storage, claims_, call, effects,
+                                      std::max(options_.level, Durability::logged));
+  if (!joined) {
+    failed.error = joined.error().code;
+    return failed;
+  }
+  if (joined->owner.answer == OwnerAnswer::ok && joined->owner.error == ErrorCode::ok &&
+      !joined->written) {
+    wrong("the effects of " + name + " were not written");
+  }
+  return joined->owner;
+}
+
 bool Worker::own_claim(History& history, const std::string& key) {
   const Epoch epoch = epoch_of(history.newest());
   const bool releases = random_.chance(1, 4);
-  const std::string result = new_value(options_.value_bytes);
+  std::string result = new_value(options_.value_bytes);
+  if (options_.joins == Joins::yes && random_.chance(1, 2)) result.insert(0, 1, joined_mark);
   const std::int64_t now = clock_.unix_ms();
   history.ask(releases ? std::string{absent} : done(epoch, result),
               releases ? never_ends : now + result_ttl.count());
-  const OwnerOutcome outcome =
-      releases ? claims_.release({.key = key, .epoch = epoch})
-               : claims_.complete({.key = key, .epoch = epoch, .payload = result});
+  const OwnerOutcome outcome = releases ? claims_.release({.key = key, .epoch = epoch})
+                                        : complete({.key = key, .epoch = epoch, .payload = result});
   if (!releases) history.end_by(clock_.unix_ms() + result_ttl.count());
   if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
     history.withdraw();
@@ -280,6 +339,8 @@ Result<Found> compare(World& world, Ledger& ledger, const Clock& clock, Timestam
     ++found.parted;
     say(key + " and " + other + " were written in one step and differ");
   }
+  SEMEL_TRY(parted, parted_effects(world, states, say));
+  found.parted += parted;
   SEMEL_TRY(keys, world.engine->store().keys("*"));
   const std::string prefix = std::string{claims_name} + ":";
   for (std::string key : keys) {

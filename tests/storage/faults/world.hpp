@@ -56,8 +56,9 @@ struct World {
   }
   [[nodiscard]] Claims claims() const { return *engine->claims(claims_name); }
 };
+enum class Joins { no, yes };  ///< yes: some claims are completed together with an effect
 [[nodiscard]] Result<World> open_world(const StorageOptions& options, const Clock& clock,
-                                       Durability level);
+                                       Durability level, Joins joins = Joins::no);
 
 /// Keys of `threads` workers, all absent.
 [[nodiscard]] Ledger new_ledger(unsigned threads);
@@ -85,6 +86,7 @@ class Worker {
     std::uint64_t seed = 0;
     std::string process;            ///< part of every value
     std::size_t value_bytes = 600;  ///< at most, of most values
+    Joins joins = Joins::no;
   };
   Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options);
 
@@ -98,6 +100,7 @@ class Worker {
   bool work_on_claim();
   bool ask_for_claim(History& history, const std::string& key);
   bool own_claim(History& history, const std::string& key);
+  [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
   bool confirm();
   [[nodiscard]] std::string new_value(std::size_t longest);
   void wrong(const std::string& what);
@@ -135,7 +138,7 @@ struct Found {
   std::uint64_t lost = 0;     ///< older than it may be
   std::uint64_t back = 0;     ///< of them, what was deleted or had ended
   std::uint64_t strange = 0;  ///< never asked for
-  std::uint64_t parted = 0;   ///< one half of what was written in one step
+  std::uint64_t parted = 0;   ///< one half of what was written in one step, or joined
   Timestamp oldest_lost{};    ///< of all that is gone, rightly or not, when it was acknowledged
   [[nodiscard]] bool right() const noexcept { return lost + strange + parted == 0; }
 };
