@@ -27,7 +27,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import servers  # noqa: E402
-from servers import encode, read_reply, ready_facts  # noqa: E402
+from servers import encode, ready_facts  # noqa: E402
 
 PATIENCE = 15  # seconds until something that must happen counts as missing
 SKIPPED = 77
@@ -46,38 +46,14 @@ def until(condition, what, patience=PATIENCE):
     return servers.until(condition, what, patience)
 
 
-class Client:
-    """One connection. Calling it sends a request and returns its reply, RESP2 or RESP3."""
+class Client(servers.Client):
+    """Simple strings are texts, errors of a type of their own."""
+
+    status = staticmethod(lambda text: text.decode("latin1"))
+    error = staticmethod(lambda text: ErrorReply(text.decode("latin1")))
 
     def __init__(self, plug):
-        plug.settimeout(PATIENCE)
-        self.plug = plug
-        self.lines = plug.makefile("rb")
-
-    def __call__(self, *words):
-        self.send(*words)
-        return self.reply()
-
-    def send(self, *words):
-        self.plug.sendall(encode(*words))
-
-    def raw(self, data):
-        self.plug.sendall(data)
-
-    def reply(self):
-        return read_reply(self.lines, status=lambda text: text.decode("latin1"),
-                          error=lambda text: ErrorReply(text.decode("latin1")))
-
-    def rest(self):
-        """Everything up to the end of the connection."""
-        try:
-            return self.lines.read()
-        except ConnectionError:
-            return b""
-
-    def close(self):
-        self.lines.close()
-        self.plug.close()
+        super().__init__(plug, PATIENCE)
 
 
 class Node:

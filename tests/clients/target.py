@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'support'))
-from servers import encode, free_port, read_reply, ready_facts  # noqa: E402,F401
+import servers  # noqa: E402
+from servers import encode, free_port, ready_facts  # noqa: E402,F401
 
 START_SECONDS = 30
 PR_SET_PDEATHSIG = 1
@@ -102,7 +103,7 @@ class Target:
     def call(self, *words):
         """One command on a connection of its own."""
         with self.connect() as client:
-            return client.call(*words)
+            return client(*words)
 
     def knows(self, *words):
         """Whether it knows a command: anything but "unknown command" is a yes."""
@@ -193,23 +194,10 @@ def open_target(against, program=None, options=()):
     return RedisTarget(scripts=against == 'redis')
 
 
-class Client:
-    """As little of a client as a runner needs; RESP2, one reply after the other."""
+class Client(servers.Client):
+    """Errors are raised."""
+
+    error = staticmethod(raise_error)
 
     def __init__(self, host, port):
-        self.socket = socket.create_connection((host, port), timeout=START_SECONDS)
-        self.input = self.socket.makefile('rb')
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.input.close()
-        self.socket.close()
-
-    def call(self, *words):
-        self.socket.sendall(encode(*words))
-        return self.read()
-
-    def read(self):
-        return read_reply(self.input, error=raise_error)
+        super().__init__(socket.create_connection((host, port)), START_SECONDS)

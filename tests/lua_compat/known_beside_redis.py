@@ -68,7 +68,7 @@ class Server:
         self.client = client
 
     def send(self, *requests):
-        self.client.socket.sendall(b''.join(target.encode(*words) for words in requests))
+        self.client.raw(b''.join(target.encode(*words) for words in requests))
         return [self.read() for _ in requests]
 
     def call(self, *words):
@@ -76,7 +76,7 @@ class Server:
 
     def read(self):
         try:
-            return self.client.read()
+            return self.client.reply()
         except target.ServerError as error:
             return f'-{error}'
 

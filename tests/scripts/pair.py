@@ -34,14 +34,14 @@ class Wire:
 
     def __init__(self, server, dialect):
         self.client = server.connect()
-        self.client.socket.settimeout(REPLY_SECONDS)
-        self.input = self.client.input
+        self.client.plug.settimeout(REPLY_SECONDS)
+        self.input = self.client.lines
         if dialect == 3:
-            self.client.socket.sendall(target.encode('HELLO', 3))
+            self.client.raw(target.encode('HELLO', 3))
             self.take()
 
     def send(self, requests):
-        self.client.socket.sendall(b''.join(target.encode(*words) for words in requests))
+        self.client.raw(b''.join(target.encode(*words) for words in requests))
 
     def take(self):
         """One reply; those of scripts may be as deep as somebody wants."""

@@ -45,6 +45,55 @@ def read_reply(lines, status=bytes, error=bytes):
     return dict(zip(keys, items[1::2]))
 
 
+class Client:
+    """One connection. Calling it sends a request and returns its reply, RESP2 or RESP3. A subclass
+    chooses what simple strings and errors become."""
+
+    status = staticmethod(bytes)
+    error = staticmethod(bytes)
+
+    def __init__(self, plug, seconds):
+        plug.settimeout(seconds)
+        self.plug = plug
+        self.lines = plug.makefile('rb')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __call__(self, *words):
+        self.send(*words)
+        return self.reply()
+
+    def send(self, *words):
+        self.raw(encode(*words))
+
+    def raw(self, data):
+        self.plug.sendall(data)
+
+    def reply(self):
+        return read_reply(self.lines, self.status, self.error)
+
+    def rest(self):
+        """Everything up to the end of the connection."""
+        try:
+            return self.lines.read()
+        except ConnectionError:
+            return b''
+
+    def is_closed(self):
+        try:
+            return self.lines.readline() == b''
+        except ConnectionError:
+            return True
+
+    def close(self):
+        self.lines.close()
+        self.plug.close()
+
+
 def until(condition, what, seconds):
     """What `condition` returns as soon as that is true."""
     end = time.monotonic() + seconds

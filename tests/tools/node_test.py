@@ -23,7 +23,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import servers  # noqa: E402
-from servers import encode, read_reply, ready_facts  # noqa: E402
+from servers import encode, ready_facts  # noqa: E402
 
 SEMEL = ""
 PATIENCE = 20  # seconds until something that must happen counts as missing
@@ -42,30 +42,14 @@ def is_alive(process):
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-class Client:
-    """Sends words, reads RESP2."""
+class Client(servers.Client):
+    """Simple strings and errors are texts with their sign."""
+
+    status = staticmethod(lambda text: "+" + text.decode())
+    error = staticmethod(lambda text: "-" + text.decode())
 
     def __init__(self, plug):
-        self.plug = plug
-        plug.settimeout(PATIENCE)
-        self.lines = plug.makefile("rb")
-
-    def send(self, *words):
-        self.plug.sendall(encode(*words))
-
-    def reply(self):
-        return read_reply(self.lines, status=lambda text: "+" + text.decode(),
-                          error=lambda text: "-" + text.decode())
-
-    def __call__(self, *words):
-        self.send(*words)
-        return self.reply()
-
-    def is_closed(self):
-        try:
-            return self.lines.readline() == b""
-        except ConnectionError:
-            return True
+        super().__init__(plug, PATIENCE)
 
 
 def claim(client, *words):

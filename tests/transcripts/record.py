@@ -19,7 +19,7 @@ SILENCE_SECONDS = 0.06
 def heard_by(clients, asked):
     """{name: bytes} of what came, once there was something for `asked` and then nothing more."""
     found = {name: b'' for name in clients}
-    names = {client.socket: name for name, client in clients.items()}
+    names = {client.plug: name for name, client in clients.items()}
     while True:
         wait = SILENCE_SECONDS if found[asked] else 5
         readable = select.select(list(names), [], [], wait)[0]
@@ -48,12 +48,12 @@ def record(path, dialect):
             if step.client not in clients:
                 clients[step.client] = server.connect()
                 transcript.greet(clients[step.client], dialect)
-            clients[step.client].socket.sendall(target.encode(*step.words))
+            clients[step.client].plug.sendall(target.encode(*step.words))
             for name, data in sorted(heard_by(clients, step.client).items()):
                 if data:
                     lines.append(f'{name}< {transcript.escape(data)}')
         for client in clients.values():
-            client.socket.close()
+            client.plug.close()
     out = transcript.GOLDEN / f'{path.stem}.{dialect}.txt'
     out.write_text('\n'.join(lines) + '\n', encoding='ascii')
     print(f'{out.name}: {len(steps)} requests')

@@ -27,10 +27,10 @@ class NotThere(Exception):
 
 def receive(client, count):
     found = b''
-    client.socket.settimeout(REPLY_SECONDS)
+    client.plug.settimeout(REPLY_SECONDS)
     try:
         while len(found) < count:
-            piece = client.socket.recv(count - len(found))
+            piece = client.plug.recv(count - len(found))
             if not piece:
                 break
             found += piece
@@ -43,11 +43,11 @@ def rest(client):
     """What lies there beyond what was expected: all that has come when a last call is answered."""
     end = target.encode('PING', 'end of transcript')
     found = b''
-    client.socket.settimeout(REPLY_SECONDS)
+    client.plug.settimeout(REPLY_SECONDS)
     try:
-        client.socket.sendall(end)
+        client.plug.sendall(end)
         while b'end of transcript' not in found:
-            piece = client.socket.recv(4096)
+            piece = client.plug.recv(4096)
             if not piece:
                 return found
             found += piece
@@ -72,7 +72,7 @@ def replay(path, server):
             client = clients[step.client]
             if step.words is not None:
                 asked = step
-                client.socket.sendall(target.encode(*step.words))
+                client.plug.sendall(target.encode(*step.words))
                 continue
             found = receive(client, len(step.reply))
             if found != step.reply:
@@ -89,7 +89,7 @@ def replay(path, server):
                 raise Different(f'{path.name}: {name} receives more: {transcript.escape(more)}')
     finally:
         for client in clients.values():
-            client.socket.close()
+            client.plug.close()
     return compared
 
 

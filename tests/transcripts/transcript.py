@@ -90,10 +90,10 @@ def read(path):
 def greet(client, dialect):
     """HELLO, whose reply nobody compares; an ECHO shows where it ends."""
     end = b'$3\r\nend\r\n'
-    client.socket.sendall(target.encode('HELLO', dialect) + target.encode('ECHO', 'end'))
+    client.plug.sendall(target.encode('HELLO', dialect) + target.encode('ECHO', 'end'))
     heard = b''
     while not heard.endswith(end):
-        piece = client.socket.recv(4096)
+        piece = client.plug.recv(4096)
         if not piece:
             raise OSError('the connection was closed')
         heard += piece

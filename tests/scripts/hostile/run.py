@@ -132,7 +132,7 @@ def rss_of(process):
 def send(server, hostile, seconds):
     """The reply, and after how many seconds it came."""
     wire = Wire(server, 2)
-    wire.client.socket.settimeout(seconds)
+    wire.client.plug.settimeout(seconds)
     began = time.monotonic()
     try:
         wire.send(hostile.requests())
