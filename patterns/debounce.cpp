@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
 #endif
@@ -47,9 +48,12 @@ bool Debounce::Turn::announce() {
 }
 
 Debounce::Turn::~Turn() {
-  if (!runs_) return;  // the function threw
-  if (debounce_.options_.remove_on_error || debounce_.options_.run_once_more_after) {
+  if (!runs_) return;
+  // The function threw. Whatever becomes of the release, the claim ends with its interval.
+  if (!debounce_.options_.remove_on_error && !debounce_.options_.run_once_more_after) return;
+  try {
     static_cast<void>(debounce_.claims_.release({.key = key_, .epoch = epoch_}));
+  } catch (const std::bad_alloc&) {
   }
 }
 

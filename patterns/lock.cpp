@@ -78,7 +78,7 @@ bool Lock::take(ClaimOutcome&& outcome) {
     if (outcome_.error != ErrorCode::ok) return false;
     const bool theirs = outcome_.answer == ClaimAnswer::in_flight;
     const bool full =
-        outcome_.answer == ClaimAnswer::unprotected;  // running unprotected is no lock
+        outcome_.answer == ClaimAnswer::unprotected;  // running unprotected is not a lock
     error_.code = theirs ? ErrorCode::timed_out
                   : full ? ErrorCode::memory_full
                          : ErrorCode::not_owner;
@@ -115,10 +115,10 @@ void Lock::lock() {
   if (!held) throw_error(error_);
 }
 
-bool Lock::unlock() {
+bool Lock::unlock() noexcept {
   if (holds_ == 0) return false;
-  // Destructors unlock, and may not throw. Without memory for the call, or with a watchdog's mutex
-  // that fails, the lease has to end.
+  // Destructors unlock while another exception is on its way. The engine catches what a journal
+  // throws; of anything else, and of a heap without room for the call, the lease has to end.
   try {
     SEMEL_ASSERT(epoch_ != 0);
     if (--holds_ > 0) return is_held();

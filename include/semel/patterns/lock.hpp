@@ -57,8 +57,9 @@ class Lock {
   /// Waits for as long as it takes. Returns with the lock held, or throws std::system_error of
   /// error_category() with the code of why_not().
   void lock();
-  /// False: it was not held any more. Only the last unlock() of a holder gives it back.
-  bool unlock();
+  /// False: it was not held any more, or whether it was given back is unknown (the journal failed):
+  /// then it ends with its lease at the latest. Only the last unlock() of a holder gives it back.
+  bool unlock() noexcept;
 
   /// This owner has it, and its lease runs. Asks the engine.
   [[nodiscard]] bool is_held() const;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 #include "semel/patterns/consume.hpp"
 #include "semel/patterns/debounce.hpp"
@@ -97,6 +98,20 @@ Answer debounce(Setting& s) {
   return ran ? Answer::passed : Answer::refused;
 }
 
+Answer debounce_that_throws(Setting& s) {
+  bool ran = false;
+  try {
+    Debounce clicks{*s.engine, *s.ns, {.remove_on_error = true}};
+    static_cast<void>(clicks.run(long_key + "click", [&] {
+      ran = true;
+      throw std::runtime_error{"the function's own"};
+    }));
+  } catch (const std::bad_alloc&) {
+  } catch (const std::runtime_error&) {
+  }
+  return ran ? Answer::passed : Answer::refused;
+}
+
 Answer redeem(Setting& s) {
   bool ran = false;
   try {
@@ -177,6 +192,7 @@ void add_patterns(Calls& calls) {
     return of(steps.recall("one"));
   });
   add("debounce", debounce);
+  add("debounce that throws", debounce_that_throws);
   add_tokens(calls);
   add("seen before", [](Setting& s) {
     SeenBefore rows{s.engine->store(), "rows", Millis{1'000}};
