@@ -47,16 +47,17 @@ Acceptor::Acceptor(const ServerOptions& options, const ServerHooks& hooks,
       home_(*threads.front()),
       maxclients_(maxclients) {}
 
-void Acceptor::begin(std::vector<Listener> listeners) {
+Status Acceptor::begin(std::vector<Listener> listeners) {
   take_reserve();
   for (Listener& listener : listeners) {
     const std::size_t place = open_.size();
-    open_.push_back({std::move(listener), 0});
-    open_[place].watched = home_.watch(open_[place].listener.socket.get(), [this, place] {
+    SEMEL_TRY(watched, home_.watch(listener.socket.get(), [this, place] {
       if (place < open_.size()) accept_from(open_[place].listener);
-    });
+    }));
+    open_.push_back({std::move(listener), watched});
   }
   home_.on_each_tick([this] { tick(); });
+  return Done{};
 }
 
 void Acceptor::close() {
@@ -101,15 +102,16 @@ void Acceptor::welcome(Descriptor socket, Transport transport) {
 
 void Acceptor::turn_away(Descriptor socket, Transport transport) {
   constexpr std::string_view words = "-ERR max number of clients reached\r\n";
-  // Who expects TLS could not read it.
+  // A client that expects TLS could not read it.
   if (transport != Transport::tls) {
+    // Best effort: the connection is closed next in any case.
     static_cast<void>(send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL));
   }
   shutdown(socket.get(), SHUT_WR);
 }
 
-/// The kernel goes on reporting a listener that cannot be accepted from. One client is told, by
-/// means of the reserve; then nobody is listened to for a while.
+/// The kernel goes on reporting a listener that cannot be accepted from. The reserved descriptor
+/// serves to send one client an error; then no connection is accepted for a while.
 void Acceptor::out_of_files(const Listener& listener) {
   const int error = errno;
   if (reserve_) {

@@ -29,8 +29,8 @@ class Acceptor {
            std::vector<std::unique_ptr<IoThread>>& threads, std::size_t maxclients);
 
   /// Before the threads start.
-  void begin(std::vector<Listener> listeners);
-  /// On the accepting thread: nobody comes in any more.
+  [[nodiscard]] Status begin(std::vector<Listener> listeners);
+  /// On the accepting thread: accepts no more connections.
   void close();
 
   // From any thread.

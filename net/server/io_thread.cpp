@@ -26,7 +26,7 @@ bool add_to(int epoll, int descriptor, LinkName name) noexcept {
   return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-/// What comes again, now for another client and later for this: a heap without room leaves it out.
+/// For what runs again soon: without memory this turn is skipped.
 template <class Do>
 void unless_full(Do&& what) {
   try {
@@ -35,7 +35,7 @@ void unless_full(Do&& what) {
   }
 }
 
-/// What one client asks for may end that client, and nobody else.
+/// A request without memory ends its own connection, and no other.
 template <class Do>
 void attempt(Link& link, Do&& what) {
   try {
@@ -97,10 +97,11 @@ void IoThread::stop() {
         cut_all(Ended::cut);
         context_.stop();
       });
-    } catch (const std::bad_alloc&) {  // its connections end with their sockets
+    } catch (const std::bad_alloc&) {  // what was posted before is not run then
       context_.stop();
     }
     thread_.join();
+    cut_all(Ended::cut);  // finds something after such a stop alone
   }
   wakes_->close();
   // The set belongs to epoll_; Asio only watches it.
@@ -134,7 +135,7 @@ void IoThread::serve() {
   for (int i = 0; i < count; ++i) {
     const LinkName name = ready[i].data.u64;
     if (name == wakes_name) {
-      serve_bells();
+      serve_wakeups();
     } else if ((name & watched_bit) != 0) {
       unless_full([&] { watched_[name & ~watched_bit].ready(); });
     } else if (Link* const link = find(name); link != nullptr) {
@@ -145,7 +146,7 @@ void IoThread::serve() {
   if (outer_.hooks.on_round) unless_full([&] { outer_.hooks.on_round(shared_.thread); });
 }
 
-void IoThread::serve_bells() {
+void IoThread::serve_wakeups() {
   wakes_->pop_all(woken_);
   for (const LinkName name : woken_) {
     if (Link* const link = find(name); link != nullptr) {
@@ -164,7 +165,7 @@ Link* IoThread::find(LinkName name) noexcept {
 void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
                      std::shared_ptr<const TlsContext> tls) {
   load_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
-  // Without memory its socket is closed: that is all a client can be told then.
+  // Without memory the socket is closed: there is none for a reply.
   const auto lost = [this] {
     shared_.counters.ended[static_cast<std::size_t>(Ended::no_memory)].add();
     load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
@@ -217,11 +218,13 @@ void IoThread::remove_if_done(std::size_t index) {
   check_drained();
 }
 
-std::size_t IoThread::watch(int descriptor, std::function<void()> ready) {
+Result<std::size_t> IoThread::watch(int descriptor, std::function<void()> ready) {
   const std::size_t index = watched_.size();
   watched_.push_back({descriptor, std::move(ready)});
-  static_cast<void>(add_to(epoll_.get(), descriptor, watched_bit | index));
-  return index;
+  if (add_to(epoll_.get(), descriptor, watched_bit | index)) return index;
+  watched_.pop_back();
+  return Error{ErrorCode::no_thread,
+               "a listener cannot be watched: " + std::string{std::strerror(errno)}};
 }
 
 void IoThread::set_watched(std::size_t index, bool on) {

@@ -63,8 +63,9 @@ class IoThread {
   [[nodiscard]] const LinkCounters& counters() const noexcept { return shared_.counters; }
 
   // On the thread itself, or before start().
-  /// Calls `ready` each round in which `descriptor` is readable and switched on.
-  [[nodiscard]] std::size_t watch(int descriptor, std::function<void()> ready);
+  /// Calls `ready` each round in which `descriptor` is readable and switched on. The number is for
+  /// the two calls below. Errors: no_thread (the system watches no more descriptors, or not this).
+  [[nodiscard]] Result<std::size_t> watch(int descriptor, std::function<void()> ready);
   void set_watched(std::size_t index, bool on);
   void forget(std::size_t index);
   void on_each_tick(std::function<void()> function) { ticks_.push_back(std::move(function)); }
@@ -89,7 +90,7 @@ class IoThread {
   void wait_for_sockets();
   void wait_for_tick();
   void serve();
-  void serve_bells();
+  void serve_wakeups();
   void begin_link(Descriptor socket, std::uint64_t id, Transport transport, const TlsContext* tls);
   void remove_if_done(std::size_t index);
   void check_drained();

@@ -52,7 +52,7 @@ Status Server::open() {
   tls_port_ = listeners.tls_port;
   acceptor_ = std::make_unique<Acceptor>(options_, hooks_, threads_, options_.maxclients);
   acceptor_->set_tls(std::move(tls));
-  acceptor_->begin(std::move(listeners.all));
+  SEMEL_CHECK(acceptor_->begin(std::move(listeners.all)));
   for (const auto& thread : threads_) thread->start();
   return Done{};
 }
@@ -77,7 +77,7 @@ Status Server::fit_files() {
 }
 
 Server::~Server() {
-  // Whoever accepts goes first, so that nothing is handed to a thread that has ended.
+  // The accepting thread stops first, so that no socket is handed to a thread that has ended.
   if (acceptor_) threads_.front()->stop();
   for (const auto& thread : threads_) thread->stop();
   if (acceptor_) acceptor_->close();

@@ -1,4 +1,5 @@
 // The server with real sockets and peers that speak lines.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,10 +14,25 @@
 #include "tests/support/catch.hpp"
 
 #include "net/server/descriptor.hpp"
+#include "net/server/io_thread.hpp"
 #include "tests/net/server/server_fixture.hpp"
 
 namespace semel::tests {
 namespace {
+
+TEST_CASE("server: a descriptor that the system does not watch is an error", "[net][server]") {
+  const net::ServerOptions options;
+  const net::ServerHooks hooks;
+  const ManualClock clock;
+  net::IoThread thread{{.options = options, .hooks = hooks, .clock = clock, .drained = {}}, 0};
+  REQUIRE(thread.open().ok());
+  const net::Descriptor file{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};  // always ready
+  const auto watched = thread.watch(file.get(), [] {});
+  REQUIRE_FALSE(watched.ok());
+  CHECK(watched.error().code == ErrorCode::no_thread);
+  CHECK(watched.error().detail.find("cannot be watched: Operation not permitted") !=
+        std::string::npos);
+}
 
 TEST_CASE_METHOD(ServerFixture, "a pipeline is answered the same wherever the bytes are split",
                  "[net][server]") {

@@ -1,12 +1,17 @@
 // Requests to a node, for the proof of failing allocations: a connection whose request fails for
 // want of memory may be closed, and the node serves all others. What LuaJIT allocates by itself
 // does not go through operator new and is not made to fail.
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "net/node/connection.hpp"
 #include "net/node/node.hpp"
+#include "net/server/peer.hpp"
+#include "net/server/server.hpp"
 #include "tests/proofs/allocations/allocations.hpp"
 #include "tests/proofs/allocations/failing_new.hpp"
+#include "tests/support/socket.hpp"
 
 namespace semel::proofs {
 namespace {
@@ -88,9 +93,65 @@ class Served final : public Subject {
   std::unique_ptr<Client> client;
 };
 
+/// Sends one line and then nothing.
+class Greeting final : public net::Peer {
+ public:
+  explicit Greeting(const std::shared_ptr<net::PeerHost>& host) { host->wake(); }
+  void receive(std::string_view, std::string&) override {}
+  void collect(std::string& out) override { out += std::exchange(line_, {}); }
+  [[nodiscard]] bool closes() const noexcept override { return false; }
+  [[nodiscard]] net::PeerInput input() const noexcept override { return {}; }
+  void end() noexcept override {}
+
+ private:
+  std::string line_ = "ready\n";
+};
+
+/// A server with a connected client.
+class Serving final : public Subject {
+ public:
+  Serving() {
+    net::ServerOptions options;
+    options.port = 0;
+    options.threads = 2;
+    options.clock = &clock;
+    options.tick = Millis{0};
+    server = *net::Server::start(
+        options,
+        {.make_peer = [](const net::PeerInfo&, const std::shared_ptr<net::PeerHost>& host) {
+          return std::make_unique<Greeting>(host);
+        }});
+    client.emplace(server->port());
+    is_served = client->line() == "ready\n";
+  }
+  [[nodiscard]] Contents contents() override { return {}; }
+  [[nodiscard]] std::string what_is_wrong() override {
+    if (!is_served) return "the client was not served";
+    return client->read_to_end().empty() ? "" : "the client was not cut off";
+  }
+
+  ManualClock clock;
+  bool is_served = false;
+  std::unique_ptr<net::Server> server;
+  std::optional<tests::Socket> client;
+};
+
+/// A server whose threads cannot be asked to end ends them all the same.
+void add_server(Calls& calls) {
+  calls.push_back({.name = "server stop",
+                   .make = [](bool) { return std::make_unique<Serving>(); },
+                   .run =
+                       [](Subject& s) {
+                         static_cast<Serving&>(s).server.reset();
+                         return Answer::passed;
+                       },
+                   .every_way = false});
+}
+
 }  // namespace
 
 void add_node(Calls& calls) {
+  add_server(calls);
   const auto add = [&](const char* name, std::vector<Words> requests,
                        std::vector<Words> before = {}) {
     calls.push_back({.name = std::string{"node "} + name,
