@@ -21,6 +21,7 @@ struct NativeValue {
     return kind == Kind::text && text == other;
   }
   [[nodiscard]] bool is_nothing() const noexcept { return kind == Kind::nothing; }
+  [[nodiscard]] bool is_one() const noexcept { return kind == Kind::integer && number == 1; }
 };
 
 /// As a number of Lua's comes back out of it: whole ones beyond 2^53 are rounded.
