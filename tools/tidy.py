@@ -58,7 +58,7 @@ PARTS = {
 # those that read and write the node's configuration, and its side that faces the operator.
 PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
-    'net/node/connection.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
+    'net/node/connection_batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},
     'net/acl/password.cpp': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/admin/admin_server.cpp': {'project': ('semel/', 'net/'),
