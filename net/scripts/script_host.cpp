@@ -57,7 +57,7 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
   if (const Status allowed = may_run_in_script(call); !allowed) {
     return refused(allowed.error().detail);
   }
-  // What a replica would have to be told of is a write too.
+  // Commands that would be replicated are writes too.
   const bool writes =
       row->is(flag_write) || row->is(flag_may_replicate) || row->has(fact_publishes);
   if (program_.read_only && writes) {
@@ -125,7 +125,7 @@ void ScriptRun::become_busy() {
   if (program_.function != nullptr) busy->name = program_.function->name;
   busy->words.assign(words_.begin(), words_.end());
   busy->began_ns = began_ns_;
-  busy->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: nobody else has it yet
+  busy->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: not shared yet
   services_->busy_scripts.add(busy);
   busy_ = std::move(busy);
   // Who waits inside the engine for this section is to answer BUSY as well.
@@ -219,6 +219,7 @@ void ScriptRun::work(void* run) {
 }
 
 /// Nothing may leave the fibre. What the script wrote stays, as with any that ends half-way.
+// NOLINTNEXTLINE(bugprone-exception-escape): any other is a bug, and ends the process here.
 void ScriptRun::run_program() noexcept {
   try {
     find_way();
@@ -285,11 +286,11 @@ void ScriptRun::abandon() {
   }
   try {
     end_aside();
-  } catch (const std::bad_alloc&) {  // nobody is left to hear the reply
+  } catch (const std::bad_alloc&) {  // the client is gone, and with it the reply
   }
 }
 
-/// The section ends before anybody hears of what was done in it.
+/// The section ends before the reply or an event of it is sent.
 void ScriptRun::end() {
   section_.reset();
   if (busy_ != nullptr) services_->busy_scripts.remove(busy_);

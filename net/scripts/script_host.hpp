@@ -53,7 +53,7 @@ class ScriptRun final : public lua::Host {
   /// The error, none: the section has begun or there is none to begin.
   [[nodiscard]] ErrorCode begin_section(bool keeps_to_keys);
   void begin(Call& call);
-  void run_program() noexcept;
+  void run_program() noexcept;  // NOLINT(bugprone-exception-escape): see there
   void find_way();
   void fail_for_memory() noexcept;
   void interpret();
