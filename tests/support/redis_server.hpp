@@ -16,6 +16,9 @@ class RedisServer {
   [[nodiscard]] static std::unique_ptr<RedisServer> start(
       const std::vector<std::string>& arguments = {});
 
+  /// Whether the last start() met another version, which is no fault of this machine.
+  [[nodiscard]] static bool met_other_version() noexcept { return met_other_version_; }
+
   /// Ends the process and removes its directory. If the test dies first, the process ends with it.
   ~RedisServer();
   RedisServer(const RedisServer&) = delete;
@@ -28,6 +31,7 @@ class RedisServer {
   [[nodiscard]] bool spawn(const std::vector<std::string>& arguments);
   [[nodiscard]] bool wait_until_ready();
 
+  static inline bool met_other_version_ = false;
   std::string directory_;
   std::string socket_path_;
   pid_t pid_ = -1;

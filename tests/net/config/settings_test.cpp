@@ -382,6 +382,10 @@ const std::set<std::string> not_asked{"loglevel",
 TEST_CASE("settings: whatever redis-server's CONFIG GET knows is known, with the same default",
           "[net][config][redis]") {
   const auto server = RedisServer::start();
+  if (RedisServer::met_other_version()) {
+    WARN("skipped: this redis-server is not version 7");
+    return;
+  }
   REQUIRE(server);
   RespClient client{server->socket_path()};
   const RespValue all = client.call({"CONFIG", "GET", "*"});
@@ -463,6 +467,10 @@ struct Vocabulary {
 
 TEST_CASE("settings: CONFIG SET answers as redis-server does", "[net][config][redis]") {
   const auto server = RedisServer::start();
+  if (RedisServer::met_other_version()) {
+    WARN("skipped: this redis-server is not version 7");
+    return;
+  }
   REQUIRE(server);
   RespClient client{server->socket_path()};
   Settings settings;
