@@ -128,7 +128,9 @@ TEST_CASE("json: null and nothing are missing, broken lines and huge numbers are
   CHECK(parse(json({"/a"}), R"({"a":1)").error == LineError::bad_json);
   CHECK(parse(json({"/a"}), "").error == LineError::bad_json);
   CHECK(parse(json({"/a"}), R"({"a":1} x)").error == LineError::bad_json);
-  CHECK(parse(json({"/a"}), R"({"a":1e1000000000000000000})").error == LineError::bad_json);
+  // Of an exponent beyond 32 bits Boost 1.81 makes an error, and 1.83 infinity.
+  const LineError huge = parse(json({"/a"}), R"({"a":1e1000000000000000000})").error;
+  CHECK((huge == LineError::bad_json || huge == LineError::key_inexact));
   CHECK(parse(json({"/a"}), R"({"a":1e17,"a":1e17})").error == LineError::key_inexact);
   CHECK(parse(json({"/a"}), R"({"a":36893488147419103232})").error == LineError::none);
   CHECK(parse(json({"/a"}), R"({"a":9007199254740992.0})").error == LineError::none);
