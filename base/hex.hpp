@@ -10,7 +10,7 @@ namespace semel::base {
 
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// 0..15, in any case of letters; -1: `c` is no hexadecimal digit.
+/// 0..15, in any case of letters; -1: `c` is not a hexadecimal digit.
 [[nodiscard]] constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -30,7 +30,7 @@ semel::Result<std::string> pay(semel::Storage& storage, semel::Claims& orders,
   return std::string{done.written ? "paid" : "not ours any more"};
 }
 
-/// One life of the process. Returns what the order was answered, and what is booked.
+/// One life of the process. Returns the answer for the order, and the bookings.
 std::string live(const std::string& directory) {
   const semel::SystemClock clock;
   auto storage = semel::open_storage({.directory = directory}, clock,

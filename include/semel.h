@@ -118,7 +118,7 @@ enum {
 
 /* The library's version, as "0.1.0". */
 SEMEL_API const char* semel_version(void);
-/* One sentence for people; of a number that is no error, "unknown error". Never NULL. */
+/* One sentence for people; of a number that is not an error, "unknown error". Never NULL. */
 SEMEL_API const char* semel_error_text(int error);
 /* What the last call of this thread that returned an error had to say beyond that: which value,
  * which limit; often "". Valid until this thread's next call. Never NULL. */

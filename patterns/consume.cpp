@@ -31,7 +31,7 @@ namespace {
   return claim.answer == ClaimAnswer::granted || claim.answer == ClaimAnswer::regranted;
 }
 
-/// Whether the message is at fault and not this consumer: then every consumer would refuse it.
+/// Whether every consumer would refuse this message.
 [[nodiscard]] bool is_of_message(ErrorCode error) noexcept {
   switch (error) {
     case ErrorCode::forked:
@@ -126,7 +126,7 @@ void Consumption::start() {
   const Timestamp now = claims_.engine().now();
   if (run_->is_open() && (run_->is_lost() || now - asked_ >= lease / 3)) {
     // The handlers before this one took their time. Nothing has run under this grant, so a lease
-    // that is over is no takeover and no doubt: it is given back, and claimed as if it came now.
+    // that is over is not a takeover and no doubt: it is given back, and claimed as if it came now.
     const bool renewed = !run_->is_lost() && work().renew(call_.lease);
     if (!renewed) {
       run_->give_back();

@@ -43,6 +43,7 @@ class RunsHere {
 
 }  // namespace
 
+/// Without a result: if this fails, the lease ends the claim.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept {
   try {
     if (grant.attempt <= 1) {
@@ -249,6 +250,7 @@ void GuardedRun::give_back() noexcept {
 
 void GuardedRun::abandon() noexcept {
   try {
+    // The exception goes on to the caller, and with it no error of this call.
     static_cast<void>(give_up("exception", claims_.policy().on_exception, tries()));
   } catch (const std::bad_alloc&) {  // the claim stays held until its lease ends
   }

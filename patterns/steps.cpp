@@ -100,6 +100,7 @@ Status Steps::remember(Bytes name, Bytes bytes) {
   };
   if (const Result<bool> ends = set_end(); !ends.ok()) {
     // The first memos have no end yet, and would stay for good; later ones end with those before.
+    // If they cannot be deleted either, the caller still gets the first error.
     const Result<std::int64_t> fields = memos.hlen(keys.memos);
     if (fields.ok() && *fields == fresh) static_cast<void>(store.del(keys.memos));
     return ends.error();

@@ -76,7 +76,7 @@ inline int say(const Status& status) noexcept {
 int say_unknown_outcome(const char* why) noexcept;
 
 /// Runs `function`, which returns an error's number; whatever it throws becomes one. The end of a
-/// thread that is cancelled inside goes on: it is no error, and cannot be held up.
+/// thread that is cancelled inside goes on: it is not an error, and cannot be held up.
 template <class Function>
 int guarded(Function&& function) {
   try {

@@ -117,7 +117,7 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
 Status Engine::Impl::confirm_ticket(Ticket ticket) {
   Journal* const journal = core_.journal();
   const Durability level = core_.options().durability;
-  // Whoever ends a section waits for all of it.
+  // Inside a section commit() waits, once for the whole group.
   const bool waits = level != Durability::memory && core_.context().section == nullptr;
   if (ticket == 0 || journal == nullptr || !waits) return Done{};
   core_.guarded_journal().pace();
@@ -129,8 +129,8 @@ Status Engine::Impl::confirm(Durability level) {
   if (core_.threads().is_forked()) return Error{ErrorCode::forked, {}};
   Journal* const journal = core_.journal();
   if (journal == nullptr) return Error{ErrorCode::bad_option, "no journal"};
-  // What another thread has published but not yet appended may have been seen by nobody: whoever
-  // answers from a record waits for its append first.
+  // A record that another thread has published but not yet appended does not count: no call has
+  // returned it, because each waits for the append before it answers from a record.
   Status status = Error{ErrorCode::outcome_unknown, {}};
   core_.callbacks().run(Callback::journal,
                         [&] { status = journal->wait(journal->newest(), level); });

@@ -187,7 +187,7 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
                                    engine::Arena::rounded(core.entry(handle).bytes()));
     }
   }
-  // It may be a lot, and this thread may not touch the engine again until the next snapshot.
+  // Frees what this thread has retired: it may be much, and its next operation may be far off.
   quiesce();
   Status shown{Done{}};
   if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });

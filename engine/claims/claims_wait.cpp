@@ -27,7 +27,7 @@ ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
   return outcome;
 }
 
-/// Of a waiter that had left when it was granted.
+/// Of a waiter that had left when it was granted. If this fails, the lease ends the claim.
 void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
   const OwnerCall owner{.key = call.request.key, .epoch = granted.epoch};
   static_cast<void>(engine::owner_call(*call.engine, *call.names, OwnerVerb::release, owner));

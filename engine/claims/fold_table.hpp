@@ -13,7 +13,7 @@
 namespace semel::engine {
 
 /// Finds repeated keys of a batch: open addressing over the engine's own keyed hash, so that
-/// chosen keys cannot make it slow. What is not valid is nobody's first.
+/// chosen keys cannot make it slow. An invalid request is never the first of its key.
 class FoldTable {
  public:
   using IsValid = bool (*)(const ClaimRequest&) noexcept;

@@ -2,8 +2,8 @@
 // flushed.
 //
 // Goals      after most records of a size have ended, all but a few of its spans go back; work in
-//            steps, beside operations; nobody notices: version, time to live and timers stay, and
-//            nothing is journalled.
+//            steps, beside operations; invisible to callers: version, time to live and timers
+//            stay, and nothing is journalled.
 // Non-goals  records that take spans of their own; moving what a section of others holds.
 //
 // A pass chooses spans to leave (Arena::choose_leaving), walks over the table, and copies each

@@ -161,7 +161,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     }
     // A live record can be replaced out of the reserve: an owner must be able to finish.
     const bool precious = change.live || sink != nullptr;
-    // Inside a section nobody else can see it before the section's group has been appended.
+    // Other threads cannot see a change inside a section before its group has been appended.
     const bool pending = options_.journal != nullptr && sink == nullptr;
     fresh = make_entry(
         context, {decision.kind, location.stored_db, decision.due, fresh_version, pending},
@@ -247,7 +247,7 @@ void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {
 }
 
 ErrorCode Core::wait_for_journal(ThreadContext& own) {
-  if (own.section != nullptr) return ErrorCode::ok;  // whoever ends the section waits for all of it
+  if (own.section != nullptr) return ErrorCode::ok;  // commit() waits for the whole group
   // A call that changed nothing rests on what it saw. That was appended before it was answered from
   // (await_journalled), so the newest ticket covers it.
   const bool changed = own.ticket != 0;

@@ -235,7 +235,7 @@ class Core final : public SegmentSink {
   // --- time -------------------------------------------------------------------------------
   /// `wait_for_turn`: if another thread is advancing, wait for it instead of returning.
   std::size_t advance(Timestamp now, std::size_t budget, bool wait_for_turn);
-  /// Moves this thread's timers into the wheel if nobody else is using it.
+  /// Moves this thread's timers into the wheel unless another thread is using it.
   void drain_own_timers(ThreadContext& context);
 
   // --- databases (api/databases.cpp) --------------------------------------------------------

@@ -1,5 +1,5 @@
-// The templates of the core: how an update runs, alone, in a section, or among others. For whoever
-// calls them; core.hpp only declares them.
+// The templates of the core: how an update runs, alone, in a section, or among others. Included by
+// the sources that call them; core.hpp only declares them.
 #pragma once
 
 #include <array>
@@ -44,14 +44,14 @@ inline const Entry* Core::probe_with_prefetch(const KeyLocation& location, Bytes
   });
 }
 
-struct NobodyAnswers {
+struct NoFastAnswer {
   bool operator()(const Entry&) const noexcept { return false; }
 };
 
 template <class Decide>
 ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide,
                        Version& version) {
-  return update_unless(db, key, now, NobodyAnswers{}, decide, version);
+  return update_unless(db, key, now, NoFastAnswer{}, decide, version);
 }
 
 template <class Answers, class Decide>
@@ -71,7 +71,7 @@ ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answer
       return ErrorCode::section_held;
     operation.keep_up(now);
     const Entry* live = nullptr;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NobodyAnswers>) {
+    if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
       live = probe_with_prefetch(location, key, now);
     }
     if (live != nullptr && answers(*live)) {

@@ -50,13 +50,13 @@ void Core::drain(ThreadContext& context) {
 void Core::drain_own_timers(ThreadContext& context) {
   context.drain_due = false;
   base::MutexLock lock{wheel_mutex_, std::defer_lock};
-  if (!lock.try_lock()) return;  // whoever has it empties our queue as well
+  if (!lock.try_lock()) return;  // the thread that holds it drains our queue as well
   ThreadContext& own = context;
   {
     const Operation operation{*this, own};
     drain(own);
   }
-  // Where nobody advances, the timers of what ended early would be all that is held at last.
+  // Without calls of advance(), timers of records that ended early would fill all memory.
   step_wheel_compaction(drain_budget);
 }
 

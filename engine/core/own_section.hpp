@@ -23,7 +23,7 @@ class MutationSink {
 /// Learns which records changed. A section passes on what it changed when it has ended.
 class ChangeListener {
  public:
-  /// False: nobody is interested. To be asked after the change was made visible.
+  /// False: no waiter. To be asked after the change was made visible.
   [[nodiscard]] virtual bool has_waiters() const noexcept = 0;
   virtual void changed(std::uint8_t db, Bytes key) noexcept = 0;
   /// Any record may have changed.

@@ -20,7 +20,7 @@ constexpr unsigned background_sixteenths = 14;
 bool Core::make_room(ThreadContext& context, Room& tried) {
   constexpr std::size_t due_at_once = 10'000;
   constexpr Compactor::Effort thorough{.slots = 2'000'000, .sixteenths = 16};  // 10 ms
-  // Whoever sweeps is met here by its own refusals, when it trims a record.
+  // A sweep that trims a record may be refused memory and end up here again.
   if (context.in_upkeep) return false;
   switch (tried) {
     case Room::nothing:

@@ -16,7 +16,7 @@ constexpr int room_checks_max = 10'000;  // each yields
 
 void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
   const Entry& old = entry(seen);
-  // Nobody else is inside, so no segment is frozen and no word changes under us.
+  // No other thread is inside, so no segment is frozen and no word changes meanwhile.
   if (!ShardTable::bury(word, seen, old.version())) return;
   ThreadContext& own = threads_.context();
   // Some look at records without being admitted, for a moment: when they have gone on, what was

@@ -26,8 +26,8 @@ Section::Impl::Impl(Core& core, engine::ChangeListener& listener, std::uint64_t 
   has_begun_ = engine::begin_section(core_.shards(), mask_, core_.threads());
   if (!has_begun_) return;
   core_.context().section = this;
-  // Read when nobody else is inside: an operation that was under way may have used a later time
-  // than one read before the wait.
+  // Read after the wait: an operation that was under way then may have used a later time than one
+  // read before.
   now_ = core_.clock().now();
   accepts_ = core_.journal() == nullptr || core_.journal()->accepts_writes();
   if (core_.journal() != nullptr) {
@@ -174,7 +174,7 @@ Section::~Section() {
   engine::ThreadContext* const own = impl_->core().threads().try_context();
   impl_.reset();
   if (own == nullptr) return;  // a child of the process that began it
-  own->ticket = 0;  // nobody waits for it; this thread's next call rests on what that one sees
+  own->ticket = 0;             // not waited for; this thread's next call waits for what it reads
 }
 
 void Section::yield() noexcept {

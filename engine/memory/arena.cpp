@@ -53,8 +53,8 @@ std::size_t Arena::pull(unsigned size_class, Handle* to, std::size_t count, bool
 }
 
 void Arena::push(unsigned size_class, const Handle* from, std::size_t count) {
-  // In parts, so that nobody who needs a record finds the mutex taken for long: whoever does takes
-  // fresh memory instead, and pays for its first touch.
+  // In parts, so that the mutex is never held for long: a thread that needs a record and finds it
+  // locked takes fresh memory instead, and pays for its first touch.
   constexpr std::size_t part_max = 64;
   for (std::size_t at = 0; at < count; at += part_max) {
     push_part(size_class, {from + at, std::min(part_max, count - at)});

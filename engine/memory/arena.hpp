@@ -8,8 +8,8 @@
 //
 // A span whose records are all in the pool goes back to the region, so that memory of one class can
 // serve another. Where records ended here and there, spans are chosen to leave: their free records
-// serve nobody any more, and what lives in them is moved by whoever knows where it is pointed to
-// (compactor.hpp). Records larger than large_bytes take spans of their own.
+// are not handed out any more, and the compactor, which can find the slot of a live record, moves
+// those (compactor.hpp). Records larger than large_bytes take spans of their own.
 //
 // Concurrency
 //   leaving       of a span: written under its pool's mutex; who reads an old value moves a record

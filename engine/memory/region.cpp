@@ -142,7 +142,7 @@ void Region::give(std::uint32_t first, std::uint32_t count) noexcept {
        ++page) {
     if (page_bits(free_, page) == ~std::uint32_t{0}) give_page_back(page);
   }
-  // A few at a time: whoever gives a span back is in the middle of something.
+  // A few at a time: the caller is in the middle of an operation.
   if (dirty_spans_ > std::max(dirty_min, used / 16)) static_cast<void>(trim_runs(8));
 }
 

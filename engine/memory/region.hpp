@@ -5,7 +5,7 @@
 // 4 MiB is advised to use huge pages, because fresh 4 KiB pages cost as much as a cache miss per
 // record. A whole huge page goes back to the system when it is free. Free spans beside used ones
 // are kept for the next that asks, but not more of them than a part of what is used: what is
-// resident stays near what is used. trim() gives them back where nobody asks any more.
+// resident stays near what is used. trim() gives them back when they are no longer asked for.
 //
 // What is free is kept in bits, made with the region: giving back takes no memory and cannot fail.
 #pragma once
@@ -68,8 +68,8 @@ class Region {
     return static_cast<std::uint32_t>(handle / handles_per_span);
   }
 
-  /// Touches the memory that will be taken next, a few megabytes ahead, so that nobody who needs it
-  /// waits for the system: a fresh huge page takes 0.1 ms, and several where the system has to find
+  /// Touches the memory that will be taken next, a few megabytes ahead, so that no operation waits
+  /// for the system: a fresh huge page takes 0.1 ms, and several where the system has to find
   /// one first. For a thread that has the time. Progress: blocks in the kernel, holds no lock.
   void touch_ahead() noexcept;
 
@@ -138,7 +138,7 @@ class Region {
   std::atomic<std::ptrdiff_t> charged_{0};
   std::atomic<std::size_t> used_spans_{0};
   base::Mutex mutex_;
-  std::uint32_t top_ SEMEL_GUARDED_BY(mutex_) = 1;  // spans above were never used; 0 is no handle
+  std::uint32_t top_ SEMEL_GUARDED_BY(mutex_) = 1;  // spans above were never used; no handle is 0
   Bits free_ SEMEL_GUARDED_BY(mutex_);              // a bit for each span below top_
   Bits dirty_ SEMEL_GUARDED_BY(mutex_);             // of the free ones: may be resident
   std::size_t dirty_spans_ SEMEL_GUARDED_BY(mutex_) = 0;

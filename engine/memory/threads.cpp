@@ -151,7 +151,7 @@ ThreadContext* Threads::bind() {
     }
   }
   std::erase_if(*bound_list, [](const Bound& bound) { return bound.registry.expired(); });
-  // Room before a context is taken: nobody would let go of it again.
+  // Reserved before a context is taken: after a failure it could not be returned.
   if (bound_list->size() == bound_list->capacity()) bound_list->reserve(bound_list->size() * 2 + 4);
   ThreadContext* context = is_forked() ? nullptr : adopt();
   if (context == nullptr) {
@@ -238,7 +238,7 @@ bool Threads::try_advance_epoch() noexcept {
     if (inside && ((word >> 1) & epoch_mask) != (epoch & epoch_mask)) all_passed = false;
   });
   if (!all_passed) return false;
-  // mo: acq_rel [threads.epoch]: whoever sees the new epoch sees what this thread saw.
+  // mo: acq_rel [threads.epoch]: a thread that sees the new epoch sees what this one saw.
   return epoch_.compare_exchange_strong(epoch, epoch + 1, std::memory_order_acq_rel,
                                         std::memory_order_relaxed);
 }
@@ -258,7 +258,7 @@ void Threads::free_old(ThreadContext& context) noexcept {
 }
 
 void Threads::collect_now(ThreadContext& context) noexcept {
-  // Three steps free everything if nobody is inside for long.
+  // Three steps free everything if no thread stays inside for long.
   for (int step = 0; step < 3 && !context.retired.empty(); ++step) {
     if (!try_advance_epoch()) break;
     free_old(context);
@@ -268,7 +268,7 @@ void Threads::collect_now(ThreadContext& context) noexcept {
 }
 
 void Threads::collect_all(ThreadContext& context) {
-  // Three steps free everything if nobody is inside for long; a thread that stays inside keeps
+  // Three steps free everything if no thread stays inside for long; one that does keeps
   // only what it may be reading.
   for (int step = 0; step < 4; ++step) {
     if (!try_advance_epoch()) wait_for_others(context);
@@ -311,7 +311,7 @@ bool Threads::wait_for_others(const ThreadContext& self, bool have_announced,
          ++spins) {
       // mo above: acquire [threads.announce]
       if (looks == 0 || is_forked()) {
-        all_left = false;  // in a child nobody else is left to leave
+        all_left = false;  // the other threads do not exist in a child of fork()
         return;
       }
       if (looks != ~std::uint64_t{0}) --looks;

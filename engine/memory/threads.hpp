@@ -21,7 +21,7 @@
 //   [threads.announce]  release store by the owner of a context, pairs with the acquire loads of
 //                       try_advance_epoch() and wait_for_others(): what the ended operation read
 //                       and wrote happened before memory is reused or a section begins.
-//   [threads.epoch]     the global epoch: compare-and-set by whoever saw all threads pass.
+//   [threads.epoch]     the global epoch: compare-and-set by a thread that saw all threads pass.
 //                       A stale read announces an older epoch, which only delays reuse.
 //   [threads.list]      contexts are pushed once and never removed; release push, acquire walk.
 //   [threads.key]       whether the key that ends threads is there; acquire by threads that use it.
@@ -94,7 +94,7 @@ struct alignas(128) ThreadContext {
   bool in_upkeep = false;            // it sweeps, and what it is refused on the way is refused
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
-  std::uint64_t drained_logged = 0;  // they belong to whoever holds the wheel
+  std::uint64_t drained_logged = 0;  // guarded by the wheel's mutex
 
   std::atomic<bool> in_use{true};
   ThreadContext* next = nullptr;
@@ -122,7 +122,7 @@ struct Barrier {
   [[nodiscard]] static const Barrier& of_kernel() noexcept;
 };
 
-/// Takes back segments nobody can be reading any more.
+/// Takes back segments that no thread can be reading any more.
 class SegmentSink {
  public:
   virtual ~SegmentSink() = default;
@@ -190,7 +190,7 @@ class Threads {
     retire(context, RetireList::segment_bit | reinterpret_cast<std::uintptr_t>(segment), bytes);
   }
 
-  /// Frees what this thread retired and nobody uses, moving the epoch if it can.
+  /// Frees what this thread retired and no thread uses, moving the epoch if it can.
   void collect(ThreadContext& context) noexcept {
     if (try_advance_epoch()) free_old(context);
   }

@@ -23,7 +23,7 @@ void reset(ClaimOutcome& outcome) noexcept {
   outcome.result.clear();
 }
 
-/// Nobody goes before those who wait.
+/// Newcomers queue behind waiters.
 [[nodiscard]] Decision queue_up(const Policy& policy, ClaimOutcome& outcome) noexcept {
   outcome.answer = ClaimAnswer::in_flight;
   outcome.retry_after = policy.retry_after_max;

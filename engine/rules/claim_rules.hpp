@@ -21,7 +21,7 @@
 
 namespace semel::engine {
 
-/// What a decision may know about the world besides the record and the call.
+/// What a decision may depend on besides the record and the call.
 struct ClaimFacts {
   Timestamp now;
   Version candidate = 0;       ///< version this change will get; becomes the epoch of a grant

@@ -1,6 +1,6 @@
-// The states of a claim's record: how each is told, and how it is entered. Shared by what decides
-// about claims (claim_rules.hpp, operator_rules.hpp) and what shows them (claim_view.hpp). Inline,
-// for a claim and its completion pass here. Boundaries: a time that is reached is over
+// The states of a claim's record: how each is reported, and how it is entered. Shared by the
+// decisions about claims (claim_rules.hpp, operator_rules.hpp) and their display (claim_view.hpp).
+// Inline, because each claim and completion passes here. Boundaries: a time that is reached is over
 // (now >= until).
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace semel::engine {
 
-// --- told -----------------------------------------------------------------------------------
+// --- reported -------------------------------------------------------------------------------
 
 using ResultDigest = std::array<std::uint8_t, 16>;
 
@@ -131,7 +131,7 @@ inline constexpr Decision erase_claim{
   return store_claim(record, no_end, scratch);
 }
 
-/// Nobody has it, and it can be claimed.
+/// Without an owner, and free to be claimed.
 [[nodiscard]] inline Decision store_vacant(std::uint32_t attempts, Epoch epoch, Timestamp due,
                                            Scratch& scratch) {
   ClaimRecord vacant;

@@ -3,7 +3,7 @@
 // numbers.hpp.
 //
 //   no record                           -> counts from 0
-//   the text is no number               -> not_an_integer, not_a_float
+//   the text is not a number            -> not_an_integer, not_a_float
 //   incr_by decr_by incr_by_float       -> the record keeps its end; a sum that does not fit is
 //                                          increment_overflow, nan_or_infinity
 //   increx                              -> a sum outside the bounds is refused without an error, or

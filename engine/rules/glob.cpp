@@ -1,6 +1,6 @@
 // Redis' glob. A star is never recursed into: on a mismatch the match goes on one byte further
 // behind the last star, which is enough because an earlier star could only have left less text.
-// So the cost is at most pattern times text, for any pattern a stranger may send.
+// So the cost is at most pattern times text, whatever pattern a client sends.
 #include <cstddef>
 
 #include "semel/store.hpp"

@@ -53,7 +53,7 @@ struct HashOp {
 /// What a decision may know besides the record and the operation.
 struct HashFacts {
   std::size_t value_bytes_max;
-  std::uint64_t seed;  ///< of an index that is made, see hash_value.hpp; nobody outside may know it
+  std::uint64_t seed;  ///< of an index that is made, see hash_value.hpp; must stay secret
 };
 
 /// Fresh for each decision.

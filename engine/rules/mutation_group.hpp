@@ -54,7 +54,7 @@ class MutationGroup {
 
   [[nodiscard]] Bytes keep(Bytes bytes) noexcept {
     if (bytes.empty()) return {};
-    if (bytes.size() > room_) std::abort();  // nobody made room: the heap would be written over
+    if (bytes.size() > room_) std::abort();  // no make_room(): it would write past the end
     std::memcpy(next_, bytes.data(), bytes.size());
     const Bytes kept{next_, bytes.size()};
     next_ += bytes.size();

@@ -60,8 +60,8 @@ class Directory {
   }
 
   /// Makes the upper half of a split findable. False: another thread's is there. The lower half
-  /// goes second, by replace(): whoever still finds the old segment for a hash of the upper half
-  /// then fails to change it and comes back here.
+  /// goes second, by replace(): a thread that still finds the old segment for a hash of the upper
+  /// half cannot change it, and looks here again.
   [[nodiscard]] bool add(const Segment& high) noexcept {
     // mo: acq_rel [table.depth]: raised before the deeper segment can be found.
     std::uint32_t depth = depth_.load(std::memory_order_relaxed);  // mo: relaxed: the CAS decides

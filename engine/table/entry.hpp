@@ -13,7 +13,7 @@
 // Concurrency
 //   [entry.pending]  cleared with release by the thread that published the record, after it has
 //   been
-//                    appended to the journal; read with acquire by whoever answers from it.
+//                    appended to the journal; read with acquire by a thread that answers from it.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class Entry {
         pack_due(header.due) | (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
         (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
         ((header.version >> 48) << 52) | (std::uint64_t{header.pending} << 63);
-    entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
+    entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: not published yet
     entry->word1_ = header.version & low_version;
     char* bytes = reinterpret_cast<char*>(entry + 1);
     if (compact) {
@@ -73,11 +73,12 @@ class Entry {
     copy_bytes(bytes + key.size(), value.data(), value.size());
   }
 
-  /// Writes the same record at `memory`. Only of a record that is not pending: nobody writes to it.
+  /// Writes the same record at `memory`. Only of a record that is not pending: no thread writes to
+  /// it.
   void copy_to(void* memory) const noexcept {
     SEMEL_ASSERT(!pending());
     auto* const copy = static_cast<Entry*>(memory);
-    copy->word0_.store(word0(), std::memory_order_relaxed);  // mo: relaxed: nobody can see it yet
+    copy->word0_.store(word0(), std::memory_order_relaxed);  // mo: relaxed: not published yet
     copy->word1_ = word1_;
     std::memcpy(reinterpret_cast<char*>(copy + 1), reinterpret_cast<const char*>(this + 1),
                 bytes() - sizeof(Entry));
@@ -100,12 +101,12 @@ class Entry {
   [[nodiscard]] Version version() const noexcept {
     return ((word0() & ~pending_bit) >> 52 << 48) | (word1_ & low_version);
   }
-  /// True until the journal has it. Whoever answers from the record waits for that first.
+  /// True until the journal has it. A thread that answers from the record waits for that first.
   [[nodiscard]] bool pending() const noexcept {
     // mo: acquire [entry.pending]: the append comes before what follows.
     return (word0_.load(std::memory_order_acquire) & pending_bit) != 0;
   }
-  /// By the thread that published it. Nobody else writes to a record.
+  /// By the thread that published it, the only one that writes to a record.
   void set_journalled() const noexcept {
     SEMEL_ASSERT(pending());
     word0_.store(word0() & ~pending_bit, std::memory_order_release);  // mo: release [entry.pending]

@@ -161,7 +161,7 @@ class Table {
   }
   /// True if a change failed, or will fail, because the segment is being replaced.
   [[nodiscard]] static bool is_frozen(const Probe& probe) noexcept {
-    // mo: acquire [table.freeze]: frozen words are copied by whoever sees them.
+    // mo: acquire [table.freeze]: a thread that sees frozen words copies them.
     return probe.slot != nullptr && slot::is_frozen(probe.slot->load(std::memory_order_acquire));
   }
 
@@ -188,8 +188,8 @@ class Table {
       return true;
     }
     if (old->depth < depth_max && split(*old, frozen, *low, *high)) return true;
-    // No room can be made. The segment must not stay frozen, or nobody could change its records
-    // ever again: a copy, as full as it was, takes its place.
+    // No room can be made. A frozen segment cannot be changed ever again, so a copy, as full as it
+    // was, takes its place.
     frozen.clear(*low);
     if (!rebuild(*old, frozen, *low)) source_.release_segment(low);
     source_.release_segment(high);

@@ -34,7 +34,7 @@ enum class ClaimState : std::uint8_t {
   held,
   done,
   failed,    ///< kept failure
-  in_doubt,  ///< nobody may run it before resolve(): lease over where the namespace never re-runs
+  in_doubt,  ///< must not run before resolve(): lease over where the namespace never re-runs
              ///< by itself, or the owner said that it does not know what became of the work
   vacant,    ///< given back after a failure, attempts remembered: answers as absent. Where keys are
              ///< issued: this one is, and nobody has it
@@ -63,12 +63,12 @@ struct ClaimRecord {
 struct Policy {
   enum class OnLeaseEnd : std::uint8_t {
     retry,     ///< the next claim takes over
-    in_doubt,  ///< nobody re-runs until resolve()
+    in_doubt,  ///< not re-run before resolve()
   };
   enum class OnFailure : std::uint8_t {
     release,   ///< given back: the next may run
     keep,      ///< failed for good
-    in_doubt,  ///< nobody knows what became of it: nobody runs it before resolve()
+    in_doubt,  ///< its effect is unknown: not run again before resolve()
   };
 
   Millis lease{60'000};           ///< default lease of a claim
@@ -88,7 +88,7 @@ struct Policy {
   bool fair = false;    ///< who waits for a key goes before who comes to it
   std::uint8_t db = 0;  ///< the numbered database the records live in
   /// What it means that the work threw, or answered that it does not know its outcome. An exception
-  /// is no failure: the effect may be there. Applied by the patterns, which run the work.
+  /// is not a failure: the effect may be there. Applied by the patterns, which run the work.
   OnFailure on_exception = OnFailure::release;
 };
 

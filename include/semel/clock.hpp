@@ -1,4 +1,4 @@
-// Time as a value: the engine asks a Clock that was handed in, and nothing else. A clock that is
+// Time as a value: the engine reads the Clock that was passed in, and no other. A clock that is
 // cheaper to read is in semel/cached_clock.hpp.
 #pragma once
 

@@ -30,7 +30,7 @@ struct Nothing {
 };
 
 /// What a function returns (in a Result, or as a Status) that does not know what became of its
-/// work: the reply was lost, the other side timed out. That is no failure; the policy says what it
+/// work: the reply was lost, the other side timed out. Not a failure; the policy says what it
 /// means (Policy::on_exception), as of an exception. `known`: what an operator should read.
 [[nodiscard]] inline Error unknown_outcome(std::string known = {}) {
   return {ErrorCode::outcome_unknown, std::move(known)};

@@ -78,7 +78,7 @@ class ColdStore {
   /// Memory only. Progress: wait-free. Inside an operation of the engine only: see reclaim().
   [[nodiscard]] virtual Timestamp may_hold_until(std::uint64_t rank) const noexcept = 0;
   /// The newest copy of a key, dead or alive. False: there is none. Progress: reads the disk.
-  /// Errors: storage_failed, storage_damaged: it is not known.
+  /// Errors: storage_failed, storage_damaged (whether there is one is unknown).
   [[nodiscard]] virtual Result<bool> find(std::uint64_t rank, std::uint8_t db, Bytes key,
                                           ColdRecord& found) = 0;
   /// Changes whenever a key may have moved from the table into the store.

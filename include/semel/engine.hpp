@@ -33,8 +33,8 @@ class Store;
 class Hashes;
 class Claims;
 
-/// A record of the engine that ended by its ttl, told once. Not told: those that ended in the cold
-/// store.
+/// A record of the engine that ended by its ttl, reported once. Not reported: those that ended
+/// in the cold store.
 struct ExpiredEvent {
   Kind kind;
   std::uint8_t db;
@@ -48,7 +48,7 @@ struct ScanOptions {
   std::optional<ClaimState> state{};  ///< claims only; in_doubt by the rules of its namespace
   Bytes prefix{};
   std::size_t count = 10;  ///< how many records to look at, about; 1..limits::scan_count_max
-  bool vacant = false;     ///< claims too that nobody has: given back, or issued
+  bool vacant = false;     ///< claims without an owner too: given back, or issued
 };
 
 /// One record met by a scan. Bytes are valid during the call.
@@ -140,9 +140,9 @@ class Engine {
   /// (namespace_differs): another database; keys that are issued no longer; claims in doubt that
   /// anybody could take. Errors besides: those of claims(), bad_namespace if it is not declared.
   [[nodiscard]] Result<std::string> change_namespace(Bytes name, const Policy& policy);
-  /// For operators: ends a namespace. Whoever holds it is told namespace_dropped from then on. By
-  /// `rule`, its claims go with it or keep it from being dropped; so one that is declared anew
-  /// begins with none. New claims in it are refused with namespace_dropped while this looks.
+  /// For operators: ends a namespace. Calls through its handles answer namespace_dropped from then
+  /// on. By `rule`, its claims are removed with it or keep it from being dropped; so one that is
+  /// declared anew begins with none. New claims in it are refused with namespace_dropped meanwhile.
   /// Errors: bad_namespace, namespace_in_use (says what is there; nothing was changed),
   /// namespace_dropped (another call drops it), bad_option (inside a section), those of scan(),
   /// refused; after an error it is there, and of the claims that were to go some may have gone.
@@ -201,8 +201,8 @@ class Engine {
   /// Puts a journalled or snapshot mutation back. An equal or newer record stays. Epochs and
   /// versions handed out later are larger. Errors: memory_full, key_too_long, value_too_long.
   [[nodiscard]] Status restore(const Mutation& mutation);
-  /// The same for several, which cost less together: their cache misses are waited for together.
-  /// After an error some may have been put back.
+  /// The same for several, faster than one by one: their cache misses overlap. After an error some
+  /// may have been restored.
   [[nodiscard]] Status restore(std::span<const Mutation> mutations);
 
   // --- time -------------------------------------------------------------------------------
@@ -216,8 +216,8 @@ class Engine {
   /// operations, which go on; not to be called inside a section.
   std::size_t compact();
 
-  /// Tells every expired record to `sink` from now on, on the thread that removes it, inside
-  /// its operation: must be quick and must not call the engine. Returns a handle to stop it.
+  /// Calls `sink` with every record that expires from now on, on the thread that removes it, inside
+  /// its operation: `sink` must be quick and must not call the engine. Returns a handle to stop it.
   std::uint64_t subscribe_expired(ExpiredSink sink);
   void unsubscribe_expired(std::uint64_t handle);
 

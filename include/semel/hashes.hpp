@@ -56,7 +56,7 @@ class Hashes {
   Hashes(Engine& engine, std::uint8_t db) noexcept : engine_(&engine), db_(db) {}
 
   // Errors of all: key_empty, key_too_long, db_out_of_range, wrong_type (the key holds something
-  // else), storage_damaged (a copy on disk is no hash); of writes also value_too_long (of the whole
+  // else), storage_damaged (a copy on disk is unsound); of writes also value_too_long (of the whole
   // record, by Options::value_bytes_max, or more fields than limits::hash_fields_max), memory_full,
   // refused, outcome_unknown. On an error but the last nothing was changed.
   // Progress: as Engine::apply.

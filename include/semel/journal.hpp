@@ -1,4 +1,4 @@
-// The one door out: every change of an engine leaves as a Mutation through a Journal.
+// The only way out: every change of an engine leaves as a Mutation through a Journal.
 // Durability and replication are implementations of it; Engine::restore is the one way back in.
 #pragma once
 
@@ -47,8 +47,8 @@ enum class Durability : std::uint8_t {
   logged,  ///< the end of the process, also kill -9, takes nothing; a power cut may take what is
            ///< younger than the journal's sync interval (StorageOptions::sync_every, 1 s)
   synced,  ///< neither takes anything: it is on the disk; the loss of the disk takes all of it
-  quorum,  ///< the loss of a minority of nodes takes nothing. Not there yet: whoever waits for it
-           ///< is told outcome_unknown
+  quorum,  ///< the loss of a minority of nodes takes nothing. Not there yet: a wait for it ends
+           ///< with outcome_unknown
 };
 
 /// A cold store, and how far it has come.

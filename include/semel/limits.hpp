@@ -23,7 +23,7 @@ inline constexpr std::size_t memory_bytes_default = std::size_t{1} << 30;
 inline constexpr unsigned shard_count_max = 64;
 
 inline constexpr std::size_t namespace_name_max = 64;
-inline constexpr std::size_t namespace_list_max = 65'536;  ///< namespaces told by one call
+inline constexpr std::size_t namespace_list_max = 65'536;  ///< namespaces listed by one call
 inline constexpr std::size_t owner_label_max = 64;
 inline constexpr std::size_t claim_id_bytes = 16;
 inline constexpr std::size_t batch_max = 65'536;         ///< operations in one batch call

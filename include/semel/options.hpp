@@ -47,8 +47,8 @@ struct Options {
   /// moves when somebody calls. None: no thread; call advance() now and then.
   std::optional<Millis> background{Millis{0}};
   Version first_version = 1;  ///< recovery: larger than any version ever handed out
-  /// Told of each exception that left a callback, on the thread it ran on; it may be rethrown to be
-  /// looked at. Must be quick, must not call the engine, and must not throw. None: they are
+  /// Called with each exception that left a callback, on the callback's thread; it may be rethrown
+  /// to be examined. Must be quick, must not call the engine, and must not throw. None: they are
   /// counted.
   std::function<void(Callback, std::exception_ptr)> on_callback_exception{};
 };

@@ -49,8 +49,8 @@ struct JoinedOutcome {
 
 /// Claims::complete, and if that finishes the work, `effects` and the finished claim in one write;
 /// after every other answer nothing is written. Neither is ever there without the other, whatever
-/// ends the process. Nobody is told that the work is done before the write has reached the level
-/// that was asked for: a repeat waits for it, and whoever waits for the claim is told after it.
+/// ends the process. No answer says that the work is done before the write has reached the level
+/// that was asked for: a repeat waits for it, and waiters for the claim are notified after it.
 ///
 /// `claims` is of the engine on this storage. `effects` may write to families of yours only, stays
 /// as it is, and can be used again. `level` is logged or synced, and at least the engine's.

@@ -91,7 +91,7 @@ struct DatabaseStats {
 struct StorageStats {
   bool accepting = true;             ///< false: new work is refused
   bool failed = false;               ///< for good: open it again, even if it still accepts
-  std::string trouble;               ///< why, in words; empty: none
+  std::string trouble;               ///< why not, as a sentence; empty: none
   std::uint64_t syncs = 0;           ///< rounds, each for all who waited
   std::uint64_t bytes = 0;           ///< appended to the log since it was opened
   std::uint64_t bytes_unsynced = 0;  ///< what a power cut now would take

@@ -55,7 +55,7 @@ struct StorageCheck {
   std::uint64_t bytes = 0;      ///< of all files read
 };
 
-/// Reads everything, changes nothing. Damage is no error but a finding. Errors: storage_in_use,
+/// Reads everything, changes nothing. Damage is not an error but a finding. Errors: storage_in_use,
 /// storage_newer, storage_failed (no storage is there, or a file cannot be read).
 /// Progress: blocks for the disk.
 [[nodiscard]] Result<StorageCheck> verify_storage(const std::string& directory,

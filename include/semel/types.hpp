@@ -19,8 +19,8 @@ using Bytes = std::string_view;
 
 using Millis = std::chrono::milliseconds;
 
-/// The clock that all engine times are told on; see clock.hpp. Not a std clock: nothing can read
-/// it except through a Clock that was handed in.
+/// The clock that all engine times are measured by; see clock.hpp. Not a std clock: it is read
+/// through a Clock that was passed in, and in no other way.
 struct EngineTime {
   using duration = Millis;
   using rep = duration::rep;

@@ -66,7 +66,7 @@ int setn(lua_State* state) {
 }
 
 int refuse_unknown(lua_State* state) {
-  // As in redis-server, which raises another error if the name is no string.
+  // As in redis-server, which raises another error if the name is not a string.
   std::size_t bytes = 0;
   const char* const name = luaL_checklstring(state, 2, &bytes);
   return luaL_error(state, "Script attempted to access nonexistent global variable '%s'", name);

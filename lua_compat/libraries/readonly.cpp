@@ -13,7 +13,7 @@ void push_mark(lua_State* state, const char* mark) {
   lua_pushlightuserdata(state, const_cast<char*>(mark));
 }
 
-/// Pushes the field `mark` of a proxy's metatable. False: it is no proxy, and nothing is pushed.
+/// Pushes the field `mark` of a proxy's metatable. False: it is not a proxy, and nothing is pushed.
 bool push_marked(lua_State* state, int index, const char* mark) {
   if (lua_type(state, index) != LUA_TTABLE || lua_getmetatable(state, index) == 0) return false;
   push_mark(state, &front_mark);

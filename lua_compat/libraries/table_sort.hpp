@@ -5,7 +5,7 @@
 
 namespace semel::lua {
 
-/// The length (#) of the table at `index`; raises an error if it is no table.
+/// The length (#) of the table at `index`; raises an error if it is not a table.
 [[nodiscard]] inline int length_of(lua_State* state, int index) {
   luaL_checktype(state, index, LUA_TTABLE);
   return static_cast<int>(lua_objlen(state, index));

@@ -198,7 +198,7 @@ bool push_reply(lua_State* state, std::string_view bytes) {
     return bytes.front() == '-';
   }
   lua_settop(state, top);
-  push_error(state, "The reply of a command cannot be told to a script");
+  push_error(state, "The reply of a command cannot be converted for a script");
   SEMEL_ASSERT(lua_gettop(state) == top + 1);
   return true;
 }

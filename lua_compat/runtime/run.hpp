@@ -53,7 +53,7 @@ struct Run : Budget {
   Environment environment = Environment::scripts;
   int function = 0;                 ///< registry reference of the function to run
   std::string* reply = nullptr;     ///< appended to
-  const char* failure = nullptr;    ///< why the value of the script is no reply
+  const char* failure = nullptr;    ///< why the value of the script is not a reply
   LibraryDraft* library = nullptr;  ///< while one is being loaded
 
   std::size_t reply_bytes_max = 0;

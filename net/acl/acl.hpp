@@ -32,8 +32,8 @@ class AclSession {
   [[nodiscard]] bool needs_auth() const noexcept {
     return !authenticated_ && !(user_->is_on() && user_->has_nopass() && !guarded_);
   }
-  /// From now on a user without a password is nobody to it, so that it must have logged in by one:
-  /// a client of another machine under protected-mode.
+  /// From now on only a login with a password counts: for a client of another machine under
+  /// protected-mode.
   void guard() noexcept {
     guarded_ = true;
     authenticated_ = logged_in_;
@@ -59,11 +59,11 @@ enum class AclChange : std::uint8_t {
 class Acl {
   // Concurrency of `generation_`
   //   states   counts changes of `users_`.
-  //   writers  whoever changes a user, under the mutex.  readers  any thread.
+  //   writers  threads that change a user, under the mutex.  readers  any thread.
   //   [acl.generation]  release store in changed  pairs with  acquire load in refresh.
-  //   stale    a command under way may still be judged by the rights before a change. Whoever was
-  //            told of the change (the OK of ACL SETUSER) and then sends a command is judged by the
-  //            rights after it. The users themselves are read under the mutex.
+  //   stale    a command under way may still be checked against the rights before a change. A
+  //            command that is sent after the reply of ACL SETUSER is checked against the rights
+  //            after it. The users themselves are read under the mutex.
  public:
   /// With the user `default` alone, who has all rights and needs no password. Copies `commands`;
   /// rights are about nothing else.
@@ -100,7 +100,7 @@ class Acl {
   /// Creates the user or changes it, by all rules or none. The detail of an error is the whole
   /// reply, here and below.
   [[nodiscard]] Status set_user(std::string_view name, std::span<const std::string_view> rules);
-  /// Returns how many were deleted; names nobody has are passed over. On an error nobody was.
+  /// Returns how many were deleted; unknown names are skipped. On an error none was deleted.
   [[nodiscard]] Result<std::size_t> delete_users(std::span<const std::string_view> names);
 
   /// Null: there is none.

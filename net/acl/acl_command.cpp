@@ -9,7 +9,7 @@ namespace semel::net {
 namespace {
 
 constexpr std::string_view default_name = "default";
-constexpr std::size_t shown_bytes_max = 128;  // of a subcommand nobody knows
+constexpr std::size_t shown_bytes_max = 128;  // of an unknown subcommand
 
 void fail_syntax(AclCall& call) {
   std::string text = "ERR unknown subcommand or wrong number of arguments for '";

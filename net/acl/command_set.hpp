@@ -20,7 +20,7 @@ class CommandSet {
 
   [[nodiscard]] const AclCatalog& catalog() const noexcept { return *catalog_; }
 
-  /// The command with its subcommands. What was said about its first argument is forgotten.
+  /// The command with its subcommands. Replaces earlier rules about its first argument.
   void set(std::uint32_t command, bool allowed);
   void set_category(std::size_t category, bool allowed);
   /// Also commands that are not known yet; what is forbidden later stays an exception to that.

@@ -27,7 +27,7 @@ struct AclChannel {
   bool is_pattern = false;  ///< of PSUBSCRIBE: the very pattern must be permitted
 };
 
-/// What is to be checked, found out by whoever knows the commands.
+/// What is to be checked, collected by the code that knows the commands.
 struct AclRequest {
   std::uint32_t command = 0;    ///< its number in the catalog; of a subcommand, that one's
   std::string_view argument{};  ///< the first word behind the command's name

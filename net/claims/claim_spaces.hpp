@@ -27,8 +27,8 @@ struct FoundSpace {
 /// written. Progress: the one that a client used last costs a comparison, others a shared mutex.
 [[nodiscard]] FoundSpace find_space(Call& call, std::string_view name);
 
-/// The same, for a claim: declared with the default policy if nobody has and the client may. Null:
-/// an error has been written.
+/// The same, for a claim: declared with the default policy if it is unknown and the client may.
+/// Null: an error has been written.
 [[nodiscard]] Claims* claims_of(Call& call, std::string_view name);
 
 /// What releases up to 0.1 wrote into the file `namespaces`: a line "NAME DB WORDS.." for each, the

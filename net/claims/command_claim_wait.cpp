@@ -1,9 +1,9 @@
 // A claim that waits while another owner has the work.
 //
-// The wait ends on whatever thread ends the other's claim, in a callback that leaves the reply with
-// the client's handle. By then the connection may be gone, or go before it reads the reply. A claim
-// that was granted to nobody is given back, so that the next in line has it at once. Who leaves
-// while it waits leaves the line.
+// The wait ends on the thread that ends the other's claim, in a callback that leaves the reply with
+// the client's handle. By then the connection may be closed, or it may close before it reads the
+// reply: then the claim is released, so that the next waiter gets it at once. A connection that
+// closes while it waits leaves the queue.
 #include <memory>
 #include <utility>
 
@@ -58,7 +58,7 @@ void semel_wait(Call& call) {
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);
   }
-  // Nobody waits inside a transaction, nor for a reply that is not wanted.
+  // No wait inside a transaction, nor for a reply that is not wanted.
   if (outcome.answer != ClaimAnswer::in_flight || call.client.executing ||
       call.client.replies != Replies::on) {
     return write_claim(call.reply, outcome);
@@ -82,8 +82,8 @@ void semel_wait(Call& call) {
   if (ticket == 0 || waiting.named) return;
   call.client.handle->if_abandoned(waiting.wait,
                                    [claims = *claims, key = waiting.key, ticket]() mutable {
-                                     // False: it was granted in this moment, and is given back as
-                                     // what nobody reads.
+                                     // False: it was granted in this moment, and is released,
+                                     // because its reply is not read.
                                      static_cast<void>(claims.cancel_wait(key, ticket));
                                    });
 }

@@ -180,7 +180,7 @@ void review_wait(Services& services, ClientState& client) {
   if (judged.ok()) return;
   std::string reply;
   RespWriter{reply, client.dialect}.error(judged.line);
-  // What it was granted meanwhile is given back where nobody reads the answer.
+  // A claim that was granted meanwhile is released where the unread reply is dropped.
   if (!client.handle->end_wait(reply)) client.handle->kill();
 }
 
@@ -264,7 +264,7 @@ void note_user(ClientState& client) {
 
 void note_login(Call& call) {
   note_user(call.client);
-  // Whoever deleted the user before this could be read has not found this connection.
+  // A deletion of the user before this line has not found this connection.
   if (call.services.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
 }
 
@@ -301,7 +301,7 @@ void run_acl(Call& call, void (*run)(AclCall&)) {
   if (call.services.acl.generation() == before) return;
   review_others(call);
   call.services.control.users_changed();
-  // Who has deleted itself is told so, and no more.
+  // A user that has deleted itself gets this reply; then the connection is closed.
   if (call.services.acl.refresh(call.client.user) == AclChange::gone) call.client.closes = true;
 }
 

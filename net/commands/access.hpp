@@ -29,7 +29,7 @@ namespace semel::net {
 /// The rights may have changed of a client whose command waits: if it may not have the answer any
 /// more the wait ends with an error, or the connection if it is too late for that.
 void review_wait(Services& services, ClientState& client);
-/// The same of what it hears: False: channels, or what others send, are none of its business now.
+/// The same of subscriptions and MONITOR. False: it may not receive from some of them any more.
 [[nodiscard]] bool may_still_hear(const ClientState& client);
 /// Whether the user may run the words of `call`, whose row is looked up. None: there is no such
 /// command.

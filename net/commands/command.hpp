@@ -79,7 +79,7 @@ enum CommandFact : std::uint16_t {
   fact_audited_words = 1U << 11U  ///< "audited-words": the same, if words follow its name
 };
 
-/// Which words of a request nobody else may read.
+/// Which arguments of a request are secret.
 struct SecretWords {
   std::uint8_t from = 0;           ///< "secret@2": this word and all behind it; 0: none
   std::string_view option{};       ///< "secret@auth:2": `count` words behind this one

@@ -20,7 +20,7 @@
 namespace semel::net {
 namespace {
 
-constexpr std::size_t shown_bytes_max = 128;  // of a name and of arguments that nobody knows
+constexpr std::size_t shown_bytes_max = 128;  // of an unknown name and its arguments
 
 std::string_view up_to_zero(std::string_view text) noexcept {
   return text.substr(0, text.find('\0'));

@@ -58,7 +58,7 @@ struct NodeHooks {
   }
 };
 
-/// What INFO shows of the process; whoever starts it fills it in, before the first connection.
+/// What INFO shows of the process; filled in before the first connection.
 struct NodeFacts {
   std::uint16_t tcp_port = 0;
   std::string executable{};

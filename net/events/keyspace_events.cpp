@@ -96,7 +96,7 @@ void KeyspaceEvents::queue(const ExpiredEvent& event) {
 }
 
 void KeyspaceEvents::notify_expired(ClientState* from) {
-  // Whoever comes meanwhile waits, so that what it tells of a key comes behind the key's end.
+  // Other threads wait here, so that their events of a key come after its expired event.
   const base::MutexLock telling{notifying_};
   std::deque<Expired> taken;
   {

@@ -1,14 +1,14 @@
-// What happens to keys, told to those who subscribe to it: __keyspace@<db>__:<key> carries the name
-// of what happened, __keyevent@<db>__:<event> the key. Which classes of events are told, a text of
-// letters says (notify-keyspace-events):
+// Events of keys, published to subscribers: a message of __keyspace@<db>__:<key> is the name of the
+// event, one of __keyevent@<db>__:<event> is the key. The letters of notify-keyspace-events choose
+// the classes of events:
 //
 //   K keyspace channels   $ strings   s sets          x expired    n new keys (not in A)
 //   E keyevent channels   l lists     z sorted sets   e evicted    m missed reads (not in A)
 //   g of any kind         h hashes    t streams       d modules    A g$lshzxetd
 //
-// Events are told when the command has been carried out, not inside its step: of two clients that
-// change one key at the same moment the events may come in the other order. A transaction's come
-// behind it, in the order of its changes. Nothing is kept for those who do not listen.
+// Events are published after the command has run, not inside its atomic step: if two clients change
+// one key at the same moment, their events may come in the other order. A transaction's events come
+// after it, in the order of its changes. Events without a subscriber are dropped.
 #pragma once
 
 #include <atomic>

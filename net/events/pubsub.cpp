@@ -253,7 +253,7 @@ std::size_t PubSub::hold(ClientState& client, Topic topic, std::string_view chan
   if (client.held == nullptr) client.held = std::make_unique<HeldPushes>();
   client.held->messages.push_back({topic, std::string{channel}, std::string{text}});
   client.held->bytes += channel.size() + text.size() + sizeof(HeldPushes::Message);
-  // What others hear before the transaction has ended is only early.
+  // Sending it before the transaction has ended is early, but not wrong.
   if (client.held->bytes > held_bytes_max) send_held(client);
   return count;
 }

@@ -1,9 +1,8 @@
-// SUBSCRIBE and PUBLISH: who is to hear what.
+// SUBSCRIBE and PUBLISH: which connection receives which messages.
 //
-// One mutex for a node: whoever subscribes to two channels hears them in one order, all hear a
-// channel in the same order, and nothing is heard behind the confirmation of an UNSUBSCRIBE. It is
-// held while bytes are appended for each receiver, which waits for nobody. Without a subscription
-// in the node a publication is one load.
+// One mutex for a node: all subscribers receive the messages of all channels in one order, and none
+// after the confirmation of an UNSUBSCRIBE. It is held while bytes are appended for each receiver,
+// which does not block. Without a subscription in the node a publication is one load.
 //
 // Inside a transaction a publication is held back until EXEC's reply is whole, but counts its
 // receivers at once; what the connection publishes to itself is decided then, too.
@@ -59,8 +58,7 @@ class PubSub {
   void change_dialect(ClientState& client);
 
   /// Sends `text` to all who subscribe to `channel` and, unless it is a shard's, to patterns that
-  /// match it. Returns to how many subscriptions. `from`: who publishes; null: nobody of the
-  /// connections.
+  /// match it. Returns to how many subscriptions. `from`: the publishing connection; null: none.
   std::size_t publish(ClientState* from, Topic topic, std::string_view channel,
                       std::string_view text);
   /// Bytes for `client` itself, which is within a transaction: behind its reply.
@@ -69,8 +67,8 @@ class PubSub {
   void release(ClientState& client);
 
   [[nodiscard]] bool any() const noexcept {
-    // mo: relaxed: who publishes because it has heard of a subscription comes behind its count,
-    //     and nobody else can tell which of the two was first.
+    // mo: relaxed: a client that publishes after the reply of a SUBSCRIBE sees its count; of any
+    //     other it cannot be observed which of the two was first.
     return subscriptions_.load(std::memory_order_relaxed) != 0;
   }
   /// Names with subscribers that match `pattern`, if there is one.

@@ -107,7 +107,7 @@ std::uint64_t kill(Call& call, const Filter& filter) {
     if ((is_me && filter.skips_me) || !meets(*handle, filter, now)) continue;
     ++killed;
     if (is_me) {
-      call.client.closes = true;  // once it has been told
+      call.client.closes = true;  // after the reply
     } else {
       handle->kill();
     }

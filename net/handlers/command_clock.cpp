@@ -30,7 +30,7 @@ void semel_clock_advance(Call& call) {
                      " would put the clock more than " +
                      std::to_string(TestClock::ahead_max.count()) + " ms ahead");
   }
-  // What has ended is gone, and those who wait for it are told, before this is answered.
+  // Before the reply, what has ended is removed and its waiters are notified.
   while (call.engine.advance() == 0) {
   }
   call.reply.ok();

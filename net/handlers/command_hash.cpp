@@ -37,7 +37,7 @@ std::optional<std::vector<FieldValue>> pairs_of(Call& call) {
   return pairs;
 }
 
-/// What a field holds is told by other words than what the caller gave.
+/// A bad value of the field has another error text than a bad argument.
 void fail_change(Call& call, const Error& error) {
   if (error.code == ErrorCode::not_an_integer) {
     return call.fail("ERR hash value is not an integer");
@@ -97,9 +97,9 @@ std::optional<ScanWords> scan_words_of(Call& call) {
   return std::nullopt;
 }
 
-/// Carries out a change of the hash and answers it by `write`, which says whether there was one. A
-/// new key is told before the reply and the change after it, as whoever listens on this very
-/// connection hears it from redis-server.
+/// Runs a change of the hash and writes the reply with `write`, which returns whether there was a
+/// change. The event `new` is published before the reply and the change's event after it, which is
+/// the order that a subscriber on this connection sees with redis-server.
 template <class Change, class Write>
 void change_hash(Call& call, std::string_view event, Change&& change, Write&& write) {
   const Bytes keys[] = {call.key()};
@@ -273,7 +273,7 @@ void hscan(Call& call) {
   notify_miss(call);
   const auto cursor = cursor_of(call.args[2]);
   if (!cursor) return call.fail("ERR invalid cursor");
-  // What the key holds is told before words that are wrong.
+  // WRONGTYPE comes before errors of the other arguments.
   const auto there = hashes(call).hlen(call.key());
   if (!there.ok()) return call.fail(there.error());
   ScanWords words;

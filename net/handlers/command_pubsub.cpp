@@ -12,8 +12,8 @@ namespace {
 void subscribe_to(Call& call, Topic topic) {
   const Status status = call.services.pubsub.subscribe(call.client, topic, call.args.subspan(1));
   if (!status) return call.fail(status.error().detail);
-  // Whoever has changed the user's rights since they were looked at may have come by before this
-  // subscription was there, and has promised that nothing reaches it.
+  // A change of the user's rights since they were checked may have missed this subscription, and
+  // its reply has promised that no message reaches it.
   const AclChange change = call.services.acl.refresh(call.client.user);
   if (change == AclChange::none) return;
   if (change == AclChange::gone || !may_still_hear(call.client)) call.client.handle->kill();

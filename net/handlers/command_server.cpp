@@ -78,7 +78,7 @@ void fail_words(Call& call) {
             std::string{call.args[1]} + "'. Try " + parent + " HELP.");
 }
 
-/// By the setting enable-debug-command: nobody, everybody, or who comes from this machine.
+/// By the setting enable-debug-command: no client, all clients, or those of this machine.
 bool may_debug(const Call& call) {
   const std::string who = call.services.settings.text(Setting::enable_debug_command);
   if (who != "local") return who == "yes";

@@ -159,7 +159,7 @@ ArgumentError plan_getex(const Call& call, StoreOp& op) {
   op.verb = words.unit || words.persists ? Verb::getex : Verb::get;
   if (!words.unit) return ArgumentError::none;
   const ArgumentError error = read_expiry(call, *words.unit, words.number, op.expiry);
-  // A key that is not there is told before a time that is wrong.
+  // A missing key is answered before an invalid time.
   return error == ArgumentError::none ? error : ArgumentError::special;
 }
 
@@ -388,7 +388,7 @@ void getex(Call& call) {
 void incrbyfloat(Call& call) {
   const auto by = float_of(call.args[2]);
   if (!by) {
-    // What the key holds is told before a number that is wrong.
+    // WRONGTYPE comes before an invalid number.
     const auto there = call.store().strlen(call.key());
     return there.ok() ? call.fail("ERR value is not a valid float") : call.fail(there.error());
   }

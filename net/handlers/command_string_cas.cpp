@@ -116,7 +116,7 @@ bool read_increx(std::span<const std::string_view> rest, IncrexWords& words) {
   return !both && !(words.unit && words.persists) && (words.unit || !words.only_without_ttl);
 }
 
-/// Reads `text`, if there is one, into `value` and says so in `is_there`. False: it is no number.
+/// Reads `text`, if there is one, into `value`, and sets `is_there`. False: it is not a number.
 template <class Number, class Read>
 bool read_number(const std::optional<std::string_view>& text, Number& value, bool& is_there,
                  Read&& read) {

@@ -127,7 +127,7 @@ std::string clients(Facts& facts) {
   return lines.take();
 }
 
-/// One interpreter serves both scripts and functions: what it holds is told as that of scripts.
+/// One interpreter serves both scripts and functions: its memory is shown as that of scripts.
 void put_scripts(Lines& lines, Services& services) {
   const Scripts::Totals scripts = services.scripts.totals();
   const std::vector<SharedLibrary> libraries = services.scripts.functions.all();

@@ -1,5 +1,5 @@
-// Which keys of a command that touches several were there before it, for those who are told of
-// events: the keys are held still from this look to the end of the command.
+// Which keys of a command that touches several existed before it, for keyspace events: a section
+// holds the keys from this look to the end of the command.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace semel::net {
 
 class Presence {
  public:
-  /// Looks only if an event of `event_class` is told; else nothing is held and this is free.
+  /// Looks only if events of `event_class` are published; otherwise it holds and costs nothing.
   Presence(Call& call, char event_class, std::span<const Bytes> keys) {
     if (!call.notifies(event_class)) return;
     std::vector<KeyRef> refs;

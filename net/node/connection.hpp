@@ -35,7 +35,7 @@ class Batch {
   std::vector<StoreOp> ops_;
   std::vector<StoreOutcome> outcomes_;
   std::vector<const CommandRow*> rows_;
-  std::vector<NativePlan> natives_;  // without a shape: it is no script
+  std::vector<NativePlan> natives_;  // without a shape: it is not a script
   std::vector<const char*> starts_;  // where their requests begin
   std::size_t count_ = 0;
 };
@@ -46,7 +46,7 @@ class Connection {
   /// answered in parts.
   static constexpr std::size_t replies_bytes_max = std::size_t{1} << 20;
 
-  /// `node`, `batch` and `host` must live as long as this; host may be null: nobody is woken.
+  /// `node`, `batch` and `host` must live as long as this; host may be null: no wakeup.
   Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle::Origin origin);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -68,8 +68,8 @@ class Connection {
   /// What belongs into the bytes that receive() and collect() have appended since, by the places in
   /// their `out`.
   [[nodiscard]] Splices take_large() { return large_.take(); }
-  /// Whoever sends the replies holds so much of them: `own` bytes that nobody has counted, and
-  /// `large` by reference, in `parts`.
+  /// The unsent replies: `own` bytes that are counted nowhere else, and `large` bytes by reference,
+  /// in `parts`.
   void hold_output(std::size_t own, std::size_t large, std::size_t parts);
   /// False: connections together hold too much memory. Read and run nothing until the largest ones
   /// are closed, which has begun.
@@ -135,7 +135,7 @@ class Connection {
   std::uint64_t requests_ = 0;
   LargeReplies large_;
   std::size_t charged_ = 0;       // of the node's memory of clients
-  std::size_t output_ = 0;        // that whoever sends it holds
+  std::size_t output_ = 0;        // unsent, held by the sender
   const char* rewind_ = nullptr;  // the first request of the batch that did not run
   bool more_ = false;
 };

@@ -65,9 +65,9 @@ class LocalRedis::Client::Impl {
     connection_.receive(bytes, out);
     while (connection_.waits() || connection_.more()) {
       if (connection_.waits()) {
-        // What ends a wait may be a deadline, which nobody else looks after.
-        constexpr Millis nap{1};
-        thread_.wait(nap);
+        // A wait may end by a deadline, and no other thread checks it.
+        constexpr Millis poll_interval{1};
+        thread_.wait(poll_interval);
         node_.tick();
       }
       connection_.collect(out);

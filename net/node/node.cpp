@@ -72,6 +72,7 @@ Node::~Node() = default;
 
 void Node::follow_events() {
   const auto set_events = [this] {
+    // The setting has refused letters that are none of a class of events.
     static_cast<void>(events.set_flags(settings.text(Setting::notify_keyspace_events)));
   };
   const auto allow_monitors = [this] {
@@ -130,7 +131,7 @@ Status Node::open_users() {
     password = std::move(read);
   }
   if (!password.empty()) acl.set_requirepass(password);
-  // mo: relaxed: nobody else is there yet
+  // mo: relaxed: before the first connection
   was_open_.store(!asks_for_password(), std::memory_order_relaxed);
   return Done{};
 }

@@ -56,8 +56,8 @@ class Node final : private NodeControl {
   /// most about `budget` ended records. False: there are more, so call again soon.
   bool tick(std::size_t budget = 1'000'000);
 
-  /// What commands are timed by; the system's, unless another one is set before the first
-  /// connection, which must live as long as this.
+  /// The clock that commands are timed by: the system's, unless another is set before the first
+  /// connection. It must outlive this.
   [[nodiscard]] const TickSource& ticks() const noexcept { return services_.ticks(); }
   void set_ticks(const TickSource& ticks) noexcept { services_.tick_source = &ticks; }
 

@@ -15,7 +15,7 @@ namespace semel::net {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
-// Of all libraries of one FUNCTION RESTORE, in which nobody else is served by this thread.
+// Of all libraries of one FUNCTION RESTORE, during which this thread serves no other client.
 constexpr std::int64_t restore_ns_max = 5'000 * ns_per_ms;
 
 void fail_words(Call& call) {

@@ -253,8 +253,8 @@ bool keeps_to_keys(const ScriptShape& shape) noexcept {
 ArgumentError plan_native(const Call& call, const ScriptShape& shape, std::string_view sha,
                           StoreOp& op, NativePlan& plan) {
   constexpr std::size_t fixed_words = 3;  // name, text or SHA-1, number of keys
-  // Whoever hears of misses, of their own changes, or of every command a script sends, is told
-  // in the order of the script.
+  // Subscribers to misses or to events of their own changes, and monitors, must see the script's
+  // commands in its order.
   const bool is_usual = call.args.size() > fixed_words && call.args[2] == "1" &&
                         !call.services.monitors.any() && !call.notifies('m') &&
                         !call.client.subscribes();

@@ -4,9 +4,9 @@
 //   - plan_native() makes one operation on one key of it, which goes to the engine together with
 //     others, and answer_native() writes the reply of its outcome;
 //   - run_native() sends the commands that the script would send, through the same Host, so that
-//     their rights, events, touched keys and figures are theirs as in a script.
-// Errors of commands are told as redis-server tells those of the script's own text, with its line.
-// Nothing here is asked while somebody monitors: what a script sends is shown then.
+//     rights, events, touched keys and statistics are those of a script's commands.
+// Errors of commands are those of redis-server for the script's text, with its line.
+// Neither is used while a client monitors: it is shown what the script sends.
 #pragma once
 
 #include <array>

@@ -37,7 +37,7 @@ char unescape(std::string_view& rest) noexcept {
 }
 
 /// Takes what is quoted off the front of `rest`, which begins behind the quote. False: it does not
-/// end, or what follows is no blank.
+/// end, or what follows is not a blank.
 bool take_quoted(std::string_view& rest, char quote, std::string& word) {
   while (!rest.empty() && rest.front() != quote) {
     const char c = rest.front();

@@ -69,13 +69,13 @@ void Link::on_events(std::uint32_t events) {
 void Link::on_readable(std::uint32_t events) {
   constexpr std::uint32_t gone = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
   if (!reads()) {
-    // What came before the end of a client that is not there to see the answer is not carried out.
+    // The client has gone and would not see the replies: its remaining requests do not run.
     const bool works = state_ == State::open && peer_->works();
     if ((events & gone) != 0 && !works) finish(Ended::by_client);
     return;
   }
   if ((events & (gone | EPOLLIN)) == 0) return;
-  // Whoever holds most is being closed, so that there is room again in a moment.
+  // The largest connection is being closed, so there will be room again in a moment.
   if (peer_ && !peer_->accepts_input()) return;
   const bool is_large = wanted_ > LinkShared::input_usual && !(peer_ && peer_->memory_is_tight());
   const std::size_t room =
@@ -246,7 +246,7 @@ void Link::check_deadlines() {
       refuse("the request was not whole within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
     } else if (is_over(unauthenticated_since_, limits.request)) {
-      refuse("nobody has logged in within " + std::to_string(limits.request.count()) + " ms",
+      refuse("not authenticated within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
     } else if (!waits && peer_->output_class() == OutputClass::normal &&
                is_over(active_, limits.idle)) {

@@ -79,7 +79,7 @@ Status listen_unix(const ServerOptions& options, Listeners& listeners) {
   if (!socket) return refused("Unix socket", path);
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   if (::bind(socket.get(), name, sizeof address) != 0) return refused("Unix socket", path);
-  // Nobody can connect before listen(), so nobody comes in under the mode that bind() gave it.
+  // No client can connect before listen(), so none gets in under the mode that bind() gave it.
   if (::chmod(path.c_str(), options.unix_mode) != 0 ||
       ::listen(socket.get(), options.backlog) != 0) {
     Error error = refused("Unix socket", path);

@@ -47,7 +47,7 @@ constexpr std::string_view denied =
     "following solutions: 1) Set a password for the default user (requirepass, requirepass-file, "
     "ACL SETUSER). 2) Require client certificates on the TLS port (tls-auth-clients yes). 3) "
     "Disable protected mode with 'CONFIG SET protected-mode no' from the same host, or with "
-    "'--protected-mode no' at the start, if nobody but friends can reach the port.\r\n";
+    "'--protected-mode no' at the start, if only trusted hosts can reach the port.\r\n";
 
 }  // namespace
 

@@ -15,13 +15,12 @@
 
 namespace semel::net {
 
-/// The bell of one connection. It outlives connection and server, so whoever holds it need not know
-/// whether they are still there.
+/// Wakes one connection. It outlives connection and server, so it may be called after their end.
 class PeerHost {
  public:
   virtual ~PeerHost() = default;
   /// Has Peer::collect called soon, on the peer's own thread. From any thread, also from within the
-  /// peer; rings before that collect begins become one. Progress: a short mutex.
+  /// peer; calls before that collect begins become one. Progress: a short mutex.
   virtual void wake() noexcept = 0;
 };
 

@@ -36,8 +36,8 @@ class Server {
   /// For a ready file: lines of name=value, "port", "tls_port", "unix" and "pid".
   [[nodiscard]] std::string ready_text() const;
 
-  /// Listens no longer, closes whoever has no request under way, lets the others finish, and cuts
-  /// off who has not by then. The number of connections that were cut off. Not from an io thread.
+  /// Closes the listeners and all connections without a request under way, lets the others finish,
+  /// and then cuts off the rest. Returns how many were cut off. Not from an io thread.
   /// Progress: blocks, by the server's clock at most for `within` and a tick.
   std::size_t drain(Millis within);
 

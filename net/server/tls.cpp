@@ -263,7 +263,7 @@ std::string TlsLayer::client_name() const {
   std::string text{reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)};
   // OPENSSL_free would put the path of this file, and so the folder of the build, into the program.
   CRYPTO_free(bytes, "tls.cpp", __LINE__);
-  // A zero byte within would make two names look like one to whoever compares them as C strings.
+  // A zero byte within would make two names equal where they are compared as C strings.
   return text.find('\0') == std::string::npos ? text : std::string{};
 }
 

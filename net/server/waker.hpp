@@ -1,4 +1,4 @@
-// How other threads reach a connection: its bell puts it into a list of its thread.
+// How other threads reach a connection: its waker puts it into a list of its thread.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@
 
 namespace semel::net {
 
-/// Which connection of a thread: place and generation, so that an old name finds nobody.
+/// Which connection of a thread: place and generation, so that an old name finds no connection.
 using LinkName = std::uint64_t;
 
-/// Of one thread. Bells keep it alive after the thread has gone; then nothing happens.
+/// Of one thread. Wakers keep it alive after the thread has gone; then nothing happens.
 class WakeQueue {
  public:
   WakeQueue();

@@ -1,5 +1,5 @@
-// A connection as everybody else sees it: those who push messages to it, end its waits, list it or
-// close it. It outlives the connection as long as somebody holds it, and is then without effect.
+// A connection as other threads see it, which push messages to it, end its waits, list it or close
+// it. A handle may outlive its connection; calls have no effect then.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class ClientHandle {
     std::int64_t connected_ms = 0;  ///< on the node's clock
     bool is_unix = false;
     bool is_remote = false;  ///< of another machine, without a certificate that was asked for
-    std::string certificate_user{};  ///< whom a client's certificate names; empty: nobody
+    std::string certificate_user{};  ///< named by a client's certificate; empty: none
   };
   /// What CLIENT SETNAME and SETINFO have said.
   struct Names {
@@ -166,7 +166,7 @@ class ClientHandle {
   bool push_bytes(std::size_t size, Append&& append);
 
   mutable base::Mutex mutex_;
-  ClientHost* host_ SEMEL_GUARDED_BY(mutex_);  // null: nobody is woken
+  ClientHost* host_ SEMEL_GUARDED_BY(mutex_);  // null: no wakeup
   Names names_ SEMEL_GUARDED_BY(mutex_);
   const std::shared_ptr<ClientMemory> memory_;
   std::string pushed_ SEMEL_GUARDED_BY(mutex_);

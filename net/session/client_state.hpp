@@ -58,7 +58,7 @@ struct ClientState {
   bool in_script = false;  ///< what is executed, a script asks for
   bool stepped_aside =
       false;  ///< its script takes long and has stepped aside: waits, until it ends
-  bool may_step_aside = false;      ///< whoever serves it serves others meanwhile
+  bool may_step_aside = false;      ///< its thread serves others meanwhile
   bool error_is_counted = false;    ///< of the present command: the same as one before
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
@@ -78,7 +78,7 @@ struct ClientState {
   std::shared_ptr<ScriptHost> scripts{};  ///< the thread's
   std::optional<Claims> space{};          ///< that it named last
   std::string* out = nullptr;  ///< where the present round's bytes go; null: there is none
-  /// What the replies hold by reference; null: nobody sends them. Outlives this.
+  /// What the replies hold by reference; null: they are copied. Outlives this.
   LargeReplies* large = nullptr;
 
   /// What it holds by name: subscriptions, keys that are watched, messages of a transaction.
@@ -94,7 +94,7 @@ struct ClientState {
   [[nodiscard]] bool subscribes() const noexcept {
     return subscriber != nullptr && subscriber->count() != 0;
   }
-  /// Takes commands of subscriptions only: what it reads could not be told from a message.
+  /// Commands allowed to a subscribed RESP2 client: other replies could be taken for messages.
   [[nodiscard]] bool only_listens() const noexcept { return dialect == Resp::two && subscribes(); }
 
   /// A round begins: its requests are carried out, and what they bring goes to `bytes`.

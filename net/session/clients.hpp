@@ -1,7 +1,7 @@
 // The connections of a node, by number, and the pause that holds their commands back.
 //
-// Concurrency: pausing() is a hint that costs one load for each request. Whoever sees it asks
-// wait_for_end(), which decides under the lock, so that nobody waits for an end that has passed.
+// Concurrency: pausing() is a hint that costs one load for each request. A connection that
+// sees it calls wait_for_end(), which decides under the lock, so that none waits for a past end.
 #pragma once
 
 #include <atomic>
@@ -58,7 +58,7 @@ class Clients {
   // --- CLIENT PAUSE ---------------------------------------------------------------------------
   /// Holds back until `end`; of two pauses at a time the wider kind and the later end count.
   void pause(Pause kind, Timestamp end);
-  /// Whoever was held back goes on.
+  /// Held-back connections go on.
   void unpause();
   /// The same if the end has come.
   void unpause_after(Timestamp now);

@@ -53,7 +53,7 @@ void Watches::forget(Watcher& watcher) {
     count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
   }
   watcher.keys.clear();
-  watcher.touched.store(false, std::memory_order_relaxed);  // mo: relaxed: nobody else has it
+  watcher.touched.store(false, std::memory_order_relaxed);  // mo: relaxed: not shared yet
 }
 
 bool Watches::has_changed(const Watcher& watcher) {

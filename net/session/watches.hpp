@@ -1,9 +1,9 @@
-// WATCH: who will not have a transaction carried out if a key changes first.
+// WATCH: a transaction fails if a watched key changes before EXEC.
 //
-// A watcher remembers the version of each of its keys (0: there is none). EXEC compares them inside
-// of its section, which finds every change of a key that was there, by whomever, also its end. What
-// it cannot see is a key that came and went in between; so each command that writes is told here,
-// and looks at once whether the key is still as it was.
+// A watcher remembers the version of each of its keys (0: absent). EXEC compares them inside its
+// section, which finds every change of a key that existed, including its end. It cannot see a key
+// that was made and removed in between; so each command that writes is reported here, and the key's
+// version is compared at once.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class Watches {
   /// True if a key of `watcher` has changed since. Inside of a section over everything.
   [[nodiscard]] bool has_changed(const Watcher& watcher);
 
-  /// Costs one load while nobody watches.
+  /// Costs one load without watchers.
   void touched(std::uint8_t db, Bytes key) {
     // mo: relaxed: watch() counts inside a section over the key, so that a command that begins
     //     later sees it.

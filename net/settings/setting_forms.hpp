@@ -29,7 +29,7 @@ enum EventClass : std::uint32_t {
   event_missed = 1U << 13U,     // m
   event_all = (1U << 10U) - 1,  // A
 };
-/// None: a letter that is no class.
+/// None: a letter that is not a class.
 [[nodiscard]] std::optional<std::uint32_t> event_classes_of(std::string_view letters);
 
 struct OutputLimit {

@@ -164,7 +164,7 @@ std::string write_setting(const SettingRow& row, const SettingValue& value) {
     if (auto text = bytes_text(value.number)) return *std::move(text);
   }
   if (value.number > 0 && row.type == SettingType::duration) {
-    // Seconds where they are whole; nobody reads 86400000ms, but minutes look like bytes.
+    // Whole seconds: 86400000ms is hard to read, and "m" for minutes looks like megabytes.
     std::int64_t number = value.number;
     std::string_view unit = row.detail;
     for (const auto& [small, large] : {std::pair{"us", "ms"}, std::pair{"ms", "s"}}) {

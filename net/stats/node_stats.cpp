@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t error_bytes_max = 64;
 constexpr std::string_view other_errors = "other";
 
-// What the node itself answers is always told by name, whatever scripts have made up before.
+// The node's own errors are always counted by name, however many scripts have made up.
 constexpr std::array<std::string_view, 24> known_errors = {
     "ASK",   "BUSY",      "BUSYGROUP", "BUSYKEY",    "CROSSSLOT",  "DENIED",
     "ERR",   "EXECABORT", "INPROG",    "LOADING",    "MASTERDOWN", "MISCONF",

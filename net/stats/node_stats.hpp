@@ -76,7 +76,7 @@ class StatsLane {
   void connected() noexcept { add(connections_, 1); }
 
   static constexpr std::size_t no_command = ~std::size_t{0};
-  /// Words of errors that scripts make up and that are told by name.
+  /// Error codes made up by scripts that are counted by name.
   static constexpr std::size_t made_up_errors_max = 32;
 
   /// The thread writes no more; another may go on in its place.
@@ -114,7 +114,7 @@ class StatsLane {
   std::size_t made_up_ SEMEL_GUARDED_BY(mutex_) = 0;
 };
 
-/// The lane of whoever holds this; let go when it ends.
+/// Owns a lane, and returns it at its end.
 struct HeldLane {
   HeldLane() = default;
   ~HeldLane() {

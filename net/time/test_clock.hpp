@@ -45,7 +45,7 @@ class TestClock final : public Clock {
   /// Goes on with the system's clock, ahead of it by all that was advanced.
   void go() noexcept {
     const base::MutexLock lock{mutex_};
-    static_cast<void>(read());  // what was told while it stood still is not undercut
+    static_cast<void>(read());  // never goes back behind a time that was read
     frozen_.reset();
   }
 

@@ -16,7 +16,7 @@ using patterns::JsonKind;
 using patterns::JsonTree;
 using Index = JsonTree::Index;
 
-/// The steps of a JSON pointer, without its escapes. None: it is no pointer.
+/// The steps of a JSON pointer, without its escapes. None: it is not a pointer.
 std::optional<std::vector<std::string>> steps_of(Bytes pointer) {
   std::vector<std::string> steps;
   if (!pointer.empty() && pointer.front() != '/') return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::vector<std::string>> steps_of(Bytes pointer) {
 }
 
 Error no_pointer(Bytes pointer) {
-  return {ErrorCode::bad_option, "'" + std::string{pointer} + "' is no JSON pointer"};
+  return {ErrorCode::bad_option, "'" + std::string{pointer} + "' is not a JSON pointer"};
 }
 
 /// The child that a step leads to, or none.

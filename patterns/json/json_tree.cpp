@@ -152,7 +152,7 @@ class JsonTreeBuilder {
     text_.append(part.data(), part.size());
     const std::optional<double> value = read_json_number(text_);
     if (!value) {
-      return fail({ErrorCode::syntax, "the number " + text_.substr(0, 40) + " is no double"}, ec);
+      return fail({ErrorCode::syntax, "the number " + text_.substr(0, 40) + " is too large"}, ec);
     }
     text_.clear();
     append_json_number(*value, text_);

@@ -76,7 +76,7 @@ Status check_options(const SignedTokensOptions& options, const Policy& policy) {
   if (options.ttl < ttl_min || options.ttl > limits::ttl_max) {
     return bad_option("ttl, allowed 10 ms..ttl_max");
   }
-  if (options.secrets.empty()) return bad_option("secrets, there is none");
+  if (options.secrets.empty()) return bad_option("secrets: at least one is needed");
   for (const std::string& secret : options.secrets) {
     if (secret.size() < secret_bytes_min) return bad_option("secrets, allowed from 16 bytes on");
   }

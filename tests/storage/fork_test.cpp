@@ -1,5 +1,5 @@
 // A storage and a child of its process (docs/process-life.md#fork).
-// Words: child = what fork() makes; verdict = the exit code by which it says what it saw.
+// Words: child = what fork() makes; verdict = its exit code, which says what it found.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -33,8 +33,8 @@ class OutOfRange(SemelError, OverflowError):
 
 
 def number(name: str, value: Any) -> int:
-    """`value` as an int. Raises TypeError for what is none (a float may have lost digits, and True
-    is no number of milliseconds), OutOfRange with name, value and limits for what does not fit."""
+    """`value` as an int. Raises TypeError if it is none (a float may have lost digits, and True is
+    not a number of milliseconds), OutOfRange (with name, value and limits) if it does not fit."""
     said = name.rpartition('.')[2]
     if isinstance(value, bool) and name not in FLAGS:
         raise TypeError(f'{said}: an int, not bool')

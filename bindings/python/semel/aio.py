@@ -6,8 +6,8 @@
     receipt = await aio.once(claims, 'order-4711', lambda: charge(order))   # an async function
     async with aio.lock(locks, 'invoice-run', wait_ms=5_000) as lock: ...
 
-Who waits is no thread: a place in the line, and a byte in a pipe that wakes the loop. A task that
-is cancelled leaves the line, and what it was granted in that moment is given back; a coroutine that
+A waiter takes no thread: it has a place in the queue, and a byte in a pipe wakes the loop. A task
+that is cancelled leaves the queue, and what it was granted then is given back; a coroutine that
 is cancelled while it runs once has ended as the namespace's on_exception says. With a storage,
 calls that may wait for the disk run on the loop's default executor. A lease that ends elsewhere is
 noticed by the engine's own thread (background_ms). Source: docs/c-abi.md

@@ -81,7 +81,7 @@ TEST_CASE("conversions: bytes that are no reply become an error", "[lua][convers
   lua::Interpreter interpreter{lua::Bounds{}};
   INFO(bytes);
   CHECK(run_script(interpreter, host, "return redis.pcall('raw', " + lua_string(bytes) + ")") ==
-        "-ERR The reply of a command cannot be told to a script\r\n");
+        "-ERR The reply of a command cannot be converted for a script\r\n");
 }
 
 TEST_CASE("conversions: arguments reach the command as they are", "[lua][conversion]") {

@@ -152,7 +152,7 @@ TEST_CASE_METHOD(ServerFixture, "an unauthenticated client must log in within th
   REQUIRE(enters.ask("enter\n") == "in\n");
   clock.advance(Millis{1});
   tick_round();
-  CHECK(stays.read_to_end() == "-ERR nobody has logged in within 1000 ms\r\n");
+  CHECK(stays.read_to_end() == "-ERR not authenticated within 1000 ms\r\n");
   CHECK(ended_by(Ended::request_late) == 1);
   clock.advance(Millis{5000});
   tick_round();

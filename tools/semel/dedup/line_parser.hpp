@@ -43,7 +43,7 @@ struct LineRule {
 [[nodiscard]] Result<std::vector<unsigned>> parse_fields(Bytes text);
 
 /// Why a line has no key or no time. An enum and not a Result: every line returns one, and under
-/// --missing pass an error is an expected answer, whose text nobody reads.
+/// --missing pass an error is an expected answer, and its text is not used.
 enum class LineError : std::uint8_t {
   none,
   missing_key,

@@ -28,7 +28,7 @@ class LineWriter {
     owes_newline_ = lines.back() != '\n';
   }
 
-  /// The rest, or more, of a line whose beginning was written last.
+  /// Another part of the line whose beginning was written last.
   void append(Bytes part) {
     SEMEL_ASSERT(!part.empty());
     put(part);

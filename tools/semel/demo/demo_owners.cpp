@@ -106,7 +106,7 @@ void show_stale_owner(Story& story, Claims& work, const TwoEpochs& epochs) {
   const OwnerOutcome beaten = work.complete(call_of(order, epochs.stale, "shipped by worker-a"));
   story.expect(beaten.answer == OwnerAnswer::stale_owner && beaten.has_result &&
                    beaten.result == "shipped by worker-b",
-               fmt::format("worker-a tries once more: refused, and told '{}'", beaten.result));
+               fmt::format("worker-a tries again: refused, with the result '{}'", beaten.result));
 }
 
 void show_replay(Story& story, Claims& work, ManualClock& clock) {

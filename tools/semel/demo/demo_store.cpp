@@ -47,7 +47,7 @@ void sweep(Engine& engine) {
 }
 
 void show_expiry(Story& story, Engine& engine, Store& store, ManualClock& clock) {
-  // What earlier chapters left to end (a claim nobody came back for) is not counted here.
+  // Abandoned claims of earlier chapters are not counted here.
   sweep(engine);
   const Stats before = engine.stats();
   SetOptions options;

@@ -191,7 +191,7 @@ void give_up(int number) noexcept {
 
 [[noreturn]] void end_of_exception() noexcept {
   Line line;
-  line.text("semel: an exception that nobody catches");
+  line.text("semel: an uncaught exception");
   if (const std::exception_ptr thrown = std::current_exception()) {
     try {
       std::rethrow_exception(thrown);

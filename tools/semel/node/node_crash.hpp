@@ -7,8 +7,8 @@
 
 namespace semel::tool {
 
-/// From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT and an exception that nobody
-/// catches are reported. `log_file`: also there; empty: standard error is the log. Once in a
+/// From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT and uncaught exceptions are
+/// reported. `log_file`: also there; empty: standard error is the log. Once in a
 /// process, before the first thread. Not in a build with a sanitizer, which reports by itself.
 void report_crashes(const std::string& log_file);
 

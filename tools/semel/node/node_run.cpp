@@ -230,8 +230,8 @@ Status NodeRun::open_server() {
   return Done{};
 }
 
-/// Nothing but opening it again helps a storage that has failed: the node ends with an error, and
-/// whoever started it starts it again.
+/// A failed storage works again only after it is opened anew: the node ends with an error, and its
+/// supervisor restarts it.
 void NodeRun::end_if_storage_failed() {
   constexpr unsigned ticks_between = 10;  // a second: the statistics lock parts of the storage
   if (++ticks_ % ticks_between != 0) return;

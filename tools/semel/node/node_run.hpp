@@ -69,7 +69,7 @@ class NodeRun {
   // In the order in which they need each other.
   SystemClock system_clock_;
   NodeWatch watch_;
-  std::unique_ptr<net::TestClock> test_clock_;  // null: time is nobody's
+  std::unique_ptr<net::TestClock> test_clock_;  // null: the system's clock
   std::unique_ptr<NodeStorage> storage_;
   std::unique_ptr<Engine> engine_;
   Durability level_ = Durability::memory;
