@@ -21,11 +21,12 @@ struct Variant {
   const char* name;
   bool claims;
   std::size_t batch;
+  double at_least;  ///< of the rate without a storage
 };
-constexpr std::array<Variant, 4> variants{{{"SET NX", false, 1},
-                                           {"claim + complete", true, 1},
-                                           {"SET NX, batches of 16", false, 16},
-                                           {"claim + complete, batches of 16", true, 16}}};
+constexpr std::array<Variant, 4> variants{{{"SET NX", false, 1, 0.8},
+                                           {"claim + complete", true, 1, 0.55},
+                                           {"SET NX, batches of 16", false, 16, 0.8},
+                                           {"claim + complete, batches of 16", true, 16, 0.55}}};
 
 struct LoadRounds {
   std::vector<LoadFigures> memory_only;
@@ -69,7 +70,7 @@ void add_load_rows(const Work& work, const std::array<LoadRounds, variants.size(
     const std::string name = variants[i].name;
     const Row row = row_of("logged, " + name + ", 2 threads (M/s)",
                            {.ours = rates_of(rounds.logged), .peer = rates_of(rounds.memory_only)},
-                           "Semel, memory only", ratio_at_least(0.4));
+                           "Semel, memory only", ratio_at_least(variants[i].at_least));
     if (variants[i].batch == 1) {
       work.report().rows.push_back(row);
     } else {

@@ -28,9 +28,10 @@ constexpr double bytes_free_per_record = 500;  // what a run needs of the disk, 
 struct Form {
   const char* name;
   SyncedFigures (*measure)(const SyncedSetup&);
+  double at_least;  ///< of the bare loop
 };
-constexpr std::array<Form, 2> forms{
-    {{"64 threads", measure_synced_threads}, {"64 callbacks", measure_synced_callbacks}}};
+constexpr std::array<Form, 2> forms{{{"64 threads", measure_synced_threads, 0.7},
+                                     {"64 callbacks", measure_synced_callbacks, 0.95}}};
 
 struct SyncedRounds {
   std::vector<SyncedFigures> ours;
@@ -45,7 +46,7 @@ void add_synced_rows(const Work& work, const std::array<SyncedRounds, forms.size
     work.report().rows.push_back(
         row_of(name + " (k/s)",
                {.ours = ours, .peer = each(all[i].bare, [](double rate) { return rate / 1e3; })},
-               "append + fdatasync of 64", ratio_at_least(0.9)));
+               "append + fdatasync of 64", ratio_at_least(forms[i].at_least)));
     work.report().rows.push_back(row_of(
         name + ", against Redis (k/s)",
         {.ours = ours, .peer = each(redis, [](const RedisFigures& f) { return f.rate / 1e3; })},
@@ -154,7 +155,8 @@ void tails_group(Work& work) {
                   .living = std::min<std::uint64_t>(context.options.records / 10, 1'000'000),
                   .seconds = work.seconds_tail};
   for (context.round = 0; context.round < context.options.rounds; ++context.round) {
-    keep(idle, context.measured("idle loops", [] { return idle_tail(2, 0.5); }));
+    // As long as the claims: the worst of a shorter time would be smaller by itself.
+    keep(idle, context.measured("idle loops", [&] { return idle_tail(2, work.seconds_tail); }));
     const auto quiet = context.measured("claims at memory level, no storage",
                                         [&] { return measure_claim_tails(setup); });
     const auto busy = work.measured("claims at memory level beside a loaded storage",
@@ -172,6 +174,24 @@ void tails_group(Work& work) {
   report.rows.push_back(row_of("p99.9 of a memory-level claim beside a loaded storage (ns)",
                                {.ours = each(with, p999), .peer = each(without, p999)},
                                "Semel, no storage", ratio_at_most(3)));
+  // All rounds are one time: the median of their worst claims would hide the worst.
+  const auto worst_ms = [](const std::vector<Tail>& tails) {
+    double worst = 0;
+    for (const Tail& tail : tails) worst = std::max(worst, tail.max);
+    return worst / 1e6;
+  };
+  std::vector<Tail> claims;
+  for (const ClaimTails& figures : with) claims.push_back(figures.all);
+  if (!claims.empty() && !idle.empty()) {
+    report.rows.push_back(
+        row_of("worst of all claims beside a loaded storage, above the worst of idle loops (ms)",
+               {.ours = {std::max(0.0, worst_ms(claims) - worst_ms(idle))}, .peer = {}}, "",
+               figure_at_most(5, "ms")));
+    std::string each_round;
+    for (const Tail& tail : claims) each_round += text("%.1f ", tail.max / 1e6);
+    work.note("worst claims of the rounds; worst of idle loops (ms)",
+              each_round + "; " + figure(worst_ms(idle)));
+  }
   const auto add_tail = [&](const char* name, const std::vector<ClaimTails>& rounds,
                             Tail ClaimTails::*tail) {
     std::vector<Tail> tails;
