@@ -143,12 +143,16 @@ class Storage::Impl {
   /// No reason to wait: `ticket` has reached `level`, or the storage has failed.
   [[nodiscard]] bool is_resolved(Ticket ticket, Durability level) const noexcept;
   [[nodiscard]] Status await_resolved(Ticket ticket, Durability level);
+  void yield_for_rounds(Ticket ticket) const noexcept;
+  /// A slower disk is worth a sleep.
+  static constexpr double yield_seconds_max = 1e-3;
   [[nodiscard]] Error unknown() const;
   [[nodiscard]] Ticket fail_if_refused(Ticket ticket);
 
   // The syncing thread (storage_sync.cpp)
   void run_syncer();
   [[nodiscard]] bool sync_round(bool of_interval);
+  void smooth_round(double seconds) noexcept;
   void publish_synced(storage::LogOffset synced);
   void complete_waiters(std::uint32_t rounds = storage::Signal::everybody);
   /// False: it cannot be written, and the one before counts, which is true as well.
@@ -256,6 +260,8 @@ class Storage::Impl {
   std::atomic<storage::LogOffset> target_{0};       // [storage.round] of the newest round
   std::atomic<std::uint32_t> round_{0};             // [storage.round] its number
   std::atomic<std::uint64_t> requested_rounds_{0};  // that were requested
+  std::atomic<double> round_seconds_{0};            // how long they take, smoothed
+  std::atomic<unsigned> waiting_{0};                // callers in wait()
   std::atomic<storage::LogOffset> drained_{0};      // [storage.drained]
   std::atomic<std::uint64_t> rocks_sequence_{0};    // [storage.rocks_sequence]
   std::atomic<bool> failed_{false};                 // [storage.failed]

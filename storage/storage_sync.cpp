@@ -69,10 +69,12 @@ bool Storage::Impl::sync_round(bool of_interval) {
   if (appended) {
     target_.store(target, std::memory_order_release);  // mo: release [storage.round]: first
     round_.fetch_add(1, std::memory_order_release);    // mo: release [storage.round]
+    const storage::Stopwatch time;
     if (Status status = log_->sync(target); !status) {
       fail(status.error());
       return false;
     }
+    smooth_round(time.seconds());
   }
   if (joined) joined_commits_.end_sync();
   if (joined || appended) publish_synced(target);
@@ -83,6 +85,13 @@ bool Storage::Impl::sync_round(bool of_interval) {
     return false;
   }
   return true;
+}
+
+void Storage::Impl::smooth_round(double seconds) noexcept {
+  // mo: relaxed: a figure, which only this thread sets
+  const double before = round_seconds_.load(std::memory_order_relaxed);
+  const double after = before == 0 ? seconds : (7 * before + seconds) / 8;
+  round_seconds_.store(after, std::memory_order_relaxed);  // mo: relaxed: as above
 }
 
 void Storage::Impl::publish_synced(storage::LogOffset synced) {

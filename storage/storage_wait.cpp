@@ -1,5 +1,8 @@
 // Callers: what they append, and what they wait for.
+#include <sched.h>
+
 #include <algorithm>
+#include <thread>
 
 #include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
@@ -7,6 +10,24 @@
 namespace semel {
 
 using storage::Signal;
+
+namespace {
+
+/// One more while this exists.
+class Counted {
+ public:
+  explicit Counted(std::atomic<unsigned>& count) noexcept : count_(count) {
+    count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
+  }
+  ~Counted() { count_.fetch_sub(1, std::memory_order_relaxed); }  // mo: relaxed: as above
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<unsigned>& count_;
+};
+
+}  // namespace
 
 Ticket Storage::Impl::append(std::span<const Mutation> group) {
   for (const Mutation& mutation : group) {
@@ -81,7 +102,11 @@ Status Storage::Impl::await_resolved(Ticket ticket, Durability level) {
   }
   const bool syncs = level == Durability::synced;
   const storage::Stopwatch time;
-  if (syncs) request_sync(ticket);
+  const Counted counted{waiting_};
+  if (syncs) {
+    request_sync(ticket);
+    if (!joined_commits_.any()) yield_for_rounds(ticket);
+  }
   Status status = Done{};
   for (;;) {
     const std::uint32_t seen = waiters_signal_.seen();
@@ -100,6 +125,19 @@ Status Storage::Impl::await_resolved(Ticket ticket, Durability level) {
                          syncs && !joined_commits_.any() ? rounds_for(ticket) : Signal::everybody);
   }
   return status;
+}
+
+/// Where more callers wait than there are processors, waking each costs more than a round of the
+/// disk: an interrupt of another processor for almost every answer. They pass their processors to
+/// each other instead, for as long as two rounds take; who has no answer then sleeps.
+void Storage::Impl::yield_for_rounds(Ticket ticket) const noexcept {
+  static const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+  // mo: relaxed: figures, both
+  if (waiting_.load(std::memory_order_relaxed) <= 2 * processors) return;
+  const double at_most = 2 * round_seconds_.load(std::memory_order_relaxed);
+  if (at_most > yield_seconds_max) return;
+  const storage::Stopwatch time;
+  while (!is_resolved(ticket, Durability::synced) && time.seconds() < at_most) sched_yield();
 }
 
 /// The bits of the rounds that may sync this ticket. Of 64 callers a third arrive during a round
