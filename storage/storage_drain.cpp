@@ -1,4 +1,5 @@
 // The draining thread: prepares segments of the log, and moves full ones into the archive.
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@ namespace {
 
 /// Segments drained at once: fewer and larger files.
 constexpr std::uint64_t drain_count = storage::Log::segment_count / 4;
+/// Drained at once, about half a millisecond.
+constexpr std::uint64_t records_in_a_row = 1'000;
 
 }  // namespace
 
@@ -110,10 +113,34 @@ Status Storage::Impl::drain_some(bool all) {
       ++end;
     }
     if (end == first || (end - first < drain_count && !all)) return Done{};
+    make_ready();
+    const std::uint64_t before = log_->number_of(log_->tail());
     SEMEL_CHECK(drain_complete(end));
+    filled_ = log_->number_of(log_->tail()) - before;
+    since_drain_.restart();
     SEMEL_CHECK(prepare_segments());
     rewrite_if_due();
   }
+}
+
+/// The kernel takes a processor away at its ticks only, 4 ms apart at 250 Hz, and several
+/// background threads may run in a row: a claim that has lost its processor to them waits for all.
+void Storage::Impl::pass_processor() const noexcept {
+  // Not if writers come near: a thread that passes its processor gets less of it.
+  if (log_->is_ahead()) sched_yield();
+}
+
+/// Before this thread drains, and makes no segments meanwhile: enough of them for what writers are
+/// likely to fill. Without room for a change a writer is refused, at every level.
+void Storage::Impl::make_ready() {
+  // So many were filled within so short a time: as many may follow before these are drained.
+  constexpr Millis loaded_within{10'000};
+  const std::uint64_t likely = since_drain_.passed() < loaded_within ? drain_count : 0;
+  // Draining needs space itself, and must find some on a disk that is nearly full.
+  const bool has_space = disk_.bytes_free(options_.directory) >= 2 * options_.log_bytes;
+  log_->expect(has_space ? std::max(likely, filled_ + filled_ / 2) : 0);
+  // Draining makes space, and the next attempt reports what is left of the error.
+  static_cast<void>(prepare_segments());
 }
 
 /// Drains and releases the segments before `end`, except those with a group that ends in a later
@@ -123,12 +150,14 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
                    .parts = storage::PartCollector{log_->oldest() * log_->segment_bytes()},
                    .blobs = {}};
   const storage::ScanRules all_whole{storage_id_, ~LogOffset{0}, 0, ~LogOffset{0}};
+  std::uint64_t records = 0;
   for (std::uint64_t number = log_->oldest(); number < end; ++number) {
     const storage::Segment& segment = *log_->segment(number);
     const ScanReport report =
         storage::scan(segment.view(), segment.header(), segment.path(), all_whole, false,
                       [&](LogOffset offset, storage::RecordType type, Bytes payload) {
                         drain_record(batch, offset, type, payload);
+                        if (++records % records_in_a_row == 0) pass_processor();
                       });
     if (!report.damage.empty()) return report.damage.front().error();
   }

@@ -47,6 +47,7 @@
 #include "storage/log/log.hpp"
 #include "storage/log/log_scan.hpp"
 #include "storage/log/signal.hpp"
+#include "storage/log/stopwatch.hpp"
 
 namespace semel {
 
@@ -188,6 +189,8 @@ class Storage::Impl {
   [[nodiscard]] bool take_drain_request();
   [[nodiscard]] Status prepare_segments();
   [[nodiscard]] Status drain_some(bool all);
+  void make_ready();
+  void pass_processor() const noexcept;
   [[nodiscard]] Status drain_old();
   [[nodiscard]] Status drain_complete(std::uint64_t end);
   void drain_record(DrainBatch& batch, storage::LogOffset offset, storage::RecordType type,
@@ -301,6 +304,8 @@ class Storage::Impl {
   std::uint64_t prepared_rounds_ = 0;     // value of requested_rounds_
   storage::LogOffset prepared_tail_ = 0;  // of the log
   std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread
+  std::uint64_t filled_ = 0;              // segments, while the newest batch was drained
+  storage::Stopwatch since_drain_;        // of the draining thread
   storage::SpanNumber running_span_ = 0;  // of the draining thread
   base::Mutex engine_mutex_;
   Engine* engine_ SEMEL_GUARDED_BY(engine_mutex_) = nullptr;

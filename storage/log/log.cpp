@@ -86,10 +86,15 @@ bool Log::wants_segment() const noexcept {
   const std::uint64_t next = number_of(room());
   const std::uint64_t first = oldest();
   if (first == 0) return true;
-  // One segment is being written and three are ready, so that writers do not wait while the next is
-  // made. Spare segments are prepared at once, for the time in which this thread is busy draining
-  // and makes none.
-  return next - first < segment_count && (next <= number_of(tail()) + 3 || !spare_.empty());
+  // One segment is being written and others are ready, so that writers do not wait while the next
+  // is made. Spare segments are prepared at once, for the time in which this thread is busy
+  // draining and makes none.
+  return next - first < segment_count && (next <= number_of(tail()) + ready_ || !spare_.empty());
+}
+
+void Log::expect(std::uint64_t segments) noexcept {
+  // One more, as nothing new is taken into the last: it is the reserve of operations under way.
+  ready_ = std::clamp(segments + 1, ready_min, ready_max);
 }
 
 Status Log::prepare(bool zeroed) {

@@ -110,6 +110,11 @@ class Log {
   /// but every byte is written twice. Errors: storage_failed.
   [[nodiscard]] Status prepare(bool zeroed);
   [[nodiscard]] bool wants_segment() const noexcept;
+  /// Writers are expected to fill so many segments while this thread drains and makes none: so many
+  /// are kept ready from now on, within bounds.
+  void expect(std::uint64_t segments) noexcept;
+  /// True: writers have more segments before them than the one in reserve.
+  [[nodiscard]] bool is_ahead() const noexcept { return number_of(tail()) + 2 < number_of(room()); }
   /// Releases the segments up to `number`, which are complete and in the archive; some become
   /// spare.
   [[nodiscard]] Status release(std::uint64_t number);
@@ -151,6 +156,8 @@ class Log {
   [[nodiscard]] LogOffset begin_of(std::uint64_t number) const noexcept {
     return number * setup_.segment_bytes + segment_header_bytes;
   }
+  static constexpr std::uint64_t ready_min = 3;
+  static constexpr std::uint64_t ready_max = segment_count / 2;
   static constexpr std::uint8_t state_accepts = 1;
   static constexpr std::uint8_t state_crowded = 2;
   /// How far the tail may have moved since state_ was stored.
@@ -178,6 +185,7 @@ class Log {
   // Of the preparing thread. It takes the mutex to destroy a segment, as others do to use one.
   std::array<std::unique_ptr<Segment>, 2 * segment_count> segments_{};
   std::vector<std::unique_ptr<Segment>> spare_;  // of the preparing thread
+  std::uint64_t ready_ = ready_min;              // of the preparing thread
   std::atomic<std::uint64_t> spare_count_{0};
   base::Mutex segments_mutex_;
   LogOffset synced_ SEMEL_GUARDED_BY(segments_mutex_) = 0;

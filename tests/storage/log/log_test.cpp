@@ -278,6 +278,21 @@ TEST_CASE("log: a group larger than a record may be is put together again", "[st
   CHECK(parts.unfinished() == 0);
 }
 
+TEST_CASE("log: writers find as many segments as were expected while none is made",
+          "[storage][log]") {
+  LogFixture fixture;
+  const std::uint64_t expected = GENERATE(0U, 3U, 8U, 100U);
+  fixture.log->expect(expected);
+  fixture.prepare();
+  CHECK(fixture.log->is_ahead());
+  const std::uint64_t first = fixture.log->number_of(fixture.log->tail());
+  while (fixture.log->accepts()) fixture.append("k", 1'000);
+  const std::uint64_t filled = fixture.log->number_of(fixture.log->tail()) - first;
+  CHECK(filled >= std::min<std::uint64_t>(expected, Log::segment_count / 2 - 1));
+  CHECK(filled <= std::max<std::uint64_t>(3, std::min(expected + 1, Log::segment_count / 2)));
+  CHECK_FALSE(fixture.log->is_ahead());
+}
+
 TEST_CASE("log: no new work is taken when the reserve is all that is left", "[storage][log]") {
   LogFixture fixture;
   fixture.prepare();
