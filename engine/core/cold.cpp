@@ -33,16 +33,26 @@ Status Core::attach_cold() {
   ColdStore& cold = *options_.cold;
   SEMEL_CHECK(cold.attach(options_.shard_count,
                           [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
-  // It is held beside the table, and grows with what is moved there. Without room for records every
-  // few of them would be a generation, and soon all is refused.
-  if (const std::size_t held = cold.memory_bytes(); held > options_.memory_bytes / 4) {
-    return Error{ErrorCode::bad_option, "memory_bytes = " + std::to_string(options_.memory_bytes) +
-                                            ", but the cold store holds " + std::to_string(held) +
-                                            " already, which may be a quarter of it"};
+  // More than a spill may end with: an engine that ran can be opened again with its options, and
+  // the same files may take a little more memory then. Without records only options can be wrong:
+  // then half of what a spill may end with is left for them.
+  const bool is_empty = cold.stats().parts == 0;
+  const std::size_t most = is_empty ? options_.memory_bytes / 4 : options_.memory_bytes / 8 * 5;
+  if (Status fits = check_cold_memory(most); !fits) {
+    return Error{ErrorCode::bad_option, fits.error().detail};
   }
   versions_.raise(cold.first_version());
   charge_cold();
   return Done{};
+}
+
+Status Core::check_cold_memory(std::size_t most) const {
+  const std::size_t held = options_.cold->memory_bytes();
+  if (held <= most) return Done{};
+  return Error{ErrorCode::memory_full,
+               "the cold store holds " + std::to_string(held) + " bytes of memory, at most " +
+                   std::to_string(most) +
+                   " with memory_bytes = " + std::to_string(options_.memory_bytes)};
 }
 
 void Core::charge_cold() noexcept {

@@ -342,6 +342,9 @@ class Core final : public SegmentSink {
                                       const Entry* old, const Entry* fresh,
                                       Version version) const noexcept;
   [[nodiscard]] Status attach_cold();
+  /// The cold store is held beside the table, and grows with what is moved there. Without room for
+  /// records every few of them would be a generation. Errors: memory_full.
+  [[nodiscard]] Status check_cold_memory(std::size_t most) const;
   /// Brings the limit up to date with what the cold store holds and the next spill will need.
   void charge_cold() noexcept;
   [[nodiscard]] unsigned shard_bits() const noexcept;

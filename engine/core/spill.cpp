@@ -42,14 +42,15 @@ Result<SpillReport> Spill::run_generation() {
   // What has been appended by now is about records the walk will meet as they are then, or later.
   const Ticket cut = keeps_ ? core_.journal()->newest() : 0;
   SEMEL_CHECK(cold_.keep_flushes());
+  // What has ended makes room, in memory and among the generations. On an error the next lines say
+  // more.
+  static_cast<void>(drop_ended());
+  SEMEL_CHECK(check_memory());
   SEMEL_CHECK(cold_.begin_generation());
   Status walked = walk();
   if (!walked) cold_.abandon();
   SEMEL_ASSERT(cold_.collected().empty());
-  const Status dropped = cold_.drop_ended(core_.clock().now());
-  core_.threads().wait_for_others(own_);
-  cold_.reclaim();
-  core_.charge_cold();
+  const Status dropped = drop_ended();
   if (!walked) return walked.error();
   if (!dropped) return dropped.error();
   if (keeps_) {
@@ -57,6 +58,20 @@ Result<SpillReport> Spill::run_generation() {
     core_.journal()->spilled(cut, core_.journal()->newest(), cold_.mark());
   }
   return report_;
+}
+
+Status Spill::drop_ended() {
+  Status dropped = cold_.drop_ended(core_.clock().now());
+  core_.threads().wait_for_others(own_);
+  cold_.reclaim();
+  core_.charge_cold();
+  return dropped;
+}
+
+/// A part adds less than a hundredth of the limit to what the store holds, so it stays below what
+/// attach_cold() accepts.
+Status Spill::check_memory() const {
+  return core_.check_cold_memory(core_.options().memory_bytes / 2);
 }
 
 Status Spill::walk() {
@@ -69,6 +84,7 @@ Status Spill::walk() {
     }
     collect(at);
     if (cold_.collected_bytes() < part_bytes_ && at.shard < shards) continue;
+    SEMEL_CHECK(check_memory());
     SEMEL_CHECK(finish_part(at));
   }
   SEMEL_ASSERT(part_begin_ == Stop{.shard = shards});  // the parts cover all ranks
@@ -349,11 +365,7 @@ bool Spiller::is_due() noexcept {
 Status Spiller::drop_ended() {
   SEMEL_ASSERT(core_.cold() != nullptr);
   const base::MutexLock lock{one_};
-  Status dropped = core_.cold()->drop_ended(core_.clock().now());
-  core_.threads().wait_for_others(core_.context());
-  core_.cold()->reclaim();
-  core_.charge_cold();
-  return dropped;
+  return Spill{core_, namespaces_}.drop_ended();
 }
 
 Millis Spiller::step(Millis every) {

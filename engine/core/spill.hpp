@@ -22,6 +22,8 @@ class Spill {
   Spill(Core& core, const Namespaces& namespaces);
 
   [[nodiscard]] Result<SpillReport> run();
+  /// Lets go of generations that have ended.
+  [[nodiscard]] Status drop_ended();
 
  private:
   using Operation = Core::Operation;
@@ -35,6 +37,7 @@ class Spill {
   };
 
   [[nodiscard]] Result<SpillReport> run_generation();
+  [[nodiscard]] Status check_memory() const;
   [[nodiscard]] Status walk();
   /// From the beginning of a segment of this depth to that of the next.
   static void step_over(Stop& at, std::uint32_t depth) noexcept;

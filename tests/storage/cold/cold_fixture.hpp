@@ -85,8 +85,9 @@ class TrimmedJournal final : public Journal {
 /// One process of an engine with a cold store and a journal in memory.
 struct ColdLife {
   ColdLife(const Directory& directory, ManualClock& clock, Journal* journal = nullptr,
-           Options options = {}, rocksdb::Env* env = nullptr)
-      : cold(directory, env) {
+           Options options = {}, rocksdb::Env* env = nullptr,
+           unsigned filter_bits = storage::cold_filter_bits_default)
+      : cold(directory, env, filter_bits) {
     options.clock = &clock;
     options.journal = journal;
     options.cold = cold.store.get();

@@ -399,6 +399,42 @@ TEST_CASE("cold: where the disk takes no spill, nothing is forgotten and memory 
   CHECK(right_answers(*process.engine, 2'000) == 2'000);
 }
 
+TEST_CASE("cold: an engine that is full of filters refuses spills, and is opened again as it was",
+          "[storage][cold][attack]") {
+  const Directory directory{cold_medium};
+  ManualClock clock;
+  const Options options{.value_bytes_max = 64};
+  std::uint64_t written = 0;
+  ErrorCode last = ErrorCode::ok;
+  {
+    ColdLife process{directory, clock, nullptr, options, nullptr, 32};
+    Store store = process.engine->store();
+    const Expiry hour = Expiry::in(Millis{3'600'000});
+    while (last == ErrorCode::ok) {
+      const auto stored = store.set(std::to_string(written), "", {.expiry = hour});
+      if (stored.ok()) {
+        ++written;
+        continue;
+      }
+      REQUIRE(stored.error().code == ErrorCode::memory_full);
+      const auto spilled = process.engine->spill();
+      if (!spilled) last = spilled.error().code;
+    }
+    // Refused, and nothing is forgotten.
+    CHECK(last == ErrorCode::memory_full);
+    CHECK(store.get("0")->has_value());
+    CHECK(process.engine->stats().bytes_used <= process.engine->stats().bytes_limit);
+  }
+  CAPTURE(written);
+  ColdLife process{directory, clock, nullptr, options, nullptr, 32};
+  CHECK(process.read("0") == "");
+  CHECK(process.engine->store().set("new", "v").ok());
+  // What has ended makes room again.
+  clock.advance(Millis{3'600'001});
+  process.spill();
+  CHECK(process.cold.store->stats().records <= 1);
+}
+
 TEST_CASE("cold: few records that lie everywhere make room without a spill",
           "[storage][cold][attack][fault-20]") {
   const Directory directory{cold_medium};
