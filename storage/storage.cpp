@@ -52,6 +52,9 @@ bool Storage::accepts_writes() const noexcept {
 std::size_t Storage::group_bytes_max() const noexcept {
   return impl_->log_->group_bytes_max();
 }
+bool Storage::may_spill() const noexcept {
+  return impl_->is_recovered();
+}
 void Storage::spilled(Ticket cut, Ticket kept, const ColdMark& cold) {
   if (impl_->is_forked()) return;
   impl_->spilled(cut, kept, cold);

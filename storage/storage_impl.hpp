@@ -19,7 +19,8 @@
 //                       checkpoint is written.
 //   [storage.rocks_sequence]  RocksDB's newest synced number: release by the threads that wrote,
 //                       acquire load for the checkpoint.
-//   [storage.recovered] release store at the end of recover(), acquire load of the draining thread.
+//   [storage.recovered] release store at the end of recover(), acquire loads of the draining thread
+//                       and of spills.
 //   [storage.rewriting] release store at the end of a rewrite, acquire load before the next.
 //   [storage.stop]      release store of the destructor, acquire loads of both threads.
 //   archive_mutex_      serialises changes of the files: draining, rewriting, backup.
@@ -86,6 +87,9 @@ class Storage::Impl {
   [[nodiscard]] Status drop_ended();
   [[nodiscard]] Status rewrite(Engine& engine);
   [[nodiscard]] Status backup(const std::string& directory);
+  [[nodiscard]] bool is_recovered() const noexcept {
+    return recovered_.load(std::memory_order_acquire);  // mo: acquire [storage.recovered]
+  }
   [[nodiscard]] StorageStats stats() const;
 
   // Joined commits (storage_join.cpp)

@@ -39,6 +39,9 @@ Result<SpillReport> Spill::run() {
 
 Result<SpillReport> Spill::run_generation() {
   SEMEL_ASSERT(!own_.is_inside() && cold_.collected().empty());
+  if (core_.journal() != nullptr && !core_.journal()->may_spill()) {
+    return Error{ErrorCode::refused, "the journal has records that were not put back yet"};
+  }
   // What has been appended by now is about records the walk will meet as they are then, or later.
   const Ticket cut = keeps_ ? core_.journal()->newest() : 0;
   SEMEL_CHECK(cold_.keep_flushes());
@@ -345,6 +348,8 @@ Result<SpillReport> Spiller::spill() {
 
 bool Spiller::is_due() noexcept {
   if (core_.cold() == nullptr) return false;
+  // A record that is put back later could be older than one that has left.
+  if (core_.journal() != nullptr && !core_.journal()->may_spill()) return false;
   const std::size_t limit = core_.options().memory_bytes;
   // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
   // records, a spill makes no smaller.

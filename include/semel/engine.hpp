@@ -228,7 +228,9 @@ class Engine {
   /// Options::spill_above. On an error what was not written stays in the table.
   /// Progress: blocks for the disk, for sections and for another spill; operations go on meanwhile.
   /// Not to be called inside a section.
-  /// Errors: bad_option (there is no cold store), storage_failed, memory_full.
+  /// Errors: bad_option (there is no cold store), storage_failed, memory_full (also: what the store
+  /// holds in memory is more than half of the limit), refused (Journal::may_spill: call
+  /// Storage::recover() first).
   [[nodiscard]] Result<SpillReport> spill();
   [[nodiscard]] bool has_cold_store() const noexcept;
   /// Of its cold store; id 0: it has none.

@@ -105,6 +105,8 @@ class Journal {
   /// The engine ends now; it is not to be used any more.
   virtual void engine_ends() noexcept {}
 
+  /// False: it has records that were not put back yet (Engine::restore), so none may be spilled.
+  [[nodiscard]] virtual bool may_spill() const noexcept { return true; }
   /// True: when a spill moves records into a cold store, what stays in memory is to be appended
   /// again, so that all older mutations can be forgotten.
   [[nodiscard]] virtual bool wants_spills() const noexcept { return false; }

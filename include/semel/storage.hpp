@@ -134,6 +134,7 @@ class Storage final : public Journal {
   [[nodiscard]] bool accepts_writes() const noexcept override;
   [[nodiscard]] std::size_t group_bytes_max() const noexcept override;
   void engine_ends() noexcept override;
+  [[nodiscard]] bool may_spill() const noexcept override;
   [[nodiscard]] bool wants_spills() const noexcept override { return true; }
   void spilled(Ticket cut, Ticket kept, const ColdMark& cold) override;
 
