@@ -240,23 +240,6 @@ class Storage::Impl::Recovery {
   std::optional<Error> error_ SEMEL_GUARDED_BY(mutex_);
 };
 
-/// Of records that were spilled the cold store has the only copy. Without it finished work would be
-/// granted again.
-Status Storage::Impl::check_cold(const ColdMark& has) const {
-  const ColdMark& needed = archive_->description().cold;
-  if (needed.id == 0 || (has.id == needed.id && has.generation >= needed.generation)) return Done{};
-  std::string what = options_.directory + ": records up to generation " +
-                     std::to_string(needed.generation) + " were spilled to a cold store, and ";
-  if (has.id == 0) {
-    what += "the engine has none";
-  } else if (has.id != needed.id) {
-    what += "the engine has another one";
-  } else {
-    what += "the engine's is at generation " + std::to_string(has.generation);
-  }
-  return Error{ErrorCode::storage_damaged, std::move(what)};
-}
-
 /// Claims without the terms of their namespace: whoever declares it anew, in another database say,
 /// would be granted finished work again.
 Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t>& unknown) {
@@ -274,8 +257,8 @@ Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t
 
 Result<RecoveryReport> Storage::Impl::recover(
     Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
+  SEMEL_CHECK(bind_cold(engine.cold_store()));
   base::MutexLock lock{archive_mutex_};
-  SEMEL_CHECK(check_cold(engine.cold_mark()));
   std::uint64_t total = archive_->bytes() + joined_files().bytes();
   for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
   Recovery recovery{*this, engine, old_segments_, archive_->description().floor, total, progress};
@@ -311,6 +294,8 @@ Result<RecoveryReport> Storage::Impl::recover(
     rewrite_ends_.store(false,
                         std::memory_order_relaxed);  // mo: relaxed: only a hint to stop early
   }
+  // mo: relaxed: read after [storage.recovered]
+  is_tiered_.store(engine.has_cold_store(), std::memory_order_relaxed);
   recovered_.store(true, std::memory_order_release);  // mo: release [storage.recovered]
   drain_signal_.raise();
   return result;

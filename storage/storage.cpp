@@ -79,6 +79,10 @@ Status Storage::backup(const std::string& directory) {
   if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->backup(directory);
 }
+Status Storage::backup(const std::string& directory, ColdStore& cold) {
+  if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
+  return impl_->backup(directory, cold);
+}
 StorageStats Storage::stats() const {
   return impl_->stats();
 }

@@ -169,7 +169,7 @@ Status Storage::Impl::drop_ended() {
   return joined_files().compact(running);
 }
 
-Status Storage::Impl::backup(const std::string& directory) {
+Status Storage::Impl::backup_files(const std::string& directory) {
   SEMEL_CHECK(drain());
   const base::MutexLock lock{archive_mutex_};
   SEMEL_CHECK(storage::make_new_directory(directory));

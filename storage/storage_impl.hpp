@@ -87,6 +87,7 @@ class Storage::Impl {
   [[nodiscard]] Status drop_ended();
   [[nodiscard]] Status rewrite(Engine& engine);
   [[nodiscard]] Status backup(const std::string& directory);
+  [[nodiscard]] Status backup(const std::string& directory, ColdStore& cold);
   [[nodiscard]] bool is_recovered() const noexcept {
     return recovered_.load(std::memory_order_acquire);  // mo: acquire [storage.recovered]
   }
@@ -211,15 +212,20 @@ class Storage::Impl {
 
   // The files as a whole (storage_files.cpp)
   void rewrite_if_due();
+  [[nodiscard]] Status backup_files(const std::string& directory);
   [[nodiscard]] Status fill_backup(const std::string& directory) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] bool is_rewrite_due() const SEMEL_REQUIRES(engine_mutex_);
   [[nodiscard]] Status make_void(storage::LogOffset floor, const ColdMark& cold)
       SEMEL_REQUIRES(archive_mutex_);
   void remember_map(const Mutation& mutation);
 
+  // The cold store (storage_cold.cpp)
+  [[nodiscard]] Status check_cold(const ColdStore* cold) const SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status bind_cold(ColdStore* cold);
+  [[nodiscard]] Status backup_with(const std::string& directory, ColdStore& cold);
+
   // Recovery (recovery.cpp)
   class Recovery;
-  [[nodiscard]] Status check_cold(const ColdMark& has) const SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
       SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
@@ -276,6 +282,7 @@ class Storage::Impl {
   std::atomic<bool> drain_requested_{false};        // [storage.drain_to]
   std::atomic<storage::LogOffset> drain_to_{0};     // [storage.drain_to]
   std::atomic<bool> recovered_{false};              // [storage.recovered]
+  std::atomic<bool> is_tiered_{false};              // set before it
   storage::WorkTimer sync_round_;                   // of the syncing thread
   storage::WorkTimer drain_round_;                  // of the draining thread
   bool failure_reported_ = false;                   // of the syncing thread

@@ -152,12 +152,13 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
       mutation.version = version;
       if (core.journal() != nullptr) section.add(mutation);
     }
-    // If this fails, the journal has it, and the next spill tries again before it writes.
-    try {
-      if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
-    } catch (const std::bad_alloc&) {
-    }
     if (const Status status = all.commit(); !status) return status.error();
+  }
+  // After the journal, and when others may go on: it waits for the disk and for backups. If it
+  // fails, the journal has the flush, and the next spill tries again before it writes.
+  try {
+    if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
+  } catch (const std::bad_alloc&) {
   }
   // Inside a section of this thread's own everybody else would wait for it.
   if (mode == FlushMode::sync && core.context().section == nullptr) core.sweep_flushed();

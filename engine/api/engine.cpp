@@ -326,8 +326,8 @@ Result<SpillReport> Engine::spill() {
   return impl_->spiller().spill();
 }
 
-bool Engine::has_cold_store() const noexcept {
-  return impl_->core().cold() != nullptr;
+ColdStore* Engine::cold_store() const noexcept {
+  return impl_->core().cold();
 }
 ColdMark Engine::cold_mark() const noexcept {
   return has_cold_store() ? impl_->core().cold()->mark() : ColdMark{};

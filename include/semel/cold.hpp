@@ -41,6 +41,14 @@ struct ColdPlace {
   Version version;
 };
 
+/// The storage that a cold store belongs to: see Storage::recover().
+struct ColdBond {
+  std::uint64_t storage = 0;  ///< its id; 0: to none yet
+  std::uint64_t token = 0;    ///< random; the storage has the same
+  std::uint64_t before = 0;   ///< the token before
+  bool is_changing = false;   ///< the storage may have the token before
+};
+
 struct ColdStats {
   std::uint64_t records = 0;      ///< live or not, superseded or not, on disk
   std::uint64_t generations = 0;  ///< that any record is in
@@ -72,6 +80,21 @@ class ColdStore {
   [[nodiscard]] virtual Status attach(unsigned shard_count, RankOf rank_of) = 0;
   /// Larger than every version in the store, flushes included.
   [[nodiscard]] virtual Version first_version() const noexcept = 0;
+
+  // --- the storage it belongs to ------------------------------------------------------------
+  [[nodiscard]] virtual ColdBond bond() const { return {}; }
+  /// Synced. Errors: storage_failed.
+  [[nodiscard]] virtual Status bind(const ColdBond& bond) {
+    static_cast<void>(bond);
+    return Done{};
+  }
+  /// Calls `first`, and copies the store to `directory`, which must not be there. In between
+  /// nothing is written to the store: spills wait. Errors: those of `first`, storage_failed.
+  [[nodiscard]] virtual Status backup(const std::string& directory,
+                                      const std::function<Status()>& first) {
+    static_cast<void>(first);
+    return Error{ErrorCode::storage_failed, directory + ": this cold store makes no backups"};
+  }
 
   // --- lookups ------------------------------------------------------------------------------
   /// The latest end of those parts that may hold a key of this rank; Timestamp{}: none does.

@@ -232,7 +232,8 @@ class Engine {
   /// holds in memory is more than half of the limit), refused (Journal::may_spill: call
   /// Storage::recover() first).
   [[nodiscard]] Result<SpillReport> spill();
-  [[nodiscard]] bool has_cold_store() const noexcept;
+  [[nodiscard]] bool has_cold_store() const noexcept { return cold_store() != nullptr; }
+  [[nodiscard]] ColdStore* cold_store() const noexcept;  ///< Options::cold
   /// Of its cold store; id 0: it has none.
   [[nodiscard]] ColdMark cold_mark() const noexcept;
   /// Whether more than Options::spill_above is held.

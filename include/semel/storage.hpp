@@ -118,9 +118,11 @@ class Storage final : public Journal {
   [[nodiscard]] Version first_version() const noexcept;
 
   /// Puts everything back into `engine`, which is new and not used by anybody yet. `progress` is
-  /// called now and then, by one thread at a time. Errors: storage_damaged (also: records were
-  /// spilled, and the engine's cold store is another one or has lost them; there are claims of a
-  /// namespace that is not known, see accept_unknown_namespaces), memory_full.
+  /// called now and then, by one thread at a time. From then on the storage and the engine's cold
+  /// store belong to each other. Errors: storage_damaged (also: records were spilled, and the
+  /// engine's cold store is another one, or has lost them, or was used with another storage or a
+  /// copy of this one since; there are claims of a namespace that is not known, see
+  /// accept_unknown_namespaces), memory_full, storage_failed.
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress = {});
 
@@ -152,8 +154,11 @@ class Storage final : public Journal {
   /// call. It cannot be opened itself: storage and copy would hand out the same versions. On an
   /// error nothing is left of it.
   /// Files are shared by links where `directory`, which must not be there, is on the same disk.
-  /// Errors: storage_failed.
+  /// The cold store of the engine that was recovered is in it, as of the same moment, in "cold".
+  /// Errors: storage_failed (also: records were spilled, and no engine was recovered).
   [[nodiscard]] Status backup(const std::string& directory);
+  /// The same without an engine. Errors: also storage_damaged: it is not the storage's cold store.
+  [[nodiscard]] Status backup(const std::string& directory, ColdStore& cold);
 
   [[nodiscard]] StorageStats stats() const;
   /// How long the thread that syncs or the one that drains has been at what it does now, whichever

@@ -35,16 +35,29 @@ struct StorageFinding {
   std::optional<std::uint64_t> bytes_lost{};
 };
 
+/// The cold store of a storage (semel/cold.hpp): that it fits the storage, and that it is whole.
+struct ColdCheck {
+  std::string directory{};       ///< empty: none is needed, named or there
+  std::uint64_t id = 0;          ///< 0: none is there, or it cannot be read
+  std::uint64_t generation = 0;  ///< the newest
+  std::uint64_t parts = 0;
+  std::uint64_t records = 0;  ///< on disk, live or not
+  std::uint64_t bytes = 0;    ///< of all files read
+  /// Also: it is missing, is another one, or older than recorded: opening is refused.
+  std::vector<StorageFinding> findings{};
+};
+
 struct StorageCheck {
   static constexpr std::size_t findings_max = 1'000;
   [[nodiscard]] bool is_sound() const noexcept {
-    return findings.empty() && unknown_namespaces.empty();
+    return findings.empty() && unknown_namespaces.empty() && cold.findings.empty();
   }
   std::vector<StorageFinding> findings;  ///< what is damaged; at most findings_max
   std::uint64_t findings_left_off = 0;   ///< that there were beyond
   /// Namespaces that have claims and no terms, and how many claims: opening is refused
   /// (StorageOptions::accept_unknown_namespaces). repair_storage() cannot bring the terms back.
   std::map<std::string, std::uint64_t> unknown_namespaces;
+  ColdCheck cold;
   std::uint64_t segments = 0;       ///< of the log
   std::uint64_t records = 0;        ///< of the log, all sealed
   std::uint64_t unfinished = 0;     ///< that a killed process had begun; no damage
@@ -55,11 +68,14 @@ struct StorageCheck {
   std::uint64_t bytes = 0;      ///< of all files read
 };
 
-/// Reads everything, changes nothing. Damage is not an error but a finding. Errors: storage_in_use,
-/// storage_newer, storage_failed (no storage is there, or a file cannot be read).
+/// Reads everything, changes nothing. `cold`: the directory of its cold store; empty: "cold" in
+/// `directory`, if that is there or records were spilled. Damage is not an error but a finding.
+/// Errors: storage_in_use, storage_newer, storage_failed (no storage is there, or a file cannot be
+/// read).
 /// Progress: blocks for the disk.
 [[nodiscard]] Result<StorageCheck> verify_storage(const std::string& directory,
-                                                  const TellProgress& progress = {});
+                                                  const TellProgress& progress = {},
+                                                  const std::string& cold = {});
 
 struct StorageRepair {
   StorageCheck found;           ///< before
@@ -67,15 +83,29 @@ struct StorageRepair {
   std::string moved_to{};       ///< where everything is that was taken out
   std::uint64_t mutations = 0;  ///< that were kept
   Version versions = 0;         ///< nothing up to here will be handed out again
+  bool cold_bound = false;      ///< storage and cold store fit each other again
+  bool cold_given_up = false;   ///< the storage needs no cold store any more
   /// After it: namespaces whose terms were lost, see StorageCheck.
   std::map<std::string, std::uint64_t> unknown_namespaces{};
+};
+
+struct StorageRepairOptions {
+  bool accept_loss = false;  ///< false: only tell
+  std::string cold{};        ///< directory of its cold store; empty: "cold" in that of the storage
+  /// The cold store is lost: what was spilled is forgotten, so finished work may be done again.
+  bool without_cold = false;
 };
 
 /// Makes the storage sound again by keeping every record that is whole. Without `accept_loss` it
 /// only tells what would be lost. What was there before is moved to `directory`/lost+found-N, not
 /// deleted, so twice the space is needed. Versions and epochs go on far above all that were handed
 /// out. Killed in the middle, it goes on when it is called again. Column families of the user are
-/// copied as far as RocksDB can read them. Errors: as verify_storage(), storage_failed.
+/// copied as far as RocksDB can read them. A cold store that does not fit is bound to the storage
+/// as it is, unless it belongs to another one; its files are not repaired: a key in a damaged block
+/// answers storage_damaged. Errors: as verify_storage(), storage_failed.
+[[nodiscard]] Result<StorageRepair> repair_storage(const std::string& directory,
+                                                   const StorageRepairOptions& options,
+                                                   const TellProgress& progress = {});
 [[nodiscard]] Result<StorageRepair> repair_storage(const std::string& directory, bool accept_loss,
                                                    const TellProgress& progress = {});
 
@@ -105,6 +135,22 @@ struct StorageInfo {
     std::uint64_t span_first = 0;  ///< the journal's family only
     std::uint64_t span_last = 0;
   };
+  struct PartInfo {
+    std::uint64_t number = 0;
+    std::uint64_t generation = 0;
+    std::uint64_t records = 0;
+    std::uint64_t bytes = 0;
+    std::string file;
+  };
+  /// Of the cold store.
+  struct ColdInfo {
+    std::uint64_t needed_id = 0;  ///< 0: no record has left the storage
+    std::uint64_t needed_generation = 0;
+    std::string directory{};  ///< empty: none is there
+    std::uint64_t id = 0;
+    std::uint64_t generation = 0;
+    std::vector<PartInfo> parts{};
+  };
   std::uint64_t format = 0;
   std::uint64_t storage_id = 0;
   Version versions = 0;       ///< no version above this was handed out
@@ -116,16 +162,20 @@ struct StorageInfo {
   std::string boot_id;
   std::vector<SegmentInfo> segments;
   std::vector<FileInfo> files;
+  ColdInfo cold;
 };
 
 /// What is there, as far as it can be read; changes nothing. `visit`, if given, sees every mutation
 /// that is whole, in no order. Errors: storage_in_use, storage_newer, storage_failed, and
 /// storage_damaged where the description cannot be read.
+/// `cold` as in verify_storage().
 [[nodiscard]] Result<StorageInfo> inspect_storage(
-    const std::string& directory, const std::function<void(const StoredMutation&)>& visit = {});
+    const std::string& directory, const std::function<void(const StoredMutation&)>& visit = {},
+    const std::string& cold = {});
 
 /// Copies a backup made by Storage::backup() to `to`, which must not be there, and raises the
-/// versions by 2^48, so that no epoch handed out after the backup was made is ever given again.
+/// versions by 2^48, so that no epoch handed out after the backup was made is ever given again. Its
+/// cold store is in "cold" there, and fits no other storage; it may be moved.
 /// `to` appears when all of it has reached the disk. Errors: storage_in_use, storage_newer,
 /// storage_damaged, storage_failed; then there is no `to`.
 [[nodiscard]] Status restore_backup(const std::string& from, const std::string& to,

@@ -102,6 +102,7 @@ Result<Description> read_description(rocksdb::DB& database, rocksdb::ColumnFamil
     is.incarnation = get_big_endian(incarnation.data());
     SEMEL_TRY(cold, get(cold_mark_key, 16));
     is.cold = {get_big_endian(cold.data()), get_big_endian(cold.data() + 8)};
+    if (cold.size() >= 24) is.cold_token = get_big_endian(cold.data() + 16);
   }
   return is;
 }
@@ -122,7 +123,8 @@ Status write_description(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* fam
       {anchor_key, anchor},
       {boot_first_key, words({description.boot_first})},
       {incarnation_key, words({description.incarnation})},
-      {cold_mark_key, words({description.cold.id, description.cold.generation})},
+      {cold_mark_key,
+       words({description.cold.id, description.cold.generation, description.cold_token})},
       {namespaces_key, words({description.knows_namespaces ? std::uint64_t{1} : 0})}};
   rocksdb::Status status;
   for (const auto& [key, value] : entries) {
@@ -148,6 +150,7 @@ void merge_description_entry(std::string_view key, std::string_view value,
   if (key == cold_mark_key && value.size() >= 16) {
     description.cold = {word,
                         std::max(description.cold.generation, get_big_endian(value.data() + 8))};
+    if (value.size() >= 24) description.cold_token = get_big_endian(value.data() + 16);
   }
   if (key == anchor_key && value.size() >= anchor_bytes_min &&
       static_cast<std::int64_t>(word) >= description.anchor.line_ms) {

@@ -7,7 +7,8 @@
 //   anchor       u64 durable clock, u64 engine's clock, u64 wall clock, then the boot id
 //   boot_first   u64: number of the first segment of the log that was begun in that boot
 //   incarnation  u64: random, another one for each copy of the storage
-//   cold         u64 id, u64 generation: the cold store that spills went to last; missing: none
+//   cold         u64 id, u64 generation: the cold store that spills went to last, id 0: none; u64
+//                token: the store has the same (storage/cold/cold_bond.hpp); 0 or missing: none
 //   namespaces   u64: 1: the terms of all namespaces that have claims are in it; missing: unknown
 //
 // Numbers are big-endian.
@@ -40,6 +41,7 @@ struct Description {
   Anchor anchor;
   std::uint64_t incarnation = 0;  ///< 0: of a format before 5
   ColdMark cold;  ///< what the cold store must have, as the storage has forgotten it; id 0: nothing
+  std::uint64_t cold_token = 0;
   /// The terms of all namespaces that have claims are in the storage. False: of an earlier release,
   /// and none of this one has opened it since.
   bool knows_namespaces = false;

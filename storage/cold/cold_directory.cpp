@@ -1,17 +1,11 @@
 // A cold store in a separate database.
 #include "semel/cold_directory.hpp"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstring>
-#include <vector>
 
-#include "semel/process.hpp"
 #include "storage/archive/rocks_status.hpp"
+#include "storage/cold/cold_database.hpp"
 #include "storage/cold/cold_store.hpp"
-#include "storage/log/directory.hpp"
-#include "storage/log/disk.hpp"
 
 namespace semel {
 
@@ -19,36 +13,17 @@ namespace {
 
 constexpr const char* anchor_key = "anchor";
 
-/// Closes the families before the database, and unlocks the directory last.
-struct Database {
-  storage::DirectoryLock lock;
-  std::unique_ptr<rocksdb::DB> database;
-  std::vector<rocksdb::ColumnFamilyHandle*> families;
-  const ProcessMark process{};
-  explicit Database(storage::DirectoryLock taken) noexcept : lock(std::move(taken)) {}
-  ~Database() {
-    if (!process.is_here()) {
-      static_cast<void>(database.release());  // it belongs to the parent process
-      return;
-    }
-    for (rocksdb::ColumnFamilyHandle* family : families) {
-      static_cast<void>(
-          database->DestroyColumnFamilyHandle(family));  // cannot fail for an open one
-    }
-  }
-};
-
 /// Continues the durable clock from the anchor of the last process, and writes a new anchor.
-Result<storage::DurableClock> resume_clock(Database& opened, const ColdOptions& options,
-                                           const Clock& clock) {
+Result<storage::DurableClock> resume_clock(rocksdb::DB& database, storage::Disk& disk,
+                                           const ColdOptions& options, const Clock& clock) {
   struct Words {
     std::int64_t line_ms = 0;
     std::int64_t engine_ms = 0;
     std::int64_t unix_ms = 0;
   } words;
   std::string bytes;
-  rocksdb::Status status =
-      opened.database->Get({}, opened.families[0], rocksdb::Slice{anchor_key}, &bytes);
+  rocksdb::ColumnFamilyHandle* const family = database.DefaultColumnFamily();
+  rocksdb::Status status = database.Get({}, family, rocksdb::Slice{anchor_key}, &bytes);
   if (!status.ok() && !status.IsNotFound()) return storage::error_of(status, anchor_key);
   storage::Anchor last;
   if (status.ok()) {
@@ -58,7 +33,7 @@ Result<storage::DurableClock> resume_clock(Database& opened, const ColdOptions& 
     std::memcpy(&words, bytes.data(), sizeof words);
     last = {words.line_ms, words.engine_ms, words.unix_ms, bytes.substr(sizeof words)};
   }
-  const std::string boot_id = storage::Disk{}.boot_id();
+  const std::string boot_id = disk.boot_id();
   SEMEL_CHECK(storage::check_wall_clock(last, boot_id, clock.unix_ms(), options.clock_ahead_max,
                                         options.directory));
   const Timestamp now = clock.now();
@@ -69,7 +44,7 @@ Result<storage::DurableClock> resume_clock(Database& opened, const ColdOptions& 
   bytes.assign(reinterpret_cast<const char*>(&words), sizeof words).append(boot_id);
   rocksdb::WriteOptions synced;
   synced.sync = true;
-  status = opened.database->Put(synced, opened.families[0], anchor_key, bytes);
+  status = database.Put(synced, family, anchor_key, bytes);
   if (!status.ok()) return storage::error_of(status, anchor_key);
   return durable_clock;
 }
@@ -86,35 +61,24 @@ Result<std::unique_ptr<ColdStore>> open_cold_directory(const ColdOptions& option
                                             ", range " + std::to_string(cache_min) + ".." +
                                             std::to_string(cache_max)};
   }
-  if (mkdir(options.directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Error{ErrorCode::storage_failed, options.directory + ": " + std::strerror(errno)};
+  if (storage::is_backup(options.directory)) {
+    return Error{ErrorCode::storage_failed,
+                 options.directory +
+                     ": is part of a backup; make a storage of that with semel "
+                     "restore"};
   }
-  rocksdb::Options database;
-  database.create_if_missing = true;
-  database.create_missing_column_families = true;
-  database.paranoid_checks = true;
-  database.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  database.max_bgerror_resume_count = 0;
-  database.keep_log_file_num = 4;
-  database.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  const std::vector<rocksdb::ColumnFamilyDescriptor> families{
-      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{}},
-      {storage::cold_family, storage::cold_family_options(options.cache_bytes)}};
-  SEMEL_TRY(lock, storage::DirectoryLock::acquire(options.directory,
-                                                  storage::DirectoryLock::Missing::create));
-  auto opened = std::make_shared<Database>(std::move(lock));
-  rocksdb::DB* raw = nullptr;
-  const std::string path = options.directory + "/cold";
-  const rocksdb::Status status =
-      rocksdb::DB::Open(database, path, families, &opened->families, &raw);
-  opened->database.reset(raw);
-  if (!status.ok()) return storage::error_of(status, path);
-  SEMEL_TRY(durable_clock, resume_clock(*opened, options, clock));
-  SEMEL_TRY(store, storage::RocksColdStore::open({.database = raw,
-                                                  .family = opened->families[1],
+  SEMEL_CHECK(storage::check_not_foreign_to_cold(options.directory));
+  SEMEL_CHECK(storage::make_directory(options.directory));
+  static storage::Disk machine;  // stateless
+  storage::Disk& disk = options.disk != nullptr ? *options.disk : machine;
+  SEMEL_TRY(opened, storage::ColdDatabase::open(disk, {options.directory, options.cache_bytes}));
+  SEMEL_TRY(durable_clock, resume_clock(opened->database(), disk, options, clock));
+  SEMEL_TRY(store, storage::RocksColdStore::open({.database = &opened->database(),
+                                                  .family = opened->family(),
                                                   .durable_clock = durable_clock,
                                                   .filter_bits = options.filter_bits,
                                                   .cache_bytes = options.cache_bytes,
+                                                  .tables = &opened->tables(),
                                                   .owner = opened}));
   return std::unique_ptr<ColdStore>{std::move(store)};
 }

@@ -2,9 +2,11 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +15,8 @@
 #include "base/random.hpp"
 #include "semel/cold_directory.hpp"
 #include "storage/archive/rocks_status.hpp"
+#include "storage/cold/cold_bond.hpp"
+#include "storage/cold/cold_database.hpp"
 #include "storage/cold/cold_store.hpp"
 
 namespace semel::storage {
@@ -32,13 +36,14 @@ bool read_word(Bytes& from, std::uint64_t& value) noexcept {
   return true;
 }
 
-std::uint64_t part_of(const rocksdb::Slice& key) noexcept {
+}  // namespace
+
+std::optional<std::uint64_t> cold_part_of(std::string_view key) noexcept {
+  if (key.size() != key_bytes) return std::nullopt;
   std::uint64_t number = 0;
   std::memcpy(&number, key.data(), sizeof number);
   return __builtin_bswap64(number);
 }
-
-}  // namespace
 
 std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index) {
   std::string key(key_bytes, '\0');
@@ -121,8 +126,14 @@ Result<std::unique_ptr<RocksColdStore>> RocksColdStore::open(const ColdSettings&
                  "filter_bits = " + std::to_string(settings.filter_bits) + ", range 8..32"};
   }
   std::unique_ptr<RocksColdStore> store{new RocksColdStore{settings}};
+  SEMEL_TRY(bond, read_bond(*settings.database));
+  {
+    const base::MutexLock lock{store->mutex_};
+    store->bond_ = bond;
+  }
   SEMEL_CHECK(store->read_store_facts());
   SEMEL_CHECK(store->load_parts());
+  store->compact_facts();
   return store;
 }
 
@@ -140,16 +151,43 @@ Status RocksColdStore::attach(unsigned shard_count, RankOf rank_of) {
   for (const std::uint64_t word : {format_version, std::uint64_t{shard_count_}, seed_}) {
     put_word(word, bytes);
   }
+  const base::MutexLock lock{writes_};
   return put_store_facts(StoreFacts::description, bytes);
 }
 
-ColdMark RocksColdStore::mark() const noexcept {
-  const std::uint64_t id = XXH3_64bits(&seed_, sizeof seed_);  // the seed itself stays secret
+ColdBond RocksColdStore::bond() const {
   const base::MutexLock lock{mutex_};
-  return {id == 0 ? 1 : id, generation_};
+  return bond_;
+}
+
+Status RocksColdStore::bind(const ColdBond& bond) {
+  const base::MutexLock writes{writes_};
+  SEMEL_CHECK(write_bond(*settings_.database, bond));
+  const base::MutexLock lock{mutex_};
+  bond_ = bond;
+  return Done{};
+}
+
+Status RocksColdStore::backup(const std::string& directory, const std::function<Status()>& first) {
+  const base::MutexLock lock{writes_};
+  SEMEL_CHECK(first());
+  SEMEL_CHECK(make_new_directory(directory));
+  SEMEL_CHECK(mark_as_backup(directory));
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(settings_.database, &made);
+  const std::unique_ptr<rocksdb::Checkpoint> copier{made};
+  // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
+  if (status.ok()) status = copier->CreateCheckpoint(cold_database_path(directory), 0);
+  return status.ok() ? Status{Done{}} : error_of(status, directory);
+}
+
+ColdMark RocksColdStore::mark() const noexcept {
+  const base::MutexLock lock{mutex_};
+  return {cold_id(seed_), generation_};
 }
 
 Status RocksColdStore::keep_flushes() {
+  const base::MutexLock lock{writes_};  // an older state must not be written over a newer one
   std::string bytes;
   for (const auto& mark : flushed_) {
     put_word(mark.load(std::memory_order_acquire), bytes);  // mo: acquire [cold_store.flushed]
@@ -166,39 +204,52 @@ Status RocksColdStore::put_store_facts(StoreFacts index, const std::string& byte
   return status.ok() ? Status{Done{}} : error_of(status, "cold store");
 }
 
-Status RocksColdStore::read_store_facts() {
+std::uint64_t cold_id(std::uint64_t seed) noexcept {
+  const std::uint64_t id = XXH3_64bits(&seed, sizeof seed);
+  return id == 0 ? 1 : id;
+}
+
+Result<ColdDescription> read_cold_description(rocksdb::DB& database,
+                                              rocksdb::ColumnFamilyHandle* family) {
+  ColdDescription is;
   std::string bytes;
-  rocksdb::Status status =
-      settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 0), &bytes);
-  if (status.IsNotFound()) {
-    seed_ = base::random_number();
-    return Done{};
-  }
+  rocksdb::Status status = database.Get({}, family, cold_key(0, ColdKey::facts, 0), &bytes);
+  if (status.IsNotFound()) return is;
   if (!status.ok()) return error_of(status, "cold store");
   Bytes rest = bytes;
-  std::uint64_t format = 0;
   std::uint64_t shards = 0;
-  if (!read_word(rest, format) || !read_word(rest, shards) || !read_word(rest, seed_)) {
+  if (!read_word(rest, is.format) || !read_word(rest, shards) || !read_word(rest, is.seed) ||
+      is.format == 0) {
     return Error{ErrorCode::storage_damaged, "the cold store's description is not complete"};
   }
-  if (format > format_version) {
-    return Error{ErrorCode::storage_newer, "cold store of format " + std::to_string(format)};
+  if (is.format > format_version) {
+    return Error{ErrorCode::storage_newer, "cold store of format " + std::to_string(is.format)};
   }
-  format_ = format;
-  shard_count_ = static_cast<std::uint32_t>(shards);
-  status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 2), &bytes);
-  if (!status.ok() && !status.IsNotFound()) return error_of(status, "cold store");
-  if (status.ok()) {
-    rest = bytes;
-    const base::MutexLock lock{mutex_};
-    if (!read_word(rest, generation_)) {
-      return Error{ErrorCode::storage_damaged, "the cold store's generation is not complete"};
-    }
-  }
-  status = settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
-  if (status.IsNotFound()) return Done{};
+  is.shard_count = static_cast<std::uint32_t>(shards);
+  status = database.Get({}, family, cold_key(0, ColdKey::facts, 2), &bytes);
+  if (status.IsNotFound()) return is;
   if (!status.ok()) return error_of(status, "cold store");
   rest = bytes;
+  if (read_word(rest, is.generation)) return is;
+  return Error{ErrorCode::storage_damaged, "the cold store's generation is not complete"};
+}
+
+Status RocksColdStore::read_store_facts() {
+  SEMEL_TRY(is, read_cold_description(*settings_.database, settings_.family));
+  seed_ = is.format == 0 ? base::random_number() : is.seed;
+  if (is.format == 0) return Done{};
+  format_ = is.format;
+  shard_count_ = is.shard_count;
+  {
+    const base::MutexLock lock{mutex_};
+    generation_ = is.generation;
+  }
+  std::string bytes;
+  const rocksdb::Status status =
+      settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
+  if (status.IsNotFound()) return Done{};
+  if (!status.ok()) return error_of(status, "cold store");
+  Bytes rest = bytes;
   for (auto& mark : flushed_) {
     std::uint64_t version = 0;
     if (!read_word(rest, version)) {
@@ -217,9 +268,28 @@ void RocksColdStore::remove_leftovers() const {
        std::filesystem::directory_iterator{settings_.database->GetName(), ignored}) {
     const std::string name = file.path().filename();
     if (name.starts_with("cold-") && name.ends_with(".part")) {
-      std::filesystem::remove(file.path(), ignored);
+      static_cast<void>(settings_.database->GetEnv()->DeleteFile(file.path()));  // it stays, then
     }
   }
+}
+
+/// Each life leaves a small file with the facts of the store as a whole, and nothing is compacted
+/// by itself. Files of parts are not touched.
+void RocksColdStore::compact_facts() const {
+  constexpr std::ptrdiff_t files_max = 8;
+  std::vector<rocksdb::LiveFileMetaData> files;
+  settings_.database->GetLiveFilesMetaData(&files);
+  const auto has_facts = [&](const rocksdb::LiveFileMetaData& file) {
+    return file.column_family_name == settings_.family->GetName() &&
+           cold_part_of(file.smallestkey) == 0;
+  };
+  if (std::count_if(files.begin(), files.end(), has_facts) <= files_max) return;
+  const std::string first = cold_key(0, ColdKey::facts, 0);
+  const std::string last = cold_key(0, ColdKey::bucket, 0);
+  const rocksdb::Slice begin{first};
+  const rocksdb::Slice end{last};
+  // On an error they stay.
+  static_cast<void>(settings_.database->CompactRange({}, settings_.family, &begin, &end));
 }
 
 Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& at,
@@ -240,7 +310,7 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
   std::size_t loaded = 0;
   for (at.Next(); at.Valid(); at.Next()) {
     const rocksdb::Slice key = at.key();
-    if (key.size() != key_bytes || part_of(key) != number) break;
+    if (cold_part_of(key.ToStringView()) != number) break;
     if (key[8] != static_cast<char>(ColdKey::filter)) break;
     if (!part->filter.put_back(loaded, {at.value().data(), at.value().size()})) return damaged();
     loaded += at.value().size();
@@ -259,7 +329,7 @@ Status RocksColdStore::load_parts() {
   const std::unique_ptr<rocksdb::Iterator> at{
       settings_.database->NewIterator(options, settings_.family)};
   for (at->Seek(cold_key(1, ColdKey::facts, 0)); at->Valid();) {
-    const std::uint64_t number = at->key().size() == key_bytes ? part_of(at->key()) : 0;
+    const std::uint64_t number = cold_part_of(at->key().ToStringView()).value_or(0);
     if (number == 0) return Error{ErrorCode::storage_damaged, "a key of the cold store"};
     SEMEL_TRY(part, read_part(*at, number));
     next_part_ = number + 1;
@@ -277,9 +347,7 @@ Status RocksColdStore::load_parts() {
   for (const auto& part : parts) {
     for (const rocksdb::LiveFileMetaData& file : files) {
       if (file.column_family_name != settings_.family->GetName()) continue;
-      if (file.smallestkey.size() == key_bytes && part_of(file.smallestkey) == part->facts.number) {
-        part->disk_bytes = file.size;
-      }
+      if (cold_part_of(file.smallestkey) == part->facts.number) part->disk_bytes = file.size;
     }
     auto& all = fresh->generations;
     if (all.empty() || all.front().number() != part->facts.generation) {

@@ -34,9 +34,12 @@ Status RocksColdStore::begin_generation() {
   const std::uint64_t number = mark().generation + 1;
   std::string bytes(sizeof number, '\0');
   std::memcpy(bytes.data(), &number, sizeof number);
-  // Its parts may all be dropped some day. The number stays, so that a store that has lost files is
-  // told from one that has dropped them.
-  SEMEL_CHECK(put_store_facts(StoreFacts::generation, bytes));
+  {
+    // Its parts may all be dropped some day. The number stays, so that a store that has lost files
+    // is told from one that has dropped them.
+    const base::MutexLock lock{writes_};
+    SEMEL_CHECK(put_store_facts(StoreFacts::generation, bytes));
+  }
   auto fresh = std::make_shared<Catalog>(*catalog());
   fresh->generations.emplace(fresh->generations.begin(), number);
   {
@@ -163,11 +166,34 @@ rocksdb::Status RocksColdStore::write_file(ColdPart& part, const std::string& pa
   if (status.ok()) status = file.Finish(&info);  // synced
   if (!status.ok()) return status;
   part.disk_bytes = info.file_size;
-  rocksdb::IngestExternalFileOptions options;
-  options.move_files = true;
-  options.failed_move_fall_back_to_copy = true;
-  options.snapshot_consistency = false;  // no snapshot contains this part
-  return database.IngestExternalFile(settings_.family, {path}, options);
+  return ingest(path, info);
+}
+
+/// After one that failed the manifest may name the file or not, so it stays until the next open
+/// (kept_tables.hpp).
+rocksdb::Status RocksColdStore::ingest(const std::string& path,
+                                       const rocksdb::ExternalSstFileInfo& info) {
+  if (has_failed_ingest_) return rocksdb::Status::IOError("a write failed; open the store again");
+  rocksdb::IngestExternalFileArg part;
+  part.column_family = settings_.family;
+  part.external_files = {path};
+  if (!info.file_checksum.empty()) {
+    part.files_checksums = {info.file_checksum};
+    part.files_checksum_func_names = {info.file_checksum_func_name};
+  }
+  part.options.move_files = true;
+  part.options.failed_move_fall_back_to_copy = true;
+  part.options.snapshot_consistency = false;  // no snapshot contains this part
+  // As in Archive::ingest().
+  part.options.write_global_seqno = false;
+  part.options.verify_file_checksum = false;
+  if (settings_.tables != nullptr) settings_.tables->begin();
+  const rocksdb::Status status = settings_.database->IngestExternalFiles({part});
+  if (settings_.tables != nullptr) {
+    settings_.tables->end(status.ok());
+    has_failed_ingest_ = !status.ok();
+  }
+  return status;
 }
 
 void RocksColdStore::add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const {
@@ -189,10 +215,14 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
     part->living.add(collected_[i].head >> 4,
                      settings_.durable_clock.from_durable_ms(collected_[i].due));
   }
-  const rocksdb::Status status = write_file(*part, path);
-  if (!status.ok()) {
-    std::remove(path.c_str());  // if it stays, the next open removes it
-    return error_of(status, path);
+  {
+    const base::MutexLock lock{writes_};
+    const rocksdb::Status status = write_file(*part, path);
+    if (!status.ok()) {
+      // If it stays, the next open removes it.
+      static_cast<void>(settings_.database->GetEnv()->DeleteFile(path));
+      return error_of(status, path);
+    }
   }
   SEMEL_ASSERT(fresh_ == nullptr);
   ++next_part_;
@@ -238,6 +268,7 @@ void RocksColdStore::abandon() noexcept {
 }
 
 Status RocksColdStore::delete_parts(std::uint64_t first, std::uint64_t last) {
+  const base::MutexLock lock{writes_};
   const std::string begin_key = cold_key(first, ColdKey::facts, 0);
   const std::string end_key = cold_key(last + 1, ColdKey::facts, 0);
   const rocksdb::Slice begin{begin_key};

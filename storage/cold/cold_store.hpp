@@ -24,11 +24,14 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "semel/cold.hpp"
+#include "storage/archive/kept_tables.hpp"
 #include "storage/cold/cold_bucket.hpp"
 #include "storage/cold/cold_parts.hpp"
 #include "storage/log/durable_clock.hpp"
@@ -48,6 +51,7 @@ struct ColdSettings {
   DurableClock durable_clock;
   unsigned filter_bits = cold_filter_bits_default;
   std::size_t cache_bytes = 0;    ///< as given to cold_family_options(), to be charged
+  KeptTables* tables = nullptr;   ///< of the database's environment, if it has them
   std::shared_ptr<void> owner{};  ///< if not null, closed when the store is gone
 };
 
@@ -60,6 +64,10 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] ColdMark mark() const noexcept override;
   [[nodiscard]] Status attach(unsigned shard_count, RankOf rank_of) override;
   [[nodiscard]] Version first_version() const noexcept override { return first_version_; }
+  [[nodiscard]] ColdBond bond() const override;
+  [[nodiscard]] Status bind(const ColdBond& bond) override;
+  [[nodiscard]] Status backup(const std::string& directory,
+                              const std::function<Status()>& first) override;
 
   [[nodiscard]] Timestamp may_hold_until(std::uint64_t rank) const noexcept override;
   [[nodiscard]] Result<bool> find(std::uint64_t rank, std::uint8_t db, Bytes key,
@@ -117,14 +125,20 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] Result<std::shared_ptr<ColdPart>> read_part(rocksdb::Iterator& at,
                                                             std::uint64_t number);
   /// Facts of the store as a whole, synced.
-  [[nodiscard]] Status put_store_facts(StoreFacts index, const std::string& bytes);
+  [[nodiscard]] Status put_store_facts(StoreFacts index, const std::string& bytes)
+      SEMEL_REQUIRES(writes_);
   void remove_leftovers() const;
+  void compact_facts() const;
   void add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const;
   [[nodiscard]] PartFacts facts_of(std::uint64_t first, std::uint64_t last) const;
   [[nodiscard]] BucketRecord record_at(std::size_t index) const noexcept;
   /// The collected records by bucket, then version.
   [[nodiscard]] std::vector<std::uint32_t> order_of(const ColdPart& part) const;
-  [[nodiscard]] rocksdb::Status write_file(ColdPart& part, const std::string& path);
+  [[nodiscard]] rocksdb::Status write_file(ColdPart& part, const std::string& path)
+      SEMEL_REQUIRES(writes_);
+  [[nodiscard]] rocksdb::Status ingest(const std::string& path,
+                                       const rocksdb::ExternalSstFileInfo& info)
+      SEMEL_REQUIRES(writes_);
   [[nodiscard]] rocksdb::Status write_buckets(rocksdb::SstFileWriter& file, const ColdPart& part);
   [[nodiscard]] Status delete_parts(std::uint64_t first, std::uint64_t last);
   [[nodiscard]] Status delete_dropped();
@@ -148,7 +162,10 @@ class RocksColdStore final : public ColdStore {
   Version first_version_ = 1;
   std::array<std::atomic<Version>, limits::db_count> flushed_{};
 
+  base::Mutex writes_;  // of the disk: a backup keeps them off
+  bool has_failed_ingest_ SEMEL_GUARDED_BY(writes_) = false;
   mutable base::Mutex mutex_;
+  ColdBond bond_ SEMEL_GUARDED_BY(mutex_);
   std::shared_ptr<const Catalog> shared_ SEMEL_GUARDED_BY(mutex_) = std::make_shared<Catalog>();
   std::uint64_t generation_ SEMEL_GUARDED_BY(mutex_) = 0;  // the newest that was begun
   std::vector<std::shared_ptr<const Catalog>> retired_ SEMEL_GUARDED_BY(mutex_);
@@ -173,6 +190,21 @@ class RocksColdStore final : public ColdStore {
 /// The third part of a key in the column family.
 enum class ColdKey : char { facts = 0, filter = 1, bucket = 2 };
 [[nodiscard]] std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index);
+/// The part of a key; none: it is no key of a cold store.
+[[nodiscard]] std::optional<std::uint64_t> cold_part_of(std::string_view key) noexcept;
+
+/// What a cold store records of itself, without its parts. Format 0: it is new.
+struct ColdDescription {
+  std::uint64_t format = 0;
+  std::uint32_t shard_count = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t generation = 0;  ///< the newest that was begun
+};
+/// Errors: storage_damaged, storage_newer, storage_failed.
+[[nodiscard]] Result<ColdDescription> read_cold_description(rocksdb::DB& database,
+                                                            rocksdb::ColumnFamilyHandle* family);
+/// The id of a store in its mark. The seed itself stays secret.
+[[nodiscard]] std::uint64_t cold_id(std::uint64_t seed) noexcept;
 
 /// A part's facts and counts as bytes, and back.
 [[nodiscard]] std::string encode_facts(const ColdPart& part, const DurableClock& durable_clock);

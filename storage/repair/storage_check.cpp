@@ -1,10 +1,10 @@
 // verify_storage(): compares a view with what a sound storage must have.
 #include <algorithm>
 #include <filesystem>
-#include <regex>
 
 #include "storage/joint/joined_files.hpp"
 #include "storage/log/log_walk.hpp"
+#include "storage/repair/cold_check.hpp"
 #include "storage/repair/namespace_check.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
@@ -289,20 +289,6 @@ Status Checker::check_namespaces() {
 
 }  // namespace
 
-std::string named_in(const std::string& problem, const std::string& directory) {
-  // RocksDB looks for a missing table under its old name, .ldb, last.
-  std::smatch table;
-  if (std::regex_search(problem, table, std::regex{"([0-9]{6,})\\.(sst|ldb)"})) {
-    return directory + "/" + table[1].str() + ".sst";
-  }
-  const std::size_t manifest = problem.find("MANIFEST-");
-  if (manifest != std::string::npos) {
-    const std::size_t stop = problem.find_first_not_of("0123456789", manifest + 9);
-    return directory + "/" + problem.substr(manifest, stop - manifest);
-  }
-  return problem.find("CURRENT") != std::string::npos ? directory + "/CURRENT" : directory;
-}
-
 Status check_storage(StorageView& view, StorageCheck& check, const TellProgress& progress) {
   return Checker{view, check, progress}.run();
 }
@@ -311,11 +297,13 @@ Status check_storage(StorageView& view, StorageCheck& check, const TellProgress&
 
 namespace semel {
 
-Result<StorageCheck> verify_storage(const std::string& directory, const TellProgress& progress) {
+Result<StorageCheck> verify_storage(const std::string& directory, const TellProgress& progress,
+                                    const std::string& cold) {
   SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
   SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   StorageCheck check;
   SEMEL_CHECK(storage::check_storage(view, check, progress));
+  SEMEL_CHECK(storage::check_cold(view, cold, check.cold, progress));
   return check;
 }
 

@@ -11,7 +11,4 @@ namespace semel::storage {
 [[nodiscard]] Status check_storage(StorageView& view, StorageCheck& check,
                                    const TellProgress& progress);
 
-/// The file of RocksDB that a message names, else `directory`.
-[[nodiscard]] std::string named_in(const std::string& problem, const std::string& directory);
-
 }  // namespace semel::storage

@@ -1,6 +1,7 @@
 // inspect_storage(): lists everything that can be read.
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/log_walk.hpp"
+#include "storage/repair/cold_check.hpp"
 #include "storage/repair/storage_view.hpp"
 
 namespace semel {
@@ -42,9 +43,25 @@ Status add_segment(const storage::StorageView& view, const std::string& path,
   return Done{};
 }
 
+Result<StorageInfo::ColdInfo> inspect_cold(const storage::StorageView& view,
+                                           const std::string& named) {
+  StorageInfo::ColdInfo info;
+  info.needed_id = view.description.cold.id;
+  info.needed_generation = view.description.cold.generation;
+  const std::optional<std::string> found = storage::find_cold(view.directory, named);
+  if (!found) return info;
+  SEMEL_TRY(reading, storage::read_cold(*found, false));
+  info.directory = *found;
+  info.id = reading.mark.id;
+  info.generation = reading.mark.generation;
+  info.parts = std::move(reading.parts);
+  return info;
+}
+
 }  // namespace
 
-Result<StorageInfo> inspect_storage(const std::string& directory, const VisitStored& visit) {
+Result<StorageInfo> inspect_storage(const std::string& directory, const VisitStored& visit,
+                                    const std::string& cold) {
   SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
   SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   if (view.description.format == 0) {
@@ -76,6 +93,8 @@ Result<StorageInfo> inspect_storage(const std::string& directory, const VisitSto
       if (BlobKey::read(key, blob)) show(table.path, blob.offset, value, visit);
     }));
   }
+  SEMEL_TRY(beside, inspect_cold(view, cold));
+  info.cold = std::move(beside);
   return info;
 }
 

@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "semel/cold_directory.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/log/mutation_codec.hpp"
+#include "storage/repair/cold_check.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
 
@@ -263,35 +265,91 @@ Result<std::string> install_repaired(const std::string& directory) {
   return moved_to;
 }
 
-}  // namespace
+/// The storage and the store at `found` fit each other from now on. False: the store cannot be
+/// opened, or belongs to another storage.
+Result<bool> bind_cold(const std::string& found, storage::Description& is) {
+  const SystemClock clock;
+  auto opened = open_cold_directory({.directory = found}, clock);
+  if (!opened && opened.error().code == ErrorCode::storage_in_use) return opened.error();
+  if (!opened) return false;
+  ColdStore& cold = **opened;
+  if (cold.bond().storage != 0 && cold.bond().storage != is.storage_id) return false;
+  is.cold = cold.mark();
+  is.cold_token = storage::random_id();
+  is.versions = std::max(is.versions, cold.first_version());
+  SEMEL_CHECK(cold.bind({is.storage_id, is.cold_token, 0, false}));
+  return true;
+}
 
-Result<StorageRepair> repair_storage(const std::string& directory, bool accept_loss,
-                                     const TellProgress& progress) {
-  SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
-  StorageRepair repair;
-  if (accept_loss && exists(directory + "/repaired/complete")) {
-    SEMEL_TRY(moved_to, install_repaired(directory));
-    repair.moved_to = std::move(moved_to);
-    repair.changed = true;
-    SEMEL_TRY(view, storage::StorageView::read(directory));
-    repair.versions = view.description.versions;
-    SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
-    repair.mutations = repair.found.mutations;
-    return repair;
+/// What is said in StorageRepairOptions.
+Status mend_cold(const std::string& directory, const StorageRepairOptions& options,
+                 StorageRepair& repair) {
+  storage::Disk disk;
+  SEMEL_TRY(archive, storage::Archive::open(disk, {directory, false, {}}));
+  storage::Description is = archive->description();
+  const std::optional<std::string> found = storage::find_cold(directory, options.cold);
+  if (options.without_cold) {
+    is.cold = {};
+    is.cold_token = 0;
+    repair.cold_given_up = true;
+  } else if (found) {
+    SEMEL_TRY(bound, bind_cold(*found, is));
+    repair.cold_bound = bound;
   }
-  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
-  SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
-  if (!accept_loss || repair.found.findings.empty()) return repair;
-  SEMEL_CHECK(build(view, directory + "/repaired", repair, progress));
-  view.database.reset();
+  if (!repair.cold_bound && !repair.cold_given_up) return Done{};
+  is.versions += storage::random_version_jump();
+  repair.versions = is.versions;
+  repair.changed = true;
+  return archive->describe(is);
+}
+
+/// Finishes a repair that was killed.
+Result<StorageRepair> finish_repair(const std::string& directory, const TellProgress& progress) {
+  StorageRepair repair;
   SEMEL_TRY(moved_to, install_repaired(directory));
   repair.moved_to = std::move(moved_to);
   repair.changed = true;
-  SEMEL_TRY(repaired, storage::StorageView::read(directory));
-  StorageCheck check;
-  SEMEL_CHECK(storage::check_storage(repaired, check, {}));
-  repair.unknown_namespaces = std::move(check.unknown_namespaces);
+  SEMEL_TRY(view, storage::StorageView::read(directory));
+  repair.versions = view.description.versions;
+  SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
+  repair.mutations = repair.found.mutations;
   return repair;
+}
+
+}  // namespace
+
+Result<StorageRepair> repair_storage(const std::string& directory,
+                                     const StorageRepairOptions& options,
+                                     const TellProgress& progress) {
+  SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
+  if (options.accept_loss && exists(directory + "/repaired/complete")) {
+    return finish_repair(directory, progress);
+  }
+  StorageRepair repair;
+  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
+  SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
+  SEMEL_CHECK(storage::check_cold(view, options.cold, repair.found.cold, progress));
+  if (!options.accept_loss) return repair;
+  if (!repair.found.findings.empty()) {
+    SEMEL_CHECK(build(view, directory + "/repaired", repair, progress));
+    view.database.reset();
+    SEMEL_TRY(moved_to, install_repaired(directory));
+    repair.moved_to = std::move(moved_to);
+    repair.changed = true;
+    SEMEL_TRY(repaired, storage::StorageView::read(directory));
+    StorageCheck check;
+    SEMEL_CHECK(storage::check_storage(repaired, check, {}));
+    repair.unknown_namespaces = std::move(check.unknown_namespaces);
+  }
+  view.database.reset();
+  lock.release_database();
+  if (!repair.found.cold.findings.empty()) SEMEL_CHECK(mend_cold(directory, options, repair));
+  return repair;
+}
+
+Result<StorageRepair> repair_storage(const std::string& directory, bool accept_loss,
+                                     const TellProgress& progress) {
+  return repair_storage(directory, StorageRepairOptions{.accept_loss = accept_loss}, progress);
 }
 
 }  // namespace semel

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "storage/cold/cold_database.hpp"
+#include "storage/repair/cold_check.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
 
@@ -26,7 +28,7 @@ Status copy_one(const fs::path& from, const fs::path& to) {
   return storage::sync_path(to.string());
 }
 
-/// Two levels; a storage has no more.
+/// As many levels as a storage has.
 Status copy_tree(const fs::path& from, const fs::path& to, int levels) {
   SEMEL_CHECK(storage::make_new_directory(to.string()));
   SEMEL_TRY(names, storage::list_directory(from.string()));
@@ -45,11 +47,26 @@ Status check_copy(const std::string& directory, const TellProgress& progress) {
   SEMEL_TRY(view, storage::StorageView::read(directory));
   StorageCheck check;
   SEMEL_CHECK(storage::check_storage(view, check, progress));
+  SEMEL_CHECK(storage::check_cold(view, {}, check.cold, progress));
+  check.findings.insert(check.findings.end(), check.cold.findings.begin(),
+                        check.cold.findings.end());
   if (check.findings.empty()) return Done{};
   const StorageFinding& first = check.findings.front();
   return Error{ErrorCode::storage_damaged,
                first.file + (first.offset ? ", offset " + std::to_string(*first.offset) : "") +
                    ": " + first.what + "; findings: " + std::to_string(check.findings.size())};
+}
+
+/// The copy of the cold store fits no other storage, and this one no other cold store. Returns the
+/// token; 0: there is none.
+Result<std::uint64_t> bind_cold(storage::Disk& disk, const std::string& directory,
+                                std::uint64_t storage_id) {
+  const std::optional<std::string> found = storage::find_cold(directory, {});
+  if (!found) return std::uint64_t{0};
+  const std::uint64_t token = storage::random_id();
+  SEMEL_TRY(cold, storage::ColdDatabase::open(disk, {*found, std::size_t{1} << 20, false}));
+  SEMEL_CHECK(storage::write_bond(cold->database(), {storage_id, token, 0, false}));
+  return token;
 }
 
 Status raise_versions(const std::string& directory) {
@@ -58,6 +75,8 @@ Status raise_versions(const std::string& directory) {
   storage::Description is = archive->description();
   is.versions += storage::random_version_jump();
   is.incarnation = storage::random_id();
+  SEMEL_TRY(token, bind_cold(disk, directory, is.storage_id));
+  is.cold_token = token;
   SEMEL_CHECK(archive->describe(is));
   SEMEL_TRY(lock,
             storage::DirectoryLock::acquire(directory, storage::DirectoryLock::Missing::create));
@@ -65,7 +84,7 @@ Status raise_versions(const std::string& directory) {
 }
 
 Status make_copy(const std::string& from, const std::string& to, const TellProgress& progress) {
-  SEMEL_CHECK(copy_tree(from, to, 1));
+  SEMEL_CHECK(copy_tree(from, to, 2));
   SEMEL_CHECK(check_copy(to, progress));
   return raise_versions(to);
 }

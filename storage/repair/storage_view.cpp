@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <regex>
 
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/mutation_codec.hpp"
@@ -66,8 +67,13 @@ Result<StorageLock> StorageLock::acquire(const std::string& directory) {
 }
 
 StorageLock::~StorageLock() {
+  release_database();
+}
+
+void StorageLock::release_database() noexcept {
   // After an error the lock is released when this process ends.
   if (lock_ != nullptr) static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock_));
+  lock_ = nullptr;
 }
 
 Result<std::unique_ptr<ReadOnlyDatabase>> ReadOnlyDatabase::open(const std::string& path,
@@ -188,6 +194,20 @@ std::optional<LogOffset> segment_begin(const std::string& path) {
   const LogOffset begin = std::strtoull(name.c_str(), nullptr, 16);
   if (name != segment_name(begin)) return std::nullopt;
   return begin;
+}
+
+std::string named_in(const std::string& problem, const std::string& directory) {
+  // RocksDB looks for a missing table under its old name, .ldb, last.
+  std::smatch table;
+  if (std::regex_search(problem, table, std::regex{"([0-9]{6,})\\.(sst|ldb)"})) {
+    return directory + "/" + table[1].str() + ".sst";
+  }
+  const std::size_t manifest = problem.find("MANIFEST-");
+  if (manifest != std::string::npos) {
+    const std::size_t stop = problem.find_first_not_of("0123456789", manifest + 9);
+    return directory + "/" + problem.substr(manifest, stop - manifest);
+  }
+  return problem.find("CURRENT") != std::string::npos ? directory + "/CURRENT" : directory;
 }
 
 Status sync_path(const std::string& path) {

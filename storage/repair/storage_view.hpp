@@ -27,6 +27,8 @@ class StorageLock {
   ~StorageLock();
   /// The storage is a snapshot of a volume: see DirectoryLock.
   [[nodiscard]] bool is_snapshot() const { return directory_.is_snapshot(Disk{}.boot_id()); }
+  /// Ends RocksDB's lock alone, so that the database can be opened under this one.
+  void release_database() noexcept;
   StorageLock(StorageLock&& other) noexcept
       : directory_(std::move(other.directory_)), lock_(std::exchange(other.lock_, nullptr)) {}
   StorageLock& operator=(StorageLock&&) = delete;
@@ -119,6 +121,9 @@ struct StorageView {
 
 /// The log offset in the name of a segment; none: the name is not that of a segment.
 [[nodiscard]] std::optional<LogOffset> segment_begin(const std::string& path);
+
+/// The file of RocksDB that a message names, else `directory`.
+[[nodiscard]] std::string named_in(const std::string& problem, const std::string& directory);
 
 /// fsync of a file or directory.
 [[nodiscard]] Status sync_path(const std::string& path);

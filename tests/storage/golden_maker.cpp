@@ -2,6 +2,7 @@
 //
 //   golden_maker DIRECTORY            everything a storage can hold, drained and undrained
 //   golden_maker DIRECTORY --newer    the same, marked as of a later format
+//   golden_maker DIRECTORY --tiered   500 records that were spilled to a cold store, DIRECTORY/cold
 //   golden_maker DIRECTORY --hold     says "ready" and keeps it open until its input ends
 //   golden_maker DIRECTORY --check    opens it, as golden_test does, for tools/prove upgrade: says
 //                                     "opened", then 0 if everything is there
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "semel/cold_directory.hpp"
 #include "storage/archive/archive.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "tests/storage/golden.hpp"
@@ -35,6 +37,26 @@ int mark_as_newer(const std::string& directory) {
   return (*mark)->write_and_sync(content) ? 0 : fail("mark: not synced");
 }
 
+Status make_tiered(const std::string& directory) {
+  const SystemClock clock;
+  SEMEL_TRY(storage, Storage::open({.directory = directory}, clock));
+  SEMEL_TRY(cold, open_cold_directory({.directory = directory + "/cold"}, clock));
+  SEMEL_TRY(engine, Engine::open({.clock = &clock,
+                                  .journal = storage.get(),
+                                  .durability = Durability::logged,
+                                  .cold = cold.get(),
+                                  .memory_bytes = std::size_t{64} << 20,
+                                  .first_version = storage->first_version()}));
+  SEMEL_CHECK(storage->recover(*engine));
+  for (int i = 0; i < 500; ++i) {
+    const auto set = engine->store().set("k" + std::to_string(i), "spilled");
+    if (!set.ok()) return set.error();
+  }
+  SEMEL_CHECK(storage->drain());
+  SEMEL_CHECK(engine->spill());
+  return Done{};
+}
+
 int check(const std::string& directory) {
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   auto process = golden::open(directory, clock);
@@ -53,6 +75,10 @@ int main(int count, char** arguments) {
   const std::string directory = arguments[1];
   const std::string flag = count == 3 ? arguments[2] : "";
   if (flag == "--check") return check(directory);
+  if (flag == "--tiered") {
+    const Status made = make_tiered(directory);
+    return made ? 0 : fail(made.error().message());
+  }
   ManualClock clock{golden::engine_start, golden::unix_start_ms};
   {
     auto process = golden::open(directory, clock);

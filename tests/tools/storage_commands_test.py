@@ -132,6 +132,34 @@ class Storages(Case):
         self.assertIn(b"plain-undrained", self.semel("inspect", path, "--records").stdout)
         self.assertIn(b"format    5", self.semel("inspect", path).stdout)
 
+    def test_a_cold_store_is_part_of_its_storage(self):
+        path = self.made("s", "--tiered")
+        found = self.json("verify", path)["cold"]
+        self.assertEqual((found["directory"], found["records"]), (path + "/cold", 500))
+        self.assertIn(b"500 records in 1 parts", self.semel("verify", path).stdout)
+        parts = self.json("inspect", path)["cold"]["parts"]
+        self.assertEqual([part["records"] for part in parts], [500])
+        self.semel("backup", path, self.path("backup"))
+        self.assertTrue(self.json("verify", self.path("backup"))["sound"])
+        self.semel("restore", self.path("backup"), self.path("again"))
+        self.assertEqual(self.json("verify", self.path("again"))["cold"]["records"], 500)
+        # That of another restore, and of the original, is refused.
+        other = self.json("verify", path, "--cold", self.path("again/cold"), code=1)["cold"]
+        self.assertIn("not used together last", other["findings"][0]["what"])
+        (self.folder / "s/cold").rename(self.folder / "moved")
+        self.assertIn("--cold", self.json("verify", path, code=1)["cold"]["findings"][0]["what"])
+        self.assertIn(b"name it with --cold", self.semel("inspect", path).stdout)
+        self.semel("backup", path, self.path("to"), code=1)
+        self.semel("backup", path, self.path("to"), "--cold", self.path("nowhere"), code=1)
+        self.assertFalse((self.folder / "to").exists())
+        self.semel("backup", path, self.path("to"), "--cold", self.path("moved"))
+        self.assertTrue(self.json("verify", path, "--cold", self.path("moved"))["sound"])
+        # Given up only when asked.
+        self.assertFalse(self.json("repair", path, "--accept-loss", code=1)["changed"])
+        done = self.json("repair", path, "--accept-loss", "--without-cold")
+        self.assertTrue(done["cold_given_up"])
+        self.assertTrue(self.json("verify", path)["sound"])
+
     def test_backup_and_restore(self):
         path, copy, again = self.made("s"), self.path("copy"), self.path("again")
         self.assertIn(b"copied", self.semel("backup", path, copy).stdout)

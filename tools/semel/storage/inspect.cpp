@@ -99,6 +99,20 @@ json::object json_of(const StoredMutation& stored) {
   return one;
 }
 
+json::object json_of(const StorageInfo::ColdInfo& info) {
+  json::array parts;
+  for (const auto& part : info.parts) {
+    parts.push_back({{"number", part.number},
+                     {"generation", part.generation},
+                     {"records", part.records},
+                     {"bytes", part.bytes},
+                     {"file", part.file}});
+  }
+  return {{"needed_id", info.needed_id},   {"needed_generation", info.needed_generation},
+          {"directory", info.directory},   {"id", info.id},
+          {"generation", info.generation}, {"parts", std::move(parts)}};
+}
+
 json::object json_of(const StorageInfo& info) {
   json::array segments;
   for (const auto& segment : info.segments) {
@@ -124,7 +138,7 @@ json::object json_of(const StorageInfo& info) {
           {"drained", info.drained},   {"tail", info.tail},
           {"synced", info.synced},     {"time", wall_time(info.line_ms)},
           {"boot", info.boot_id},      {"segments", std::move(segments)},
-          {"files", std::move(files)}};
+          {"files", std::move(files)}, {"cold", json_of(info.cold)}};
 }
 
 class Inspect final : public StorageCommand {
@@ -134,9 +148,10 @@ class Inspect final : public StorageCommand {
     add_directory("DIR", directory_, "Directory of the storage");
     add_flag("--records", records_,
              "Show every mutation; with --json one document a line, the storage last");
+    add_cold(cold_);
     set_footer(
         "A key may be shown several times: of its mutations the one with the "
-        "largest version counts.");
+        "largest version counts. Of a cold store the parts are shown, not the records.");
   }
 
   [[nodiscard]] StorageExit run() const override {
@@ -147,11 +162,12 @@ class Inspect final : public StorageCommand {
         print_record(stored);
       }
     };
-    const Result<StorageInfo> info =
-        records_ ? inspect_storage(directory_, visit) : inspect_storage(directory_);
+    const Result<StorageInfo> info = records_ ? inspect_storage(directory_, visit, cold_)
+                                              : inspect_storage(directory_, {}, cold_);
     if (!info) return fail(info.error(), "A copy made by Storage::backup() can be inspected");
     put_json(json_of(*info));
     if (!json_) print(*info);
+    if (!json_) print(info->cold);
     return StorageExit::ok;
   }
 
@@ -175,7 +191,25 @@ class Inspect final : public StorageCommand {
     }
   }
 
+  static void print(const StorageInfo::ColdInfo& cold) {
+    if (cold.needed_id != 0) {
+      print_out("cold      needs {:016x}, generation {} or newer\n", cold.needed_id,
+                cold.needed_generation);
+    }
+    if (cold.directory.empty()) {
+      if (cold.needed_id != 0) print_out("cold      not here: name it with --cold\n");
+      return;
+    }
+    print_out("cold      {:016x}, generation {}, in {}\n", cold.id, cold.generation,
+              cold.directory);
+    for (const auto& part : cold.parts) {
+      print_out("{}: part {} of generation {}, {} records, {}\n", part.file, part.number,
+                part.generation, format_count(part.records), format_bytes(part.bytes));
+    }
+  }
+
   std::string directory_;
+  std::string cold_;
   bool records_ = false;
 };
 

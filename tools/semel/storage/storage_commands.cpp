@@ -37,6 +37,12 @@ void StorageCommand::add_flag(const char* name, bool& flag, const char* what) {
   app_->add_flag(name, flag, what);
 }
 
+void StorageCommand::add_cold(std::string& directory) {
+  app_->add_option("--cold", directory,
+                   "Directory of the storage's cold store, if it is not DIR/cold")
+      ->type_name("COLD");
+}
+
 void StorageCommand::set_footer(const std::string& text) {
   app_->footer(text + "\n\n" + storage_exit_help);
 }
@@ -82,17 +88,44 @@ void WalkProgress::draw(const StorageProgress& progress) {
   drawn_ = true;
 }
 
-json::object json_of(const StorageCheck& check) {
+namespace {
+
+json::array json_of(const std::vector<StorageFinding>& all) {
   json::array findings;
-  for (const StorageFinding& finding : check.findings) {
+  for (const StorageFinding& finding : all) {
     json::object one{{"file", finding.file}, {"what", finding.what}};
     if (finding.offset) one["offset"] = *finding.offset;
     if (finding.records_lost) one["records_lost"] = *finding.records_lost;
     if (finding.bytes_lost) one["bytes_lost"] = *finding.bytes_lost;
     findings.push_back(std::move(one));
   }
+  return findings;
+}
+
+json::object json_of(const ColdCheck& check) {
+  return {{"directory", check.directory},       {"id", check.id},
+          {"generation", check.generation},     {"parts", check.parts},
+          {"records", check.records},           {"bytes", check.bytes},
+          {"findings", json_of(check.findings)}};
+}
+
+void print_finding(const StorageFinding& finding) {
+  std::string lost;
+  if (finding.records_lost) lost += fmt::format("{} records", format_count(*finding.records_lost));
+  if (finding.bytes_lost) {
+    lost += fmt::format("{}{} bytes", lost.empty() ? "" : ", ", format_count(*finding.bytes_lost));
+  }
+  print_out("{}{}: {}\n    lost: {}\n", finding.file,
+            finding.offset ? fmt::format(", offset {}", *finding.offset) : "", finding.what,
+            lost.empty() ? "not known" : lost);
+}
+
+}  // namespace
+
+json::object json_of(const StorageCheck& check) {
   return {{"sound", check.is_sound()},
-          {"findings", std::move(findings)},
+          {"findings", json_of(check.findings)},
+          {"cold", json_of(check.cold)},
           {"unknown_namespaces", json::value_from(check.unknown_namespaces)},
           {"findings_left_off", check.findings_left_off},
           {"segments", check.segments},
@@ -106,22 +139,16 @@ json::object json_of(const StorageCheck& check) {
 }
 
 void print_findings(const StorageCheck& check) {
-  for (const StorageFinding& finding : check.findings) {
-    std::string lost;
-    if (finding.records_lost)
-      lost += fmt::format("{} records", format_count(*finding.records_lost));
-    if (finding.bytes_lost) {
-      lost +=
-          fmt::format("{}{} bytes", lost.empty() ? "" : ", ", format_count(*finding.bytes_lost));
-    }
-    print_out("{}{}: {}\n    lost: {}\n", finding.file,
-              finding.offset ? fmt::format(", offset {}", *finding.offset) : "", finding.what,
-              lost.empty() ? "not known" : lost);
-  }
+  for (const StorageFinding& finding : check.findings) print_finding(finding);
   if (check.findings_left_off != 0) {
     print_out("and {} more\n", format_count(check.findings_left_off));
   }
+  for (const StorageFinding& finding : check.cold.findings) print_finding(finding);
   print_unknown(check.unknown_namespaces);
+}
+
+std::size_t count_findings(const StorageCheck& check) {
+  return check.findings.size() + check.unknown_namespaces.size() + check.cold.findings.size();
 }
 
 void print_unknown(const std::map<std::string, std::uint64_t>& namespaces) {

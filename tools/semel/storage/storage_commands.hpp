@@ -46,6 +46,8 @@ class StorageCommand {
   StorageCommand(CLI::App& program, const char* name, const char* what);
   void add_directory(const char* name, std::string& directory, const char* what);
   void add_flag(const char* name, bool& flag, const char* what);
+  /// --cold DIR.
+  void add_cold(std::string& directory);
   /// The end of --help, before the exit codes.
   void set_footer(const std::string& text);
   /// Prints the document, if --json was given.
@@ -79,6 +81,7 @@ class WalkProgress {
 
 [[nodiscard]] boost::json::object json_of(const StorageCheck& check);
 void print_findings(const StorageCheck& check);
+[[nodiscard]] std::size_t count_findings(const StorageCheck& check);
 void print_unknown(const std::map<std::string, std::uint64_t>& namespaces);
 
 using StorageCommands = std::vector<std::unique_ptr<StorageCommand>>;
