@@ -1,17 +1,18 @@
 // Images of the disk, taken at random steps of a storage's life as a power cut would leave them,
 // are opened one by one and compared with what was acknowledged when they were taken.
 //
-//   proof_images [--long] [--seed N] [--images N] [--lie bytes|names]
+//   proof_images [--long] [--seed N] [--images N] [--lie bytes|names|cold]
 //
 // One life gives many images, so there are more than cuts could make in the time: of opening,
 // recovering, working, draining, rewriting, backing up and closing. Some images live on, and give
-// images themselves. Some processes are killed: the next one finds what was not synced yet, and
-// images are taken of that as well. Sectors have 512 or 4,096 bytes, are dropped, reordered, and
-// torn in half of the lives. In a third of the storages some claims are completed together with an
-// effect in a column family of the user's (joined commits): neither may be there without the other.
-// What was acknowledged at `synced`, or confirmed, must be there; at
-// `logged` nothing must, but a pair is there or not, and nothing is there that was not asked for.
-// With --lie one sync of bytes in 50, or of names in 5, is left out: then the proof must find a
+// images themselves. Half of the storages have a cold store, and spill beside the work. Some
+// processes are killed: the next one finds what was not synced yet, and images are taken of that as
+// well. Sectors have 512 or 4,096 bytes, are dropped, reordered, and torn in half of the lives. In
+// a third of the storages some claims are completed together with an effect in a column family of
+// the user's (joined commits): neither may be there without the other. What was acknowledged at
+// `synced`, or confirmed, must be there; at `logged` nothing must, but a pair is there or not, and
+// nothing is there that was not asked for. With --lie one sync of bytes in 50, of names in 5, or of
+// the bytes of cold stores in 5 is left out: then the proof must find a
 // loss, and its verdict is turned round.
 #include <algorithm>
 #include <array>
@@ -40,6 +41,7 @@ using namespace std::chrono_literals;
 
 constexpr unsigned thread_count = 3;
 constexpr std::uint64_t bytes_lie_every = 50;
+constexpr std::uint64_t cold_lie_every = 5;
 constexpr std::uint64_t names_lie_every = 5;  // a name that is not synced mostly arrives anyway
 constexpr unsigned lives_max = 12;            // one after the other, of one storage
 constexpr std::size_t pending_max = 48;       // images that are not opened yet
@@ -59,6 +61,8 @@ struct Image {
   unsigned lives = 0;  // before it
   std::string root{};
   Joins joins = Joins::no;
+  bool is_tiered = false;
+  bool all_ends = false;  // so that generations of the cold store are dropped
   std::int64_t unix_ms = 1'700'000'000'000;
   Ledger ledger = new_ledger(thread_count);
 };
@@ -74,6 +78,11 @@ Epoch largest_epoch(const Ledger& ledger) {
   return largest;
 }
 
+std::uint64_t lie_every(PowerDisk::Lie lie) {
+  if (lie == PowerDisk::Lie::cold) return cold_lie_every;
+  return lie == PowerDisk::Lie::names ? names_lie_every : bytes_lie_every;
+}
+
 struct Total {
   std::uint64_t images = 0;
   std::uint64_t while_opening = 0;
@@ -82,6 +91,9 @@ struct Total {
   std::uint64_t kills = 0;  // of them, ended by one
   std::uint64_t longest = 0;
   std::uint64_t acknowledged = 0;
+  std::uint64_t spills = 0;
+  std::uint64_t dropped = 0;         // generations
+  std::uint64_t while_spilling = 0;  // images
   std::uint64_t sectors_lost = 0;
   std::uint64_t names_lost = 0;
   std::uint64_t lost = 0;
@@ -108,6 +120,7 @@ class Images {
   static void begin(Life& life, Phase phase);
   void work(Life& life);
   void act(Life& life);
+  void spill(Life& life);
   void say(const Life& life, const std::string& what);
   static void remove(const Image& image);
   [[nodiscard]] std::uint64_t findings() const noexcept {
@@ -137,6 +150,7 @@ struct Images::Life {
   std::mutex mutex{};  // held while an image is taken: no phase begins meanwhile
   std::atomic<Phase> phase{Phase::opening};
   std::optional<Ledger> found{};  // what was judged, and is worked on; set before phase changes
+  std::atomic<bool> is_spilling{false};
   std::unique_ptr<PowerDisk> disk{};
   std::optional<World> world{};
 };
@@ -150,9 +164,11 @@ void Images::say(const Life& life, const std::string& what) {
 
 /// A waiting one, or that of a new storage.
 Image Images::next_image() {
-  if (pending_.empty()) {
+  if (pending_.empty() || random_.chance(1, 24)) {
     Image fresh{.number = ++numbers_, .joins = random_.chance(1, 3) ? Joins::yes : Joins::no};
     fresh.root = scratch_ / std::to_string(fresh.number);
+    fresh.is_tiered = random_.chance(1, 2);
+    fresh.all_ends = fresh.is_tiered && random_.chance(1, 2);
     return fresh;
   }
   std::swap(pending_[random_.below(pending_.size())], pending_.back());
@@ -182,6 +198,8 @@ void Images::at_step(Life& life, std::size_t names) {
   life.countdown = life.steps.between(1, phase == Phase::working ? 12 : 60);
   Image image{
       .number = ++numbers_, .lives = life.image.lives, .joins = life.image.joins, .unix_ms = 0};
+  image.is_tiered = life.image.is_tiered;
+  image.all_ends = life.image.all_ends;
   image.root = scratch_ / std::to_string(image.number);
   life.disk->image(image.root);
   if (!std::filesystem::exists(image.root)) return;  // power is gone
@@ -191,6 +209,8 @@ void Images::at_step(Life& life, std::size_t names) {
   image.unix_ms = life.clock.unix_ms();
   image.lives += phase == Phase::opening ? 0 : 1;
   total_.while_opening += phase == Phase::opening ? 1 : 0;
+  // mo: relaxed: a figure
+  total_.while_spilling += life.is_spilling.load(std::memory_order_relaxed) ? 1 : 0;
   total_.while_closing += phase == Phase::closing ? 1 : 0;
   life.taken.push_back(std::move(image));
 }
@@ -208,7 +228,8 @@ bool Images::open(Life& life) {
   options.disk = &*life.disk;
   options.log_bytes = std::size_t{1} << 20;
   options.garbage_bytes = std::size_t{1} << 20;
-  auto world = open_world(options, life.clock, life.level, life.image.joins);
+  auto world = open_world(options, life.clock, life.level, life.image.joins,
+                          life.image.is_tiered ? life.image.root + "/cold" : std::string{});
   if (!world) {
     ++total_.not_opened;
     say(life, "not opened: " + world.error().message());
@@ -238,8 +259,22 @@ void Images::judge(Life& life, Ledger& ledger, Timestamp horizon) {
   }
 }
 
+void Images::spill(Life& life) {
+  life.is_spilling.store(true, std::memory_order_relaxed);  // mo: relaxed: a figure
+  const std::uint64_t before = life.world->cold->stats().generations;
+  const auto done = life.world->engine->spill();
+  total_.dropped += before + 1 - std::min(before + 1, life.world->cold->stats().generations);
+  life.is_spilling.store(false, std::memory_order_relaxed);  // mo: as above
+  ++total_.spills;
+  // Strings without an end keep their generations for ever.
+  if (done || done.error().detail.find("generations") != std::string::npos) return;
+  ++total_.wrong;
+  say(life, "no spill: " + done.error().message());
+}
+
 /// What a program does beside its calls.
 void Images::act(Life& life) {
+  if (life.world->cold != nullptr && random_.chance(1, 2)) return spill(life);
   switch (random_.below(8)) {
     case 0:
       life.clock.jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
@@ -282,6 +317,7 @@ void Images::work(Life& life) {
                                                  .level = life.level,
                                                  .seed = random_.bits(),
                                                  .process = std::to_string(life.image.number),
+                                                 .all_ends = life.image.all_ends,
                                                  .joins = life.image.joins}));
     threads.emplace_back([&working, steps, worker = workers.back().get()] {
       for (std::uint64_t i = 0; i < steps && worker->step(); ++i) {
@@ -328,7 +364,7 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
       .bytes_free = random_.chance(1, 16) ? SIZE_MAX : no_reserve,
       .at_step = [&](std::size_t names) { at_step(life, names); },
       .lie = wanted_.lie,
-      .lie_every = wanted_.lie == PowerDisk::Lie::names ? names_lie_every : bytes_lie_every};
+      .lie_every = lie_every(wanted_.lie)};
   const bool is_restart = before != nullptr;
   life.disk = is_restart ? std::make_unique<PowerDisk>(options, *before)
                          : std::make_unique<PowerDisk>(options);
@@ -360,7 +396,9 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
   Image again{.number = ++numbers_,
               .lives = life.image.lives + 1,
               .root = life.image.root,
-              .joins = life.image.joins};
+              .joins = life.image.joins,
+              .is_tiered = life.image.is_tiered,
+              .all_ends = life.image.all_ends};
   again.unix_ms = life.clock.unix_ms();
   again.ledger.clear();
   for (const auto& [key, history] : *life.found) again.ledger.emplace(key, history);
@@ -379,11 +417,13 @@ int Images::run() {
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
-      "images: %llu lives with work, %llu of them killed, up to %llu in a row, %llu acknowledged; "
-      "%llu images taken while opening, %llu while closing; not synced and gone: %llu sectors, "
-      "%llu names\n",
+      "images: %llu lives with work, %llu of them killed, up to %llu in a row, %llu acknowledged, "
+      "%llu spills, %llu generations dropped; %llu images taken while opening, %llu while "
+      "spilling, %llu while closing; not "
+      "synced and gone: %llu sectors, %llu names\n",
       number(total_.lives), number(total_.kills), number(total_.longest),
-      number(total_.acknowledged), number(total_.while_opening), number(total_.while_closing),
+      number(total_.acknowledged), number(total_.spills), number(total_.dropped),
+      number(total_.while_opening), number(total_.while_spilling), number(total_.while_closing),
       number(total_.sectors_lost), number(total_.names_lost));
   std::printf(
       "images: %llu images, %.1f/s, %llu lost, %llu never asked for, %llu parted, "
@@ -408,8 +448,9 @@ std::optional<Wanted> parse(int count, char** texts) {
       wanted.images = std::strtoull(texts[++i], nullptr, 10);
     } else if (std::strcmp(texts[i], "--lie") == 0 && more) {
       ++i;
-      wanted.lie =
-          std::strcmp(texts[i], "names") == 0 ? PowerDisk::Lie::names : PowerDisk::Lie::bytes;
+      wanted.lie = std::strcmp(texts[i], "cold") == 0    ? PowerDisk::Lie::cold
+                   : std::strcmp(texts[i], "names") == 0 ? PowerDisk::Lie::names
+                                                         : PowerDisk::Lie::bytes;
     } else {
       rest.push_back(texts[i]);
     }

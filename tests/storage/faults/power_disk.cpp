@@ -299,6 +299,7 @@ std::string PowerDisk::writable(const Node& node) const {
 void PowerDisk::sync_node(const std::string& path, std::size_t from, std::size_t to) {
   ++counts_.syncs;
   if (lies_about(Lie::bytes)) return;
+  if (path.find("/cold/") != std::string::npos && lies_about(Lie::cold)) return;
   const auto found = live_.find(path);
   if (found != live_.end()) {
     std::string& held = found->second->held;

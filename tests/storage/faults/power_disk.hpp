@@ -39,7 +39,7 @@ namespace semel::faults {
 class PowerDisk final : public storage::Disk, private FileHooks {
  public:
   /// What a disk that lies leaves out while it says that it did it. For self-tests.
-  enum class Lie { none, bytes, names };
+  enum class Lie { none, bytes, names, cold };  // cold: bytes of the files of a cold store
 
   /// Which syncs are counted for Options::fail_at: those of Disk, or those of RocksDB's files and
   /// directories. One of them fails. What it should have written is not written by a later one

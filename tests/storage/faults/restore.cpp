@@ -5,7 +5,9 @@
 //
 // Each directory has a history: what was finished in it, or in what it was copied from, before the
 // copy. What must hold: no epoch is granted twice over all directories and lives, and what is
-// finished in the history of a directory is never granted there again.
+// finished in the history of a directory is never granted there again. Two thirds of the storages
+// have a cold store, to which they spill; it is copied, backed up, restored and swapped with them.
+// With the cold store of another directory, or of another time, a storage is refused.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -13,7 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "semel/storage_tools.hpp"
@@ -38,7 +40,10 @@ constexpr unsigned copies_max = 400;
 
 struct History {
   std::set<std::string> finished;
-  unsigned copies = 0;  ///< of copies, up to this one
+  std::uint64_t line = 0;   ///< the same in all copies of one storage
+  unsigned copies = 0;      ///< of copies, up to this one
+  bool is_tiered = false;   ///< it has a cold store
+  std::uint64_t stamp = 0;  ///< of its last life; a copy from the same moment has the same
 };
 
 struct Total {
@@ -53,8 +58,14 @@ struct Total {
   std::uint64_t repeats = 0;
   std::uint64_t epochs_twice = 0;
   std::uint64_t granted_again = 0;
+  std::uint64_t spills = 0;
+  std::uint64_t mixed = 0;  // storages and cold stores that do not belong together
   std::uint64_t failed = 0;
 };
+
+std::string cold_of(const std::string& directory, const History& history) {
+  return history.is_tiered ? directory + "-cold" : std::string{};
+}
 
 class Restores {
  public:
@@ -74,6 +85,16 @@ class Restores {
   void fail(const std::string& what);
   void work(const std::string& directory, History& history);
   void claim_some(World& world, History& history);
+  void spill(World& world);
+  void mix();
+  [[nodiscard]] static StorageOptions options_of(const std::string& directory,
+                                                 storage::Disk& disk) {
+    StorageOptions options;
+    options.directory = directory;
+    options.log_bytes = std::size_t{1} << 20;
+    options.disk = &disk;
+    return options;
+  }
   void copy();
   void restore();
   void swap();
@@ -86,9 +107,10 @@ class Restores {
   std::optional<ManualClock> clock_{std::in_place};
   std::uint64_t boot_ = 1;
   std::uint64_t names_ = 0;
+  std::uint64_t stamps_ = 0;
   Histories storages_;
   Histories backups_;
-  std::unordered_set<Epoch> epochs_;
+  std::set<std::pair<std::uint64_t, Epoch>> epochs_;  // of a line
   std::uint64_t said_ = 0;
   Total total_;
 };
@@ -117,7 +139,7 @@ void Restores::claim_some(World& world, History& history) {
       continue;
     }
     ++total_.grants;
-    if (!epochs_.insert(outcome.epoch).second) {
+    if (!epochs_.insert({history.line, outcome.epoch}).second) {
       ++total_.epochs_twice;
       fail("epoch " + std::to_string(outcome.epoch) + " is granted twice");
     }
@@ -133,19 +155,47 @@ void Restores::claim_some(World& world, History& history) {
   }
 }
 
+void Restores::spill(World& world) {
+  if (world.cold == nullptr || !random_.chance(1, 3)) return;
+  // What is drained may become void.
+  if (random_.chance(1, 2) && !world.storage->drain()) fail("drain");
+  const auto done = world.engine->spill();
+  ++total_.spills;
+  // What is finished never ends, so the generations of long lines of copies are used up.
+  if (done || done.error().detail.find("generations") != std::string::npos) return;
+  ++total_.failed;
+  fail("spill: " + done.error().message());
+}
+
+/// A storage with the cold store of another one.
+void Restores::mix() {
+  if (storages_.size() < 2) return;
+  const auto one = any_of(storages_);
+  const auto other = any_of(storages_);
+  if (!one->second.is_tiered || !other->second.is_tiered) return;
+  if (one->second.stamp == other->second.stamp) return;  // from the same moment: the same content
+  tests::BootDisk disk{"boot " + std::to_string(boot_)};
+  ++total_.mixed;
+  if (open_world(options_of(one->first, disk), *clock_, Durability::logged, Joins::no,
+                 cold_of(other->first, other->second))) {
+    ++total_.failed;
+    fail(one->first + " is opened with the cold store of " + other->first);
+  }
+}
+
 void Restores::work(const std::string& directory, History& history) {
   tests::BootDisk disk{"boot " + std::to_string(boot_)};
-  StorageOptions options;
-  options.directory = directory;
-  options.log_bytes = std::size_t{1} << 20;
-  options.disk = &disk;
-  auto world = open_world(options, *clock_, Durability::logged);
+  const StorageOptions options = options_of(directory, disk);
+  auto world =
+      open_world(options, *clock_, Durability::logged, Joins::no, cold_of(directory, history));
+  history.stamp = ++stamps_;
   ++total_.lives;
   if (!world) {
     ++total_.failed;
     return fail(directory + " is not opened: " + world.error().message());
   }
   claim_some(*world, history);
+  spill(*world);
   if (random_.chance(1, 4) && !world->storage->drain()) fail("drain");
   if (random_.chance(1, 4) && backups_.size() < backups_max) {
     const std::string backup = fresh_name("backup");
@@ -157,6 +207,7 @@ void Restores::work(const std::string& directory, History& history) {
     backups_[backup] = history;
   }
   claim_some(*world, history);
+  spill(*world);
   // A second opening, by another path, must not get in.
   std::filesystem::create_directory_symlink(directory, scratch_ / "link");
   StorageOptions second = options;
@@ -174,8 +225,12 @@ void Restores::copy() {
   const auto from = any_of(storages_);
   if (from->second.copies >= copies_max) return;
   const std::string to = fresh_name("copy");
-  std::filesystem::copy(from->first, to, std::filesystem::copy_options::recursive);
   History history = from->second;
+  std::filesystem::copy(from->first, to, std::filesystem::copy_options::recursive);
+  if (history.is_tiered) {
+    std::filesystem::copy(cold_of(from->first, history), cold_of(to, history),
+                          std::filesystem::copy_options::recursive);
+  }
   ++history.copies;
   storages_[to] = std::move(history);
   ++total_.copies;
@@ -195,6 +250,8 @@ void Restores::restore() {
   }
   ++total_.restores;
   History history = from->second;
+  history.stamp = ++stamps_;
+  if (history.is_tiered) std::filesystem::rename(to + "/cold", cold_of(to, history));
   ++history.copies;
   storages_[to] = std::move(history);
 }
@@ -205,10 +262,14 @@ void Restores::swap() {
   const auto one = any_of(storages_);
   const auto other = any_of(storages_);
   if (one == other) return;
+  const auto rename = [](const std::string& from, const std::string& to, bool is_tiered) {
+    std::filesystem::rename(from, to);
+    if (is_tiered) std::filesystem::rename(from + "-cold", to + "-cold");
+  };
   const std::string aside = scratch_ / "aside";
-  std::filesystem::rename(one->first, aside);
-  std::filesystem::rename(other->first, one->first);
-  std::filesystem::rename(aside, other->first);
+  rename(one->first, aside, one->second.is_tiered);
+  rename(other->first, one->first, other->second.is_tiered);
+  rename(aside, other->first, one->second.is_tiered);
   std::swap(one->second, other->second);
   ++total_.swaps;
 }
@@ -218,6 +279,7 @@ void Restores::drop() {
   if (from.size() < 2) return;
   const auto gone = any_of(from);
   std::filesystem::remove_all(gone->first);
+  std::filesystem::remove_all(gone->first + "-cold");
   from.erase(gone);
 }
 
@@ -235,8 +297,14 @@ void Restores::step_clocks() {
 void Restores::one_step() {
   ++total_.steps;
   step_clocks();
-  if (storages_.empty()) storages_[fresh_name("storage")];
-  switch (random_.below(8)) {
+  if (storages_.empty() || (storages_.size() < directories_max && random_.chance(1, 40))) {
+    const std::string name = fresh_name("storage");
+    History& fresh = storages_[name];
+    fresh.line = ++names_;
+    fresh.is_tiered = random_.chance(2, 3);
+    work(name, fresh);
+  }
+  switch (random_.below(9)) {
     case 0:
       copy();
       break;
@@ -249,6 +317,9 @@ void Restores::one_step() {
     case 3:
       drop();
       break;
+    case 4:
+      mix();
+      break;
     default:
       break;
   }
@@ -260,11 +331,12 @@ int Restores::report() const {
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
       "restore: %llu steps, %llu lives, %llu copies, %llu backups, %llu restores, %llu swaps, %llu "
-      "boots, %llu grants, %llu repeats, %llu epochs twice, %llu granted again, %llu failed\n",
+      "boots, %llu spills, %llu mixed, %llu grants, %llu repeats, %llu epochs twice, %llu granted "
+      "again, %llu failed\n",
       number(total_.steps), number(total_.lives), number(total_.copies), number(total_.backups),
-      number(total_.restores), number(total_.swaps), number(total_.boots), number(total_.grants),
-      number(total_.repeats), number(total_.epochs_twice), number(total_.granted_again),
-      number(total_.failed));
+      number(total_.restores), number(total_.swaps), number(total_.boots), number(total_.spills),
+      number(total_.mixed), number(total_.grants), number(total_.repeats),
+      number(total_.epochs_twice), number(total_.granted_again), number(total_.failed));
   return total_.epochs_twice + total_.granted_again + total_.failed == 0 ? 0 : 1;
 }
 

@@ -75,14 +75,23 @@ Result<std::uint64_t> parted_effects(World& world, const std::map<std::string, s
 }  // namespace
 
 Result<World> open_world(const StorageOptions& options, const Clock& clock, Durability level,
-                         Joins joins) {
+                         Joins joins, const std::string& cold) {
   World world;
   SEMEL_TRY(storage, joins == Joins::no ? Storage::open(options, clock)
                                         : open_storage(options, clock, {{effects_name, {}}}));
   world.storage = std::move(storage);
+  if (!cold.empty()) {
+    SEMEL_TRY(
+        beside,
+        open_cold_directory(
+            {.directory = cold, .cache_bytes = std::size_t{1} << 20, .disk = options.disk}, clock));
+    world.cold = std::move(beside);
+  }
   SEMEL_TRY(engine, Engine::open({.clock = &clock,
                                   .journal = world.storage.get(),
                                   .durability = level,
+                                  .cold = world.cold.get(),
+                                  .spill_ttl_min = Millis{0},
                                   .memory_bytes = std::size_t{64} << 20,
                                   .value_bytes_max = std::size_t{64} << 10,
                                   .first_version = world.storage->first_version()}));
@@ -158,7 +167,7 @@ bool Worker::told(ErrorCode error, std::initializer_list<History*> histories) {
 bool Worker::step() {
   const std::uint64_t choice = random_.below(64);
   if (choice == 0) return confirm();
-  if (choice < 4) return set_pair();
+  if (choice < 4 && !options_.all_ends) return set_pair();
   if (choice < 34) return set_or_delete();
   return work_on_claim();
 }
@@ -188,7 +197,8 @@ bool Worker::set_or_delete() {
   }
   const std::string value = new_value(options_.value_bytes);
   constexpr std::array<Millis, 5> ttls{0ms, 0ms, 700ms, 3'000ms, 40'000ms};
-  const Millis ttl = random_.pick(ttls);
+  constexpr std::array<Millis, 3> short_ttls{200ms, 700ms, 3'000ms};
+  const Millis ttl = options_.all_ends ? random_.pick(short_ttls) : random_.pick(ttls);
   const bool ends = ttl != 0ms;
   history.ask("s:" + value, ends ? clock_.unix_ms() + ttl.count() : never_ends);
   const auto set = store.set(key, value, {.expiry = ends ? Expiry::in(ttl) : Expiry::clear()});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
 #include "tests/proofs/random.hpp"
@@ -47,18 +48,22 @@ inline constexpr const char* claims_name = "work";
 /// Storage, engine and namespace, opened and recovered.
 struct World {
   std::unique_ptr<Storage> storage;
-  std::unique_ptr<Engine> engine;  // ends first
+  std::unique_ptr<ColdStore> cold;  // or none
+  std::unique_ptr<Engine> engine;   // ends first
   RecoveryReport report;
 
   void close() {
     engine.reset();
+    cold.reset();
     storage.reset();
   }
   [[nodiscard]] Claims claims() const { return *engine->claims(claims_name); }
 };
 enum class Joins { no, yes };  ///< yes: some claims are completed together with an effect
+/// `cold`: the directory of its cold store, on the same disk; empty: none.
 [[nodiscard]] Result<World> open_world(const StorageOptions& options, const Clock& clock,
-                                       Durability level, Joins joins = Joins::no);
+                                       Durability level, Joins joins = Joins::no,
+                                       const std::string& cold = {});
 
 /// Keys of `threads` workers, all absent.
 [[nodiscard]] Ledger new_ledger(unsigned threads);
@@ -86,6 +91,7 @@ class Worker {
     std::uint64_t seed = 0;
     std::string process;            ///< part of every value
     std::size_t value_bytes = 600;  ///< at most, of most values
+    bool all_ends = false;          ///< what may leave memory lives for 3 s at most
     Joins joins = Joins::no;
   };
   Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options);
