@@ -113,7 +113,7 @@ Status Storage::Impl::drain_some(bool all) {
       ++end;
     }
     if (end == first || (end - first < drain_count && !all)) return Done{};
-    make_ready();
+    make_ready(end - first == drain_count);
     const std::uint64_t before = log_->number_of(log_->tail());
     SEMEL_CHECK(drain_complete(end));
     filled_ = log_->number_of(log_->tail()) - before;
@@ -132,10 +132,11 @@ void Storage::Impl::pass_processor() const noexcept {
 
 /// Before this thread drains, and makes no segments meanwhile: enough of them for what writers are
 /// likely to fill. Without room for a change a writer is refused, at every level.
-void Storage::Impl::make_ready() {
+void Storage::Impl::make_ready(bool full_batch) {
   // So many were filled within so short a time: as many may follow before these are drained.
   constexpr Millis loaded_within{10'000};
-  const std::uint64_t likely = since_drain_.passed() < loaded_within ? drain_count : 0;
+  const bool loaded = full_batch && since_drain_.passed() < loaded_within;
+  const std::uint64_t likely = loaded ? drain_count : 0;
   // Draining needs space itself, and must find some on a disk that is nearly full.
   const bool has_space = disk_.bytes_free(options_.directory) >= 2 * options_.log_bytes;
   log_->expect(has_space ? std::max(likely, filled_ + filled_ / 2) : 0);

@@ -194,7 +194,7 @@ class Storage::Impl {
   [[nodiscard]] bool take_drain_request();
   [[nodiscard]] Status prepare_segments();
   [[nodiscard]] Status drain_some(bool all);
-  void make_ready();
+  void make_ready(bool full_batch);
   void pass_processor() const noexcept;
   [[nodiscard]] Status drain_old();
   [[nodiscard]] Status drain_complete(std::uint64_t end);
