@@ -82,6 +82,9 @@ class SEMEL_THREAD_ATTRIBUTE(capability("shared_mutex")) SharedMutex {
   void unlock() SEMEL_RELEASE() { mutex_.unlock(); }
   void lock_shared() SEMEL_ACQUIRE_SHARED() { mutex_.lock_shared(); }
   void unlock_shared() SEMEL_RELEASE_SHARED() { mutex_.unlock_shared(); }
+  [[nodiscard]] bool try_lock_shared() SEMEL_THREAD_ATTRIBUTE(try_acquire_shared_capability(true)) {
+    return mutex_.try_lock_shared();
+  }
 
  private:
   std::shared_mutex mutex_;

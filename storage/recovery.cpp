@@ -289,8 +289,11 @@ Result<RecoveryReport> Storage::Impl::recover(
   SEMEL_CHECK(check_namespaces(result->unknown_namespaces));
   lock.unlock();
   {
-    const base::MutexLock attach{engine_mutex_};
+    const base::ExclusiveLock attach{engine_mutex_};
     engine_ = &engine;
+    restores_ = engine.restores();
+    const bool drops = engine.journal() == journal_ && joined_files().family() == nullptr;
+    drops_.store(drops, std::memory_order_relaxed);  // mo: relaxed: see may_drop()
     rewrite_ends_.store(false,
                         std::memory_order_relaxed);  // mo: relaxed: only a hint to stop early
   }
@@ -302,13 +305,15 @@ Result<RecoveryReport> Storage::Impl::recover(
 }
 
 Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
-                                                    const storage::VisitRecord& visit) const {
+                                                    const storage::VisitRecord& visit,
+                                                    const std::function<void()>& at_end) const {
   SEMEL_TRY(file, storage::SegmentFile::open(segment.path));
   if (file.unreadable()) return file.unreadable()->error();
   storage::ScanRules how = rules();
   how.stop = segment.stop;
   storage::ScanReport report =
       storage::scan(file.bytes(), file.header(), file.path(), how, false, visit);
+  at_end();
   if (!report.damage.empty()) return report.damage.front().error();
   return report;
 }

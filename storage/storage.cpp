@@ -6,7 +6,9 @@
 
 namespace semel {
 
-Storage::Storage(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Storage::Storage(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {
+  impl_->set_journal(*this);
+}
 Storage::~Storage() {
   // A forked child must not close, unlock or write what its parent owns: it leaks the pointer.
   if (impl_ != nullptr && impl_->is_forked()) static_cast<void>(impl_.release());
@@ -135,6 +137,7 @@ StorageStats Storage::Impl::stats() const {
     stats.syncs = syncs_;
     stats.mutations_drained = mutations_drained_;
     stats.mutations_ended = mutations_ended_;
+    stats.mutations_superseded = mutations_superseded_;
     stats.rewrites = rewrites_;
   }
   if (!stats.accepting && stats.trouble.empty()) stats.trouble = "the log is full";

@@ -45,7 +45,7 @@ Status Storage::Impl::bind_cold(ColdStore* cold) {
 Status Storage::Impl::backup(const std::string& directory) {
   // Only with a cold store: a rewrite of files, which there is none of then, holds the mutex long.
   if (is_recovered() && is_tiered_.load(std::memory_order_relaxed)) {  // mo: relaxed: set before
-    const base::MutexLock engine{engine_mutex_};                       // it does not end meanwhile
+    const base::SharedLock engine{engine_mutex_};                      // it does not end meanwhile
     if (engine_ != nullptr) return backup_with(directory, *engine_->cold_store());
   }
   {
@@ -56,7 +56,7 @@ Status Storage::Impl::backup(const std::string& directory) {
 }
 
 Status Storage::Impl::backup(const std::string& directory, ColdStore& cold) {
-  const base::MutexLock engine{engine_mutex_};  // that would write to its own store meanwhile
+  const base::SharedLock engine{engine_mutex_};  // that would write to its own store meanwhile
   if (engine_ != nullptr && engine_->cold_store() != &cold) {
     return Error{ErrorCode::bad_option, "another cold store than that of the engine"};
   }

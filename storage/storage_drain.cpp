@@ -19,11 +19,17 @@ namespace {
 constexpr std::uint64_t drain_count = storage::Log::segment_count / 4;
 /// Drained at once, about half a millisecond.
 constexpr std::uint64_t records_in_a_row = 1'000;
+/// Where superseded mutations are dropped, segments stay in the log until so many are complete: the
+/// longer, the more of their mutations have been superseded. Then some of them are drained at once.
+/// Writers are slowed down from 24 segments on.
+constexpr std::uint64_t complete_max = storage::Log::segment_count / 2 - 2;
+constexpr std::uint64_t drain_count_late = storage::Log::segment_count / 8;
 
 }  // namespace
 
 Status Storage::Impl::drain_round() {
   const storage::WorkTimer::Scope at_work{drain_round_};
+  look_for_calm();
   Status status = prepare_segments();
   // Drain even if the disk is full: draining frees space.
   if (Status drained = drain_some(take_drain_request()); !drained) status = drained;
@@ -105,17 +111,20 @@ Status Storage::Impl::drain_some(bool all) {
   if (old_left_.load(std::memory_order_acquire)) return Done{};  // mo: acquire [storage.old_left]
   if (all) log_->close_segment();
   for (;;) {
+    const bool late = may_drop();
+    const std::uint64_t wanted = all || calm_ ? 1 : late ? complete_max : drain_count;
+    const std::uint64_t at_most = all || calm_ || !late ? drain_count : drain_count_late;
     const std::uint64_t first = std::max(drain_next_, log_->oldest());
-    std::uint64_t end = first;
-    while (end - first < drain_count) {
-      const storage::Segment* const next = log_->segment(end);
+    std::uint64_t complete = 0;
+    while (complete < std::max(wanted, at_most)) {
+      const storage::Segment* const next = log_->segment(first + complete);
       if (next == nullptr || !next->is_complete()) break;
-      ++end;
+      ++complete;
     }
-    if (end == first || (end - first < drain_count && !all)) return Done{};
-    make_ready(end - first == drain_count);
+    if (complete < wanted) return Done{};
+    make_ready(complete >= at_most && !all && !calm_);
     const std::uint64_t before = log_->number_of(log_->tail());
-    SEMEL_CHECK(drain_complete(end));
+    SEMEL_CHECK(drain_complete(first + std::min(complete, at_most)));
     filled_ = log_->number_of(log_->tail()) - before;
     since_drain_.restart();
     SEMEL_CHECK(prepare_segments());
@@ -144,12 +153,31 @@ void Storage::Impl::make_ready(bool full_batch) {
   static_cast<void>(prepare_segments());
 }
 
+/// Now and then: a storage that has little to do gives back what only a busy one needs.
+void Storage::Impl::look_for_calm() {
+  const std::uint64_t now_ms = durable_now();
+  if (now_ms - looked_ms_ < calm_after_ms) return;
+  looked_ms_ = now_ms;
+  const LogOffset tail = log_->tail();
+  calm_ = tail - looked_tail_ < log_->segment_bytes();
+  looked_tail_ = tail;
+  log_->keep_spares(!calm_);
+  if (calm_) {
+    log_->remove_spares();
+    log_->expect(0);
+  }
+  rewrite_if_due();
+}
+
 /// Drains and releases the segments before `end`, except those with a group that ends in a later
 /// segment: they are read again with that one.
 Status Storage::Impl::drain_complete(std::uint64_t end) {
   DrainBatch batch{.from = drain_next_ * log_->segment_bytes(),
                    .parts = storage::PartCollector{log_->oldest() * log_->segment_bytes()},
-                   .blobs = {}};
+                   .blobs = {},
+                   .candidates = {}};
+  const base::MutexLock dropping{dropping_mutex_};
+  batch.drops = keeps_all_ == 0 && may_drop();
   const storage::ScanRules all_whole{storage_id_, ~LogOffset{0}, 0, ~LogOffset{0}};
   std::uint64_t records = 0;
   for (std::uint64_t number = log_->oldest(); number < end; ++number) {
@@ -160,11 +188,15 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
                         drain_record(batch, offset, type, payload);
                         if (++records % records_in_a_row == 0) pass_processor();
                       });
+    sift(batch);
     if (!report.damage.empty()) return report.damage.front().error();
   }
   SEMEL_ASSERT(drain_next_ < end);
   const std::uint64_t kept = std::min(end, log_->number_of(batch.parts.oldest()));
   const bool releases = kept > log_->oldest();
+  if (batch.superseded != 0) {
+    SEMEL_CHECK(sync_successors());
+  }
   {
     const base::MutexLock lock{archive_mutex_};
     SEMEL_CHECK(archive_batch(batch, releases ? kept * log_->segment_bytes() : 0));
@@ -180,18 +212,26 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
 
 Status Storage::Impl::drain_old() {
   for (;;) {
+    const base::MutexLock dropping{dropping_mutex_};
     const base::MutexLock lock{archive_mutex_};
     if (old_segments_.empty()) return Done{};
     DrainBatch batch;
+    batch.drops = keeps_all_ == 0 && may_drop();
     std::size_t count = 0;
     // Segments behind a gap are removed with it: without the gap they would count again.
     const auto is_behind_gap = [](const OldSegment& old) { return old.stop == old.begin; };
     while (count < old_segments_.size() && (count < drain_count || batch.parts.unfinished() != 0 ||
                                             is_behind_gap(old_segments_[count]))) {
       const OldSegment& old = old_segments_[count++];
-      SEMEL_CHECK(scan_old(old, [&](LogOffset offset, storage::RecordType type, Bytes payload) {
-        drain_record(batch, offset, type, payload);
-      }));
+      SEMEL_CHECK(scan_old(
+          old,
+          [&](LogOffset offset, storage::RecordType type, Bytes payload) {
+            drain_record(batch, offset, type, payload);
+          },
+          [&] { sift(batch); }));
+    }
+    if (batch.superseded != 0) {
+      SEMEL_CHECK(sync_successors());
     }
     // A removal that failed midway leaves segments of a batch that is in files already, and the
     // next batch may be smaller.
@@ -232,10 +272,10 @@ void Storage::Impl::drain_record(DrainBatch& batch, LogOffset offset, storage::R
       ++batch.ended;
       continue;
     }
-    ++batch.mutations;
-    batch.blobs.add(storage::span_of(extent.keep_until_ms, now_ms, options_.span), offset,
-                    mutation);
+    batch.candidates.push_back({offset, mutation, extent});
+    if (batch.candidates.size() == Engine::superseded_max) sift(batch);
   }
+  if (whole) sift(batch);  // its bytes go now
 }
 
 void Storage::Impl::end_batch(LogOffset end) {
@@ -269,12 +309,16 @@ Status Storage::Impl::archive_batch(const DrainBatch& batch, LogOffset drained) 
   const base::MutexLock stats{mutex_};
   mutations_drained_ += batch.mutations;
   mutations_ended_ += batch.ended;
+  mutations_superseded_ += batch.superseded;
   return Done{};
 }
 
 Status Storage::Impl::forget_ended() {
   const storage::SpanNumber running = storage::running_span(durable_now());
-  if (running < running_span_ + static_cast<std::uint64_t>(options_.span.count())) return Done{};
+  constexpr std::uint64_t steps = 12;  // in a span: its files leave soon after its end
+  if (running < running_span_ + static_cast<std::uint64_t>(options_.span.count()) / steps) {
+    return Done{};
+  }
   const base::MutexLock lock{archive_mutex_};
   SEMEL_CHECK(archive_->forget(running));
   SEMEL_CHECK(joined_files().forget(running));

@@ -30,9 +30,11 @@ class Rewriting {
         storage::span_of(durable_clock_.to_durable_ms(mutation.keep_until),
                          durable_clock_.to_durable_ms(now_), span_);
     blobs_.add(span, offset_, buffer_);
+    bytes_ += buffer_.size();
   }
   [[nodiscard]] bool is_full() const noexcept { return blobs_.bytes() >= batch_bytes; }
   [[nodiscard]] storage::BlobSet& blobs() noexcept { return blobs_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
   const storage::DurableClock& durable_clock_;
@@ -41,6 +43,7 @@ class Rewriting {
   const LogOffset offset_;
   std::string buffer_;
   storage::BlobSet blobs_;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace
@@ -80,7 +83,10 @@ Status Storage::Impl::rewrite(Engine& engine) {
   if (!status) return status;
   const base::MutexLock lock{archive_mutex_};
   SEMEL_CHECK(make_void(floor, archive_->description().cold));
+  // What is right after a rewrite must not be a reason for the next one.
+  const auto live = static_cast<double>(std::max<std::uint64_t>(1, engine.stats().bytes_records));
   const base::MutexLock stats{mutex_};
+  bytes_ratio_ = std::clamp(static_cast<double>(rewriting.bytes()) / live, 1.0, 4.0);
   ++rewrites_;
   return Done{};
 }
@@ -132,22 +138,28 @@ void Storage::Impl::spilled(Ticket cut, Ticket kept, const ColdMark& cold) {
 bool Storage::Impl::is_rewrite_due() const {
   // Spills free space as well, and a snapshot would bring back all records that they moved.
   if (engine_ == nullptr || engine_->has_cold_store()) return false;
-  const std::uint64_t bytes = archive_->bytes() + joined_files().bytes();
-  return bytes >= options_.garbage_bytes + 3 * engine_->stats().bytes_records;
+  const auto files = static_cast<double>(archive_->bytes() + joined_files().bytes());
+  const auto floor = static_cast<double>(options_.garbage_bytes);
+  double live = static_cast<double>(engine_->stats().bytes_records);
+  {
+    const base::MutexLock lock{mutex_};
+    live *= bytes_ratio_;
+  }
+  return files >= (calm_ ? 1.5 * live + floor / 8 : 2 * live + floor);
 }
 
 void Storage::Impl::rewrite_if_due() {
   // mo: acquire [storage.rewriting]: the last rewrite has ended
   if (rewriting_.load(std::memory_order_acquire)) return;
   if (rewriter_.joinable()) rewriter_.join();
-  if (!engine_mutex_.try_lock()) return;
+  if (!engine_mutex_.try_lock_shared()) return;
   const bool is_worth_it = is_rewrite_due();
-  engine_mutex_.unlock();
+  engine_mutex_.unlock_shared();
   if (!is_worth_it) return;
   rewriting_.store(true, std::memory_order_relaxed);  // mo: relaxed: the thread begins after it
   rewriter_ = std::thread{[this] {
     {
-      const base::MutexLock engine{engine_mutex_};
+      const base::SharedLock engine{engine_mutex_};
       // On an error (no space, or a snapshot is running) it is tried again after more was drained.
       if (engine_ != nullptr) static_cast<void>(rewrite(*engine_));
     }
@@ -157,7 +169,7 @@ void Storage::Impl::rewrite_if_due() {
 
 void Storage::Impl::engine_ends() noexcept {
   rewrite_ends_.store(true, std::memory_order_relaxed);  // mo: relaxed: a wish to hurry
-  const base::MutexLock lock{engine_mutex_};
+  const base::ExclusiveLock lock{engine_mutex_};
   engine_ = nullptr;
 }
 
@@ -170,6 +182,8 @@ Status Storage::Impl::drop_ended() {
 }
 
 Status Storage::Impl::backup_files(const std::string& directory) {
+  // Before the offset up to which is drained is read: what was dropped by then is before it.
+  const KeepsAll whole{*this};
   SEMEL_CHECK(drain());
   const base::MutexLock lock{archive_mutex_};
   SEMEL_CHECK(storage::make_new_directory(directory));

@@ -22,9 +22,13 @@
 //   [storage.recovered] release store at the end of recover(), acquire loads of the draining thread
 //                       and of spills.
 //   [storage.rewriting] release store at the end of a rewrite, acquire load before the next.
+//   [storage.lost]      an append threw: its change is visible and not in the log. Release by that
+//                       thread before the engine takes it for appended, acquire loads of the
+//                       draining thread after it has asked the engine.
 //   [storage.stop]      release store of the destructor, acquire loads of both threads.
 //   archive_mutex_      serialises changes of the files: draining, rewriting, backup.
-//   engine_mutex_       keeps the engine alive while its records are rewritten.
+//   engine_mutex_       keeps the engine alive: shared while its records are rewritten, and while
+//                       it is asked what has been superseded.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +51,7 @@
 #include "storage/log/disk.hpp"
 #include "storage/log/log.hpp"
 #include "storage/log/log_scan.hpp"
+#include "storage/log/mutation_codec.hpp"
 #include "storage/log/signal.hpp"
 #include "storage/log/stopwatch.hpp"
 
@@ -56,6 +61,9 @@ class Storage::Impl {
   const ProcessMark process_;
 
  public:
+  /// `journal`: what the engine calls, see recover().
+  void set_journal(const Journal& journal) noexcept { journal_ = &journal; }
+
   Impl(const StorageOptions& options, const Clock& clock)
       : options_(options),
         clock_(clock),
@@ -110,15 +118,40 @@ class Storage::Impl {
     storage::LogOffset stop = end;  // data from here on is ignored
   };
 
+  /// A mutation from the log, before it is known whether it must be kept.
+  struct Candidate {
+    storage::LogOffset offset = 0;
+    Bytes bytes;  // in the segment, or in a group put together from parts
+    storage::MutationExtent extent;
+  };
   /// Mutations from the log, by span, on their way into the archive.
   struct DrainBatch {
     storage::LogOffset from = 0;   // earlier mutations are in the archive already
     storage::PartCollector parts;  // of groups that begin in a segment that is kept
     storage::BlobSet blobs;
+    std::vector<Candidate> candidates;  // at most Engine::superseded_max
     Version largest = 0;
     std::uint64_t mutations = 0;
     std::uint64_t ended = 0;
+    std::uint64_t superseded = 0;
+    bool drops = false;  // mutations that were superseded
     bool damaged = false;
+  };
+  /// While this exists the files get everything that is drained: they are copied without the log,
+  /// in which the successors of dropped mutations are. Progress: waits for a batch under way.
+  class KeepsAll {
+   public:
+    explicit KeepsAll(Impl& storage) : storage_(storage) { add(1); }
+    ~KeepsAll() { add(-1); }
+    KeepsAll(const KeepsAll&) = delete;
+    KeepsAll& operator=(const KeepsAll&) = delete;
+
+   private:
+    void add(int count) {
+      const base::MutexLock lock{storage_.dropping_mutex_};
+      storage_.keeps_all_ += count;
+    }
+    Impl& storage_;
   };
 
   friend class Storage;  // reads members where nothing else is to do
@@ -140,6 +173,7 @@ class Storage::Impl {
   [[nodiscard]] Status start_threads();
 
   // Callers (storage_wait.cpp)
+  [[nodiscard]] Ticket append_group(std::span<const Mutation> group);
   void request_sync(Ticket ticket);
   void wait_for_room();
   [[nodiscard]] std::uint32_t rounds_for(Ticket ticket) const noexcept;
@@ -192,14 +226,20 @@ class Storage::Impl {
     return 2 * segment_bytes() + (std::size_t{4} << 20);
   }
   [[nodiscard]] bool take_drain_request();
+  void look_for_calm();
   [[nodiscard]] Status prepare_segments();
   [[nodiscard]] Status drain_some(bool all);
   void make_ready(bool full_batch);
   void pass_processor() const noexcept;
   [[nodiscard]] Status drain_old();
-  [[nodiscard]] Status drain_complete(std::uint64_t end);
+  [[nodiscard]] Status drain_complete(std::uint64_t end) SEMEL_EXCLUDES(dropping_mutex_);
   void drain_record(DrainBatch& batch, storage::LogOffset offset, storage::RecordType type,
                     Bytes payload);
+  // What need not be drained (storage_sift.cpp)
+  void sift(DrainBatch& batch);
+  [[nodiscard]] std::uint32_t superseded(std::span<const Candidate> candidates);
+  [[nodiscard]] bool may_drop() const noexcept;
+  [[nodiscard]] Status sync_successors();
   [[nodiscard]] Status archive_batch(const DrainBatch& batch, storage::LogOffset drained)
       SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status forget_ended();
@@ -214,7 +254,7 @@ class Storage::Impl {
   void rewrite_if_due();
   [[nodiscard]] Status backup_files(const std::string& directory);
   [[nodiscard]] Status fill_backup(const std::string& directory) SEMEL_REQUIRES(archive_mutex_);
-  [[nodiscard]] bool is_rewrite_due() const SEMEL_REQUIRES(engine_mutex_);
+  [[nodiscard]] bool is_rewrite_due() const SEMEL_REQUIRES_SHARED(engine_mutex_);
   [[nodiscard]] Status make_void(storage::LogOffset floor, const ColdMark& cold)
       SEMEL_REQUIRES(archive_mutex_);
   void remember_map(const Mutation& mutation);
@@ -229,8 +269,10 @@ class Storage::Impl {
   [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
       SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
-  [[nodiscard]] Result<storage::ScanReport> scan_old(const OldSegment& segment,
-                                                     const storage::VisitRecord& visit) const;
+  /// `at_end` is called while the bytes of all records are still there.
+  [[nodiscard]] Result<storage::ScanReport> scan_old(
+      const OldSegment& segment, const storage::VisitRecord& visit,
+      const std::function<void()>& at_end = [] {}) const;
 
   [[nodiscard]] storage::ScanRules rules() const noexcept;
   [[nodiscard]] storage::Anchor anchor_now() const {
@@ -242,6 +284,7 @@ class Storage::Impl {
   }
 
   const StorageOptions options_;
+  const Journal* journal_ = nullptr;
   const Clock& clock_;
   storage::Disk own_disk_;
   storage::Disk& disk_;
@@ -303,11 +346,19 @@ class Storage::Impl {
   std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t mutations_drained_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t mutations_ended_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t mutations_superseded_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t rewrites_ SEMEL_GUARDED_BY(mutex_) = 0;
+  double bytes_ratio_ SEMEL_GUARDED_BY(mutex_) = 1;  // of files to records, after a rewrite
 
   base::Mutex map_mutex_;
   Version map_version_ SEMEL_GUARDED_BY(map_mutex_) = 0;  // of the newest map of databases
   std::string map_ SEMEL_GUARDED_BY(map_mutex_);
+  // Of the draining thread. Calm: less than a segment was appended in calm_after_ms of the durable
+  // clock. What was there when that was decided.
+  static constexpr std::uint64_t calm_after_ms = 5'000;
+  bool calm_ = false;
+  std::uint64_t looked_ms_ = 0;
+  storage::LogOffset looked_tail_ = 0;
   // Of the draining thread: whether new segments are written full of zeros, and the state when that
   // was decided.
   bool zeroes_ = true;
@@ -318,8 +369,13 @@ class Storage::Impl {
   std::uint64_t filled_ = 0;              // segments, while the newest batch was drained
   storage::Stopwatch since_drain_;        // of the draining thread
   storage::SpanNumber running_span_ = 0;  // of the draining thread
-  base::Mutex engine_mutex_;
+  base::SharedMutex engine_mutex_;
   Engine* engine_ SEMEL_GUARDED_BY(engine_mutex_) = nullptr;
+  std::uint64_t restores_ SEMEL_GUARDED_BY(engine_mutex_) = 0;  // by recover()
+  std::atomic<bool> drops_{false};  // whether superseded mutations need not be drained
+  base::Mutex dropping_mutex_;      // held for a batch
+  int keeps_all_ SEMEL_GUARDED_BY(dropping_mutex_) = 0;
+  std::atomic<bool> lost_one_{false};   // [storage.lost]
   std::thread rewriter_;                // of the draining thread
   std::atomic<bool> rewriting_{false};  // [storage.rewriting]
   std::atomic<bool> rewrite_ends_{false};

@@ -324,7 +324,8 @@ Status Storage::Impl::start(LogOffset drained) {
           disk_.maps_safely(options_.directory) ? storage::Segment::Access::mapped
                                                 : storage::Segment::Access::written},
       drain_signal_);
-  log_begin_ = prepared_tail_ = log_->tail();
+  log_begin_ = prepared_tail_ = looked_tail_ = log_->tail();
+  looked_ms_ = durable_now();
   synced_.store(log_begin_, std::memory_order_relaxed);     // mo: as above
   requested_.store(log_begin_, std::memory_order_relaxed);  // mo: as above
   drained_.store(drained, std::memory_order_relaxed);       // mo: as above

@@ -29,7 +29,7 @@ class Counted {
 
 }  // namespace
 
-Ticket Storage::Impl::append(std::span<const Mutation> group) {
+Ticket Storage::Impl::append_group(std::span<const Mutation> group) {
   for (const Mutation& mutation : group) {
     if (mutation.type == Mutation::Type::db_map) [[unlikely]]
       remember_map(mutation);
@@ -37,6 +37,16 @@ Ticket Storage::Impl::append(std::span<const Mutation> group) {
   if (joined_commits_.any()) [[unlikely]]
     return append_beside_joined(group);
   return fail_if_refused(log_->append(group, durable_clock_, clock_.now()));
+}
+
+Ticket Storage::Impl::append(std::span<const Mutation> group) {
+  try {
+    return append_group(group);
+  } catch (...) {
+    // No memory. The engine keeps the change, and nothing older may be dropped because of it.
+    lost_one_.store(true, std::memory_order_release);  // mo: release [storage.lost]
+    throw;
+  }
 }
 
 /// The change is already visible in memory. If the log refused it, the storage has failed.

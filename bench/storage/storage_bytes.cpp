@@ -23,10 +23,11 @@ constexpr std::size_t key_bytes = 16;
 constexpr std::uint64_t generations = 10;
 
 struct ByteFigures {
-  double written = 0;    ///< bytes a mutation, files included
-  double log = 0;        ///< of them, the log as it counts itself
-  double kept = 0;       ///< bytes a live record when all is closed
-  double recovered = 0;  ///< mutations that the next open reads, for a live record
+  double written = 0;     ///< bytes a mutation, files included
+  double log = 0;         ///< of them, the log as it counts itself
+  double kept = 0;        ///< bytes a live record when all is closed
+  double superseded = 0;  ///< share of the mutations, that no file got
+  double recovered = 0;   ///< mutations that the next open reads, for a live record
 };
 
 /// Bytes that this process has made dirty or written, in pages.
@@ -49,6 +50,7 @@ ByteFigures measure_bytes(const std::string& directory, std::uint64_t keys) {
   const double before = bytes_written();
   {
     Ground ground{directory, Durability::logged, keys};
+    ground.recover();  // nothing; from here on the storage knows the engine
     Store store = ground.engine().store();
     for (std::uint64_t at = 0; at < keys * generations; ++at) {
       const Key key = key_of(at % keys);
@@ -61,7 +63,9 @@ ByteFigures measure_bytes(const std::string& directory, std::uint64_t keys) {
       });
     }
     require(bool{ground.engine().confirm(Durability::synced)}, "what was set could not be synced");
-    figures.log = static_cast<double>(ground.storage().stats().bytes) / mutations;
+    const StorageStats stats = ground.storage().stats();
+    figures.log = static_cast<double>(stats.bytes) / mutations;
+    figures.superseded = static_cast<double>(stats.mutations_superseded) / mutations;
     static_cast<void>(ground.close());
   }
   figures.written = (bytes_written() - before) / mutations;
@@ -134,6 +138,8 @@ void bytes_group(Work& work) {
   work.note("ten generations: log; RocksDB with its files (bytes a mutation)",
             figure(median(of(ours, &ByteFigures::log))) + "; " +
                 figure(median(of(peer, &ByteFigures::written))));
+  work.note("ten generations: mutations that reached no file (share)",
+            figure(median(of(ours, &ByteFigures::superseded))));
   work.note("ten generations: mutations recovered for a live record",
             figure(median(of(ours, &ByteFigures::recovered))));
 }

@@ -76,6 +76,9 @@ class Engine::Impl {
   [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
 
   [[nodiscard]] Status restore(const Mutation& mutation);
+  [[nodiscard]] std::uint64_t restores() const noexcept {
+    return restores_.load(std::memory_order_relaxed);  // mo: relaxed: added before it is published
+  }
   [[nodiscard]] Status restore_database(const Mutation& mutation);
   /// In `all`, a section over everything: ends the records of a database, as stored, with a smaller
   /// version, and takes them out.

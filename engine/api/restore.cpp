@@ -36,6 +36,18 @@ Status Engine::restore(std::span<const Mutation> mutations) {
   return Done{};
 }
 
+std::uint32_t Engine::superseded(std::span<const HeldMutation> asked) noexcept {
+  return impl_->core().superseded(asked);
+}
+
+const Journal* Engine::journal() const noexcept {
+  return impl_->core().journal();
+}
+
+std::uint64_t Engine::restores() const noexcept {
+  return impl_->restores();
+}
+
 Status Engine::Impl::restore(const Mutation& mutation) {
   restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
   core_.versions().raise(mutation.version);

@@ -198,6 +198,9 @@ class Core final : public SegmentSink {
   /// later. What was flushed is passed over.
   [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp marker_end);
 
+  /// See Engine::superseded().
+  [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
+
   /// Brings what restore() will look at into the cache; at most group_max mutations.
   void prefetch_keys(std::span<const Mutation> group) noexcept;
 

@@ -1,4 +1,5 @@
-// The core's way back in: mutations are put back as they were, in any order.
+// The core and its journal's mutations: they are put back as they were, in any order, and the
+// journal is told which of them it may forget.
 #include <array>
 #include <thread>
 
@@ -81,6 +82,35 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
     own.cache.free(region_.handle_of(fresh));
     after_lost_race(own, shard, hash, probe);
   }
+}
+
+std::uint32_t Core::superseded(std::span<const HeldMutation> asked) noexcept {
+  static_assert(Engine::superseded_max == group_max);
+  SEMEL_ASSERT(asked.size() <= group_max);
+  ThreadContext* const own = threads_.try_context();
+  if (own == nullptr) return 0;
+  std::array<HashBits, group_max> hashes{};
+  for (std::size_t i = 0; i < asked.size(); ++i) hashes[i] = hash_of(asked[i].db, asked[i].key);
+  std::uint32_t found = 0;
+  Operation operation{*this, *own};
+  prefetch(
+      asked.size(), [&](std::size_t i) { return hashes[i]; }, sizeof(Entry));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const HeldMutation& held = asked[i];
+    Shard& shard = shard_of(hashes[i]);
+    // What a section has changed is appended at its end, and is not marked as pending before.
+    if (!operation.admit_now(shard) || is_own(*own, shard)) continue;
+    const Probe probe = shard.table.find(
+        hashes[i], [&](Handle handle) { return entry(handle).has_key(held.db, held.key); });
+    if (probe.state != Probe::State::found) continue;
+    const Entry& newest = entry(probe.seen);
+    // Pending: visible, and not appended yet (docs/decisions/0001-visible-before-durable.md).
+    if (newest.version() <= held.version || newest.due() < held.keep_until || newest.pending()) {
+      continue;
+    }
+    found |= std::uint32_t{1} << i;
+  }
+  return found;
 }
 
 }  // namespace semel::engine

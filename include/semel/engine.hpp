@@ -75,6 +75,14 @@ struct DropReport {
   std::uint64_t held = 0;      ///< held or in doubt
 };
 
+/// A put or an erase that a journal holds.
+struct HeldMutation {
+  std::uint8_t db = 0;  ///< as in the mutation: where it is stored
+  Bytes key;
+  Version version = 0;
+  Timestamp keep_until = no_end;
+};
+
 /// When the memory of flushed records is given back.
 enum class FlushMode : std::uint8_t {
   sync,   ///< before the call returns; after it, where a snapshot or a section is in the way
@@ -204,6 +212,17 @@ class Engine {
   /// The same for several, faster than one by one: their cache misses overlap. After an error some
   /// may have been restored.
   [[nodiscard]] Status restore(std::span<const Mutation> mutations);
+
+  /// For the engine's journal: which of these, at most superseded_max, need not be kept. Bit i is
+  /// set if the table has a newer record of asked[i]'s key that does not end before its keep_until,
+  /// and whose mutation `append` has taken. A key that is not in the table proves nothing, nor does
+  /// one that a section holds. Progress: waits for nobody.
+  [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
+  static constexpr std::size_t superseded_max = 16;
+  /// What append() is called on; null: nothing.
+  [[nodiscard]] const Journal* journal() const noexcept;
+  /// Mutations passed to restore() so far. They are in the table and were not appended.
+  [[nodiscard]] std::uint64_t restores() const noexcept;
 
   // --- time -------------------------------------------------------------------------------
   /// Removes what has ended by the clock's now, at most about `budget` records, and gives

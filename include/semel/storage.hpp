@@ -40,9 +40,9 @@ struct StorageOptions {
   /// What ends within one such span leaves the disk together; spans of what ends later are longer,
   /// by up to an eighth of the time that is left. 1 s..1 day.
   Millis span{60'000};
-  /// The files are written anew when they hold more than three times the live records and this
-  /// much. 1 MiB and up.
-  std::size_t garbage_bytes = std::size_t{256} << 20;
+  /// The files are written anew when they hold twice the live records and this much more; while
+  /// little is written, one and a half times and an eighth of this. 1 MiB and up.
+  std::size_t garbage_bytes = std::size_t{16} << 20;
   /// Each reads a thirty-second of log_bytes into memory at a time. 1..64
   unsigned recovery_threads = 2;
   /// Names of the caller's own files in the directory, which may be there before the storage is. A
@@ -99,7 +99,9 @@ struct StorageStats {
   std::uint64_t bytes_files = 0;     ///< of the files behind the log
   std::uint64_t mutations_drained = 0;
   std::uint64_t mutations_ended = 0;  ///< whose time was over before they had to be drained
-  std::uint64_t rewrites = 0;         ///< of all files, to be rid of what was replaced
+  /// Replaced by a later one before they had to be drained.
+  std::uint64_t mutations_superseded = 0;
+  std::uint64_t rewrites = 0;  ///< of all files, to be rid of what was replaced
   DatabaseStats database{};
 };
 

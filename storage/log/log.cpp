@@ -114,7 +114,7 @@ Status Log::prepare(bool zeroed) {
   }();
   SEMEL_TRY(made, std::move(segment));
   // The next sync writes every touched page, so do not touch where syncs shall be small.
-  if (!reuses && !zeroed && oldest() != 0) made->touch();
+  if (!reuses && !zeroed && keeps_spares_ && oldest() != 0) made->touch();
   SEMEL_ASSERT(oldest() == 0 || (number >= oldest() && number - oldest() < segments_.size()));
   std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
   SEMEL_ASSERT(slot == nullptr);
@@ -203,7 +203,7 @@ Status Log::release(std::uint64_t number) {
     SEMEL_ASSERT(old != nullptr && old->number() == each && old->is_complete());
     oldest_.store(each + 1, std::memory_order_release);  // mo: release [log.room]
     refresh_state();
-    if (old->is_mapped() && spare_.size() < spare_max) {
+    if (old->is_mapped() && keeps_spares_ && spare_.size() < spare_max) {
       spare_.push_back(std::move(old));
       spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
       continue;
@@ -215,10 +215,16 @@ Status Log::release(std::uint64_t number) {
   return Done{};
 }
 
-void Log::remove_unused() {
-  if (oldest() == 0) return;  // none was made
+void Log::remove_spares() {
   // A file that cannot be removed now is removed by the next open.
   for (const std::unique_ptr<Segment>& old : spare_) static_cast<void>(disk_.remove(old->path()));
+  spare_.clear();
+  spare_count_.store(0, std::memory_order_relaxed);  // mo: relaxed: a statistic
+}
+
+void Log::remove_unused() {
+  if (oldest() == 0) return;  // none was made
+  remove_spares();
   // Newest first, so that a file that stays leaves no gap before it. The offset before the first
   // record is in a header.
   const std::uint64_t used =

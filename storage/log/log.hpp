@@ -118,6 +118,11 @@ class Log {
   /// Releases the segments up to `number`, which are complete and in the archive; some become
   /// spare.
   [[nodiscard]] Status release(std::uint64_t number);
+  /// Whether released segments are kept for reuse, up to spare_max. A log that is written slowly
+  /// does without: a reused segment is filled with zeros, which reach the disk before its records.
+  void keep_spares(bool keeps) noexcept { keeps_spares_ = keeps; }
+  /// Removes the files of spare segments.
+  void remove_spares();
   /// Fills the rest of the current segment, so that it becomes complete.
   void close_segment();
   /// Ends all waits for a segment; append() returns 0 then.
@@ -186,6 +191,7 @@ class Log {
   std::array<std::unique_ptr<Segment>, 2 * segment_count> segments_{};
   std::vector<std::unique_ptr<Segment>> spare_;  // of the preparing thread
   std::uint64_t ready_ = ready_min;              // of the preparing thread
+  bool keeps_spares_ = true;                     // likewise
   std::atomic<std::uint64_t> spare_count_{0};
   base::Mutex segments_mutex_;
   LogOffset synced_ SEMEL_GUARDED_BY(segments_mutex_) = 0;

@@ -310,7 +310,12 @@ bool extent_of(Bytes bytes, MutationExtent& extent) noexcept {
   extent.bytes = bytes.size() - reader.left();
   extent.keep_until_ms = front.keep_until;
   extent.version = front.version;
-  return true;
+  extent.type = static_cast<Mutation::Type>(front.head & head_type);
+  extent.kind = front.kind;
+  extent.db = front.db;
+  Reader inside{body};
+  extent.key = inside.take(inside.varint());
+  return inside.good();
 }
 
 bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now, Mutation& mutation) {

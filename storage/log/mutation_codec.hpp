@@ -37,6 +37,10 @@ struct MutationExtent {
   std::size_t bytes = 0;
   std::uint64_t keep_until_ms = DurableClock::no_end_ms;  ///< of the durable clock
   Version version = 0;
+  Mutation::Type type = Mutation::Type::put;
+  Kind kind = Kind::string;
+  std::uint8_t db = 0;
+  Bytes key{};  ///< points into the mutation
 };
 /// Of the mutation at the front of `bytes`. False: damaged.
 [[nodiscard]] bool extent_of(Bytes bytes, MutationExtent& extent) noexcept;
