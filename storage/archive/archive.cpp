@@ -19,6 +19,12 @@ std::string named_in(const rocksdb::Status& status, const std::string& path) {
   const bool has_name = text.find(".sst") != std::string::npos ||
                         text.find("MANIFEST") != std::string::npos ||
                         text.find("CURRENT") != std::string::npos;
+  // It looks for a missing table under its old name, .ldb, last.
+  const std::size_t old_name = text.find(".ldb");
+  if (old_name != std::string::npos) {
+    const std::size_t begin = text.find_last_not_of("0123456789", old_name - 1) + 1;
+    return path + "/" + text.substr(begin, old_name - begin) + ".sst";
+  }
   Result<std::vector<std::string>> names = list_directory(path);
   if (!status.IsCorruption() || has_name || !names) return path;
   std::string logs;
@@ -110,6 +116,9 @@ Archive::~Archive() {
 Status Archive::open_database(const Setup& setup) {
   SEMEL_CHECK(make_directory(directory_ + "/drain"));
   const std::string path = directory_ + "/rocksdb";
+  if (setup.may_create) {
+    SEMEL_CHECK(make_directory(path));
+  }
   rocksdb::Options options = database_options(disk_);
   options.env = &environment_;
   options.create_if_missing = setup.may_create;

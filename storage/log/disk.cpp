@@ -1,8 +1,10 @@
 #include "storage/log/disk.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <rocksdb/env.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -35,6 +37,28 @@ Status sync_directory_of(const std::string& path) {
   return good ? Status{Done{}} : error;
 }
 
+/// On btrfs every write to a block that was synced needs a new one, so nothing could be appended to
+/// a file on a full disk, though it has all its blocks. Of a file, which must be empty, and of what
+/// is made in a directory: it is written in place. Log and database have checksums of their own. A
+/// snapshot of the volume shares the blocks all the same. If it cannot be set, a write fails later.
+void write_in_place(int descriptor) noexcept {
+  struct statfs system {};
+  if (fstatfs(descriptor, &system) != 0 || system.f_type != BTRFS_SUPER_MAGIC) return;
+  long flags = 0;
+  if (ioctl(descriptor, FS_IOC_GETFLAGS, &flags) != 0) return;
+  flags |= FS_NOCOW_FL;
+  static_cast<void>(ioctl(descriptor, FS_IOC_SETFLAGS, &flags));  // as above
+}
+
+Status directory_made(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    write_in_place(descriptor);
+    close(descriptor);
+  }
+  return sync_directory_of(path);
+}
+
 }  // namespace
 
 Error system_error(const std::string& what) {
@@ -44,6 +68,7 @@ Error system_error(const std::string& what) {
 Result<int> Disk::create(const std::string& path, std::size_t bytes) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return system_error(path);
+  write_in_place(descriptor);  // it must be empty yet
   // The system call, not posix_fallocate, which writes zeros where blocks cannot be reserved: on a
   // copy-on-write file system a later page fault could still find the disk full.
   if (fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) == 0 && fsync(descriptor) == 0) {
@@ -130,14 +155,15 @@ rocksdb::Env* Disk::env() {
 }
 
 Status make_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_error(path);
+  if (mkdir(path.c_str(), 0700) == 0) return directory_made(path);
+  if (errno != EEXIST) return system_error(path);
   // Also for an existing directory: the process that made it may have ended before its name reached
   // the disk.
   return sync_directory_of(path);
 }
 
 Status make_new_directory(const std::string& path) {
-  return mkdir(path.c_str(), 0700) == 0 ? sync_directory_of(path) : system_error(path);
+  return mkdir(path.c_str(), 0700) == 0 ? directory_made(path) : system_error(path);
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {

@@ -67,10 +67,13 @@ class RecordWriter {
 std::uint8_t Log::measure() const noexcept {
   const LogOffset at = tail() + state_step();
   const LogOffset end = room();
-  const bool accepts = at + reserve_bytes() <= end;
+  const LogOffset kept = at + reserve_bytes();
+  const bool frees = kept <= end;
+  const bool accepts = kept + frees_bytes() <= end;
   const bool crowded = number_of(at) - oldest() >= segment_count * 3 / 4 ||
-                       at + reserve_bytes() + setup_.segment_bytes / 2 > end;
-  return static_cast<std::uint8_t>((accepts ? state_accepts : 0) | (crowded ? state_crowded : 0));
+                       kept + frees_bytes() + setup_.segment_bytes / 2 > end;
+  return static_cast<std::uint8_t>((frees ? state_frees : 0) | (accepts ? state_accepts : 0) |
+                                   (crowded ? state_crowded : 0));
 }
 
 void Log::refresh_state() noexcept {
@@ -114,7 +117,11 @@ Status Log::prepare(bool zeroed) {
   }();
   SEMEL_TRY(made, std::move(segment));
   // The next sync writes every touched page, so do not touch where syncs shall be small.
-  if (!reuses && !zeroed && keeps_spares_ && oldest() != 0) made->touch();
+  if (zeroed && !reuses) {
+    made->map_pages();
+  } else if ((reuses || keeps_spares_) && oldest() != 0) {
+    made->touch();
+  }
   SEMEL_ASSERT(oldest() == 0 || (number >= oldest() && number - oldest() < segments_.size()));
   std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
   SEMEL_ASSERT(slot == nullptr);

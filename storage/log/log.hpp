@@ -73,6 +73,11 @@ class Log {
   [[nodiscard]] bool accepts() const noexcept {
     return (state_.load(std::memory_order_relaxed) & state_accepts) != 0;  // mo: [log.state]
   }
+  /// The same for changes that only free. They have a reserve of half a segment, so they are
+  /// accepted when new work is not, until it is used up.
+  [[nodiscard]] bool accepts_frees() const noexcept {
+    return (state_.load(std::memory_order_relaxed) & state_frees) != 0;  // mo: [log.state]
+  }
   /// True: callers should wait, as three quarters of the bound are in use or the reserve is near.
   [[nodiscard]] bool is_crowded() const noexcept {
     return (state_.load(std::memory_order_relaxed) & state_crowded) != 0;  // mo: [log.state]
@@ -155,6 +160,7 @@ class Log {
   /// What operations under way may still append after accepts() became false. One segment: enough
   /// for some hundred threads with values of some 10 KiB each, or for one large value.
   [[nodiscard]] std::size_t reserve_bytes() const noexcept { return setup_.segment_bytes; }
+  [[nodiscard]] std::size_t frees_bytes() const noexcept { return setup_.segment_bytes / 2; }
   [[nodiscard]] std::size_t offset_in_segment(LogOffset offset) const noexcept {
     return offset & (setup_.segment_bytes - 1);
   }
@@ -165,6 +171,7 @@ class Log {
   static constexpr std::uint64_t ready_max = segment_count / 2;
   static constexpr std::uint8_t state_accepts = 1;
   static constexpr std::uint8_t state_crowded = 2;
+  static constexpr std::uint8_t state_frees = 4;
   /// How far the tail may have moved since state_ was stored.
   [[nodiscard]] std::size_t state_step() const noexcept { return setup_.segment_bytes / 64; }
   [[nodiscard]] std::uint8_t measure() const noexcept;

@@ -15,11 +15,8 @@
 
 namespace semel::storage {
 
-namespace {
-
-/// Fills `to` from the file. What cannot be read stays zero; the first such part is returned.
-std::optional<LogDamage> read_whole(int descriptor, const std::string& path, char* to,
-                                    std::size_t bytes, SegmentFile::ReadAt read_at) {
+std::optional<LogDamage> read_into(int descriptor, const std::string& path, char* to,
+                                   std::size_t bytes, ReadAt read_at) {
   constexpr std::size_t piece_max = std::size_t{1} << 20;
   constexpr std::size_t sector = 4096;  // what is left out around a sector that cannot be read
   std::optional<LogDamage> damage;
@@ -45,8 +42,6 @@ std::optional<LogDamage> read_whole(int descriptor, const std::string& path, cha
   }
   return damage;
 }
-
-}  // namespace
 
 Result<SegmentFile> SegmentFile::open(const std::string& path, ReadAt read_at) {
   return read(path, std::numeric_limits<std::size_t>::max(), read_at);
@@ -81,7 +76,7 @@ Result<SegmentFile> SegmentFile::read(const std::string& path, std::size_t bytes
     return error;
   }
   std::optional<LogDamage> unreadable =
-      read_whole(descriptor, path, static_cast<char*>(memory), size, read_at);
+      read_into(descriptor, path, static_cast<char*>(memory), size, read_at);
   close(descriptor);
   return SegmentFile{
       path, {static_cast<const char*>(memory), size}, file_bytes, std::move(unreadable)};

@@ -46,13 +46,18 @@ struct ScanReport {
   std::vector<LogDamage> damage;    ///< in order; without `go_on` at most one
 };
 
+/// Like pread(2). Tests pass one that fails.
+using ReadAt = ssize_t (*)(int descriptor, void* to, std::size_t bytes, off_t at);
+
+/// Fills `to` from the begin of a file. What cannot be read stays zero; the first such part is
+/// returned.
+[[nodiscard]] std::optional<LogDamage> read_into(int descriptor, const std::string& path, char* to,
+                                                 std::size_t bytes, ReadAt read_at);
+
 /// The bytes of a segment's file, read into memory. A mapping of the file would end the process at
 /// a sector that cannot be read, and when another process makes the file shorter.
 class SegmentFile {
  public:
-  /// Like pread(2). Tests pass one that fails.
-  using ReadAt = ssize_t (*)(int descriptor, void* to, std::size_t bytes, off_t at);
-
   /// Errors: storage_failed, storage_damaged. What cannot be read counts as zeros, and as damage:
   /// check_header() reports it.
   [[nodiscard]] static Result<SegmentFile> open(const std::string& path, ReadAt read_at = pread);

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "base/random.hpp"
+#include "storage/log/log_scan.hpp"
 
 namespace semel::storage {
 namespace {
@@ -28,6 +30,20 @@ bool write_all(int descriptor, std::string_view bytes, off_t at) noexcept {
     at += count;
   }
   return true;
+}
+
+/// Zeros and the header. By pages: see Disk::write_zeros().
+Status write_fresh(int descriptor, const std::string& path, const SegmentHeader& header) {
+  std::array<char, 4096> page{};
+  static_assert(sizeof header <= page.size());
+  for (std::uint64_t at = 0; at < header.bytes; at += page.size()) {
+    if (at == 0) std::memcpy(page.data(), &header, sizeof header);
+    if (!write_all(descriptor, {page.data(), page.size()}, static_cast<off_t>(at))) {
+      return system_error("writing zeros to " + path);
+    }
+    if (at == 0) page.fill('\0');
+  }
+  return Done{};
 }
 
 }  // namespace
@@ -68,10 +84,11 @@ Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segm
   const SegmentHeader header = with_salt(wanted);
   std::string path = directory + "/" + segment_name(header.number * header.bytes);
   // Before the file gets its new name it must hold only zeros and the new header: a process may be
-  // killed right after.
-  std::memset(old->bytes_, 0, header.bytes);
-  std::memcpy(old->bytes_, &header, sizeof header);
-  if (const Status status = disk.rename(old->path(), path); !status) {
+  // killed right after. Whole pages, by system calls: through the mapping the old page would be
+  // read first, and a sector that cannot be read would end the process.
+  Status status = write_fresh(old->descriptor_, old->path(), header);
+  if (status) status = disk.rename(old->path(), path);
+  if (!status) {
     // The error of the rename is returned; a file that stays is removed by the next open.
     static_cast<void>(disk.remove(old->path()));
     static_cast<void>(disk.remove(path));
@@ -122,14 +139,30 @@ bool Segment::write_record(LogOffset offset, std::size_t bytes, std::uint64_t se
                    file_offset + seal_offset);
 }
 
+Result<std::string_view> Segment::read(char* buffer) const {
+  SEMEL_ASSERT(is_complete());
+  if (!is_mapped()) return std::string_view{bytes_, header_.bytes};
+  if (auto damage = read_into(descriptor_, path_, buffer, header_.bytes, pread)) {
+    return damage->error();
+  }
+  return std::string_view{buffer, header_.bytes};
+}
+
 void Segment::touch() noexcept {
+  populate(MADV_POPULATE_WRITE);
+}
+
+void Segment::map_pages() noexcept {
+  populate(MADV_POPULATE_READ);
+}
+
+void Segment::populate(int advice) noexcept {
   if (!is_mapped()) return;
   // Best effort: on an older kernel writers take the page faults. Piece by piece: a thread that
   // maps memory waits until the call ends, and page faults of all threads wait behind it.
   constexpr std::size_t piece = std::size_t{128} << 10;
   for (std::size_t at = 0; at < header_.bytes; at += piece) {
-    static_cast<void>(
-        madvise(bytes_ + at, std::min(piece, header_.bytes - at), MADV_POPULATE_WRITE));
+    static_cast<void>(madvise(bytes_ + at, std::min(piece, header_.bytes - at), advice));
   }
 }
 

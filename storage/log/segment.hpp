@@ -52,7 +52,12 @@ class Segment {
     SEMEL_ASSERT(offset >= begin() && offset < end());
     return bytes_ + (offset - begin());
   }
+  /// The memory that writers write. Not for reading what may have left the page cache: see read().
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_, header_.bytes}; }
+  /// Its bytes, when it is complete: from the file into `buffer`, of the same size, or those in
+  /// memory if they are the process' own. A mapping is not read: at a sector that cannot be read
+  /// the kernel would end the process. Errors: storage_damaged, with file and offset.
+  [[nodiscard]] Result<std::string_view> read(char* buffer) const;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
   [[nodiscard]] bool is_mapped() const noexcept { return access_ == Access::mapped; }
@@ -76,8 +81,11 @@ class Segment {
   [[nodiscard]] Status sync(Disk& disk, LogOffset from, LogOffset to);
   /// Faults in its pages for writing, so that writers do not.
   void touch() noexcept;
+  /// Faults in its pages as they are, which keeps their sectors from being read by writers later.
+  void map_pages() noexcept;
 
  private:
+  void populate(int advice) noexcept;
   Segment(const SegmentHeader& header, std::string path, int descriptor, char* bytes, Access access)
       : header_(header),
         path_(std::move(path)),

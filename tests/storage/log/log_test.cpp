@@ -436,6 +436,25 @@ TEST_CASE("mark: after a write that fails the synced slot is not written", "[sto
   CHECK(content.sequence % 2 == synced % 2);
 }
 
+TEST_CASE("log: what frees has half a segment more than new work", "[storage][log]") {
+  LogFixture fixture;
+  fixture.prepare();
+  int added = 0;
+  for (; fixture.log->accepts(); ++added) REQUIRE(fixture.append("k", 100) != 0);
+  REQUIRE(added > 0);
+  const LogOffset refused_at = fixture.log->tail();
+  CHECK(fixture.log->accepts_frees());
+  while (fixture.log->accepts_frees()) REQUIRE(fixture.append("k", 10) != 0);
+  const std::size_t segment = fixture.log->segment_bytes();
+  CHECK(fixture.log->tail() - refused_at >= segment / 2 - segment / 32);
+  CHECK(fixture.log->tail() - refused_at <= segment / 2 + segment / 32);
+  // For operations under way there is a whole segment yet.
+  CHECK(fixture.log->room() - fixture.log->tail() >= segment - segment / 16);
+  fixture.prepare();
+  CHECK(fixture.log->accepts_frees());
+  CHECK(fixture.log->accepts());
+}
+
 TEST_CASE("log: a file that is not mapped has each record before it is acknowledged",
           "[storage][log]") {
   LogFixture fixture{Segment::Access::written};
