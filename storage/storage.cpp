@@ -51,6 +51,10 @@ bool Storage::accepts_writes() const noexcept {
   if (impl_->is_forked()) return false;
   return impl_->accepts_writes();
 }
+bool Storage::accepts_frees() const noexcept {
+  if (impl_->is_forked()) return false;
+  return impl_->accepts_frees();
+}
 std::size_t Storage::group_bytes_max() const noexcept {
   return impl_->log_->group_bytes_max();
 }

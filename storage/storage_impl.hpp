@@ -89,6 +89,10 @@ class Storage::Impl {
     // mo: acquire [storage.failed]
     return !failed_.load(std::memory_order_acquire) && log_->accepts();
   }
+  [[nodiscard]] bool accepts_frees() const noexcept {
+    // mo: acquire [storage.failed]
+    return !failed_.load(std::memory_order_acquire) && log_->accepts_frees();
+  }
   void engine_ends() noexcept;
   void spilled(Ticket cut, Ticket kept, const ColdMark& cold);
   [[nodiscard]] Status drain();
@@ -266,6 +270,7 @@ class Storage::Impl {
 
   // Recovery (recovery.cpp)
   class Recovery;
+  [[nodiscard]] Status read_all(Recovery& recovery) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
       SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
@@ -292,6 +297,9 @@ class Storage::Impl {
   std::unique_ptr<storage::Checkpoint> checkpoint_;
   std::unique_ptr<storage::Archive> archive_;
   storage::DurableClock durable_clock_{0};
+  /// On the durable clock: what had ended by then is gone. What ended later did so while no process
+  /// ran, and matters until everything is recovered.
+  std::uint64_t ended_before_ms_ = 0;
   std::string boot_id_;
   std::uint64_t storage_id_ = 0;
   storage::CheckpointContent last_checkpoint_;  // of the earlier process

@@ -173,7 +173,7 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   {
     auto all = section({});
     if (!all) return all.error();
-    if (!engine::impl_of(*all).accepts()) return Error{ErrorCode::refused, {}};
+    if (!engine::impl_of(*all).accepts(false)) return Error{ErrorCode::refused, {}};
     engine::impl_of(*all).note_all_changed();
     if (core.journal() != nullptr) engine::impl_of(*all).make_room(limits::db_count, 1);
     const std::uint64_t map = core.databases().map();

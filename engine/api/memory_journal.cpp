@@ -44,6 +44,7 @@ struct MemoryJournal::Impl {
   Ticket newest SEMEL_GUARDED_BY(mutex) = 0;
   // [memory_journal.accepts]  release store of the test, acquire load of the engine.
   std::atomic<bool> accepts{true};
+  std::atomic<bool> accepts_frees{false};  // the same pair
 };
 
 MemoryJournal::MemoryJournal() : impl_(std::make_unique<Impl>()) {}
@@ -73,6 +74,16 @@ bool MemoryJournal::accepts_writes() const noexcept {
 void MemoryJournal::set_accepts_writes(bool accepts) noexcept {
   // mo: release [memory_journal.accepts]
   impl_->accepts.store(accepts, std::memory_order_release);
+}
+
+bool MemoryJournal::accepts_frees() const noexcept {
+  // mo: acquire [memory_journal.accepts]
+  return accepts_writes() || impl_->accepts_frees.load(std::memory_order_acquire);
+}
+
+void MemoryJournal::set_accepts_frees(bool accepts) noexcept {
+  // mo: release [memory_journal.accepts]
+  impl_->accepts_frees.store(accepts, std::memory_order_release);
 }
 
 std::size_t MemoryJournal::size() const {

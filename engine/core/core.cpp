@@ -135,7 +135,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
                                               const Probe& probe, const Change& change,
                                               const Decision& decision, Version& version) {
   MutationSink* const sink = change.sink;
-  if (options_.journal != nullptr && !accepts_writes(sink)) [[unlikely]] {
+  if (options_.journal != nullptr && !accepts(sink, decision.frees())) [[unlikely]] {
     return ErrorCode::refused;
   }
   // Asked before anything is published: the timer of a live record must not be lost.

@@ -316,8 +316,9 @@ class Core final : public SegmentSink {
   [[nodiscard]] std::size_t idle_bytes() noexcept;
   /// Gives back what lies idle, and moves records where that is worth it.
   void step_compaction(ThreadContext& context, std::size_t budget) SEMEL_REQUIRES(wheel_mutex_);
-  [[nodiscard]] bool accepts_writes(const MutationSink* sink) const noexcept {
-    return sink != nullptr ? sink->accepts() : options_.journal->accepts_writes();
+  [[nodiscard]] bool accepts(const MutationSink* sink, bool frees) const noexcept {
+    if (sink != nullptr) return sink->accepts(frees);
+    return options_.journal->accepts_writes() || (frees && options_.journal->accepts_frees());
   }
   [[nodiscard]] ErrorCode refuse(ThreadContext& context) noexcept {
     context.bump(Count::refused);

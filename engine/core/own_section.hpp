@@ -16,8 +16,9 @@ class MutationSink {
   /// Makes room, so that add() of `records` mutations with so many bytes of key, value and owner
   /// altogether cannot fail. std::bad_alloc.
   virtual void make_room(std::size_t bytes, std::size_t records) = 0;
-  /// Whether the journal took writes when the section began.
-  [[nodiscard]] virtual bool accepts() const noexcept = 0;
+  /// Whether the journal took writes when the section began, or, of a change that only frees, what
+  /// frees and the section has nothing else.
+  [[nodiscard]] virtual bool accepts(bool frees) const noexcept = 0;
 };
 
 /// Learns which records changed. A section passes on what it changed when it has ended.

@@ -88,7 +88,7 @@ bool Section::Impl::covers(const KeyRef& key) const noexcept {
 }
 
 ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
-  if (!accepts()) return ErrorCode::refused;
+  if (!accepts(false)) return ErrorCode::refused;
   if (outer_ == nullptr && core_.journal() != nullptr &&
       group_bytes_ + bytes + records * mutation_overhead > group_bytes_max_) {
     return ErrorCode::refused;
@@ -104,8 +104,14 @@ ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
   return make_room_for_all(bytes, records);
 }
 
+void Section::Impl::only_frees() noexcept {
+  if (outer_ == nullptr && has_begun_)
+    accepts_frees_ = accepts_ || core_.journal()->accepts_frees();
+}
+
 ErrorCode Section::Impl::reserve_to_erase(std::size_t key_bytes, std::size_t records) {
-  return accepts() ? make_room_for_all(key_bytes, records) : ErrorCode::refused;
+  only_frees();
+  return accepts(true) ? make_room_for_all(key_bytes, records) : ErrorCode::refused;
 }
 
 ErrorCode Section::Impl::make_room_for_all(std::size_t bytes, std::size_t records) {
@@ -185,6 +191,9 @@ void Section::resume() noexcept {
 }
 Timestamp Section::now() const noexcept {
   return impl_->now();
+}
+void Section::only_frees() noexcept {
+  impl_->only_frees();
 }
 bool Section::covers(const KeyRef& key) const noexcept {
   return impl_->covers(key);

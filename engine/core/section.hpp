@@ -54,10 +54,14 @@ class Section::Impl final : public engine::OwnSection {
   void add(const Mutation& mutation) override;
   void make_room(std::size_t bytes, std::size_t records) override;
   /// Also false when the group has no room for another record of any size.
-  [[nodiscard]] bool accepts() const noexcept override {
-    if (outer_ != nullptr) return outer_->accepts();
-    return accepts_ && group_bytes_ <= group_bytes_max_;
+  [[nodiscard]] bool accepts(bool frees) const noexcept override {
+    if (outer_ != nullptr) return outer_->accepts(frees);
+    return (accepts_ || (frees && accepts_frees_)) && group_bytes_ <= group_bytes_max_;
   }
+  /// Promises that this section only erases, ends sooner or ends claims: what the journal takes of
+  /// that is accepted. Of others it is not, as a group is never half refused. Before the first
+  /// change; without effect inside another section.
+  void only_frees() noexcept;
 
  private:
   /// What noting so many changes, and keeping what they replace, takes of the heap.
@@ -74,6 +78,7 @@ class Section::Impl final : public engine::OwnSection {
   bool has_begun_ = true;
   Timestamp now_{};
   bool accepts_ = true;  // of the journal, when the section began: a group is never half refused
+  bool accepts_frees_ = false;
   engine::MutationGroup group_;  // for the journal
   std::size_t group_bytes_ = 0;
   std::size_t group_bytes_max_ = 0;  // that leaves room for one more record

@@ -256,17 +256,17 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
   outcome.late = late;
   switch (verb) {
     case OwnerVerb::complete:
-      return store_done(record, call.payload, policy, facts.now, scratch,
-                        call.keeping == ResultKeeping::none);
+      return giving_up(store_done(record, call.payload, policy, facts.now, scratch,
+                                  call.keeping == ResultKeeping::none));
     case OwnerVerb::fail:
-      return fail_held(record, call, policy, facts.now, scratch);
+      return giving_up(fail_held(record, call, policy, facts.now, scratch));
     case OwnerVerb::renew:
       record.lease_until = facts.now + call.lease.value_or(policy.lease);
       return store_claim(record, held_due(record, policy), scratch);
     case OwnerVerb::release:
       break;
   }
-  return give_back(record, policy, facts.now, scratch);
+  return giving_up(give_back(record, policy, facts.now, scratch));
 }
 
 Decision trim(const RecordView& view, Timestamp now, Scratch& scratch) {

@@ -77,6 +77,12 @@ enum class ClaimFound : std::uint8_t { absent, claim, wrong_kind };
 inline constexpr Decision erase_claim{
     .action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
 
+/// Of a claim that was granted: whoever holds it must be able to end it.
+[[nodiscard]] inline Decision giving_up(Decision decision) noexcept {
+  decision.gives_up = decision.action == Action::store;
+  return decision;
+}
+
 /// How long a key that is free again is remembered. What was issued for longer lives as long as it
 /// was issued for: while it is held, unique_until is that end.
 [[nodiscard]] inline Timestamp given_back_until(const ClaimRecord& record, const Policy& policy,

@@ -174,7 +174,8 @@ Decision write(const RecordView* live, const HashView& hash, std::span<const Has
   return {.action = Action::store,
           .kind = Kind::hash,
           .due = live != nullptr ? live->due : no_end,
-          .value = scratch};
+          .value = scratch,
+          .gives_up = writer.removed() != 0 && writer.added() == 0};
 }
 
 Decision decide_set(const RecordView* live, const HashView& hash, const HashOp& op,

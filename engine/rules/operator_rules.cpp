@@ -35,8 +35,10 @@ Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes res
   if (found == ClaimFound::wrong_kind) outcome.error = ErrorCode::wrong_kind;
   if (found != ClaimFound::claim || !is_open(record)) return {};
   outcome.found = true;
-  if (resolution == Resolution::released) return give_back(record, policy, now, scratch);
-  return store_done(record, result, policy, now, scratch);
+  if (resolution == Resolution::released) {
+    return giving_up(give_back(record, policy, now, scratch));
+  }
+  return giving_up(store_done(record, result, policy, now, scratch));
 }
 
 }  // namespace semel::engine

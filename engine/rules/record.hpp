@@ -28,6 +28,11 @@ struct Decision {
   Kind kind = Kind::string;
   Timestamp due = no_end;
   Bytes value;  ///< may point into the operation, the record seen, or the caller's scratch
+  /// A store that only gives up: the record ends sooner, or a claim is no longer held. Accepted
+  /// while the journal takes nothing but that, as every erase is.
+  bool gives_up = false;
+
+  [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }
 };
 
 }  // namespace semel::engine

@@ -163,7 +163,11 @@ Decision decide_setrange(const RecordView* live, const StoreOp& op, std::size_t 
 
 /// Stores `live` as it is, of any kind, to end at `due`.
 Decision retime(const RecordView& live, Timestamp due) noexcept {
-  return {.action = Action::store, .kind = live.kind, .due = due, .value = live.value};
+  return {.action = Action::store,
+          .kind = live.kind,
+          .due = due,
+          .value = live.value,
+          .gives_up = due < live.due};
 }
 
 Decision decide_del(const RecordView* live, StoreOutcome& outcome) noexcept {

@@ -97,6 +97,10 @@ class Journal {
   /// False: new work must be refused before it is made visible (disk full, failed sync).
   [[nodiscard]] virtual bool accepts_writes() const noexcept { return true; }
 
+  /// True: a change that only frees is still taken while new work is refused: an erase, an earlier
+  /// end, the end of a claim that was granted.
+  [[nodiscard]] virtual bool accepts_frees() const noexcept { return accepts_writes(); }
+
   /// The largest group of mutations that append() takes, in bytes of keys and values, about.
   [[nodiscard]] virtual std::size_t group_bytes_max() const noexcept {
     return std::numeric_limits<std::size_t>::max();

@@ -19,9 +19,12 @@ class MemoryJournal final : public Journal {
   [[nodiscard]] Status wait(Ticket ticket, Durability level) override;
   [[nodiscard]] Ticket newest() const override;
   [[nodiscard]] bool accepts_writes() const noexcept override;
+  [[nodiscard]] bool accepts_frees() const noexcept override;
 
   /// While false, accepts_writes() says so.
   void set_accepts_writes(bool accepts) noexcept;
+  /// While true, accepts_frees() says so whatever accepts_writes() says. At first: false.
+  void set_accepts_frees(bool accepts) noexcept;
 
   /// Mutations so far; groups are numbered by ticket, starting at 1.
   [[nodiscard]] std::size_t size() const;

@@ -37,6 +37,10 @@ class Section {
   /// True if `key` may be used in this section.
   [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
   [[nodiscard]] Timestamp now() const noexcept;
+  /// The caller promises to do nothing that adds: the section may use what the journal keeps for
+  /// changes that free (Journal::accepts_frees). All others are refused then. Before the first
+  /// change; without effect on a section within another one.
+  void only_frees() noexcept;
 
   /// Until resume(), the calls of this thread are outside of the section; it still keeps other
   /// threads out. Calls of no_wait threads (Engine::set_no_wait) that would wait for it end with

@@ -136,6 +136,7 @@ class Storage final : public Journal {
   [[nodiscard]] Ticket newest() const override;
   [[nodiscard]] bool defer(std::function<void()>& then) override;
   [[nodiscard]] bool accepts_writes() const noexcept override;
+  [[nodiscard]] bool accepts_frees() const noexcept override;
   [[nodiscard]] std::size_t group_bytes_max() const noexcept override;
   void engine_ends() noexcept override;
   [[nodiscard]] bool may_spill() const noexcept override;

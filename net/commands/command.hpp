@@ -65,18 +65,19 @@ enum CommandFlag : std::uint32_t {
 
 // What only this node asks of a command: the column `facts`.
 enum CommandFact : std::uint16_t {
-  fact_listening = 1U << 0U,      ///< "listening": a subscribed RESP2 client may send it
-  fact_at_once = 1U << 1U,        ///< "at-once": not queued between MULTI and EXEC
-  fact_executes = 1U << 2U,       ///< "executes": runs what was queued; refused, it discards it
-  fact_publishes = 1U << 3U,      ///< "publishes": counts as a write that changes no key
-  fact_elsewhere = 1U << 4U,      ///< "elsewhere": reaches a key of another database
-  fact_monitors = 1U << 5U,       ///< "monitors": its client is shown what others send
-  fact_declares = 1U << 6U,       ///< "declares": declares namespaces
-  fact_script_text = 1U << 7U,    ///< "script-text": runs the script whose text is word 1
-  fact_script_digest = 1U << 8U,  ///< "script-digest": the same by the SHA-1 of the text
-  fact_function = 1U << 9U,       ///< "function": runs the function that word 1 names
-  fact_audited = 1U << 10U,       ///< "audited": the log has its calls
-  fact_audited_words = 1U << 11U  ///< "audited-words": the same, if words follow its name
+  fact_listening = 1U << 0U,       ///< "listening": a subscribed RESP2 client may send it
+  fact_at_once = 1U << 1U,         ///< "at-once": not queued between MULTI and EXEC
+  fact_executes = 1U << 2U,        ///< "executes": runs what was queued; refused, it discards it
+  fact_publishes = 1U << 3U,       ///< "publishes": counts as a write that changes no key
+  fact_elsewhere = 1U << 4U,       ///< "elsewhere": reaches a key of another database
+  fact_monitors = 1U << 5U,        ///< "monitors": its client is shown what others send
+  fact_declares = 1U << 6U,        ///< "declares": declares namespaces
+  fact_script_text = 1U << 7U,     ///< "script-text": runs the script whose text is word 1
+  fact_script_digest = 1U << 8U,   ///< "script-digest": the same by the SHA-1 of the text
+  fact_function = 1U << 9U,        ///< "function": runs the function that word 1 names
+  fact_audited = 1U << 10U,        ///< "audited": the log has its calls
+  fact_audited_words = 1U << 11U,  ///< "audited-words": the same, if words follow its name
+  fact_frees = 1U << 12U           ///< "frees": only erases or ends claims; accepted on a full disk
 };
 
 /// Which arguments of a request are secret.

@@ -59,6 +59,7 @@ constexpr std::array fact_words{
     FactWord{"function", fact_function},
     FactWord{"audited", fact_audited},
     FactWord{"audited-words", fact_audited_words},
+    FactWord{"frees", fact_frees},
 };
 
 /// Of one digit. 0: it is none.

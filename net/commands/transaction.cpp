@@ -1,5 +1,6 @@
 #include "net/commands/transaction.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -22,6 +23,13 @@ void unwatch_all(Services& services, ClientState& client) {
   if (client.watcher == nullptr) return;
   services.watches.forget(*client.watcher);
   client.watcher.reset();
+}
+
+/// True: the command may be part of a transaction on a full disk. A script may do anything.
+bool adds_nothing(const QueuedCommand& command) noexcept {
+  const CommandRow& row = *command.row;
+  constexpr unsigned scripts = fact_script_text | fact_script_digest | fact_function;
+  return row.has(fact_frees) || (!row.is(flag_write) && (row.facts.bits & scripts) == 0);
 }
 
 void run(Call& call, const std::vector<QueuedCommand>& commands) {
@@ -91,6 +99,9 @@ void exec(Call& call) {
   if (!section) {
     unwatch_all(call.services, call.client);
     return call.fail(section.error());
+  }
+  if (std::all_of(transaction->commands.begin(), transaction->commands.end(), adds_nothing)) {
+    section->only_frees();
   }
   const bool changed =
       call.client.watcher != nullptr && call.services.watches.has_changed(*call.client.watcher);

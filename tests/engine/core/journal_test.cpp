@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -274,6 +275,91 @@ TEST_CASE("journal: while it takes no writes every change is refused and nothing
   f.journal.set_accepts_writes(true);
   CHECK(ns.complete({.key = "c", .epoch = granted.epoch}).answer == OwnerAnswer::ok);
   CHECK(f.put("k", "w"));
+}
+
+TEST_CASE("journal: of one that is full what frees is accepted, and what adds is refused",
+          "[engine][journal]") {
+  EngineFixture f;
+  Claims ns = f.claims("ns");
+  for (const char* key : {"a", "b", "c", "d", "k", "l"}) {
+    REQUIRE(f.put(key, "5", Expiry::in(1000ms)));
+  }
+  Hashes hashes = f.engine->hashes();
+  REQUIRE(hashes.hset("h", std::array{FieldValue{"x", "1"}, FieldValue{"y", "2"}}).ok());
+  const Epoch done = ns.claim({.key = "done"}).epoch;
+  const Epoch failed = ns.claim({.key = "failed"}).epoch;
+  const Epoch released = ns.claim({.key = "released"}).epoch;
+  const Epoch renewed = ns.claim({.key = "renewed"}).epoch;
+  REQUIRE(ns.claim({.key = "forgotten"}).answer == ClaimAnswer::granted);
+  f.journal.set_accepts_writes(false);
+  f.journal.set_accepts_frees(true);
+  Store store = f.store();
+  CHECK(code_of(store.set("k", "w")) == ErrorCode::refused);
+  CHECK(code_of(store.set("new", "w")) == ErrorCode::refused);
+  CHECK(code_of(store.incr_by("k", 1)) == ErrorCode::refused);
+  CHECK(code_of(store.persist("k")) == ErrorCode::refused);
+  CHECK(code_of(store.expire("k", Expiry::in(5000ms))) == ErrorCode::refused);  // later
+  CHECK(code_of(store.rename("k", "l")) == ErrorCode::refused);
+  CHECK(ns.claim({.key = "d"}).error == ErrorCode::refused);
+  CHECK(ns.renew({.key = "renewed", .epoch = renewed}).error == ErrorCode::refused);
+  CHECK(code_of(f.engine->swap_db(0, 1)) == ErrorCode::refused);
+  CHECK(f.read("k") == "5");
+  CHECK(f.read("l") == "5");
+
+  CHECK(*store.del("a"));
+  CHECK(store.del(std::array<Bytes, 2>{"b", "c"}).value() == 2);
+  CHECK(store.getdel("d").value() == "5");
+  CHECK(*store.expire("k", Expiry::in(500ms)));  // earlier
+  CHECK(hashes.hdel("h", std::array<Bytes, 1>{"x"}).value() == 1);
+  CHECK(ns.complete({.key = "done", .epoch = done, .payload = "r"}).answer == OwnerAnswer::ok);
+  CHECK(ns.fail({.key = "failed", .epoch = failed}).answer == OwnerAnswer::ok);
+  CHECK(ns.release({.key = "released", .epoch = released}).answer == OwnerAnswer::ok);
+  CHECK(*ns.forget("forgotten"));
+  CHECK(ns.claim({.key = "done"}).answer == ClaimAnswer::replay);
+
+  EngineFixture twin;
+  f.journal.replay(
+      [&](Ticket, const Mutation& mutation) { REQUIRE(twin.engine->restore(mutation)); });
+  CHECK(contents_of(*f.engine) == contents_of(*twin.engine));
+  CHECK(f.engine->flush(std::nullopt).has_value());
+  CHECK(f.engine->size(0) == 0);
+
+  f.journal.set_accepts_frees(false);  // used up
+  f.journal.set_accepts_writes(true);
+  REQUIRE(f.put("k", "5"));
+  f.journal.set_accepts_writes(false);
+  CHECK(code_of(store.del("k")) == ErrorCode::refused);
+}
+
+TEST_CASE("journal: of one that is full a section is accepted only if all of it frees",
+          "[engine][journal][section]") {
+  EngineFixture f;
+  REQUIRE(f.put("k", "5"));
+  REQUIRE(f.put("l", "5"));
+  f.journal.set_accepts_writes(false);
+  f.journal.set_accepts_frees(true);
+  const std::size_t size = f.journal.size();
+  StoreOutcome outcome;
+  {
+    Section mixed = f.engine->section({}).value();
+    mixed.apply({.verb = Verb::del, .key = "k"}, outcome);
+    CHECK(outcome.error == ErrorCode::refused);  // a group is never half refused
+    mixed.apply({.verb = Verb::set, .key = "n", .value = "v"}, outcome);
+    CHECK(outcome.error == ErrorCode::refused);
+  }
+  CHECK(f.journal.size() == size);
+  {
+    Section frees = f.engine->section({}).value();
+    frees.only_frees();
+    frees.apply({.verb = Verb::del, .key = "k"}, outcome);
+    CHECK(outcome.error == ErrorCode::ok);
+    frees.apply({.verb = Verb::set, .key = "n", .value = "v"}, outcome);
+    CHECK(outcome.error == ErrorCode::refused);
+    CHECK(frees.commit());
+  }
+  CHECK_FALSE(*f.store().exists("k"));
+  CHECK(f.read("l") == "5");
+  CHECK(f.journal.size() == size + 1);
 }
 
 TEST_CASE("journal: the larger version stays, whatever comes first", "[engine][journal]") {

@@ -111,6 +111,59 @@ TEST_CASE("FLUSHALL: says OK only when everything is gone", "[net][attack][fault
   CHECK(call({"DBSIZE"}) == ":0\r\n");
 }
 
+TEST_CASE("MISCONF: on a full disk the commands that free are accepted, alone and in MULTI",
+          "[net][node]") {
+  MemoryJournal journal;
+  auto engine = Engine::open({.journal = &journal}).value();
+  net::Node node{*engine};
+  net::Batch batch;
+  net::Connection client{node, batch, nullptr, {.id = 1}};
+  const auto call = [&](const std::vector<std::string>& words) {
+    std::string reply;
+    client.receive(request_bytes(words), reply);
+    return reply;
+  };
+  for (const char* key : {"a", "b", "c", "d", "e", "f", "g"}) {
+    REQUIRE(call({"SET", key, "v"}) == "+OK\r\n");
+  }
+  REQUIRE(call({"HSET", "h", "x", "1", "y", "2"}) == ":2\r\n");
+  journal.set_accepts_writes(false);
+  journal.set_accepts_frees(true);
+  CHECK(call({"SET", "n", "v"}).starts_with("-MISCONF "));
+  CHECK(call({"PERSIST", "a"}) == ":0\r\n");  // changes nothing
+  CHECK(call({"RENAME", "a", "b"}).starts_with("-MISCONF "));
+  CHECK(call({"DEL", "a"}) == ":1\r\n");
+  CHECK(call({"UNLINK", "b", "c"}) == ":2\r\n");
+  CHECK(call({"GETDEL", "d"}) == "$1\r\nv\r\n");
+  CHECK(call({"EXPIRE", "e", "0"}) == ":1\r\n");
+  CHECK(call({"HDEL", "h", "x"}) == ":1\r\n");
+  REQUIRE(call({"MULTI"}) == "+OK\r\n");
+  REQUIRE(call({"DEL", "f"}) == "+QUEUED\r\n");
+  REQUIRE(call({"GET", "g"}) == "+QUEUED\r\n");
+  CHECK(call({"EXEC"}) == "*2\r\n:1\r\n$1\r\nv\r\n");
+  REQUIRE(call({"MULTI"}) == "+OK\r\n");
+  REQUIRE(call({"DEL", "g"}) == "+QUEUED\r\n");
+  REQUIRE(call({"SET", "n", "v"}) == "+QUEUED\r\n");
+  const std::string mixed = call({"EXEC"});
+  CHECK(mixed.starts_with("*2\r\n-MISCONF "));  // not half of it
+  CHECK(call({"GET", "g"}) == "$1\r\nv\r\n");
+  CHECK(call({"FLUSHALL"}) == "+OK\r\n");
+  CHECK(call({"DBSIZE"}) == ":0\r\n");
+}
+
+TEST_CASE("commands: what frees is a write that Redis does not deny when memory is full",
+          "[net][node]") {
+  int count = 0;
+  for (const net::CommandRow& row : net::all_commands()) {
+    if (!row.has(net::fact_frees)) continue;
+    ++count;
+    INFO(row.name);
+    CHECK(row.is(net::flag_write));
+    CHECK_FALSE(row.is(net::flag_denyoom));
+  }
+  CHECK(count == 14);
+}
+
 TEST_CASE("TIME: in microseconds on the system's clock, whole milliseconds on others",
           "[net][attack][fault-22]") {
   Conversation manual;
