@@ -12,6 +12,7 @@
 
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/claim_namespaces.hpp"
+#include "storage/log/ended_holds.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
@@ -108,7 +109,7 @@ class Storage::Impl::Recovery {
         queue.stop();
         return;
       }
-      report_progress(seen.report);
+      if (!is_second_pass_) report_progress(seen.report);
     }
     const base::MutexLock lock{mutex_};
     claim_namespaces_.add(seen.claim_namespaces);
@@ -116,6 +117,22 @@ class Storage::Impl::Recovery {
   void fail(const Error& error) {
     const base::MutexLock lock{mutex_};
     if (!error_) error_ = error;
+  }
+  /// Everything has to be read once more, for what supersedes the holds that were noted.
+  [[nodiscard]] bool needs_second_pass() const { return !is_second_pass_ && holds_.any(); }
+  void begin_second_pass() noexcept { is_second_pass_ = true; }
+  /// Puts the holds that are left into the engine; their lease begins now.
+  [[nodiscard]] Status restore_holds() {
+    for (const std::string& bytes : holds_.take()) {
+      Bytes rest = bytes;
+      Mutation hold;
+      if (!storage::decode(rest, storage_.durable_clock_, engine_.clock().now(), hold)) continue;
+      SEMEL_CHECK(engine_.restore(hold));
+      const base::MutexLock lock{mutex_};
+      claim_namespaces_.add(hold);
+      remote_holds_.store(true, std::memory_order_relaxed);  // mo: relaxed: of this thread
+    }
+    return Done{};
   }
   [[nodiscard]] bool remote_holds() const noexcept {
     return remote_holds_.load(std::memory_order_relaxed);  // mo: relaxed: the threads have ended
@@ -156,12 +173,14 @@ class Storage::Impl::Recovery {
 
   /// Sixteen at a time, so that their cache misses overlap.
   [[nodiscard]] Status restore(Bytes mutations, const std::string& from, Seen& seen) {
+    if (is_second_pass_) return supersede(mutations, from);
     const Timestamp now = engine_.clock().now();
     std::array<Mutation, 16> group;
     seen.report.bytes += mutations.size();
     while (!mutations.empty()) {
       std::size_t count = 0;
       while (count < group.size() && !mutations.empty()) {
+        const Bytes before = mutations;
         if (!storage::decode(mutations, storage_.durable_clock_, now, group[count])) {
           return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
         }
@@ -171,6 +190,10 @@ class Storage::Impl::Recovery {
         // As in draining: what is dropped there must not count here.
         if (mutation.keep_until <= now) {
           ++seen.report.ended;
+          const Bytes bytes = before.substr(0, before.size() - mutations.size());
+          if (is_remote_hold(mutation) && mutation.due > now && lived_before(bytes)) {
+            holds_.note(mutation, bytes);
+          }
           continue;
         }
         ++count;
@@ -180,6 +203,26 @@ class Storage::Impl::Recovery {
         if (is_remote_hold(mutation)) remote_holds_.store(true, std::memory_order_relaxed);
       }
       if (Status status = engine_.restore({group.data(), count}); !status) return status;
+    }
+    return Done{};
+  }
+
+  /// Of a remote hold: the process before still had it. So what superseded it is still stored, as
+  /// that is kept until the hold's end at least.
+  [[nodiscard]] bool lived_before(Bytes bytes) const {
+    constexpr Timestamp long_ago{-limits::ttl_max};  // no lease starts again then
+    Mutation hold;
+    if (!storage::decode(bytes, storage_.durable_clock_, long_ago, hold)) return false;
+    return storage_.durable_clock_.to_durable_ms(hold.due) > storage_.ended_before_ms_;
+  }
+  [[nodiscard]] Status supersede(Bytes mutations, const std::string& from) {
+    const Timestamp now = engine_.clock().now();
+    while (!mutations.empty()) {
+      Mutation mutation;
+      if (!storage::decode(mutations, storage_.durable_clock_, now, mutation)) {
+        return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
+      }
+      if (mutation.keep_until <= now) holds_.supersede(mutation);
     }
     return Done{};
   }
@@ -229,6 +272,8 @@ class Storage::Impl::Recovery {
   Engine& engine_;
   const std::span<const OldSegment> segments_;
   std::atomic<bool> remote_holds_{false};
+  storage::EndedHolds holds_;
+  bool is_second_pass_ = false;  // set while no other thread runs
   const LogOffset floor_;
   const std::function<void(const RecoveryProgress&)>& progress_;
   const storage::Stopwatch time_;
@@ -255,13 +300,8 @@ Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t
                    "they were before anything is claimed"};
 }
 
-Result<RecoveryReport> Storage::Impl::recover(
-    Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
-  SEMEL_CHECK(bind_cold(engine.cold_store()));
-  base::MutexLock lock{archive_mutex_};
-  std::uint64_t total = archive_->bytes() + joined_files().bytes();
-  for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
-  Recovery recovery{*this, engine, old_segments_, archive_->description().floor, total, progress};
+/// Passes everything that is stored to the threads of the recovery.
+Status Storage::Impl::read_all(Recovery& recovery) {
   JobQueue queue;
   std::vector<std::thread> workers;
   for (unsigned i = 0; i < options_.recovery_threads; ++i) {
@@ -270,15 +310,30 @@ Result<RecoveryReport> Storage::Impl::recover(
   for (std::size_t i = 0; i < old_segments_.size(); ++i) {
     if (!queue.push({{}, i})) break;
   }
-  // Blobs of spans that have ended need not be read.
-  const Status read =
+  // Blobs of spans that had ended before need not be read.
+  Status read =
       archive_->read_blobs({storage::journal_family, storage::joined_family},
-                           storage::running_span(durable_now()), [&](std::string blob) {
+                           storage::running_span(ended_before_ms_), [&](std::string blob) {
                              return queue.push({std::move(blob), 0});
                            });
   queue.close();
   for (std::thread& worker : workers) worker.join();
-  if (!read) recovery.fail(read.error());
+  return read;
+}
+
+Result<RecoveryReport> Storage::Impl::recover(
+    Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
+  SEMEL_CHECK(bind_cold(engine.cold_store()));
+  base::MutexLock lock{archive_mutex_};
+  std::uint64_t total = archive_->bytes() + joined_files().bytes();
+  for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
+  Recovery recovery{*this, engine, old_segments_, archive_->description().floor, total, progress};
+  if (Status read = read_all(recovery); !read) recovery.fail(read.error());
+  if (recovery.needs_second_pass()) {
+    recovery.begin_second_pass();
+    if (Status read = read_all(recovery); !read) recovery.fail(read.error());
+    if (Status restored = recovery.restore_holds(); !restored) recovery.fail(restored.error());
+  }
   lock.unlock();
   if (recovery.remote_holds()) {
     if (Status status = keep_remote_leases(engine); !status) recovery.fail(status.error());

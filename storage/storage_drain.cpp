@@ -1,5 +1,6 @@
 // The draining thread: prepares segments of the log, and moves full ones into the archive.
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,31 @@ constexpr std::uint64_t records_in_a_row = 1'000;
 /// Writers are slowed down from 24 segments on.
 constexpr std::uint64_t complete_max = storage::Log::segment_count / 2 - 2;
 constexpr std::uint64_t drain_count_late = storage::Log::segment_count / 8;
+
+/// Memory for one segment. Not from the heap: the heap of a thread would keep it.
+class SegmentBuffer {
+ public:
+  explicit SegmentBuffer(std::size_t bytes) noexcept
+      : bytes_(bytes),
+        memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~SegmentBuffer() {
+    if (!is_made()) return;
+    // Piece by piece: page faults of all threads wait while a piece is unmapped.
+    constexpr std::size_t piece = std::size_t{256} << 10;
+    for (std::size_t at = 0; at < bytes_; at += piece) {
+      munmap(get() + at, std::min(piece, bytes_ - at));
+    }
+  }
+  SegmentBuffer(const SegmentBuffer&) = delete;
+  SegmentBuffer& operator=(const SegmentBuffer&) = delete;
+
+  [[nodiscard]] bool is_made() const noexcept { return memory_ != MAP_FAILED; }
+  [[nodiscard]] char* get() const noexcept { return static_cast<char*>(memory_); }
+
+ private:
+  const std::size_t bytes_;
+  void* const memory_;
+};
 
 }  // namespace
 
@@ -180,10 +206,13 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
   batch.drops = keeps_all_ == 0 && may_drop();
   const storage::ScanRules all_whole{storage_id_, ~LogOffset{0}, 0, ~LogOffset{0}};
   std::uint64_t records = 0;
+  const SegmentBuffer buffer{log_->segment_bytes()};
+  if (!buffer.is_made()) return storage::system_error("memory for a segment");
   for (std::uint64_t number = log_->oldest(); number < end; ++number) {
     const storage::Segment& segment = *log_->segment(number);
+    SEMEL_TRY(bytes, segment.read(buffer.get()));
     const ScanReport report =
-        storage::scan(segment.view(), segment.header(), segment.path(), all_whole, false,
+        storage::scan(bytes, segment.header(), segment.path(), all_whole, false,
                       [&](LogOffset offset, storage::RecordType type, Bytes payload) {
                         drain_record(batch, offset, type, payload);
                         if (++records % records_in_a_row == 0) pass_processor();
@@ -259,6 +288,9 @@ void Storage::Impl::drain_record(DrainBatch& batch, LogOffset offset, storage::R
   }
   if (offset < batch.from) return;
   const std::uint64_t now_ms = durable_now();
+  // mo: acquire [storage.recovered]
+  const std::uint64_t ended_ms =
+      recovered_.load(std::memory_order_acquire) ? now_ms : std::min(now_ms, ended_before_ms_);
   while (!payload.empty()) {
     storage::MutationExtent extent;
     if (!storage::extent_of(payload, extent)) {
@@ -268,7 +300,7 @@ void Storage::Impl::drain_record(DrainBatch& batch, LogOffset offset, storage::R
     const Bytes mutation = payload.substr(0, extent.bytes);
     payload.remove_prefix(extent.bytes);
     batch.largest = std::max(batch.largest, extent.version);
-    if (extent.keep_until_ms <= now_ms) {
+    if (extent.keep_until_ms <= ended_ms) {
       ++batch.ended;
       continue;
     }
@@ -314,6 +346,9 @@ Status Storage::Impl::archive_batch(const DrainBatch& batch, LogOffset drained) 
 }
 
 Status Storage::Impl::forget_ended() {
+  // Recovery reads what ended while no process ran.
+  if (!recovered_.load(std::memory_order_acquire))
+    return Done{};  // mo: acquire [storage.recovered]
   const storage::SpanNumber running = storage::running_span(durable_now());
   constexpr std::uint64_t steps = 12;  // in a span: its files leave soon after its end
   if (running < running_span_ + static_cast<std::uint64_t>(options_.span.count()) / steps) {

@@ -505,6 +505,44 @@ TEST_CASE("storage: a remote owner's lease that started again is kept in later p
   CHECK(claims.claim({.key = "k"}).answer == ClaimAnswer::in_flight);
 }
 
+TEST_CASE("storage: a remote owner's lease starts again however long nothing ran",
+          "[storage][claims]") {
+  const Directory directory;
+  ManualClock clock;
+  const StorageOptions options{.directory = {}, .span = 1s};
+  Policy policy;
+  policy.lease = 60s;
+  policy.attempts_ttl = Millis{GENERATE(1, 1'000, 3'600'000)};
+  const bool drains = GENERATE(false, true);
+  Epoch released = 0;
+  {
+    Process process{directory, clock, Durability::logged, options};
+    Claims claims = process.engine->claims("jobs", policy).value();
+    REQUIRE(claims.claim({.key = "held", .session = 0}).answer == ClaimAnswer::granted);
+    released = claims.claim({.key = "released", .session = 0}).epoch;
+    REQUIRE(claims.release({.key = "released", .epoch = released}).answer == OwnerAnswer::ok);
+    REQUIRE(claims.claim({.key = "dropped", .session = 0}).answer == ClaimAnswer::granted);
+    REQUIRE(claims.forget("dropped").value());
+    REQUIRE(claims.claim({.key = "over", .lease = 1s, .session = 0}).answer ==
+            ClaimAnswer::granted);
+    REQUIRE(claims.claim({.key = "mine"}).answer == ClaimAnswer::granted);
+    clock.advance(20s);
+    if (drains) REQUIRE(process.storage->drain());
+  }
+  clock.advance(70s);  // beyond the lease, but its owner could not renew it
+  for (int life = 0; life < 2; ++life) {
+    Process process{directory, clock, Durability::logged, options};
+    Claims claims = process.engine->claims("jobs", policy).value();
+    const ClaimOutcome held = claims.claim({.key = "held"});
+    CHECK(held.answer == ClaimAnswer::in_flight);
+    CHECK(held.remaining == 60s);
+    CHECK(claims.get("released").value().state == ClaimState::absent);
+    CHECK(claims.get("dropped").value().state == ClaimState::absent);
+    if (policy.attempts_ttl < 10s) CHECK(claims.get("over").value().state == ClaimState::absent);
+    CHECK(process.recovered.unknown_namespaces.empty());
+  }
+}
+
 TEST_CASE("storage: a hold that was completed does not come back", "[storage][claims]") {
   const Directory directory;
   ManualClock clock;
