@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <utility>
 
+#include "storage/log/log_files.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
@@ -21,17 +21,6 @@ Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std
   return Error{ErrorCode::bad_option, std::string{name} + " = " + std::to_string(value) +
                                           ", range " + std::to_string(low) + ".." +
                                           std::to_string(high)};
-}
-
-/// True for a file whose creation was interrupted: only zeros.
-bool is_blank(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  std::string piece(std::size_t{64} << 10, '\0');
-  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
-    const auto end = piece.begin() + file.gcount();
-    if (std::any_of(piece.begin(), end, [](char byte) { return byte != 0; })) return false;
-  }
-  return file.eof();
 }
 
 }  // namespace
@@ -94,6 +83,8 @@ Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor
   SEMEL_CHECK(storage::check_wall_clock(anchor, boot_id_, clock_.unix_ms(),
                                         options_.clock_ahead_max, options_.directory));
   durable_clock_ = storage::DurableClock::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
+  ended_before_ms_ = std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, anchor.line_ms)),
+                              durable_now());
   return start(drained);
 }
 
@@ -149,8 +140,7 @@ Result<Checkpoint::Found> Storage::Impl::open_checkpoint() {
   checkpoint_ = std::move(checkpoint);
   SEMEL_TRY(found, checkpoint_->read(last_checkpoint_));
   if (found == Checkpoint::Found::damaged) {
-    return Error{ErrorCode::storage_damaged,
-                 checkpoint_->path() + ", offset 0: neither of its slots has its checksum"};
+    return storage::damage_of(storage::MarkIs::damaged, checkpoint_->path())->error();
   }
   if (found == Checkpoint::Found::content && last_checkpoint_.format > storage::format_version) {
     return storage::unknown_format(options_.directory, last_checkpoint_.format);
@@ -164,10 +154,11 @@ Status Storage::Impl::check_against_checkpoint(Checkpoint::Found found, LogOffse
   const auto damaged = [&](const std::string& what) {
     return Error{ErrorCode::storage_damaged, options_.directory + what};
   };
-  if (found == Checkpoint::Found::empty) {
+  if (found != Checkpoint::Found::content) {
     SEMEL_TRY(names, storage::list_directory(options_.directory + "/log"));
-    if (drained == 0 && names.empty()) return Done{};
-    return damaged("/mark, offset 0: is missing or empty");
+    const auto damage = storage::damage_of(storage::classify_mark(found, drained, !names.empty()),
+                                           checkpoint_->path());
+    return damage ? Status{damage->error()} : Done{};
   }
   if (is.format == 0)
     return damaged("/rocksdb: CURRENT, its MANIFEST or log do not hold the description");
@@ -185,53 +176,24 @@ Status Storage::Impl::check_against_checkpoint(Checkpoint::Found found, LogOffse
   return Done{};
 }
 
+/// Nothing is changed before all of it is judged.
 Status Storage::Impl::find_segments(LogOffset drained) {
   const std::string directory = options_.directory + "/log";
   SEMEL_TRY(names, storage::list_directory(directory));
-  const auto missing = [&](LogOffset offset) {
-    return Error{ErrorCode::storage_damaged,
-                 directory + "/" + storage::segment_name(offset) + ", offset 0: is missing"};
-  };
-  // A checkpoint is written only after the segments of earlier processes were drained. Before the
-  // begin of its log there may be a gap: segments lost in a power cut.
-  const LogOffset gone = std::max(drained, last_checkpoint_.first_segment());
-  LogOffset at = std::max({drained, archive_->description().floor, last_checkpoint_.begin});
-  // After a boot all unsynced data may be missing. An offset just behind a header needs no data of
-  // its segment.
-  const LogOffset unit = std::max<LogOffset>(1, last_checkpoint_.segment_bytes);
-  LogOffset needed = std::min(last_checkpoint_.tail, rules().sound_to);
-  if (needed % unit <= storage::segment_header_bytes) needed -= needed % unit;
-  for (const std::string& name : names) {
-    const std::string path = directory + "/" + name;
-    const LogOffset begin = std::strtoull(name.c_str(), nullptr, 16);
-    if (name != storage::segment_name(begin)) {
-      return Error{ErrorCode::storage_failed, path + ": is not a segment of a log"};
+  storage::ScanRules how = rules();
+  how.storage_id = archive_->description().storage_id;
+  const storage::LogFiles log =
+      storage::classify_log(directory, names,
+                            storage::log_bounds(last_checkpoint_, drained,
+                                                archive_->description().floor, how, same_boot_));
+  if (const auto damage = log.first_damage()) return damage->error();
+  for (const storage::LogFile& file : log.files) {
+    if (file.is == storage::LogFileIs::leftover) {
+      SEMEL_CHECK(disk_.remove(file.path));
+    } else {
+      old_segments_.push_back({file.path, file.begin, file.end, file.end});
     }
-    // Either its removal did not reach the disk, or its creation was interrupted.
-    if (begin < gone || (begin >= needed && is_blank(path))) {
-      SEMEL_CHECK(disk_.remove(path));
-      continue;
-    }
-    SEMEL_TRY(file, storage::SegmentFile::open_header(path));
-    const LogOffset bytes = file.header().bytes;
-    // Derive the number from the name: the header may be damaged.
-    const std::uint64_t number = bytes != 0 && begin % bytes == 0 ? begin / bytes : 0;
-    if (auto damage = file.check_header(number, archive_->description().storage_id)) {
-      // Created just before a power cut: its header was not synced.
-      SEMEL_TRY(whole, storage::SegmentFile::open(path));
-      if (begin >= needed && (!same_boot_ || whole.holds_nothing())) {
-        SEMEL_CHECK(disk_.remove(path));
-        continue;
-      }
-      return damage->error();
-    }
-    const LogOffset end = begin + bytes;
-    if (begin > storage::round_up(at, bytes) && at < needed)
-      return missing(storage::round_up(at, bytes));
-    old_segments_.push_back({path, begin, end, end});
-    at = end;
   }
-  if (storage::round_up(at, unit) < needed) return missing(storage::round_up(at, unit));
   return same_boot_ ? Status{Done{}} : stop_at_gaps(drained);
 }
 
@@ -341,7 +303,10 @@ Status Storage::Impl::start_threads() {
   // After the checkpoint: a log without one counts as damage. Enough to accept new work at once;
   // the draining thread makes the others.
   while (!log_->accepts()) {
-    SEMEL_CHECK(log_->prepare(false));
+    const Status prepared = log_->prepare(false);
+    if (prepared) continue;
+    if (!log_->accepts_frees()) return prepared;
+    break;  // the disk is full: what frees some of it is accepted
   }
   syncer_ = std::thread{[this] { run_syncer(); }};
   drainer_ = std::thread{[this] { run_drainer(); }};

@@ -80,6 +80,10 @@ Checkpoint::Found Checkpoint::read(std::string_view bytes, CheckpointContent& co
     content = here;
     found = Found::content;
   }
+  if (found == Found::damaged && bytes.size() == file_bytes &&
+      (is_zero(bytes.substr(0, slot_bytes)) || is_zero(bytes.substr(slot_bytes)))) {
+    return Found::unfinished;
+  }
   // The file is made with its size, so a half of it is damage even if the half is sound.
   return bytes.size() == file_bytes ? found : Found::damaged;
 }

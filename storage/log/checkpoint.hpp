@@ -51,7 +51,12 @@ static_assert(sizeof(CheckpointContent) <= 512, "a slot is one sector");
 
 class Checkpoint {
  public:
-  enum class Found { content, empty, damaged };
+  enum class Found {
+    content,
+    empty,       ///< zeros only, or not there
+    unfinished,  ///< one slot is zeros, the other one has no checksum: its first write, perhaps
+    damaged,
+  };
 
   /// Opens or makes `path`, and syncs it. Errors: storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<Checkpoint>> open(Disk& disk,

@@ -67,15 +67,14 @@ void Checker::check_checkpoint() {
   if (std::filesystem::exists(path("/repaired"), code)) {
     find({path("/repaired"), {}, "a repair was interrupted: run it again", 0, 0});
   }
-  if (view_.found == Checkpoint::Found::damaged) {
-    find({path("/mark"), 0, "neither of its slots has its checksum", 0, 0});
-  } else if (view_.found == Checkpoint::Found::empty) {
-    find({path("/mark"), 0, "is missing or empty", 0, 0});
+  const MarkIs mark = view_.mark();
+  if (const auto damage = damage_of(mark, path("/mark"))) {
+    find({damage->path, damage->offset, damage->what, 0, 0});
   }
   if (!view_.database_status) {
     return;  // see check_opening()
   }
-  if (is.format == 0) {
+  if (is.format == 0 && mark != MarkIs::fresh) {
     find({path("/rocksdb"), {}, "has no description", 0, 0});
   }
   if (view_.found != Checkpoint::Found::content) return;
@@ -129,52 +128,17 @@ Status Checker::check_rocks_log() {
 
 /// Checks the headers of the segments, and that they cover the log without gaps.
 void Checker::check_segments() {
-  const ScanRules rules = view_.rules();
-  // From the database, or from the checkpoint if it cannot be opened.
-  const LogOffset drained = view_.database == nullptr ? view_.checkpoint.drained : view_.drained;
-  const LogOffset gone = std::max(drained, view_.checkpoint.first_segment());
-  LogOffset at = std::max(gone, view_.description.floor);
-  const LogOffset unit = std::max<LogOffset>(1, view_.checkpoint.segment_bytes);
-  // The same rules as when it is opened (Storage::Impl::find_segments).
-  LogOffset needed = std::min(view_.checkpoint.tail, rules.sound_to);
-  if (needed % unit <= segment_header_bytes) needed -= needed % unit;
-  const auto missing = [&](LogOffset from, LogOffset to) {
-    find({path("/log/") + segment_name(from), 0, "is missing", {}, to - from});
-  };
-  for (const std::string& name : view_.segments) {
-    const auto begin = segment_begin(name);
-    if (!begin) {
-      find({name, {}, "is not a segment of a log", 0, 0});
-      continue;
+  const LogFiles log = view_.classify_log_files();
+  for (const LogFile& file : log.files) {
+    if (file.damage) {
+      find({file.path, file.damage->offset, file.damage->what, {}, file.end - file.begin});
+    } else if (file.is == LogFileIs::segment) {
+      readable_.push_back(file.path);
     }
-    std::error_code code;
-    const std::uint64_t size = std::filesystem::file_size(name, code);
-    if (*begin < gone || (*begin >= needed && size < unit)) continue;
-    const auto file = SegmentFile::open(name);
-    if (!file) {
-      if (*begin < needed || view_.same_boot) {
-        find({name, 0, file.error().detail, {}, unit});
-      }
-      at = std::max(at, *begin + unit);
-      continue;
-    }
-    const LogOffset bytes = file->header().bytes;
-    const std::uint64_t number = bytes != 0 && *begin % bytes == 0 ? *begin / bytes : 0;
-    if (const auto damage = file->check_header(number, view_.storage_id())) {
-      // A segment whose creation was interrupted has no header yet.
-      if (*begin < needed || (view_.same_boot && !file->holds_nothing())) {
-        find({name, damage->offset, damage->what, {}, file->bytes().size()});
-      }
-      at = std::max(at, *begin + file->bytes().size());
-      continue;
-    }
-    // Only the database knows how far the log was drained; the checkpoint may be behind.
-    if (view_.database == nullptr && readable_.empty()) at = std::max(at, *begin);
-    readable_.push_back(name);
-    if (*begin > round_up(at, bytes) && at < needed) missing(round_up(at, bytes), *begin);
-    at = std::max(at, *begin + bytes);
   }
-  if (round_up(at, unit) < needed) missing(round_up(at, unit), needed);
+  for (const LogGap& gap : log.gaps) {
+    find({gap.path, 0, gap.damage().what, {}, gap.to - gap.from});
+  }
 }
 
 Status Checker::check_log() {

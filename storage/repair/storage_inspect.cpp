@@ -20,21 +20,16 @@ void show(const std::string& file, LogOffset offset, Bytes group, const VisitSto
   }));
 }
 
-Status add_segment(const storage::StorageView& view, const std::string& path,
+Status add_segment(const storage::StorageView& view, const storage::LogFile& file,
                    storage::PartCollector& parts, StorageInfo& info, const VisitStored& visit) {
-  StorageInfo::SegmentInfo segment{path, 0,    storage::segment_begin(path).value_or(0), 0, 0,
-                                   0,    false};
-  const auto file = storage::SegmentFile::open(path);
-  const std::uint64_t bytes = file ? file->header().bytes : 0;
-  const std::uint64_t number = bytes != 0 && segment.begin % bytes == 0 ? segment.begin / bytes : 0;
-  segment.damaged = !file || file->check_header(number, view.storage_id()).has_value();
-  if (!segment.damaged) {
-    segment.number = number;
-    segment.end = segment.begin + bytes;
-    SEMEL_TRY(walk,
-              storage::walk_segment(path, view.rules(), parts, [&](LogOffset offset, Bytes group) {
-                if (visit) show(path, offset, group, visit);
-              }));
+  StorageInfo::SegmentInfo segment{file.path, 0, file.begin, 0, 0, 0, file.damage.has_value()};
+  if (file.is == storage::LogFileIs::segment) {
+    segment.number = file.begin / (file.end - file.begin);
+    segment.end = file.end;
+    SEMEL_TRY(walk, storage::walk_segment(file.path, view.rules(), parts,
+                                          [&](LogOffset offset, Bytes group) {
+                                            if (visit) show(file.path, offset, group, visit);
+                                          }));
     segment.records = walk.report.records;
     segment.unfinished = walk.report.unfinished;
     segment.damaged = !walk.damage.empty();
@@ -64,7 +59,7 @@ Result<StorageInfo> inspect_storage(const std::string& directory, const VisitSto
                                     const std::string& cold) {
   SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
   SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
-  if (view.description.format == 0) {
+  if (view.description.format == 0 && view.mark() != storage::MarkIs::fresh) {
     return Error{ErrorCode::storage_damaged, view.database_status
                                                  ? directory + "/rocksdb: has no description"
                                                  : view.database_status.error().detail};
@@ -80,8 +75,8 @@ Result<StorageInfo> inspect_storage(const std::string& directory, const VisitSto
   info.line_ms = view.line_ms();
   info.boot_id = view.checkpoint.boot();
   storage::PartCollector parts;
-  for (const std::string& path : view.segments) {
-    SEMEL_CHECK(add_segment(view, path, parts, info, visit));
+  for (const storage::LogFile& file : view.classify_log_files().files) {
+    SEMEL_CHECK(add_segment(view, file, parts, info, visit));
   }
   for (storage::TableFile& table : view.tables) {
     info.files.push_back(

@@ -113,14 +113,7 @@ class Salvage {
 
   [[nodiscard]] Status copy_log() {
     storage::PartCollector parts;
-    for (const std::string& path : view_.segments) {
-      const auto begin = storage::segment_begin(path);
-      const auto file = storage::SegmentFile::open(path);
-      if (!begin || !file || file->header().magic != storage::SegmentHeader::magic_value ||
-          file->header().digest != file->header().right_digest() ||
-          file->header().bytes != file->bytes().size()) {
-        continue;
-      }
+    for (const std::string& path : files_of_log()) {
       // Their span is unknown here, as its length is an option. They stay until the files are
       // rewritten.
       SEMEL_TRY(walk, storage::walk_segment(path, view_.rules(), parts,
@@ -131,6 +124,28 @@ class Salvage {
       report_progress(walk.bytes);
     }
     return status_;
+  }
+
+  /// What counts when the storage is opened. If its description is lost, every file that has a
+  /// valid header.
+  [[nodiscard]] std::vector<std::string> files_of_log() const {
+    std::vector<std::string> paths;
+    if (view_.description.format != 0) {
+      for (const storage::LogFile& file : view_.classify_log_files().files) {
+        if (file.is == storage::LogFileIs::segment) paths.push_back(file.path);
+      }
+      return paths;
+    }
+    for (const std::string& path : view_.segments) {
+      const auto file = storage::SegmentFile::open(path);
+      if (storage::segment_begin(path) && file &&
+          file->header().magic == storage::SegmentHeader::magic_value &&
+          file->header().digest == file->header().right_digest() &&
+          file->header().bytes == file->bytes().size()) {
+        paths.push_back(path);
+      }
+    }
+    return paths;
   }
 
   /// Copies the user's families, as far as RocksDB can read them.

@@ -260,6 +260,19 @@ ScanRules StorageView::rules() const noexcept {
   return rules;
 }
 
+LogFiles StorageView::classify_log_files() const {
+  std::vector<std::string> names;
+  names.reserve(segments.size());
+  for (const std::string& path : segments) {
+    names.push_back(std::filesystem::path{path}.filename().string());
+  }
+  // From the database, or from the checkpoint if it cannot be opened.
+  LogBounds bounds = log_bounds(checkpoint, database == nullptr ? checkpoint.drained : drained,
+                                description.floor, rules(), same_boot);
+  bounds.knows_drained = database != nullptr;
+  return classify_log(directory + "/log", names, bounds);
+}
+
 Status StorageView::read_checkpoint() {
   std::ifstream file{directory + "/mark", std::ios::binary};
   const std::string bytes{std::istreambuf_iterator<char>{file}, {}};

@@ -15,6 +15,7 @@
 #include "storage/archive/file_checksum.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "storage/log/directory.hpp"
+#include "storage/log/log_files.hpp"
 #include "storage/log/log_scan.hpp"
 
 namespace semel::storage {
@@ -99,6 +100,9 @@ struct StorageView {
   [[nodiscard]] static Result<StorageView> read(const std::string& directory,
                                                 bool is_snapshot = false);
   [[nodiscard]] ScanRules rules() const noexcept;
+  /// By the same rules as when the storage is opened.
+  [[nodiscard]] LogFiles classify_log_files() const;
+  [[nodiscard]] MarkIs mark() const { return classify_mark(found, drained, !segments.empty()); }
   [[nodiscard]] std::uint64_t storage_id() const noexcept {
     return found == Checkpoint::Found::content ? checkpoint.storage_id : description.storage_id;
   }
