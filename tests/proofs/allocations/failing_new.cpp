@@ -1,5 +1,6 @@
 #include "tests/proofs/allocations/failing_new.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -22,7 +23,8 @@ constinit std::atomic<std::int64_t> alive{0};
   if (fails()) return nullptr;
   alive.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes == 0 ? 1 : bytes);
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  void* memory = nullptr;
+  return ::posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
 }
 
 void release(void* memory) noexcept {
@@ -57,6 +59,14 @@ bool FailingNew::disarm() noexcept {
 }
 
 }  // namespace semel::proofs
+
+/// Where Asio takes the memory of what is posted.
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (semel::proofs::fails()) return nullptr;
+  void* memory = nullptr;
+  const std::size_t least = std::max(alignment, sizeof(void*));
+  return ::posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
+}
 
 using semel::proofs::allocate;
 using semel::proofs::or_throw;
