@@ -321,18 +321,18 @@ TEST_CASE("metrics: a storage and the process are told of where there is one", "
   CHECK(with.find("semel_storage_mutations_drained_total") == "6");
   CHECK(with.find("semel_storage_mutations_ended_total") == "7");
   CHECK(with.find("semel_storage_rewrites_total") == "8");
-  CHECK(with.find("semel_database_files") == "9");
-  CHECK(with.find("semel_database_flushed_bytes_total") == "10");
-  CHECK(with.find("semel_database_compacted_bytes_total") == "11");
-  CHECK(with.find("semel_database_compaction_read_bytes_total") == "12");
-  CHECK(with.find("semel_database_logged_bytes_total") == "13");
-  CHECK(with.find("semel_database_log_syncs_total") == "14");
-  CHECK(with.find("semel_database_stalled_microseconds_total") == "15");
+  CHECK(with.find("semel_rocksdb_files") == "9");
+  CHECK(with.find("semel_rocksdb_flushed_bytes_total") == "10");
+  CHECK(with.find("semel_rocksdb_compacted_bytes_total") == "11");
+  CHECK(with.find("semel_rocksdb_compaction_read_bytes_total") == "12");
+  CHECK(with.find("semel_rocksdb_logged_bytes_total") == "13");
+  CHECK(with.find("semel_rocksdb_log_syncs_total") == "14");
+  CHECK(with.find("semel_rocksdb_stalled_microseconds_total") == "15");
   values.storage.reset();
   values.process.reset();
   const Page without = page_of(metrics_text(values));
   for (const auto& [name, type] : without.types) {
-    CHECK((!name.starts_with("semel_storage_") && !name.starts_with("semel_database_") &&
+    CHECK((!name.starts_with("semel_storage_") && !name.starts_with("semel_rocksdb_") &&
            !name.starts_with("process_")));
   }
 }
