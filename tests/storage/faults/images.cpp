@@ -266,8 +266,12 @@ void Images::spill(Life& life) {
   total_.dropped += before + 1 - std::min(before + 1, life.world->cold->stats().generations);
   life.is_spilling.store(false, std::memory_order_relaxed);  // mo: as above
   ++total_.spills;
-  // Strings without an end keep their generations for ever.
-  if (done || done.error().detail.find("generations") != std::string::npos) return;
+  // Strings without an end keep their generations for ever. Where the log is full for a moment a
+  // spill is refused like any other work, and nothing was changed.
+  if (done || done.error().code == ErrorCode::refused ||
+      done.error().detail.find("generations") != std::string::npos) {
+    return;
+  }
   ++total_.wrong;
   say(life, "no spill: " + done.error().message());
 }
