@@ -81,13 +81,14 @@ Status Storage::rewrite(Engine& engine) {
   if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->rewrite(engine);
 }
-Status Storage::backup(const std::string& directory) {
+Result<BackupReport> Storage::backup(const std::string& directory, const BackupOptions& options) {
   if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
-  return impl_->backup(directory);
+  return impl_->backup(directory, options);
 }
-Status Storage::backup(const std::string& directory, ColdStore& cold) {
+Result<BackupReport> Storage::backup(const std::string& directory, ColdStore& cold,
+                                     const BackupOptions& options) {
   if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
-  return impl_->backup(directory, cold);
+  return impl_->backup(directory, cold, options);
 }
 StorageStats Storage::stats() const {
   return impl_->stats();

@@ -1,10 +1,6 @@
-// Operations on all files behind the log: rewriting, backup, compaction.
-#include <rocksdb/utilities/checkpoint.h>
-
-#include <filesystem>
+// Operations on all files behind the log: rewriting, compaction.
 #include <map>
 
-#include "storage/archive/rocks_status.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/storage_impl.hpp"
 
@@ -179,44 +175,6 @@ Status Storage::Impl::drop_ended() {
   const storage::SpanNumber running = storage::running_span(durable_now());
   SEMEL_CHECK(archive_->compact(running));
   return joined_files().compact(running);
-}
-
-Status Storage::Impl::backup_files(const std::string& directory) {
-  // Before the offset up to which is drained is read: what was dropped by then is before it.
-  const KeepsAll whole{*this};
-  SEMEL_CHECK(drain());
-  const base::MutexLock lock{archive_mutex_};
-  SEMEL_CHECK(storage::make_new_directory(directory));
-  Status made = fill_backup(directory);
-  if (made) return made;
-  // Its links would keep the space of files that the storage has deleted.
-  std::error_code code;
-  std::filesystem::remove_all(directory, code);
-  return made;
-}
-
-Status Storage::Impl::fill_backup(const std::string& directory) {
-  // First: a process that is killed here leaves no directory that could be opened.
-  SEMEL_CHECK(storage::mark_as_backup(directory));
-  SEMEL_CHECK(storage::make_directory(directory + "/log"));
-  rocksdb::Checkpoint* made = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(&archive_->database(), &made);
-  const std::unique_ptr<rocksdb::Checkpoint> copier{made};
-  // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
-  if (status.ok()) status = copier->CreateCheckpoint(directory + "/rocksdb", 0);
-  if (!status.ok()) return storage::error_of(status, directory);
-  SEMEL_TRY(checkpoint, storage::Checkpoint::open(disk_, directory + "/mark"));
-  storage::CheckpointContent content;
-  content.storage_id = storage_id_;
-  content.format = storage::format_version;
-  content.segment_bytes = log_->segment_bytes();
-  content.begin = content.tail = content.whole = content.synced = content.drained =
-      drained_.load(std::memory_order_acquire);  // mo: acquire [storage.drained]
-  content.line_ms = static_cast<std::int64_t>(durable_now());
-  content.engine_ms = clock_.now().time_since_epoch().count();
-  content.unix_ms = clock_.unix_ms();
-  boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
-  return checkpoint->write_and_sync(content);
 }
 
 }  // namespace semel

@@ -25,8 +25,9 @@
 //   [storage.lost]      an append threw: its change is visible and not in the log. Release by that
 //                       thread before the engine takes it for appended, acquire loads of the
 //                       draining thread after it has asked the engine.
+//   [storage.backup]    release store at the end of a backup, acquire exchange before the next.
 //   [storage.stop]      release store of the destructor, acquire loads of both threads.
-//   archive_mutex_      serialises changes of the files: draining, rewriting, backup.
+//   archive_mutex_      serialises changes of the files: draining, rewriting, a backup's begin.
 //   engine_mutex_       keeps the engine alive: shared while its records are rewritten, and while
 //                       it is asked what has been superseded.
 #pragma once
@@ -46,6 +47,7 @@
 #include "storage/archive/archive.hpp"
 #include "storage/joint/joined_commits.hpp"
 #include "storage/joint/joined_files.hpp"
+#include "storage/joint/joined_gate.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "storage/log/directory.hpp"
 #include "storage/log/disk.hpp"
@@ -98,8 +100,10 @@ class Storage::Impl {
   [[nodiscard]] Status drain();
   [[nodiscard]] Status drop_ended();
   [[nodiscard]] Status rewrite(Engine& engine);
-  [[nodiscard]] Status backup(const std::string& directory);
-  [[nodiscard]] Status backup(const std::string& directory, ColdStore& cold);
+  [[nodiscard]] Result<BackupReport> backup(const std::string& directory,
+                                            const BackupOptions& options);
+  [[nodiscard]] Result<BackupReport> backup(const std::string& directory, ColdStore& cold,
+                                            const BackupOptions& options);
   [[nodiscard]] bool is_recovered() const noexcept {
     return recovered_.load(std::memory_order_acquire);  // mo: acquire [storage.recovered]
   }
@@ -208,7 +212,7 @@ class Storage::Impl {
   [[nodiscard]] Ticket append_beside_joined(std::span<const Mutation> group);
   [[nodiscard]] Ticket collect(storage::JoinedCommit& join, std::span<const Mutation> group);
   [[nodiscard]] Status end_joined(storage::JoinedCommit& join, const rocksdb::WriteBatch& effects,
-                                  Durability level);
+                                  Durability level, storage::JoinedGate::Pass& pass);
   [[nodiscard]] Status write_joined(const storage::JoinedCommit& join,
                                     const rocksdb::WriteBatch& effects, Durability level);
   [[nodiscard]] Status check_effects(const rocksdb::WriteBatch& effects) const;
@@ -256,8 +260,6 @@ class Storage::Impl {
 
   // The files as a whole (storage_files.cpp)
   void rewrite_if_due();
-  [[nodiscard]] Status backup_files(const std::string& directory);
-  [[nodiscard]] Status fill_backup(const std::string& directory) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] bool is_rewrite_due() const SEMEL_REQUIRES_SHARED(engine_mutex_);
   [[nodiscard]] Status make_void(storage::LogOffset floor, const ColdMark& cold)
       SEMEL_REQUIRES(archive_mutex_);
@@ -266,7 +268,15 @@ class Storage::Impl {
   // The cold store (storage_cold.cpp)
   [[nodiscard]] Status check_cold(const ColdStore* cold) const SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status bind_cold(ColdStore* cold);
-  [[nodiscard]] Status backup_with(const std::string& directory, ColdStore& cold);
+  [[nodiscard]] Result<BackupReport> backup_with(const std::string& directory, ColdStore& cold,
+                                                 const BackupOptions& options);
+
+  // Backups (storage_backup.cpp)
+  class BackupMaking;
+  [[nodiscard]] Result<BackupReport> backup_files(const std::string& directory,
+                                                  const BackupOptions& options);
+  [[nodiscard]] Status check_backup_target(const std::string& directory) const;
+  [[nodiscard]] Status remove_backup_links();
 
   // Recovery (recovery.cpp)
   class Recovery;
@@ -341,6 +351,7 @@ class Storage::Impl {
   storage::CheckpointContent checkpoint_content_;   // of the syncing thread
 
   storage::JoinedCommits joined_commits_;
+  storage::JoinedGate joined_gate_;
 
   struct Waiter {
     Ticket ticket;
@@ -387,6 +398,7 @@ class Storage::Impl {
   std::thread rewriter_;                // of the draining thread
   std::atomic<bool> rewriting_{false};  // [storage.rewriting]
   std::atomic<bool> rewrite_ends_{false};
+  std::atomic<bool> backing_up_{false};  // [storage.backup]
 
   std::thread syncer_;
   std::thread drainer_;

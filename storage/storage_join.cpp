@@ -166,13 +166,16 @@ Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const Owner
     return Error{ErrorCode::storage_failed,
                  options_.directory + ": no space for " + std::to_string(bytes) + " bytes"};
   }
-  JoinedOutcome outcome;
-  JoinedCommit join;
-  if (!joined_commits_.begin(join)) {
+  if (joined_commits_.own() != nullptr) {
     return Error{ErrorCode::bad_option, "this thread is in a joined commit already"};
   }
+  storage::JoinedGate::Pass pass{joined_gate_};
+  JoinedOutcome outcome;
+  JoinedCommit join;
+  const bool begun = joined_commits_.begin(join);
+  SEMEL_ASSERT(begun);
   outcome.owner = claims.complete(call);
-  SEMEL_CHECK(end_joined(join, effects, level));
+  SEMEL_CHECK(end_joined(join, effects, level, pass));
   outcome.written = join.ticket != 0;
   if (outcome.written || outcome.owner.error != ErrorCode::ok) return outcome;
   // The answer depends on changes of other callers.
@@ -181,7 +184,7 @@ Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const Owner
 }
 
 Status Storage::Impl::end_joined(JoinedCommit& join, const rocksdb::WriteBatch& effects,
-                                 Durability level) {
+                                 Durability level, storage::JoinedGate::Pass& pass) {
   joined_commits_.leave(join);
   level = std::max(level, join.level);
   Status status = Done{};
@@ -206,6 +209,7 @@ Status Storage::Impl::end_joined(JoinedCommit& join, const rocksdb::WriteBatch& 
     static_cast<void>(log_->append(group, durable_clock_,
                                    when));  // 0: the storage is closing, and no waiter is left
   });
+  pass.leave();  // before the callbacks, which may commit in turn
   complete_waiters();
   for (const std::function<void()>& then : join.afterwards) then();
   return status;

@@ -57,6 +57,7 @@ Result<std::unique_ptr<Storage>> Storage::Impl::open(
 Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor> families) {
   SEMEL_CHECK(check_options());
   SEMEL_CHECK(claim_directory());
+  SEMEL_CHECK(remove_backup_links());  // before the reserve: they may keep much space
   SEMEL_CHECK(use_reserve());
   SEMEL_CHECK(storage::make_directory(options_.directory + "/log"));
   boot_id_ = disk_.boot_id();

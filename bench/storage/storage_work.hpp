@@ -54,6 +54,8 @@ void keep(std::vector<Figures>& rounds, const std::optional<Figures>& figures) {
   if (figures) rounds.push_back(*figures);
 }
 
+/// The group `backup`: claims beside a backup against claims without one.
+void backup_group(Work& work);
 /// The group `logged`: load against memory only, and against Redis everysec.
 void logged_group(Work& work);
 /// The group `bytes`: what is written and kept, against RocksDB alone.

@@ -218,11 +218,12 @@ struct Group {
   const char* name;
   void (*run)(Work&);
 };
-constexpr std::array<Group, 5> groups{{{"logged", logged_group},
+constexpr std::array<Group, 6> groups{{{"logged", logged_group},
                                        {"bytes", bytes_group},
                                        {"synced", synced_group},
                                        {"recovery", recovery_group},
-                                       {"tails", tails_group}}};
+                                       {"tails", tails_group},
+                                       {"backup", backup_group}}};
 
 /// Empty: it can be measured there. Else a sentence.
 std::string why_not(const std::string& directory, const std::string& file_system,

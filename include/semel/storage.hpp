@@ -105,6 +105,38 @@ struct StorageStats {
   DatabaseStats database{};
 };
 
+/// How far a backup is. Links count at once.
+struct BackupProgress {
+  std::uint64_t bytes = 0;        ///< of the files that are in it
+  std::uint64_t bytes_total = 0;  ///< of all files
+};
+
+struct BackupOptions {
+  /// So many bytes are read and written a second, at most; 0: no limit. Links take none. 64 KiB and
+  /// up, or 0.
+  std::uint64_t bytes_per_second = 0;
+  /// Copies files also where links are possible: a link shares the disk's blocks with the storage,
+  /// and what damages one damages both.
+  bool copies = false;
+  /// Directory of an older backup of this storage, or of several: the newest counts. It is on the
+  /// same disk as the new one. What was copied to it and has not changed since is linked from it,
+  /// after it was read and compared with its list. Empty: none.
+  std::string base{};
+  /// Called on the thread of the call, 20 times a second and more while files are copied; false
+  /// ends the backup with an error.
+  std::function<bool(const BackupProgress&)> progress{};
+};
+
+struct BackupReport {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;         ///< of all files
+  std::uint64_t bytes_copied = 0;  ///< of them
+  std::uint64_t bytes_linked = 0;  ///< the same files as the storage's
+  std::uint64_t bytes_shared = 0;  ///< the same files as those of the older backup
+  /// Files of the older backup that are not what its list says; they were copied anew.
+  std::vector<std::string> damaged_in_base{};
+};
+
 class Storage final : public Journal {
  public:
   /// Errors: bad_option, storage_in_use (by this process or another, by whatever path),
@@ -155,13 +187,20 @@ class Storage final : public Journal {
   [[nodiscard]] Status rewrite(Engine& engine);
   /// A copy for restore_backup(), made beside a running engine: everything appended before the
   /// call. It cannot be opened itself: storage and copy would hand out the same versions. On an
-  /// error nothing is left of it.
-  /// Files are shared by links where `directory`, which must not be there, is on the same disk.
-  /// The cold store of the engine that was recovered is in it, as of the same moment, in "cold".
-  /// Errors: storage_failed (also: records were spilled, and no engine was recovered).
-  [[nodiscard]] Status backup(const std::string& directory);
+  /// error nothing is left of it. If the process is killed, restore_backup() refuses what is there.
+  /// `directory` must not be there. Where it is on the same disk, files are shared by links. Until
+  /// the call returns, files that the storage deletes keep their space.
+  /// Errors: storage_failed, storage_damaged, bad_option (also: `directory` is the place of a part
+  /// of the storage, or the base is no complete backup of this storage), refused (a backup is
+  /// running, or progress() ended this one), callback_threw.
+  /// Progress: blocks for the disk; callers go on, except joined commits for some milliseconds.
+  /// The cold store of the engine that was recovered is in it, as of the same moment, in "cold":
+  /// its files are linked, or copied at full speed, and spills wait until the call returns.
+  [[nodiscard]] Result<BackupReport> backup(const std::string& directory,
+                                            const BackupOptions& options = {});
   /// The same without an engine. Errors: also storage_damaged: it is not the storage's cold store.
-  [[nodiscard]] Status backup(const std::string& directory, ColdStore& cold);
+  [[nodiscard]] Result<BackupReport> backup(const std::string& directory, ColdStore& cold,
+                                            const BackupOptions& options = {});
 
   [[nodiscard]] StorageStats stats() const;
   /// How long the thread that syncs or the one that drains has been at what it does now, whichever

@@ -24,7 +24,7 @@ struct NodeEvent {
   std::string_view text{};  ///< without secrets; from clients, so any bytes
 };
 
-/// The last backup of the storage that SEMEL.BACKUP started.
+/// The last backup of the storage that SEMEL.BACKUP or BGSAVE started.
 struct BackupState {
   enum class Stage : std::uint8_t { none, running, done, failed };
   Stage stage = Stage::none;
@@ -32,6 +32,12 @@ struct BackupState {
   std::int64_t started_unix_ms = 0;
   std::int64_t seconds = 0;  ///< that it took, or takes so far
   std::string error{};       ///< of a failed one
+  std::uint64_t bytes = 0;   ///< that are in it so far
+  std::uint64_t bytes_total = 0;
+  std::uint64_t done = 0;          ///< backups since the node was started
+  std::int64_t done_unix_ms = 0;   ///< when the last of them was done; 0: there is none
+  std::int64_t last_seconds = -1;  ///< that the last one took, done or not; -1: there is none
+  bool last_failed = false;        ///< the last one that ended
 };
 
 /// What only the program around a node can do. Each may be empty.
@@ -46,6 +52,8 @@ struct NodeHooks {
   /// storage), refused (one is running).
   std::function<Status(const std::string& name)> start_backup{};
   std::function<BackupState()> backup_state{};
+  /// SEMEL.BACKUP CANCEL: returns at once. Errors: refused (none is running).
+  std::function<Status()> cancel_backup{};
   /// Somebody at `address` gave a wrong password for `user`, or one that may not log in.
   std::function<void(std::string_view user, std::string_view address)> login_denied{};
   /// From any thread.

@@ -37,7 +37,7 @@ void semel_backup_start(Call& call) {
 void semel_backup_status(Call& call) {
   const NodeHooks& hooks = call.services.hooks;
   const BackupState state = hooks.backup_state ? hooks.backup_state() : BackupState{};
-  call.reply.map(5);
+  call.reply.map(7);
   call.reply.bulk("state");
   call.reply.bulk(word_of(state.stage));
   call.reply.bulk("name");
@@ -48,6 +48,18 @@ void semel_backup_status(Call& call) {
   call.reply.integer(state.seconds);
   call.reply.bulk("error");
   call.reply.bulk(state.error);
+  call.reply.bulk("bytes");
+  call.reply.integer(static_cast<std::int64_t>(state.bytes));
+  call.reply.bulk("bytes_total");
+  call.reply.integer(static_cast<std::int64_t>(state.bytes_total));
+}
+
+void semel_backup_cancel(Call& call) {
+  const NodeHooks& hooks = call.services.hooks;
+  if (!hooks.cancel_backup) return call.fail("ERR this node has no storage");
+  const Status cancelled = hooks.cancel_backup();
+  if (!cancelled) return call.fail("ERR " + cancelled.error().detail);
+  call.reply.ok();
 }
 
 }  // namespace semel::net::handlers

@@ -197,8 +197,17 @@ void shutdown(Call& call) {
   call.client.closes = true;  // without a reply
 }
 
+/// Only then there are backups; without them each write counts as saved.
+bool makes_backups(const Services& services) {
+  return services.hooks.start_backup && !services.settings.text(Setting::backup_dir).empty();
+}
+
 void lastsave(Call& call) {
   const NodeFacts& facts = call.services.facts;
+  if (makes_backups(call.services)) {
+    const std::int64_t done = call.services.hooks.backup_state().done_unix_ms;
+    return call.reply.integer((done == 0 ? facts.started_unix_ms : done) / 1000);
+  }
   const std::int64_t ms = facts.journals ? call.engine.clock().unix_ms() : facts.started_unix_ms;
   call.reply.integer(ms / 1000);
 }
@@ -211,6 +220,15 @@ void save(Call& call) {
 void bgsave(Call& call) {
   if (call.args.size() > 2 || (call.args.size() == 2 && !is_word(call.args[1], "schedule"))) {
     return call.fail_syntax();
+  }
+  if (makes_backups(call.services)) {
+    const NodeHooks& hooks = call.services.hooks;
+    if (hooks.backup_state().stage == BackupState::Stage::running) {
+      return call.fail("ERR Background save already in progress");
+    }
+    const std::int64_t now_ms = call.engine.clock().unix_ms();
+    const Status started = hooks.start_backup("bgsave-" + std::to_string(now_ms));
+    if (!started) return call.fail("ERR " + started.error().detail);
   }
   call.reply.simple("Background saving started");
 }

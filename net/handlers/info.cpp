@@ -200,14 +200,19 @@ std::string persistence(Facts& facts) {
   lines.zeros(
       {"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
   lines.put("current_fork_perc", "0.00");
-  lines.zeros({"current_save_keys_processed", "current_save_keys_total",
-               "rdb_changes_since_last_save", "rdb_bgsave_in_progress"});
-  lines.put("rdb_last_save_time", process.started_unix_ms / 1000);
-  lines.put("rdb_last_bgsave_status", "ok");
-  lines.put("rdb_last_bgsave_time_sec", -1);
-  lines.put("rdb_current_bgsave_time_sec", -1);
-  lines.zeros({"rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired",
-               "rdb_last_load_keys_loaded"});
+  lines.zeros(
+      {"current_save_keys_processed", "current_save_keys_total", "rdb_changes_since_last_save"});
+  const NodeHooks& hooks = facts.services.hooks;
+  const BackupState backup = hooks.backup_state ? hooks.backup_state() : BackupState{};
+  const bool runs = backup.stage == BackupState::Stage::running;
+  lines.put("rdb_bgsave_in_progress", runs ? 1 : 0);
+  lines.put("rdb_last_save_time",
+            (backup.done_unix_ms == 0 ? process.started_unix_ms : backup.done_unix_ms) / 1000);
+  lines.put("rdb_last_bgsave_status", backup.last_failed ? "err" : "ok");
+  lines.put("rdb_last_bgsave_time_sec", backup.last_seconds);
+  lines.put("rdb_current_bgsave_time_sec", runs ? backup.seconds : -1);
+  lines.put("rdb_saves", static_cast<std::int64_t>(backup.done));
+  lines.zeros({"rdb_last_cow_size", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded"});
   lines.put("aof_enabled", process.journals ? 1 : 0);
   lines.zeros({"aof_rewrite_in_progress", "aof_rewrite_scheduled"});
   lines.put("aof_last_rewrite_time_sec", -1);

@@ -98,19 +98,20 @@ std::uint64_t digest_of(const std::string& text) {
   return XXH3_64bits(text.data(), text.size());
 }
 
-bool is_part_of_storage(const std::string& name) {
-  constexpr std::array<std::string_view, 10> names{
-      "reserve", "mark", "log",      "rocksdb", "drain",
-      "lock",    "cold", "repaired", "backup",  "lost+found"};  // the last: of a file system
-  return std::find(names.begin(), names.end(), name) != names.end() ||
-         name.starts_with("lost+found-");
-}
-
 Error in_use(const std::string& path) {
   return {ErrorCode::storage_in_use, path + ": is locked"};
 }
 
 }  // namespace
+
+bool is_part_of_storage(std::string_view name) {
+  constexpr std::array<std::string_view, 11> names{
+      "reserve", "mark",     "log",    "rocksdb",        "drain",     "lock",
+      "cold",    "repaired", "backup", backup_links + 1, "lost+found"};  // the last: of a file
+                                                                         // system
+  return std::find(names.begin(), names.end(), name) != names.end() ||
+         name.starts_with("lost+found-");
+}
 
 Status check_not_foreign(const std::string& directory, std::span<const std::string> own_files) {
   std::error_code code;
@@ -137,8 +138,8 @@ bool is_backup(const std::string& directory) {
 Status mark_as_backup(const std::string& directory) {
   const std::string path = directory + backup_file;
   constexpr std::string_view text =
-      "This directory is a backup of a Semel storage. Do not open it: two storages would hand out\n"
-      "the same epochs. Make a storage of it: semel restore BACKUP DIR\n";
+      "This directory is in a backup of a Semel storage. Do not open it. Make a storage of the "
+      "backup:\nsemel restore BACKUP DIR\n";
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return system_error(path);
   const bool good =

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "semel/result.hpp"
@@ -34,8 +35,13 @@ namespace semel::storage {
 /// A backup has this file (Storage::backup()). Its text tells people what to do.
 inline constexpr const char* backup_file = "/backup";
 [[nodiscard]] bool is_backup(const std::string& directory);
-/// Returns when the file has reached the disk.
+/// For a directory within a backup. Returns when the file has reached the disk.
 [[nodiscard]] Status mark_as_backup(const std::string& directory);
+/// While a backup is made: links to the files that it is made of. What a killed process leaves is
+/// removed by the next open.
+inline constexpr const char* backup_links = "/backing-up";
+/// Whether an entry of a storage's directory belongs to the storage.
+[[nodiscard]] bool is_part_of_storage(std::string_view name);
 
 struct Identity {
   std::uint64_t storage_id = 0;

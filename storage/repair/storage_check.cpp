@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "storage/backup/backup_list.hpp"
 #include "storage/joint/joined_files.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/repair/cold_check.hpp"
@@ -253,6 +254,15 @@ Status Checker::check_namespaces() {
 
 }  // namespace
 
+Status check_backup_list(const std::string& directory, StorageCheck& check) {
+  SEMEL_TRY(damaged, check_backup(directory));
+  for (const BackupDamage& damage : damaged) {
+    if (check.findings.size() == StorageCheck::findings_max) break;
+    check.findings.push_back({damage.file, {}, damage.what, {}, damage.bytes});
+  }
+  return Done{};
+}
+
 Status check_storage(StorageView& view, StorageCheck& check, const TellProgress& progress) {
   return Checker{view, check, progress}.run();
 }
@@ -264,8 +274,9 @@ namespace semel {
 Result<StorageCheck> verify_storage(const std::string& directory, const TellProgress& progress,
                                     const std::string& cold) {
   SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
-  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   StorageCheck check;
+  if (storage::is_backup(directory)) SEMEL_CHECK(storage::check_backup_list(directory, check));
+  SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   SEMEL_CHECK(storage::check_storage(view, check, progress));
   SEMEL_CHECK(storage::check_cold(view, cold, check.cold, progress));
   return check;

@@ -8,6 +8,10 @@
 
 namespace semel::storage {
 
+/// Of a backup: adds the files that are not what its list says to the findings. Errors:
+/// storage_failed (it was not completed), storage_damaged (the list itself).
+[[nodiscard]] Status check_backup_list(const std::string& directory, StorageCheck& check);
+
 [[nodiscard]] Status check_storage(StorageView& view, StorageCheck& check,
                                    const TellProgress& progress);
 

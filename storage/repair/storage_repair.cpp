@@ -14,6 +14,7 @@
 
 #include "semel/cold_directory.hpp"
 #include "storage/archive/rocks_status.hpp"
+#include "storage/backup/backup_list.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/repair/cold_check.hpp"
@@ -277,6 +278,12 @@ Result<std::string> install_repaired(const std::string& directory) {
   std::filesystem::remove_all(from, code);
   if (code) return Error{ErrorCode::storage_failed, from + ": " + code.message()};
   SEMEL_CHECK(storage::sync_path(directory));
+  if (storage::is_backup(directory)) {
+    SEMEL_TRY(list, storage::read_backup_list(directory));
+    list.files.clear();
+    list.has_files = false;  // they are others now
+    SEMEL_CHECK(storage::write_backup_list(*storage::Disk{}.env(), directory, list));
+  }
   return moved_to;
 }
 
@@ -337,10 +344,15 @@ Result<StorageRepair> repair_storage(const std::string& directory,
                                      const StorageRepairOptions& options,
                                      const TellProgress& progress) {
   SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
+  // Nothing makes a backup of what is none.
+  if (storage::is_backup(directory)) SEMEL_CHECK(storage::read_backup_list(directory));
   if (options.accept_loss && exists(directory + "/repaired/complete")) {
     return finish_repair(directory, progress);
   }
   StorageRepair repair;
+  if (storage::is_backup(directory)) {
+    SEMEL_CHECK(storage::check_backup_list(directory, repair.found));
+  }
   SEMEL_TRY(view, storage::StorageView::read(directory, lock.is_snapshot()));
   SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
   SEMEL_CHECK(storage::check_cold(view, options.cold, repair.found.cold, progress));

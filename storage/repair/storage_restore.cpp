@@ -18,7 +18,7 @@ bool stays_behind(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == "LOCK" || name == "lock" || name == "backup" || name == "reserve" ||
          name == "LOG" || name.starts_with("LOG.old.") || name.starts_with("lost+found-") ||
-         name == "drain";
+         name == "drain" || "/" + name == storage::backup_links;
 }
 
 Status copy_one(const fs::path& from, const fs::path& to) {
@@ -43,6 +43,14 @@ Status copy_tree(const fs::path& from, const fs::path& to, int levels) {
   return storage::sync_path(to.string());
 }
 
+Status first_finding(const StorageCheck& check) {
+  if (check.findings.empty()) return Done{};
+  const StorageFinding& first = check.findings.front();
+  return Error{ErrorCode::storage_damaged,
+               first.file + (first.offset ? ", offset " + std::to_string(*first.offset) : "") +
+                   ": " + first.what + "; findings: " + std::to_string(check.findings.size())};
+}
+
 Status check_copy(const std::string& directory, const TellProgress& progress) {
   SEMEL_TRY(view, storage::StorageView::read(directory));
   StorageCheck check;
@@ -50,11 +58,7 @@ Status check_copy(const std::string& directory, const TellProgress& progress) {
   SEMEL_CHECK(storage::check_cold(view, {}, check.cold, progress));
   check.findings.insert(check.findings.end(), check.cold.findings.begin(),
                         check.cold.findings.end());
-  if (check.findings.empty()) return Done{};
-  const StorageFinding& first = check.findings.front();
-  return Error{ErrorCode::storage_damaged,
-               first.file + (first.offset ? ", offset " + std::to_string(*first.offset) : "") +
-                   ": " + first.what + "; findings: " + std::to_string(check.findings.size())};
+  return first_finding(check);
 }
 
 /// The copy of the cold store fits no other storage, and this one no other cold store. Returns the
@@ -98,6 +102,11 @@ Status restore_backup(const std::string& from, const std::string& to,
     return Error{ErrorCode::storage_failed, to + ": is there already"};
   }
   SEMEL_TRY(lock, storage::StorageLock::acquire(from));
+  if (storage::is_backup(from)) {
+    StorageCheck check;
+    SEMEL_CHECK(storage::check_backup_list(from, check));
+    SEMEL_CHECK(first_finding(check));
+  }
   SEMEL_TRY(view, storage::StorageView::read(from, lock.is_snapshot()));
   view.database.reset();
   const std::string making = to + ".restoring-" + std::to_string(getpid());

@@ -234,7 +234,7 @@ TEST_CASE("superseded: a backup beside changes has each key", "[storage]") {
     const std::string backup = directory.of("backup" + std::to_string(round));
     const Directory restored;
     std::filesystem::remove(restored.path());
-    const Status made = process.storage->backup(backup);
+    const auto made = process.storage->backup(backup);
     CHECK(made);
     if (!made || !restore_backup(backup, restored.path())) continue;
     ManualClock then;

@@ -1,6 +1,7 @@
 """Backups of a running node, and its storage's failures: node_storage_test.py PATH_OF_SEMEL
 [unittest arguments]."""
 
+import os
 import subprocess
 
 import node_test
@@ -41,6 +42,50 @@ class Storage(node_test.Case):
                            capture_output=True, timeout=node_test.PATIENCE)
             client = self.node("--storage-enabled", "yes", "--dir", again).client()
             self.assertEqual(client("MGET", "before", "after"), expected)
+
+    def test_bgsave_makes_a_backup_and_info_and_lastsave_tell_of_it(self):
+        folder = self.folder / "backups"
+        folder.mkdir()
+        node = self.keep("--durability", "logged", "--backup-dir", folder, "--backup-copies", "yes",
+                         "--backup-rate", "65536")
+        client = node.client()
+
+        def info():
+            text = client("INFO", "persistence").decode()
+            return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+        self.assertEqual(info()["rdb_last_save_time"], str(client("LASTSAVE")))
+        for i in range(400):
+            self.assertEqual(client("SET", f"k{i}", os.urandom(500).hex()), "+OK")
+        self.assertEqual(client("BGSAVE"), "+Background saving started")
+        self.assertEqual(info()["rdb_bgsave_in_progress"], "1")
+        self.assertIn("ERR Background save already in progress", client("BGSAVE"))
+        self.assertIn("is running", client("SEMEL.BACKUP", "START", "other"))
+        node_test.until(lambda: self.status(client)[b"bytes"] > 0, "progress")
+        self.assertEqual(client("SEMEL.BACKUP", "CANCEL"), "+OK")
+        node_test.until(lambda: info()["rdb_bgsave_in_progress"] == "0", "the end")
+        self.assertEqual((info()["rdb_last_bgsave_status"], info()["rdb_saves"]), ("err", "0"))
+        self.assertEqual(os.listdir(folder), [])
+        self.assertIn("no backup is running", client("SEMEL.BACKUP", "CANCEL"))
+        self.assertEqual(client("CONFIG", "SET", "backup-rate", "1gb"), "+OK")
+        self.assertEqual(client("BGSAVE", "SCHEDULE"), "+Background saving started")
+        node_test.until(lambda: info()["rdb_saves"] == "1", "the end")
+        self.assertEqual(info()["rdb_last_bgsave_status"], "ok")
+        (name,) = os.listdir(folder)
+        self.assertRegex(name, r"^bgsave-\d+$")
+        subprocess.run([node_test.SEMEL, "verify", str(folder / name)], check=True,
+                       capture_output=True, timeout=node_test.PATIENCE)
+        # What has not changed is linked from it.
+        self.assertEqual(self.backed_up(client, "two")[b"state"], b"done")
+        shared = [p for p in (folder / "two" / "rocksdb").iterdir() if p.stat().st_nlink > 1]
+        self.assertTrue(shared)
+        # One that runs at the end of the node leaves nothing.
+        self.assertEqual(client("CONFIG", "SET", "backup-rate", "65536"), "+OK")
+        for i in range(400):
+            self.assertEqual(client("SET", f"m{i}", os.urandom(500).hex()), "+OK")
+        self.assertEqual(client("SEMEL.BACKUP", "START", "last"), "+OK")
+        self.assertEqual(node.stop(), 0)
+        self.assertFalse((folder / "last").exists())
 
     def test_files_of_the_node_itself_may_lie_in_the_directory(self):
         folder = self.folder / "data"

@@ -169,6 +169,22 @@ class Storages(Case):
         text = self.json("restore", copy, again, code=1)["error"]["text"]
         self.assertIn("is there already", text)
 
+    def test_a_backup_may_share_files_with_an_older_one(self):
+        path, one, two = self.made("s"), self.path("one"), self.path("two")
+        first = self.json("backup", path, one, "--copy", "--rate", "1000000000")
+        self.assertEqual((first["bytes_linked"], first["bytes_shared"]), (0, 0))
+        second = self.json("backup", path, two, "--copy", "--base", one)
+        self.assertGreater(second["bytes_shared"], 0)
+        self.assertTrue(self.json("verify", two)["sound"])
+        file = self.folder / "two" / "backup"
+        file.write_bytes(file.read_bytes().replace(b"state complete", b"state complet"))
+        text = self.json("restore", two, self.path("x"), code=1)["error"]["text"]
+        self.assertIn("checksum", text)
+        file.write_bytes(b"")
+        for arguments in (["verify", two], ["restore", two, self.path("x")], ["repair", two]):
+            text = self.json(*arguments, code=1)["error"]["text"]
+            self.assertIn("was not completed", text)
+
     def test_an_output_that_is_not_whole_is_told(self):
         path = self.made("s")
         for arguments in (["verify", path], ["inspect", path], ["inspect", path, "--records"],

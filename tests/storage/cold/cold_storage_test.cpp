@@ -300,7 +300,7 @@ Version back_up_offline(const Pair& own, const Directory& directory, const std::
                         const Clock& clock) {
   auto storage = Storage::open({.directory = own.storage}, clock);
   REQUIRE(storage);
-  const Status alone = (*storage)->backup(backup);
+  const auto alone = (*storage)->backup(backup);
   REQUIRE_FALSE(alone);
   CHECK_THAT(alone.error().detail, Contains("there is none"));
   CHECK_FALSE(fs::exists(backup));
@@ -448,7 +448,7 @@ TEST_CASE("tiered: a backup beside spills and writers has every record and no ha
     for (int i = 0; i < 8; ++i) {
       made.emplace_back(directory.of("backup" + std::to_string(i)),
                         written.load(std::memory_order_acquire));  // mo: acquire [as above]
-      const Status status = life.storage->backup(made.back().first);
+      const auto status = life.storage->backup(made.back().first);
       if (!status) FAIL_CHECK(status.error().message());
     }
     stops.store(true, std::memory_order_relaxed);  // mo: relaxed: a wish

@@ -298,7 +298,7 @@ void Images::act(Life& life) {
     case 4: {
       const std::string to = life.image.root + "/backup" + std::to_string(life.image.number);
       if (!random_.chance(1, 8) || std::filesystem::exists(to)) return;
-      if (const Status made = life.world->storage->backup(to); !made) {
+      if (const auto made = life.world->storage->backup(to); !made) {
         ++total_.wrong;
         say(life, "no backup: " + made.error().message());
       }

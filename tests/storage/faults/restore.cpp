@@ -199,7 +199,7 @@ void Restores::work(const std::string& directory, History& history) {
   if (random_.chance(1, 4) && !world->storage->drain()) fail("drain");
   if (random_.chance(1, 4) && backups_.size() < backups_max) {
     const std::string backup = fresh_name("backup");
-    if (const Status made = world->storage->backup(backup); !made) {
+    if (const auto made = world->storage->backup(backup); !made) {
       ++total_.failed;
       return fail("backup: " + made.error().message());
     }

@@ -3,7 +3,9 @@
 
 #include <future>
 #include <new>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "tests/support/catch.hpp"
 
@@ -35,7 +37,7 @@ struct Backups {
 TEST_CASE("backup: its result is that of the call which makes it", "[tool][node]") {
   std::string made;
   Status result = Done{};
-  Backups backups{[&](const std::string& directory) {
+  Backups backups{[&](const std::string&, const std::string& directory, const NodeBackup::Step&) {
     made = directory;
     return result;
   }};
@@ -50,7 +52,7 @@ TEST_CASE("backup: its result is that of the call which makes it", "[tool][node]
 
 TEST_CASE("backup: an exception ends it, and the next one may begin", "[tool][node]") {
   bool throws = true;
-  Backups backups{[&](const std::string&) -> Status {
+  Backups backups{[&](const std::string&, const std::string&, const NodeBackup::Step&) -> Status {
     if (throws) throw std::bad_alloc{};
     return Done{};
   }};
@@ -64,7 +66,7 @@ TEST_CASE("backup: an exception ends it, and the next one may begin", "[tool][no
 
 TEST_CASE("backup: while one runs there is no second", "[tool][node]") {
   std::promise<void> go_on;
-  Backups backups{[&](const std::string&) -> Status {
+  Backups backups{[&](const std::string&, const std::string&, const NodeBackup::Step&) -> Status {
     go_on.get_future().wait();
     return Done{};
   }};
@@ -78,8 +80,53 @@ TEST_CASE("backup: while one runs there is no second", "[tool][node]") {
   CHECK(end.get().stage == Stage::done);
 }
 
+TEST_CASE("backup: it shows how far it is, and ends at its next step when it is cancelled",
+          "[tool][node]") {
+  std::promise<void> stepped;
+  std::promise<void> go_on;
+  Backups backups{
+      [&](const std::string& folder, const std::string&, const NodeBackup::Step& step) -> Status {
+        CHECK(folder == "folder");
+        CHECK(step(3, 7));
+        stepped.set_value();
+        go_on.get_future().wait();
+        if (step(4, 7)) return Done{};
+        return Error{ErrorCode::refused, "the backup was cancelled"};
+      }};
+  CHECK(backups.backup.cancel().error().code == ErrorCode::refused);  // there is none
+  std::future<net::BackupState> end = backups.ended.get_future();
+  REQUIRE(backups.backup.start("folder", "one"));
+  stepped.get_future().wait();
+  CHECK(backups.backup.state().bytes == 3);
+  CHECK(backups.backup.state().bytes_total == 7);
+  CHECK(backups.backup.cancel());
+  go_on.set_value();
+  const net::BackupState ended = end.get();
+  CHECK(ended.stage == Stage::failed);
+  CHECK(ended.last_failed);
+  CHECK(ended.done == 0);
+  CHECK(ended.error.find("cancelled") != std::string::npos);
+}
+
+TEST_CASE("backup: the end of the node ends it", "[tool][node]") {
+  std::promise<void> begun;
+  std::optional<Backups> backups;
+  backups.emplace(
+      [&](const std::string&, const std::string&, const NodeBackup::Step& step) -> Status {
+        begun.set_value();
+        while (step(1, 2)) std::this_thread::yield();
+        return Error{ErrorCode::refused, "the backup was cancelled"};
+      });
+  REQUIRE(backups->backup.start("folder", "one"));
+  begun.get_future().wait();
+  backups.reset();  // would not return
+  SUCCEED();
+}
+
 TEST_CASE("backup: a name has 128 bytes at most and stays in its folder", "[tool][node]") {
-  Backups backups{[](const std::string&) -> Status { return Done{}; }};
+  Backups backups{[](const std::string&, const std::string&, const NodeBackup::Step&) -> Status {
+    return Done{};
+  }};
   for (const std::string name : {"", ".", "..", "../a", "a/b", "/a", "a b"}) {
     CHECK(backups.backup.start("folder", name).error().code == ErrorCode::bad_option);
   }

@@ -31,6 +31,7 @@ NodeBackup::~NodeBackup() {
   {
     const base::MutexLock lock{mutex_};
     last = std::move(thread_);
+    is_cancelled_ = true;
   }
   if (last.joinable()) last.join();
 }
@@ -49,24 +50,49 @@ Status NodeBackup::start(const std::string& folder, const std::string& name) {
     return Error{ErrorCode::refused, "backup '" + state_.name + "' is running"};
   }
   if (thread_.joinable()) thread_.join();  // it has said that it ended
-  net::BackupState begun{
-      .stage = net::BackupState::Stage::running, .name = name, .started_unix_ms = clock_.unix_ms()};
+  net::BackupState begun = state_;         // what it says of those before
+  begun.stage = net::BackupState::Stage::running;
+  begun.name = name;
+  begun.started_unix_ms = clock_.unix_ms();
+  begun.seconds = 0;
+  begun.error.clear();
+  begun.bytes = begun.bytes_total = 0;
   try {
-    thread_ = std::thread{[this, directory] { run(directory); }};
+    thread_ = std::thread{[this, folder, directory] { run(folder, directory); }};
   } catch (const std::system_error& error) {
     return Error{ErrorCode::refused, std::string{"no thread for a backup: "} + error.what()};
   }
+  is_cancelled_ = false;
   state_ = std::move(begun);  // run() waits for the mutex before it changes it
   return Done{};
 }
 
+Status NodeBackup::cancel() {
+  const base::MutexLock lock{mutex_};
+  if (state_.stage != net::BackupState::Stage::running) {
+    return Error{ErrorCode::refused, "no backup is running"};
+  }
+  is_cancelled_ = true;
+  return Done{};
+}
+
+bool NodeBackup::step(std::uint64_t bytes, std::uint64_t bytes_total) {
+  const base::MutexLock lock{mutex_};
+  state_.bytes = bytes;
+  state_.bytes_total = bytes_total;
+  return !is_cancelled_;
+}
+
 /// An exception (there is no memory) ends the backup, not the node.
-void NodeBackup::run(const std::string& directory) noexcept {
+void NodeBackup::run(const std::string& folder, const std::string& directory) noexcept {
   using Stage = net::BackupState::Stage;
   Stage stage = Stage::failed;
   std::string error;
   try {
-    const Status made = make_(directory);
+    const Status made =
+        make_(folder, directory, [this](std::uint64_t bytes, std::uint64_t bytes_total) {
+          return step(bytes, bytes_total);
+        });
     if (made) {
       stage = Stage::done;
     } else {
@@ -77,8 +103,14 @@ void NodeBackup::run(const std::string& directory) noexcept {
   }
   {
     const base::MutexLock lock{mutex_};
+    const std::int64_t now_ms = clock_.unix_ms();
     state_.stage = stage;
-    state_.seconds = (clock_.unix_ms() - state_.started_unix_ms) / 1000;
+    state_.last_seconds = state_.seconds = (now_ms - state_.started_unix_ms) / 1000;
+    state_.last_failed = stage == Stage::failed;
+    if (stage == Stage::done) {
+      ++state_.done;
+      state_.done_unix_ms = now_ms;
+    }
     state_.error = std::move(error);
   }
   try {

@@ -13,13 +13,17 @@ namespace semel::tool {
 
 class NodeBackup {
  public:
-  /// Makes a backup in a directory; blocks for the disk. It may throw.
-  using Make = std::function<Status(const std::string& directory)>;
+  /// Notes how far a backup is. False: it must end.
+  using Step = std::function<bool(std::uint64_t bytes, std::uint64_t bytes_total)>;
+  /// Makes a backup in a directory, with the older ones in `folder`; blocks for the disk. It may
+  /// throw.
+  using Make = std::function<Status(const std::string& folder, const std::string& directory,
+                                    const Step& step)>;
   /// Called when one has ended, on its thread.
   using Ended = std::function<void(const net::BackupState&)>;
 
   NodeBackup(const Clock& clock, Make make, Ended ended);
-  /// Waits for the one that runs.
+  /// Ends the one that runs.
   ~NodeBackup();
   NodeBackup(const NodeBackup&) = delete;
   NodeBackup& operator=(const NodeBackup&) = delete;
@@ -28,10 +32,13 @@ class NodeBackup {
   /// Thread-safe. Errors: bad_option (the name, or `folder` is empty), refused (one is running, or
   /// there is no thread).
   [[nodiscard]] Status start(const std::string& folder, const std::string& name);
+  /// Returns at once. Errors: refused (none is running).
+  [[nodiscard]] Status cancel();
   [[nodiscard]] net::BackupState state() const;
 
  private:
-  void run(const std::string& directory) noexcept;
+  void run(const std::string& folder, const std::string& directory) noexcept;
+  [[nodiscard]] bool step(std::uint64_t bytes, std::uint64_t bytes_total);
 
   const Clock& clock_;
   const Make make_;
@@ -39,6 +46,7 @@ class NodeBackup {
   mutable base::Mutex mutex_;
   net::BackupState state_ SEMEL_GUARDED_BY(mutex_);
   std::thread thread_ SEMEL_GUARDED_BY(mutex_);
+  bool is_cancelled_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace semel::tool

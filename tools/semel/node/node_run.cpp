@@ -112,7 +112,12 @@ void NodeRun::set_hooks() {
   if (storage_->is_open()) {
     backup_ = std::make_unique<NodeBackup>(
         engine_->clock(),
-        [this](const std::string& directory) { return storage_->backup(directory); },
+        [this](const std::string& folder, const std::string& directory,
+               const NodeBackup::Step& step) {
+          return storage_->backup(folder, directory, [&step](const BackupProgress& progress) {
+            return step(progress.bytes, progress.bytes_total);
+          });
+        },
         [this](const net::BackupState& ended) {
           const bool good = ended.error.empty();
           watch_.log().add(good ? net::LogLevel::notice : net::LogLevel::warning, "backup",
@@ -124,6 +129,7 @@ void NodeRun::set_hooks() {
       return backup_->start(settings_.text(Setting::backup_dir), name);
     };
     node_->hooks.backup_state = [this] { return backup_->state(); };
+    node_->hooks.cancel_backup = [this] { return backup_->cancel(); };
   }
   node_->hooks.login_denied = [this](std::string_view user, std::string_view address) {
     watch_.log().warning("login_denied", {{"user", user}, {"address", address}});

@@ -84,9 +84,16 @@ Millis NodeStorage::busy_for() const noexcept {
   return storage_ == nullptr ? Millis{0} : static_cast<const Storage&>(*storage_).busy_for();
 }
 
-Status NodeStorage::backup(const std::string& directory) {
+Status NodeStorage::backup(const std::string& folder, const std::string& directory,
+                           const std::function<bool(const BackupProgress&)>& progress) {
   SEMEL_ASSERT(storage_ != nullptr);
-  return static_cast<Storage&>(*storage_).backup(directory);
+  SEMEL_CHECK(static_cast<Storage&>(*storage_).backup(
+      directory,
+      {.bytes_per_second = static_cast<std::uint64_t>(settings_.integer(Setting::backup_rate)),
+       .copies = settings_.boolean(Setting::backup_copies),
+       .base = folder,
+       .progress = progress}));
+  return Done{};
 }
 
 std::optional<StorageStats> NodeStorage::stats() const {

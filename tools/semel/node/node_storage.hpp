@@ -32,8 +32,10 @@ class NodeStorage {
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
   /// How long a thread of its has been at one piece of work; 0 where it was not opened.
   [[nodiscard]] Millis busy_for() const noexcept;
-  /// Storage::backup(). It must be open. From any thread.
-  [[nodiscard]] Status backup(const std::string& directory);
+  /// Storage::backup(), by the settings; what the newest backup in `folder` has is linked from it.
+  /// It must be open. From any thread.
+  [[nodiscard]] Status backup(const std::string& folder, const std::string& directory,
+                              const std::function<bool(const BackupProgress&)>& progress);
   /// None: it was not opened. From any thread.
   [[nodiscard]] std::optional<StorageStats> stats() const;
 

@@ -21,7 +21,8 @@ Result<RecoveryReport> NodeStorage::recover(Engine&,
 Millis NodeStorage::busy_for() const noexcept {
   return Millis{0};
 }
-Status NodeStorage::backup(const std::string&) {
+Status NodeStorage::backup(const std::string&, const std::string&,
+                           const std::function<bool(const BackupProgress&)>&) {
   return usage_error("this program was built without a storage (SEMEL_STORAGE)");
 }
 std::optional<StorageStats> NodeStorage::stats() const {

@@ -43,6 +43,14 @@ void StorageCommand::add_cold(std::string& directory) {
       ->type_name("COLD");
 }
 
+void StorageCommand::add_option(const char* name, std::string& value, const char* what) {
+  app_->add_option(name, value, what);
+}
+
+void StorageCommand::add_option(const char* name, std::uint64_t& value, const char* what) {
+  app_->add_option(name, value, what);
+}
+
 void StorageCommand::set_footer(const std::string& text) {
   app_->footer(text + "\n\n" + storage_exit_help);
 }

@@ -48,6 +48,8 @@ class StorageCommand {
   void add_flag(const char* name, bool& flag, const char* what);
   /// --cold DIR.
   void add_cold(std::string& directory);
+  void add_option(const char* name, std::string& value, const char* what);
+  void add_option(const char* name, std::uint64_t& value, const char* what);
   /// The end of --help, before the exit codes.
   void set_footer(const std::string& text);
   /// Prints the document, if --json was given.
