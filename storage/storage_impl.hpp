@@ -25,6 +25,9 @@
 //   [storage.lost]      an append threw: its change is visible and not in the log. Release by that
 //                       thread before the engine takes it for appended, acquire loads of the
 //                       draining thread after it has asked the engine.
+//   [storage.terms]     the end of the newest terms of a namespace in the log: release by the
+//   thread
+//                       that appended them, acquire load before a joined commit is written.
 //   [storage.backup]    release store at the end of a backup, acquire exchange before the next.
 //   [storage.stop]      release store of the destructor, acquire loads of both threads.
 //   archive_mutex_      serialises changes of the files: draining, rewriting, a backup's begin.
@@ -216,6 +219,7 @@ class Storage::Impl {
   [[nodiscard]] Status write_joined(const storage::JoinedCommit& join,
                                     const rocksdb::WriteBatch& effects, Durability level);
   [[nodiscard]] Status check_effects(const rocksdb::WriteBatch& effects) const;
+  [[nodiscard]] Status sync_terms();
   void request_joined_sync(Ticket ticket);
   [[nodiscard]] storage::JoinedFiles joined_files() const noexcept {
     return {archive_->database(), archive_->family(storage::joined_family)};
@@ -336,6 +340,7 @@ class Storage::Impl {
   std::atomic<std::uint64_t> requested_rounds_{0};  // that were requested
   std::atomic<double> round_seconds_{0};            // how long they take, smoothed
   std::atomic<unsigned> waiting_{0};                // callers in wait()
+  std::atomic<storage::LogOffset> terms_end_{0};    // [storage.terms]
   std::atomic<storage::LogOffset> drained_{0};      // [storage.drained]
   std::atomic<std::uint64_t> rocks_sequence_{0};    // [storage.rocks_sequence]
   std::atomic<bool> failed_{false};                 // [storage.failed]

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/mutation_codec.hpp"
+#include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
@@ -215,6 +216,30 @@ Status Storage::Impl::end_joined(JoinedCommit& join, const rocksdb::WriteBatch& 
   return status;
 }
 
+/// A joined commit does not go through the log. Without this a power cut could leave its claim and
+/// take the terms of the claim's namespace, and the storage would be refused. Waits only after a
+/// namespace was declared or changed.
+Status Storage::Impl::sync_terms() {
+  // mo: acquire [storage.terms]
+  const storage::LogOffset end = terms_end_.load(std::memory_order_acquire);
+  const storage::Stopwatch time;
+  for (;;) {
+    const std::uint32_t seen = waiters_signal_.seen();
+    // mo: acquire [storage.failed]
+    if (failed_.load(std::memory_order_acquire)) return unknown();
+    // mo: acquire [storage.synced]
+    if (synced_.load(std::memory_order_acquire) >= end) return Done{};
+    request_sync(end);
+    const Millis left = options_.confirm_within - time.passed();
+    if (left <= Millis{0}) {
+      return Error{ErrorCode::outcome_unknown,
+                   "the terms of a namespace could not be synced within confirm_within = " +
+                       std::to_string(options_.confirm_within.count()) + " ms"};
+    }
+    waiters_signal_.wait(seen, left);
+  }
+}
+
 Status Storage::Impl::write_joined(const JoinedCommit& join, const rocksdb::WriteBatch& effects,
                                    Durability level) {
   // mo: acquire [storage.failed]
@@ -228,6 +253,7 @@ Status Storage::Impl::write_joined(const JoinedCommit& join, const rocksdb::Writ
       if (status.ok()) status = batch.Put(family, blob.key.bytes(), blob.bytes);
     }
   }
+  SEMEL_CHECK(sync_terms());
   rocksdb::WriteOptions options;
   options.sync = level == Durability::synced;
   const std::uint64_t before = archive_->database().GetLatestSequenceNumber();

@@ -30,13 +30,23 @@ class Counted {
 }  // namespace
 
 Ticket Storage::Impl::append_group(std::span<const Mutation> group) {
+  bool has_terms = false;
   for (const Mutation& mutation : group) {
     if (mutation.type == Mutation::Type::db_map) [[unlikely]]
       remember_map(mutation);
+    has_terms = has_terms || mutation.kind == Kind::name_space;
   }
-  if (joined_commits_.any()) [[unlikely]]
-    return append_beside_joined(group);
-  return fail_if_refused(log_->append(group, durable_clock_, clock_.now()));
+  const Ticket end = joined_commits_.any()
+                         ? append_beside_joined(group)
+                         : fail_if_refused(log_->append(group, durable_clock_, clock_.now()));
+  if (has_terms) [[unlikely]] {
+    // mo: relaxed: only the word itself is compared. release [storage.terms]: they are in the log.
+    storage::LogOffset before = terms_end_.load(std::memory_order_relaxed);
+    while (before < end && !terms_end_.compare_exchange_weak(before, end, std::memory_order_release,
+                                                             std::memory_order_relaxed)) {
+    }
+  }
+  return end;
 }
 
 Ticket Storage::Impl::append(std::span<const Mutation> group) {
