@@ -33,8 +33,8 @@ class Recording final : public Journal {
   Ticket newest_ = 0;
 };
 
-struct Fixture {
-  Fixture() {
+struct JournaledEngine {
+  JournaledEngine() {
     auto opened = Engine::open({.clock = &clock, .journal = &journal, .background = std::nullopt});
     REQUIRE(opened);
     engine = *std::move(opened);
@@ -63,7 +63,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("superseded: by a newer version of the key, not by the same one", "[engine][journal]") {
-  Fixture f;
+  JournaledEngine f;
   const Timestamp end = f.clock.now() + 60s;
   const Version first = f.set("1", 60s);
   CHECK_FALSE(f.superseded("k", first, end));
@@ -76,7 +76,7 @@ TEST_CASE("superseded: by a newer version of the key, not by the same one", "[en
 
 TEST_CASE("superseded: not by a record that ends before the older one may be forgotten",
           "[engine][journal]") {
-  Fixture f;
+  JournaledEngine f;
   const Version first = f.set("1", 60s);
   static_cast<void>(f.set("2", 30s));
   const Timestamp end = f.clock.now() + 30s;
@@ -86,7 +86,7 @@ TEST_CASE("superseded: not by a record that ends before the older one may be for
 }
 
 TEST_CASE("superseded: a key that was erased or has ended proves nothing", "[engine][journal]") {
-  Fixture f;
+  JournaledEngine f;
   const Timestamp end = f.clock.now() + 1s;
   const Version first = f.set("1", 1s);
   REQUIRE(f.engine->store().del("k").value());
@@ -99,7 +99,7 @@ TEST_CASE("superseded: a key that was erased or has ended proves nothing", "[eng
 }
 
 TEST_CASE("superseded: not by a record that the journal is about to have", "[engine][journal]") {
-  Fixture f;
+  JournaledEngine f;
   const Timestamp end = f.clock.now() + 60s;
   const Version first = f.set("1", 60s);
   bool visible = false;
@@ -116,7 +116,7 @@ TEST_CASE("superseded: not by a record that the journal is about to have", "[eng
 }
 
 TEST_CASE("superseded: not by what a section has changed before it ends", "[engine][journal]") {
-  Fixture f;
+  JournaledEngine f;
   const Timestamp end = f.clock.now() + 60s;
   const Version first = f.set("1", 60s);
   {
@@ -131,7 +131,7 @@ TEST_CASE("superseded: not by what a section has changed before it ends", "[engi
 }
 
 TEST_CASE("superseded: each of sixteen keys is answered in its own bit", "[engine][journal]") {
-  Fixture f;
+  JournaledEngine f;
   std::vector<std::string> keys;
   std::vector<HeldMutation> held;
   std::uint32_t wanted = 0;

@@ -33,7 +33,8 @@ void add_store(Calls& calls) {
     return of(s.engine->store().mset(pairs));
   });
   add("msetnx", [](Setting& s) {
-    const std::array<KeyValue, 2> pairs{{{"new", "a"}, {long_key + "2", long_text}}};
+    const std::string key = long_key + "2";
+    const std::array<KeyValue, 2> pairs{{{"new", "a"}, {key, long_text}}};
     return of(s.engine->store().msetnx(pairs));
   });
   add("rename", [](Setting& s) { return of(s.engine->store().rename("7", long_key + "3")); });

@@ -210,7 +210,8 @@ void claims_thinned_out(Scene& scene) {
   scene.expect(others * 2'000 > scene.room_bytes() / 2,
                "claims that were given back keep memory: " + std::to_string(others) + " fit");
   for (std::size_t i = 0; i < epochs.size(); i += 10) {
-    const OwnerCall mine{.key = key_of(i), .epoch = epochs[i], .payload = {}};
+    const std::string key = key_of(i);
+    const OwnerCall mine{.key = key, .epoch = epochs[i], .payload = {}};
     scene.expect(names.complete(mine).answer == OwnerAnswer::ok, "an owner cannot complete");
   }
 }

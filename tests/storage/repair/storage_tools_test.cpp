@@ -6,6 +6,7 @@
 #include "semel/storage_tools.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 
 #include "storage/log/log_format.hpp"
@@ -111,14 +112,16 @@ TEST_CASE("verify: any changed byte of a file of the database names that file",
     if (entry.path().extension() != ".sst") continue;
     ++tables;
     const std::string file = entry.path().string();
-    const auto bytes = static_cast<long>(std::filesystem::file_size(file));
+    const std::uint64_t bytes = std::filesystem::file_size(file);
     // Blocks all over the file, and what is behind them: properties, index, footer.
-    std::set<long> offsets;
-    for (long at = 0; at < bytes; at += std::max(bytes / 3, 1L)) offsets.insert(at);
-    for (const long behind : {1L, 9L, 20L, 35L, 53L, 70L, 120L, 200L}) {
-      offsets.insert(std::max(bytes - behind, 0L));
+    std::set<std::uint64_t> offsets;
+    for (std::uint64_t at = 0; at < bytes; at += std::max<std::uint64_t>(bytes / 3, 1)) {
+      offsets.insert(at);
     }
-    for (const long offset : offsets) {
+    for (const std::uint64_t behind : {1U, 9U, 20U, 35U, 53U, 70U, 120U, 200U}) {
+      offsets.insert(bytes - std::min(bytes, behind));
+    }
+    for (const std::uint64_t offset : offsets) {
       flip(file, offset);
       const StorageCheck check = verified(path);
       CAPTURE(file, offset, bytes);
