@@ -191,6 +191,7 @@ void Storage::Impl::look_for_calm() {
   if (calm_) {
     log_->remove_spares();
     log_->expect(0);
+    log_->take_back();
   }
   rewrite_if_due();
 }

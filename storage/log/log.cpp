@@ -229,6 +229,29 @@ void Log::remove_spares() {
   spare_count_.store(0, std::memory_order_relaxed);  // mo: relaxed: a statistic
 }
 
+void Log::take_back() noexcept {
+  if (oldest() == 0) return;  // none was made
+  const base::MutexLock lock{segments_mutex_};
+  for (std::uint64_t number = number_of(room()) - 1; number > number_of(tail()) + ready_;
+       --number) {
+    std::atomic<Segment*>& slot = ring_[number % ring_.size()];
+    std::unique_ptr<Segment>& owned = segments_[number % segments_.size()];
+    SEMEL_ASSERT(owned != nullptr && owned->number() == number);
+    // mo: seq_cst [log.take_back], and so is the load of the tail
+    slot.store(nullptr, std::memory_order_seq_cst);
+    const bool is_far = number_of(tail_.load(std::memory_order_seq_cst)) + ready_min <= number;
+    // A file that stays would be in the way of the segment's next one.
+    if (!is_far || !disk_.remove(owned->path())) {
+      slot.store(owned.get(), std::memory_order_release);  // mo: release [log.segment]
+      return;
+    }
+    SEMEL_ASSERT(owned->completed() == segment_header_bytes);
+    owned.reset();
+    room_.store(number * setup_.segment_bytes, std::memory_order_release);  // mo: [log.room]
+    refresh_state();
+  }
+}
+
 void Log::remove_unused() {
   if (oldest() == 0) return;  // none was made
   remove_spares();
@@ -275,9 +298,9 @@ Segment* Log::allocate(std::size_t payload, LogOffset& offset) {
   const std::size_t bytes = record_bytes(payload);
   SEMEL_ASSERT(segment_header_bytes + bytes <= setup_.segment_bytes);
   for (;;) {
-    // mo: acq_rel [log.tail]: a thread that reads the tail afterwards also sees what was appended
-    //     before, and a sync up to it covers that.
-    offset = tail_.fetch_add(bytes, std::memory_order_acq_rel);
+    // mo: seq_cst [log.tail]: a thread that reads the tail afterwards also sees what was appended
+    //     before, and a sync up to it covers that. [log.take_back]: the slot is read after it.
+    offset = tail_.fetch_add(bytes, std::memory_order_seq_cst);
     if ((offset ^ (offset + bytes)) >= state_step()) refresh_state();
     const std::uint64_t number = number_of(offset);
     const LogOffset end = (number + 1) * setup_.segment_bytes;
@@ -373,8 +396,8 @@ void Log::close_segment() {
     LogOffset offset = tail();
     if (number_of(offset) != number || offset <= begin_of(number)) return;
     const LogOffset end = (number + 1) * setup_.segment_bytes;
-    // mo: acq_rel [log.tail]: as in allocate()
-    if (!tail_.compare_exchange_weak(offset, begin_of(number + 1), std::memory_order_acq_rel,
+    // mo: seq_cst [log.tail] [log.take_back]: as in allocate()
+    if (!tail_.compare_exchange_weak(offset, begin_of(number + 1), std::memory_order_seq_cst,
                                      std::memory_order_relaxed)) {
       continue;
     }

@@ -7,6 +7,10 @@
 //                    writers. A stale null only makes them wait.
 //   [log.seal]       release store of a record's seal, acquire load by the draining thread. In the
 //                    file the seal marks the record as complete.
+//   [log.take_back]  the slot of a segment that is taken back is emptied before the tail is read; a
+//                    writer moves the tail before it reads the slot. All four are seq_cst, so
+//                    either the writer finds no segment and waits, or its move is seen and the
+//                    segment stays.
 //   [log.state]      a hint whether there is room, so that callers need not read the tail before
 //                    each change, which would move its cache line between processors. The reserve
 //                    covers a stale value; each thread that changes its inputs stores it again.
@@ -128,6 +132,9 @@ class Log {
   void keep_spares(bool keeps) noexcept { keeps_spares_ = keeps; }
   /// Removes the files of spare segments.
   void remove_spares();
+  /// Removes the newest segments that are ready and were never written, down to those that writers
+  /// have before them in a quiet time. See docs/memory-model.md, [log.take_back].
+  void take_back() noexcept;
   /// Fills the rest of the current segment, so that it becomes complete.
   void close_segment();
   /// Ends all waits for a segment; append() returns 0 then.
@@ -137,8 +144,8 @@ class Log {
 
   /// Null: not made yet, or released. Valid until it is released.
   [[nodiscard]] Segment* segment(std::uint64_t number) const noexcept {
-    // mo: acquire [log.segment]
-    Segment* const found = ring_[number % ring_.size()].load(std::memory_order_acquire);
+    // mo: seq_cst [log.segment] [log.take_back]
+    Segment* const found = ring_[number % ring_.size()].load(std::memory_order_seq_cst);
     return found != nullptr && found->number() == number ? found : nullptr;
   }
   [[nodiscard]] std::uint64_t oldest() const noexcept {
