@@ -90,6 +90,12 @@ def main():
     if unknown:
         parser.error(f'no suite {", ".join(sorted(unknown))}; there are '
                      + ', '.join(s.name for s in suites.ALL))
+    if arguments.against != 'semel':
+        try:
+            target.redis_program()
+        except target.NoPeer as reason:
+            print(f'clients: skipped, {reason}')
+            return 77
     verdicts = {'ok': 0, 'failed': 0, 'skipped': 0}
     checks = 0
     for suite in chosen:
