@@ -1,7 +1,7 @@
 // Images of the disk, taken at random steps of a storage's life as a power cut would leave them,
 // are opened one by one and compared with what was acknowledged when they were taken.
 //
-//   proof_images [--long] [--seed N] [--images N] [--lie bytes|names|cold]
+//   proof_images [--long] [--seed N] [--images N] [--lie bytes|names|cold [--every N]]
 //
 // One life gives many images, so there are more than cuts could make in the time: of opening,
 // recovering, working, draining, rewriting, backing up and closing. Some images live on, and give
@@ -12,7 +12,7 @@
 // the user's (joined commits): neither may be there without the other. What was acknowledged at
 // `synced`, or confirmed, must be there; at `logged` nothing must, but a pair is there or not, and
 // nothing is there that was not asked for. With --lie one sync of bytes in 50, of names in 5, or of
-// the bytes of cold stores in 5 is left out: then the proof must find a
+// the bytes of cold stores in 5 is left out (or in --every): then the proof must find a
 // loss, and its verdict is turned round.
 #include <algorithm>
 #include <array>
@@ -53,6 +53,7 @@ struct Wanted {
   proofs::Arguments arguments;
   std::uint64_t images = 0;
   PowerDisk::Lie lie = PowerDisk::Lie::none;
+  std::uint64_t lie_every = 0;  // 0: as below
 };
 
 /// What a boot finds, and what it must find.
@@ -62,7 +63,8 @@ struct Image {
   std::string root{};
   Joins joins = Joins::no;
   bool is_tiered = false;
-  bool all_ends = false;  // so that generations of the cold store are dropped
+  bool all_ends = false;   // so that generations of the cold store are dropped
+  bool is_urgent = false;  // of a moment that is looked at more often
   std::int64_t unix_ms = 1'700'000'000'000;
   Ledger ledger = new_ledger(thread_count);
 };
@@ -78,7 +80,9 @@ Epoch largest_epoch(const Ledger& ledger) {
   return largest;
 }
 
-std::uint64_t lie_every(PowerDisk::Lie lie) {
+std::uint64_t lie_every(const Wanted& wanted) {
+  const PowerDisk::Lie lie = wanted.lie;
+  if (wanted.lie_every != 0) return wanted.lie_every;
   if (lie == PowerDisk::Lie::cold) return cold_lie_every;
   return lie == PowerDisk::Lie::names ? names_lie_every : bytes_lie_every;
 }
@@ -122,6 +126,7 @@ class Images {
   void act(Life& life);
   void spill(Life& life);
   void say(const Life& life, const std::string& what);
+  void drop_surplus();
   static void remove(const Image& image);
   [[nodiscard]] std::uint64_t findings() const noexcept {
     return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened;
@@ -171,7 +176,14 @@ Image Images::next_image() {
     fresh.all_ends = fresh.is_tiered && random_.chance(1, 2);
     return fresh;
   }
-  std::swap(pending_[random_.below(pending_.size())], pending_.back());
+  // In half of the draws an urgent one, if there is any.
+  std::size_t chosen = random_.below(pending_.size());
+  if (random_.chance(1, 2)) {
+    for (std::size_t i = 0; i < pending_.size() && !pending_[chosen].is_urgent; ++i) {
+      chosen = (chosen + 1) % pending_.size();
+    }
+  }
+  std::swap(pending_[chosen], pending_.back());
   Image image = std::move(pending_.back());
   pending_.pop_back();
   return image;
@@ -181,11 +193,9 @@ Image Images::next_image() {
 /// acknowledged in between rests on a sync before it, for no sync returns meanwhile.
 void Images::at_step(Life& life, std::size_t names) {
   if (life.countdown == 0) return;
-  // Few steps change a name, and most names reach the disk unsynced as well: so what rests on one
-  // that has not is looked at more often.
-  // mo: relaxed: a bias, not a verdict.
-  const bool works = life.phase.load(std::memory_order_relaxed) == Phase::working;
-  const std::uint64_t passed = names != 0 && works ? 4 : 1;
+  // Few steps change a name, the next sync of its directory covers it as well, and most names reach
+  // the disk unsynced. So what may rest on one that did not is looked at more often.
+  const std::uint64_t passed = names != 0 ? 24 : 1;
   life.countdown -= std::min(life.countdown, passed);
   if (life.countdown != 0) return;
   const std::lock_guard lock{life.mutex};
@@ -193,13 +203,14 @@ void Images::at_step(Life& life, std::size_t names) {
   const Phase phase = life.phase.load(std::memory_order_relaxed);
   constexpr std::size_t working_max = 24;
   constexpr std::size_t opening_max = 2;
-  const std::size_t most = life.works ? working_max : opening_max;
+  const std::size_t most = (life.works ? working_max : opening_max) * (names != 0 ? 3 : 1);
   if (life.taken.size() >= most) return;
   life.countdown = life.steps.between(1, phase == Phase::working ? 12 : 60);
   Image image{
       .number = ++numbers_, .lives = life.image.lives, .joins = life.image.joins, .unix_ms = 0};
   image.is_tiered = life.image.is_tiered;
   image.all_ends = life.image.all_ends;
+  image.is_urgent = names != 0;
   image.root = scratch_ / std::to_string(image.number);
   life.disk->image(image.root);
   if (!std::filesystem::exists(image.root)) return;  // power is gone
@@ -368,7 +379,7 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
       .bytes_free = random_.chance(1, 16) ? SIZE_MAX : no_reserve,
       .at_step = [&](std::size_t names) { at_step(life, names); },
       .lie = wanted_.lie,
-      .lie_every = lie_every(wanted_.lie)};
+      .lie_every = lie_every(wanted_)};
   const bool is_restart = before != nullptr;
   life.disk = is_restart ? std::make_unique<PowerDisk>(options, *before)
                          : std::make_unique<PowerDisk>(options);
@@ -395,7 +406,7 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
   total_.sectors_lost += counts.sectors_lost;
   total_.names_lost += counts.names_lost;
   for (Image& taken : life.taken) pending_.push_back(std::move(taken));
-  while (pending_.size() > pending_max) remove(next_image());
+  drop_surplus();
   if (!is_killed) return remove(life.image);
   Image again{.number = ++numbers_,
               .lives = life.image.lives + 1,
@@ -407,6 +418,19 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
   again.ledger.clear();
   for (const auto& [key, history] : *life.found) again.ledger.emplace(key, history);
   live(std::move(again), std::move(life.disk));
+}
+
+/// Urgent images make room for others as soon as they are half of all.
+void Images::drop_surplus() {
+  while (pending_.size() > pending_max) {
+    const auto urgent = static_cast<std::size_t>(std::count_if(
+        pending_.begin(), pending_.end(), [](const Image& image) { return image.is_urgent; }));
+    const bool drops_urgent = urgent * 2 > pending_.size();
+    std::size_t chosen = random_.below(pending_.size());
+    while (pending_[chosen].is_urgent != drops_urgent) chosen = (chosen + 1) % pending_.size();
+    remove(pending_[chosen]);
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(chosen));
+  }
 }
 
 void Images::remove(const Image& image) {
@@ -450,6 +474,8 @@ std::optional<Wanted> parse(int count, char** texts) {
     const bool more = i + 1 < count;
     if (std::strcmp(texts[i], "--images") == 0 && more) {
       wanted.images = std::strtoull(texts[++i], nullptr, 10);
+    } else if (std::strcmp(texts[i], "--every") == 0 && more) {
+      wanted.lie_every = std::strtoull(texts[++i], nullptr, 10);
     } else if (std::strcmp(texts[i], "--lie") == 0 && more) {
       ++i;
       wanted.lie = std::strcmp(texts[i], "cold") == 0    ? PowerDisk::Lie::cold

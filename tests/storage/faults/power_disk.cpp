@@ -82,6 +82,7 @@ PowerDisk::PowerDisk(const Options& options, const PowerDisk& before)
   take_names_of_root(before.live_);
   held_ = before.held_;
   changes_ = before.changes_;
+  synced_directories_ = before.synced_directories_;
 }
 
 PowerDisk::~PowerDisk() = default;
@@ -100,10 +101,23 @@ void PowerDisk::take_names_of_root(const Names& known) {
   }
 }
 
+/// Names in directories that are synced, of files whose bytes are, where another file of the
+/// directory was synced later: what it says may need them. All other names that a cut could take,
+/// nearly always some, are those of files that nobody needs any more, or not yet.
+std::size_t PowerDisk::names_overdue() const {
+  std::size_t overdue = 0;
+  for (const Change& change : changes_) {
+    if (!change.is_followed || synced_directories_.count(change.directory) == 0) continue;
+    const auto found = live_.find(change.added);
+    overdue += found != live_.end() && found->second == change.node ? 1 : 0;
+  }
+  return overdue;
+}
+
 /// Counts a step. True: power goes with it.
 bool PowerDisk::is_last_step() {
   ++counts_.steps;
-  if (options_.at_step) options_.at_step(changes_.size());
+  if (options_.at_step) options_.at_step(names_overdue());
   return options_.cut_at != 0 && counts_.steps == options_.cut_at;
 }
 
@@ -226,12 +240,12 @@ void PowerDisk::note(const FileStep& step) {
       if (!known) {
         const auto node = std::make_shared<Node>(step.path);
         live_[step.path] = node;
-        changes_.push_back({parent_of(step.path), "", step.path, node, false});
+        changes_.push_back({parent_of(step.path), "", step.path, node});
       }
       return;
     case Step::remove:
       if (known) {
-        changes_.push_back({parent_of(step.path), step.path, "", found->second, false});
+        changes_.push_back({parent_of(step.path), step.path, "", found->second});
         live_.erase(found);
       }
       return;
@@ -240,8 +254,7 @@ void PowerDisk::note(const FileStep& step) {
       if (known) {
         const bool moves = step.step == Step::rename;
         const NodePointer node = found->second;
-        changes_.push_back(
-            {parent_of(step.target), moves ? step.path : "", step.target, node, false});
+        changes_.push_back({parent_of(step.target), moves ? step.path : "", step.target, node});
         if (moves) live_.erase(found);
         live_[step.target] = node;
       }
@@ -302,6 +315,10 @@ void PowerDisk::sync_node(const std::string& path, std::size_t from, std::size_t
   if (path.find("/cold/") != std::string::npos && lies_about(Lie::cold)) return;
   const auto found = live_.find(path);
   if (found != live_.end()) {
+    for (Change& change : changes_) {
+      const bool is_other = change.node != found->second && !change.node->held.empty();
+      if (is_other && change.directory == parent_of(path)) change.is_followed = true;
+    }
     std::string& held = found->second->held;
     std::string bytes = writable(*found->second);
     if (from == 0 && to >= bytes.size()) {
@@ -334,8 +351,9 @@ std::string without_slash(std::string path) {
 
 void PowerDisk::sync_names(const std::string& directory) {
   ++counts_.syncs;
-  if (lies_about(Lie::names)) return;
   const std::string which = without_slash(directory);
+  synced_directories_.insert(which);
+  if (lies_about(Lie::names)) return;
   for (const Change& change : changes_) {
     if (change.directory == which && !change.never) apply_change(change, held_);
   }
@@ -427,9 +445,10 @@ PowerDisk::Names PowerDisk::names_after_cut() {
   Names names = held_;
   // A journaling file system keeps the order of names; which of the last are there is open.
   const bool in_order = !options_.any_order || random_.chance(1, 2);
+  const bool none_happened = random_.chance(1, 3);
   std::set<std::string> stopped;  // directories whose further changes did not happen
   for (const Change& change : changes_) {
-    const bool happened = !change.never && stopped.count(change.directory) == 0 &&
+    const bool happened = !none_happened && !change.never && stopped.count(change.directory) == 0 &&
                           (random_.chance(1, 2) || random_.chance(1, 4));
     if (happened) {
       apply_change(change, names);

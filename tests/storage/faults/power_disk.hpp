@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     bool torn = false;
     std::size_t bytes_free = SIZE_MAX;  ///< what it says
     /// Called before each step, whoever takes it, with the number of names that a cut could still
-    /// take. It may call image() and nothing else of the disk.
+    /// take although later syncs may rest on them. It may call image() and nothing else of the
+    /// disk.
     std::function<void(std::size_t names)> at_step{};
     Lie lie = Lie::none;
     std::uint64_t lie_every = 1;  ///< it lies about one sync in so many
@@ -127,12 +129,14 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     std::string removed;  // empty: none
     std::string added;    // empty: none
     NodePointer node;
-    bool never = false;  // its sync failed
+    bool never = false;        // its sync failed
+    bool is_followed = false;  // another file of the directory was synced later
   };
 
   rocksdb::IOStatus on(const FileStep& step,
                        const std::function<rocksdb::IOStatus()>& act) override;
   void note(const FileStep& step);
+  [[nodiscard]] std::size_t names_overdue() const;
   [[nodiscard]] bool is_last_step();
   [[nodiscard]] bool lies_about(Lie what);
   void take_names_of_root(const Names& known);
@@ -163,7 +167,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   Names live_;
   Names held_;  // by the disk
   std::vector<Change> changes_;
-  std::string half_made_;  // a file that create() was making when power went
+  std::set<std::string> synced_directories_;  // at any time
+  std::string half_made_;                     // a file that create() was making when power went
   std::size_t half_made_bytes_ = 0;
   Counts counts_;
   std::uint64_t countdown_ = 0;  // to the sync that fails
