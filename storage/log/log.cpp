@@ -229,11 +229,12 @@ void Log::remove_spares() {
   spare_count_.store(0, std::memory_order_relaxed);  // mo: relaxed: a statistic
 }
 
-void Log::take_back() noexcept {
+void Log::take_back() {
   if (oldest() == 0) return;  // none was made
-  const base::MutexLock lock{segments_mutex_};
   for (std::uint64_t number = number_of(room()) - 1; number > number_of(tail()) + ready_;
        --number) {
+    // For one segment at a time: removing a file takes a while, and syncs wait for the mutex.
+    const base::MutexLock lock{segments_mutex_};
     std::atomic<Segment*>& slot = ring_[number % ring_.size()];
     std::unique_ptr<Segment>& owned = segments_[number % segments_.size()];
     SEMEL_ASSERT(owned != nullptr && owned->number() == number);

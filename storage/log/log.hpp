@@ -1,9 +1,9 @@
 // The log as it is written: segments mapped into memory; writers reserve space by one fetch_add.
 //
 // Concurrency
-//   [log.tail]       the next free offset: acq_rel fetch_add of writers, acquire loads by threads
+//   [log.tail]       the next free offset: seq_cst fetch_add of writers, acquire loads by threads
 //                    that want everything appended so far to be synced or drained.
-//   [log.segment]    a slot of the ring: release store by the preparing thread, acquire load by
+//   [log.segment]    a slot of the ring: release store by the preparing thread, seq_cst load by
 //                    writers. A stale null only makes them wait.
 //   [log.seal]       release store of a record's seal, acquire load by the draining thread. In the
 //                    file the seal marks the record as complete.
@@ -133,8 +133,9 @@ class Log {
   /// Removes the files of spare segments.
   void remove_spares();
   /// Removes the newest segments that are ready and were never written, down to those that writers
-  /// have before them in a quiet time. See docs/memory-model.md, [log.take_back].
-  void take_back() noexcept;
+  /// have before them in a quiet time. One whose file cannot be removed stays, with those before
+  /// it. See [log.take_back].
+  void take_back();
   /// Fills the rest of the current segment, so that it becomes complete.
   void close_segment();
   /// Ends all waits for a segment; append() returns 0 then.

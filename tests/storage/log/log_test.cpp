@@ -34,7 +34,7 @@ constexpr ScanRules all_whole{7, ~LogOffset{0}, 0, ~LogOffset{0}};
 constexpr ScanRules nothing_sure{7, 0, 0, 0};
 const storage::DurableClock line{1'700'000'000'000};
 
-/// Knows the descriptors of the files that it made.
+/// Knows the descriptors of the files that it made, and can refuse to remove files.
 class WatchedDisk final : public storage::Disk {
  public:
   [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override {
@@ -42,7 +42,12 @@ class WatchedDisk final : public storage::Disk {
     descriptors.push_back(descriptor);
     return descriptor;
   }
+  [[nodiscard]] Status remove(const std::string& path) override {
+    if (refuses) return Error{ErrorCode::storage_failed, path};
+    return Disk::remove(path);
+  }
   std::vector<int> descriptors;
+  bool refuses = false;
 };
 
 struct LogFixture {
@@ -257,8 +262,15 @@ TEST_CASE("log: segments that nobody wrote are taken back, and made again", "[st
     fixture.prepare();
     CHECK(fixture.log->room() > quiet);
     fixture.log->expect(0);
+    const LogOffset ready = fixture.log->room();
+    fixture.disk.refuses = true;
+    fixture.log->take_back();
+    CHECK(fixture.log->room() == ready);
+    CHECK(fixture.log->segment(fixture.log->number_of(ready) - 1) != nullptr);
+    fixture.disk.refuses = false;
     fixture.log->take_back();
     CHECK(fixture.log->room() == quiet);
+    CHECK(fixture.log->segment(fixture.log->number_of(quiet)) == nullptr);
     CHECK(storage::list_directory(fixture.directory).value().size() ==
           fixture.log->file_bytes() / segment_bytes);
   }
