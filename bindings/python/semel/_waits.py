@@ -18,6 +18,8 @@ SLICE_MS = 50
 class Held:
     """Something of C's that has to be ended before its engine, exactly once."""
 
+    _mark: Optional[object] = None  # a signal's handler may raise before it is made
+
     def __init__(self, engine: Engine, end: Callable[[int], Any]) -> None:
         self._engine = engine
         self._end = end
@@ -43,7 +45,7 @@ class Held:
 
     def abandon(self) -> None:
         """Ends it if it has not ended."""
-        if self._mark in self._engine._owned:
+        if self._mark is not None and self._mark in self._engine._owned:
             try:
                 self._engine._end(self._abandon)
             except SemelError:

@@ -101,7 +101,8 @@ class InterruptTest(unittest.TestCase):
     def test_a_close_that_waits_can_be_repeated(self):
         self.assert_at_once('''
             go = threading.Event()
-            threading.Thread(target=lambda: calls.once('busy', go.wait), daemon=True).start()
+            work = threading.Thread(target=lambda: calls.once('busy', lambda: go.wait() and b''))
+            work.start()
             while calls.get('busy').state is not semel.State.HELD: time.sleep(0.005)
             waiting = threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT))
             timer = threading.Timer(0.1, waiting.start); timer.start()
@@ -111,6 +112,7 @@ class InterruptTest(unittest.TestCase):
             assert engine.stats()['records'] > 0
             go.set()
             engine.close()
+            work.join()
         ''')
 
     def test_asyncio(self):
@@ -252,6 +254,56 @@ class ClosedTest(unittest.TestCase):
         del wait
         self.assertEqual(calls.claim('k').answer, Answer.GRANTED)
         self.assertEqual(engine._owned, {})
+
+
+class HalfMadeTest(unittest.TestCase):
+    """A signal's handler may raise between any two lines that make a wait or a lock."""
+
+    def make(self, call, line):
+        """Raises at the n-th line of constructors below `call`; False: it has fewer."""
+        class Now(Exception):
+            pass
+        lines = [0]
+        package = os.path.dirname(semel.__file__)
+
+        def trace(frame, event, _):
+            code = frame.f_code
+            if (event, code.co_name) == ('line', '__init__') and package in code.co_filename:
+                lines[0] += 1
+                if lines[0] == line:
+                    sys.settrace(None)
+                    raise Now
+            return trace
+
+        sys.settrace(trace)
+        try:
+            call()
+        except Now:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    def test_nothing_is_said_and_nothing_is_left(self):
+        said = []
+        hook, sys.unraisablehook = sys.unraisablehook, said.append
+        self.addCleanup(setattr, sys, 'unraisablehook', hook)
+        engine = Engine(manual_clock=True, memory_bytes=16 << 20)
+        self.addCleanup(engine.close)
+        calls, locks = engine.claims('c', 'call'), engine.claims('l', 'lock')
+        owner = locks.lock('k')
+        owner.take()
+        calls.claim('k')
+        wait = semel._claims._request('k', wait_ms=600_000)
+        for call in (lambda: locks.lock('k'), lambda: calls.once('k', self.fail, wait_ms=0),
+                     lambda: calls._begin(wait)):
+            line = 1
+            while self.make(call, line):
+                line += 1
+                self.assertEqual(said, [])
+                self.assertEqual(engine.stats()['waiters'], 0)
+                self.assertEqual(list(engine._owned), [owner._mark])
+            self.assertGreater(line, 5)
 
 
 class ForkTest(unittest.TestCase):
