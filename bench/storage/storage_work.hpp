@@ -60,5 +60,7 @@ void backup_group(Work& work);
 void logged_group(Work& work);
 /// The group `bytes`: what is written and kept, against RocksDB alone.
 void bytes_group(Work& work);
+/// The group `files`: drained records in files by span, against keys of RocksDB.
+void files_group(Work& work);
 
 }  // namespace semel::bench

@@ -217,14 +217,15 @@ void tails_group(Work& work) {
 struct Group {
   const char* name;
   void (*run)(Work&);
-  bool by_default = true;  ///< else by its name only: a backup copies all records several times
+  bool by_default = true;  ///< else by its name only: it takes long, or answers a design's question
 };
-constexpr std::array<Group, 6> groups{{{"logged", logged_group},
+constexpr std::array<Group, 7> groups{{{"logged", logged_group},
                                        {"bytes", bytes_group},
                                        {"synced", synced_group},
                                        {"recovery", recovery_group},
                                        {"tails", tails_group},
-                                       {"backup", backup_group, false}}};
+                                       {"backup", backup_group, false},
+                                       {"files", files_group, false}}};
 
 /// Empty: it can be measured there. Else a sentence.
 std::string why_not(const std::string& directory, const std::string& file_system,
