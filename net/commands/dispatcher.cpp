@@ -183,7 +183,7 @@ void execute(Call& call) {
   call.row->handler(call);
   if (call.reply.is_cut()) [[unlikely]]
     refuse_too_large(call, before);
-  if (call.client.stepped_aside) [[unlikely]]
+  if (call.client.has_yielded) [[unlikely]]
     return;  // measured when it ends
   if (lane != nullptr) [[likely]] {
     static_cast<void>(lane->lap(call.services.ticks()));

@@ -151,7 +151,7 @@ bool Fibre::run(Work work, void* argument) {
 bool Fibre::resume() {
   return impl_->to_fibre();
 }
-void Fibre::step_aside() {
+void Fibre::yield() {
   impl_->to_caller();
 }
 

@@ -23,7 +23,7 @@ class ClientHost {
   /// own thread soon. Must not block and must not call back.
   virtual void wake() noexcept = 0;
   /// Whether it serves others while a connection of its waits, and the connection stays until
-  /// Connection::works() has ended: then a script that takes long may step aside.
+  /// Connection::works() has ended: then a script that takes long may yield.
   [[nodiscard]] virtual bool serves_others() const noexcept { return false; }
 };
 

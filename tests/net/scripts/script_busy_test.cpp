@@ -1,4 +1,4 @@
-// Scripts that take long: they step aside, the others answer BUSY, and they can be killed.
+// Scripts that take long: they yield, the others answer BUSY, and they can be killed.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -59,8 +59,7 @@ struct Busy {
 
 }  // namespace
 
-TEST_CASE("busy: others are told while a script steps aside, and it can be killed",
-          "[net][script]") {
+TEST_CASE("busy: others are told while a script yields, and it can be killed", "[net][script]") {
   Busy both;
   CHECK(both.a.say({"EVAL", endless, "0"}).empty());
   CHECK(both.a.connection.waits());
@@ -156,7 +155,7 @@ TEST_CASE("busy: a connection that ends takes its script along", "[net][script]"
   CHECK(both.b.say({"GET", "k"}) == "$1\r\n1\r\n");
 }
 
-TEST_CASE("busy: in a transaction and in process a script does not step aside", "[net][script]") {
+TEST_CASE("busy: in a transaction and in process a script does not yield", "[net][script]") {
   Busy both;
   static_cast<void>(both.a.say({"CONFIG", "SET", "script-time-max", "200"}));
   static_cast<void>(both.a.say({"MULTI"}));
