@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "net/server/descriptor.hpp"
-#include "net/server/node_peer.hpp"
+#include "net/server/node_session.hpp"
 #include "net/server/server.hpp"
 #include "semel/semel.hpp"
 
@@ -436,10 +436,10 @@ int run(const Arguments& arguments) {
   options.threads = io_thread_count;
   options.maxclients = 256;
   net::ServerHooks hooks;
-  hooks.make_peer = [&](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
+  hooks.make_session = [&](const net::SessionInfo& info, std::shared_ptr<net::SessionHost> host) {
     auto& batch = batches[info.thread];
     if (batch == nullptr) batch = std::make_unique<net::Batch>();
-    return net::make_node_peer(node, *batch, Durability::memory, info, std::move(host));
+    return net::make_node_session(node, *batch, Durability::memory, info, std::move(host));
   };
   auto started = net::Server::start(options, std::move(hooks));
   if (!started) {
