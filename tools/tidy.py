@@ -285,7 +285,7 @@ class Tidy:
                 self.report(source.path, source.line(match.start()),
                             f'{match.group(1)} without a memory order')
         for name in set(ATOMIC_NAME.findall(source.code)):
-            # Members are told by their last letter; other names could be a local of the same name.
+            # The last letter shows a member; other names could be a local of the same name.
             before = r'(?<!\w)' if name.endswith('_') else r'(?:\.|->)'
             hidden = (rf'{before}{name}\s*(?:[-+|&^]?=(?!=)|\+\+|--)'
                       rf'|(?:\+\+|--)\s*(?:[\w.]|->)*{before}{name}\b')

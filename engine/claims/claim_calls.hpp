@@ -147,7 +147,7 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
 void run_single(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
                 OwnerOutcome& outcome);
 
-/// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
+/// After an owner call that may have ended a claim. Costs one load if there are no waiters.
 void notify_waiters(const ClaimContext& context, Bytes table_key) noexcept;
 
 [[nodiscard]] OwnerOutcome owner_call(Engine& engine, const Claims::Namespace& names,

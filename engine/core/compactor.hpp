@@ -43,7 +43,7 @@ class Compactor {
   };
   /// A part of a pass; begins one if none is under way and there is something to gain. Returns
   /// whether it did anything. Not inside an operation. Thread-safe: one works, others return.
-  /// Progress: waits for nobody.
+  /// Progress: does not wait.
   bool step(ThreadContext& own, Effort effort);
 
   /// Records have been flushed: the next pass takes them out, and begins at once.

@@ -175,7 +175,7 @@ class Namespaces {
     Timestamp end{};
   };
   static constexpr Millis delete_marker_ttl{3'600'000};
-  /// The engine's own keyed hash: nobody can choose names that meet.
+  /// The engine's own keyed hash: an attacker cannot choose names that collide.
   struct NameHash {
     Core* core;
     [[nodiscard]] std::size_t operator()(Bytes name) const noexcept;

@@ -1,5 +1,5 @@
-// The core and its journal's mutations: they are put back as they were, in any order, and the
-// journal is told which of them it may forget.
+// The core and its journal's mutations: restores them as they were, in any order, and answers
+// the journal which of them it may forget.
 #include <array>
 #include <thread>
 

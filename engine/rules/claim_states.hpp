@@ -77,7 +77,7 @@ enum class ClaimFound : std::uint8_t { absent, claim, wrong_kind };
 inline constexpr Decision erase_claim{
     .action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
 
-/// Of a claim that was granted: whoever holds it must be able to end it.
+/// Of a claim that was granted: its holder must be able to end it.
 [[nodiscard]] inline Decision giving_up(Decision decision) noexcept {
   decision.gives_up = decision.action == Action::store;
   return decision;

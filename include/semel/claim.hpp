@@ -37,7 +37,7 @@ enum class ClaimState : std::uint8_t {
   in_doubt,  ///< must not run before resolve(): lease over where the namespace never re-runs
              ///< by itself, or the owner said that it does not know what became of the work
   vacant,    ///< given back after a failure, attempts remembered: answers as absent. Where keys are
-             ///< issued: this one is, and nobody has it
+             ///< issued: this one is issued and unclaimed
 };
 
 /// A claim record as stored. Bytes point into the record and live as long as the callee says.

@@ -30,7 +30,7 @@ class SystemClock final : public Clock {
   [[nodiscard]] std::int64_t unix_ms() const noexcept override;
 };
 
-/// Stands still until told to move. For tests, simulation and replay; safe from any thread.
+/// Stands still until advance() is called. For tests, simulation and replay; safe from any thread.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(Millis start = Millis{1'000'000}, std::int64_t unix_ms = 1'700'000'000'000)

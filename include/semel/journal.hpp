@@ -68,8 +68,8 @@ class Journal {
   /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
 
-  /// Called by a thread that has appended, where it holds nothing and before it waits: whoever
-  /// brings more than can be taken away may be held up here, for a bounded time.
+  /// Called by a thread that has appended, where it holds nothing and before it waits.
+  /// Back-pressure: may block a writer that outpaces the draining, for a bounded time.
   virtual void pace() {}
 
   /// Blocks until everything up to `ticket` has reached `level`.
@@ -86,9 +86,9 @@ class Journal {
     then(wait(ticket, level));
   }
 
-  /// Takes `then` and returns true if this thread's changes wait for one write of their own:
-  /// whoever waits for them is to be told by `then`, which is called on this thread when that has
-  /// ended.
+  /// Takes `then` and returns true if this thread's changes wait for one write of their own.
+  /// `then` is called on this thread when that write has ended, and is to notify those who wait for
+  /// the changes.
   [[nodiscard]] virtual bool defer(std::function<void()>& then) {
     static_cast<void>(then);
     return false;

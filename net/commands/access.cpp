@@ -174,8 +174,8 @@ void review_wait(Services& services, ClientState& client) {
   const std::vector<std::string>& kept = client.waits_for->words;
   const std::vector<std::string_view> words{kept.begin(), kept.end()};
   std::string unused;
-  RespWriter nobody{unused, client.dialect};
-  Call call{services, services.engine, client, words, nobody, client.waits_for->row};
+  RespWriter discarded{unused, client.dialect};
+  Call call{services, services.engine, client, words, discarded, client.waits_for->row};
   const Judgement judged = judge_again(call);
   if (judged.ok()) return;
   std::string reply;

@@ -88,8 +88,8 @@ void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std:
 }
 
 std::optional<bool> ScriptRun::may_call(std::span<const std::string_view> words) {
-  RespWriter nobody{last_error_, Resp::two};
-  Call call{*services_, services_->engine, *client_, words, nobody};
+  RespWriter discarded{last_error_, Resp::two};
+  Call call{*services_, services_->engine, *client_, words, discarded};
   return could_run(call);
 }
 

@@ -31,7 +31,7 @@ std::string_view body_of(const Library& library) noexcept {
   return std::string_view{library.code}.substr(library.body_begin);
 }
 
-/// Bounds the time in which a library's code may register its functions: nobody can kill it, and
+/// Bounds the time in which a library's code may register its functions: it cannot be killed, and
 /// others wait meanwhile. As long as redis-server gives it.
 class LoadHost final : public lua::Host {
  public:

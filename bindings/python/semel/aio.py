@@ -78,15 +78,15 @@ class _Bell:
             os.close(end)
 
     async def answered(self, engine: Engine, wait: Wait, wait_ms: int) -> None:
-        """Returns when there is an answer. The wait is left by whoever has begun it."""
+        """Returns when there is an pending. The caller that began the wait ends it."""
         loop = asyncio.get_running_loop()
-        told = self._waits[wait] = loop.create_future()
+        pending = self._waits[wait] = loop.create_future()
         mark = object()
         engine._on_close[mark] = functools.partial(_ring_soon, weakref.ref(self))
         due = loop.call_later(wait_ms / 1000 + 0.001, self._ring)
         try:
             if not wait.look():
-                await told
+                await pending
         finally:
             due.cancel()
             engine._on_close.pop(mark, None)
@@ -98,14 +98,14 @@ class _Bell:
                 os.read(self._ends[0], 65_536)
             except BlockingIOError:
                 pass
-        for wait, told in list(self._waits.items()):
-            if told.done():
+        for wait, pending in list(self._waits.items()):
+            if pending.done():
                 continue
             try:
                 if wait.look():
-                    told.set_result(None)
+                    pending.set_result(None)
             except SemelError as error:  # the engine is closed
-                told.set_exception(error)
+                pending.set_exception(error)
 
 
 def _ring_soon(of: 'weakref.ref[_Bell]') -> None:

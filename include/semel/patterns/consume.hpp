@@ -152,7 +152,7 @@ class Consumption {
 
 }  // namespace detail
 
-/// Runs `handler` if this message was not handled yet, and returns what the broker is to be told.
+/// Runs `handler` if this message was not handled yet, and returns what to answer to the broker.
 /// The handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
 /// std::optional<Rejected>. A Status of outcome_unknown says "I don't know": it ends as the
 /// policy's on_exception says, and so does a handler that throws; its exception goes on.
