@@ -58,7 +58,7 @@ class Crowd:
             each.plug.settimeout(0.05)
 
     def send(self, data):
-        """To each as much as it takes; False: nobody takes more."""
+        """To each as much as it takes; False: no client takes more."""
         taken = 0
         for each in list(self.clients):
             try:

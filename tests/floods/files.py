@@ -59,18 +59,18 @@ def beyond_maxclients(judge, program, place, seconds, rounds):
             held.append(client)
         judge.note(f'{LIMIT} open files: {len(held)} clients are let in, '
                    f'{node.open_files()} files are open')
-        _, _, quotient, told = in_turns(
+        _, _, quotient, results = in_turns(
             lambda: rate_with(held, seconds), lambda: Flood(try_often, node.port, 64), rounds)
-        tried = sum(one[0] for one in told)
+        tried = sum(one[0] for one in results)
         heard = {}
-        for _, texts in told:
+        for _, texts in results:
             for text, count in texts.items():
                 heard[text] = heard.get(text, 0) + count
         refused = heard.get(b'-ERR max number of clients reached\r\n', 0)
         judge.note(f'{tried:,} attempts over maxclients: {heard}')
         judge.least('R7', 'rate of those inside, attempts over maxclients, to alone',
                     quotient, 0.95, 'x')
-        judge.least('R7', 'attempts over maxclients that were told so',
+        judge.least('R7', 'attempts over maxclients that got the error',
                     100 * refused / max(sum(heard.values()), 1), 99, '%')
 
 
@@ -84,10 +84,10 @@ def without_descriptors(judge, program, place, seconds, rounds):
         measured = []
 
         resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (tight, LIMIT))
-        _, _, quotient, told = in_turns(lambda: rate_with(inside, seconds),
+        _, _, quotient, results = in_turns(lambda: rate_with(inside, seconds),
                                         lambda: Flood(try_often, node.port, WAITING), rounds)
-        judge.note(f'{sum(one[0] for one in told):,} attempts while accept() fails: '
-                   f'{told[0][1]} in the first turn')
+        judge.note(f'{sum(one[0] for one in results):,} attempts while accept() fails: '
+                   f'{results[0][1]} in the first turn')
         judge.least('R7', 'rate of those inside while accept() fails, to alone', quotient, 0.95,
                     'x')
         with Flood(try_often, node.port, WAITING):

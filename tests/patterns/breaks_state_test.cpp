@@ -245,7 +245,7 @@ TEST_CASE("breaks: P11: GET then SET of a nonce is a race", "[patterns][breaks]"
 
 TEST_CASE("breaks: P11: an old request passes when its nonce is forgotten", "[patterns][breaks]") {
   int accepted = 0;
-  Redis redis;  // the timestamp is signed, but nobody looks how old it is
+  Redis redis;  // the timestamp is signed, but its age is not checked
   for (int i = 0; i < 2; ++i) {
     if (redis.say("SET nonce:n 1 NX PX 60000") == ok) ++accepted;
     redis.later(Millis{60'000});

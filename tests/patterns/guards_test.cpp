@@ -103,15 +103,15 @@ TEST_CASE("decrement_if_at_least: never below the floor, on both sides of it (P9
   CHECK(take(100).taken);
   CHECK_FALSE(take(1).taken);
   CHECK(store.get("balance").value() == "0");
-  CHECK_FALSE(decrement_if_at_least(store, "nobody", 1).value().taken);
-  CHECK(store.exists("nobody").value() == false);
+  CHECK_FALSE(decrement_if_at_least(store, "absent", 1).value().taken);
+  CHECK(store.exists("absent").value() == false);
   CHECK(decrement_if_at_least(store, "balance", 0).error().code == ErrorCode::bad_option);
   CHECK(decrement_if_at_least(store, "balance", -5).error().code == ErrorCode::bad_option);
   REQUIRE(store.set("text", "many").has_value());
   CHECK(decrement_if_at_least(store, "text", 1).error().code == ErrorCode::not_an_integer);
 }
 
-TEST_CASE("decrement_if_at_least: of many who take the last nobody takes too much (P9)",
+TEST_CASE("decrement_if_at_least: many callers never take more than there is (P9)",
           "[patterns][guards][race]") {
   Process process;
   REQUIRE(process.engine().store().set("stock", "1000").has_value());
@@ -178,7 +178,7 @@ TEST_CASE("seen before: the first of a row's fields within the window (P8)", "[p
 }
 
 TEST_CASE(
-    "seen before: a batch is one call, its twins are told, and a restart forgets nothing (P8)",
+    "seen before: a batch is one call, its twins are marked, and a restart forgets nothing (P8)",
     "[patterns][guards]") {
   Process process;
   const std::vector<Bytes> ids{"a", "b", "a", "c"};
@@ -210,7 +210,7 @@ TEST_CASE("seen before: an id that cannot be taken spoils the answer of no other
   CHECK_FALSE(first[3].value());
 }
 
-TEST_CASE("seen before: of a batch that memory ends, each id is told, or untouched",
+TEST_CASE("seen before: if memory runs out in a batch, each id is recorded or untouched",
           "[patterns][guards][attack][fault-14]") {
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock, .memory_bytes = limits::memory_bytes_min}).value();

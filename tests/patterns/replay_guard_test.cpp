@@ -344,9 +344,9 @@ TEST_CASE("replay_guard: any of several secrets may have signed, and each caller
   ReplayGuard& each = fixture.guard(options);
   CHECK(check(each, fixture.sent(0ms, "4").sign("seven")) == ReplayAnswer::accepted);
   CHECK(check(each, fixture.sent(0ms, "5").sign("")) == ReplayAnswer::bad_signature);
-  Request nobody = fixture.sent(0ms, "6");
-  nobody.caller = "shop-8";
-  CHECK(check(each, nobody.sign("seven")) == ReplayAnswer::bad_signature);
+  Request unknown = fixture.sent(0ms, "6");
+  unknown.caller = "shop-8";
+  CHECK(check(each, unknown.sign("seven")) == ReplayAnswer::bad_signature);
 }
 
 TEST_CASE("replay_guard: without memory for the nonce nothing is accepted", "[patterns][signed]") {

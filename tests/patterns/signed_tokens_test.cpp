@@ -88,7 +88,7 @@ TEST_CASE("signed_tokens: what is given back can be reserved again, as often as 
   CHECK(fixture.reserve(token).answer == TokenAnswer::exhausted);
 }
 
-TEST_CASE("signed_tokens: who asks again with its claim id is told the same epoch",
+TEST_CASE("signed_tokens: a repeated request with the same claim id gets the same epoch",
           "[patterns][signed]") {
   SignedTokenFixture fixture;
   const std::string token = fixture.issue();

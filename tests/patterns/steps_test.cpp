@@ -108,7 +108,7 @@ TEST_CASE("steps: memos are answered only to the payload that made them",
   CHECK(run(2, 888, true).value == 200);
 }
 
-TEST_CASE("steps: an owner of the past is told nothing of the present",
+TEST_CASE("steps: a former owner learns nothing of the present run",
           "[patterns][steps][attack][fault-15]") {
   Process process;
   Claims orders = process.claims("orders", policies::call);

@@ -66,7 +66,7 @@ TEST_CASE("hashes: every call answers as its command does", "[engine][hashes]") 
   CHECK(broken_rules(*bench.engine).empty());
 }
 
-TEST_CASE("hashes: what is wrong with a call is told with value and limit", "[engine][hashes]") {
+TEST_CASE("hashes: an error names the value and the limit", "[engine][hashes]") {
   EngineFixture bench{{.value_bytes_max = 100}};
   Hashes hashes = bench.engine->hashes();
   CHECK(code_of(hashes.hset("", two)) == ErrorCode::key_empty);

@@ -58,7 +58,7 @@ TEST_CASE("case A: an owner dies while it holds", "[engine][claims][case]") {
     CHECK(next.attempt == 2);
     CHECK(next.epoch > dead.epoch);
   }
-  SECTION("policy in_doubt: nobody runs it again until an operator has resolved it") {
+  SECTION("policy in_doubt: it does not run again until an operator has resolved it") {
     policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
     Claims ns = f.claims("ns", policy);
     const ClaimOutcome dead = ns.claim({.key = "k", .claim_id = id_of(1), .owner = "lost"});
@@ -103,7 +103,7 @@ TEST_CASE("case B: a slow owner completes after a takeover", "[engine][claims][c
   REQUIRE(ns.complete({.key = "k", .epoch = fast, .payload = "fast"}).answer == OwnerAnswer::ok);
   late = ns.complete({.key = "k", .epoch = slow, .payload = "slow"});
   CHECK(late.answer == OwnerAnswer::stale_owner);
-  CHECK(late.result == "fast");  // so that it can answer whoever asked it
+  CHECK(late.result == "fast");  // so that it can answer its own caller
   CHECK(ns.claim({.key = "k"}).result == "fast");
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("claims: work is granted once, replayed when done, granted again when 
   CHECK(again.epoch > first.epoch);
 }
 
-TEST_CASE("claims: epochs of one key grow, whoever deletes the record in between",
+TEST_CASE("claims: epochs of one key grow, also if the record is deleted in between",
           "[engine][claims]") {
   Fixture f;
   Claims ns = f.ns();

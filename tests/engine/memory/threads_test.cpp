@@ -199,7 +199,7 @@ TEST_CASE("threads: wait_for_others returns after the operations under way, and 
   f.threads.wait_for_others(f.threads.context());
   CHECK(done == 7);
   for (std::thread& operation : operations) operation.join();
-  f.threads.wait_for_others(f.threads.context());  // nobody is inside: at once
+  f.threads.wait_for_others(f.threads.context());  // no thread is inside: at once
 }
 
 TEST_CASE("threads: the end of a thread after the end of its engine touches nothing",
@@ -262,7 +262,7 @@ class MarkingSink final : public SegmentSink {
 
 namespace {
 
-/// A barrier that works as often as it is told to; the kernel's, but that it can be counted.
+/// A barrier that works as often as the test says; the kernel's, but that it can be counted.
 std::atomic<int> works_left{0};
 const Barrier failing{[]() noexcept { return Barrier::of_kernel().prepare(); },
                       []() noexcept {

@@ -104,7 +104,7 @@ TEST_CASE("hash machine: another kind is never touched", "[engine][hash]") {
   }
 }
 
-TEST_CASE("hash machine: bytes that are no hash are told, not read", "[engine][hash]") {
+TEST_CASE("hash rules: bytes that are not a hash are reported, not read", "[engine][hash]") {
   const FieldValue pair{"f", "v"};
   for (const HashVerb verb : all_verbs) {
     Record record{Kind::hash, "no hash"};

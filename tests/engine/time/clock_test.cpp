@@ -9,7 +9,7 @@ namespace semel::tests {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("clock: a manual clock moves when told, and a wall step moves the wall alone",
+TEST_CASE("clock: a manual clock moves by calls alone, and a wall step moves only the wall",
           "[engine][clock]") {
   ManualClock clock{500ms, 9000};
   CHECK(clock.now() == Timestamp{500ms});

@@ -162,7 +162,7 @@ TEST_CASE("acl: one selector must allow all of a request", "[net][acl]") {
   CHECK(denied(acl, "a", {.command = "set", .keys = {{"b"}}}) == AclDenied::ok);
   CHECK(denied(acl, "a", {.command = "get", .keys = {{"b"}}}) == AclDenied::key);
   CHECK(denied(acl, "a", {.command = "publish"}) == AclDenied::command);
-  // The refusal that came furthest is told: the selector allowed the first key.
+  // The refusal that came furthest is reported: the selector allowed the first key.
   const std::vector<AclKey> keys{{"b1"}, {"x"}};
   const AclRequest both{.command = *acl.catalog().find("set"), .keys = keys};
   REQUIRE(set_user(acl, "a", {"+set"}).ok());

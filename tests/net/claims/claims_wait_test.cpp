@@ -91,7 +91,7 @@ TEST_CASE("SEMEL.WAIT: at the deadline it is in flight still", "[net][claims][wa
   CHECK(b.say("PING") == "+PONG");
 }
 
-TEST_CASE("SEMEL.WAIT: waiters_per_key_max wait for one key, one more is told at once",
+TEST_CASE("SEMEL.WAIT: waiters_per_key_max wait for one key, one more is refused at once",
           "[net][claims][wait][limits]") {
   NodeFixture f;
   Client a{*f.node};
@@ -111,7 +111,7 @@ TEST_CASE("SEMEL.WAIT: waiters_per_key_max wait for one key, one more is told at
   }
 }
 
-TEST_CASE("SEMEL.WAIT: a claim that is granted to nobody goes to the next", "[net][claims][wait]") {
+TEST_CASE("SEMEL.WAIT: a claim whose waiter has left goes to the next", "[net][claims][wait]") {
   NodeFixture f;
   Client a{*f.node};
   Client gone{*f.node};
@@ -144,7 +144,8 @@ TEST_CASE("SEMEL.WAIT: a claim that is granted to nobody goes to the next", "[ne
   CHECK(next.say("SEMEL.COMPLETE jobs k %") == "outcome ok, late no");
 }
 
-TEST_CASE("SEMEL.WAIT: who leaves while it waits leaves the line", "[net][claims][wait]") {
+TEST_CASE("SEMEL.WAIT: a client that disconnects while it waits leaves the line",
+          "[net][claims][wait]") {
   NodeFixture f;
   Client a{*f.node};
   Client gone{*f.node};

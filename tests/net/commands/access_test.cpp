@@ -78,7 +78,7 @@ TEST_CASE("rights: whose user is deleted is closed at once, also while it waits"
   }
 }
 
-TEST_CASE("rights: who deletes itself is told so, and nothing behind that is carried out",
+TEST_CASE("rights: a user that deletes itself gets a reply, and nothing after that is run",
           "[net][acl]") {
   Conversation f;
   f.call({"ACL", "SETUSER", "me", "on", ">p", "+@all", "~*"});

@@ -158,7 +158,7 @@ TEST_CASE("rights: nothing published behind the end of its user reaches a subscr
   std::remove(path.c_str());
 }
 
-TEST_CASE("rights: who waits for a result and may not read it any more is told that",
+TEST_CASE("rights: a waiter that may no longer read the result gets an error instead",
           "[net][acl][attack][fault-3]") {
   for (const bool is_late : {false, true}) {
     INFO(is_late);

@@ -59,7 +59,7 @@ struct Busy {
 
 }  // namespace
 
-TEST_CASE("busy: others are told while a script yields, and it can be killed", "[net][script]") {
+TEST_CASE("busy: others get BUSY while a script yields, and it can be killed", "[net][script]") {
   Busy both;
   CHECK(both.a.say({"EVAL", endless, "0"}).empty());
   CHECK(both.a.connection.waits());
@@ -136,7 +136,7 @@ TEST_CASE("busy: a function is killed by its own command", "[net][script]") {
   CHECK(both.a.turn().starts_with("-ERR Script killed by user with SCRIPT KILL... script: turn"));
 }
 
-TEST_CASE("busy: a script that nobody kills ends by itself", "[net][script]") {
+TEST_CASE("busy: a script that is not killed ends by itself", "[net][script]") {
   Busy both;
   static_cast<void>(both.a.say({"CONFIG", "SET", "script-time-max", "200"}));
   std::string end = both.a.say({"EVAL", endless, "0"});

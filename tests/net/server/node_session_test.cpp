@@ -24,7 +24,7 @@ class WakeCounter final : public net::SessionHost {
 
 struct Door {
   Door() : engine(std::move(Engine::open({}).value())), node(*engine, settings) {
-    node.hooks.event = [this](const net::NodeEvent& event) { told.emplace_back(event.name); };
+    node.hooks.event = [this](const net::NodeEvent& event) { reported.emplace_back(event.name); };
   }
   struct Guest {
     std::unique_ptr<net::Session> session;
@@ -49,7 +49,7 @@ struct Door {
     REQUIRE(settings.set(std::span{&pair, 1}).ok());
   }
 
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   net::Settings settings;
   std::unique_ptr<Engine> engine;
   net::Node node;
@@ -88,7 +88,7 @@ TEST_CASE("protected mode: a certificate that was asked for vouches for a client
   CHECK(net::is_remote(info, true));
 }
 
-TEST_CASE("protected mode: without a password a client of another machine is told so, and closed",
+TEST_CASE("protected mode: without a password a remote client gets an error, and is closed",
           "[net][exposure][attack][fault-4]") {
   Door door;
   Door::Guest guest = door.far();
@@ -99,11 +99,11 @@ TEST_CASE("protected mode: without a password a client of another machine is tol
   CHECK(guest.session->closes());
   CHECK(door.near().say({"EXISTS", "x"}) == ":0\r\n");
   CHECK(door.node.stats.refused() == 1);
-  REQUIRE(door.told.size() == 1);
-  CHECK(door.told[0] == "client_denied");
+  REQUIRE(door.reported.size() == 1);
+  CHECK(door.reported[0] == "client_denied");
 }
 
-TEST_CASE("protected mode: it is asked about each connection, whoever has changed the users",
+TEST_CASE("protected mode: it is checked for each connection, after any change of users",
           "[net][exposure][attack][fault-4]") {
   Door door;
   door.set("requirepass", "secret");
@@ -145,7 +145,7 @@ TEST_CASE("protected mode: a user without a password is for this machine only",
   CHECK(door.near().say({"AUTH", "x", "any"}) == "+OK\r\n");
 }
 
-TEST_CASE("protected mode: switched on, it ends what nobody has logged in for",
+TEST_CASE("protected mode: switched on, it ends connections without a login",
           "[net][exposure][attack][fault-4]") {
   Door door;
   door.set("protected-mode", "no");

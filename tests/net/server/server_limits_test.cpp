@@ -23,7 +23,7 @@ namespace {
 
 using net::Ended;
 
-TEST_CASE_METHOD(ServerFixture, "one client over maxclients is told so and closed",
+TEST_CASE_METHOD(ServerFixture, "one client over maxclients gets an error and is closed",
                  "[net][server][limits]") {
   options.maxclients = 2;
   start();
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(ServerFixture, "the time for a request begins anew with each re
     tick_round();
   }
   CHECK(ended_by(Ended::request_late) == 0);
-  // A request behind one that waits is not late; whoever would read it has not tried.
+  // A request behind one that waits is not late: the server has not tried to read it.
   steady.send("\nwait\nx");
   REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.waits; }));
   clock.advance(Millis{5000});
@@ -314,7 +314,7 @@ TEST_CASE_METHOD(ServerFixture, "a connection that had a large reply owns no buf
   CHECK((is_sanitized || grown < bytes / 4));
 }
 
-TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, the rest wait",
+TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client gets an error, the rest wait",
                  "[net][server][limits]") {
   start();
   Socket first = connect();
@@ -329,7 +329,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   char words[64] = "";
-  ssize_t told = 0;
+  ssize_t received = 0;
   ssize_t ended = -1;
   net::ServerStats paused;
   net::ServerStats later;
@@ -342,7 +342,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
     // does within Catch, needs a descriptor of its own.
     const FewFiles few{static_cast<rlim_t>(next)};
     static_cast<void>(::connect(sockets[0].get(), name, sizeof address));
-    told = ::recv(sockets[0].get(), words, sizeof words - 1, 0);
+    received = ::recv(sockets[0].get(), words, sizeof words - 1, 0);
     char more = 0;
     ended = ::recv(sockets[0].get(), &more, 1, 0);
     // This one waits in the backlog, and costs no round until the pause is over.
@@ -352,7 +352,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
     tick_round();
     later = server->stats();
   }
-  CHECK(told > 0);
+  CHECK(received > 0);
   CHECK(std::string{words} == "-ERR max number of clients reached\r\n");
   CHECK(ended == 0);
   CHECK(paused.accept_pauses == 1);

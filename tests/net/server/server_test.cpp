@@ -76,7 +76,7 @@ TEST_CASE_METHOD(ServerFixture, "TCP and a Unix socket lead to the same sessions
   CHECK_FALSE(std::filesystem::exists(options.unix_path));
 }
 
-TEST_CASE_METHOD(ServerFixture, "a Unix socket that nobody answers at is replaced, others are not",
+TEST_CASE_METHOD(ServerFixture, "a Unix socket without a listener is replaced, others are not",
                  "[net][server]") {
   const TemporaryDirectory directory;
   options.port.reset();
@@ -241,7 +241,7 @@ TEST_CASE_METHOD(ServerFixture, "connections are dealt out evenly, and hooks run
     ++counts[sessions.look(id).info.thread];
   }
   CHECK(counts == std::vector<int>{3, 3, 3});
-  // Whoever has the fewest gets the next ones.
+  // The thread with the fewest gets the next ones.
   for (const std::size_t id : {2U, 5U}) {
     REQUIRE(sessions.look(id).info.thread == sessions.look(2).info.thread);
     clients[id - 1].close();

@@ -1,4 +1,4 @@
-// operator new that fails when it is told to, on the thread that told it.
+// operator new that fails on request, on the requesting thread only.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ final class RedissonSuite {
     });
   }
 
-  /** How often its owner has it, and nobody else gives it back. */
+  /** Counts the holds of the owner; no other may release it. */
   private void reentrance() throws Exception {
     RLock lock = client.getLock(key("again"));
     for (int i = 1; i <= 3; ++i) {
@@ -139,7 +139,7 @@ final class RedissonSuite {
     Report.until(() -> !client.getLock(key("watched")).isLocked());
   }
 
-  /** Who waits is told by a message when the lock is given back, and when it is taken away. */
+  /** A waiter gets a message when the lock is released, and when it is taken away. */
   private void waiters() throws Exception {
     RLock lock = client.getLock(key("waited"));
     lock.lock(60, TimeUnit.SECONDS);
