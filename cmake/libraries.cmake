@@ -5,7 +5,7 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
-# semel_alone(SOURCE...): these are no part of the unity builds of the presets, where up to eight
+# semel_alone(SOURCE...): these are left out of the unity builds of the presets, where up to eight
 # sources of a target are compiled as one. For a source whose unnamed namespace has a name that a
 # neighbour or a header uses as well. g++ reports that, also where only the layout of a class would
 # change (-Wsubobject-linkage). A project that embeds Semel compiles each source by

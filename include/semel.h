@@ -14,10 +14,10 @@
  * here is what C adds. Source: docs/c-abi.md
  *
  * Errors     A function that returns int returns SEMEL_OK or an error of the list below. Unless it
- *            says otherwise nothing was changed then. semel_error_detail() tells more.
+ *            says otherwise nothing was changed then. semel_error_detail() has more.
  *            No C++ exception leaves a function. SEMEL_OUTCOME_UNKNOWN: it was applied in memory,
  *            but its durability is not confirmed, or there was no memory for the answer.
- * Outcomes   An expected answer is no error: it stands in the outcome's fields. Where a call has
+ * Outcomes   An expected answer is not an error: it is in the outcome's fields. Where a call has
  *            both, the outcome is filled also if an error is returned.
  * Bytes      are a pointer and a length, any content. They are copied before a call returns. NULL
  *            with length 0 is empty. What is too long is refused before any of it is read: keys and
@@ -176,10 +176,10 @@ typedef struct semel_options {
 SEMEL_API int semel_engine_open(const semel_options* options, semel_engine** engine);
 /* Ends the engine and all its claims; its locks, waits and runs must have ended before, and no call
  * may be under way. Waits until everything is on the disk, if there is a storage. NULL is fine. It
- * is closed also after an error, which tells that something may not be there after a power cut:
+ * is closed also after an error, which means that changes may be lost after a power cut:
  * SEMEL_OUTCOME_UNKNOWN, SEMEL_REFUSED. */
 SEMEL_API int semel_engine_close(semel_engine* engine);
-/* Moves a manual clock by `ms` (0: not), then removes what has ended and tells who waits for it.
+/* Moves a manual clock by `ms` (0: not), then removes what has ended and notifies waiters.
  * Only for tests, and for engines without a background thread.
  * Errors: SEMEL_BAD_OPTION (ms < 0, or the clock is not a manual one). */
 SEMEL_API int semel_engine_advance(semel_engine* engine, semel_int64 ms);
@@ -327,7 +327,7 @@ SEMEL_API int semel_policy_named(const char* name, semel_policy* policy);
 SEMEL_API int semel_claims_open(semel_engine* engine, const char* name, const semel_policy* policy,
                                 semel_claims** claims);
 
-/* Gives a namespace another policy, for all who hold it. `changed`, if not NULL, gets what that has
+/* Gives a namespace another policy, for all its handles. `changed`, if not NULL, gets what that has
  * changed, as "lease 60000 -> 5000"; "" if nothing. What would forget is refused with
  * SEMEL_NAMESPACE_DIFFERS: another database, keys no longer issued, claims in doubt that would be
  * free. Errors besides: those of semel_claims_open(). */
@@ -412,7 +412,7 @@ typedef struct semel_claim_outcome {
   int error; /* what the call returns, or would return alone */
 } semel_claim_outcome;
 
-/* Asks to be the one who does the work; waits for another up to request->wait_ms. Progress: blocks
+/* Claims the work for the caller; waits for another owner up to request->wait_ms. Progress: blocks
  * then. Errors: those of the key, SEMEL_BAD_OPTION (also: keep_lease or without_key is set),
  * SEMEL_WRONG_KIND; with SEMEL_BUSY SEMEL_MEMORY_FULL, SEMEL_WAITERS_FULL, SEMEL_REFUSED; with
  * SEMEL_IN_FLIGHT SEMEL_TIMED_OUT, SEMEL_CLOSING; SEMEL_OUTCOME_UNKNOWN. */
@@ -660,9 +660,8 @@ SEMEL_API int semel_lock_begin(semel_lock* lock, semel_int64 wait_ms, int notify
 SEMEL_API int semel_wait_for(semel_wait* wait, semel_int64 longest_ms, int* answered);
 /* Ends the wait. With an answer: that, as of semel_claim. Without one: leaves the line, and returns
  * SEMEL_IN_FLIGHT with SEMEL_TIMED_OUT. `outcome` NULL: the answer is not wanted, and a grant,
- * even one of this moment, is given back. `wait` NULL is fine. Progress: does not wait for others
- * but where they leave the line. After SEMEL_BAD_OPTION (the outcome cannot be filled) it goes on.
- */
+ * even one of this moment, is given back. `wait` NULL is fine. Progress: waits for others only
+ * where they leave the line. After SEMEL_BAD_OPTION (the outcome cannot be filled) it goes on. */
 SEMEL_API int semel_wait_end(semel_wait* wait, semel_claim_outcome* outcome);
 
 /* A function that runs, without the function. */

@@ -27,8 +27,8 @@ FORMAT_VERSION = '14'  # of clang-format; others break lines elsewhere
 COMMENT_REACH = 4  # lines above a statement in which its `mo:` comment may begin
 RATCHET = 'tools/tidy_ratchet.json'
 
-# Who may include what. Standard headers are for all, base for all but those that are or stand for
-# users (NO_BASE); `os` stands for the system's own.
+# Which room may include which. Standard headers are for all, base for all but those that are or
+# stand for users (NO_BASE); `os` stands for the system's own.
 NO_BASE = ('include', 'examples')
 PARTS = {
     'base': {'project': ('base/',), 'foreign': ()},

@@ -160,7 +160,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
     if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
   } catch (const std::bad_alloc&) {
   }
-  // Inside a section of this thread's own everybody else would wait for it.
+  // Not inside a section of this thread: all other threads would wait for the sweep.
   if (mode == FlushMode::sync && core.context().section == nullptr) core.sweep_flushed();
   return ended;
 }

@@ -62,7 +62,7 @@ Status check_options(const Options& options) {
 std::optional<Millis> background_of(const Options& options) {
   constexpr Millis usual{100};
   if (options.background != Millis{0}) return options.background;
-  // A clock that is moved by hand is moved by somebody who wants to see what happens then.
+  // A test moves a manual clock and then expects to see the effect.
   if (dynamic_cast<const ManualClock*>(options.clock) != nullptr) return std::nullopt;
   return usual;
 }

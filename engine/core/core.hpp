@@ -298,7 +298,7 @@ class Core final : public SegmentSink {
   void notify_expired(ThreadContext& context, const Entry& old) noexcept;
   static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
-  /// A timer that came while a section held the shard for long comes again. Inside an operation.
+  /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
   void put_off(ThreadContext& context, HashBits hash, Timestamp now);
   /// Takes out an ended record or delete marker. False: it has changed or is frozen.
   [[nodiscard]] bool sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word,

@@ -32,8 +32,8 @@ class Claims::Namespace {
   //   states   `sequence_` says which of two copies holds; the other is free to be written.
   //   writers  write(), under the registry's mutex. readers  any thread.
   //   [namespaces.policy]  release stores in write  pair with  acquire loads in policy. The
-  //            words of a copy are written after the sequence that freed it, so who reads one of
-  //            it sees that the sequence has moved on, and reads again.
+  //            words of a copy are written after the sequence that freed it, so a reader of
+  //            them sees that the sequence has moved on, and reads again.
   //   stale    a call under way may still use the policy before a change. That is the promise:
   //            "for later calls".
   // Concurrency of `references_`
@@ -43,11 +43,11 @@ class Claims::Namespace {
   //   writers  under the registry's mutex. readers  any thread; before a claim is stored, inside
   //            of an operation.
   //   [namespaces.state]  release store in move_to  pairs with  acquire load in state.
-  //   stale    who drops waits for all operations after the store, so none stores a claim later.
+  //   stale    a drop waits for all operations after the store, so none stores a claim later.
  public:
   enum class State : std::uint8_t {
     open,
-    closing,  ///< somebody looks whether it can be dropped: takes no new claims
+    closing,  ///< a drop is being checked: takes no new claims
     dropped,
   };
 
@@ -79,7 +79,7 @@ class Claims::Namespace {
     }
   }
   void keep() noexcept {
-    // mo: relaxed: who keeps it has a reference already.
+    // mo: relaxed: the caller has a reference already.
     references_.fetch_add(1, std::memory_order_relaxed);
   }
   /// True: that was the last reference.
@@ -130,7 +130,7 @@ class Namespaces {
  public:
   explicit Namespaces(Core& core) : core_(core) {}
 
-  /// See Engine::claims. In `ticket`: what must be waited for before anybody is answered.
+  /// See Engine::claims. In `ticket`: what must be waited for before the call is answered.
   [[nodiscard]] Result<NamespaceHandle> declare(Bytes name, const Policy& policy, Ticket& ticket);
   /// See Engine::change_namespace.
   [[nodiscard]] Result<std::string> change(Bytes name, const Policy& policy, Ticket& ticket);

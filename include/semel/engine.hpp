@@ -62,8 +62,8 @@ struct ScanItem {
   const ClaimRecord* claim = nullptr;  ///< of a claim
 };
 
-/// Which claims of a namespace may go with it. Nothing but a drop by `all` ends a claim that
-/// somebody holds.
+/// Which claims of a namespace may go with it. Held claims end only with a drop by
+/// `all`.
 enum class DropRule : std::uint8_t {
   unused,    ///< none: there must be none
   finished,  ///< done, failed, issued and given back: what was done is forgotten
@@ -143,10 +143,10 @@ class Engine {
   [[nodiscard]] Result<Claims> claims(Bytes name, const Policy& policy);
   /// The namespace declared before. Errors: bad_namespace. Progress: takes a mutex shared.
   [[nodiscard]] Result<Claims> claims(Bytes name);
-  /// Gives a namespace another policy, for later calls of all who hold it, and says what that has
+  /// Gives a namespace another policy, for later calls of all its handles, and returns what
   /// changed: "lease 60000 -> 5000, strict no -> yes"; empty: nothing. What would forget is refused
   /// (namespace_differs): another database; keys that are issued no longer; claims in doubt that
-  /// anybody could take. Errors besides: those of claims(), bad_namespace if it is not declared.
+  /// any caller could take. Errors besides: those of claims(), bad_namespace if it is not declared.
   [[nodiscard]] Result<std::string> change_namespace(Bytes name, const Policy& policy);
   /// For operators: ends a namespace. Calls through its handles answer namespace_dropped from then
   /// on. By `rule`, its claims are removed with it or keep it from being dropped; so one that is

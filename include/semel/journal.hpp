@@ -63,7 +63,7 @@ class Journal {
   virtual ~Journal() = default;
 
   /// Takes one group of mutations, all or nothing on replay. Called after the change is visible
-  /// in memory, and before anybody has an answer that rests on it. Must not block on a disk and
+  /// in memory, and before any answer that depends on it. Must not block on a disk and
   /// must not call back into the engine; the bytes are valid only during the call. 0: not taken;
   /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;

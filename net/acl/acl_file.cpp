@@ -1,4 +1,4 @@
-// The aclfile: a line for each user, "user NAME RULE..", parted by single blanks.
+// The aclfile: a line for each user, "user NAME RULE..", separated by single blanks.
 #include <algorithm>
 
 #include "net/acl/acl.hpp"

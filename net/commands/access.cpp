@@ -281,7 +281,7 @@ void review_others(Call& call) {
     return user != nullptr && check(*user);
   };
   for (const auto& handle : call.services.clients.all()) {
-    // mo: relaxed: who begins to monitor meanwhile is judged by its new rights.
+    // mo: relaxed: a client that begins to monitor meanwhile is judged by its new rights.
     const bool monitors = handle->shown.monitors.load(std::memory_order_relaxed);
     const bool stays =
         may_stay(*handle, [&](const User& user) { return !monitors || may_monitor(user); });

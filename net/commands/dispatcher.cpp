@@ -160,7 +160,7 @@ void dispatch(Call& call) {
 
 namespace {
 
-/// What was done is done; only its reply is left out. Of a script's call the script's host tells.
+/// The command has run; only its reply is dropped. For a script's call its host writes the error.
 void refuse_too_large(Call& call, std::size_t before) {
   if (call.client.in_script) return;
   call.reply.take_back(before);

@@ -128,7 +128,7 @@ void ScriptRun::become_busy() {
   busy->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: not shared yet
   services_->busy_scripts.add(busy);
   busy_ = std::move(busy);
-  // Who waits inside the engine for this section is to answer BUSY as well.
+  // Calls that wait inside the engine for this section are to answer BUSY as well.
   services_->engine.section_takes_long();
 }
 
@@ -167,7 +167,7 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   try {
     begin(call);
   } catch (const std::bad_alloc&) {
-    clear();  // and with it the section, which everybody would wait for
+    clear();  // and with it the section, which all others would wait for
     throw;
   }
 }

@@ -105,7 +105,7 @@ void Scripts::make_room() {
     if (oldest == scripts_.end() || used(place) < used(oldest)) oldest = place;
   }
   if (oldest == scripts_.end()) return;
-  // mo: relaxed: who runs it at the same time may be before.
+  // mo: relaxed: a run at the same time may be ordered before.
   oldest->second->forgotten.store(true, std::memory_order_relaxed);
   scripts_.erase(oldest);
   SEMEL_ASSERT(evaluated_ != 0);
@@ -116,7 +116,7 @@ void Scripts::make_room() {
 void Scripts::flush() {
   const base::MutexLock lock{mutex_};
   for (const auto& [sha, script] : scripts_) {
-    // mo: relaxed: who runs it at the same time may be before.
+    // mo: relaxed: a run at the same time may be ordered before.
     script->forgotten.store(true, std::memory_order_relaxed);
   }
   scripts_.clear();

@@ -161,7 +161,7 @@ void NodeSession::collect(std::string& out) {
     }
     give_back(held_);
     held_large_ = Splices{};
-    connection_.hold_output(0, 0, 0);  // the socket tells how much of it waits
+    connection_.hold_output(0, 0, 0);  // the socket reports how much of it waits
   }
   if (level_ < Durability::synced) return connection_.collect(out);
   std::string replies;

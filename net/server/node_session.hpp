@@ -16,7 +16,7 @@
 
 namespace semel::net {
 
-/// Whether `info` is a connection of another machine whose certificate says nothing of it: under
+/// Whether `info` is a connection of another machine that no certificate vouches for: under
 /// protected-mode it needs a password. `asks_for_certificates`: the server takes no TLS client
 /// without one. Also of this machine, if it came by way of an address that others reach.
 [[nodiscard]] bool is_remote(const SessionInfo& info, bool asks_for_certificates);

@@ -209,7 +209,7 @@ void SocketConnection::check_output() {
     paused_ = true;
   } else if (paused_ && bytes <= shared_.limits.output_pause_bytes / 2) {
     paused_ = false;
-    if (partial_since_ != no_end) partial_since_ = shared_.now;  // it was we who did not read
+    if (partial_since_ != no_end) partial_since_ = shared_.now;  // the server was not reading
   }
   const PendingLimit& limit = output_limit();
   if (limit.soft_bytes == 0 || bytes <= limit.soft_bytes) {

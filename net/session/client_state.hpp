@@ -55,7 +55,7 @@ struct ClientState {
       false;                 ///< what handle->reply() brings is not to be written (CLIENT REPLY)
   bool held_back = false;    ///< by CLIENT PAUSE; nothing else is carried out
   bool executing = false;    ///< the commands of a transaction or script: nothing may wait
-  bool in_script = false;    ///< what is executed, a script asks for
+  bool in_script = false;    ///< the present command comes from a script
   bool has_yielded = false;  ///< its script takes long and has yielded: waits, until it ends
   bool may_yield = false;    ///< its thread serves others meanwhile
   bool error_is_counted = false;    ///< of the present command: the same as one before

@@ -215,7 +215,7 @@ TEST_CASE("seen before: if memory runs out in a batch, each id is recorded or un
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock, .memory_bytes = limits::memory_bytes_min}).value();
   SeenBefore rows{engine->store(), "rows", Millis{60'000}};
-  int told_first = 0;
+  int seen_first = 0;
   int refused = 0;
   std::vector<std::string> names;
   for (int i = 0; refused == 0 && i < 200'000;) {
@@ -223,12 +223,12 @@ TEST_CASE("seen before: if memory runs out in a batch, each id is recorded or un
     for (int n = 0; n < 100; ++n) names.push_back("id-with-a-longer-name-" + std::to_string(i++));
     const std::vector<Bytes> ids(names.begin(), names.end());
     for (const Result<bool>& one : rows.are_first(*engine, ids)) {
-      one.has_value() ? ++told_first : ++refused;
+      one.has_value() ? ++seen_first : ++refused;
       if (one.has_value()) CHECK(*one);
     }
   }
   REQUIRE(refused > 0);
-  CHECK(told_first == static_cast<int>(engine->stats().records));
+  CHECK(seen_first == static_cast<int>(engine->stats().records));
 }
 
 TEST_CASE("seen before: a batch beyond the engine's limit is taken in parts",

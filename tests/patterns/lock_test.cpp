@@ -148,7 +148,7 @@ TEST_CASE("lock: a journal that throws while it is given back ends no process",
       *Engine::open({.clock = &clock, .journal = &journal, .durability = Durability::logged});
   const Claims locks = *engine->claims("locks", policies::fair_lock);
   Lock next{locks, "l"};
-  bool is_told = false;
+  bool is_reported = false;
   WaitTicket ticket;
   ClaimOutcome outcome;
   {
@@ -156,7 +156,7 @@ TEST_CASE("lock: a journal that throws while it is given back ends no process",
     REQUIRE(lock.try_lock());
     Claims waiting = locks;
     REQUIRE(waiting.begin_wait(next.request(), no_end, ticket, outcome,
-                               [&](ClaimOutcome&&) { is_told = true; }));
+                               [&](ClaimOutcome&&) { is_reported = true; }));
     journal.is_broken = true;
   }
   {
@@ -170,7 +170,7 @@ TEST_CASE("lock: a journal that throws while it is given back ends no process",
   CHECK(engine->stats().callbacks_threw >= 2);
   journal.is_broken = false;
   engine->advance();
-  CHECK(is_told);
+  CHECK(is_reported);
   CHECK(Lock{locks, "m"}.try_lock());
   CHECK(engine->check_invariants().empty());
 }

@@ -9,7 +9,7 @@
 using namespace semel;
 using semel::tests::Process;
 
-TEST_CASE("steps: who takes over goes on where the one before stopped, from every step",
+TEST_CASE("steps: a takeover continues where the previous owner stopped, from every step",
           "[patterns][steps][crash]") {
   const auto ship = [](Process& process) {
     Claims orders = process.claims("orders", policies::call);

@@ -57,20 +57,20 @@ class Claims:
         that has it), first_sent_unix_ms, remote_owner."""
         request = _request(key, **how)
         if request.wait_ms == 0:
-            return self._told(key, lambda outcome: self.engine._call(
+            return self._answer_of(key, lambda outcome: self.engine._call(
                 library.claim, self._handle, byref(request), byref(outcome)))
         wait = self._begin(request)
         try:
             wait.sleep()
-            return self._told(key, wait.end)
+            return self._answer_of(key, wait.end)
         finally:
             wait.abandon()
 
     def _begin(self, request: c.Request, fd: int = -1) -> Wait:
         return Wait(self.engine, library.wait_begin, self._handle, byref(request), fd=fd)
 
-    def _told(self, key: Text, ask: Callable[[c.ClaimOutcome], int]) -> Claim:
-        """The answer of `ask`. Who is interrupted before it is handed over gives back a grant."""
+    def _answer_of(self, key: Text, ask: Callable[[c.ClaimOutcome], int]) -> Claim:
+        """The answer of `ask`. Releases a grant if the caller is interrupted before it returns."""
         outcome = c.ClaimOutcome(answer=Answer.BUSY)
         try:
             code = ask(outcome)

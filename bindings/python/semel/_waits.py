@@ -1,5 +1,5 @@
 """Places in the line for a claim. The library keeps a place while Python sleeps in slices, so that
-a signal is seen between two of them, and who is interrupted leaves the line.
+a signal is seen between two of them, and an interrupted caller leaves the line.
 
 A claim that was granted to a caller who has left is given back by the call itself, else at the end
 of its object, else at the end of the engine (Engine._owned).

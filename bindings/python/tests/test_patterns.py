@@ -27,7 +27,7 @@ class Case(unittest.TestCase):
 
 
 class OnceTest(Case):
-    def test_the_first_runs_and_the_next_are_told(self):
+    def test_the_first_runs_and_the_next_get_its_answer(self):
         calls = self.space()
         first = calls.once('k', self.pay)
         self.assertEqual((first.answer, first.value, first.attempt),

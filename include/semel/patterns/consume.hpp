@@ -182,8 +182,8 @@ Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
 /// its own as the policy's on_exception says, the exception is in Consumed::exception, and the next
 /// one runs. Before each handler its lease is looked at: renewed if a third of it has passed, asked
 /// for again if it is over. options.watchdog keeps the leases of all that are claimed. A message
-/// that comes twice is handled once, and its second is a duplicate; if the first failed, the second
-/// comes again, or is tried again if it is more than 256 away. `handler` takes a const Message&,
+/// that comes twice is handled once, and the second is a duplicate; if the first failed, the second
+/// is redelivered, or is tried again if it is more than 256 away. `handler` takes a const Message&,
 /// and perhaps a Work&.
 template <class Handler>
 std::vector<Consumed> consume_batch(Claims& claims, std::span<const Message> messages,

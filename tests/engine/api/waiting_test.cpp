@@ -59,7 +59,7 @@ struct Waiters {
     REQUIRE(answers[at].size() == 1);  // exactly one answer
     return answers[at].front();
   }
-  [[nodiscard]] std::size_t told_count(ClaimAnswer answer) const {
+  [[nodiscard]] std::size_t count_of(ClaimAnswer answer) const {
     return static_cast<std::size_t>(std::count_if(answers.begin(), answers.end(), [&](auto& one) {
       return one.size() == 1 && one.front().answer == answer;
     }));
@@ -227,10 +227,10 @@ TEST_CASE("waiting: exactly one waiter, the first, is promoted however the owner
       if (how == 3) static_cast<void>(ns.resolve(key, Resolution::released));
       CHECK(waiters.outcome_of(0).answer == ClaimAnswer::granted);
       CHECK(waiters.outcome_of(0).epoch > epoch);
-      CHECK(waiters.told_count(ClaimAnswer::granted) == 1);
+      CHECK(waiters.count_of(ClaimAnswer::granted) == 1);
       CHECK(waiters.order.size() == 1);
       static_cast<void>(ns.complete({.key = key, .epoch = waiters.outcome_of(0).epoch}));
-      CHECK(waiters.told_count(ClaimAnswer::replay) == 9);
+      CHECK(waiters.count_of(ClaimAnswer::replay) == 9);
     }
   }
   SECTION("its failure is released with the attempts kept") {
@@ -303,7 +303,7 @@ TEST_CASE("waiting: a waiter under doubt gets in_doubt when the lease ends", "[e
   waiters.add({.key = "k"});
   waiters.add({.key = "k"});
   f.pass(1000ms);
-  CHECK(waiters.told_count(ClaimAnswer::in_doubt) == 2);
+  CHECK(waiters.count_of(ClaimAnswer::in_doubt) == 2);
 }
 
 TEST_CASE("waiting: a waiter with the owner's claim_id is regranted", "[engine][waiting]") {
@@ -368,7 +368,7 @@ TEST_CASE("waiting: a key takes waiters_per_key_max waiters and no more",
   CHECK(ns.claim_or_wait({.key = "k"}, no_end).error == ErrorCode::waiters_full);
   CHECK(f.engine->stats().waiters == limits::waiters_per_key_max);
   static_cast<void>(ns.complete({.key = "k", .epoch = epoch}));
-  CHECK(waiters.told_count(ClaimAnswer::replay) == limits::waiters_per_key_max);
+  CHECK(waiters.count_of(ClaimAnswer::replay) == limits::waiters_per_key_max);
 }
 
 TEST_CASE("waiting: an engine takes waiters_total_max waiters and no more",

@@ -424,12 +424,12 @@ int run(const Arguments& arguments) {
        {std::pair{net::Setting::monitor, "yes"}, std::pair{net::Setting::scripts, "any"}}) {
     static_cast<void>(settings.assign(name, value, {}));
   }
-  std::atomic<std::uint64_t> told_bytes{0};
+  std::atomic<std::uint64_t> event_bytes{0};
   std::vector<bool> called(net::all_commands().size());
   std::vector<std::unique_ptr<net::Batch>> batches(net::io_threads_max);
   net::Node node{*engine, settings};
   node.hooks.event = [&](const net::NodeEvent& event) {
-    told_bytes.fetch_add(event.text.size(), std::memory_order_relaxed);
+    event_bytes.fetch_add(event.text.size(), std::memory_order_relaxed);
   };
   net::ServerOptions options;
   options.unix_path = run.path;

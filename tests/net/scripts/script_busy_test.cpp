@@ -186,14 +186,14 @@ TEST_CASE("busy: who waits inside the engine for a script's section gets out",
   for (int round = 0; round < rounds; ++round) {
     node.ticks.step_ns = 1'000'000;
     std::atomic<int> ended{0};
-    std::atomic<bool> was_told{false};
+    std::atomic<bool> was_busy{false};
     const auto ask = [&](const Words& words) {
       net::Batch batch;
       Served other{node.node, batch};
-      for (int i = 0; i < 1'000'000 && !was_told.load(std::memory_order_relaxed); ++i) {
+      for (int i = 0; i < 1'000'000 && !was_busy.load(std::memory_order_relaxed); ++i) {
         const std::string reply = other.say(words);
         if (reply.starts_with("-BUSY") || reply.find("BUSY") != std::string::npos) {
-          was_told.store(true, std::memory_order_relaxed);
+          was_busy.store(true, std::memory_order_relaxed);
         }
       }
       ended.fetch_add(1, std::memory_order_release);
@@ -210,7 +210,7 @@ TEST_CASE("busy: who waits inside the engine for a script's section gets out",
     one.join();
     two.join();
     three.join();
-    CHECK(was_told.load(std::memory_order_relaxed));
+    CHECK(was_busy.load(std::memory_order_relaxed));
   }
 }
 
