@@ -16,7 +16,7 @@
 
 namespace {
 
-/// Somebody else's machine: knows what it was asked to charge, whatever happens to us.
+/// A remote service: it knows what it was asked to charge, whatever happens to us.
 struct Provider {
   std::map<std::string, int> charges;  // payment -> how often
   bool answers = true;
@@ -86,7 +86,7 @@ class Life {
     return found;
   }
 
-  /// Each doubt is ended by who knows: the provider. Returns how many there were.
+  /// The provider knows, and ends each doubt. Returns how many there were.
   std::size_t resolve_all() {
     const std::vector<std::string> open = doubts();
     for (const std::string& payment : open) {

@@ -35,7 +35,7 @@ def exported(library):
 
 
 def described(library, header):
-    """What abidw tells of the library, as far as the header shows it; "" without types in it."""
+    """What abidw reports of the library, as far as the header shows it; "" without types in it."""
     with tempfile.TemporaryDirectory() as alone:
         # abidw knows headers by their folder and the names in it; given one header by its path it
         # takes that one's types for private as well.

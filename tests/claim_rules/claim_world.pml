@@ -10,7 +10,7 @@
 
 #include "claim_record.pml"
 
-/* Ghosts: what an observer who sees all has noted. They change no behaviour. */
+/* Ghosts: what an omniscient observer has noted. They change no behaviour. */
 byte grants;            /* so far: the true order of owners */
 byte rec_grant;         /* which of them is on record */
 byte my_grant[N];

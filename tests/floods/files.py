@@ -15,14 +15,14 @@ from good import Flood, in_turns, rate_with
 from server import Client, start_node, until
 
 LIMIT = 256
-WAITING = 600  # more than the line of those who wait to be accepted takes
+WAITING = 600  # more than fit into the backlog of the listener
 
 
 RATE = 2_000  # attempts a second
 
 
 def try_often(port, flood, count):
-    """Attempts until the end, at most so many at a time; how many, and what they heard."""
+    """Attempts until the end, at most so many at a time; how many, and what they received."""
     poll = select.poll()
     open_ones, heard, tried = {}, {}, 0
     flood.begin()
@@ -79,7 +79,7 @@ def without_descriptors(judge, program, place, seconds, rounds):
         inside = [node.client() for _ in range(8)]
         for client in inside:
             client.ask('PING')
-        # One that a new connection could have is left away, and one held back to tell somebody.
+        # One descriptor is left for a new connection, and one for the error reply.
         tight = node.open_files()
         measured = []
 
@@ -103,7 +103,7 @@ def without_descriptors(judge, program, place, seconds, rounds):
         resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
 
         def is_let_in():
-            # A connection that finds the line of those who wait full would try again in a second.
+            # A connection that finds the backlog full would try again in a second.
             try:
                 return Client(node.port, seconds=0.1).ask('PING') == b'+PONG\r\n'
             except OSError:

@@ -141,7 +141,7 @@ TEST_CASE("breaks: P3: a failed run burns the token", "[patterns][breaks]") {
   CHECK(paid == 1);
 }
 
-TEST_CASE("breaks: P3: a spent token and a forged one look alike", "[patterns][breaks]") {
+TEST_CASE("breaks: P3: a spent token and a forged one look the same", "[patterns][breaks]") {
   Redis redis;
   CHECK(redis.say("SET token:t 1 PX 6000") == ok);
   CHECK(redis.say("DEL token:t") == one);
@@ -396,7 +396,7 @@ TEST_CASE("breaks: P14: a batch of N messages is 2 N round trips", "[patterns][b
   for (const Consumed& each : consumed) CHECK(each.verdict == Verdict::ack);
 }
 
-TEST_CASE("breaks: steps: who was taken over writes memos that the next one believes",
+TEST_CASE("breaks: steps: a former owner writes memos that the next one believes",
           "[patterns][breaks]") {
   Redis redis;
   CHECK(redis.say("SET m CONSUMING NX GET PX 60000") == nil);  // A

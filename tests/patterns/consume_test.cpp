@@ -181,7 +181,7 @@ TEST_CASE("consume: a full machine sends the message back, and does not lose it 
   CHECK(full.retry_after > Millis{0});
 }
 
-TEST_CASE("consume: what lies in the consumer and not in the message is no dead letter",
+TEST_CASE("consume: an error of the consumer, not of the message, is not a dead letter",
           "[patterns][consume]") {
   Process process;
   Claims claims = process.claims("mq", policies::message);
@@ -344,7 +344,7 @@ TEST_CASE("consume: a batch beyond the engine's limit is taken in parts",
   }
 }
 
-TEST_CASE("consume: a twin with another payload is no duplicate of its first",
+TEST_CASE("consume: a twin with another payload is not a duplicate of its first",
           "[patterns][consume][attack][fault-10]") {
   Process process;
   Claims claims = process.claims("mq", policies::message);

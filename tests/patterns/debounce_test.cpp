@@ -77,7 +77,7 @@ TEST_CASE("debounce: the end of a run that took too long does not remove another
   CHECK(clicks.run("k", [] {}) == DebounceAnswer::suppressed);
 }
 
-TEST_CASE("debounce: who comes while it runs lets it run once more, however many come",
+TEST_CASE("debounce: calls during a run cause one more run, however many come",
           "[patterns][debounce]") {
   Process process;
   Debounce rebuild = debounce(process, {.run_once_more_after = true});

@@ -58,7 +58,7 @@ TEST_CASE("compare_and_set: the ttl stays unless it is said, and its change coun
   CHECK(store.compare_and_set("k", 0, "d").value().stored);
 }
 
-TEST_CASE("compare_and_set: of many who add one at a time none is lost (P9)",
+TEST_CASE("compare_and_set: many callers add one at a time, and none is lost (P9)",
           "[patterns][guards][race]") {
   Process process;
   constexpr int threads_count = 3;
@@ -79,7 +79,7 @@ TEST_CASE("compare_and_set: of many who add one at a time none is lost (P9)",
   CHECK(process.engine().store().get("n").value() == std::to_string(threads_count * rounds));
 }
 
-TEST_CASE("compare_and_set: what is no string is refused", "[patterns][guards]") {
+TEST_CASE("compare_and_set: a value that is not a string is refused", "[patterns][guards]") {
   Process process;
   Store store = process.engine().store();
   REQUIRE(process.engine().hashes().hset("h", "f", "v").has_value());

@@ -288,8 +288,7 @@ TEST_CASE("json_key: any double is printed so that it is read back", "[patterns]
   }
 }
 
-TEST_CASE("json_key: what is no JSON, or not the same to everybody, is refused",
-          "[patterns][json]") {
+TEST_CASE("json_key: text that is not JSON, or ambiguous, is refused", "[patterns][json]") {
   for (const Bytes json : {Bytes{},
                            Bytes{" "},
                            Bytes{"{"},

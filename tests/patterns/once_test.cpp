@@ -125,7 +125,7 @@ TEST_CASE("once: while it runs, others get in_flight and the owner", "[patterns]
   CHECK_FALSE(inner.has_value());
 }
 
-TEST_CASE("once: who waits gets the result of the one that runs", "[patterns][once][race]") {
+TEST_CASE("once: a waiter gets the result of the run", "[patterns][once][race]") {
   Process process;
   Claims calls = process.claims("calls", policies::call);
   OnceOutcome<std::string> waited;

@@ -51,7 +51,7 @@ std::error_code lock_error(ErrorCode code) {
 
 }  // namespace
 
-TEST_CASE("once: a payment that throws runs once, and is in doubt until somebody resolves it",
+TEST_CASE("once: a payment that throws runs once, and is in doubt until it is resolved",
           "[patterns][once][attack][fault-13]") {
   Process process;
   Claims payments = process.claims("payments", policies::payment);

@@ -216,7 +216,7 @@ class Lifecycle(Case):
         self.assertEqual(node.ended(), 0)
 
     def test_it_goes_with_its_parent(self):
-        # The shell is the parent; it tells the child's number and waits to be killed.
+        # The shell is the parent; it prints the child's number and waits to be killed.
         node = Node(self, "--exit-with-parent", "yes",
                     under=("/bin/sh", "-c", '"$@" & echo "$!" >&2; wait', "sh")).started()
         child = node.port("pid")

@@ -137,7 +137,8 @@ void require_same(const StoreOutcome& a, const StoreOutcome& b) {
 
 }  // namespace
 
-TEST_CASE("engine: a batch, single calls and calls at a given time answer alike", "[engine]") {
+TEST_CASE("engine: a batch, single calls and calls at a given time give equal answers",
+          "[engine]") {
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   std::mt19937_64 random{seed};

@@ -194,7 +194,7 @@ TEST_CASE("hashes: an engine that is given the journal holds the same", "[engine
   CHECK(third->hashes().hincrby("h", "age", 1).value() == 43);
 }
 
-TEST_CASE("hashes: bytes that are no hash are not restored", "[engine][hashes]") {
+TEST_CASE("hashes: bytes that are not a hash are not restored", "[engine][hashes]") {
   EngineFixture bench;
   Mutation put;
   put.kind = Kind::hash;
@@ -209,7 +209,7 @@ TEST_CASE("hashes: bytes that are no hash are not restored", "[engine][hashes]")
   CHECK(all_of(*bench.engine, "h") == Pairs{{"a", "b"}});
 }
 
-TEST_CASE("hashes: a scan of keys tells their kind, and no bytes", "[engine][hashes]") {
+TEST_CASE("hashes: a scan of keys shows their kind, and no bytes", "[engine][hashes]") {
   EngineFixture bench;
   REQUIRE(bench.engine->hashes().hset("h", two).ok());
   REQUIRE(bench.put("s", "v"));

@@ -1,5 +1,5 @@
 // What a wait promises to callbacks that throw, leave and are destroyed (docs/process-life.md).
-// Words: waiter = a claim_or_wait that met a held key; owner = who holds it.
+// Words: waiter = a claim_or_wait that met a held key; owner = its holder.
 #include <atomic>
 #include <coroutine>
 #include <memory>
@@ -122,7 +122,7 @@ TEST_CASE("waiting: a coroutine that is destroyed while the journal has it is no
   kept.handle.destroy();
 }
 
-TEST_CASE("waiting: a callback may cancel itself and others, and who is cancelled never runs",
+TEST_CASE("waiting: a callback may cancel itself and others, and a cancelled one never runs",
           "[engine][waiting][attack][fault-18]") {
   EngineFixture f;
   Claims ns = f.claims("ns");

@@ -1,6 +1,6 @@
 // Waiting for a claim: blocking, by callback, as a coroutine.
 // Words: waiter = a claim_or_wait that met a held key; promoted = a waiter that got the claim;
-//        owner = who holds it now. Real threads only under [race].
+//        owner = its holder now. Real threads only under [race].
 #include <algorithm>
 #include <atomic>
 #include <coroutine>
@@ -147,7 +147,7 @@ TEST_CASE("waiting: a cancelled waiter gets no answer, and the next one has its 
     f.pass(1000ms);
     CHECK(waiters.outcome_of(again).answer == ClaimAnswer::granted);
   }
-  SECTION("who was answered at once is in no line") {
+  SECTION("a waiter that was answered at once is in no line") {
     CHECK(ns.claim_or_wait({.key = "free"}, no_end, [](ClaimOutcome&&) {}) == 0);
   }
 }

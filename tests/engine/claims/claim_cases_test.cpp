@@ -65,7 +65,7 @@ TEST_CASE("case A: an owner dies while it holds", "[engine][claims][case]") {
     for (const Millis later : {1000ms, 60'000ms, 86'400'000ms}) {
       f.pass(later);
       CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::in_doubt);
-      // Not even the one who asked: its lease is lost.
+      // Not even by the same caller: its lease is lost.
       CHECK(ns.claim({.key = "k", .claim_id = id_of(1)}).owner == "lost");
     }
     CHECK(*ns.resolve("k", Resolution::released));
@@ -149,7 +149,7 @@ TEST_CASE("case D: mark-done fails after a good run, and is tried until it is an
   CHECK(ns.claim({.key = "k"}).result == "42");
 }
 
-TEST_CASE("case E: of those who race on a dead key one is granted, whatever else goes on",
+TEST_CASE("case E: of callers that race on a dead key one is granted, whatever else goes on",
           "[engine][claims][case][race]") {
   EngineFixture f;
   Claims ns = f.claims("ns", case_policy());

@@ -306,7 +306,7 @@ TEST_CASE("trim leaves held, failed and string records alone", "[engine][trim]")
   CHECK_FALSE(b.changed());
 }
 
-TEST_CASE("view tells what is left of each clock", "[engine][view]") {
+TEST_CASE("view: shows what is left of each clock", "[engine][view]") {
   Bench b;
   b.policy.unique_ttl = 8000ms;
   CHECK(b.view().state == ClaimState::absent);

@@ -100,7 +100,7 @@ TEST_CASE("claims: epochs of one key grow, also if the record is deleted in betw
   }
 }
 
-TEST_CASE("claims: get tells the record, absent if there is none", "[engine][claims]") {
+TEST_CASE("claims: get returns the record, absent if there is none", "[engine][claims]") {
   Fixture f;
   Claims ns = f.ns();
   CHECK(ns.get("k")->state == ClaimState::absent);

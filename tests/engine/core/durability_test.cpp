@@ -1,4 +1,4 @@
-// What answers wait for: a journal that holds everybody back shows who asks it.
+// What answers wait for: a journal that blocks all waits records which calls use it.
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -203,7 +203,7 @@ TEST_CASE("durability: at level memory no call waits", "[engine][durability]") {
   CHECK(f.journal.waits().empty());
 }
 
-TEST_CASE("durability: who has appended paces, once, before it waits; who only looks does not",
+TEST_CASE("durability: a writer is paced once, before it waits; a reader is not",
           "[engine][durability]") {
   const Durability level = GENERATE(Durability::logged, Durability::synced);
   TracingJournal journal;
@@ -265,7 +265,7 @@ TEST_CASE("durability: who has appended paces, once, before it waits; who only l
   CHECK(journal.trace() == "w");
 }
 
-TEST_CASE("durability: at level memory who writes and does not wait is not paced either",
+TEST_CASE("durability: at level memory a writer that does not wait is not paced either",
           "[engine][durability]") {
   TracingJournal journal;
   const auto engine =

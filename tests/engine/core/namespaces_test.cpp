@@ -242,7 +242,7 @@ TEST_CASE("namespaces: one that is declared again with other terms stays as it i
   refusal([](Policy& p) { p.lease = 5ms, p.db = 3; }, "lease 60000 -> 5, db 0 -> 3");
 }
 
-TEST_CASE("namespaces: a change holds for who has a handle, and what would forget is refused",
+TEST_CASE("namespaces: a change holds for existing handles, and one that would forget is refused",
           "[engine][claims][namespaces][attack][fault-15]") {
   EngineFixture f;
   Policy policy;
@@ -304,7 +304,7 @@ TEST_CASE("namespaces: a drop refuses what its rule does not name, and changes n
   CHECK(code(DropRule::all) == ErrorCode::bad_namespace);
 }
 
-TEST_CASE("namespaces: a drop of all ends held claims, and tells their owners and who waits",
+TEST_CASE("namespaces: a drop of all ends held claims, and answers their owners and waiters",
           "[engine][claims][namespaces]") {
   EngineFixture f;
   Claims jobs = f.claims("jobs");

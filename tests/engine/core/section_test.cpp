@@ -145,7 +145,7 @@ TEST_CASE("section: a journal that takes no writes refuses inside as well", "[en
   CHECK(f.journal.size() == 1);
 }
 
-TEST_CASE("section: a flush beside those who look at records without being let in",
+TEST_CASE("section: a flush beside readers that look at records without admission",
           "[engine][section][race]") {
   EngineFixture f;
   std::atomic<bool> ends{false};

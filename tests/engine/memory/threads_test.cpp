@@ -1,4 +1,4 @@
-// Who is inside, and when memory may be used again.
+// Which threads are inside, and when memory may be reused.
 // Words: reader = a thread inside an operation; retire = take out of the table; reuse = the sink
 // gets it back.
 #include "engine/memory/threads.hpp"
@@ -220,7 +220,7 @@ TEST_CASE("threads: the end of a thread after the end of its engine touches noth
   CHECK(next.context_count() == 1);
 }
 
-TEST_CASE("threads: a sum that is read between one thread's plus and another's minus is no monster",
+TEST_CASE("threads: a sum that is read between one thread's plus and another's minus is not huge",
           "[engine][threads]") {
   Fixture f;
   f.threads.context().bump(Count::records, ~std::uint64_t{0});

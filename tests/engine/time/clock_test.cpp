@@ -43,7 +43,7 @@ TEST_CASE("clock: the system's clock is above zero and never goes back on a thre
   CHECK(back == std::vector<int>{0, 0});
 }
 
-TEST_CASE("clock: all instances of the system's clock tell one time", "[engine][clock]") {
+TEST_CASE("clock: all instances of the system's clock show one time", "[engine][clock]") {
   const SystemClock one;
   const SystemClock other;
   const Timestamp first = one.now();

@@ -72,7 +72,7 @@ TEST_CASE("conversions: each form of a reply is a value of Lua", "[lua][conversi
   CHECK(reply == "$" + std::to_string(value.size()) + "\r\n" + value + "\r\n");
 }
 
-TEST_CASE("conversions: bytes that are no reply become an error", "[lua][conversion]") {
+TEST_CASE("conversions: bytes that are not a reply become an error", "[lua][conversion]") {
   const std::string bytes =
       GENERATE("", "x", ":\r\n", ":1", ":a\r\n", "$5\r\nab\r\n", "$\r\n", "*1\r\n",
                "*9999999999\r\n", "*2147483647\r\n", "%1\r\n:1\r\n", "+OK\r\n+OK\r\n",

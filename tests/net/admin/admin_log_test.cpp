@@ -220,7 +220,7 @@ TEST_CASE("log: a burst of one event is folded", "[net][log]") {
   written.log->tick();
   CHECK(written.lines().empty());
 
-  SECTION("until its second is over and somebody looks") {
+  SECTION("until its second is over and the log ticks") {
     written.clock.advance(Millis{1});
     written.log->tick();
     // Written with the time of the last of them.

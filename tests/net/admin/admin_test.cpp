@@ -226,7 +226,7 @@ TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admi
   }
 }
 
-TEST_CASE("admin: who is idle or slow is closed", "[net][admin]") {
+TEST_CASE("admin: idle and slow connections are closed", "[net][admin]") {
   SECTION("idle") {
     const Served served{{.idle_within = soon}};
     Client client{served.port};

@@ -426,7 +426,7 @@ TEST_CASE("SEMEL.ISSUE: only what was issued can be claimed, and it is free agai
   }
 }
 
-TEST_CASE("SEMEL.CAS: sets what nothing has changed since, and tells what is there",
+TEST_CASE("SEMEL.CAS: sets a value that has not changed, and returns what is there",
           "[net][claims]") {
   NodeFixture f;
   Client a{*f.node};

@@ -69,7 +69,7 @@ inline std::string reply_line(const RespValue& value, std::string& epoch,
   return "[" + line + "]";
 }
 
-/// A connection and who serves it. Used by one thread; woken by any.
+/// A connection and its host. Used by one thread; woken by any.
 class Client final : public net::ClientHost {
  public:
   explicit Client(net::Node& node, net::Resp dialect = net::Resp::three)
@@ -105,7 +105,7 @@ class Client final : public net::ClientHost {
     connection_->collect(reply);
     return line_of(reply);
   }
-  /// hear(), as soon as somebody has woken this connection.
+  /// hear(), as soon as this connection was woken.
   std::string hear_when_woken() {
     std::unique_lock lock{mutex_};
     woken_.wait(lock, [&] { return wakes_ > 0; });

@@ -1,4 +1,4 @@
-// SEMEL.NAMESPACE and who may create namespaces. Words: claims_fixture.hpp.
+// SEMEL.NAMESPACE and the rights to create namespaces. Words: claims_fixture.hpp.
 #include <atomic>
 #include <set>
 #include <thread>

@@ -259,7 +259,7 @@ TEST_CASE("settings: typed reads give what was set", "[net][config]") {
   CHECK(settings.event_classes() == (net::event_all | net::event_keyspace | net::event_new));
 }
 
-TEST_CASE("settings: observers hear of each success once, and may set in turn", "[net][config]") {
+TEST_CASE("settings: observers are called once per success, and may set in turn", "[net][config]") {
   Settings settings;
   int timeouts = 0;
   int files = 0;

@@ -76,7 +76,7 @@ TEST_CASE("events: without K and E, or without subscribers, nothing is published
   CHECK(as_text(heard) == "__keyspace@0__:k=set");
 }
 
-TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][events]") {
+TEST_CASE("events: commands publish the events of redis-server, in its order", "[net][events]") {
   LocalNode local;
   CHECK(local.node.events.set_flags("KEAnm").ok());
   NodeClient client{local.node, local.batch, 1};
@@ -104,7 +104,7 @@ TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][
   CHECK(events_of("RENAME a b") == "2:new=b 2:rename_from=a 2:rename_to=b");
 }
 
-TEST_CASE("events: commands that come together tell the same as one by one", "[net][events]") {
+TEST_CASE("events: a pipeline publishes the same events as single commands", "[net][events]") {
   const Words lines{"SET a 1",    "INCR a",   "GET none",  "EXPIRE a 100", "GETEX a PERSIST",
                     "APPEND a x", "GETDEL a", "SETNX a 1", "PERSIST a",    "DEL a"};
   std::string apart;
@@ -346,7 +346,7 @@ std::string lines_of(const std::vector<Words>& requests) {
 
 }  // namespace
 
-TEST_CASE("events: three clients of a redis-server hear the same", "[net][events][redis]") {
+TEST_CASE("events: three clients of a redis-server receive the same", "[net][events][redis]") {
   const auto server = RedisServer::start();
   if (!server) {
     WARN("skipped: redis-server cannot be started");
@@ -385,7 +385,7 @@ TEST_CASE("events: three clients of a redis-server hear the same", "[net][events
       requests.push_back(generator.next());
     }
     if (is_apart(requests.back())) requests = {requests.back()};
-    // redis-server 7.0 tells misses in the middle of MGET's array to the one that asks.
+    // redis-server 7.0 sends misses to the caller in the middle of MGET's array.
     if (who == 1) {
       std::erase_if(requests, [](const Words& words) { return words[0] == "MGET"; });
       if (requests.empty()) continue;

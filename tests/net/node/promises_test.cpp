@@ -270,7 +270,7 @@ TEST_CASE("RANDOMKEY: every key is drawn, about as often as another", "[net][att
   CHECK(none.call({"RANDOMKEY"}) == "$-1\r\n");
 }
 
-TEST_CASE("events: MSETEX and INCREX tell what SET, EXPIRE and INCR tell",
+TEST_CASE("events: MSETEX and INCREX publish what SET, EXPIRE and INCR publish",
           "[net][attack][fault-22]") {
   Conversation f{2};
   REQUIRE(f.call({"CONFIG", "SET", "notify-keyspace-events", "EAn"}) == "+OK\r\n");

@@ -177,7 +177,7 @@ TEST_CASE("busy: a long script is in the slow log with its whole time", "[net][s
   CHECK(log.find("$17\r\n" + endless + "\r\n") != std::string::npos);
 }
 
-TEST_CASE("busy: who waits inside the engine for a script's section gets out",
+TEST_CASE("busy: a call that waits inside the engine for a script's section returns",
           "[net][script][race]") {
   Conversation node{0};
   Served script{node.node, node.batch};

@@ -1,4 +1,4 @@
-// Who may connect to a node from where, and as whom: sessions with addresses that a test makes up.
+// Which clients may connect to a node, from where and as which user: with made-up addresses.
 #include <fstream>
 #include <memory>
 #include <string>
@@ -119,7 +119,7 @@ TEST_CASE("protected mode: it is checked for each connection, after any change o
   }
   CHECK(door.far().say({"PING"}).starts_with("-DENIED"));
   CHECK(door.near().say({"PING"}) == "+PONG\r\n");
-  // Who came while a password was needed still needs one.
+  // A client that connected while a password was needed still needs one.
   CHECK(before.say({"GET", "x"}) == "-NOAUTH Authentication required.\r\n");
   CHECK(before.say({"AUTH", "default", "anything"}).starts_with("-WRONGPASS"));
   CHECK(before.say({"HELLO", "3", "AUTH", "default", "x"}).starts_with("-WRONGPASS"));

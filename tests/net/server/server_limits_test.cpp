@@ -220,7 +220,7 @@ TEST_CASE_METHOD(ServerFixture, "pending output may be over the soft limit for a
   CHECK(slow.read_to_end().size() < bytes);
 }
 
-TEST_CASE_METHOD(ServerFixture, "who does not take the last replies is cut off",
+TEST_CASE_METHOD(ServerFixture, "a client that does not take the last replies is cut off",
                  "[net][server][limits]") {
   options.limits.linger = Millis{2000};
   start();

@@ -113,7 +113,8 @@ TEST_CASE_METHOD(ServerFixture, "a port that is taken is refused by address and 
         "bind 127.0.0.1 port " + std::to_string(server->port()) + ": Address already in use");
 }
 
-TEST_CASE_METHOD(ServerFixture, "who sends no more still gets the replies", "[net][server]") {
+TEST_CASE_METHOD(ServerFixture, "a client that has closed its side still gets the replies",
+                 "[net][server]") {
   start();
   Socket client = connect();
   client.send("echo one\necho two\n");

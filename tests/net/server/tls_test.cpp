@@ -118,7 +118,7 @@ TEST_CASE_METHOD(TlsFixture, "what was decrypted behind a waiting request is not
   CHECK(client.read(13) == "first\nbehind\n");
 }
 
-TEST_CASE_METHOD(TlsFixture, "who says over TLS that nothing more comes still gets the replies",
+TEST_CASE_METHOD(TlsFixture, "a client that has closed its side of TLS still gets the replies",
                  "[net][tls]") {
   start();
   Socket socket = connect();

@@ -16,7 +16,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Keeps nothing, and tells who waits when the test says so.
+/// Keeps nothing, and answers waits when the test says so.
 class SlowJournal final : public Journal {
  public:
   [[nodiscard]] Ticket append(std::span<const Mutation>) override { return ++last_; }
@@ -282,7 +282,7 @@ TEST_CASE("clients: SHUTDOWN asks the host of the node, and DEBUG needs permissi
   CHECK(node.connections[0]->closes());
 }
 
-TEST_CASE("clients: those who list, pause and kill do not disturb those who work", "[net][race]") {
+TEST_CASE("clients: listing, pausing and killing do not disturb working clients", "[net][race]") {
   constexpr int rounds = 300;
   ManualClock clock;
   const auto engine = std::move(Engine::open({.clock = &clock}).value());

@@ -164,7 +164,7 @@ void add_node(Calls& calls) {
                            } catch (const std::bad_alloc&) {
                              return Answer::untold;  // it is closed now
                            }
-                           return Answer::passed;  // or an error; the next client tells
+                           return Answer::passed;  // or an error; the next client shows it
                          },
                      .every_way = false});
   };

@@ -305,7 +305,7 @@ void Explorer::finish() {
   failure_ = subject_.check(true);
 }
 
-/// Who begins, or goes on when a fiber has ended.
+/// The fiber that begins, or goes on when another has ended.
 unsigned Explorer::next_fiber() {
   unsigned ready = 0;
   unsigned order[fibers_max] = {};

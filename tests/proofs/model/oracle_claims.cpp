@@ -328,7 +328,7 @@ Complaint step(KeyState& state, const Policy& policy, const ClaimRequest& reques
     return expect_on_absent(state, policy, request, session, seen, moment);
   }
   if (is_regrant(state, request, moment)) {
-    // It may be somebody else's grant by now, which is not the first's.
+    // It may be the grant of another call by now, which is not the first's.
     if (is_sent_away(policy, seen)) return nullptr;
     if (seen.answer != ClaimAnswer::regranted) return "regranted expected";
     if (seen.epoch != state.claim.epoch) return "epoch of a regrant";

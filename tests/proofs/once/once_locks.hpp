@@ -39,7 +39,7 @@ class LockStory {
     unsigned holds = 0;  // that it believes in
     Epoch token = 0;
   };
-  /// Who has the lock: for certain until `at_least`, perhaps until `at_most`.
+  /// The holder of the lock: for certain until `at_least`, perhaps until `at_most`.
   struct Holder {
     std::size_t owner = 0;
     Timestamp at_least{};

@@ -135,7 +135,7 @@ final class RedissonSuite {
       Report.same(client.getLock(key("watched")).isLocked(), true);
       return System.nanoTime() > end;
     });
-    short_lived.shutdown();  // who is gone renews nothing
+    short_lived.shutdown();  // a client that is gone renews nothing
     Report.until(() -> !client.getLock(key("watched")).isLocked());
   }
 
