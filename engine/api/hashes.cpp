@@ -97,7 +97,7 @@ FieldValues list(HashOutcome& out) {
   return std::move(out.list);
 }
 
-/// Another number for each call. Nothing but which field comes rests on it.
+/// Another number for each call. It decides only which field is chosen.
 std::uint64_t any_number() noexcept {
   static constinit thread_local std::uint64_t state = 0;
   if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state);

@@ -17,7 +17,7 @@ namespace {
   return outcome;
 }
 
-/// A caller that is not let in: busy when there is no room, in_flight when the engine ends.
+/// A caller that cannot enter: busy when there is no room, in_flight when the engine ends.
 [[nodiscard]] ClaimOutcome not_entered(ClaimOutcome&& last, ErrorCode why) noexcept {
   if (why != ErrorCode::closing) return refuse(ClaimAnswer::busy, why);
   last.error = why;

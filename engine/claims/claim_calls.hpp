@@ -95,7 +95,7 @@ inline void count_answer(Engine::Impl& impl, const ClaimOutcome& outcome) {
 
 /// The end of a call: the answer stands when what it changed, or saw, is durable enough.
 inline void confirm(const ClaimContext& context, ClaimOutcome& outcome) {
-  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
+  if (outcome.error != ErrorCode::ok) return;  // errors need no durability wait
   const ErrorCode unknown = context.impl.confirm();
   if (unknown != ErrorCode::ok) [[unlikely]]
     refuse(outcome, unknown);

@@ -26,10 +26,10 @@
 
 namespace semel {
 
-/// One namespace. Held by the registry and by every handle; it is gone when the last has let go.
+/// One namespace. Held by the registry and by every handle; freed when the last releases it.
 class Claims::Namespace {
   // Concurrency of the policy
-  //   states   `sequence_` says which of two copies holds; the other is free to be written.
+  //   states   `sequence_` says which of two copies is current; the other is free to be written.
   //   writers  write(), under the registry's mutex. readers  any thread.
   //   [namespaces.policy]  release stores in write  pair with  acquire loads in policy. The
   //            words of a copy are written after the sequence that freed it, so a reader of
@@ -135,7 +135,7 @@ class Namespaces {
   /// See Engine::change_namespace.
   [[nodiscard]] Result<std::string> change(Bytes name, const Policy& policy, Ticket& ticket);
 
-  /// Takes no new claims from now on. Errors: namespace_dropped (another call is at it).
+  /// Takes no new claims from now on. Errors: namespace_dropped (another call drops it).
   [[nodiscard]] Status begin_drop(Claims::Namespace& names);
   void give_up_drop(Claims::Namespace& names);
   /// Errors: refused; then it is open again.
@@ -157,8 +157,8 @@ class Namespaces {
   /// Visits the mutation that made each what it is, as it is when the walk comes by. `visit` may
   /// call the engine.
   void for_each_mutation(const std::function<void(const Mutation&)>& visit) const;
-  /// Appends the same to the journal, under the mutex: an erase must not come to stand before the
-  /// put that it ends, or a journal that forgets from old to new would bring it back.
+  /// Appends the same to the journal, under the mutex: an erase must not be appended before
+  /// the put that it ends, or a journal that forgets from old to new would bring it back.
   void append_again(Journal& journal) const;
 
   struct Figures {

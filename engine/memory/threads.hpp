@@ -218,7 +218,7 @@ class Threads {
       visit(*c);
     }
   }
-  /// Takes a context whose thread has gone, or null.
+  /// Takes a context whose thread has ended, or null.
   [[nodiscard]] ThreadContext* adopt() noexcept;
   void release(ThreadContext& context) noexcept;
 

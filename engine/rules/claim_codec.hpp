@@ -31,7 +31,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// Room for `bytes`. What an earlier call returned is gone.
+  /// Room for `bytes`. Invalidates what an earlier call returned.
   [[nodiscard]] char* reserve(std::size_t bytes) {
     if (bytes <= inline_bytes) return buffer_;
     if (bytes > heap_bytes_) {

@@ -18,7 +18,7 @@ class Clock {
   [[nodiscard]] virtual Timestamp now() const noexcept = 0;
 
   /// Wall-clock time in milliseconds since 1970, for mapping absolute times once on arrival.
-  /// May step; no engine decision rests on it later.
+  /// May step; no later decision of the engine depends on it.
   [[nodiscard]] virtual std::int64_t unix_ms() const noexcept = 0;
 };
 

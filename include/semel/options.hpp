@@ -29,7 +29,7 @@ enum class Callback : std::uint8_t {
 struct Options {
   const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
   Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
-  /// What an answer rests on. Above memory, every call returns when what it changed or saw has
+  /// What an answer waits for. Above memory, every call returns when what it changed or saw has
   /// reached this level, or with outcome_unknown; a journal is needed.
   Durability durability = Durability::memory;
   /// A window larger than memory: where records go when memory runs short; none: nowhere. Must

@@ -36,7 +36,7 @@ struct Waiting {
     }
     handle->reply(wait, std::move(bytes),
                   [claims = claims, key = key, epoch = outcome.epoch]() mutable {
-                    // Whatever the answer: then it is not ours any more.
+                    // Whatever the answer: then it is no longer our claim.
                     static_cast<void>(claims.release({.key = key, .epoch = epoch}));
                   });
   }

@@ -106,7 +106,7 @@ Judgement judge(Call& call) {
   return {verdict.denied, noperm_text(verdict, request, call.services.acl.catalog())};
 }
 
-/// The same behind a look for changes of the user. One that is gone may nothing.
+/// The same after a check for changes of the user. A deleted user has no rights.
 Judgement judge_again(Call& call) {
   if (call.services.acl.refresh(call.client.user) != AclChange::gone) return judge(call);
   call.client.closes = true;

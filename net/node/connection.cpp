@@ -337,7 +337,7 @@ bool Connection::accept_request(const char* start, std::string& out) {
 /// command. So nothing after the first line runs, and there is no reply that the page could use.
 void Connection::refuse_http(std::string& out) {
   flush(out);
-  if (rewind_ != nullptr) return;  // it comes again behind what is in front of it
+  if (rewind_ != nullptr) return;  // it is parsed again after the requests before it
   client_.closes = true;
   node_.stats.http_refused();
   node_.hooks.report({.level = LogLevel::warning,

@@ -39,7 +39,7 @@ class ScriptRun final : public lua::Host {
   /// Of a run that has yielded: goes on for a while. If it yields again, the host is to
   /// be woken once more.
   void go_on();
-  /// The same to its end, because the connection is gone.
+  /// Runs it to its end, because the connection is closed.
   void abandon();
 
   void call(std::span<const std::string_view> words, Resp dialect, std::string& reply) override;

@@ -78,7 +78,7 @@ SharedScript Scripts::add(SharedScript script, bool loaded) {
     // mo: relaxed: it may have been forgotten since it was looked up.
     kept->forgotten.store(false, std::memory_order_relaxed);
   }
-  // mo: relaxed: written under the mutex; read without it for nothing that rests on more.
+  // mo: relaxed: written under the mutex; no reader outside of it needs an order.
   const bool was_loaded = kept->loaded.load(std::memory_order_relaxed);
   if (loaded && !was_loaded) {
     kept->loaded.store(true, std::memory_order_relaxed);

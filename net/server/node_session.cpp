@@ -122,7 +122,7 @@ void NodeSession::hold_output(std::size_t own, std::size_t large, std::size_t pa
 }
 
 void NodeSession::deliver(std::string&& replies, std::uint64_t requests, std::string& out) {
-  if (requests == 0) {  // pushes rest on nothing
+  if (requests == 0) {  // pushes need no durability wait
     pass_on(out, replies, connection_.take_large());
     return;
   }

@@ -1,6 +1,6 @@
 // A connection of the node behind a socket of the server.
 //
-// Replies that rest on the disk (durability synced) are held until all that the engine changed or
+// Replies that depend on the disk (durability synced) are held until all that the engine changed or
 // showed up to then is there; the thread goes on with other connections meanwhile. If that fails,
 // each of them becomes an error: what was asked is done, but may not survive.
 #pragma once
@@ -30,7 +30,7 @@ namespace semel::net {
 
 class NodeSession final : public Session, private ClientHost {
  public:
-  /// `node` and `batch` must live as long as the server; `level`: what a reply rests on.
+  /// `node` and `batch` must live as long as the server; `level`: what a reply waits for.
   NodeSession(Node& node, Batch& batch, Durability level, const SessionInfo& info,
               std::shared_ptr<SessionHost> host);
   ~NodeSession() override;

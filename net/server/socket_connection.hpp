@@ -110,7 +110,7 @@ class SocketConnection {
   std::unique_ptr<TlsLayer> tls_;
   std::unique_ptr<Session> session_;
   OutputQueue queue_;
-  std::string cipher_;           // in front of it, encrypted
+  std::string cipher_;           // sent before it, encrypted
   std::size_t cipher_sent_ = 0;  // of cipher_
   std::size_t shown_ = 0;        // of pending(), to the session
   std::size_t wanted_ = 0;       // the session's hint

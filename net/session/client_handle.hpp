@@ -19,7 +19,7 @@ namespace semel::net {
 class ClientHost {
  public:
   virtual ~ClientHost() = default;
-  /// From any thread: something lies in the handle; call Connection::collect() on the connection's
+  /// From any thread: something is in the handle; call Connection::collect() on the connection's
   /// own thread soon. Must not block and must not call back.
   virtual void wake() noexcept = 0;
   /// Whether it serves others while one of its connections waits, and the connection stays until

@@ -29,7 +29,7 @@
 
 namespace semel {
 
-/// What is to be said to the broker.
+/// The answer to the broker.
 enum class Verdict : std::uint8_t {
   ack,            ///< it was handled by this call
   retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
