@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Semel as strangers use it: installed into a folder that is then moved, and as source.
+"""Semel as users get it: installed into a folder that is then moved, and as source.
 
 run.py [--build DIR] [--work DIR] [--allow-missing]
 

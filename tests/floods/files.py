@@ -130,10 +130,10 @@ def storage_goes_on(judge, program, place, megabytes):
                 errors += reply != b'+OK\r\n'
         judge.holds('R7', f'{megabytes} MiB written to the storage with all clients in',
                     errors == 0, f'{errors} errors')
-        trouble = [line for line in node.log().splitlines() if 'storage' in line and 'level=err'
-                   in line]
+        failures = [line for line in node.log().splitlines() if 'storage' in line and 'level=err'
+                    in line]
         judge.most('R7', 'open files of the node then', node.open_files(), LIMIT)
-        judge.holds('R7', 'its log has no trouble of the storage', not trouble)
+        judge.holds('R7', 'its log has no errors of the storage', not failures)
         for client in inside:
             client.close()
         keys = 0

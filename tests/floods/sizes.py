@@ -122,7 +122,7 @@ def room_is_given_back(judge, node):
                after / MIB, 64, 'MiB')
 
 
-def strangers(judge, program, place, count):
+def unauthenticated(judge, program, place, count):
     with start_node(program, place, '--requirepass', PASSWORD, '--request-deadline', '2s') as node:
         Client(node.port).ask('PING')
         empty = node.rss()
@@ -190,7 +190,7 @@ def starvation(judge, program, place, seconds, rounds):
 
         _, _, quotient, counts = in_turns(lambda: p99_of(node.port, seconds, PASSWORD),
                                         lambda: Flood(often, node.port, err, 1_000), rounds)
-        judge.most('R13', f'p99 beside {sum(counts):,} protocol errors of strangers, to alone',
+        judge.most('R13', f'p99 beside {sum(counts):,} protocol errors without a login, to alone',
                    quotient, 1.5, 'x')
         judge.most('R13', 'lines that they put into the log', node.log().count('\n') - lines, 20)
 
@@ -205,6 +205,6 @@ def run(judge, program, place, is_long):
     with start_node(program, place) as node:
         declared(judge, node, 5_000 if is_long else 1_000)
         room_is_given_back(judge, node)
-    strangers(judge, program, place, 5_000 if is_long else 1_000)
+    unauthenticated(judge, program, place, 5_000 if is_long else 1_000)
     unread_refusals(judge, program, place)
     starvation(judge, program, place, *((2, 15) if is_long else (0.5, 7)))

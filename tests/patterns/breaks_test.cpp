@@ -89,7 +89,7 @@ TEST_CASE("breaks: P2: the order of members changes the hash, and one call runs 
   CHECK(moved == 1);
 }
 
-TEST_CASE("breaks: P2: without a user two strangers share a key, and so do glued fields",
+TEST_CASE("breaks: P2: without a user two users share a key, and so do concatenated fields",
           "[patterns][breaks]") {
   Redis redis;
   const std::string no_user;
