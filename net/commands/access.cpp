@@ -57,7 +57,7 @@ bool may_monitor(const User& user) {
 
 AclRequest request_of(const CommandRow& row, std::span<const std::string_view> words,
                       const Touched& touched) {
-  // The number of a command in the catalog is its place in the table, from which that was made.
+  // The number of a command in the catalog is its index in the table, from which that was made.
   return {.command = static_cast<std::uint32_t>(index_of(row)),
           .argument = words.size() > 1 ? words[1] : std::string_view{},
           .keys = touched.keys,

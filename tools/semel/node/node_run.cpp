@@ -194,12 +194,12 @@ Status NodeRun::declare_namespaces() {
       changed = engine_->change_namespace(space.name, space.policy);
       if (changed) {
         watch_.log().add(net::LogLevel::notice, "namespace changed",
-                         {{"name", space.name}, {"by", space.place}, {"changed", *changed}});
+                         {{"name", space.name}, {"by", space.location}, {"changed", *changed}});
         continue;
       }
       error = &changed.error();
     }
-    return usage_error(space.place + ": namespace '" + space.name + "': " + error->detail);
+    return usage_error(space.location + ": namespace '" + space.name + "': " + error->detail);
   }
   return Done{};
 }
