@@ -19,7 +19,7 @@ from servers import Sides, middle, run_bench  # noqa: E402
 
 # The seed of it all, as it stands in a thousand programs.
 SEED = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])"
-# Nobody's: it must be interpreted. Five commands, two keys, both named.
+# Not among the known scripts: it must be interpreted. Five commands, two keys, both named.
 FIVE = """
 local seen = redis.call('INCR', KEYS[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])

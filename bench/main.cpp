@@ -107,7 +107,7 @@ void ask_for_huge_pages(char** argv) {
 }
 
 /// The words after the program's name, behind the door's. Files without their folders: where
-/// somebody keeps them is no part of a result.
+/// they are kept does not affect a result.
 std::string command_of(int argc, char** argv) {
   std::string command = "tools/bench";
   for (int i = 1; i < argc; ++i) {

@@ -73,7 +73,7 @@ class Server:
 
 
 def touch_memory(count):
-    """On a virtual machine the first who uses a page pays more for it: not the first server."""
+    """A virtual machine charges the first use of a page: not to the first server."""
     code = (f'import mmap\nm = mmap.mmap(-1, {count})\n'
             f'for at in range(0, {count}, 4096): m[at] = 1\n')
     subprocess.run([sys.executable, '-c', code], check=True)

@@ -1,15 +1,15 @@
 # What all our targets are made with, so that the libraries can become part of a shared one which
-# shows only what it means to. These variables are of our folders alone: whoever embeds Semel keeps
-# their own.
+# shows only what it means to. These variables are of our folders alone: a project that embeds
+# Semel keeps its own.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
-# semel_alone(SOURCE...): these are no part of the unity builds of the presets, where up to eight
+# semel_alone(SOURCE...): these are left out of the unity builds of the presets, where up to eight
 # sources of a target are compiled as one. For a source whose unnamed namespace has a name that a
 # neighbour or a header uses as well. g++ reports that, also where only the layout of a class would
-# change (-Wsubobject-linkage). Whoever embeds Semel compiles each source by itself, so a source
-# that forgets an include is found by tools/prove consumers.
+# change (-Wsubobject-linkage). A project that embeds Semel compiles each source by
+# itself, so tools/prove consumers finds a source that forgets an include.
 function(semel_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

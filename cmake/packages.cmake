@@ -83,7 +83,7 @@ if(TARGET semel_c)
   semel_package(runtime libsemel0 libs "dedup and idempotency in process (library for C)"
     "${semel_about} has the shared library with an interface for C.")
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-  # Whoever links it needs at least this version: functions are added within libsemel.so.0.
+  # Programs that link it need at least this version: functions are added within libsemel.so.0.
   file(WRITE "${packaged}/shlibs" "libsemel 0 libsemel0 (>= ${PROJECT_VERSION})\n")
   file(WRITE "${packaged}/triggers" "activate-noawait ldconfig\n")
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${packaged}/shlibs;${packaged}/triggers")

@@ -1,5 +1,5 @@
 # semel_warnings(TARGET): our warnings. They are errors only with SEMEL_WERROR, which .ci/run asks
-# for: a newer compiler warns of more, and must not break anybody's build.
+# for: a newer compiler warns of more, and must not break a user's build.
 function(semel_warnings target)
   if(PROJECT_IS_TOP_LEVEL)
     target_compile_options(${target} PRIVATE

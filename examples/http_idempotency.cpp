@@ -74,12 +74,12 @@ class Payments {
     const std::string method = text(request.method_string());
     const std::string path = text(request.target());
     const semel::KeyField asked[] = {{"method", method}, {"path", path}, {"body", request.body()}};
-    return told(once(claims_, {.key = *key, .fingerprint = semel::fingerprint_of(asked)},
-                     [&]() -> semel::Result<Kept> {
-                       Kept kept = charge_(request.body());
-                       if (kept.status < 500) return kept;
-                       return semel::unknown_outcome(kept.body);
-                     }));
+    return response_to(once(claims_, {.key = *key, .fingerprint = semel::fingerprint_of(asked)},
+                            [&]() -> semel::Result<Kept> {
+                              Kept kept = charge_(request.body());
+                              if (kept.status < 500) return kept;
+                              return semel::unknown_outcome(kept.body);
+                            }));
   }
 
  private:
@@ -87,8 +87,8 @@ class Payments {
   /// result, and is kept: the same request would get it again. A 5xx does not say what
   /// became of the charge. With policies::call that gives the key back, and the client's next try
   /// is a first one: right only where a 5xx charges nothing. Where that is not known take
-  /// policies::payment: the key is in doubt, and nobody charges before somebody has looked.
-  static Response told(const semel::OnceOutcome<Kept>& outcome) {
+  /// policies::payment: the key is in doubt, and is not charged before an operator has looked.
+  static Response response_to(const semel::OnceOutcome<Kept>& outcome) {
     switch (outcome.answer) {
       case semel::OnceAnswer::in_flight: {
         Response response = problem(409, "A request is outstanding for this Idempotency-Key");
@@ -148,9 +148,9 @@ std::string post(const loopback::Server& server, const Sent& sent) {
          (response.count(http::field::retry_after) != 0 ? " later" : "");
 }
 
-bool is(const std::string& told, const std::string& expected) {
-  std::printf("%s\n", told.c_str());
-  return told == expected;
+bool is(const std::string& actual, const std::string& expected) {
+  std::printf("%s\n", actual.c_str());
+  return actual == expected;
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ int main() {
   check({.key = "\"k3\"", .body = "50"}, "500 problem");
   provider_is_up = true;
   check({.key = "\"k3\"", .body = "50"}, "201 charge 3");
-  // Two at once: the second is told to come again, and then gets the answer of the first.
+  // Two at once: the second is asked to retry, and then gets the answer of the first.
   const Sent slow{.key = "\"k4\"", .body = "slow"};
   auto first = std::async(std::launch::async, [&] { return post(server, slow); });
   begun.get_future().wait_for(patience);

@@ -1,6 +1,6 @@
 // HTTP on loopback, as little as an example needs: a server with a thread for each connection and
-// one request on it, and a client that waits for its answer. A server for strangers has deadlines
-// and limits; this one is asked by its own program only.
+// one request on it, and a client that waits for its answer. A server for the Internet has
+// deadlines and limits; this one is asked by its own program only.
 #pragma once
 
 #include <boost/asio.hpp>

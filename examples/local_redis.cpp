@@ -17,12 +17,12 @@ semel::Reply field(const semel::Reply& reply, std::string_view name) {
   return {};
 }
 
-/// A key whose time ends while nobody waits for it.
+/// A key that expires without anyone waiting for it.
 std::string end_of_a_lock() {
   auto redis = semel::LocalRedis::open().value();
   const auto mine = redis->call({"SET", "job:1", "mine", "NX", "PX", "60000"});    // OK
   const auto yours = redis->call({"SET", "job:1", "yours", "NX", "PX", "60000"});  // (nil)
-  redis->advance(semel::Millis{60'000});             // a minute has passed, and nobody slept
+  redis->advance(semel::Millis{60'000});             // a minute has passed, without sleeping
   const auto ended = redis->call({"GET", "job:1"});  // (nil)
   return to_text(mine) + " " + to_text(yours) + " " + to_text(ended);
 }
@@ -64,9 +64,9 @@ std::string answer_for_who_waits() {
          field(waited, "result").text;
 }
 
-bool is(const std::string& told, std::string_view expected) {
-  std::printf("%s\n", told.c_str());
-  return told == expected;
+bool is(const std::string& actual, std::string_view expected) {
+  std::printf("%s\n", actual.c_str());
+  return actual == expected;
 }
 
 }  // namespace

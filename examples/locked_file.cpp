@@ -50,9 +50,9 @@ class FencedFile {
   std::string path_;
 };
 
-bool is(const char* what, bool told, bool expected) {
-  std::printf("%-40s %s\n", what, told ? "yes" : "no");
-  return told == expected;
+bool is(const char* what, bool actual, bool expected) {
+  std::printf("%-40s %s\n", what, actual ? "yes" : "no");
+  return actual == expected;
 }
 
 bool play(const std::string& path) {
@@ -72,7 +72,7 @@ bool play(const std::string& path) {
   const semel::Epoch remembered = slow.fencing_token();
   clock.advance(semel::policies::lock.lease);
   right &= is("a lease later, quick has the lock", quick.try_lock(), true);
-  // Nobody has written since: the file cannot know yet, and slow's line is still in order.
+  // No write has come since: the file cannot know yet, and slow's line is still in order.
   right &= is("slow writes before quick", report.append(remembered, "slow 2"), true);
   right &= is("quick writes", report.append(quick.fencing_token(), "quick 1"), true);
 

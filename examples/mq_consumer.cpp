@@ -1,12 +1,12 @@
-// A consumer of RabbitMQ that books each message once. The broker delivers at least once: what was
-// not acknowledged when a process died comes again, and what a publisher was not told to have
-// arrived is sent again. The claim says whether a message was handled.
+// A consumer of RabbitMQ that books each message once. The broker delivers at least once: messages
+// not acknowledged when a process died are redelivered, and a publisher sends again what was not
+// confirmed. The claim says whether a message was handled.
 //
 //   example_mq_consumer DIRECTORY PORT QUEUE [--naive]   consumes until SIGTERM
 //   example_mq_consumer DIRECTORY                        prints the bookings: ID OWNER CENTS
 //
 // A message's id is its property message_id, its body "CENTS [FAILS]": the bank refuses the first
-// FAILS attempts. The queue is declared by whoever runs the broker, with a dead-letter queue. One
+// FAILS attempts. The broker's operator declares the queue, with a dead-letter queue. One
 // process at a time uses a directory; to run several, give each a queue (and a share of the ids) of
 // its own. tests/broker/run.py kills this program again and again and counts the bookings.
 #include <amqp.h>

@@ -56,9 +56,9 @@ class OrderForm {
   std::vector<int> orders_;
 };
 
-bool is(const std::string& what, const std::string& told, const std::string& expected) {
-  std::printf("%-22s %s\n", what.c_str(), told.c_str());
-  return told == expected;
+bool is(const std::string& what, const std::string& actual, const std::string& expected) {
+  std::printf("%-22s %s\n", what.c_str(), actual.c_str());
+  return actual == expected;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 
 namespace {
 
-/// Somebody else's machine: knows what it was asked to charge, whatever happens to us.
+/// A remote service: it knows what it was asked to charge, whatever happens to us.
 struct Provider {
   std::map<std::string, int> charges;  // payment -> how often
   bool answers = true;
@@ -43,8 +43,8 @@ class Life {
 
   /// Asked by a client, perhaps not for the first time. `sent` is when it first did.
   std::string pay(const std::string& payment, std::int64_t sent) {
-    // An exception is no failure: the charge may have been made. With policies::payment nobody runs
-    // it again before that is resolved.
+    // An exception is no failure: the charge may have been made. With policies::payment it
+    // is not run again before that is resolved.
     const auto paid = once(*payments_, {.key = payment, .first_sent_unix_ms = sent},
                            [&]() -> semel::Result<std::string> {
                              try {
@@ -59,13 +59,13 @@ class Life {
     return "later";
   }
 
-  /// What an owner does that is killed before or after its charge: nothing is told to the claim.
+  /// An owner that is killed before or after its charge: the claim learns nothing.
   void pay_and_die(const std::string& payment, std::int64_t sent, bool charged) {
     const auto claim = payments_->claim({.key = payment, .first_sent_unix_ms = sent});
     if (claim.answer == semel::ClaimAnswer::granted && charged) provider_.charge(payment);
   }
 
-  /// For the operator: the payments that nobody knows the end of.
+  /// For the operator: the payments whose end is unknown.
   std::vector<std::string> doubts() {
     constexpr std::size_t prefix = sizeof "payments:" - 1;
     std::vector<std::string> found;
@@ -86,7 +86,7 @@ class Life {
     return found;
   }
 
-  /// Each doubt is ended by who knows: the provider. Returns how many there were.
+  /// The provider knows, and ends each doubt. Returns how many there were.
   std::size_t resolve_all() {
     const std::vector<std::string> open = doubts();
     for (const std::string& payment : open) {
@@ -108,9 +108,9 @@ class Life {
   std::optional<semel::Claims> payments_;
 };
 
-bool is(const std::string& told, const std::string& expected) {
-  std::printf("%s\n", told.c_str());
-  return told == expected;
+bool is(const std::string& actual, const std::string& expected) {
+  std::printf("%s\n", actual.c_str());
+  return actual == expected;
 }
 
 bool play(const std::string& directory) {
@@ -135,7 +135,7 @@ bool play(const std::string& directory) {
   right &= is(std::to_string(second.resolve_all()) + " resolved", "3 resolved");
   right &= is(second.pay("p2", sent), "charged p2");  // it was, before the crash
   right &= is(second.pay("p3", sent), "charged p3");  // it is now
-  // Older than what is remembered: nobody can say whether it was paid, so it is not paid.
+  // Older than what is remembered: it may have been paid, so it is not paid.
   const std::int64_t window = semel::policies::payment.window.count();
   right &= is(second.pay("p0", second.now() - window), "too old");
   right &= second.doubts().empty();

@@ -14,10 +14,10 @@
  * here is what C adds. Source: docs/c-abi.md
  *
  * Errors     A function that returns int returns SEMEL_OK or an error of the list below. Unless it
- *            says otherwise nothing was changed then. semel_error_detail() tells more.
+ *            says otherwise nothing was changed then. semel_error_detail() has more.
  *            No C++ exception leaves a function. SEMEL_OUTCOME_UNKNOWN: it was applied in memory,
  *            but its durability is not confirmed, or there was no memory for the answer.
- * Outcomes   An expected answer is no error: it stands in the outcome's fields. Where a call has
+ * Outcomes   An expected answer is not an error: it is in the outcome's fields. Where a call has
  *            both, the outcome is filled also if an error is returned.
  * Bytes      are a pointer and a length, any content. They are copied before a call returns. NULL
  *            with length 0 is empty. What is too long is refused before any of it is read: keys and
@@ -176,10 +176,10 @@ typedef struct semel_options {
 SEMEL_API int semel_engine_open(const semel_options* options, semel_engine** engine);
 /* Ends the engine and all its claims; its locks, waits and runs must have ended before, and no call
  * may be under way. Waits until everything is on the disk, if there is a storage. NULL is fine. It
- * is closed also after an error, which tells that something may not be there after a power cut:
+ * is closed also after an error, which means that changes may be lost after a power cut:
  * SEMEL_OUTCOME_UNKNOWN, SEMEL_REFUSED. */
 SEMEL_API int semel_engine_close(semel_engine* engine);
-/* Moves a manual clock by `ms` (0: not), then removes what has ended and tells who waits for it.
+/* Moves a manual clock by `ms` (0: not), then removes what has ended and notifies waiters.
  * Only for tests, and for engines without a background thread.
  * Errors: SEMEL_BAD_OPTION (ms < 0, or the clock is not a manual one). */
 SEMEL_API int semel_engine_advance(semel_engine* engine, semel_int64 ms);
@@ -227,7 +227,7 @@ enum {
 typedef struct semel_set_options {
   size_t size;
   int condition;
-  int get; /* not 0: the value before is told */
+  int get; /* not 0: the previous value is returned */
   semel_int64 ttl_ms;
   const void* expected;
   size_t expected_length;
@@ -327,7 +327,7 @@ SEMEL_API int semel_policy_named(const char* name, semel_policy* policy);
 SEMEL_API int semel_claims_open(semel_engine* engine, const char* name, const semel_policy* policy,
                                 semel_claims** claims);
 
-/* Gives a namespace another policy, for all who hold it. `changed`, if not NULL, gets what that has
+/* Gives a namespace another policy, for all its handles. `changed`, if not NULL, gets what that has
  * changed, as "lease 60000 -> 5000"; "" if nothing. What would forget is refused with
  * SEMEL_NAMESPACE_DIFFERS: another database, keys no longer issued, claims in doubt that would be
  * free. Errors besides: those of semel_claims_open(). */
@@ -412,7 +412,7 @@ typedef struct semel_claim_outcome {
   int error; /* what the call returns, or would return alone */
 } semel_claim_outcome;
 
-/* Asks to be the one who does the work; waits for another up to request->wait_ms. Progress: blocks
+/* Claims the work for the caller; waits for another owner up to request->wait_ms. Progress: blocks
  * then. Errors: those of the key, SEMEL_BAD_OPTION (also: keep_lease or without_key is set),
  * SEMEL_WRONG_KIND; with SEMEL_BUSY SEMEL_MEMORY_FULL, SEMEL_WAITERS_FULL, SEMEL_REFUSED; with
  * SEMEL_IN_FLIGHT SEMEL_TIMED_OUT, SEMEL_CLOSING; SEMEL_OUTCOME_UNKNOWN. */
@@ -483,7 +483,7 @@ enum {
   SEMEL_STATE_DONE = 2,
   SEMEL_STATE_FAILED = 3,
   SEMEL_STATE_IN_DOUBT = 4,
-  SEMEL_STATE_VACANT = 5 /* given back; where keys are issued: nobody has it */
+  SEMEL_STATE_VACANT = 5 /* given back; where keys are issued: unclaimed */
 };
 
 typedef struct semel_claim_view {
@@ -579,11 +579,11 @@ typedef struct semel_once_outcome {
   semel_int64 retry_after_ms;
 } semel_once_outcome;
 
-/* Runs `function` if nobody has, and nobody does, under request->key (semel/patterns/once.hpp). `context` is
- * handed to it. Errors: with SEMEL_ONCE_BUSY and SEMEL_ONCE_REFUSED, where it did not run, and with
- * SEMEL_ONCE_UNRECORDED, where it did; SEMEL_RESULT_NOT_KEPT with SEMEL_ONCE_RAN: it is done, but
- * its result is too long or there is no memory for it, and repeats are SEMEL_ONCE_EXPIRED;
- * SEMEL_TIMED_OUT with SEMEL_ONCE_IN_FLIGHT. */
+/* Runs `function` unless it has run or is running under request->key (semel/patterns/once.hpp).
+ * `context` is handed to it. Errors: with SEMEL_ONCE_BUSY and SEMEL_ONCE_REFUSED, where it did not
+ * run, and with SEMEL_ONCE_UNRECORDED, where it did; SEMEL_RESULT_NOT_KEPT with SEMEL_ONCE_RAN: it
+ * is done, but its result is too long or there is no memory for it, and repeats are
+ * SEMEL_ONCE_EXPIRED; SEMEL_TIMED_OUT with SEMEL_ONCE_IN_FLIGHT. */
 SEMEL_API int semel_once(semel_claims* claims, const semel_request* request,
                          semel_function function, void* context, semel_once_outcome* outcome);
 
@@ -601,8 +601,8 @@ typedef struct semel_consumed {
   semel_int64 retry_after_ms; /* SEMEL_RETRY_LATER */
 } semel_consumed;
 
-/* Runs `handler` if the message request->key was not handled yet, and says what the broker is to be
- * told (semel/patterns/consume.hpp). The message is to be told so also after an error, which says why it is
+/* Runs `handler` if the message request->key was not handled yet, and says what to answer to
+ * the broker (semel/patterns/consume.hpp), also after an error, which says why the answer is
  * SEMEL_ONCE_BUSY, SEMEL_ONCE_REFUSED or SEMEL_ONCE_UNRECORDED. If the call itself is not valid
  * (SEMEL_BAD_OPTION; also: wait_ms or claim_id is set) the outcome is not filled.
  * Without a key it is SEMEL_DEAD_LETTER, or with request->without_key run unguarded. */
@@ -635,7 +635,7 @@ SEMEL_API semel_uint64 semel_lock_token(const semel_lock* lock);
 /* Gives the lock back if it is held, and ends the owner. NULL is fine. */
 SEMEL_API void semel_lock_close(semel_lock* lock);
 
-/* --- waits and runs that block nobody -------------------------------------------------------- */
+/* --- waits and runs that do not block -------------------------------------------------------- */
 /* For event loops, and for languages that look for signals while they wait: what semel_claim,
  * semel_lock_take, semel_once and semel_consume_once do in one call, in several. Of one wait or
  * run a thread at a time, any thread. Both must have ended before their engine, and their lock. */
@@ -658,9 +658,9 @@ SEMEL_API int semel_lock_begin(semel_lock* lock, semel_int64 wait_ms, int notify
 /* Sleeps until there is an answer, at most `longest_ms` of real time; 0: only looks. *answered 0:
  * not yet. The place in the line is kept. Progress: blocks so long. */
 SEMEL_API int semel_wait_for(semel_wait* wait, semel_int64 longest_ms, int* answered);
-/* Ends the wait. With an answer: that, as of semel_claim. Without one: leaves the line, and tells
- * SEMEL_IN_FLIGHT with SEMEL_TIMED_OUT. `outcome` NULL: nobody wants to know, so what was granted,
- * be it in this moment, is given back. `wait` NULL is fine. Progress: does not wait for others but
+/* Ends the wait. With an answer: that, as of semel_claim. Without one: leaves the line, and returns
+ * SEMEL_IN_FLIGHT with SEMEL_TIMED_OUT. `outcome` NULL: the answer is not wanted, and a grant,
+ * even one of this moment, is given back. `wait` NULL is fine. Progress: waits for others only
  * where they leave the line. After SEMEL_BAD_OPTION (the outcome cannot be filled) it goes on. */
 SEMEL_API int semel_wait_end(semel_wait* wait, semel_claim_outcome* outcome);
 
@@ -676,7 +676,7 @@ SEMEL_API int semel_once_begin(semel_wait* wait, const semel_work** work, semel_
  * SEMEL_FORKED the run goes on. `run` NULL is fine. */
 SEMEL_API int semel_once_end(semel_run* run, int how, const void* data, size_t length,
                              semel_once_outcome* outcome);
-/* The same for a message: nobody waits, so there is no wait. */
+/* The same for a message, which never waits for its turn. */
 SEMEL_API int semel_consume_begin(semel_claims* claims, const semel_request* request,
                                   const semel_work** work, semel_run** run);
 SEMEL_API int semel_consume_end(semel_run* run, int how, const void* data, size_t length,

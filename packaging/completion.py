@@ -94,7 +94,7 @@ complete -F _semel semel
 
 
 def bash_answer(flag):
-    """Commands that complete a value of `flag`; empty where nobody knows what it can be."""
+    """Commands that complete a value of `flag`; empty if it can be anything."""
     if flag.words:
         return [f'mapfile -t COMPREPLY < <(compgen -W {sh(" ".join(flag.words))} -- "$word")']
     if flag.is_file or flag.is_directory:

@@ -21,7 +21,7 @@
 namespace semel {
 namespace {
 
-/// No name of a namespace begins with it, so it is no claim's key.
+/// No name of a namespace begins with it, so it cannot be the key of a claim.
 [[nodiscard]] std::string asked_key_of(const Claims& claims, Bytes key) {
   std::string name{"asked/"};
   return name.append(claims.name()).append(":").append(key);

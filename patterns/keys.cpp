@@ -12,8 +12,8 @@ constexpr Bytes lone_empty_field = "\\e";
 
 // --- formats ------------------------------------------------------------------------------------
 
-/// What parts two values: none of these is in a value as it stands in a key. The proof that two
-/// sets of values never give one key rests on it: the first of them behind a value is the format's.
+/// Separators of two values: none of these is in a value as it stands in a key. The proof that two
+/// sets of values never give one key needs it: the first of them behind a value is the format's.
 constexpr Bytes separators = ":|/,;#=&{}\\ ";
 
 bool is_escaped(char c) noexcept {

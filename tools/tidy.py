@@ -27,8 +27,8 @@ FORMAT_VERSION = '14'  # of clang-format; others break lines elsewhere
 COMMENT_REACH = 4  # lines above a statement in which its `mo:` comment may begin
 RATCHET = 'tools/tidy_ratchet.json'
 
-# Who may include what. Standard headers are for all, base for all but those that are or stand for
-# users (NO_BASE); `os` stands for the system's own.
+# Which room may include which. Standard headers are for all, base for all but those that are or
+# stand for users (NO_BASE); `os` stands for the system's own.
 NO_BASE = ('include', 'examples')
 PARTS = {
     'base': {'project': ('base/',), 'foreign': ()},
@@ -285,7 +285,7 @@ class Tidy:
                 self.report(source.path, source.line(match.start()),
                             f'{match.group(1)} without a memory order')
         for name in set(ATOMIC_NAME.findall(source.code)):
-            # Members are told by their last letter; other names could be a local of the same name.
+            # The last letter shows a member; other names could be a local of the same name.
             before = r'(?<!\w)' if name.endswith('_') else r'(?:\.|->)'
             hidden = (rf'{before}{name}\s*(?:[-+|&^]?=(?!=)|\+\+|--)'
                       rf'|(?:\+\+|--)\s*(?:[\w.]|->)*{before}{name}\b')

@@ -1,4 +1,4 @@
-"""Units and rooms, for tidy.py: who includes whom.
+"""Units and rooms, for tidy.py: which includes which.
 
 A unit is a header and its source, by their path without the extension. A room is the directory
 of a unit. Run as a program it prints the rooms and their arrows, as docs/architecture.md has them.
@@ -16,7 +16,7 @@ SOURCE = re.compile(r'\.(cpp|hpp|def|h)$')
 
 
 def unit_of(path):
-    """A list of rows is a unit of its own: who reads the rows need not be who has their name."""
+    """A list of rows is a unit of its own: its readers need not be the unit of its name."""
     return path if path.endswith('.def') else SOURCE.sub('', path)
 
 

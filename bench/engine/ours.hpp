@@ -119,7 +119,7 @@ struct HotKey {
 /// Reading a whole table, and sections.
 struct Insight {
   double scan = 0;                  ///< records a second
-  double snapshot = 0;              ///< records a second, nobody writing
+  double snapshot = 0;              ///< records a second, no writers
   double snapshot_with_writer = 0;  ///< records a second while one thread overwrites
   double writer_alone = 0;          ///< overwrites a second of one thread
   double writer_beside = 0;         ///< the same during the snapshot

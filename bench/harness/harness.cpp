@@ -117,9 +117,9 @@ bool run_in_child(std::span<std::byte> result,
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(child_seconds_max);
     work(result);
-    const bool told =
+    const bool written =
         write(ends[1], result.data(), result.size()) == static_cast<ssize_t>(result.size());
-    _exit(told ? 0 : 4);  // no destructors: the kernel is quicker with gigabytes
+    _exit(written ? 0 : 4);  // no destructors: the kernel is quicker with gigabytes
   }
   close(ends[1]);
   std::size_t got = 0;

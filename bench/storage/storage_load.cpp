@@ -1,4 +1,4 @@
-// Question: what do `logged` and a storage cost the one who makes new records?
+// Question: what do `logged` and a storage cost a writer of new records?
 // Method:   two threads make new keys, SET NX or claim + complete, single or in batches of 16, for
 //           a number of records or a time, whichever ends first; every answer is checked.
 // Compare:  the same without a storage, in the same round.

@@ -143,7 +143,7 @@ struct Caller {
     Store store = engine->store();
     until_taken([&] { return set_new(store, index_of(number, answers)); });
     engine->confirm_async(Durability::synced, [this](const Status& status) {
-      require(status.has_value(), "a callback was told of a failure");
+      require(status.has_value(), "a callback received a failure");
       ++answers;
       if (__rdtsc() < end_ticks) return ask();
       done->count_down();

@@ -32,7 +32,7 @@ double rate_of(const std::string& csv) {
   double rate = 0;
   require(comma != std::string::npos && std::sscanf(csv.c_str() + comma + 3, "%lf", &rate) == 1 &&
               rate > 0,
-          "redis-benchmark told no rate");
+          "redis-benchmark reported no rate");
   return rate;
 }
 

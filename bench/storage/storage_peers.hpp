@@ -21,7 +21,7 @@ struct RedisLoad {
   std::uint64_t requests;
 };
 struct RedisFigures {
-  double rate = 0;            ///< answers a second, as redis-benchmark tells
+  double rate = 0;            ///< answers a second, as redis-benchmark reports
   double per_cpu_second = 0;  ///< answers for a second of the server's CPU time
   double server_share = 0;    ///< of one processor, that the server was busy
 };

@@ -1,4 +1,4 @@
-// A batch whose outcomes may not bring too much at once.
+// A batch whose outcomes together have a limit in bytes.
 #pragma once
 
 #include <cstddef>

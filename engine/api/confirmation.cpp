@@ -52,7 +52,7 @@ Status Confirmation::await_resume() {
 }
 
 Confirmation::~Confirmation() {
-  // mo: acq_rel [engine.confirmation]: an answer that comes later resumes nobody.
+  // mo: acq_rel [engine.confirmation]: an answer that comes later resumes no coroutine.
   if (shared_ != nullptr) shared_->stage.exchange(Shared::destroyed, std::memory_order_acq_rel);
 }
 

@@ -125,7 +125,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   }
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  // What has ended does not count. Another thread that is at it may wait for our section.
+  // Expired keys do not count. Do not wait for the advancing thread: it may wait for our section.
   if (mode == FlushMode::sync) {
     core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   }
@@ -160,7 +160,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
     if (core.cold() != nullptr) static_cast<void>(core.cold()->keep_flushes());
   } catch (const std::bad_alloc&) {
   }
-  // Inside a section of this thread's own everybody else would wait for it.
+  // Not inside a section of this thread: all other threads would wait for the sweep.
   if (mode == FlushMode::sync && core.context().section == nullptr) core.sweep_flushed();
   return ended;
 }

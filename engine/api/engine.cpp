@@ -62,7 +62,7 @@ Status check_options(const Options& options) {
 std::optional<Millis> background_of(const Options& options) {
   constexpr Millis usual{100};
   if (options.background != Millis{0}) return options.background;
-  // A clock that is moved by hand is moved by somebody who wants to see what happens then.
+  // A test moves a manual clock and then expects to see the effect.
   if (dynamic_cast<const ManualClock*>(options.clock) != nullptr) return std::nullopt;
   return usual;
 }
@@ -110,7 +110,7 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
     }
   }
   after_operation(own, {op.db, op.key}, outcome.applied);
-  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
+  if (outcome.error != ErrorCode::ok) return;  // errors need no durability wait
   if (const ErrorCode unknown = confirm(own); unknown != ErrorCode::ok) outcome.error = unknown;
 }
 
@@ -314,7 +314,7 @@ std::uint64_t Engine::size(std::uint8_t db) const {
   if (db >= limits::db_count) return 0;
   engine::Core& core = impl_->core();
   if (core.begin_call() != ErrorCode::ok) return 0;
-  // What has ended does not count. Another thread that is at it may wait for our section.
+  // Expired keys do not count. Do not wait for the advancing thread: it may wait for our section.
   core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   const std::uint8_t stored = core.databases().stored(db);
   const std::uint64_t beyond = core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());

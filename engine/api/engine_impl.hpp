@@ -50,7 +50,7 @@ class Engine::Impl {
     if (changed && wait_queue_.has_waiters()) [[unlikely]]
       this->changed(own, key);
   }
-  /// A key that somebody may wait for has changed.
+  /// A key that may have waiters has changed.
   void changed(const engine::ThreadContext& own, const KeyRef& key) {
     own.section != nullptr ? own.section->note_change(key) : wait_queue_.changed(key.db, key.key);
   }

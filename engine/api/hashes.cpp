@@ -16,7 +16,7 @@ using engine::HashOp;
 using engine::HashOutcome;
 using engine::HashVerb;
 
-/// Tells value and limit.
+/// The error names the value and the limit.
 Error explain(const Options& options, Bytes key, std::uint8_t db, const HashOp& op,
               const HashOutcome& out) {
   const auto limit = [](auto value, auto bound) {
@@ -60,7 +60,7 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
   std::string scratch;
   bool changed = false;
   const auto decide = [&](const engine::RecordView* live, const engine::NextVersion&) {
-    // A claim that was given back and only remembers its attempts is absent to everybody else.
+    // A claim that was given back and only remembers its attempts is absent to all other calls.
     if (live != nullptr && !engine::is_visible(live->kind, live->value)) {
       live = nullptr;
     }
@@ -97,7 +97,7 @@ FieldValues list(HashOutcome& out) {
   return std::move(out.list);
 }
 
-/// Another number for each call. Nothing but which field comes rests on it.
+/// Another number for each call. It decides only which field is chosen.
 std::uint64_t any_number() noexcept {
   static constinit thread_local std::uint64_t state = 0;
   if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state);

@@ -1,8 +1,8 @@
 // The namespace calls of the engine: declared, changed, dropped, listed.
 //
-// A drop: a first check, so that one that is in use is left alone; then no new claims are let in,
-// and all operations that may not have seen that are waited for; then what is there is counted,
-// and goes. So no claim is granted between the count and the end, and what is held when it begins
+// A drop: a first check, so that one in use is not touched; then new claims are refused, and we
+// wait for all operations that may not have seen that; then the claims are counted, and
+// removed. So no claim is granted between the count and the end, and what is held when it begins
 // can only become finished.
 #include <string>
 #include <utility>

@@ -197,7 +197,7 @@ class Scan {
   }
   void take(const Seen& seen, std::vector<Copied>& found) const {
     if (seen.due <= now_) return;
-    // Given back, attempts remembered: absent to everybody but the next claim.
+    // Given back, attempts remembered: absent to all but the next claim.
     if (!options_.vacant && !engine::is_visible(seen.kind, seen.value)) return;
     const std::uint8_t db = impl_.core().databases().shown(seen.stored_db);
     if (options_.db && *options_.db != db) return;

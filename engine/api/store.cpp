@@ -298,7 +298,7 @@ Result<TtlResult> Store::ttl(Bytes key) {
     TtlResult result{.found = out.found, .has_ttl = out.due != no_end};
     result.due = out.due;
     if (result.has_ttl) {
-      // Found means that something was left of it, even if the clock has gone on since.
+      // A found key has at least 1 ms left, even if the clock has moved since.
       result.remaining = std::max(out.due - engine::impl_of(*engine_).now(), Millis{1});
     }
     return result;

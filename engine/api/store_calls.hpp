@@ -11,7 +11,7 @@
 
 namespace semel::store_calls {
 
-/// Names the value and the limit. On the cold path: nobody pays for it unless something is wrong.
+/// Names the value and the limit. On the cold path: only a failed call pays for it.
 [[nodiscard]] Error explain(Engine& engine, const StoreOp& op, ErrorCode code);
 
 /// Applies one operation to one key; `read` turns its outcome into the answer.

@@ -17,7 +17,7 @@ namespace {
   return outcome;
 }
 
-/// A caller that is not let in: busy when there is no room, in_flight when the engine ends.
+/// A caller that cannot enter: busy when there is no room, in_flight when the engine ends.
 [[nodiscard]] ClaimOutcome not_entered(ClaimOutcome&& last, ErrorCode why) noexcept {
   if (why != ErrorCode::closing) return refuse(ClaimAnswer::busy, why);
   last.error = why;
@@ -26,7 +26,7 @@ namespace {
 
 /// What the heap takes for a node of a list, map or table besides its value, about.
 constexpr std::size_t node_overhead = 64;
-/// When a waiter is asked for again that there was no memory to ask for.
+/// When a waiter is tried again after its claim failed for want of memory.
 constexpr Millis ask_again{10};
 
 }  // namespace

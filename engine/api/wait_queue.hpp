@@ -2,7 +2,7 @@
 // owner that finishes work without waiters pays one atomic load.
 //
 // A waiter keeps its own request. Whenever the claim may have changed, the queue asks claim() again
-// on behalf of the waiter at the head: in_flight leaves everybody waiting, any other answer ends
+// on behalf of the waiter at the head: in_flight leaves all waiting, any other answer ends
 // that waiter's wait and the next one is asked. So a completion reaches all waiters, each with
 // its own fingerprint check, and a free key reaches exactly one: the next finds it in flight.
 //
@@ -98,14 +98,14 @@ class WaitQueue final : public ChangeListener {
     const Name name{db, table_key};
     return cancel_in(shard_of(name), &name, ticket);
   }
-  /// The same where the key is not at hand: looks at everybody.
+  /// The same without the key: looks at all waiters.
   [[nodiscard]] bool cancel(WaitTicket ticket) noexcept;
 
-  /// True if anybody waits for anything. To be asked after the change was made visible.
+  /// True if there are any waiters. To be called after the change was made visible.
   [[nodiscard]] bool has_waiters() const noexcept override {
     return waiting_.load(std::memory_order_seq_cst) != 0;  // mo: seq_cst [wait_queue.waiting]
   }
-  /// True if anybody waits for this key. Progress: blocks while others enter or leave lines.
+  /// True if this key has waiters. Progress: blocks while others enter or leave lines.
   [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes table_key) noexcept;
   /// The record of this key changed (or went). Not to be called inside an atomic section.
   void changed(std::uint8_t db, Bytes table_key) noexcept override {

@@ -18,7 +18,7 @@ constexpr Millis poll_interval_max{10};
 
 void WaitQueue::publish_next(Shard& shard) noexcept {
   const Timestamp next = shard.timers.empty() ? no_end : shard.timers.begin()->first.first;
-  // mo: relaxed: a hint; whoever acts on it reads the timers under the mutex.
+  // mo: relaxed: a hint; the timers are read again under the mutex.
   shard.next.store(next.time_since_epoch().count(), std::memory_order_relaxed);
   // mo: relaxed: a hint; the leader sleeps for poll_interval_max at most.
   if (next.time_since_epoch().count() < leader_wakes_.load(std::memory_order_relaxed)) {
@@ -202,7 +202,7 @@ class WaitQueue::Inside {
     queue_.inside_ = &parked_;
     if (queue_.leader_ == nullptr) queue_.elect(nullptr);
   }
-  /// The last touch of the queue: close() returns when nobody is inside.
+  /// The last touch of the queue: close() returns when no thread is inside.
   ~Inside() {
     const base::MutexLock lock{queue_.inside_mutex_};
     (parked_.before != nullptr ? parked_.before->after : queue_.inside_) = parked_.after;

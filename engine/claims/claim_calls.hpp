@@ -95,7 +95,7 @@ inline void count_answer(Engine::Impl& impl, const ClaimOutcome& outcome) {
 
 /// The end of a call: the answer stands when what it changed, or saw, is durable enough.
 inline void confirm(const ClaimContext& context, ClaimOutcome& outcome) {
-  if (outcome.error != ErrorCode::ok) return;  // it says what it is, and rests on nothing
+  if (outcome.error != ErrorCode::ok) return;  // errors need no durability wait
   const ErrorCode unknown = context.impl.confirm();
   if (unknown != ErrorCode::ok) [[unlikely]]
     refuse(outcome, unknown);
@@ -147,7 +147,7 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
 void run_single(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
                 OwnerOutcome& outcome);
 
-/// After an owner call that may have ended a claim. Costs one load when nobody waits at all.
+/// After an owner call that may have ended a claim. Costs one load if there are no waiters.
 void notify_waiters(const ClaimContext& context, Bytes table_key) noexcept;
 
 [[nodiscard]] OwnerOutcome owner_call(Engine& engine, const Claims::Namespace& names,

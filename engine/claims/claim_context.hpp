@@ -58,13 +58,13 @@ struct ClaimContext {
   [[nodiscard]] bool dropped() const noexcept {
     return names.state() == Claims::Namespace::State::dropped;
   }
-  /// Whether `decision` would make a record of a namespace that takes none. To be asked inside the
-  /// operation that would store it: who drops the namespace waits for that.
+  /// Whether `decision` would make a record of a namespace that takes none. To be called inside the
+  /// operation that would store it: drop_namespace() waits for operations.
   [[nodiscard]] bool refuses(const Decision& decision) const noexcept {
     return decision.action == Action::store && names.state() != Claims::Namespace::State::open;
   }
 
-  /// Whether a newcomer to `table_key` would go before others who wait for it.
+  /// Whether a newcomer to `table_key` has to queue behind its waiters.
   [[nodiscard]] bool others_first(Bytes table_key) const {
     return policy.fair && !impl.core().threads().is_forked() &&
            impl.wait_queue().has_waiters_for(policy.db, table_key);

@@ -41,8 +41,8 @@ using engine::TableKey;
 }
 
 /// The answer to a repeated key of a batch, found without a change. It is never a grant of its own:
-/// between the two looks somebody else may have let go of the key, or the first's lease may have
-/// ended. Then it is what the first was refused for, or to come again.
+/// between the two looks the key may have been released, or the first's lease may have ended.
+/// Then it is the refusal of the first, or a request to retry.
 void fold(ClaimOutcome& outcome, const ClaimOutcome& first, const Policy& policy) {
   const bool is_same = outcome.answer == ClaimAnswer::regranted &&
                        (!is_granted(first) || first.epoch == outcome.epoch);
@@ -105,7 +105,7 @@ class ClaimAll {
         },
         commit);
   }
-  /// Nothing was changed: who would have been granted has no epoch.
+  /// Nothing was changed: grants that were planned get epoch 0.
   bool give_up() noexcept {
     for (ClaimOutcome& outcome : outcomes_) {
       if (outcome.answer == ClaimAnswer::granted) outcome.epoch = 0;

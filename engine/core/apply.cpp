@@ -15,7 +15,7 @@ void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation loca
     if (asked) [[unlikely]]
       reset(outcome);  // an earlier decision lost its race
     asked = true;
-    // A claim that was given back and only remembers its attempts is absent to everybody else.
+    // A claim that was given back and only remembers its attempts is absent to all other calls.
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
     return decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
   };

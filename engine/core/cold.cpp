@@ -57,8 +57,8 @@ Status Core::check_cold_memory(std::size_t most) const {
 
 void Core::charge_cold() noexcept {
   // A spill takes memory before it gives any back: a part at a time (1/64 of the limit and what
-  // writing it needs) and the filter of its generation (2 bytes a record of 50). It must find that
-  // on a machine that is full, so nobody else gets it. What is used already cannot be kept free:
+  // writing it needs) and the filter of its generation (2 bytes a record of 50). That must
+  // be there on a full machine, so it is reserved. What is in use already cannot be reserved:
   // the rest is taken when there is room again.
   SEMEL_ASSERT(region_.used_bytes() >= cold_charged_);  // of which it is a part
   const std::size_t held = options_.cold->memory_bytes();

@@ -65,9 +65,9 @@ void Compactor::sweep_flushed(ThreadContext& own) {
 bool Compactor::begin(ThreadContext& own, unsigned sixteenths) {
   // What threads keep for themselves would be taken for records that live.
   core_.threads().collect_now(own);
-  // mo: relaxed: whoever drops a timer later sets it again.
+  // mo: relaxed: a timer that is dropped later sets it again.
   renewing_ = renewal_due_.exchange(false, std::memory_order_relaxed);
-  // mo: relaxed: whoever flushes later sets it again.
+  // mo: relaxed: a later flush sets it again.
   const bool sweeps = sweep_due_.exchange(false, std::memory_order_relaxed);
   sweeping_.store(sweeps, std::memory_order_relaxed);  // mo: relaxed: a hint to others
   // What is flushed is not worth a move: choose when it has gone.

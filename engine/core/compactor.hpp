@@ -43,7 +43,7 @@ class Compactor {
   };
   /// A part of a pass; begins one if none is under way and there is something to gain. Returns
   /// whether it did anything. Not inside an operation. Thread-safe: one works, others return.
-  /// Progress: waits for nobody.
+  /// Progress: does not wait.
   bool step(ThreadContext& own, Effort effort);
 
   /// Records have been flushed: the next pass takes them out, and begins at once.
@@ -55,8 +55,8 @@ class Compactor {
     // mo: relaxed: hints
     return sweep_due_.load(std::memory_order_relaxed) || sweeping_.load(std::memory_order_relaxed);
   }
-  /// A whole pass of that kind, in steps, unless a snapshot or somebody's section is in the way.
-  /// Not inside an operation. Progress: waits for a step of another thread.
+  /// A whole pass of that kind, in steps, unless a snapshot or another thread's section is in the
+  /// way. Not inside an operation. Progress: waits for a step of another thread.
   void sweep_flushed(ThreadContext& own);
 
   /// Timers were dropped for want of memory: the next pass renews those of all records it meets.

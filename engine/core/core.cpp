@@ -248,13 +248,13 @@ void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {
 
 ErrorCode Core::wait_for_journal(ThreadContext& own) {
   if (own.section != nullptr) return ErrorCode::ok;  // commit() waits for the whole group
-  // A call that changed nothing rests on what it saw. That was appended before it was answered from
+  // A call that changed nothing depends on what it read. That was appended before it was returned
   // (await_journalled), so the newest ticket covers it.
   const bool changed = own.ticket != 0;
   const Ticket ticket = changed ? own.ticket : guarded_journal_.newest();
   own.ticket = 0;
   if (changed) guarded_journal_.pace();
-  // Whatever the journal says, the change is visible: nothing was refused any more.
+  // Whatever the journal answers, the change is visible: it can no longer be refused.
   return guarded_journal_.wait_for(ticket, options_.durability) ? ErrorCode::ok
                                                                 : ErrorCode::outcome_unknown;
 }

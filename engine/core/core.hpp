@@ -219,7 +219,7 @@ class Core final : public SegmentSink {
   /// Records, table, wheel and what is charged: what a spill could make less, free lists apart.
   [[nodiscard]] std::uint64_t held_bytes() noexcept;
 
-  // --- memory that comes back (compaction.cpp, reclaim.cpp) -------------------------------------
+  // --- memory reclamation (compaction.cpp, reclaim.cpp) -----------------------------------------
   /// Replaces the record by a copy elsewhere. False: it stays where it is. Inside an operation that
   /// was admitted, and not while a snapshot runs.
   [[nodiscard]] bool move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
@@ -298,7 +298,7 @@ class Core final : public SegmentSink {
   void notify_expired(ThreadContext& context, const Entry& old) noexcept;
   static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
-  /// A timer that came while a section held the shard for long comes again. Inside an operation.
+  /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
   void put_off(ThreadContext& context, HashBits hash, Timestamp now);
   /// Takes out an ended record or delete marker. False: it has changed or is frozen.
   [[nodiscard]] bool sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word,
@@ -314,7 +314,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] bool is_futile() noexcept;
   /// Used and not held: in spans of which a part lives, in caches, in retire lists.
   [[nodiscard]] std::size_t idle_bytes() noexcept;
-  /// Gives back what lies idle, and moves records where that is worth it.
+  /// Releases idle memory, and moves records where that pays.
   void step_compaction(ThreadContext& context, std::size_t budget) SEMEL_REQUIRES(wheel_mutex_);
   [[nodiscard]] bool accepts(const MutationSink* sink, bool frees) const noexcept {
     if (sink != nullptr) return sink->accepts(frees);

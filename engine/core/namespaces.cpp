@@ -154,7 +154,7 @@ Result<NamespaceHandle> Namespaces::declare(Bytes name, const Policy& policy, Ti
     core_.context().bump(Count::refused);
     return Error{ErrorCode::memory_full, "for namespace " + std::string{name}};
   }
-  // Before anybody can find it: what rests on it comes behind it in the journal.
+  // Before it can be found: mutations that depend on it follow it in the journal.
   if (!append_mutation(Mutation::Type::put, *made, policy, ticket)) {
     remove(*made);
     return no_journal();

@@ -26,14 +26,14 @@
 
 namespace semel {
 
-/// One namespace. Held by the registry and by every handle; it is gone when the last has let go.
+/// One namespace. Held by the registry and by every handle; freed when the last releases it.
 class Claims::Namespace {
   // Concurrency of the policy
-  //   states   `sequence_` says which of two copies holds; the other is free to be written.
+  //   states   `sequence_` says which of two copies is current; the other is free to be written.
   //   writers  write(), under the registry's mutex. readers  any thread.
   //   [namespaces.policy]  release stores in write  pair with  acquire loads in policy. The
-  //            words of a copy are written after the sequence that freed it, so who reads one of
-  //            it sees that the sequence has moved on, and reads again.
+  //            words of a copy are written after the sequence that freed it, so a reader of
+  //            them sees that the sequence has moved on, and reads again.
   //   stale    a call under way may still use the policy before a change. That is the promise:
   //            "for later calls".
   // Concurrency of `references_`
@@ -43,11 +43,11 @@ class Claims::Namespace {
   //   writers  under the registry's mutex. readers  any thread; before a claim is stored, inside
   //            of an operation.
   //   [namespaces.state]  release store in move_to  pairs with  acquire load in state.
-  //   stale    who drops waits for all operations after the store, so none stores a claim later.
+  //   stale    a drop waits for all operations after the store, so none stores a claim later.
  public:
   enum class State : std::uint8_t {
     open,
-    closing,  ///< somebody looks whether it can be dropped: takes no new claims
+    closing,  ///< a drop is being checked: takes no new claims
     dropped,
   };
 
@@ -79,7 +79,7 @@ class Claims::Namespace {
     }
   }
   void keep() noexcept {
-    // mo: relaxed: who keeps it has a reference already.
+    // mo: relaxed: the caller has a reference already.
     references_.fetch_add(1, std::memory_order_relaxed);
   }
   /// True: that was the last reference.
@@ -130,12 +130,12 @@ class Namespaces {
  public:
   explicit Namespaces(Core& core) : core_(core) {}
 
-  /// See Engine::claims. In `ticket`: what must be waited for before anybody is answered.
+  /// See Engine::claims. In `ticket`: what must be waited for before the call is answered.
   [[nodiscard]] Result<NamespaceHandle> declare(Bytes name, const Policy& policy, Ticket& ticket);
   /// See Engine::change_namespace.
   [[nodiscard]] Result<std::string> change(Bytes name, const Policy& policy, Ticket& ticket);
 
-  /// Takes no new claims from now on. Errors: namespace_dropped (another call is at it).
+  /// Takes no new claims from now on. Errors: namespace_dropped (another call drops it).
   [[nodiscard]] Status begin_drop(Claims::Namespace& names);
   void give_up_drop(Claims::Namespace& names);
   /// Errors: refused; then it is open again.
@@ -157,8 +157,8 @@ class Namespaces {
   /// Visits the mutation that made each what it is, as it is when the walk comes by. `visit` may
   /// call the engine.
   void for_each_mutation(const std::function<void(const Mutation&)>& visit) const;
-  /// Appends the same to the journal, under the mutex: an erase must not come to stand before the
-  /// put that it ends, or a journal that forgets from old to new would bring it back.
+  /// Appends the same to the journal, under the mutex: an erase must not be appended before
+  /// the put that it ends, or a journal that forgets from old to new would bring it back.
   void append_again(Journal& journal) const;
 
   struct Figures {
@@ -175,7 +175,7 @@ class Namespaces {
     Timestamp end{};
   };
   static constexpr Millis delete_marker_ttl{3'600'000};
-  /// The engine's own keyed hash: nobody can choose names that meet.
+  /// The engine's own keyed hash: an attacker cannot choose names that collide.
   struct NameHash {
     Core* core;
     [[nodiscard]] std::size_t operator()(Bytes name) const noexcept;

@@ -40,7 +40,7 @@ class Core::Operation {
     return true;
   }
 
-  /// The same, but false where anybody would wait.
+  /// The same, but false instead of waiting.
   [[nodiscard]] bool admit_now(Shard& shard) noexcept {
     return is_free(shard) || core_.is_own(context_, shard) || passes_watched(shard);
   }

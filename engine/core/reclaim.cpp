@@ -1,4 +1,4 @@
-// Memory that comes back: what a refusal does before it answers, and what advance() does by the
+// Memory that is freed: what a refusal does before it answers, and what advance() does by the
 // way.
 //
 // Memory is held by records, table, wheel and what is charged; the rest of what is used lies idle:

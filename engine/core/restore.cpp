@@ -1,5 +1,5 @@
-// The core and its journal's mutations: they are put back as they were, in any order, and the
-// journal is told which of them it may forget.
+// The core and its journal's mutations: restores them as they were, in any order, and answers
+// the journal which of them it may forget.
 #include <array>
 #include <thread>
 
@@ -52,7 +52,7 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
   const Entry::Header header{mutation.kind, mutation.db, mutation.due, mutation.version};
   Operation operation{*this, own};
   operation.admit(shard);
-  // Raised in a section over everything, so before we were let in, or after we are out and then
+  // Raised in a section over everything, so before we were admitted, or after we leave and then
   // what we publish ends with the rest.
   if (mutation.version < databases_.flushed_below(mutation.db)) return ErrorCode::ok;
   for (Room tried = Room::nothing;;) {

@@ -272,7 +272,7 @@ void Spill::remove_unchanged() {
         if (!remove(operation, all[at + i])) left.push_back(static_cast<std::uint32_t>(at + i));
       }
     }
-    // Whoever has timers to hand over must not wait for the whole spill.
+    // Threads with timers to hand over must not wait for the whole spill.
     if (own_.drain_due) core_.drain_own_timers(own_);
   }
   SEMEL_ASSERT(next_changed == changed_.size());  // they are in the order of collection
@@ -362,7 +362,7 @@ bool Spiller::is_due() noexcept {
   const Region& region = core_.region();
   const bool full = region.used_bytes() > region.limit_bytes(Region::Use::record) / 16 * 15;
   if (!full) return false;
-  // mo: relaxed: see spill(); whoever sees an older one starts a spill that finds little
+  // mo: relaxed: see spill(); with a stale value we start a spill that finds little
   const std::uint64_t seen = refused_seen_.load(std::memory_order_relaxed);
   return records >= limit / 32 || core_.threads().sum(Count::refused) != seen;
 }

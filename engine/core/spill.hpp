@@ -46,7 +46,7 @@ class Spill {
   [[nodiscard]] bool may_leave(const Entry& entry, Timestamp now) const noexcept;
   void keep(const Entry& entry, Timestamp now);
   [[nodiscard]] Status finish_part(Stop end);
-  /// Marks those that are no longer what the table holds, and bars their way back.
+  /// Marks those that no longer match the table, so that they are not brought back.
   [[nodiscard]] Status bar_changed();
   void remove_unchanged();
   /// False: it has changed.

@@ -122,7 +122,7 @@ void Arena::give_back(std::uint32_t index) noexcept {
   span.size_class = 0;
   span.pooled = span.run = 0;
   span.bits = 0;
-  span.leaving.store(0, std::memory_order_relaxed);  // mo: relaxed: nobody has a record of it
+  span.leaving.store(0, std::memory_order_relaxed);  // mo: relaxed: no record of it is reachable
   region_.give(index, 1);
 }
 

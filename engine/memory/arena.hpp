@@ -12,8 +12,8 @@
 // those (compactor.hpp). Records larger than large_bytes take spans of their own.
 //
 // Concurrency
-//   leaving       of a span: written under its pool's mutex; who reads an old value moves a record
-//                 less, or frees one the long way: relaxed.
+//   leaving       of a span: written under its pool's mutex; after a stale read one record less is
+//                 moved, or one is freed the long way: relaxed.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Arena {
 
   explicit Arena(Region& region);
   [[nodiscard]] Region& region() const noexcept { return region_; }
-  /// False: there was no address space for what it must know of each span.
+  /// False: there was no address space for the table of spans.
   [[nodiscard]] bool is_ready() const noexcept { return spans_ != nullptr; }
 
   /// The class that serves `bytes` (1..large_bytes).

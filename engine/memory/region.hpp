@@ -46,7 +46,7 @@ class Region {
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  /// False: the address space is not to be had.
+  /// False: the address space cannot be reserved.
   [[nodiscard]] bool reserve(std::size_t limit_bytes);
 
   /// First of `count` adjacent spans. Their content is undefined, unless `zeroed`.

@@ -194,7 +194,7 @@ class Threads {
   void collect(ThreadContext& context) noexcept {
     if (try_advance_epoch()) free_old(context);
   }
-  /// As much of it as can be freed without waiting for anybody, and what is free goes to the pool.
+  /// Frees as much of it as it can without waiting, and gives it to the pool.
   void collect_now(ThreadContext& context) noexcept;
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
   /// be called inside an operation.
@@ -218,7 +218,7 @@ class Threads {
       visit(*c);
     }
   }
-  /// Takes a context whose thread has gone, or null.
+  /// Takes a context whose thread has ended, or null.
   [[nodiscard]] ThreadContext* adopt() noexcept;
   void release(ThreadContext& context) noexcept;
 
@@ -272,7 +272,7 @@ class Threads {
   void light_barrier() noexcept;
   /// The system call no longer works: from now on every announcement pays for its fence.
   void barrier_failed() noexcept;
-  /// False: after `looks` looks somebody was still inside.
+  /// False: after `looks` looks a thread was still inside.
   [[nodiscard]] bool wait_for_others(const ThreadContext& self, bool have_announced,
                                      std::uint64_t looks) noexcept;
 

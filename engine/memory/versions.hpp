@@ -28,7 +28,7 @@ class VersionSource {
   /// Under a section over everything: no version handed out before is used again later.
   [[nodiscard]] Version fence(Threads& threads) noexcept {
     // No thread is inside an operation, so the others' fields may be written; they see it when they
-    // are let in again.
+    // are admitted again.
     threads.for_each(
         [](ThreadContext& context) { context.version_next = context.version_end = 0; });
     return take();

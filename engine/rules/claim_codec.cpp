@@ -225,7 +225,7 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   const unsigned head = header.head;
   constexpr unsigned asked = state_bits | flag_result_expired;
   if ((head & asked) != static_cast<unsigned>(ClaimState::done)) return false;
-  // The end of the result stands behind that of the lease, or is that of the key.
+  // The end of the result follows that of the lease, or is that of the key.
   const unsigned before = head & flag_one_end ? flag_details | flag_lease_until | flag_result_until
                                               : flag_details | flag_lease_until;
   const Timestamp until = Reader{bytes.data() + header_bytes + bytes_for(head & before)}.time();

@@ -31,7 +31,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// Room for `bytes`. What an earlier call returned is gone.
+  /// Room for `bytes`. Invalidates what an earlier call returned.
   [[nodiscard]] char* reserve(std::size_t bytes) {
     if (bytes <= inline_bytes) return buffer_;
     if (bytes > heap_bytes_) {
@@ -82,7 +82,7 @@ struct Replay {
   std::uint32_t attempts = 0;
   Bytes result;  ///< points into the record
 };
-/// False: not done, or the result's time is over, or the bytes are no claim's: decode() tells.
+/// False: not done, or the result has expired, or the bytes are not a claim; decode() has details.
 [[nodiscard]] bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept;
 
 /// The session of an encoded record alone; 0 if it has none.

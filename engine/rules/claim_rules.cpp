@@ -192,7 +192,7 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
                      const Policy& policy, OwnerOutcome& outcome) noexcept {
   if (verb == OwnerVerb::release) return answer(outcome, OwnerAnswer::not_owner);
   const bool done_again = verb == OwnerVerb::complete && record.state == ClaimState::done;
-  // Who doubts what it has kept as failed says something else than before.
+  // A doubt about a failure that was kept is a new statement, not a repetition.
   const bool doubts = call.on_failure.value_or(policy.on_failure) == Policy::OnFailure::in_doubt;
   const bool failed_again =
       verb == OwnerVerb::fail && record.state == ClaimState::failed && !record.poison && !doubts;

@@ -45,7 +45,7 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
 [[nodiscard]] inline bool is_kept(OwnerVerb verb, const OwnerCall& call) noexcept {
   return verb != OwnerVerb::complete || call.keeping != ResultKeeping::none;
 }
-/// Whether `error` stands in the way of the result alone, and the work may be done without it.
+/// Whether `error` concerns the result alone, so that the work may be done without it.
 [[nodiscard]] inline bool may_drop(OwnerVerb verb, const OwnerCall& call,
                                    ErrorCode error) noexcept {
   return (error == ErrorCode::memory_full || error == ErrorCode::value_too_long) &&

@@ -77,7 +77,7 @@ enum class ClaimFound : std::uint8_t { absent, claim, wrong_kind };
 inline constexpr Decision erase_claim{
     .action = Action::erase, .kind = Kind::claim, .due = no_end, .value = {}};
 
-/// Of a claim that was granted: whoever holds it must be able to end it.
+/// Of a claim that was granted: its holder must be able to end it.
 [[nodiscard]] inline Decision giving_up(Decision decision) noexcept {
   decision.gives_up = decision.action == Action::store;
   return decision;
@@ -106,7 +106,7 @@ inline constexpr Decision erase_claim{
   record.result = result;
   record.result_until = now + policy.result_ttl;
   record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
-  if (drop) {  // as after the end of its time: a digest, for the owner who says it again
+  if (drop) {  // as after its expiry: a digest, for an owner that repeats it
     record.result_digest = result_digest_of(result);
     record.result = {};
     record.result_expired = true;

@@ -7,7 +7,7 @@
 
 namespace semel::engine {
 
-/// The record as get() tells it. Errors: wrong_kind.
+/// The record as get() returns it. Errors: wrong_kind.
 [[nodiscard]] ErrorCode view_claim(const RecordView* live, const Policy& policy,
                                    const ClaimFacts& facts, ClaimView& view);
 

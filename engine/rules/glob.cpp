@@ -70,7 +70,7 @@ bool glob_match(Bytes pattern, Bytes text) noexcept {
       next = ++star_text;
     }
   }
-  // An empty text matches the empty pattern only: Redis looks at stars behind the last byte, and
+  // An empty text matches the empty pattern only: Redis looks at stars after the last byte, and
   // there is none.
   if (text.empty()) return pattern.empty();
   while (at < pattern.size() && pattern[at] == '*') ++at;

@@ -11,7 +11,7 @@
 
 namespace semel::engine {
 
-/// One kind. A null function stands for what most kinds do, so that a string costs no call.
+/// One kind. A null function means the default, so that a string costs no call.
 struct KindRow {
   Bytes name{};  ///< none: no record has this kind
   /// Whether bytes that a journal or a disk brings are of this kind. Null: any are.

@@ -28,8 +28,8 @@ struct Decision {
   Kind kind = Kind::string;
   Timestamp due = no_end;
   Bytes value;  ///< may point into the operation, the record seen, or the caller's scratch
-  /// A store that only gives up: the record ends sooner, or a claim is no longer held. Accepted
-  /// while the journal takes nothing but that, as every erase is.
+  /// A store that only frees: the record ends sooner, or a claim is no longer held. Accepted while
+  /// the journal accepts no other writes, as every erase is.
   bool gives_up = false;
 
   [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }

@@ -243,7 +243,7 @@ class Table {
   /// Ends the record in `word`, last seen as `seen`. False: it has changed or is frozen.
   [[nodiscard]] static bool bury(Word& word, SlotWord seen, Version version) noexcept {
     if (slot::is_frozen(seen)) return false;
-    // mo: release [table.publish]: who sees the tombstone sees all that was done before;
+    // mo: release [table.publish]: a reader of the tombstone sees all that was done before;
     //     failure relaxed: nothing is read through the word.
     return word.compare_exchange_strong(seen, slot::make_tombstone(version),
                                         std::memory_order_release, std::memory_order_relaxed);

@@ -37,7 +37,7 @@ enum class ClaimState : std::uint8_t {
   in_doubt,  ///< must not run before resolve(): lease over where the namespace never re-runs
              ///< by itself, or the owner said that it does not know what became of the work
   vacant,    ///< given back after a failure, attempts remembered: answers as absent. Where keys are
-             ///< issued: this one is, and nobody has it
+             ///< issued: this one is issued and unclaimed
 };
 
 /// A claim record as stored. Bytes point into the record and live as long as the callee says.
@@ -85,7 +85,7 @@ struct Policy {
   bool strict = false;                        ///< a completion after the lease ended is refused
   bool fail_open = false;                     ///< when full: unprotected instead of busy
   bool issued = false;  ///< only what issue() made known can be claimed; the rest is unknown
-  bool fair = false;    ///< who waits for a key goes before who comes to it
+  bool fair = false;    ///< newcomers queue behind the waiters of a key
   std::uint8_t db = 0;  ///< the numbered database the records live in
   /// What it means that the work threw, or answered that it does not know its outcome. An exception
   /// is not a failure: the effect may be there. Applied by the patterns, which run the work.

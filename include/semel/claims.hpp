@@ -21,7 +21,7 @@ namespace semel {
 class Engine;
 
 /// What becomes of a completion whose result cannot be kept: it is longer than value_bytes_max, or
-/// there is no memory for it. The work has run, and must not run again for that.
+/// there is no memory for it. The work has run, and must not run again because of that.
 enum class ResultKeeping : std::uint8_t {
   required,  ///< an error, nothing is changed
   optional,  ///< done all the same, the result dropped: OwnerOutcome::dropped says so
@@ -155,7 +155,7 @@ class ClaimWait;
 /// refused.
 class Claims {
  public:
-  /// Asks to be the one who does the work. Exactly one of any number of concurrent callers on a
+  /// Claims the work for the caller. Exactly one of any number of concurrent callers on a
   /// free key is granted. Errors in the outcome: key_empty, key_too_long, bad_option, wrong_kind;
   /// memory_full as busy. Progress: lock-free.
   [[nodiscard]] ClaimOutcome claim(const ClaimRequest& request);

@@ -18,7 +18,7 @@ class Clock {
   [[nodiscard]] virtual Timestamp now() const noexcept = 0;
 
   /// Wall-clock time in milliseconds since 1970, for mapping absolute times once on arrival.
-  /// May step; no engine decision rests on it later.
+  /// May step; no later decision of the engine depends on it.
   [[nodiscard]] virtual std::int64_t unix_ms() const noexcept = 0;
 };
 
@@ -30,7 +30,7 @@ class SystemClock final : public Clock {
   [[nodiscard]] std::int64_t unix_ms() const noexcept override;
 };
 
-/// Stands still until told to move. For tests, simulation and replay; safe from any thread.
+/// Stands still until advance() is called. For tests, simulation and replay; safe from any thread.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(Millis start = Millis{1'000'000}, std::int64_t unix_ms = 1'700'000'000'000)

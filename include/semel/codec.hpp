@@ -35,7 +35,7 @@ struct Nothing {
 [[nodiscard]] inline Error unknown_outcome(std::string known = {}) {
   return {ErrorCode::outcome_unknown, std::move(known)};
 }
-/// Whether an error of such a function says so.
+/// Whether an error of such a function means that.
 [[nodiscard]] inline bool is_unknown_outcome(const Error& error) noexcept {
   return error.code == ErrorCode::outcome_unknown;
 }

@@ -62,8 +62,8 @@ struct ScanItem {
   const ClaimRecord* claim = nullptr;  ///< of a claim
 };
 
-/// Which claims of a namespace may go with it. Nothing but a drop by `all` ends a claim that
-/// somebody holds.
+/// Which claims of a namespace may go with it. Held claims end only with a drop by
+/// `all`.
 enum class DropRule : std::uint8_t {
   unused,    ///< none: there must be none
   finished,  ///< done, failed, issued and given back: what was done is forgotten
@@ -120,8 +120,8 @@ class Engine {
   /// Errors: bad_option (names the option and its range), out_of_address_space (also: the heap is
   /// full), no_thread (Options::background).
   [[nodiscard]] static Result<std::unique_ptr<Engine>> open(const Options& options = {});
-  /// Answers who waits, and waits for nobody else: no other call may be under way. In a child of
-  /// the process that opened it, it ends nothing of the parent's, and its memory stays.
+  /// Ends all waits with an answer, and does not block: no other call may be under way. In a child
+  /// of the process that opened it, it ends nothing of the parent's, and its memory stays.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -143,10 +143,10 @@ class Engine {
   [[nodiscard]] Result<Claims> claims(Bytes name, const Policy& policy);
   /// The namespace declared before. Errors: bad_namespace. Progress: takes a mutex shared.
   [[nodiscard]] Result<Claims> claims(Bytes name);
-  /// Gives a namespace another policy, for later calls of all who hold it, and says what that has
+  /// Gives a namespace another policy, for later calls of all its handles, and returns what
   /// changed: "lease 60000 -> 5000, strict no -> yes"; empty: nothing. What would forget is refused
   /// (namespace_differs): another database; keys that are issued no longer; claims in doubt that
-  /// anybody could take. Errors besides: those of claims(), bad_namespace if it is not declared.
+  /// any caller could take. Errors besides: those of claims(), bad_namespace if it is not declared.
   [[nodiscard]] Result<std::string> change_namespace(Bytes name, const Policy& policy);
   /// For operators: ends a namespace. Calls through its handles answer namespace_dropped from then
   /// on. By `rule`, its claims are removed with it or keep it from being dropped; so one that is
@@ -156,9 +156,9 @@ class Engine {
   /// refused; after an error it is there, and of the claims that were to go some may have gone.
   /// Progress: walks over the engine's records, up to three times, while calls go on.
   [[nodiscard]] Result<DropReport> drop_namespace(Bytes name, DropRule rule = DropRule::unused);
-  /// Tells about `count` namespaces, in order of their declaration, from `cursor` on (0 = start),
+  /// Visits `count` namespaces, in order of their declaration, from `cursor` on (0 = start),
   /// and returns the cursor to go on from (0 = finished). One that is there from start to end is
-  /// told once. `visit` may call the engine. Errors: bad_option (count, 1..limits::
+  /// visited once. `visit` may call the engine. Errors: bad_option (count, 1..limits::
   /// namespace_list_max).
   [[nodiscard]] Result<std::uint64_t> list_namespaces(
       std::uint64_t cursor, std::size_t count,
@@ -216,7 +216,7 @@ class Engine {
   /// For the engine's journal: which of these, at most superseded_max, need not be kept. Bit i is
   /// set if the table has a newer record of asked[i]'s key that does not end before its keep_until,
   /// and whose mutation `append` has taken. A key that is not in the table proves nothing, nor does
-  /// one that a section holds. Progress: waits for nobody.
+  /// one that a section holds. Progress: does not wait.
   [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
   static constexpr std::size_t superseded_max = 16;
   /// What append() is called on; null: nothing.

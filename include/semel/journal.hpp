@@ -63,13 +63,13 @@ class Journal {
   virtual ~Journal() = default;
 
   /// Takes one group of mutations, all or nothing on replay. Called after the change is visible
-  /// in memory, and before anybody has an answer that rests on it. Must not block on a disk and
+  /// in memory, and before any answer that depends on it. Must not block on a disk and
   /// must not call back into the engine; the bytes are valid only during the call. 0: not taken;
   /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
 
-  /// Called by a thread that has appended, where it holds nothing and before it waits: whoever
-  /// brings more than can be taken away may be held up here, for a bounded time.
+  /// Called by a thread that has appended, where it holds nothing and before it waits.
+  /// Back-pressure: may block a writer that outpaces the draining, for a bounded time.
   virtual void pace() {}
 
   /// Blocks until everything up to `ticket` has reached `level`.
@@ -86,9 +86,9 @@ class Journal {
     then(wait(ticket, level));
   }
 
-  /// Takes `then` and returns true if this thread's changes wait for one write of their own:
-  /// whoever waits for them is to be told by `then`, which is called on this thread when that has
-  /// ended.
+  /// Takes `then` and returns true if this thread's changes wait for one write of their own.
+  /// `then` is called on this thread when that write has ended, and is to notify those who wait for
+  /// the changes.
   [[nodiscard]] virtual bool defer(std::function<void()>& then) {
     static_cast<void>(then);
     return false;

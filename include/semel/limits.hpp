@@ -34,7 +34,7 @@ inline constexpr std::size_t callbacks_max = 1'048'576;  ///< that wait for one 
 inline constexpr std::size_t scan_count_max = 65'536;    ///< records examined by one scan call
 
 inline constexpr std::size_t hash_fields_max = 65'536;    ///< fields of one hash
-inline constexpr std::size_t hash_scan_whole_max = 512;   ///< fields that HSCAN tells at once
+inline constexpr std::size_t hash_scan_whole_max = 512;   ///< fields that HSCAN returns at once
 inline constexpr std::size_t hash_picks_max = 1'048'576;  ///< of HRANDFIELD, if they may repeat
 inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///< the same, together
 

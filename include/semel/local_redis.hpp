@@ -3,7 +3,7 @@
 //
 //   auto redis = semel::LocalRedis::open().value();
 //   redis->call({"SET", "k", "v", "NX", "PX", "60000"});   // +OK
-//   redis->advance(semel::Millis{60'000});                 // nobody sleeps
+//   redis->advance(semel::Millis{60'000});                 // without sleeping
 //   redis->call({"GET", "k"}).is_null();                   // true
 //
 // Source: docs/local-redis.md

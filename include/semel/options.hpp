@@ -29,7 +29,7 @@ enum class Callback : std::uint8_t {
 struct Options {
   const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
   Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
-  /// What an answer rests on. Above memory, every call returns when what it changed or saw has
+  /// What an answer waits for. Above memory, every call returns when what it changed or saw has
   /// reached this level, or with outcome_unknown; a journal is needed.
   Durability durability = Durability::memory;
   /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
@@ -44,7 +44,7 @@ struct Options {
   std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
   /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
   /// goes and its memory comes back. 0: every 100 ms, but no thread on a ManualClock, which only
-  /// moves when somebody calls. None: no thread; call advance() now and then.
+  /// moves when it is set. None: no thread; call advance() now and then.
   std::optional<Millis> background{Millis{0}};
   Version first_version = 1;  ///< recovery: larger than any version ever handed out
   /// Called with each exception that left a callback, on the callback's thread; it may be rethrown

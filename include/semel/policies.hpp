@@ -25,15 +25,15 @@ struct NamedPolicy {
 
 namespace policies {
 
-/// A guarded call: who comes again within the hour gets the answer of the first.
+/// A guarded call: repeats within the hour get the answer of the first.
 inline constexpr Policy call{.lease = Millis{60'000}, .result_ttl = Millis{3'600'000}};
 
 /// A message that a broker delivers at least once: 16 tries, remembered for a day.
 inline constexpr Policy message{
     .lease = Millis{60'000}, .result_ttl = Millis{86'400'000}, .attempts_max = 16};
 
-/// Money: what went silent, threw, or does not know its outcome is not run again before somebody
-/// has looked; an answer stands for 30 days, and who sends again after that is too old.
+/// Money: what went silent, threw, or does not know its outcome is not run again before an
+/// operator has looked; an answer is kept for 30 days, and later repeats are too old.
 inline constexpr Policy payment{.lease = Millis{60'000},
                                 .result_ttl = Millis{30LL * 86'400'000},
                                 .failure_ttl = Millis{30LL * 86'400'000},
@@ -60,7 +60,7 @@ inline constexpr Policy fair_lock{.lease = Millis{30'000}, .attempts_ttl = Milli
 inline constexpr Policy debounce{.lease = Millis{45'000}, .attempts_ttl = Millis{1}};
 
 /// Nonces of requests sent within 60 s of now, before or after; remembered for as long as such a
-/// request could come again.
+/// request could be replayed.
 inline constexpr Policy nonce{.lease = Millis{1'000},
                               .result_ttl = Millis{120'000},
                               .attempts_ttl = Millis{1},

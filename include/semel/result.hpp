@@ -80,7 +80,7 @@ struct Error {
 
 namespace detail {
 
-/// Whether a value of T is itself an answer that somebody would ask for in an `if`: yes or no, a
+/// Whether a value of T is itself an answer that callers would test in an `if`: yes or no, a
 /// number, an enum, something or nothing. An owner (std::unique_ptr) is none: it is never null.
 /// A struct says so with `using is_answer = void`.
 template <class T>

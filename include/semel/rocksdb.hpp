@@ -56,8 +56,8 @@ struct JoinedOutcome {
 /// as it is, and can be used again. `level` is logged or synced, and at least the engine's.
 ///
 /// Errors: bad_option, storage_failed (nothing was changed); outcome_unknown (after the next open
-/// both are there, or neither; the storage has failed, see Storage::stats, unless what was waited
-/// for was the write of somebody else). Progress: blocks for the disk.
+/// both are there, or neither; the storage has failed, see Storage::stats, unless the failed
+/// write was that of another caller). Progress: blocks for the disk.
 [[nodiscard]] Result<JoinedOutcome> complete_joined(Storage& storage, Claims& claims,
                                                     const OwnerCall& call,
                                                     const rocksdb::WriteBatch& effects,

@@ -51,8 +51,8 @@ struct StorageOptions {
   /// After a boot, opening is refused if the wall clock is ahead of the last time that is known by
   /// more than this: with a wrong clock all records would end. 1 s..100 years.
   Millis clock_ahead_max{std::int64_t{366} * 24 * 3600 * 1000};
-  /// Claims whose namespace the storage does not know are let in: without the terms of a namespace,
-  /// which only damage takes away, finished work could be granted again. See recover().
+  /// Claims whose namespace the storage does not know are accepted: without the terms of a
+  /// namespace, which only damage takes away, finished work could be granted again. See recover().
   bool accept_unknown_namespaces = false;
   storage::Disk* disk = nullptr;  ///< tests only; none: the machine's
 };

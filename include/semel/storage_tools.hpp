@@ -90,14 +90,14 @@ struct StorageRepair {
 };
 
 struct StorageRepairOptions {
-  bool accept_loss = false;  ///< false: only tell
+  bool accept_loss = false;  ///< false: only report
   std::string cold{};        ///< directory of its cold store; empty: "cold" in that of the storage
   /// The cold store is lost: what was spilled is forgotten, so finished work may be done again.
   bool without_cold = false;
 };
 
 /// Makes the storage sound again by keeping every record that is whole. Without `accept_loss` it
-/// only tells what would be lost. What was there before is moved to `directory`/lost+found-N, not
+/// only reports what would be lost. What was there before is moved to `directory`/lost+found-N, not
 /// deleted, so twice the space is needed. Versions and epochs go on far above all that were handed
 /// out. Killed in the middle, it goes on when it is called again. Column families of the user are
 /// copied as far as RocksDB can read them. A cold store that does not fit is bound to the storage

@@ -91,10 +91,10 @@ bool Acl::log_in_by_certificate(AclSession& session, std::string_view name) cons
 
 void Acl::set_requirepass(std::string_view password) {
   const base::MutexLock lock{mutex_};
-  SharedUser& place = users_.find(default_name)->second;
-  User user = *place;
+  SharedUser& stored = users_.find(default_name)->second;
+  User user = *stored;
   user.set_only_password(password);
-  place = std::make_shared<const User>(std::move(user));
+  stored = std::make_shared<const User>(std::move(user));
   changed();
 }
 

@@ -91,7 +91,7 @@ class Acl {
   /// the search of the name. The session is then as before.
   [[nodiscard]] bool log_in(AclSession& session, std::string_view name,
                             std::string_view password) const;
-  /// The same of somebody whose certificate says who it is. False: no such user, or it is off.
+  /// The same for a client that its certificate names. False: no such user, or it is off.
   [[nodiscard]] bool log_in_by_certificate(AclSession& session, std::string_view name) const;
   [[nodiscard]] SharedUser authenticate(std::string_view name, std::string_view password) const;
 

@@ -43,7 +43,7 @@ class AclHost {
   [[nodiscard]] virtual Result<std::string> read_file() = 0;
   /// All of it or nothing, also if the machine stops meanwhile. False: it could not be written.
   [[nodiscard]] virtual bool write_file(std::string_view text) = 0;
-  /// Somebody tried to log in as `user`, and may not.
+  /// A login as `user` was refused.
   virtual void login_denied(std::string_view user) { static_cast<void>(user); }
 };
 

@@ -1,4 +1,4 @@
-// The aclfile: a line for each user, "user NAME RULE..", parted by single blanks.
+// The aclfile: a line for each user, "user NAME RULE..", separated by single blanks.
 #include <algorithm>
 
 #include "net/acl/acl.hpp"
@@ -80,7 +80,7 @@ class Acl::FileReader {
       return fail("WARNING: Duplicate user '" + shown + "' found on line " + std::to_string(line_) +
                   ". ");
     }
-    // A place is kept for `default`, which is there in any case.
+    // One user is reserved for `default`, which is there in any case.
     const bool keeps_place = name != default_name() && !users_.contains(default_name());
     if (users_.size() + (keeps_place ? 1 : 0) >= acl_limits::users_max) {
       return fail(here() + ": more than " + std::to_string(acl_limits::users_max) + " users. ");

@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, 21> acl_categories{
 struct AclCommand {
   std::string_view name;         ///< small letters; a subcommand is "parent|sub"
   std::uint32_t categories = 0;  ///< bit i: acl_categories[i]
-  bool no_auth = false;          ///< for everybody, as AUTH and HELLO: no rights are looked at
+  bool no_auth = false;          ///< for all clients, as AUTH and HELLO: no rights are checked
 };
 
 /// The commands by their numbers, which are their places in the list it was made of. Immutable.
@@ -56,9 +56,9 @@ class AclCatalog {
   /// is no such command or subcommand.
   [[nodiscard]] std::optional<std::uint32_t> find(std::span<const std::string_view> words) const;
 
-  /// Who is in a category.
+  /// The members of a category.
   [[nodiscard]] const Words& members_of(std::size_t category) const { return members_[category]; }
-  /// Who is meant by it in a rule: with a command come its subcommands.
+  /// The commands that a rule about it covers: its members and their subcommands.
   [[nodiscard]] const Words& meant_by(std::size_t category) const { return meant_[category]; }
 
  private:

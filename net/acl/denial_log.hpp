@@ -20,7 +20,7 @@ enum class DenialContext : std::uint8_t { toplevel, multi, lua };
 [[nodiscard]] std::string_view name_of(DenialReason reason) noexcept;
 [[nodiscard]] std::string_view name_of(DenialContext context) noexcept;
 
-/// Texts are cut at logged_bytes_max: who is refused must not decide how much is kept.
+/// Texts are cut at logged_bytes_max: a refused client must not decide how much is kept.
 struct Denial {
   DenialReason reason = DenialReason::command;
   DenialContext context = DenialContext::toplevel;

@@ -32,13 +32,13 @@ std::optional<PasswordHash> password_hash_of_hex(std::string_view hex) {
 }
 
 bool is_among(const PasswordHash& hash, std::span<const PasswordHash> hashes) {
-  const PasswordHash nobody{};
+  const PasswordHash no_hash{};
   unsigned found = 0;
   for (const PasswordHash& other : hashes) {
     found |= CRYPTO_memcmp(hash.data(), other.data(), hash.size()) == 0 ? 1U : 0U;
   }
   // For a user without passwords, or none at all, about the same is done; the result is not used.
-  if (hashes.empty()) static_cast<void>(CRYPTO_memcmp(hash.data(), nobody.data(), hash.size()));
+  if (hashes.empty()) static_cast<void>(CRYPTO_memcmp(hash.data(), no_hash.data(), hash.size()));
   return found != 0;
 }
 

@@ -1,4 +1,4 @@
-// Passwords: kept as SHA-256, compared in a time that says nothing about them.
+// Passwords: kept as SHA-256, compared in constant time.
 #pragma once
 
 #include <array>

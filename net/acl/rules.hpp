@@ -49,7 +49,7 @@ struct MergedRules {
 /// "(+get" "~x)" are one rule, "(+get ~x)".
 [[nodiscard]] MergedRules merge_selectors(std::span<const std::string_view> words);
 
-/// The words of a selector: parted by blanks, where a part in quotes may hold any of them. None:
+/// The words of a selector: separated by blanks, where a part in quotes may hold any of them. None:
 /// quotes that are not closed, or closed inside a word.
 [[nodiscard]] std::optional<std::vector<std::string>> split_quoted(std::string_view text);
 

@@ -16,7 +16,7 @@ namespace semel::net {
 
 class User {
  public:
-  /// Off, without passwords and rights. `id` tells it from an earlier user of the same name;
+  /// Off, without passwords and rights. `id` distinguishes it from an earlier user of that name;
   /// `catalog` must live as long as this and its copies.
   User(const AclCatalog& catalog, std::string name, std::uint64_t id)
       : name_(std::move(name)), id_(id), root_(catalog) {}

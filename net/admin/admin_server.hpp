@@ -5,10 +5,10 @@
 //   GET /livez     200 "ok", while the process responds at all
 //   GET /readyz    200 "ok", or 503 and the reason
 //
-// HEAD is supported, too. Another path is 404, another method 405. Bytes that are no request, a
+// HEAD is supported, too. Another path is 404, another method 405. Bytes that are not a request, a
 // request with a body, or a header longer than admin_limits::header_bytes_max are 400.
 //
-// Non-goals: TLS, passwords. Everybody who can connect can read the metrics, so only loopback
+// Non-goals: TLS, passwords. All clients that can connect can read the metrics, so only loopback
 // addresses are allowed unless AdminOptions::remote is set.
 #pragma once
 

@@ -17,7 +17,7 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 /// Writes the error of `parsed` if there is one, and returns false then.
 [[nodiscard]] bool accept(Call& call, const Status& parsed);
 
-/// Puts what the words say about the owner into the request: the connection, or somebody remote.
+/// Sets the owner of the request from the words: the connection, or a remote owner.
 void set_owner(Call& call, ClaimWords& words);
 
 /// An error of the engine about `key`, with what can be said about it.

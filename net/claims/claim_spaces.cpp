@@ -27,7 +27,7 @@ enum class Creation : std::uint8_t { any, declared };  // of the setting namespa
 
 [[nodiscard]] Result<Claims> create(Call& call, std::string_view name) {
   Result<Claims> claims = call.engine.claims(name, Policy{.db = call.client.db});
-  // Somebody else was faster, and says more about it.
+  // Another client declared it first, with its own policy.
   if (!claims && claims.error().code == ErrorCode::namespace_differs) {
     claims = call.engine.claims(name);
   }

@@ -29,14 +29,14 @@ struct Waiting {
     std::string bytes;
     RespWriter reply{bytes, dialect};
     write_claim(reply, outcome);
-    // A claim with an id of its own is kept for who asks again: giving it back could take it from
-    // the very client that has come back on another connection and was regranted.
+    // A claim with an id is kept for a repeated request: releasing it could take it from the very
+    // client that has reconnected and was regranted.
     if (outcome.answer != ClaimAnswer::granted || named) {
       return handle->reply(wait, std::move(bytes));
     }
     handle->reply(wait, std::move(bytes),
                   [claims = claims, key = key, epoch = outcome.epoch]() mutable {
-                    // Whatever the answer: then it is not ours any more.
+                    // Whatever the answer: then it is no longer our claim.
                     static_cast<void>(claims.release({.key = key, .epoch = epoch}));
                   });
   }
@@ -78,7 +78,7 @@ void semel_wait(Call& call) {
   call.client.waits_since = 0;  // they may have changed since they were looked at
   const WaitTicket ticket = claims->claim_or_wait(
       words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
-  // Who asks again by its id finds its place, and what it was granted meanwhile.
+  // A repeated request with the same id finds its wait, and what it was granted meanwhile.
   if (ticket == 0 || waiting.named) return;
   call.client.handle->if_abandoned(waiting.wait,
                                    [claims = *claims, key = waiting.key, ticket]() mutable {

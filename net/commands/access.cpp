@@ -57,7 +57,7 @@ bool may_monitor(const User& user) {
 
 AclRequest request_of(const CommandRow& row, std::span<const std::string_view> words,
                       const Touched& touched) {
-  // The number of a command in the catalog is its place in the table, from which that was made.
+  // The number of a command in the catalog is its index in the table, from which that was made.
   return {.command = static_cast<std::uint32_t>(index_of(row)),
           .argument = words.size() > 1 ? words[1] : std::string_view{},
           .keys = touched.keys,
@@ -106,7 +106,7 @@ Judgement judge(Call& call) {
   return {verdict.denied, noperm_text(verdict, request, call.services.acl.catalog())};
 }
 
-/// The same behind a look for changes of the user. One that is gone may nothing.
+/// The same after a check for changes of the user. A deleted user has no rights.
 Judgement judge_again(Call& call) {
   if (call.services.acl.refresh(call.client.user) != AclChange::gone) return judge(call);
   call.client.closes = true;
@@ -174,8 +174,8 @@ void review_wait(Services& services, ClientState& client) {
   const std::vector<std::string>& kept = client.waits_for->words;
   const std::vector<std::string_view> words{kept.begin(), kept.end()};
   std::string unused;
-  RespWriter nobody{unused, client.dialect};
-  Call call{services, services.engine, client, words, nobody, client.waits_for->row};
+  RespWriter discarded{unused, client.dialect};
+  Call call{services, services.engine, client, words, discarded, client.waits_for->row};
   const Judgement judged = judge_again(call);
   if (judged.ok()) return;
   std::string reply;
@@ -281,7 +281,7 @@ void review_others(Call& call) {
     return user != nullptr && check(*user);
   };
   for (const auto& handle : call.services.clients.all()) {
-    // mo: relaxed: who begins to monitor meanwhile is judged by its new rights.
+    // mo: relaxed: a client that begins to monitor meanwhile is judged by its new rights.
     const bool monitors = handle->shown.monitors.load(std::memory_order_relaxed);
     const bool stays =
         may_stay(*handle, [&](const User& user) { return !monitors || may_monitor(user); });

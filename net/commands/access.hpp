@@ -22,7 +22,7 @@ namespace semel::net {
 [[nodiscard]] Status may_run(Call& call);
 
 /// The same of a command that EXEC is about to run: rights may have changed since it was queued,
-/// and a command in front of it may have been AUTH.
+/// and an earlier command of the transaction may have been AUTH.
 [[nodiscard]] Status may_run_queued(Call& call);
 /// The same of a command that a script asks for, in redis-server's words.
 [[nodiscard]] Status may_run_in_script(Call& call);

@@ -13,7 +13,7 @@ namespace semel::net {
   return (row.facts.bits & (fact_audited | fact_audited_words)) != 0;
 }
 
-/// Tells the node's hook of `call`, which has been carried out and answered with `reply`. Secrets
+/// Reports `call` to the node's hook; it has been carried out and answered with `reply`. Secrets
 /// are left out, and what is long. The event has the command's name, as config_set.
 void audit(const Call& call, std::string_view reply);
 

@@ -131,7 +131,7 @@ struct CommandRow {
 /// The one command with fact_monitors, and the one with fact_declares.
 [[nodiscard]] const CommandRow& monitor_row() noexcept;
 [[nodiscard]] const CommandRow& declare_row() noexcept;
-/// Its place in all_commands().
+/// Its index in all_commands().
 [[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
 
 /// What is wrong with the arguments of a request, before the engine is asked. An enum and not a

@@ -69,17 +69,18 @@ constexpr std::uint8_t digit_of(std::string_view text) {
 }
 
 /// "secret@2" and its like. False: no such word.
-constexpr bool read_place(std::string_view name, std::string_view place, CommandFacts& facts) {
+constexpr bool read_position(std::string_view name, std::string_view position,
+                             CommandFacts& facts) {
   SecretWords& secrets = facts.secrets;
   if (name == "secret") {
-    const std::size_t colon = place.find(':');
-    if (colon == std::string_view::npos) return (secrets.from = digit_of(place)) != 0;
-    secrets.option = place.substr(0, colon);
-    return (secrets.count = digit_of(place.substr(colon + 1))) != 0;
+    const std::size_t colon = position.find(':');
+    if (colon == std::string_view::npos) return (secrets.from = digit_of(position)) != 0;
+    secrets.option = position.substr(0, colon);
+    return (secrets.count = digit_of(position.substr(colon + 1))) != 0;
   }
-  if (name == "secret-settings") return (secrets.settings_from = digit_of(place)) != 0;
-  if (name == "names") return (secrets.name_at = digit_of(place)) != 0;
-  return name == "inner" && (facts.inner_at = digit_of(place)) != 0;
+  if (name == "secret-settings") return (secrets.settings_from = digit_of(position)) != 0;
+  if (name == "names") return (secrets.name_at = digit_of(position)) != 0;
+  return name == "inner" && (facts.inner_at = digit_of(position)) != 0;
 }
 
 constexpr CommandFacts facts_of(std::string_view words) {
@@ -89,7 +90,7 @@ constexpr CommandFacts facts_of(std::string_view words) {
     const std::string_view word = words.substr(0, end);
     words.remove_prefix(std::min(end + 1, words.size()));
     if (const std::size_t at = word.find('@'); at != std::string_view::npos) {
-      const bool is_known = read_place(word.substr(0, at), word.substr(at + 1), facts);
+      const bool is_known = read_position(word.substr(0, at), word.substr(at + 1), facts);
       facts.is_valid = facts.is_valid && is_known;
       continue;
     }
@@ -111,7 +112,7 @@ constexpr CommandRow row_of(const CommandRow& row, std::string_view categories,
   whole.keys = key_specs_of(keys);
   whole.facts = facts_of(facts);
   for (const KeySpec& spec : whole.keys.all()) {
-    if (spec.place != KeySpec::Place::range || !spec.is_shown()) continue;
+    if (spec.position != KeySpec::Position::range || !spec.is_shown()) continue;
     if (whole.first_key == 0) whole.first_key = spec.first;
     whole.last_key = spec.last;
     whole.key_step = spec.step;
@@ -175,7 +176,7 @@ constexpr auto index_by_name = [] {
   return index;
 }();
 
-/// The place of the one row that has `fact`; std::size(rows): none, or more than one.
+/// The position of the one row that has `fact`; std::size(rows): none, or more than one.
 constexpr std::size_t only_with(CommandFact fact) {
   std::size_t found = std::size(rows);
   for (std::size_t at = 0; at < std::size(rows); ++at) {

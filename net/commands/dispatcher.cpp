@@ -160,7 +160,7 @@ void dispatch(Call& call) {
 
 namespace {
 
-/// What was done is done; only its reply is left out. Of a script's call the script's host tells.
+/// The command has run; only its reply is dropped. For a script's call its host writes the error.
 void refuse_too_large(Call& call, std::size_t before) {
   if (call.client.in_script) return;
   call.reply.take_back(before);
@@ -183,7 +183,7 @@ void execute(Call& call) {
   call.row->handler(call);
   if (call.reply.is_cut()) [[unlikely]]
     refuse_too_large(call, before);
-  if (call.client.stepped_aside) [[unlikely]]
+  if (call.client.has_yielded) [[unlikely]]
     return;  // measured when it ends
   if (lane != nullptr) [[likely]] {
     static_cast<void>(lane->lap(call.services.ticks()));

@@ -6,7 +6,7 @@ namespace semel::net {
 namespace {
 
 bool is_past(const Call& call, const Expiry& expiry) noexcept {
-  // Read behind the operation: what has ended since is gone just the same.
+  // Read after the operation: a key that has expired since counts as gone.
   return expiry.mode() == Expiry::Mode::at && expiry.when() <= call.engine.now();
 }
 

@@ -49,12 +49,12 @@ ClaimKeys claim_keys_in(const KeySpec& spec, Words words) {
   const auto behind = static_cast<std::size_t>(spec.first) + 1;
   if (words.size() <= behind) return {};
   Words rest = words.subspan(behind);
-  switch (spec.place) {
-    case KeySpec::Place::claim:
+  switch (spec.position) {
+    case KeySpec::Position::claim:
       return {rest.first(1)};
-    case KeySpec::Place::completes:
+    case KeySpec::Position::completes:
       return {rest.subspan(1), words_per_claim};
-    case KeySpec::Place::claims: {
+    case KeySpec::Position::claims: {
       ClaimWords options;
       if (!read_claim_words(rest, true, options) || !read_keys(rest)) return {};
       return {rest};
@@ -69,7 +69,7 @@ void compose(UsedKeys& used, const KeySpec& spec, Words words) {
   if (words.size() <= at) return;
   std::string prefix{words[at]};
   prefix += ':';
-  if (spec.place == KeySpec::Place::space) {
+  if (spec.position == KeySpec::Position::space) {
     used.composed.push_back(prefix + "*");
     used.is_all = true;
   }
@@ -102,13 +102,13 @@ std::uint16_t flags_in(const KeySpec& spec, Words words) {
 UsedKeys used_keys(const KeySpecs& specs, Words words) {
   UsedKeys used;
   for (const KeySpec& spec : specs.all()) {
-    switch (spec.place) {
-      case KeySpec::Place::range: {
+    switch (spec.position) {
+      case KeySpec::Position::range: {
         const auto count = static_cast<int>(words.size());
         add_range(used, spec, words, spec.first, spec.last < 0 ? count + spec.last : spec.last);
         break;
       }
-      case KeySpec::Place::counted:
+      case KeySpec::Position::counted:
         add_counted(used, spec, words);
         break;
       default:

@@ -1,13 +1,13 @@
 // Which keys and channels a command uses, and how: the `keys` column of
 // net/commands/command_table.def.
 //
-// The only place that knows. COMMAND shows it, users' rights are checked by it, and those who WATCH
-// keys are notified by it; so no command can need other rights than it admits to.
+// The only place that knows them. COMMAND shows it, users' rights are checked by it, and those who
+// WATCH keys are notified by it; so no command can need other rights than it admits to.
 //
 //   column = spec *( ";" spec )                one for keys that are used in different ways
-//   spec   = flags place [ "?" index ":" word *( "," word ) "|" flags ]
+//   spec   = flags position [ "?" index ":" word *( "," word ) "|" flags ]
 //   flags  = flag *( "," flag )
-//   place  = "@" first [ ":" last [ ":" step ] ]  words by their indexes; -1 is the last word
+//   position = "@" first [ ":" last [ ":" step ] ]  words by their indexes; -1 is the last word
 //          | "#" index [ ":" step ]            at `index` stands how many follow
 //          | "@claim" index                    the namespace; the key of the claim stands behind it
 //          | "@claims" index                   the namespace; options; KEYS n key..
@@ -51,10 +51,10 @@ enum KeyFlag : std::uint16_t {
 inline constexpr std::size_t shown_key_flags = 11;
 
 struct KeySpec {
-  enum class Place : std::uint8_t { range, counted, claim, claims, completes, space };
+  enum class Position : std::uint8_t { range, counted, claim, claims, completes, space };
 
   std::uint16_t flags = 0;
-  Place place = Place::range;
+  Position position = Position::range;
   std::int16_t first = 0;
   std::int16_t last = 0;  ///< an index; negative: from the end
   std::int16_t step = 1;
@@ -140,23 +140,23 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
   return flags != 0;
 }
 
-constexpr bool read_place(std::string_view text, KeySpec& spec) {
-  using Place = KeySpec::Place;
+constexpr bool read_position(std::string_view text, KeySpec& spec) {
+  using Position = KeySpec::Position;
   constexpr std::array<std::string_view, 4> names = {"claims", "claim", "completes", "space"};
-  constexpr std::array<Place, 4> places = {Place::claims, Place::claim, Place::completes,
-                                           Place::space};
+  constexpr std::array<Position, 4> positions = {Position::claims, Position::claim,
+                                                 Position::completes, Position::space};
   if (text.empty()) return false;
-  spec.place = text.front() == '#' ? Place::counted : Place::range;
+  spec.position = text.front() == '#' ? Position::counted : Position::range;
   text.remove_prefix(1);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!text.starts_with(names[i])) continue;
-    spec.place = places[i];
+    spec.position = positions[i];
     text.remove_prefix(names[i].size());
     break;
   }
   if (!read_number(text, spec.first)) return false;
   spec.last = spec.first;
-  if (spec.place == Place::range && text.starts_with(':')) {
+  if (spec.position == Position::range && text.starts_with(':')) {
     text.remove_prefix(1);
     if (!read_number(text, spec.last)) return false;
   }
@@ -186,10 +186,11 @@ constexpr KeySpecs key_specs_of(std::string_view column) {
     if (!column.empty()) column.remove_prefix(1);
     KeySpec spec;
     const std::string_view flags = key_column::take_up_to(text, "@#");
-    const std::string_view place = key_column::take_up_to(text, "?");
+    const std::string_view position = key_column::take_up_to(text, "?");
     found.is_valid = found.is_valid && found.count < KeySpecs::count_max &&
                      key_column::read_flags(flags, spec.flags) &&
-                     key_column::read_place(place, spec) && key_column::read_words(text, spec);
+                     key_column::read_position(position, spec) &&
+                     key_column::read_words(text, spec);
     if (!found.is_valid) return found;
     found.specs[found.count++] = spec;
   }

@@ -9,8 +9,8 @@
 
 namespace semel::net {
 
-/// `call` took `ns`, its words those of the slow log. Counts it and, by the node's limits, tells
-/// the slow log and the latency events. Its reply has begun at `reply`.
+/// `call` took `ns`, its words those of the slow log. Counts it and, by the node's limits, adds
+/// it to the slow log and the latency events. Its reply has begun at `reply`.
 void measured(const Call& call, std::int64_t ns, std::string_view reply);
 /// The same for `count` calls of one row with one operation each, counted together.
 void measured_together(const Call& call, std::int64_t ns_each, std::uint64_t count,

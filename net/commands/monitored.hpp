@@ -10,8 +10,8 @@ namespace semel::net {
 /// As the source of a call: it is one that runs a script, which is shown before it runs.
 inline constexpr std::string_view script_begins = "script";
 
-/// Shows `call`, which has been carried out, to all monitors, without passwords. `source`: who sent
-/// it, if it is not the client itself but, say, "lua".
+/// Shows `call`, which has been carried out, to all monitors, without passwords. `source`: its
+/// sender, if it is not the client itself but, say, "lua".
 void show_to_monitors(Call& call, std::string_view source = {});
 
 }  // namespace semel::net

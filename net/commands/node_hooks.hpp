@@ -54,7 +54,7 @@ struct NodeHooks {
   std::function<BackupState()> backup_state{};
   /// SEMEL.BACKUP CANCEL: returns at once. Errors: refused (none is running).
   std::function<Status()> cancel_backup{};
-  /// Somebody at `address` gave a wrong password for `user`, or one that may not log in.
+  /// A client at `address` gave a wrong password for `user`, or the user may not log in.
   std::function<void(std::string_view user, std::string_view address)> login_denied{};
   /// From any thread.
   std::function<void(const NodeEvent& event)> event{};

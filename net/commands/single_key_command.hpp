@@ -15,7 +15,7 @@ struct Single {
 
 /// Plans, applies and answers. False: `error` says why not, and nothing was written.
 [[nodiscard]] bool run_single(Call& call, const Single& single, ArgumentError& error);
-/// The reply to an outcome, and what it tells of the key (net/events/keyspace_events.hpp, by the
+/// The reply to an outcome, and the events of its key (net/events/keyspace_events.hpp, by the
 /// verb). The writer may take a large value out of `outcome`.
 void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome);
 

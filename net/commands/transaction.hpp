@@ -15,7 +15,7 @@ inline constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
 }
 /// Puts the call behind those of the client's transaction. One reply is written.
 void enqueue(Call& call);
-/// The client's transaction, if there is one, and what it watches are no more.
+/// Ends the client's transaction, if there is one, and its watches.
 void end_transaction(Services& services, ClientState& client);
 
 }  // namespace semel::net

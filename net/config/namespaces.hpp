@@ -22,7 +22,7 @@ namespace semel::net {
 struct DeclaredNamespace {
   std::string name{};
   Policy policy{};
-  std::string place{};  ///< "semel.toml:12:1", for messages
+  std::string location{};  ///< "semel.toml:12:1", for messages
 };
 
 /// Collects the options of one namespace.

@@ -45,10 +45,10 @@ std::size_t behind_header(std::string_view content, std::string_view section) {
 
 /// Sets one value in the text. False: there is no safe position for it.
 bool put(std::string& content, const SettingRow& row, const std::string& value) {
-  const TomlPlace place = find_in_toml(content, row);
-  if (!place.is_toml) return false;
-  if (place.has_value) {
-    content.replace(place.begin, place.end - place.begin, value);
+  const TomlLocation location = find_in_toml(content, row);
+  if (!location.is_toml) return false;
+  if (location.has_value) {
+    content.replace(location.begin, location.end - location.begin, value);
     return true;
   }
   if (!content.empty() && !content.ends_with('\n')) content += '\n';
@@ -58,7 +58,7 @@ bool put(std::string& content, const SettingRow& row, const std::string& value) 
     content.insert(at, line);
     return true;
   }
-  if (place.has_section) return false;  // as an inline table, or with dotted keys
+  if (location.has_section) return false;  // as an inline table, or with dotted keys
   content += (content.empty() ? "[" : "\n[") + std::string{row.section} + "]\n" + line;
   return true;
 }

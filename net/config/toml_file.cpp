@@ -72,12 +72,12 @@ class TomlReader {
   static std::string suggestion(std::string_view name) {
     return name.empty() ? "" : ", did you mean '" + std::string{name} + "'?";
   }
-  [[nodiscard]] std::string place(const toml::source_region& region) const {
+  [[nodiscard]] std::string location(const toml::source_region& region) const {
     return path_ + ":" + std::to_string(region.begin.line) + ":" +
            std::to_string(region.begin.column);
   }
   void fail(const toml::key& key, const std::string& what) {
-    fail(key.source(), place(key.source()) + ": " + what);
+    fail(key.source(), location(key.source()) + ": " + what);
   }
   void fail(const toml::source_region& region, std::string line) {
     errors_.emplace_back(region.begin, std::move(line));
@@ -103,8 +103,9 @@ class TomlReader {
       }
       const auto text = text_of_node(row_of(found->setting), node);
       if (!text) {
-        fail(node.source(), place(node.source()) + ": " + std::string{key.str()} + ": expected " +
-                                expected(row_of(found->setting)) + ", not a " + kind_of(node));
+        fail(node.source(), location(node.source()) + ": " + std::string{key.str()} +
+                                ": expected " + expected(row_of(found->setting)) + ", not a " +
+                                kind_of(node));
         continue;
       }
       take(found->setting, *text, node);
@@ -141,7 +142,7 @@ class TomlReader {
     const Result<Policy> policy = options.finish(name.str());
     if (!policy.ok()) return fail(name, policy.error().detail);
     findings_.namespaces.push_back(
-        {.name = std::string{name.str()}, .policy = *policy, .place = place(name.source())});
+        {.name = std::string{name.str()}, .policy = *policy, .location = location(name.source())});
   }
 
   static std::optional<std::string> text_of_option(const toml::node& node) {
@@ -155,7 +156,8 @@ class TomlReader {
     const SettingRow& row = row_of(setting);
     const Result<SettingValue> parsed = parse_setting(row, text, row.default_text);
     if (!parsed) {  // reported here, where the column is known
-      fail(node.source(), value_error(place(node.source()), setting, text, parsed.error().detail));
+      fail(node.source(),
+           value_error(location(node.source()), setting, text, parsed.error().detail));
       return;
     }
     const std::string line = path_ + ":" + std::to_string(node.source().begin.line);
@@ -256,21 +258,21 @@ void read_toml(std::string_view content, const std::string& path, std::vector<As
   TomlReader{path, out, findings}.read(parsed.table());
 }
 
-TomlPlace find_in_toml(std::string_view content, const SettingRow& row) {
+TomlLocation find_in_toml(std::string_view content, const SettingRow& row) {
   const toml::parse_result parsed = toml::parse(content);
   if (!parsed) return {.is_toml = false};
-  TomlPlace place;
+  TomlLocation location;
   const toml::node* section = parsed.table().get(row.section);
-  if (section == nullptr) return place;
-  place.has_section = true;
+  if (section == nullptr) return location;
+  location.has_section = true;
   const toml::table* table = section->as_table();
   const toml::node* value = table == nullptr ? nullptr : table->get(row.name);
-  if (value == nullptr) return place;
-  place.has_value = true;
-  place.begin = offset_of(content, value->source().begin);
-  place.end = offset_of(content, value->source().end);
-  SEMEL_ASSERT(place.begin <= place.end && place.end <= content.size());
-  return place;
+  if (value == nullptr) return location;
+  location.has_value = true;
+  location.begin = offset_of(content, value->source().begin);
+  location.end = offset_of(content, value->source().end);
+  SEMEL_ASSERT(location.begin <= location.end && location.end <= content.size());
+  return location;
 }
 
 bool is_same_toml(std::string_view one, std::string_view other,

@@ -39,7 +39,7 @@ class KeyspaceEvents {
 
   /// Whether any event is published.
   [[nodiscard]] bool any() const noexcept {
-    // mo: relaxed: a setting; who changes it does not wait for the commands under way
+    // mo: relaxed: a setting; its change does not wait for the commands under way
     return flags_.load(std::memory_order_relaxed) != 0;
   }
   /// Whether events of a class, by its letter, are published.

@@ -105,9 +105,9 @@ Status check_names(const Subscriber& subscriber, Topic topic, PubSub::Names name
 void PubSub::add(Subscriber& subscriber, Topic topic, std::string_view name) {
   auto& own = subscriber.names[static_cast<std::size_t>(topic)];
   if (own.contains(name)) return;
-  const auto place = names_of(topic).try_emplace(std::string{name}).first;
-  place->second.push_back(&subscriber);
-  own.insert(place->first);
+  const auto entry = names_of(topic).try_emplace(std::string{name}).first;
+  entry->second.push_back(&subscriber);
+  own.insert(entry->first);
   subscriber.name_bytes += name.size();
   subscriptions_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in any()
 }
@@ -121,15 +121,15 @@ void PubSub::remove(Subscriber& subscriber, Topic topic, std::string_view name) 
   subscriber.name_bytes -= name.size();
   subscriptions_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in any()
   ByName& all = names_of(topic);
-  const auto place = all.find(name);
-  SEMEL_ASSERT(place != all.end());  // each name of a subscriber is one of ours
-  Subscribers& subscribers = place->second;
+  const auto entry = all.find(name);
+  SEMEL_ASSERT(entry != all.end());  // each name of a subscriber is one of ours
+  Subscribers& subscribers = entry->second;
   // From the end: what comes last goes first, mostly.
   const auto found = std::find(subscribers.rbegin(), subscribers.rend(), &subscriber);
   SEMEL_ASSERT(found != subscribers.rend());
   std::swap(*found, subscribers.back());
   subscribers.pop_back();
-  if (subscribers.empty()) all.erase(place);
+  if (subscribers.empty()) all.erase(entry);
 }
 
 Status PubSub::subscribe(ClientState& client, Topic topic, Names names) {

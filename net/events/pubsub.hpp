@@ -33,7 +33,7 @@ struct ClientState;
 
 class PubSub {
  public:
-  /// What is published is counted there for as long as somebody is to be sent it.
+  /// Messages are counted there for as long as they wait to be sent.
   explicit PubSub(std::shared_ptr<ClientMemory> memory) : memory_(std::move(memory)) {}
   PubSub(const PubSub&) = delete;
   PubSub& operator=(const PubSub&) = delete;
@@ -47,7 +47,7 @@ class PubSub {
   /// Subscribes and sends a frame for each name. The detail of an error is the whole reply; nothing
   /// was changed then.
   [[nodiscard]] Status subscribe(ClientState& client, Topic topic, Names names);
-  /// The opposite; without names all of the topic's, or a frame that tells that there was none.
+  /// The opposite; without names all of the topic's, or a frame that says that there was none.
   void unsubscribe(ClientState& client, Topic topic, Names names);
   /// Ends all subscriptions of `client` without a word.
   void forget(ClientState& client);
@@ -57,7 +57,7 @@ class PubSub {
   /// `client` speaks another dialect from now on.
   void change_dialect(ClientState& client);
 
-  /// Sends `text` to all who subscribe to `channel` and, unless it is a shard's, to patterns that
+  /// Sends `text` to all subscribers of `channel` and, unless it is a shard's, to patterns that
   /// match it. Returns to how many subscriptions. `from`: the publishing connection; null: none.
   std::size_t publish(ClientState* from, Topic topic, std::string_view channel,
                       std::string_view text);

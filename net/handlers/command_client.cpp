@@ -1,4 +1,4 @@
-// CLIENT: who is connected, and what a client says of itself.
+// CLIENT: the connected clients, and what a client says of itself.
 #include <algorithm>
 #include <limits>
 #include <set>

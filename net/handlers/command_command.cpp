@@ -57,8 +57,8 @@ void write_unknown(RespWriter& reply, std::string_view name) {
 }
 
 void write_places(RespWriter& reply, const KeySpec& spec) {
-  const bool is_counted = spec.place == KeySpec::Place::counted;
-  if (!is_counted && spec.place != KeySpec::Place::range) {
+  const bool is_counted = spec.position == KeySpec::Position::counted;
+  if (!is_counted && spec.position != KeySpec::Position::range) {
     write_unknown(reply, "begin_search");
     return write_unknown(reply, "find_keys");
   }

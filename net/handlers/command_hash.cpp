@@ -110,7 +110,7 @@ void change_hash(Call& call, std::string_view event, Change&& change, Write&& wr
   if (write(*result)) call.notify('h', event, call.key());
 }
 
-/// Tells that a key was asked for that is not there.
+/// Publishes the event of a lookup that missed.
 void notify_miss(Call& call) {
   if (!call.notifies('m')) return;
   const auto there = call.store().exists(call.key());

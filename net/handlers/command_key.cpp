@@ -116,7 +116,7 @@ template <Ask ask, bool in_seconds>
 void answer_ttl(Call& call, const StoreOp&, const StoreOutcome& found) {
   if (!found.found) return call.reply.integer(-2);
   if (found.due == no_end) return call.reply.integer(-1);
-  // Found means that something was left of it, even if the clock has gone on since.
+  // A found key has at least 1 ms left, even if the clock has moved since.
   const Clock& clock = call.engine.clock();
   const std::int64_t left = std::max((found.due - call.engine.now()).count(), std::int64_t{1});
   const std::int64_t ms = ask == Ask::left ? left : clock.unix_ms() + left;

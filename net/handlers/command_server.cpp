@@ -20,7 +20,7 @@ constexpr std::string_view no_debug =
     "can run it from a local connection, otherwise you need to set this option in the "
     "configuration file, and then restart the server.";
 
-/// The connection waits until `ms` have passed (0: for ever) or somebody ends it; `reply` then.
+/// The connection waits until `ms` have passed (0: for ever) or it is unblocked; `reply` then.
 void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
   ClientState& client = call.client;
   const std::uint64_t wait = client.handle->begin_wait(reply);

@@ -196,7 +196,7 @@ bool read_msetex(Call& call, MsetexWords& msetex) {
   return true;
 }
 
-/// As SET tells it of each key in turn.
+/// The events of a SET for each key in turn.
 void notify_msetex(Call& call, const Presence& before, const MsetexWords& msetex) {
   for (std::size_t i = 0; i < msetex.pairs.size(); ++i) {
     const Bytes key = msetex.pairs[i].key;

@@ -53,7 +53,7 @@ class Lines {
   std::string text_;
 };
 
-/// What several sections tell of, read at most once.
+/// Values that several sections show, read at most once.
 struct Facts {
   Services& services;
   Stats stats = services.engine.stats();
@@ -151,7 +151,7 @@ void put_scripts(Lines& lines, Services& services) {
 std::string memory(Facts& facts) {
   const Stats& stats = facts.stats;
   std::atomic<std::uint64_t>& highest = facts.services.stats.memory_peak;
-  // mo: relaxed: a figure for people; of two who raise it at once the lower may win.
+  // mo: relaxed: a metric; of two threads that raise it at once the lower may win.
   const std::uint64_t peak = std::max(highest.load(std::memory_order_relaxed), stats.bytes_used);
   highest.store(peak, std::memory_order_relaxed);
   const std::uint64_t overhead = stats.bytes_used - std::min(stats.bytes_records, stats.bytes_used);

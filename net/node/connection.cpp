@@ -32,9 +32,9 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
     batch.scripts_ = std::make_shared<ScriptHost>(node.scripts);
   }
   client_.scripts = batch.scripts_;
-  client_.may_step_aside = host != nullptr && host->serves_others();
+  client_.may_yield = host != nullptr && host->serves_others();
   // A wait for a long script, instead of BUSY, would stop all connections of this thread.
-  if (client_.may_step_aside) static_cast<void>(node.engine().set_no_wait(true));
+  if (client_.may_yield) static_cast<void>(node.engine().set_no_wait(true));
   node.clients.add(client_.handle);
 }
 
@@ -97,7 +97,7 @@ Connection::~Connection() {
 }
 
 void Connection::end() {
-  if (client_.stepped_aside) client_.scripts->run.abandon();
+  if (client_.has_yielded) client_.scripts->run.abandon();
   node_.clients.remove(client_.handle);
   client_.handle->end();
   node_.client_memory->remove(std::exchange(charged_, 0));
@@ -188,11 +188,11 @@ void Connection::hold_output(std::size_t own, std::size_t large, std::size_t par
 
 void Connection::collect(std::string& out) {
   const std::size_t before = out.size();
-  if (client_.stepped_aside) client_.scripts->run.go_on();
+  if (client_.has_yielded) client_.scripts->run.go_on();
   review_wait(node_.services(), client_);
   const ClientHandle::Collected found = client_.handle->collect(out, large_);
-  // Rings before were for this turn.
-  if (client_.stepped_aside) client_.handle->wake_host();
+  // Wakeups until now were for this turn.
+  if (client_.has_yielded) client_.handle->wake_host();
   if (found.killed) client_.closes = true;
   if (found.replied) {
     if (std::exchange(client_.discards_wait_reply, false)) {
@@ -337,7 +337,7 @@ bool Connection::accept_request(const char* start, std::string& out) {
 /// command. So nothing after the first line runs, and there is no reply that the page could use.
 void Connection::refuse_http(std::string& out) {
   flush(out);
-  if (rewind_ != nullptr) return;  // it comes again behind what is in front of it
+  if (rewind_ != nullptr) return;  // it is parsed again after the requests before it
   client_.closes = true;
   node_.stats.http_refused();
   node_.hooks.report({.level = LogLevel::warning,
@@ -392,7 +392,7 @@ void Connection::dispatch_now(std::string& out) {
   } else if (!is_reply_on) {
     out += discarded;
   }
-  if (client_.held != nullptr && !client_.stepped_aside) [[unlikely]]
+  if (client_.held != nullptr && !client_.has_yielded) [[unlikely]]
     node_.pubsub.release(client_);
   // A command may have added output to many other connections.
   if (node_.client_memory->is_over()) [[unlikely]]

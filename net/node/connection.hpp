@@ -81,7 +81,7 @@ class Connection {
   [[nodiscard]] bool more() const noexcept { return more_; }
   /// A script of this connection's is under way between calls of collect(): it should not be ended
   /// before, though end() ends the script.
-  [[nodiscard]] bool works() const noexcept { return client_.stepped_aside; }
+  [[nodiscard]] bool works() const noexcept { return client_.has_yielded; }
   [[nodiscard]] bool is_subscribed() const noexcept { return client_.subscribes(); }
   /// It must authenticate, and has not.
   [[nodiscard]] bool is_unauthenticated() const noexcept { return client_.user.needs_auth(); }

@@ -115,8 +115,8 @@ void Connection::answer_batch(std::string& out, std::size_t count) {
 void Connection::count_batch(std::size_t count) {
   const std::int64_t each = client_.lane->lap(node_.ticks()) / static_cast<std::int64_t>(count);
   std::string unused;
-  RespWriter nobody{unused, client_.dialect};
-  Call call{node_.services(), node_.engine(), client_, {}, nobody};
+  RespWriter discarded{unused, client_.dialect};
+  Call call{node_.services(), node_.engine(), client_, {}, discarded};
   bool has_natives = false;
   for (std::size_t first = 0; first < count;) {
     call.row = batch_.rows_[first];

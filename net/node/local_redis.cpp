@@ -23,7 +23,7 @@ class CallingThread final : public net::ClientHost {
   /// Returns when woken, and after `most` at the latest.
   void wait(Millis most) {
     base::MutexLock lock{mutex_};
-    // Earlier than `most` does no harm: the caller looks, and comes again.
+    // To return before `most` does no harm: the caller checks, and waits again.
     if (!woken_) changed_.wait_for(lock, most);
     woken_ = false;
   }

@@ -13,7 +13,7 @@
 namespace semel::net {
 namespace {
 
-/// Tells two lives of a node apart; nothing secret.
+/// Distinguishes two runs of a node; not a secret.
 std::string new_run_id() {
   std::array<std::uint8_t, 20> bytes{};
   base::fill_random(bytes);
@@ -141,10 +141,10 @@ void Node::review_clients() {
 }
 
 void Node::users_changed() {
-  // Those who are idle or only listen would learn of it with their next command.
+  // Clients that are idle or only subscribe would notice it with their next command.
   review_clients();
   const bool is_open = !asks_for_password();
-  // mo: relaxed: only who changes it speaks of it
+  // mo: relaxed: only the thread that changes it logs it
   if (was_open_.exchange(is_open, std::memory_order_relaxed) == is_open || !is_open) return;
   hooks.report(
       {.level = LogLevel::warning,

@@ -50,7 +50,7 @@ class Node final : private NodeControl {
   /// Reads the users from the settings aclfile, requirepass and requirepass-file. The detail of an
   /// error is its whole text.
   [[nodiscard]] Status open_users();
-  /// Whether who does not log in is refused.
+  /// Whether clients must log in.
   [[nodiscard]] bool asks_for_password() const;
   /// Lets what is due happen; to be called every few ms, and after the clock was moved. Removes at
   /// most about `budget` ended records. False: there are more, so call again soon.

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-// Sanitizers keep account of the stack and must be told of each change.
+// Sanitizers track the stack and must be notified of each switch.
 #if defined(__SANITIZE_ADDRESS__)
 #define SEMEL_FIBRE_ASAN 1
 #elif defined(__has_feature)
@@ -151,7 +151,7 @@ bool Fibre::run(Work work, void* argument) {
 bool Fibre::resume() {
   return impl_->to_fibre();
 }
-void Fibre::step_aside() {
+void Fibre::yield() {
   impl_->to_caller();
 }
 

@@ -1,4 +1,4 @@
-// A stack of its own for work that may step aside and go on later, on the same thread.
+// A stack of its own for work that may yield and go on later, on the same thread.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ class Fibre {
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  /// Runs `work(argument)` until it returns or steps aside. True: it has returned.
+  /// Runs `work(argument)` until it returns or yields. True: it has returned.
   [[nodiscard]] bool run(Work work, void* argument);
-  /// Goes on where the work stepped aside; returns as run().
+  /// Goes on where the work yielded; returns as run().
   [[nodiscard]] bool resume();
   /// Called by the work: run() or resume() returns; this returns in the next resume().
-  void step_aside();
+  void yield();
 
  private:
   class Impl;

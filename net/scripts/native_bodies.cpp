@@ -71,8 +71,8 @@ bool count(NativeRun& run) {
     if (!run.is_over()) run.answer_pair(found.number, left.number);
     return true;
   }
-  const bool is_told = run.entry().answer.kind == ScriptAnswer::Kind::last;
-  is_told ? run.answer(found.number) : run.answer_nothing();
+  const bool is_returned = run.entry().answer.kind == ScriptAnswer::Kind::last;
+  is_returned ? run.answer(found.number) : run.answer_nothing();
   return true;
 }
 

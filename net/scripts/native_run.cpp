@@ -36,7 +36,7 @@ NativeValue value_of(std::string_view bytes) noexcept {
 }  // namespace
 
 std::int64_t through_lua(double number) noexcept {
-  // What a processor of ours makes of a number that does not fit.
+  // The result of our processors for a number that does not fit.
   constexpr double too_large = 9223372036854775808.0;
   if (!(number >= -too_large && number < too_large)) {
     return std::numeric_limits<std::int64_t>::min();

@@ -43,7 +43,7 @@ struct NativePlan {
 /// it is not one operation, or the arguments are unusual.
 [[nodiscard]] ArgumentError plan_native(const Call& call, const lua::ScriptShape& shape,
                                         std::string_view sha, StoreOp& op, NativePlan& plan);
-/// The reply to an outcome, errors too, and what it tells of the key.
+/// The reply to an outcome, errors too, and the events of its key.
 void answer_native(Call& call, const NativePlan& plan, const StoreOp& op,
                    const StoreOutcome& outcome);
 /// The commands that the script would have sent, by their names, the rest empty: for the figures.

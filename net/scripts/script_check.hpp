@@ -1,4 +1,4 @@
-// What the text of a script or library says against taking it.
+// Reasons in its text to refuse a script or library.
 #pragma once
 
 #include <span>

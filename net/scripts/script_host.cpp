@@ -88,8 +88,8 @@ void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std:
 }
 
 std::optional<bool> ScriptRun::may_call(std::span<const std::string_view> words) {
-  RespWriter nobody{last_error_, Resp::two};
-  Call call{*services_, services_->engine, *client_, words, nobody};
+  RespWriter discarded{last_error_, Resp::two};
+  Call call{*services_, services_->engine, *client_, words, discarded};
   return could_run(call);
 }
 
@@ -107,9 +107,9 @@ lua::Stop ScriptRun::pause() {
     if (now - began_ns_ < thread_.scripts().busy_after_ns()) return lua::Stop::none;
     become_busy();
   }
-  if (may_step_aside_ && now >= slice_end_ns_) {
+  if (may_yield_ && now >= slice_end_ns_) {
     if (section_) section_->yield();
-    thread_.fibre().step_aside();
+    thread_.fibre().yield();
     if (section_) section_->resume();
     slice_end_ns_ = services_->ticks().ns() + slice_ns;
   }
@@ -128,7 +128,7 @@ void ScriptRun::become_busy() {
   busy->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: not shared yet
   services_->busy_scripts.add(busy);
   busy_ = std::move(busy);
-  // Who waits inside the engine for this section is to answer BUSY as well.
+  // Calls that wait inside the engine for this section are to answer BUSY as well.
   services_->engine.section_takes_long();
 }
 
@@ -155,7 +155,7 @@ ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
 }
 
 void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
-  // One run at a time on a thread: what has stepped aside is answered before others may begin.
+  // One run at a time on a thread: what has yielded is answered before others may begin.
   SEMEL_ASSERT(words_.empty() && busy_ == nullptr && !section_);
   SEMEL_ASSERT(call.args.size() >= 3 + key_count);
   services_ = &call.services;
@@ -167,7 +167,7 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   try {
     begin(call);
   } catch (const std::bad_alloc&) {
-    clear();  // and with it the section, which everybody would wait for
+    clear();  // and with it the section, which all others would wait for
     throw;
   }
 }
@@ -189,10 +189,10 @@ void ScriptRun::begin(Call& call) {
   client_->executing = true;
   client_->in_script = true;
   client_->script_unix_us = unix_us_of(call.engine.clock().unix_ms());
-  may_step_aside_ = client_->may_step_aside && !was_executing_;
+  may_yield_ = client_->may_yield && !was_executing_;
   bool has_ended = true;
   try {
-    if (may_step_aside_) {
+    if (may_yield_) {
       has_ended = thread_.fibre().run(&ScriptRun::work, this);
     } else {
       run_program();
@@ -208,7 +208,7 @@ void ScriptRun::begin(Call& call) {
     call.reply.prepared(reply_);
     return clear();
   }
-  client_->stepped_aside = true;
+  client_->has_yielded = true;
   client_->waits = true;
   wait_ = client_->handle->begin_work();
   client_->handle->wake_host();
@@ -271,17 +271,17 @@ void ScriptRun::keep_words() {
 }
 
 void ScriptRun::go_on() {
-  SEMEL_ASSERT(client_->stepped_aside);
-  client_->stepped_aside = false;
+  SEMEL_ASSERT(client_->has_yielded);
+  client_->has_yielded = false;
   if (client_->lane != nullptr) static_cast<void>(client_->lane->lap(services_->ticks()));
   if (thread_.fibre().resume()) return end_aside();
-  client_->stepped_aside = true;
+  client_->has_yielded = true;
 }
 
 void ScriptRun::abandon() {
-  SEMEL_ASSERT(client_->stepped_aside);
+  SEMEL_ASSERT(client_->has_yielded);
   is_abandoned_ = true;
-  client_->stepped_aside = false;
+  client_->has_yielded = false;
   while (!thread_.fibre().resume()) {
   }
   try {

@@ -1,4 +1,4 @@
-// One run of a script: what it may reach, within which section, and how it steps aside when it
+// One run of a script: what it may reach, within which section, and how it yields when it
 // takes long (docs/decisions/0014-scripts.md).
 #pragma once
 
@@ -34,12 +34,12 @@ class ScriptRun final : public lua::Host {
   ScriptRun& operator=(const ScriptRun&) = delete;
 
   /// Runs `program` with the keys and arguments of `call`, whose numbers have been checked. One
-  /// reply is written, or, if it steps aside, comes by the client's handle.
+  /// reply is written, or, if it yields, comes by the client's handle.
   void start(Call& call, Program program, std::size_t key_count);
-  /// Of a run that has stepped aside: goes on for a while. If it steps aside again, the host is to
+  /// Of a run that has yielded: goes on for a while. If it yields again, the host is to
   /// be woken once more.
   void go_on();
-  /// The same to its end, because the connection is gone.
+  /// Runs it to its end, because the connection is closed.
   void abandon();
 
   void call(std::span<const std::string_view> words, Resp dialect, std::string& reply) override;
@@ -73,7 +73,7 @@ class ScriptRun final : public lua::Host {
   const CommandRow* row_ = nullptr;
   Program program_;
   std::vector<std::string_view> words_;
-  std::vector<std::string> kept_words_;  // what words_ point into, once it has stepped aside
+  std::vector<std::string> kept_words_;  // what words_ point into, once it has yielded
   std::size_t key_count_ = 0;
   std::optional<Section> section_;
   std::string reply_;
@@ -85,7 +85,7 @@ class ScriptRun final : public lua::Host {
   std::uint8_t db_ = 0;  // the client's before the script
   bool was_executing_ = false;
   bool is_native_ = false;  // it is tried without Lua
-  bool may_step_aside_ = false;
+  bool may_yield_ = false;
   bool wrote_ = false;
   bool is_abandoned_ = false;
 };

@@ -31,7 +31,7 @@ std::string_view body_of(const Library& library) noexcept {
   return std::string_view{library.code}.substr(library.body_begin);
 }
 
-/// Bounds the time in which a library's code may register its functions: nobody can kill it, and
+/// Bounds the time in which a library's code may register its functions: it cannot be killed, and
 /// others wait meanwhile. As long as redis-server gives it.
 class LoadHost final : public lua::Host {
  public:
@@ -98,10 +98,10 @@ Fibre& ScriptThread::fibre() {
 
 const SharedScript& ScriptThread::find(std::string_view sha) {
   if (sha.size() != sha_digits) return none_;
-  if (places_.empty()) places_.resize(place_count);
+  if (slots_.empty()) slots_.resize(slot_count);
   const std::size_t home = hash_of(sha);
   for (std::size_t i = 0; i < probes_max; ++i) {
-    const SharedScript& script = places_[(home + i) % place_count].script;
+    const SharedScript& script = slots_[(home + i) % slot_count].script;
     if (script != nullptr && script->sha == sha && !script->is_forgotten()) [[likely]]
       return script;
   }
@@ -115,15 +115,15 @@ const SharedScript& ScriptThread::look_up(const std::string& sha) {
   const std::size_t home = hash_of(sha);
   std::size_t at = home;
   for (std::size_t i = 0; i < probes_max; ++i) {
-    const SharedScript& script = places_[(home + i) % place_count].script;
+    const SharedScript& script = slots_[(home + i) % slot_count].script;
     if (script != nullptr && !script->is_forgotten()) continue;
     at = home + i;
     break;
   }
-  SharedScript& place = places_[at % place_count].script;
-  if (place != nullptr) retired_.push_back(std::move(place));
-  place = std::move(found);
-  return place;
+  SharedScript& slot = slots_[at % slot_count].script;
+  if (slot != nullptr) retired_.push_back(std::move(slot));
+  slot = std::move(found);
+  return slot;
 }
 
 Result<SharedScript> ScriptThread::take(std::string_view text, bool loads, std::int64_t now_ns) {
@@ -209,8 +209,8 @@ void ScriptThread::forget_old() {
     interpreter_->forget(script->sha);
     return true;
   });
-  for (Place& place : places_) {
-    if (place.script != nullptr && place.script->is_forgotten()) place.script.reset();
+  for (ScriptSlot& slot : slots_) {
+    if (slot.script != nullptr && slot.script->is_forgotten()) slot.script.reset();
   }
   libraries_seen_ = scripts_.functions.generation();
   std::erase_if(loaded_, [this](const SharedLibrary& library) {

@@ -1,4 +1,4 @@
-// What one thread runs scripts with: an interpreter, a stack for what may step aside, and what it
+// What one thread runs scripts with: an interpreter, a stack for what may yield, and what it
 // has seen of the node's texts lately. The run itself is in net/scripts/script_host.hpp.
 #pragma once
 
@@ -48,10 +48,10 @@ class ScriptThread {
   void release_retired();
 
  private:
-  struct Place {
+  struct ScriptSlot {
     SharedScript script{};
   };
-  static constexpr std::size_t place_count = 1024;
+  static constexpr std::size_t slot_count = 1024;
   static constexpr std::size_t probes_max = 4;
 
   [[nodiscard]] const SharedScript& look_up(const std::string& sha);
@@ -64,9 +64,9 @@ class ScriptThread {
   std::unordered_set<SharedLibrary> loaded_;
   std::uint64_t scripts_seen_ = 0;    // generation of the scripts when old ones were forgotten
   std::uint64_t libraries_seen_ = 0;  // the same of the libraries
-  std::vector<Place> places_;         // by digest, probed
+  std::vector<ScriptSlot> slots_;     // by digest, probed
   SharedScript none_{};
-  std::vector<SharedScript> retired_;  // found since release_retired(), and no longer among places_
+  std::vector<SharedScript> retired_;  // found since release_retired(), and no longer among slots_
   std::shared_ptr<InterpreterMetrics> metrics_;
   bool shows_metrics_ = false;
   std::unique_ptr<Fibre> fibre_;

@@ -78,7 +78,7 @@ SharedScript Scripts::add(SharedScript script, bool loaded) {
     // mo: relaxed: it may have been forgotten since it was looked up.
     kept->forgotten.store(false, std::memory_order_relaxed);
   }
-  // mo: relaxed: written under the mutex; read without it for nothing that rests on more.
+  // mo: relaxed: written under the mutex; no reader outside of it needs an order.
   const bool was_loaded = kept->loaded.load(std::memory_order_relaxed);
   if (loaded && !was_loaded) {
     kept->loaded.store(true, std::memory_order_relaxed);
@@ -105,7 +105,7 @@ void Scripts::make_room() {
     if (oldest == scripts_.end() || used(place) < used(oldest)) oldest = place;
   }
   if (oldest == scripts_.end()) return;
-  // mo: relaxed: who runs it at the same time may be before.
+  // mo: relaxed: a run at the same time may be ordered before.
   oldest->second->forgotten.store(true, std::memory_order_relaxed);
   scripts_.erase(oldest);
   SEMEL_ASSERT(evaluated_ != 0);
@@ -116,7 +116,7 @@ void Scripts::make_room() {
 void Scripts::flush() {
   const base::MutexLock lock{mutex_};
   for (const auto& [sha, script] : scripts_) {
-    // mo: relaxed: who runs it at the same time may be before.
+    // mo: relaxed: a run at the same time may be ordered before.
     script->forgotten.store(true, std::memory_order_relaxed);
   }
   scripts_.clear();

@@ -153,7 +153,7 @@ IoThread& Acceptor::least_loaded() {
   std::size_t best = next_ % threads_.size();
   for (std::size_t i = 1; i < threads_.size(); ++i) {
     const std::size_t at = (next_ + i) % threads_.size();
-    if (threads_[at]->links() < threads_[best]->links()) best = at;
+    if (threads_[at]->connections() < threads_[best]->connections()) best = at;
   }
   next_ = best + 1;
   return *threads_[best];
@@ -161,7 +161,7 @@ IoThread& Acceptor::least_loaded() {
 
 std::size_t Acceptor::clients() const noexcept {
   std::size_t count = 0;
-  for (const auto& thread : threads_) count += thread->links();
+  for (const auto& thread : threads_) count += thread->connections();
   return count;
 }
 

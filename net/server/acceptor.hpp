@@ -64,7 +64,7 @@ class Acceptor {
   std::vector<std::unique_ptr<IoThread>>& threads_;
   IoThread& home_;
   std::vector<Open> open_;
-  Descriptor reserve_;  // given up to tell one client why it is sent away
+  Descriptor reserve_;  // closed to accept one client and send it the error
   bool paused_ = false;
   bool complained_ = false;
   Timestamp paused_until_{};

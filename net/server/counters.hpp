@@ -12,9 +12,9 @@ namespace semel::net {
 /// Why a connection ended.
 enum class Ended : std::uint8_t {
   by_client,
-  after_reply,  ///< the peer wished it
+  after_reply,  ///< the session wished it
   lost,         ///< an error of the network
-  no_peer,
+  no_session,
   idle,
   request_late,
   input_limit,
@@ -33,7 +33,7 @@ inline constexpr std::size_t endings = 15;
   constexpr std::array<std::string_view, endings> names{"client hung up",
                                                         "closed after a reply",
                                                         "connection lost",
-                                                        "no peer",
+                                                        "no session",
                                                         "idle for too long",
                                                         "request not whole in time",
                                                         "input limit reached",
@@ -80,7 +80,7 @@ class Figure {
 };
 
 /// Of one thread.
-struct LinkCounters {
+struct ConnectionCounters {
   Figure bytes_in{};
   Figure bytes_out{};
   Figure rounds{};

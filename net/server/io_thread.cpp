@@ -11,15 +11,15 @@ namespace semel::net {
 
 namespace {
 
-constexpr LinkName watched_bit = LinkName{1} << 63;
-constexpr LinkName wakes_name = ~LinkName{0};
+constexpr ConnectionName watched_bit = ConnectionName{1} << 63;
+constexpr ConnectionName wakes_name = ~ConnectionName{0};
 constexpr std::uint32_t generation_mask = 0x7fff'ffff;
 
-LinkName name_at(std::size_t index, std::uint32_t generation) noexcept {
-  return LinkName{generation & generation_mask} << 32U | index;
+ConnectionName name_at(std::size_t index, std::uint32_t generation) noexcept {
+  return ConnectionName{generation & generation_mask} << 32U | index;
 }
 
-bool add_to(int epoll, int descriptor, LinkName name) noexcept {
+bool add_to(int epoll, int descriptor, ConnectionName name) noexcept {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = name;
@@ -37,11 +37,11 @@ void unless_full(Do&& what) {
 
 /// A request without memory ends its own connection, and no other.
 template <class Do>
-void attempt(Link& link, Do&& what) {
+void attempt(SocketConnection& connection, Do&& what) {
   try {
     what();
   } catch (const std::bad_alloc&) {
-    link.finish(Ended::no_memory);
+    connection.finish(Ended::no_memory);
   }
 }
 
@@ -133,13 +133,13 @@ void IoThread::serve() {
   shared_.now = clock_.now();
   shared_.counters.rounds.add();
   for (int i = 0; i < count; ++i) {
-    const LinkName name = ready[i].data.u64;
+    const ConnectionName name = ready[i].data.u64;
     if (name == wakes_name) {
       serve_wakeups();
     } else if ((name & watched_bit) != 0) {
       unless_full([&] { watched_[name & ~watched_bit].ready(); });
-    } else if (Link* const link = find(name); link != nullptr) {
-      attempt(*link, [&] { link->on_events(ready[i].events); });
+    } else if (SocketConnection* const connection = find(name); connection != nullptr) {
+      attempt(*connection, [&] { connection->on_events(ready[i].events); });
       remove_if_done(static_cast<std::uint32_t>(name));
     }
   }
@@ -148,18 +148,19 @@ void IoThread::serve() {
 
 void IoThread::serve_wakeups() {
   wakes_->pop_all(woken_);
-  for (const LinkName name : woken_) {
-    if (Link* const link = find(name); link != nullptr) {
-      attempt(*link, [&] { link->on_wake(); });
+  for (const ConnectionName name : woken_) {
+    if (SocketConnection* const connection = find(name); connection != nullptr) {
+      attempt(*connection, [&] { connection->on_wake(); });
       remove_if_done(static_cast<std::uint32_t>(name));
     }
   }
 }
 
-Link* IoThread::find(LinkName name) noexcept {
+SocketConnection* IoThread::find(ConnectionName name) noexcept {
   const std::size_t index = static_cast<std::uint32_t>(name);
-  if (index >= places_.size() || !places_[index].link) return nullptr;
-  return name_at(index, places_[index].generation) == name ? places_[index].link.get() : nullptr;
+  if (index >= slots_.size() || !slots_[index].connection) return nullptr;
+  return name_at(index, slots_[index].generation) == name ? slots_[index].connection.get()
+                                                          : nullptr;
 }
 
 void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
@@ -173,7 +174,7 @@ void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
   try {
     post([this, lost, socket = std::move(socket), id, transport, tls = std::move(tls)]() mutable {
       try {
-        begin_link(std::move(socket), id, transport, tls.get());
+        begin_connection(std::move(socket), id, transport, tls.get());
       } catch (const std::bad_alloc&) {
         lost();
       }
@@ -183,8 +184,8 @@ void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
   }
 }
 
-void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transport,
-                          const TlsContext* tls) {
+void IoThread::begin_connection(Descriptor socket, std::uint64_t id, Transport transport,
+                                const TlsContext* tls) {
   std::unique_ptr<TlsLayer> layer = tls != nullptr ? TlsLayer::accept(*tls) : nullptr;
   if (drain_until_ || (tls != nullptr && layer == nullptr)) {
     load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
@@ -192,26 +193,27 @@ void IoThread::begin_link(Descriptor socket, std::uint64_t id, Transport transpo
   }
   shared_.now = clock_.now();
   if (free_.empty()) {
-    places_.emplace_back();
-    free_.reserve(places_.capacity());  // so that a link's end needs no memory
-    free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
+    slots_.emplace_back();
+    free_.reserve(slots_.capacity());  // so that a connection's end needs no memory
+    free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
   }
   const std::uint32_t index = free_.back();
-  Place& place = places_[index];
-  const LinkName name = name_at(index, place.generation);
-  place.link = std::make_unique<Link>(shared_, std::move(socket), name, id, transport,
-                                      std::make_shared<Waker>(wakes_, name), std::move(layer));
+  ConnectionSlot& slot = slots_[index];
+  const ConnectionName name = name_at(index, slot.generation);
+  slot.connection =
+      std::make_unique<SocketConnection>(shared_, std::move(socket), name, id, transport,
+                                         std::make_shared<Waker>(wakes_, name), std::move(layer));
   free_.pop_back();
   ++count_;
-  attempt(*place.link, [&] { place.link->begin(); });
+  attempt(*slot.connection, [&] { slot.connection->begin(); });
   remove_if_done(index);
 }
 
 void IoThread::remove_if_done(std::size_t index) {
-  Place& place = places_[index];
-  if (!place.link || !place.link->is_done()) return;
-  place.link.reset();
-  ++place.generation;
+  ConnectionSlot& slot = slots_[index];
+  if (!slot.connection || !slot.connection->is_done()) return;
+  slot.connection.reset();
+  ++slot.generation;
   free_.push_back(static_cast<std::uint32_t>(index));
   --count_;
   load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
@@ -242,9 +244,9 @@ void IoThread::tick() {
   shared_.now = clock_.now();
   const bool cut = drain_until_ && shared_.now >= *drain_until_;
   if (cut) cut_all(Ended::cut);
-  for (std::size_t i = bucket_; i < places_.size(); i += deadline_buckets) {
-    if (!places_[i].link) continue;
-    attempt(*places_[i].link, [&] { places_[i].link->check_deadlines(); });
+  for (std::size_t i = bucket_; i < slots_.size(); i += deadline_buckets) {
+    if (!slots_[i].connection) continue;
+    attempt(*slots_[i].connection, [&] { slots_[i].connection->check_deadlines(); });
     remove_if_done(i);
   }
   bucket_ = (bucket_ + 1) % deadline_buckets;
@@ -257,9 +259,9 @@ void IoThread::drain(Timestamp deadline) {
   drain_until_ = deadline;
   shared_.now = clock_.now();
   if (shared_.now >= deadline) cut_all(Ended::cut);
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (!places_[i].link) continue;
-    attempt(*places_[i].link, [&] { places_[i].link->drain(); });
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].connection) continue;
+    attempt(*slots_[i].connection, [&] { slots_[i].connection->drain(); });
     remove_if_done(i);
   }
   check_drained();
@@ -271,9 +273,9 @@ void IoThread::check_drained() {
 }
 
 void IoThread::cut_all(Ended why) {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (!places_[i].link) continue;
-    places_[i].link->finish(why);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].connection) continue;
+    slots_[i].connection->finish(why);
     remove_if_done(i);
   }
 }

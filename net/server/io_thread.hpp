@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/server/link.hpp"
 #include "net/server/options.hpp"
+#include "net/server/socket_connection.hpp"
 #include "net/server/waker.hpp"
 
 namespace semel::net {
@@ -57,10 +57,10 @@ class IoThread {
   /// A connection that was accepted. Counted at once, so that the next one goes elsewhere.
   void adopt(Descriptor socket, std::uint64_t id, Transport transport,
              std::shared_ptr<const TlsContext> tls);
-  [[nodiscard]] std::size_t links() const noexcept {
+  [[nodiscard]] std::size_t connections() const noexcept {
     return load_.load(std::memory_order_relaxed);  // mo: relaxed: a count, not an order
   }
-  [[nodiscard]] const LinkCounters& counters() const noexcept { return shared_.counters; }
+  [[nodiscard]] const ConnectionCounters& counters() const noexcept { return shared_.counters; }
 
   // On the thread itself, or before start().
   /// Calls `ready` each round in which `descriptor` is readable and switched on. The number is for
@@ -71,14 +71,14 @@ class IoThread {
   void on_each_tick(std::function<void()> function) { ticks_.push_back(std::move(function)); }
   void tick();
   void drain(Timestamp deadline);
-  void set_limits(const LinkLimits& limits) { shared_.limits = limits; }
+  void set_limits(const ConnectionLimits& limits) { shared_.limits = limits; }
   [[nodiscard]] Timestamp now() const noexcept { return clock_.now(); }
   [[nodiscard]] std::size_t index() const noexcept { return shared_.thread; }
 
  private:
   static constexpr std::size_t ready_max = 256;  // sockets a round
-  struct Place {
-    std::unique_ptr<Link> link{};
+  struct ConnectionSlot {
+    std::unique_ptr<SocketConnection> connection{};
     std::uint32_t generation = 0;
   };
   struct Watched {
@@ -91,11 +91,12 @@ class IoThread {
   void wait_for_tick();
   void serve();
   void serve_wakeups();
-  void begin_link(Descriptor socket, std::uint64_t id, Transport transport, const TlsContext* tls);
+  void begin_connection(Descriptor socket, std::uint64_t id, Transport transport,
+                        const TlsContext* tls);
   void remove_if_done(std::size_t index);
   void check_drained();
   void cut_all(Ended why);
-  [[nodiscard]] Link* find(LinkName name) noexcept;
+  [[nodiscard]] SocketConnection* find(ConnectionName name) noexcept;
 
   const Context outer_;
   const Clock& clock_;
@@ -105,11 +106,11 @@ class IoThread {
   boost::asio::posix::stream_descriptor sockets_ready_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<WakeQueue> wakes_;
-  LinkShared shared_;
-  std::vector<Place> places_;
+  ConnectionShared shared_;
+  std::vector<ConnectionSlot> slots_;
   std::vector<std::uint32_t> free_;
-  std::size_t count_ = 0;  // of links
-  std::vector<LinkName> woken_;
+  std::size_t count_ = 0;  // of connections
+  std::vector<ConnectionName> woken_;
   std::vector<Watched> watched_;
   std::vector<std::function<void()>> ticks_;
   std::size_t bucket_ = 0;  // whose deadlines the next tick looks at

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/resp/log_level.hpp"
-#include "net/server/peer.hpp"
+#include "net/server/session.hpp"
 #include "net/server/tls.hpp"
 #include "net/settings/setting_limits.hpp"
 #include "semel/clock.hpp"
@@ -30,13 +30,13 @@ struct PendingLimit {
 };
 
 /// What holds for each connection. Times are looked at once in `deadline_slack` at the latest.
-struct LinkLimits {
+struct ConnectionLimits {
   Millis idle{0};  ///< without a byte either way; 0: for ever. Not while a request waits
   /// From the first byte of a request to its last, and for a client to log in; 0: for ever.
   Millis request{60'000};
   Millis handshake{10'000};  ///< of TLS
   Millis linger{5'000};      ///< to take the last replies of a connection that closes
-  std::size_t input_bytes = std::size_t{1} << 30;          ///< that a peer may hold
+  std::size_t input_bytes = std::size_t{1} << 30;          ///< that a session may hold
   std::size_t output_pause_bytes = std::size_t{64} << 20;  ///< pending: no more is read
   std::size_t handshake_bytes = std::size_t{64} << 10;
   std::size_t unauthenticated_output_bytes = std::size_t{64} << 10;  ///< pending
@@ -67,16 +67,16 @@ struct ServerOptions {
   Millis keepalive{300'000};        ///< of TCP; 0: none
   Millis tick{100};                 ///< 0: only Server::tick(), for tests
   TlsFiles tls{};
-  LinkLimits limits{};
+  ConnectionLimits limits{};
   const Clock* clock = nullptr;  ///< must outlive the server; null: the system's
 };
 
 /// Each connection is looked at in one of so many ticks.
 inline constexpr std::size_t deadline_buckets = 10;
 
-/// What the server calls. All but `make_peer` may be empty.
+/// What the server calls. All but `make_session` may be empty.
 struct ServerHooks {
-  MakePeer make_peer{};
+  MakeSession make_session{};
   /// On each thread, after the ready sockets of a round have been served.
   std::function<void(std::size_t thread)> on_round{};
   /// On each thread, once a tick.

@@ -133,7 +133,7 @@ void Server::tick() {
   run_on_each([this](std::size_t thread) { threads_[thread]->tick(); });
 }
 
-void Server::set_limits(const LinkLimits& limits) {
+void Server::set_limits(const ConnectionLimits& limits) {
   for (const auto& thread : threads_) {
     thread->post([&thread, limits] { thread->set_limits(limits); });
   }
@@ -161,7 +161,7 @@ ServerStats Server::stats() const {
   ServerStats stats;
   acceptor_->add_to(stats);
   for (const auto& thread : threads_) {
-    const LinkCounters& counters = thread->counters();
+    const ConnectionCounters& counters = thread->counters();
     stats.bytes_in += counters.bytes_in.get();
     stats.bytes_out += counters.bytes_out.get();
     stats.rounds += counters.rounds.get();

@@ -1,4 +1,4 @@
-// The sockets of a node: listens, keeps connections within their limits, and gives each a peer.
+// The sockets of a node: listens, keeps connections within their limits, and gives each a session.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Server {
   /// `maxclients` is lowered to what fits, and a warning says so.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options,
                                                              ServerHooks hooks);
-  /// Cuts all connections off. The last calls of peers and hooks are before its end.
+  /// Cuts all connections off. The last calls of sessions and hooks are before its end.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -48,7 +48,7 @@ class Server {
   void run_on_each(const std::function<void(std::size_t thread)>& function);
   /// One tick of every thread now; returns when they are done. Not from an io thread.
   void tick();
-  void set_limits(const LinkLimits& limits);
+  void set_limits(const ConnectionLimits& limits);
   /// False: the limit of open files has no room for so many; nothing changed.
   [[nodiscard]] bool set_maxclients(std::size_t maxclients);
   [[nodiscard]] std::size_t maxclients() const noexcept;

@@ -71,7 +71,7 @@ class TlsLayer {
   void feed(std::string_view bytes);
   /// Goes on with the handshake, or decrypts. 0: nothing more until feed(); look at state().
   [[nodiscard]] std::size_t read(char* to, std::size_t room);
-  /// Encrypts. In state open, and in closed: who sends no more may still read.
+  /// Encrypts. In state open, and in closed: a client that has closed its side may still read.
   void write(std::string_view plain);
   /// Says that nothing more comes.
   void close();

@@ -8,7 +8,7 @@ namespace semel::net {
 
 WakeQueue::WakeQueue() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
-void WakeQueue::put(LinkName name) noexcept {
+void WakeQueue::put(ConnectionName name) noexcept {
   const base::MutexLock lock{mutex_};
   if (closed_) return;
   names_.push_back(name);
@@ -17,7 +17,7 @@ void WakeQueue::put(LinkName name) noexcept {
   if (names_.size() == 1) eventfd_write(event_.get(), 1);
 }
 
-void WakeQueue::pop_all(std::vector<LinkName>& names) {
+void WakeQueue::pop_all(std::vector<ConnectionName>& names) {
   names.clear();
   const base::MutexLock lock{mutex_};
   names.swap(names_);

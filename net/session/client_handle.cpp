@@ -206,7 +206,7 @@ std::uint64_t ClientHandle::begin_work() {
 ClientHandle::Collected ClientHandle::collect(std::string& out, LargeReplies& large) {
   const base::MutexLock lock{mutex_};
   woken_ = false;
-  if (killed_) return {.killed = true};  // no more is sent; end() tells that the reply is lost
+  if (killed_) return {.killed = true};  // no more is sent; end() reports that the reply is lost
   const Collected found{.replied = std::exchange(replied_, false),
                         .resumed = std::exchange(resumed_, false),
                         .reviewed = std::exchange(reviewed_, false),

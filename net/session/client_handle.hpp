@@ -15,15 +15,15 @@
 
 namespace semel::net {
 
-/// Who serves a connection: a server's thread, or a caller in process.
+/// The thread that serves a connection: one of a server, or a caller in process.
 class ClientHost {
  public:
   virtual ~ClientHost() = default;
-  /// From any thread: something lies in the handle; call Connection::collect() on the connection's
+  /// From any thread: something is in the handle; call Connection::collect() on the connection's
   /// own thread soon. Must not block and must not call back.
   virtual void wake() noexcept = 0;
-  /// Whether it serves others while a connection of its waits, and the connection stays until
-  /// Connection::works() has ended: then a script that takes long may step aside.
+  /// Whether it serves others while one of its connections waits, and the connection stays until
+  /// Connection::works() has ended: then a script that takes long may yield.
   [[nodiscard]] virtual bool serves_others() const noexcept { return false; }
 };
 

@@ -49,16 +49,14 @@ struct ClientState {
   std::uint8_t db = 0;
   Resp dialect = Resp::two;
   AclSession user{};
-  bool closes = false;  ///< after the replies that are written
-  bool waits = false;   ///< for what handle->reply() will bring; nothing else is carried out
-  bool discards_wait_reply =
-      false;               ///< what handle->reply() brings is not to be written (CLIENT REPLY)
-  bool held_back = false;  ///< by CLIENT PAUSE; nothing else is carried out
-  bool executing = false;  ///< the commands of a transaction or script: nothing may wait
-  bool in_script = false;  ///< what is executed, a script asks for
-  bool stepped_aside =
-      false;  ///< its script takes long and has stepped aside: waits, until it ends
-  bool may_step_aside = false;      ///< its thread serves others meanwhile
+  bool closes = false;               ///< after the replies that are written
+  bool waits = false;                ///< for the reply of handle->reply(); nothing else is run
+  bool discards_wait_reply = false;  ///< the reply of handle->reply() is discarded (CLIENT REPLY)
+  bool held_back = false;            ///< by CLIENT PAUSE; nothing else is carried out
+  bool executing = false;            ///< the commands of a transaction or script: nothing may wait
+  bool in_script = false;            ///< the present command comes from a script
+  bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
+  bool may_yield = false;           ///< its thread serves others meanwhile
   bool error_is_counted = false;    ///< of the present command: the same as one before
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;

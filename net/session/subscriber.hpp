@@ -25,7 +25,7 @@ inline constexpr std::size_t topic_count = 3;
 struct Subscriber {
   std::shared_ptr<ClientHandle> handle;
   Resp dialect = Resp::two;
-  /// Views of PubSub's own names, which stay as long as somebody subscribes to them.
+  /// Views of PubSub's own names, which stay as long as they have subscribers.
   std::array<std::set<std::string_view>, topic_count> names{};
   std::size_t name_bytes = 0;
 

@@ -23,8 +23,8 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
   const Name name{db, std::string{key}};
   {
     const base::MutexLock lock{mutex_};
-    const auto place = watched_.find(name);
-    if (place != watched_.end() && is_among(place->second, watcher)) return Done{};
+    const auto entry = watched_.find(name);
+    if (entry != watched_.end() && is_among(entry->second, watcher)) return Done{};
   }
   const KeyRef ref[] = {{db, key}};
   SEMEL_TRY(section, engine_.section(ref));
@@ -35,8 +35,8 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
     watched_[name].push_back({&watcher, version});
   } catch (const std::bad_alloc&) {  // forget() finds each of its keys here
     watcher.keys.pop_back();
-    const auto place = watched_.find(name);
-    if (place != watched_.end() && place->second.empty()) watched_.erase(place);
+    const auto entry = watched_.find(name);
+    if (entry != watched_.end() && entry->second.empty()) watched_.erase(entry);
     throw;
   }
   count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
@@ -46,10 +46,10 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
 void Watches::forget(Watcher& watcher) {
   const base::MutexLock lock{mutex_};
   for (const Watcher::Key& each : watcher.keys) {
-    const auto place = watched_.find(Name{each.db, each.key});
-    SEMEL_ASSERT(place != watched_.end());  // watch() adds to both or to none
-    std::erase_if(place->second, [&](const Watch& watch) { return watch.watcher == &watcher; });
-    if (place->second.empty()) watched_.erase(place);
+    const auto entry = watched_.find(Name{each.db, each.key});
+    SEMEL_ASSERT(entry != watched_.end());  // watch() adds to both or to none
+    std::erase_if(entry->second, [&](const Watch& watch) { return watch.watcher == &watcher; });
+    if (entry->second.empty()) watched_.erase(entry);
     count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in touched()
   }
   watcher.keys.clear();
@@ -83,9 +83,9 @@ void Watches::mark(std::uint8_t db, Bytes key, Version version, bool only_new) {
   // The version was read before the lock, which may not be held while another's section is waited
   // for.
   const base::MutexLock lock{mutex_};
-  const auto place = watched_.find(Name{db, std::string{key}});
-  if (place == watched_.end()) return;
-  for (const Watch& watch : place->second) {
+  const auto entry = watched_.find(Name{db, std::string{key}});
+  if (entry == watched_.end()) return;
+  for (const Watch& watch : entry->second) {
     if (watch.version == version || (only_new && watch.version != 0)) continue;
     watch.watcher->touched.store(true, std::memory_order_relaxed);  // mo: relaxed: in has_changed()
   }

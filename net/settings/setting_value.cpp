@@ -21,16 +21,16 @@ std::string words_text(std::string_view words) {
   return "argument(s) must be one of the following: " + text;
 }
 
-/// The place of `word` among `words`, and how it is written there.
-struct Place {
+/// The position of `word` among `words`, and how it is written there.
+struct Position {
   std::size_t index;
   std::string_view word;
 };
-std::optional<Place> place_of(std::string_view words, std::string_view word) {
+std::optional<Position> position_of(std::string_view words, std::string_view word) {
   const std::string small = base::lower_of(word);
   const auto all = words_of(words);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (base::lower_of(all[i]) == small) return Place{i, all[i]};
+    if (base::lower_of(all[i]) == small) return Position{i, all[i]};
   }
   return std::nullopt;
 }
@@ -79,9 +79,9 @@ Result<SettingValue> parse_list(const SettingRow& row, std::string_view text) {
   std::int64_t count = 0;
   for (std::string_view word : words_of(text)) {
     if (!row.detail.empty()) {
-      const auto place = place_of(row.detail, word);
-      if (!place) return fail(words_text(row.detail));
-      word = place->word;
+      const auto position = position_of(row.detail, word);
+      if (!position) return fail(words_text(row.detail));
+      word = position->word;
     }
     value.text.append(count == 0 ? "" : " ").append(word);
     ++count;
@@ -125,9 +125,9 @@ Result<SettingValue> parse_setting(const SettingRow& row, std::string_view text,
       return within(row, *bytes);
     }
     case SettingType::choice: {
-      const auto place = place_of(row.detail, text);
-      if (!place) return fail(words_text(row.detail));
-      return SettingValue{.number = static_cast<std::int64_t>(place->index)};
+      const auto position = position_of(row.detail, text);
+      if (!position) return fail(words_text(row.detail));
+      return SettingValue{.number = static_cast<std::int64_t>(position->index)};
     }
     case SettingType::list:
       return parse_list(row, text);

@@ -14,7 +14,7 @@
 namespace semel::net {
 
 struct SettingValue {
-  /// Of a boolean 0 or 1, of a choice the place of its word, of a duration its unit's count.
+  /// Of a boolean 0 or 1, of a choice the index of its word, of a duration its unit's count.
   std::int64_t number = 0;
   std::string text{};  ///< of a text or list; a list's words with one blank between them
 

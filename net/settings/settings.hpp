@@ -49,9 +49,9 @@ class Settings {
 
   // --- reads for code; from any thread ------------------------------------------------------
 
-  /// Of an integer, of bytes, of a duration in its unit, of a choice the place of its word.
+  /// Of an integer, of bytes, of a duration in its unit, of a choice the index of its word.
   [[nodiscard]] std::int64_t integer(Setting setting) const noexcept {
-    // mo: relaxed: a number stands for itself; who needs to know of a change has on_change.
+    // mo: relaxed: a number stands for itself; on_change is for those who need each change.
     return numbers_[index_of(setting)].load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool boolean(Setting setting) const noexcept { return integer(setting) != 0; }

@@ -1,4 +1,4 @@
-// What a node counts: each thread in a lane of its own, summed when somebody asks.
+// What a node counts: each thread in a lane of its own, summed on request.
 #pragma once
 
 #include <array>

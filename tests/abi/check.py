@@ -2,7 +2,7 @@
 """The shared library for C shows what it always did: check.py LIBRARY [--baseline FILE] [--write]
 
 It exports only names that begin with semel_, and beside the baseline nothing was taken away or
-changed; what was added is told. --write makes the library the new baseline. Ends with 77 where
+changed; additions are reported. --write makes the library the new baseline. Ends with 77 where
 abidiff is not installed, or the library tells nothing of its types, after having looked at the
 names.
 """
@@ -35,9 +35,9 @@ def exported(library):
 
 
 def described(library, header):
-    """What abidw tells of the library, as far as the header shows it; "" without types in it."""
+    """What abidw reports of the library, as far as the header shows it; "" without types in it."""
     with tempfile.TemporaryDirectory() as alone:
-        # abidw knows headers by their folder and the names in it; told of one header by its path it
+        # abidw knows headers by their folder and the names in it; given one header by its path it
         # takes that one's types for private as well.
         shutil.copy(header, alone)
         done = run('abidw', '--no-comp-dir-path', '--no-corpus-path', '--short-locs',
@@ -77,7 +77,7 @@ def main():
     parser.add_argument('library', type=Path)
     parser.add_argument('--baseline', type=Path, default=HERE / 'semel.abi.xml')
     parser.add_argument('--header', type=Path, default=HERE.parents[1] / 'include/semel.h',
-                        help='types that are not in it are nobody\'s but the library\'s')
+                        help='types that are not in it are private to the library')
     parser.add_argument('--write', action='store_true')
     arguments = parser.parse_args()
     names = exported(arguments.library)

@@ -33,7 +33,7 @@ CASES = (
      .replace('key[0]', 'key[n]'), 1, 'taken away or changed'),
     ('a member', lambda text: text.replace('int size;', 'long more; int size;'), 1,
      'taken away or changed'),
-    # Who only holds a pointer to it does not care.
+    # A program that only holds a pointer to it is not affected.
     ('a member within', lambda text: text.replace('int hidden;', 'long more; int hidden;'), 0,
      'as the baseline'),
     ('a name of others', lambda text: text + (

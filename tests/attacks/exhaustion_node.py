@@ -50,7 +50,7 @@ class Watch(threading.Thread):
 
 
 class Crowd:
-    """Clients that send and do not read; who is cut off stays away."""
+    """Clients that send and do not read; a client that is cut off does not reconnect."""
 
     def __init__(self, node, count):
         self.clients = [node.client() for _ in range(count)]
@@ -58,7 +58,7 @@ class Crowd:
             each.plug.settimeout(0.05)
 
     def send(self, data):
-        """To each as much as it takes; False: nobody takes more."""
+        """To each as much as it takes; False: no client takes more."""
         taken = 0
         for each in list(self.clients):
             try:
@@ -207,7 +207,7 @@ def run(program, scene):
         scene(node, admin)
         watch.ends.set()
         watch.join()
-        # Clients whose objects are gone have hung up; who comes now is served.
+        # Clients whose objects are gone have hung up; a new client is served.
         claim = until(lambda: node.client()("SEMEL.CLAIM", "ns", "after"), "a claim is taken")
         assert b"granted" in claim, claim
         assert node.is_alive()

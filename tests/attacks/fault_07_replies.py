@@ -33,7 +33,7 @@ def test(program):
         assert admin("SET", "big", b"v" * VALUE) == "OK"
         before = node.resident_bytes()
 
-        # Nobody reads 2.4 GB: they wait as 8 MiB and a list.
+        # 2.4 GB of unread replies: they wait as 8 MiB and a list.
         reader = node.client()
         number = reader("CLIENT", "ID")
         reader.send("MGET", *["big"] * 300)

@@ -108,7 +108,7 @@ class Csv(Case):
         self.assertEqual(self.dedup(b'1,"a\n2,"a\n', "-f", "2", "-d", ",", "--quotes-literal"),
                          b'1,"a\n')
 
-    def test_records_are_told_apart_by_named_columns(self):
+    def test_records_are_reported_apart_by_named_columns(self):
         text = b"".join(self.rows)
         kept = [self.rows[i] for i in (0, 1, 2, 4, 5, 6)]
         self.assertEqual(self.dedup(text, "--csv", "-f", "id"), b"".join(kept))

@@ -66,7 +66,7 @@ def results_of(suite):
         return
     code, out, errors = run_catch(suite, "[attack]~[.]")
     try:
-        root = tree.fromstring(out[out.find("<?xml"):])  # a suite tells its seed before
+        root = tree.fromstring(out[out.find("<?xml"):])  # a suite prints its seed before
     except tree.ParseError:
         for name, tags in expected:
             for fault in faults_of(tags) or [0]:

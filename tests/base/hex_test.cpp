@@ -21,7 +21,7 @@ TEST_CASE("hex: a byte is two digits of lower case, and they have its value", "[
   CHECK(hex_of({}).empty());
 }
 
-TEST_CASE("hex: what is no digit has no value, its neighbours included", "[base][hex]") {
+TEST_CASE("hex: characters that are not digits have no value, neighbours included", "[base][hex]") {
   for (const char c : {'/', ':', '@', 'G', '`', 'g', '\0', '\x80', '\xff'}) {
     CHECK(hex_value(c) == -1);
   }

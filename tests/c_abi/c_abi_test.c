@@ -303,13 +303,13 @@ static void test_claims(semel_engine* engine) {
   semel_claims* again = NULL;
   semel_request request = request_for("k");
   semel_claim_outcome outcome;
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   semel_owner_call call;
   semel_claim_view view;
   semel_uint64 epoch;
   int changed = 7;
   SEMEL_INIT(outcome);
-  SEMEL_INIT(told);
+  SEMEL_INIT(owned);
   SEMEL_INIT(view);
   CHECK_OK(semel_claims_open(engine, "orders", NULL, &again));
   CHECK(again == claims);
@@ -327,8 +327,8 @@ static void test_claims(semel_engine* engine) {
   CHECK(outcome.remaining_ms == 60000);
   CHECK_OK(semel_engine_advance(engine, 30000));
   call = owner_call_for("k", epoch, NULL);
-  CHECK_OK(semel_renew(claims, &call, &told));
-  CHECK(told.answer == SEMEL_OWNER_OK);
+  CHECK_OK(semel_renew(claims, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_OK);
   CHECK_OK(semel_engine_advance(engine, 59999));
   CHECK_OK(semel_claim(claims, &request, &outcome));
   CHECK(outcome.answer == SEMEL_IN_FLIGHT && outcome.remaining_ms == 1);
@@ -336,14 +336,14 @@ static void test_claims(semel_engine* engine) {
   CHECK_OK(semel_claim(claims, &request, &outcome)); /* takes over */
   CHECK(outcome.answer == SEMEL_GRANTED && outcome.takeover == 1 && outcome.epoch > epoch);
   call = owner_call_for("k", epoch, "slow");
-  CHECK_OK(semel_complete(claims, &call, &told));
-  CHECK(told.answer == SEMEL_OWNER_STALE && told.result.data == NULL);
+  CHECK_OK(semel_complete(claims, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_STALE && owned.result.data == NULL);
   call = owner_call_for("k", outcome.epoch, "quick");
-  CHECK_OK(semel_complete(claims, &call, &told));
-  CHECK(told.answer == SEMEL_OWNER_OK && told.late == 0);
+  CHECK_OK(semel_complete(claims, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_OK && owned.late == 0);
   call = owner_call_for("k", epoch, "slow");
-  CHECK_OK(semel_complete(claims, &call, &told));
-  CHECK(told.answer == SEMEL_OWNER_STALE && HOLDS(told.result, "quick"));
+  CHECK_OK(semel_complete(claims, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_STALE && HOLDS(owned.result, "quick"));
   CHECK_OK(semel_claim(claims, &request, &outcome));
   CHECK(outcome.answer == SEMEL_REPLAY && HOLDS(outcome.result, "quick"));
   CHECK_OK(semel_claim_get(claims, TEXT("k"), &view));
@@ -356,13 +356,13 @@ static void test_claims(semel_engine* engine) {
   CHECK(outcome.answer == SEMEL_GRANTED && outcome.takeover == 0);
 
   call = owner_call_for("k", outcome.epoch, NULL);
-  CHECK_OK(semel_release(claims, &call, &told));
-  CHECK(told.answer == SEMEL_OWNER_OK);
+  CHECK_OK(semel_release(claims, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_OK);
   CHECK_OK(semel_release(claims, &call, NULL));
   CHECK_OK(semel_claim(claims, &request, &outcome));
   call = owner_call_for("k", outcome.epoch, "no such card");
   call.on_failure = 2;
-  CHECK_OK(semel_fail(claims, &call, &told));
+  CHECK_OK(semel_fail(claims, &call, &owned));
   CHECK_OK(semel_claim(claims, &request, &outcome));
   CHECK(outcome.answer == SEMEL_KEPT_FAILURE && HOLDS(outcome.result, "no such card"));
   CHECK_OK(semel_resolve(claims, TEXT("k"), SEMEL_RESOLVE_FORGOTTEN, NULL, 0, &changed));
@@ -373,10 +373,10 @@ static void test_claims(semel_engine* engine) {
   CHECK(changed == 0);
   CHECK(semel_resolve(claims, TEXT("k"), 3, NULL, 0, &changed) == SEMEL_BAD_OPTION);
   call.on_failure = 4;
-  CHECK(semel_fail(claims, &call, &told) == SEMEL_BAD_OPTION);
+  CHECK(semel_fail(claims, &call, &owned) == SEMEL_BAD_OPTION);
   semel_buffer_free(&outcome.result);
   semel_buffer_free(&outcome.owner);
-  semel_buffer_free(&told.result);
+  semel_buffer_free(&owned.result);
   semel_buffer_free(&view.result);
   semel_buffer_free(&view.owner);
 }
@@ -474,27 +474,27 @@ static void test_batches(semel_engine* engine) {
   semel_request requests[3];
   semel_claim_outcome outcomes[3];
   semel_owner_call calls[3];
-  semel_owner_outcome told[3];
+  semel_owner_outcome owned[3];
   int i;
   for (i = 0; i < 3; ++i) {
     requests[i] = request_for(keys[i]);
     SEMEL_INIT(outcomes[i]);
-    SEMEL_INIT(told[i]);
+    SEMEL_INIT(owned[i]);
   }
   CHECK_OK(semel_claim_batch(claims, requests, outcomes, 3));
   CHECK(outcomes[0].answer == SEMEL_GRANTED && outcomes[1].answer == SEMEL_GRANTED);
   CHECK(outcomes[2].answer == SEMEL_IN_FLIGHT && outcomes[2].folded_onto == 0);
   for (i = 0; i < 3; ++i) calls[i] = owner_call_for(keys[i], outcomes[i].epoch, keys[i]);
   calls[2].epoch = 1;
-  CHECK_OK(semel_complete_batch(claims, calls, told, 3));
-  CHECK(told[0].answer == SEMEL_OWNER_OK && told[1].answer == SEMEL_OWNER_OK);
-  CHECK(told[2].answer == SEMEL_OWNER_STALE);
+  CHECK_OK(semel_complete_batch(claims, calls, owned, 3));
+  CHECK(owned[0].answer == SEMEL_OWNER_OK && owned[1].answer == SEMEL_OWNER_OK);
+  CHECK(owned[2].answer == SEMEL_OWNER_STALE);
   CHECK_OK(semel_claim_batch(claims, requests, outcomes, 3));
   CHECK(outcomes[1].answer == SEMEL_REPLAY && HOLDS(outcomes[1].result, "b"));
   CHECK_OK(semel_claim_batch(claims, NULL, NULL, 0));
   CHECK_OK(semel_complete_batch(claims, NULL, NULL, 0));
   CHECK(semel_claim_batch(claims, requests, outcomes, 65537) == SEMEL_TOO_MANY_KEYS);
-  CHECK(semel_complete_batch(claims, calls, told, 65537) == SEMEL_TOO_MANY_KEYS);
+  CHECK(semel_complete_batch(claims, calls, owned, 65537) == SEMEL_TOO_MANY_KEYS);
   requests[1].wait_ms = 5;
   CHECK(semel_claim_batch(claims, requests, outcomes, 3) == SEMEL_BAD_OPTION);
   requests[1].wait_ms = 0;
@@ -503,7 +503,7 @@ static void test_batches(semel_engine* engine) {
   for (i = 0; i < 3; ++i) {
     semel_buffer_free(&outcomes[i].result);
     semel_buffer_free(&outcomes[i].owner);
-    semel_buffer_free(&told[i].result);
+    semel_buffer_free(&owned[i].result);
   }
 }
 

@@ -1,4 +1,5 @@
-/* Where the last member of each struct lies, for those who describe the structs in other words. */
+/* Where the last member of each struct lies, for bindings that describe the structs in other
+ * languages. */
 #include <stddef.h>
 #include <stdio.h>
 

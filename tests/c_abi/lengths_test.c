@@ -216,19 +216,19 @@ OWNER_CALLS(renew)
 OWNER_CALLS(release)
 static int complete_batch_key(const void* d, size_t n) {
   semel_owner_call call = owner_call_of(d, n, NULL, 0);
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   int error;
-  SEMEL_INIT(told);
-  error = semel_complete_batch(claims, &call, &told, 1);
-  return error != SEMEL_OK ? error : told.error;
+  SEMEL_INIT(owned);
+  error = semel_complete_batch(claims, &call, &owned, 1);
+  return error != SEMEL_OK ? error : owned.error;
 }
 static int complete_batch_payload(const void* d, size_t n) {
   semel_owner_call call = owner_call_of("bp", 2, d, n);
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   int error;
-  SEMEL_INIT(told);
-  error = semel_complete_batch(claims, &call, &told, 1);
-  return error != SEMEL_OK ? error : told.error;
+  SEMEL_INIT(owned);
+  error = semel_complete_batch(claims, &call, &owned, 1);
+  return error != SEMEL_OK ? error : owned.error;
 }
 
 typedef struct place {
@@ -332,13 +332,13 @@ static void test_count(size_t count) {
   semel_request request = request_for("count");
   semel_claim_outcome outcome;
   semel_owner_call call = owner_call_for("count", 1, NULL);
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   semel_uint64 cursor = 0;
   semel_once_outcome ran;
   size_t length = count;
   char name[32];
   SEMEL_INIT(outcome);
-  SEMEL_INIT(told);
+  SEMEL_INIT(owned);
   SEMEL_INIT(ran);
   field.data = "a";
   field.length = 1;
@@ -351,7 +351,7 @@ static void test_count(size_t count) {
   CHECK(semel_claim_batch(claims, &request, &outcome, count) == SEMEL_TOO_MANY_KEYS);
   CHECK(strstr(semel_error_detail(), name) != NULL);
   CHECK(semel_claim_batch(claims, NULL, &outcome, count) == SEMEL_BAD_OPTION);
-  CHECK(semel_complete_batch(claims, &call, &told, count) == SEMEL_TOO_MANY_KEYS);
+  CHECK(semel_complete_batch(claims, &call, &owned, count) == SEMEL_TOO_MANY_KEYS);
   CHECK(semel_claims_list(engine, &cursor, count, &key) == SEMEL_BAD_OPTION);
   if (count > (size_t)1 << 40) {
     sprintf(name, "far-%lu", (unsigned long)count);
@@ -372,14 +372,14 @@ static void test_size(size_t size) {
   semel_request request = request_for("size");
   semel_claim_outcome outcome;
   semel_owner_call call = owner_call_for("size", 1, NULL);
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   int runs = 0;
   SEMEL_INIT(options);
   SEMEL_INIT(stats);
   SEMEL_INIT(policy);
   SEMEL_INIT(outcome);
-  SEMEL_INIT(told);
-  options.size = stats.size = policy.size = outcome.size = told.size = size;
+  SEMEL_INIT(owned);
+  options.size = stats.size = policy.size = outcome.size = owned.size = size;
   CHECK(semel_engine_open(&options, &other) == SEMEL_BAD_OPTION);
   CHECK(strstr(semel_error_detail(), "size = ") != NULL);
   CHECK(semel_engine_stats(engine, &stats) == SEMEL_BAD_OPTION);
@@ -388,15 +388,15 @@ static void test_size(size_t size) {
   CHECK(semel_claim(claims, &request, &outcome) == SEMEL_BAD_OPTION);
   CHECK(semel_claim_batch(claims, &request, &outcome, 1) == SEMEL_BAD_OPTION);
   CHECK(semel_claim_batch(claims, &request, &outcome, 65536) == SEMEL_BAD_OPTION);
-  CHECK(semel_complete(claims, &call, &told) == SEMEL_BAD_OPTION);
+  CHECK(semel_complete(claims, &call, &owned) == SEMEL_BAD_OPTION);
   SEMEL_INIT(outcome);
-  SEMEL_INIT(told);
+  SEMEL_INIT(owned);
   request.size = call.size = size;
   CHECK(semel_claim(claims, &request, &outcome) == SEMEL_BAD_OPTION);
   CHECK(semel_once(claims, &request, never, &runs, NULL) == SEMEL_BAD_OPTION);
   CHECK(semel_claim_batch(claims, &request, &outcome, 65536) == SEMEL_BAD_OPTION);
-  CHECK(semel_complete(claims, &call, &told) == SEMEL_BAD_OPTION);
-  CHECK(semel_complete_batch(claims, &call, &told, 65536) == SEMEL_BAD_OPTION);
+  CHECK(semel_complete(claims, &call, &owned) == SEMEL_BAD_OPTION);
+  CHECK(semel_complete_batch(claims, &call, &owned, 65536) == SEMEL_BAD_OPTION);
   CHECK(runs == 0);
 }
 

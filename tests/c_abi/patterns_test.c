@@ -221,10 +221,10 @@ void test_locks(void) {
   semel_uint64 token = 0;
   semel_uint64 next = 0;
   semel_owner_call call;
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   int held = 7;
   SEMEL_INIT(options);
-  SEMEL_INIT(told);
+  SEMEL_INIT(owned);
   options.owner = "first";
   options.owner_length = 5;
   options.keep_lease = 1;
@@ -243,8 +243,8 @@ void test_locks(void) {
   CHECK_OK(semel_engine_advance(engine, 29999));
   CHECK(semel_lock_token(first) == token);
   call = owner_call_for("l", token, NULL);
-  CHECK_OK(semel_renew(locks, &call, &told));
-  CHECK(told.answer == SEMEL_OWNER_OK);
+  CHECK_OK(semel_renew(locks, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_OK);
   CHECK_OK(semel_engine_advance(engine, 29999));
   CHECK_OK(semel_lock_take(second, 0, &next));
   CHECK(next == 0);

@@ -1,4 +1,4 @@
-/* Waits and runs that block nobody, and a child of the engine's process. C89, and POSIX.
+/* Waits and runs that do not block, and a child of the engine's process. C89, and POSIX.
  * Words: child = what fork() makes; verdict = the exit code by which it says what it saw. */
 #define _POSIX_C_SOURCE 200112L
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static void test_line(semel_engine* engine, const int* ends) {
   CHECK(answered(second));
   first = begin(&of, -1);
   CHECK(!answered(first));
-  CHECK_OK(semel_wait_end(second, NULL)); /* nobody takes it: the next has it */
+  CHECK_OK(semel_wait_end(second, NULL)); /* not taken: the next has it */
   CHECK(answered(first));
   CHECK_OK(semel_wait_end(first, &of.outcome));
   CHECK(of.outcome.answer == SEMEL_GRANTED && of.outcome.attempt == 1);
@@ -239,7 +239,7 @@ static int use_store(const parents* of) {
 static int use_claims(const parents* of) {
   semel_request request = request_for("");
   semel_claim_outcome outcome;
-  semel_owner_outcome told;
+  semel_owner_outcome owned;
   semel_owner_call call = owner_call_for("k", 1, NULL);
   semel_claim_view view;
   semel_consumed consumed;
@@ -248,7 +248,7 @@ static int use_claims(const parents* of) {
   semel_buffer text = {NULL, 0};
   int runs = 0;
   SEMEL_INIT(outcome);
-  SEMEL_INIT(told);
+  SEMEL_INIT(owned);
   SEMEL_INIT(view);
   SEMEL_INIT(consumed);
   request.without_key = 1;
@@ -262,10 +262,10 @@ static int use_claims(const parents* of) {
   if (outcome.answer == SEMEL_GRANTED || outcome.error != SEMEL_FORKED) return 24;
   if (semel_claim_batch(of->claims, &request, &outcome, 1) != SEMEL_OK) return 25;
   if (outcome.error != SEMEL_FORKED) return 26;
-  if (semel_complete(of->claims, &call, &told) != SEMEL_FORKED) return 27;
-  if (told.answer != SEMEL_OWNER_REFUSED) return 28;
-  if (semel_complete_batch(of->claims, &call, &told, 1) != SEMEL_OK) return 29;
-  if (told.error != SEMEL_FORKED || semel_release(of->claims, &call, NULL) != SEMEL_FORKED) {
+  if (semel_complete(of->claims, &call, &owned) != SEMEL_FORKED) return 27;
+  if (owned.answer != SEMEL_OWNER_REFUSED) return 28;
+  if (semel_complete_batch(of->claims, &call, &owned, 1) != SEMEL_OK) return 29;
+  if (owned.error != SEMEL_FORKED || semel_release(of->claims, &call, NULL) != SEMEL_FORKED) {
     return 30;
   }
   if (semel_claim_get(of->claims, "k", 1, &view) != SEMEL_FORKED) return 31;

@@ -9,7 +9,7 @@ byte crashes;
 byte lost;
 byte failures;
 byte lapses;
-bit gone;        /* who holds the claim on record will not call again */
+bit gone;        /* the holder of the claim on record will not call again */
 byte at_end;     /* owners who know that the work is done */
 byte state[N];
 #define asking 0
@@ -75,7 +75,7 @@ proctype owner(byte me) {
   od
 }
 
-/* It can always be the turn of this process while the lease of somebody who is gone runs. */
+/* It can always be the turn of this process while the lease of an owner that is gone runs. */
 proctype lease_of_the_gone() {
 end:
   do

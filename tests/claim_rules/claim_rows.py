@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 TABLE = Path(__file__).resolve().parent / "claim_table.txt"
-# What the model can be told and the table never says: for mutants of it.
+# Words that the model knows and the table never uses: for mutants of it.
 EXTRA_WORDS = {"c_first_epoch"}
 
 

@@ -224,7 +224,7 @@ std::vector<std::string> ClaimTable::gaps() const {
     });
     for (std::size_t i = 0; i < call.rows.size(); ++i) {
       if (used[i] != 0) continue;
-      all.push_back("line " + std::to_string(call.rows[i].line) + " is nobody's row");
+      all.push_back("line " + std::to_string(call.rows[i].line) + " matches no case");
     }
   }
   return all;

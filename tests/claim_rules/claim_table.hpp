@@ -1,4 +1,4 @@
-// Reads claim_table.txt. Its form is told there.
+// Reads claim_table.txt. Its format is described there.
 #pragma once
 
 #include <cstddef>

@@ -174,7 +174,7 @@ class Trial {
     b_.policy.attempts_max = 0;
     if (is("attempts", "below")) b_.policy.attempts_max = attempts + 1;
     if (is("attempts", "at")) b_.policy.attempts_max = attempts - (variant_.beyond ? 1 : 0);
-    // A value that a row names and nobody sets up would be a row that is not tested.
+    // A row with a value that is never set up would not be tested.
     const bool known_lapse = is("lapse", "retry") || is("lapse", "in_doubt");
     const bool known_attempts = is("attempts", "none") || b_.policy.attempts_max != 0;
     return known_lapse && known_attempts && (is("strict", "yes") || is("strict", "no"));

@@ -1,16 +1,16 @@
-/* Safety: owners that may do anything at any time, with whatever epoch they were once told, and
+/* Safety: owners that may do anything at any time, with any epoch that they once got, and
    assertions on what they are answered. They ask with an old, a new or no claim_id, lose replies,
    complete early, late, twice and with another result, die and come back without memory. The clock
    ends leases, results and records at any moment; an operator resolves and forgets; the engine ends
    and begins again. GRANTS bounds how often the key is granted, and with it all there is.
 
    MIX: the last owner's payload differs. WINDOW: what is asked after the record's end was first
-   sent before the window (and nobody forgets the record by hand). ONLY_SINK: nobody but
-   the guarded thing asserts anything. */
+   sent before the window (and no operator forgets the record). ONLY_SINK: only the
+   guarded resource asserts anything. */
 
 #include "claim_record.pml"
 
-/* Ghosts: what an observer who sees all has noted. They change no behaviour. */
+/* Ghosts: what an omniscient observer has noted. They change no behaviour. */
 byte grants;            /* so far: the true order of owners */
 byte rec_grant;         /* which of them is on record */
 byte my_grant[N];
@@ -20,7 +20,7 @@ byte lease_epoch;
 byte end_epoch;         /* the work is finished: by whom, and how (a value of rec_value) */
 byte end_value;
 bit in_doubt_run;       /* granted, and neither finished, given back nor resolved */
-bit said_doubt;         /* its owner does not know, and nobody has resolved that */
+bit said_doubt;         /* its owner does not know, and no operator has resolved that */
 byte runs;              /* grants since the work was begun anew, where there is a limit */
 bit was_done;
 byte sink_epoch;        /* what the guarded thing has accepted */
@@ -74,7 +74,7 @@ inline check() {
   must(end_epoch == 0 || end_value > 2 ||
          record == record_done || record == record_spent || record == record_digest);
   must(end_epoch != 0 || !is_finished_record);
-  /* A lease that runs is nobody else's. */
+  /* A running lease has no other holder. */
   must(lease_owner == 0 || (record == record_held && rec_epoch == lease_epoch))
 }
 
@@ -117,7 +117,7 @@ inline claim(i, id, heard) {
   check()
 }
 
-/* Whoever is not the owner on record changes nothing. */
+/* A caller that is not the owner on record changes nothing. */
 inline nothing_of_others(i) {
   must(my_grant[i] == rec_grant && my_epoch[i] == was_epoch && was != record_absent ||
          record == was && rec_epoch == was_epoch && rec_value == was_value)
@@ -128,7 +128,7 @@ inline complete(i, p) {
   rows_complete();
   become(p);
   nothing_of_others(i);
-  /* Asked again with the same result it is ok, and nobody else is told so. */
+  /* Asked again with the same result it is ok, and for no other caller. */
   must(!(end_epoch == my_epoch[i] && end_value == p) || answer == answer_ok);
   if
   :: answer == answer_ok && end_epoch != 0 ->

@@ -141,7 +141,7 @@ MUTANTS = [
     Mutant("a restart loses what is done", "restart", f"{FINISHED} *", "- - above absent"),
     Mutant("a restart loses a remote owner's claim", "restart", "held|over remote",
            "- - above absent", **DOUBT),
-    Mutant("nobody takes over", "claim", TAKEOVER, "in_flight - attempt,remaining,label =", LIVE),
+    Mutant("no takeover", "claim", TAKEOVER, "in_flight - attempt,remaining,label =", LIVE),
     Mutant("a closed session is waited for", "claim", TAKEOVER,
            [("over * !differs retry none|below *", "granted takeover new_epoch,attempt held"),
             ("closed * !differs retry none|below *", "in_flight - attempt,remaining,label =")],
@@ -150,7 +150,7 @@ MUTANTS = [
            "in_flight - attempt,remaining,label =", LIVE),
     Mutant("what an owner doubts is taken over", "claim", "doubt * !differs * * *",
            "granted takeover new_epoch,attempt held"),
-    Mutant("work in doubt, which nobody is to do again", None, "", "", LIVE, **DOUBT),
+    Mutant("work in doubt, which must not be done again", None, "", "", LIVE, **DOUBT),
 ]
 
 

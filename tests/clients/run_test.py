@@ -75,7 +75,7 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(verdict('', suites.Missing('no npm'))[:2], ('skipped', 'no npm'))
         self.assertEqual(verdict('', suites.Broken('x.c:1: error'))[2], ['x.c:1: error'])
 
-    def test_a_registry_out_of_reach_is_told_from_a_build_that_fails(self):
+    def test_a_registry_out_of_reach_is_reported_from_a_build_that_fails(self):
         with tempfile.TemporaryDirectory() as folder:
             def program(text):
                 return [sys.executable, '-c', f'import sys; sys.exit({text!r})']

@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PREPARE_SECONDS = 1200
 
-# What the package managers say when nobody is there to ask.
+# What the package managers say without a network.
 OUT_OF_REACH = re.compile(
     r'ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET_TIMEOUT|'
     r'name resolution|Name or service not known|no such host|Unknown host|UnknownHostException|'

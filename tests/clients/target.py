@@ -141,7 +141,7 @@ class RedisTarget(Target):
 
     def start(self):
         program = redis_program()
-        for _ in range(5):  # somebody else may take the port in between
+        for _ in range(5):  # another process may take the port in between
             self.port = free_port()
             self.spawn([program, '--port', str(self.port), '--bind', self.host, '--save', '',
                         '--appendonly', 'no', '--dir', str(self.folder),

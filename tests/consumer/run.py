@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Semel as strangers use it: installed into a folder that is then moved, and as source.
+"""Semel as users get it: installed into a folder that is then moved, and as source.
 
 run.py [--build DIR] [--work DIR] [--allow-missing]
 
 Six programs are built and run: by find_package, FetchContent, add_subdirectory, pkg-config, from C
 and from Python. A program whose library is not there yet counts as not working; --allow-missing
-lets the run end well nevertheless. Also told: what the core adds to a program, and how long its
+lets the run end well nevertheless. Also reported: what the core adds to a program, and how long its
 header takes to compile. The last line is `consumers: N of 6 work`, and names what fell short.
 """
 
@@ -94,7 +94,7 @@ class Consumers:
             return self.launch(where / 'consumer', Path(folder) / 'orders')
 
     def check_refusals(self):
-        """What cannot be had is told by name."""
+        """A missing component is named."""
         project = self.work / 'refusal'
         project.mkdir(exist_ok=True)
         without = 'set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n'
@@ -256,8 +256,8 @@ class Consumers:
             raise Broken(f'Semel::core adds {added} bytes')
 
     def tell_compile_time(self):
-        """User time of the compiler for one header alone, the best of three. Told, not judged: the
-        machine may be a slow one."""
+        """User time of the compiler for one header alone, the best of three. Reported, not judged:
+        the machine may be a slow one."""
         name = 'patterns/once.hpp'
         if not (self.prefix / 'include/semel' / name).exists():
             name = 'semel.hpp'

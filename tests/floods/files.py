@@ -15,14 +15,14 @@ from good import Flood, in_turns, rate_with
 from server import Client, start_node, until
 
 LIMIT = 256
-WAITING = 600  # more than the line of those who wait to be accepted takes
+WAITING = 600  # more than fit into the backlog of the listener
 
 
 RATE = 2_000  # attempts a second
 
 
 def try_often(port, flood, count):
-    """Attempts until the end, at most so many at a time; how many, and what they heard."""
+    """Attempts until the end, at most so many at a time; how many, and what they received."""
     poll = select.poll()
     open_ones, heard, tried = {}, {}, 0
     flood.begin()
@@ -59,18 +59,18 @@ def beyond_maxclients(judge, program, place, seconds, rounds):
             held.append(client)
         judge.note(f'{LIMIT} open files: {len(held)} clients are let in, '
                    f'{node.open_files()} files are open')
-        _, _, quotient, told = in_turns(
+        _, _, quotient, results = in_turns(
             lambda: rate_with(held, seconds), lambda: Flood(try_often, node.port, 64), rounds)
-        tried = sum(one[0] for one in told)
+        tried = sum(one[0] for one in results)
         heard = {}
-        for _, texts in told:
+        for _, texts in results:
             for text, count in texts.items():
                 heard[text] = heard.get(text, 0) + count
         refused = heard.get(b'-ERR max number of clients reached\r\n', 0)
         judge.note(f'{tried:,} attempts over maxclients: {heard}')
         judge.least('R7', 'rate of those inside, attempts over maxclients, to alone',
                     quotient, 0.95, 'x')
-        judge.least('R7', 'attempts over maxclients that were told so',
+        judge.least('R7', 'attempts over maxclients that got the error',
                     100 * refused / max(sum(heard.values()), 1), 99, '%')
 
 
@@ -79,15 +79,15 @@ def without_descriptors(judge, program, place, seconds, rounds):
         inside = [node.client() for _ in range(8)]
         for client in inside:
             client.ask('PING')
-        # One that a new connection could have is left away, and one held back to tell somebody.
+        # One descriptor is left for a new connection, and one for the error reply.
         tight = node.open_files()
         measured = []
 
         resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (tight, LIMIT))
-        _, _, quotient, told = in_turns(lambda: rate_with(inside, seconds),
+        _, _, quotient, results = in_turns(lambda: rate_with(inside, seconds),
                                         lambda: Flood(try_often, node.port, WAITING), rounds)
-        judge.note(f'{sum(one[0] for one in told):,} attempts while accept() fails: '
-                   f'{told[0][1]} in the first turn')
+        judge.note(f'{sum(one[0] for one in results):,} attempts while accept() fails: '
+                   f'{results[0][1]} in the first turn')
         judge.least('R7', 'rate of those inside while accept() fails, to alone', quotient, 0.95,
                     'x')
         with Flood(try_often, node.port, WAITING):
@@ -103,7 +103,7 @@ def without_descriptors(judge, program, place, seconds, rounds):
         resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
 
         def is_let_in():
-            # A connection that finds the line of those who wait full would try again in a second.
+            # A connection that finds the backlog full would try again in a second.
             try:
                 return Client(node.port, seconds=0.1).ask('PING') == b'+PONG\r\n'
             except OSError:
@@ -130,10 +130,10 @@ def storage_goes_on(judge, program, place, megabytes):
                 errors += reply != b'+OK\r\n'
         judge.holds('R7', f'{megabytes} MiB written to the storage with all clients in',
                     errors == 0, f'{errors} errors')
-        trouble = [line for line in node.log().splitlines() if 'storage' in line and 'level=err'
-                   in line]
+        failures = [line for line in node.log().splitlines() if 'storage' in line and 'level=err'
+                    in line]
         judge.most('R7', 'open files of the node then', node.open_files(), LIMIT)
-        judge.holds('R7', 'its log has no trouble of the storage', not trouble)
+        judge.holds('R7', 'its log has no errors of the storage', not failures)
         for client in inside:
             client.close()
         keys = 0

@@ -25,13 +25,13 @@ class Flood:
         context = multiprocessing.get_context('fork')
         self.stop = context.Event()
         self.ready = context.Event()
-        self.told = context.SimpleQueue()
+        self.results = context.SimpleQueue()
         self.process = context.Process(target=self.go, args=(work, port, more), daemon=True)
         self.result = None
 
     def go(self, work, port, more):
         own_core()
-        self.told.put(work(port, self, *more))
+        self.results.put(work(port, self, *more))
 
     def begin(self):
         os.nice(19)
@@ -49,7 +49,7 @@ class Flood:
     def __exit__(self, kind, *_):
         self.stop.set()
         if kind is None:
-            self.result = self.told.get()
+            self.result = self.results.get()
         self.process.join(20)
         if self.process.is_alive():
             self.process.kill()
@@ -117,14 +117,14 @@ def often(port, flood, act, rate):
 
 def in_turns(measure, flood, rounds=ROUNDS):
     """measure() alone and beside `flood`, in turns: the medians of both, and of the quotients of a
-    turn; and what the floods have told. Alone means beside a loop that does nothing: a processor
+    turn; and the results of the floods. Alone means beside a loop that does nothing: a processor
     that goes to sleep between two requests is slower than one that has a flood to make."""
-    alone, beside, told = [], [], []
+    alone, beside, results = [], [], []
     for _ in range(rounds):
         with Flood(spin, 0):
             alone.append(measure())
         with flood() as running:
             beside.append(measure())
-        told.append(running.result)
+        results.append(running.result)
     quotient = statistics.median(b / a for a, b in zip(alone, beside))
-    return statistics.median(alone), statistics.median(beside), quotient, told
+    return statistics.median(alone), statistics.median(beside), quotient, results

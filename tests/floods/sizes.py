@@ -1,7 +1,7 @@
-"""R13: requests that are too large, declare too much, or come from nobody knows whom.
+"""R13: requests that are too large, declare too much, or come from unauthenticated clients.
 
-What is wrong with the form of a request is told in redis-server's words, and asked of one beside
-if there is one; DIFFERENT holds where we answer otherwise, and why.
+Protocol errors are in redis-server's words, and compared with a redis-server if there is one;
+DIFFERENT holds where we answer otherwise, and why.
 """
 
 import time
@@ -21,7 +21,7 @@ FORMS = [
 ]
 # Which of two errors redis-server gives depends on how these come in, and so it may take the first.
 LINES = [b'a' * (64 * KIB + 2), b'*' + b'1' * (64 * KIB + 1), b'*1\r\n$' + b'1' * (64 * KIB + 1)]
-# redis-server keeps 2^31 - 1 arguments in mind; here 2^20 are the most, and that is told at once.
+# redis-server accepts 2^31 - 1 arguments; here 2^20 are the most, and more are refused at once.
 DIFFERENT = {b'*2147483647\r\n': b'-ERR Protocol error: invalid multibulk length\r\n',
              b'*1048577\r\n': b'-ERR Protocol error: invalid multibulk length\r\n'}
 
@@ -62,12 +62,12 @@ def forms(judge, node, redis):
                        f'{theirs[0][:100]!r} {theirs[1]}')
     judge.holds('R13', f'{len(FORMS)} forms of requests are answered as by redis-server',
                 same == len(FORMS), f'{same} the same')
-    told = all(answer(node.port, data)[0].startswith(text) for data, text in DIFFERENT.items())
+    refused = all(answer(node.port, data)[0].startswith(text) for data, text in DIFFERENT.items())
     lines = [answer(node.port, data) for data in LINES]
     judge.holds('R13', 'lines over 64 KiB end the connection',
                 all(text.startswith(b'-ERR Protocol error: ') and how == 'closed'
                     for text, how in lines))
-    judge.holds('R13', '2^31-1 arguments are refused where redis-server would wait', told)
+    judge.holds('R13', '2^31-1 arguments are refused where redis-server would wait', refused)
 
 
 def bounds(judge, node):
@@ -122,7 +122,7 @@ def room_is_given_back(judge, node):
                after / MIB, 64, 'MiB')
 
 
-def strangers(judge, program, place, count):
+def unauthenticated(judge, program, place, count):
     with start_node(program, place, '--requirepass', PASSWORD, '--request-deadline', '2s') as node:
         Client(node.port).ask('PING')
         empty = node.rss()
@@ -152,7 +152,7 @@ def strangers(judge, program, place, count):
 
 
 def unread_refusals(judge, program, place):
-    """CVE-2025-21605: replies pile up for whoever has not logged in."""
+    """CVE-2025-21605: replies pile up for unauthenticated clients."""
     with start_node(program, place, '--requirepass', PASSWORD) as node:
         Client(node.port).ask('PING')
         empty = node.rss()
@@ -188,9 +188,9 @@ def starvation(judge, program, place, seconds, rounds):
         node.client()
         lines = node.log().count('\n')
 
-        _, _, quotient, told = in_turns(lambda: p99_of(node.port, seconds, PASSWORD),
+        _, _, quotient, counts = in_turns(lambda: p99_of(node.port, seconds, PASSWORD),
                                         lambda: Flood(often, node.port, err, 1_000), rounds)
-        judge.most('R13', f'p99 beside {sum(told):,} protocol errors of strangers, to alone',
+        judge.most('R13', f'p99 beside {sum(counts):,} protocol errors without a login, to alone',
                    quotient, 1.5, 'x')
         judge.most('R13', 'lines that they put into the log', node.log().count('\n') - lines, 20)
 
@@ -205,6 +205,6 @@ def run(judge, program, place, is_long):
     with start_node(program, place) as node:
         declared(judge, node, 5_000 if is_long else 1_000)
         room_is_given_back(judge, node)
-    strangers(judge, program, place, 5_000 if is_long else 1_000)
+    unauthenticated(judge, program, place, 5_000 if is_long else 1_000)
     unread_refusals(judge, program, place)
     starvation(judge, program, place, *((2, 15) if is_long else (0.5, 7)))

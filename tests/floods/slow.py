@@ -66,7 +66,7 @@ def slowloris(judge, program, place, count, seconds, rounds):
             memory = (node.rss() - empty) / count
             time.sleep(until_cut + 0.5)
         left, latest, text = flood.result
-        judge.note(f'{count:,} clients send a byte a second; told {text!r}; '
+        judge.note(f'{count:,} clients send a byte a second; got {text!r}; '
                    f'{memory:,.0f} bytes of memory each')
         judge.most('R12', f'of {count:,} slow requests not cut', left, 0)
         judge.most('R12', f'seconds until the last was cut, deadline {DEADLINE_MS / 1000:g}',
@@ -80,10 +80,10 @@ def slowloris(judge, program, place, count, seconds, rounds):
 def reconnects(judge, program, place, seconds, rounds):
     with start_node(program, place) as node:
         own_core()
-        _, _, quotient, told = in_turns(
+        _, _, quotient, results = in_turns(
             lambda: p99_of(node.port, seconds), lambda: Flood(often, node.port, knock, 1_000),
             rounds)
-        judge.note(f'{sum(told):,} reconnects in {rounds} turns of {seconds} s')
+        judge.note(f'{sum(results):,} reconnects in {rounds} turns of {seconds} s')
         judge.most('R12', 'p99 of a good client beside them, to alone', quotient, 1.5, 'x')
         judge.most('R12', 'connections that the node still has', int(node.info(
             'connected_clients')), 3)

@@ -76,7 +76,7 @@ class World {
 
   void send(int which, const std::string& bytes) {
     auto& client = clients_[static_cast<std::size_t>(which)];
-    // Who is closed comes back.
+    // A closed client reconnects.
     if (client->closes() || client->kept_bytes() > 65'536) client = connect();
     if (client->waits()) return;  // a server reads no more then
     std::string out;

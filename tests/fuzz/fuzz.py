@@ -38,7 +38,7 @@ def lines_of(path):
 
 
 def known(name):
-    """Inputs whose replies nobody compares: only that nothing breaks."""
+    """Inputs whose replies are not compared: only that nothing breaks."""
     inputs = lines_of(HERE / f'corpus/{name}.txt') + lines_of(HERE / f'regress/{name}.txt')
     if name == 'commands':
         for path in sorted(transcript.DIALOGUES.glob('*.txt')):

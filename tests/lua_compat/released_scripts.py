@@ -148,8 +148,8 @@ def by_pip(name, version, folder):
 
 def by_go(name, version, folder):
     (folder / 'go.mod').write_text('module released\n')
-    told = run(['go', 'mod', 'download', '-json', f'{name}@{version}'], folder)
-    place = re.search(r'"Dir": "([^"]+)"', told)
+    output = run(['go', 'mod', 'download', '-json', f'{name}@{version}'], folder)
+    place = re.search(r'"Dir": "([^"]+)"', output)
     if not place:
         raise Missing('go: no folder')
     shutil.copytree(place.group(1), folder / 'module')
@@ -227,11 +227,11 @@ class Run:
               f'these not known, {refused} refused for a command that is not there', flush=True)
 
     def tell(self, shows):
-        told = set()
+        printed = set()
         for what, where, text in self.lacking:
-            if (where, text) not in told:
+            if (where, text) not in printed:
                 print(f'\nnot known: {what}, {where}\n{text}')
-            told.add((where, text))
+            printed.add((where, text))
         if shows:
             for text, (_, why) in self.seen.items():
                 if why != '-':
@@ -240,7 +240,7 @@ class Run:
         refused = sum(each[1] != '-' for each in self.seen.values())
         print(f'catalogue: {self.counts["releases"]} releases, {self.counts["skipped"]} skipped, '
               f'{len(self.seen)} texts, {known} known, {refused} refused for a command, '
-              f'{self.counts["wanted"]} of locks and tokens, {len(told)} of these not known')
+              f'{self.counts["wanted"]} of locks and tokens, {len(printed)} of these not known')
 
 
 def main():

@@ -71,7 +71,7 @@ TEST_CASE("breaks: P6: a renewal that outlives its unlock keeps a dead one's loc
   CHECK(locks.claim({.key = "l"}).answer == ClaimAnswer::granted);  // C, 30 s after B
 }
 
-TEST_CASE("breaks: P6: who was paused writes over what the next holder wrote",
+TEST_CASE("breaks: P6: a paused holder overwrites what the next holder wrote",
           "[patterns][breaks]") {
   std::string file;
   Redis redis;
@@ -98,8 +98,7 @@ TEST_CASE("breaks: P6: who was paused writes over what the next holder wrote",
   CHECK(file == "b");
 }
 
-TEST_CASE("breaks: P7: who tries in the right moment goes before who has waited",
-          "[patterns][breaks]") {
+TEST_CASE("breaks: P7: a lucky newcomer overtakes a waiter", "[patterns][breaks]") {
   Redis redis;
   CHECK(redis.say("SET lock a NX PX 30000") == ok);
   CHECK(redis.say("SET lock b NX PX 30000") == nil);  // B tries again in a second
@@ -245,7 +244,7 @@ TEST_CASE("breaks: P11: GET then SET of a nonce is a race", "[patterns][breaks]"
 
 TEST_CASE("breaks: P11: an old request passes when its nonce is forgotten", "[patterns][breaks]") {
   int accepted = 0;
-  Redis redis;  // the timestamp is signed, but nobody looks how old it is
+  Redis redis;  // the timestamp is signed, but its age is not checked
   for (int i = 0; i < 2; ++i) {
     if (redis.say("SET nonce:n 1 NX PX 60000") == ok) ++accepted;
     redis.later(Millis{60'000});

@@ -1,6 +1,6 @@
-// What breaks in the ways in which people build these patterns from Redis' commands today: each
-// story is played as it is told in docs/patterns.md, and must go wrong; then with what Semel has
-// for it, and must go right.
+// What breaks where people build these patterns from Redis' commands today: each story of
+// docs/patterns.md is played and must go wrong; then it is played with what Semel has for it, and
+// must go right.
 //
 // Words: a *story* has callers A, B and C, of whom each is a client of one Redis; who is slow,
 // paused or dead just says nothing for a while. The order of calls is the interleaving.
@@ -26,7 +26,7 @@ using semel::tests::text;
 
 namespace {
 
-/// Does not confirm the second thing that it is told, twice.
+/// Fails to confirm the second append, twice.
 class SlowDisk final : public Journal {
  public:
   Ticket append(std::span<const Mutation>) override { return ++newest_; }
@@ -89,11 +89,11 @@ TEST_CASE("breaks: P2: the order of members changes the hash, and one call runs 
   CHECK(moved == 1);
 }
 
-TEST_CASE("breaks: P2: without a user two strangers share a key, and so do glued fields",
+TEST_CASE("breaks: P2: without a user two users share a key, and so do concatenated fields",
           "[patterns][breaks]") {
   Redis redis;
-  const std::string nobody;
-  const std::string call = "call:/cart:" + nobody + ":" + md5_hex("{}");
+  const std::string no_user;
+  const std::string call = "call:/cart:" + no_user + ":" + md5_hex("{}");
   CHECK(redis.say("SET " + call + " answer-of-the-first NX GET PX 10000") == nil);
   CHECK(redis.say("SET " + call + " answer-of-the-second NX GET PX 10000") ==
         "\"answer-of-the-first\"");
@@ -104,7 +104,7 @@ TEST_CASE("breaks: P2: without a user two strangers share a key, and so do glued
   CHECK(redis.say("SET " + glued(scopes[0], "7") + " 1 NX PX 10000") == ok);
   CHECK(redis.say("SET " + glued(scopes[1], "7") + " 1 NX PX 10000") == nil);
 
-  CHECK(scoped_key({.user = nobody, .needs_user = true}, "{}").error().code ==
+  CHECK(scoped_key({.user = no_user, .needs_user = true}, "{}").error().code ==
         ErrorCode::key_empty);
   Process process;
   Claims calls = process.claims("calls", policies::call);
@@ -141,7 +141,7 @@ TEST_CASE("breaks: P3: a failed run burns the token", "[patterns][breaks]") {
   CHECK(paid == 1);
 }
 
-TEST_CASE("breaks: P3: a spent token and a forged one look alike", "[patterns][breaks]") {
+TEST_CASE("breaks: P3: a spent token and a forged one look the same", "[patterns][breaks]") {
   Redis redis;
   CHECK(redis.say("SET token:t 1 PX 6000") == ok);
   CHECK(redis.say("DEL token:t") == one);
@@ -204,7 +204,7 @@ TEST_CASE("breaks: P4: a stale owner overwrites a newer one", "[patterns][breaks
         OwnerAnswer::ok);
   const OwnerOutcome late = messages.complete({.key = "m", .epoch = a.epoch, .payload = "a"});
   CHECK(late.answer == OwnerAnswer::stale_owner);
-  CHECK(late.result == "b");  // and is told what came of it
+  CHECK(late.result == "b");  // and gets the result of the new owner
   CHECK(messages.claim({.key = "m"}).result == "b");
 }
 
@@ -252,20 +252,20 @@ TEST_CASE("breaks: P4: a mark that could not be written is swallowed, and the me
   consume();
   CHECK(paid == 2);
 
-  // The same machine: what could not be written is told, together with what the run came to.
+  // The same machine: the outcome has the result of the run, and the error that it was not written.
   ManualClock clock;
   const auto small =
       Engine::open({.clock = &clock, .memory_bytes = limits::memory_bytes_min}).value();
   Claims results = small->claims("mq", policies::message).value();
-  const auto told = once(results, "m", [&] {
+  const auto outcome = once(results, "m", [&] {
     Store store = small->store();
     for (int i = 0; store.set("fill" + text(i), std::string(100'000, 'x')).has_value(); ++i) {
     }
     return std::string(1'000'000, 'r');
   });
-  CHECK(told.answer == OnceAnswer::ran);  // and is not run again, though there is no room for it
-  CHECK(told.error.code == ErrorCode::result_not_kept);
-  CHECK(told.has_value());
+  CHECK(outcome.answer == OnceAnswer::ran);  // and is not run again, though there is no room for it
+  CHECK(outcome.error.code == ErrorCode::result_not_kept);
+  CHECK(outcome.has_value());
   clock.advance(Millis{60'000});
   int again = 0;
   CHECK(once(results, "m", [&] { return std::to_string(++again); }).answer == OnceAnswer::expired);
@@ -396,7 +396,7 @@ TEST_CASE("breaks: P14: a batch of N messages is 2 N round trips", "[patterns][b
   for (const Consumed& each : consumed) CHECK(each.verdict == Verdict::ack);
 }
 
-TEST_CASE("breaks: steps: who was taken over writes memos that the next one believes",
+TEST_CASE("breaks: steps: a former owner writes memos that the next one believes",
           "[patterns][breaks]") {
   Redis redis;
   CHECK(redis.say("SET m CONSUMING NX GET PX 60000") == nil);  // A

@@ -59,7 +59,7 @@ TEST_CASE("consume: a failure whose reason is longer than a value is kept withou
   CHECK(again.failure.empty());
 }
 
-TEST_CASE("consume: what a handler returns is what the broker is told", "[patterns][consume]") {
+TEST_CASE("consume: the verdict follows from what the handler returns", "[patterns][consume]") {
   Process process;
   Claims claims = process.claims("mq", policies::message);
   const auto verdict = [&](Bytes id, auto handler) {
@@ -181,7 +181,7 @@ TEST_CASE("consume: a full machine sends the message back, and does not lose it 
   CHECK(full.retry_after > Millis{0});
 }
 
-TEST_CASE("consume: what lies in the consumer and not in the message is no dead letter",
+TEST_CASE("consume: an error of the consumer, not of the message, is not a dead letter",
           "[patterns][consume]") {
   Process process;
   Claims claims = process.claims("mq", policies::message);
@@ -299,7 +299,7 @@ TEST_CASE("consume: a lease is looked at before its handler starts",
       CHECK(consume_once(claims, batch[1], [&] { handled.push_back("other"); }).verdict ==
             Verdict::ack);
     });
-    // What another has handled is not handled again; what nobody had begun is no doubt.
+    // What another has handled is not handled again; a message never begun is not in doubt.
     if (in_doubt) {
       CHECK(handled == std::vector<std::string>{"slow", "taken", "free"});
     } else {
@@ -344,7 +344,7 @@ TEST_CASE("consume: a batch beyond the engine's limit is taken in parts",
   }
 }
 
-TEST_CASE("consume: a twin with another payload is no duplicate of its first",
+TEST_CASE("consume: a twin with another payload is not a duplicate of its first",
           "[patterns][consume][attack][fault-10]") {
   Process process;
   Claims claims = process.claims("mq", policies::message);
@@ -397,7 +397,7 @@ TEST_CASE("consume: the policy says what an exception, or not knowing, means for
   }
 }
 
-TEST_CASE("consume: a crash at every step, and a broker that delivers until it is told (case A)",
+TEST_CASE("consume: a crash at every step, and a broker that redelivers until the answer (case A)",
           "[patterns][consume][crash]") {
   // Three messages, each delivered until it is acknowledged; the process ends at step n, and what
   // it had not acknowledged comes again.

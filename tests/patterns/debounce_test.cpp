@@ -77,7 +77,7 @@ TEST_CASE("debounce: the end of a run that took too long does not remove another
   CHECK(clicks.run("k", [] {}) == DebounceAnswer::suppressed);
 }
 
-TEST_CASE("debounce: who comes while it runs lets it run once more, however many come",
+TEST_CASE("debounce: calls during a run cause one more run, however many come",
           "[patterns][debounce]") {
   Process process;
   Debounce rebuild = debounce(process, {.run_once_more_after = true});
@@ -93,7 +93,7 @@ TEST_CASE("debounce: who comes while it runs lets it run once more, however many
   CHECK(process.engine().store().exists("asked/clicks:k").value() == false);
 }
 
-TEST_CASE("debounce: nobody who was told that it will run again is forgotten",
+TEST_CASE("debounce: each caller that was promised another run gets it",
           "[patterns][debounce][race]") {
   // Each caller notes what it wants built; whatever was wanted before a caller returned has to be
   // in a build that began after it.
@@ -147,7 +147,7 @@ TEST_CASE("debounce: a call that is not valid runs nothing", "[patterns][debounc
   }
 }
 
-TEST_CASE("debounce: a run that throws forgets nobody who was told that it runs again",
+TEST_CASE("debounce: after a run that throws, promised runs still come",
           "[patterns][debounce][attack][fault-15]") {
   Process process;
   Debounce rebuilds = debounce(process, {.run_once_more_after = true});
@@ -166,7 +166,7 @@ TEST_CASE("debounce: a run that throws forgets nobody who was told that it runs 
   CHECK(runs == 3);
 }
 
-TEST_CASE("debounce: a run that outlasts its interval forgets nobody either",
+TEST_CASE("debounce: after a run that outlasts its interval, promised runs still come",
           "[patterns][debounce][attack][fault-15]") {
   Process process;
   Debounce rebuilds = debounce(process, {.interval = Millis{1'000}, .run_once_more_after = true});

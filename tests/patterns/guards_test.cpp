@@ -58,7 +58,7 @@ TEST_CASE("compare_and_set: the ttl stays unless it is said, and its change coun
   CHECK(store.compare_and_set("k", 0, "d").value().stored);
 }
 
-TEST_CASE("compare_and_set: of many who add one at a time none is lost (P9)",
+TEST_CASE("compare_and_set: many callers add one at a time, and none is lost (P9)",
           "[patterns][guards][race]") {
   Process process;
   constexpr int threads_count = 3;
@@ -79,7 +79,7 @@ TEST_CASE("compare_and_set: of many who add one at a time none is lost (P9)",
   CHECK(process.engine().store().get("n").value() == std::to_string(threads_count * rounds));
 }
 
-TEST_CASE("compare_and_set: what is no string is refused", "[patterns][guards]") {
+TEST_CASE("compare_and_set: a value that is not a string is refused", "[patterns][guards]") {
   Process process;
   Store store = process.engine().store();
   REQUIRE(process.engine().hashes().hset("h", "f", "v").has_value());
@@ -103,15 +103,15 @@ TEST_CASE("decrement_if_at_least: never below the floor, on both sides of it (P9
   CHECK(take(100).taken);
   CHECK_FALSE(take(1).taken);
   CHECK(store.get("balance").value() == "0");
-  CHECK_FALSE(decrement_if_at_least(store, "nobody", 1).value().taken);
-  CHECK(store.exists("nobody").value() == false);
+  CHECK_FALSE(decrement_if_at_least(store, "absent", 1).value().taken);
+  CHECK(store.exists("absent").value() == false);
   CHECK(decrement_if_at_least(store, "balance", 0).error().code == ErrorCode::bad_option);
   CHECK(decrement_if_at_least(store, "balance", -5).error().code == ErrorCode::bad_option);
   REQUIRE(store.set("text", "many").has_value());
   CHECK(decrement_if_at_least(store, "text", 1).error().code == ErrorCode::not_an_integer);
 }
 
-TEST_CASE("decrement_if_at_least: of many who take the last nobody takes too much (P9)",
+TEST_CASE("decrement_if_at_least: many callers never take more than there is (P9)",
           "[patterns][guards][race]") {
   Process process;
   REQUIRE(process.engine().store().set("stock", "1000").has_value());
@@ -178,7 +178,7 @@ TEST_CASE("seen before: the first of a row's fields within the window (P8)", "[p
 }
 
 TEST_CASE(
-    "seen before: a batch is one call, its twins are told, and a restart forgets nothing (P8)",
+    "seen before: a batch is one call, its twins are marked, and a restart forgets nothing (P8)",
     "[patterns][guards]") {
   Process process;
   const std::vector<Bytes> ids{"a", "b", "a", "c"};
@@ -210,12 +210,12 @@ TEST_CASE("seen before: an id that cannot be taken spoils the answer of no other
   CHECK_FALSE(first[3].value());
 }
 
-TEST_CASE("seen before: of a batch that memory ends, each id is told, or untouched",
+TEST_CASE("seen before: if memory runs out in a batch, each id is recorded or untouched",
           "[patterns][guards][attack][fault-14]") {
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock, .memory_bytes = limits::memory_bytes_min}).value();
   SeenBefore rows{engine->store(), "rows", Millis{60'000}};
-  int told_first = 0;
+  int seen_first = 0;
   int refused = 0;
   std::vector<std::string> names;
   for (int i = 0; refused == 0 && i < 200'000;) {
@@ -223,12 +223,12 @@ TEST_CASE("seen before: of a batch that memory ends, each id is told, or untouch
     for (int n = 0; n < 100; ++n) names.push_back("id-with-a-longer-name-" + std::to_string(i++));
     const std::vector<Bytes> ids(names.begin(), names.end());
     for (const Result<bool>& one : rows.are_first(*engine, ids)) {
-      one.has_value() ? ++told_first : ++refused;
+      one.has_value() ? ++seen_first : ++refused;
       if (one.has_value()) CHECK(*one);
     }
   }
   REQUIRE(refused > 0);
-  CHECK(told_first == static_cast<int>(engine->stats().records));
+  CHECK(seen_first == static_cast<int>(engine->stats().records));
 }
 
 TEST_CASE("seen before: a batch beyond the engine's limit is taken in parts",

@@ -7,7 +7,7 @@
 
 using namespace semel;
 
-TEST_CASE("id_time: a UUIDv7 tells its time", "[patterns][keys]") {
+TEST_CASE("id_time: a UUIDv7 has its time", "[patterns][keys]") {
   // The example of RFC 9562, appendix A.6: 2022-02-22 19:22:22 UTC.
   CHECK(unix_ms_of_uuid7("017F22E2-79B0-7CC3-98C4-DC0C0C07398F") == 1'645'557'742'000);
   CHECK(unix_ms_of_uuid7("017f22e2-79b0-7cc3-98c4-dc0c0c07398f") == 1'645'557'742'000);
@@ -15,7 +15,7 @@ TEST_CASE("id_time: a UUIDv7 tells its time", "[patterns][keys]") {
   CHECK(unix_ms_of_uuid7("ffffffff-ffff-7fff-bfff-ffffffffffff") == (std::int64_t{1} << 48) - 1);
 }
 
-TEST_CASE("id_time: what is no UUIDv7 tells none", "[patterns][keys]") {
+TEST_CASE("id_time: what is not a UUIDv7 has none", "[patterns][keys]") {
   const std::string good = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f";
   const auto with = [&](std::size_t at, char c) {
     std::string text = good;
@@ -38,7 +38,7 @@ TEST_CASE("id_time: what is no UUIDv7 tells none", "[patterns][keys]") {
   CHECK_FALSE(unix_ms_of_uuid7("").has_value());
 }
 
-TEST_CASE("id_time: a ULID tells its time", "[patterns][keys]") {
+TEST_CASE("id_time: a ULID has its time", "[patterns][keys]") {
   CHECK(unix_ms_of_ulid("01ARZ3NDEKTSV4RRFFQ69G5FAV") == 1'469'922'850'259);
   CHECK(unix_ms_of_ulid("01arz3ndektsv4rrffq69g5fav") == 1'469'922'850'259);
   CHECK(unix_ms_of_ulid("00000000000000000000000000") == 0);
@@ -56,7 +56,7 @@ TEST_CASE("id_time: a ULID tells its time", "[patterns][keys]") {
   }
 }
 
-TEST_CASE("id_time: a snowflake tells its time from its epoch on", "[patterns][keys]") {
+TEST_CASE("id_time: a snowflake has its time from its epoch on", "[patterns][keys]") {
   constexpr std::int64_t epoch = 1'288'834'974'657;
   CHECK(unix_ms_of_snowflake("1541815603606036480", epoch) == 1'656'432'460'105);
   CHECK(unix_ms_of_snowflake("0", epoch) == epoch);

@@ -288,8 +288,7 @@ TEST_CASE("json_key: any double is printed so that it is read back", "[patterns]
   }
 }
 
-TEST_CASE("json_key: what is no JSON, or not the same to everybody, is refused",
-          "[patterns][json]") {
+TEST_CASE("json_key: text that is not JSON, or ambiguous, is refused", "[patterns][json]") {
   for (const Bytes json : {Bytes{},
                            Bytes{" "},
                            Bytes{"{"},
@@ -438,7 +437,7 @@ TEST_CASE("json_key: elements in other places are not the same choice", "[patter
         *canonical_json(R"({"a":[{},{"x":1}]})", fields));
 }
 
-TEST_CASE("json_key: fingerprints tell texts apart by what they say, and scopes",
+TEST_CASE("json_key: fingerprints differ by the meaning of the text, and by scope",
           "[patterns][json]") {
   const auto one = fingerprint_json(R"({"a":1,"b":[1.0,"\u0041"]})");
   REQUIRE(one.has_value());

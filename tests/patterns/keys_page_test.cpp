@@ -27,10 +27,10 @@ TEST_CASE("keys_page: keys", "[patterns][docs]") {
 TEST_CASE("keys_page: scope", "[patterns][docs]") {
   const semel::Scope scope{.tenant = "acme", .user = "u7", .needs_tenant = true};
   const auto key = semel::scoped_key(scope, "order-42");  // acme|u7|order-42
-  const auto nobody = semel::scoped_key({.needs_tenant = true}, "order-42");
+  const auto no_tenant = semel::scoped_key({.needs_tenant = true}, "order-42");
   // an error: key is empty: the scope needs a tenant
   CHECK(*key == "acme|u7|order-42");
-  CHECK(nobody.error().message() == "key is empty: the scope needs a tenant");
+  CHECK(no_tenant.error().message() == "key is empty: the scope needs a tenant");
 }
 
 TEST_CASE("keys_page: fingerprints", "[patterns][docs]") {

@@ -190,7 +190,7 @@ TEST_CASE("keys: fingerprints of stored records do not change", "[patterns][keys
   CHECK(hex_of(fingerprint_of(parameters)) == "17b231b75a371cf19882eef2079fab3b");
 }
 
-TEST_CASE("keys: a fingerprint tells scopes and payloads apart that look alike when glued",
+TEST_CASE("keys: fingerprints differ for scopes and payloads that are equal when concatenated",
           "[patterns][keys]") {
   std::set<std::string> seen;
   for (const auto& [tenant, user, payload] :

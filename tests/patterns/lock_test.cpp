@@ -52,7 +52,8 @@ TEST_CASE("lock: its holder may lock it again, and unlocks as often", "[patterns
   CHECK(other.try_lock());
 }
 
-TEST_CASE("lock: a lease that is over is told on both sides of its end", "[patterns][lock]") {
+TEST_CASE("lock: unlock and renew notice that a lease is over, on both sides of its end",
+          "[patterns][lock]") {
   Process process;
   Claims locks = process.claims("locks", policies::lock);
   Lock slow{locks, "l"};
@@ -147,7 +148,7 @@ TEST_CASE("lock: a journal that throws while it is given back ends no process",
       *Engine::open({.clock = &clock, .journal = &journal, .durability = Durability::logged});
   const Claims locks = *engine->claims("locks", policies::fair_lock);
   Lock next{locks, "l"};
-  bool is_told = false;
+  bool is_reported = false;
   WaitTicket ticket;
   ClaimOutcome outcome;
   {
@@ -155,7 +156,7 @@ TEST_CASE("lock: a journal that throws while it is given back ends no process",
     REQUIRE(lock.try_lock());
     Claims waiting = locks;
     REQUIRE(waiting.begin_wait(next.request(), no_end, ticket, outcome,
-                               [&](ClaimOutcome&&) { is_told = true; }));
+                               [&](ClaimOutcome&&) { is_reported = true; }));
     journal.is_broken = true;
   }
   {
@@ -169,7 +170,7 @@ TEST_CASE("lock: a journal that throws while it is given back ends no process",
   CHECK(engine->stats().callbacks_threw >= 2);
   journal.is_broken = false;
   engine->advance();
-  CHECK(is_told);
+  CHECK(is_reported);
   CHECK(Lock{locks, "m"}.try_lock());
   CHECK(engine->check_invariants().empty());
 }
@@ -231,32 +232,32 @@ TEST_CASE("lock: std::unique_lock works, and waiters are served in order (P7)",
   CHECK(order == std::vector<int>{0, 1, 2, 3});
 }
 
-TEST_CASE("lock: nobody goes before those who wait for a fair one (P7)", "[patterns][lock]") {
+TEST_CASE("lock: newcomers queue behind the waiters of a fair lock (P7)", "[patterns][lock]") {
   Process process;
   for (const bool fair : {true, false}) {
     Claims locks =
         process.claims(fair ? "fair" : "unfair", fair ? policies::fair_lock : policies::lock);
     const ClaimOutcome holder = locks.claim({.key = "l"});
     REQUIRE(holder.answer == ClaimAnswer::granted);
-    // A waiter whose turn comes while its own thread has not been told yet: in its callback another
-    // asks, as a newcomer does that comes in the moment of the release.
-    std::vector<ClaimOutcome> told;
+    // A waiter is granted the lock before its own thread has noticed: in its callback another
+    // caller asks, like a newcomer in the moment of the release.
+    std::vector<ClaimOutcome> outcomes;
     ClaimOutcome newcomer;
     static_cast<void>(
         locks.claim_or_wait({.key = "l", .owner = "one"}, no_end, [&](ClaimOutcome&& outcome) {
           static_cast<void>(locks.release({.key = "l", .epoch = outcome.epoch}));
           newcomer = locks.claim({.key = "l"});
-          told.push_back(std::move(outcome));
+          outcomes.push_back(std::move(outcome));
         }));
-    static_cast<void>(
-        locks.claim_or_wait({.key = "l", .owner = "two"}, no_end,
-                            [&](ClaimOutcome&& outcome) { told.push_back(std::move(outcome)); }));
+    static_cast<void>(locks.claim_or_wait(
+        {.key = "l", .owner = "two"}, no_end,
+        [&](ClaimOutcome&& outcome) { outcomes.push_back(std::move(outcome)); }));
     REQUIRE(locks.release({.key = "l", .epoch = holder.epoch}).answer == OwnerAnswer::ok);
     // The callback of the first gives back, which settles the queue behind it: fair or not, the
-    // second waiter has it before the newcomer asks, or the newcomer is told to queue up.
+    // second waiter has it before the newcomer asks, or the newcomer has to queue up.
     CHECK(newcomer.answer == ClaimAnswer::in_flight);
-    REQUIRE(told.size() == 2);
-    CHECK(told[1].answer == ClaimAnswer::granted);
+    REQUIRE(outcomes.size() == 2);
+    CHECK(outcomes[1].answer == ClaimAnswer::granted);
   }
 }
 
@@ -264,23 +265,23 @@ TEST_CASE("claims: in a fair namespace a newcomer queues up behind a waiter whos
           "[patterns][lock][race]") {
   // The lease ends while the waiter sleeps: the key is free, and the newcomer comes first.
   for (const bool fair : {true, false}) {
-    std::optional<ClaimOutcome> told;  // outlives the engine, whose end answers who still waits
+    std::optional<ClaimOutcome> answered;  // outlives the engine, whose end answers all waiters
     Process process;
     Claims locks = process.claims("locks", fair ? policies::fair_lock : policies::lock);
     REQUIRE(locks.claim({.key = "l"}).answer == ClaimAnswer::granted);
     static_cast<void>(locks.claim_or_wait(
-        {.key = "l"}, no_end, [&](ClaimOutcome&& outcome) { told = std::move(outcome); }));
+        {.key = "l"}, no_end, [&](ClaimOutcome&& outcome) { answered = std::move(outcome); }));
     process.clock().advance(Millis{30'000});
     const ClaimOutcome newcomer = locks.claim({.key = "l"});
     CHECK(newcomer.answer == (fair ? ClaimAnswer::in_flight : ClaimAnswer::granted));
     if (fair) CHECK(newcomer.retry_after == Millis{1'000});
     static_cast<void>(process.engine().advance());
-    CHECK(told.has_value() == fair);
-    if (told) CHECK(told->answer == ClaimAnswer::granted);
+    CHECK(answered.has_value() == fair);
+    if (answered) CHECK(answered->answer == ClaimAnswer::granted);
   }
 }
 
-TEST_CASE("claims: who holds a fair key is regranted it, whoever waits", "[patterns][lock]") {
+TEST_CASE("claims: the holder of a fair key is regranted it before waiters", "[patterns][lock]") {
   Process process;
   Claims locks = process.claims("locks", policies::fair_lock);
   const ClaimId id{7};
@@ -318,15 +319,14 @@ TEST_CASE("watchdog: it renews each third of a lease, and stops with its guard",
   CHECK(locks.get("l")->lease_remaining == Millis{20'000});
 }
 
-TEST_CASE("watchdog: a lease that was lost is told, and does not come back",
-          "[patterns][watchdog]") {
+TEST_CASE("watchdog: a lost lease is reported, and does not come back", "[patterns][watchdog]") {
   Process process;
   Claims locks = process.claims("locks", policies::lock);
   Watchdog watchdog{process.engine()};
   Lock mine{locks, "l", {.watchdog = &watchdog}};
   REQUIRE(mine.try_lock());
   const Watchdog::Guard guard = watchdog.keep(locks, "l", mine.fencing_token());
-  process.clock().advance(Millis{30'000});  // nobody polled for a whole lease
+  process.clock().advance(Millis{30'000});  // no poll for a whole lease
   Lock other{locks, "l"};
   REQUIRE(other.try_lock());
   CHECK(watchdog.poll() == 0);

@@ -64,7 +64,8 @@ TEST_CASE("once: results of all kinds come back as they were", "[patterns][once]
   CHECK(twice("status", []() -> Status { return Done{}; }).value == Nothing{});
 }
 
-TEST_CASE("once: a result that is read as another type is told, not guessed", "[patterns][once]") {
+TEST_CASE("once: a result that is read as another type is an error, not a guess",
+          "[patterns][once]") {
   Process process;
   Claims calls = process.claims("calls", policies::call);
   REQUIRE(once(calls, "k", [] { return std::string{"twelve"}; }).has_value());
@@ -87,7 +88,7 @@ TEST_CASE("once: an error gives the claim back, and the next call runs", "[patte
   CHECK(once(calls, "k", []() -> Result<int> { return 3; }).answer == OnceAnswer::ran);
 }
 
-TEST_CASE("once: a failure that is kept is told to all who come later", "[patterns][once]") {
+TEST_CASE("once: a kept failure is the answer to all later calls", "[patterns][once]") {
   Process process;
   Policy keeps = policies::call;
   keeps.on_failure = Policy::OnFailure::keep;
@@ -110,7 +111,7 @@ TEST_CASE("once: a function that throws gives the claim back", "[patterns][once]
   CHECK(once(calls, "k", [&] { return bad(false); }).answer == OnceAnswer::ran);
 }
 
-TEST_CASE("once: while it runs others are told so, and whose it is", "[patterns][once]") {
+TEST_CASE("once: while it runs, others get in_flight and the owner", "[patterns][once]") {
   Process process;
   Claims calls = process.claims("calls", policies::call);
   OnceOutcome<int> inner;
@@ -124,7 +125,7 @@ TEST_CASE("once: while it runs others are told so, and whose it is", "[patterns]
   CHECK_FALSE(inner.has_value());
 }
 
-TEST_CASE("once: who waits gets the result of the one that runs", "[patterns][once][race]") {
+TEST_CASE("once: a waiter gets the result of the run", "[patterns][once][race]") {
   Process process;
   Claims calls = process.claims("calls", policies::call);
   OnceOutcome<std::string> waited;
@@ -178,7 +179,7 @@ TEST_CASE("once: an owner that was taken over cannot store its result (case B)",
   CHECK(once(calls, "k", [] { return std::string{"third"}; }).value == "newer");
 }
 
-TEST_CASE("once: a late result counts if nobody took over, on both sides of the lease's end",
+TEST_CASE("once: a late result counts without a takeover, on both sides of the lease's end",
           "[patterns][once]") {
   for (const int beyond : {-1, 0}) {
     Process process;
@@ -335,11 +336,11 @@ TEST_CASE("once: the function may know its epoch, attempt and lease", "[patterns
 TEST_CASE("once: a crash at every step, then the same call again (cases A, D, I)",
           "[patterns][once][crash]") {
   // A step is a change in the journal, or the effect. After the crash, and its restart, the call is
-  // made until it is told a result.
-  const auto charge = [](Process& process, bool& told_of_takeover) {
+  // made until it returns a result.
+  const auto charge = [](Process& process, bool& saw_takeover) {
     Claims calls = process.claims("calls", policies::call);
     const auto run = once(calls, "order-1", [&](Work& work) {
-      told_of_takeover = told_of_takeover || (process.alive() && work.takeover());
+      saw_takeover = saw_takeover || (process.alive() && work.takeover());
       process.effect("charged");
       return std::string{"receipt"};
     });
@@ -348,24 +349,24 @@ TEST_CASE("once: a crash at every step, then the same call again (cases A, D, I)
   int crashes = 0;
   for (std::uint64_t steps = 0;; ++steps) {
     Process process{steps};
-    bool told_of_takeover = false;
-    const bool at_once = charge(process, told_of_takeover);
+    bool saw_takeover = false;
+    const bool at_once = charge(process, saw_takeover);
     const bool effect_before = process.count("charged") == 1;
     if (at_once) break;
     ++crashes;
     process.restart();
-    REQUIRE(charge(process, told_of_takeover));
-    REQUIRE(charge(process, told_of_takeover));  // a replay
-    // Once; or, when the crash came between the effect and its mark, again, and the second run was
-    // told that it takes over: it can ask downstream.
+    REQUIRE(charge(process, saw_takeover));
+    REQUIRE(charge(process, saw_takeover));  // a replay
+    // Once; or, when the crash came between the effect and its mark, again, and the second run
+    // knows that it takes over: it can ask downstream.
     const std::size_t count = process.count("charged");
     CHECK(count == (effect_before && steps == 2 ? 2U : 1U));
-    if (count == 2) CHECK(told_of_takeover);
+    if (count == 2) CHECK(saw_takeover);
   }
   CHECK(crashes == 3);  // before the claim, before the effect, before the mark
 }
 
-TEST_CASE("once: mark-done that fails is tried again, and told when it does not come (case D)",
+TEST_CASE("once: mark-done that fails is retried, and reported when it keeps failing (case D)",
           "[patterns][once]") {
   class Stubborn final : public Journal {
    public:
@@ -413,7 +414,7 @@ TEST_CASE("once: the same claim id twice at the same time runs once",
   CHECK(inner == OnceAnswer::in_flight);
   CHECK(runs == 1);
   CHECK(once(claims, call, [&] { return ++runs; }).answer == OnceAnswer::replayed);
-  // What nobody runs here is run: the answer to the first claim was lost.
+  // A claim that is granted but not run here is run: the answer to the first request was lost.
   const OnceCall lost{.key = "lost", .claim_id = id};
   REQUIRE(claims.claim({.key = "lost", .claim_id = id}).answer == ClaimAnswer::granted);
   CHECK(once(claims, lost, [&] { return ++runs; }).answer == OnceAnswer::ran);

@@ -1,6 +1,6 @@
 // A process that can end at any step. Each change that reaches the journal and each effect of the
 // work is a step; behind the last one that the test allows the process is dead: what it goes on to
-// do reaches nobody. restart() is the next process, with what the journal has.
+// do has no effect. restart() is the next process, with what the journal has.
 //
 // fill() is for full memory: records of other keys that are no part of the story. They are no steps
 // and end with the process.

@@ -176,7 +176,7 @@ TEST_CASE("replay_guard: nothing that is signed can be changed", "[patterns][sig
     for (char& c : request.signature) c = static_cast<char>(std::toupper(c));
     CHECK(check(guard, request) == ReplayAnswer::accepted);
   }
-  // Who has no secret leaves nothing behind.
+  // A caller without the secret leaves nothing behind.
   CHECK(fixture.engine->stats().records == 2);
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("replay_guard: what is out of its range is malformed", "[patterns][sig
   }
 }
 
-TEST_CASE("replay_guard: nonces of two callers, or that look alike when glued, are two",
+TEST_CASE("replay_guard: nonces of two callers, or equal when concatenated, are two",
           "[patterns][signed]") {
   ReplayGuardFixture<ManualClock> fixture;
   const auto from = [&](std::string caller, std::string nonce) {
@@ -276,7 +276,7 @@ TEST_CASE("replay_guard: exactly one of two threads with one nonce is accepted",
   }
 }
 
-TEST_CASE("replay_guard: who pauses until the nonce is forgotten comes too late",
+TEST_CASE("replay_guard: a check that pauses until the nonce is forgotten is too late",
           "[patterns][signed]") {
   ReplayGuardFixture<tests::PausedClock> fixture;
   const Request request = fixture.sent(-500ms);
@@ -344,9 +344,9 @@ TEST_CASE("replay_guard: any of several secrets may have signed, and each caller
   ReplayGuard& each = fixture.guard(options);
   CHECK(check(each, fixture.sent(0ms, "4").sign("seven")) == ReplayAnswer::accepted);
   CHECK(check(each, fixture.sent(0ms, "5").sign("")) == ReplayAnswer::bad_signature);
-  Request nobody = fixture.sent(0ms, "6");
-  nobody.caller = "shop-8";
-  CHECK(check(each, nobody.sign("seven")) == ReplayAnswer::bad_signature);
+  Request unknown = fixture.sent(0ms, "6");
+  unknown.caller = "shop-8";
+  CHECK(check(each, unknown.sign("seven")) == ReplayAnswer::bad_signature);
 }
 
 TEST_CASE("replay_guard: without memory for the nonce nothing is accepted", "[patterns][signed]") {

@@ -49,7 +49,7 @@ struct SignedTokenFixture {
 
 }  // namespace
 
-TEST_CASE("signed_tokens: a token is reserved, then spent, and then tells what it was spent on",
+TEST_CASE("signed_tokens: a token is reserved, then spent, and then returns its result",
           "[patterns][signed]") {
   SignedTokenFixture fixture;
   const std::string token = fixture.issue();
@@ -88,7 +88,7 @@ TEST_CASE("signed_tokens: what is given back can be reserved again, as often as 
   CHECK(fixture.reserve(token).answer == TokenAnswer::exhausted);
 }
 
-TEST_CASE("signed_tokens: who asks again with its claim id is told the same epoch",
+TEST_CASE("signed_tokens: a repeated request with the same claim id gets the same epoch",
           "[patterns][signed]") {
   SignedTokenFixture fixture;
   const std::string token = fixture.issue();
@@ -104,7 +104,7 @@ TEST_CASE("signed_tokens: who asks again with its claim id is told the same epoc
   CHECK(fixture.reserve(token).answer == TokenAnswer::reserved);  // the lease is over
 }
 
-TEST_CASE("signed_tokens: a token is over at its end, and can still be spent by who has it",
+TEST_CASE("signed_tokens: a token is over at its end, and its owner can still spend it",
           "[patterns][signed]") {
   SignedTokenFixture fixture;
   const std::string early = fixture.issue();
@@ -214,7 +214,7 @@ TEST_CASE("signed_tokens: a spent token stays spent until its end, whenever it i
   }
 }
 
-TEST_CASE("signed_tokens: who pauses until the use of a token is forgotten comes too late",
+TEST_CASE("signed_tokens: a call that pauses until the use is forgotten is too late",
           "[patterns][signed]") {
   Policy policy = policy_for_tokens();
   policy.result_ttl = 1000ms;

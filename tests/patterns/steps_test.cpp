@@ -9,7 +9,7 @@
 using namespace semel;
 using semel::tests::Process;
 
-TEST_CASE("steps: who takes over goes on where the one before stopped, from every step",
+TEST_CASE("steps: a takeover continues where the previous owner stopped, from every step",
           "[patterns][steps][crash]") {
   const auto ship = [](Process& process) {
     Claims orders = process.claims("orders", policies::call);
@@ -108,7 +108,7 @@ TEST_CASE("steps: memos are answered only to the payload that made them",
   CHECK(run(2, 888, true).value == 200);
 }
 
-TEST_CASE("steps: an owner of the past is told nothing of the present",
+TEST_CASE("steps: a former owner learns nothing of the present run",
           "[patterns][steps][attack][fault-15]") {
   Process process;
   Claims orders = process.claims("orders", policies::call);

@@ -84,7 +84,8 @@ TEST_CASE("token: one that was given back is good for its time again, to the mil
   }
 }
 
-TEST_CASE("token: who lost the reply asks again by its claim id (case C)", "[patterns][token]") {
+TEST_CASE("token: after a lost reply the claim id gets the same token (case C)",
+          "[patterns][token]") {
   Process process;
   TokenService tokens = tokens_of(process);
   const std::string token = tokens.issue().value();
@@ -110,7 +111,7 @@ TEST_CASE("token: issue is once for a text of one's own", "[patterns][token]") {
   CHECK(different.size() == 1'000);
 }
 
-TEST_CASE("token: redeem runs once, replays, and tells an unknown one apart", "[patterns][token]") {
+TEST_CASE("token: redeem runs once, replays, and recognises an unknown one", "[patterns][token]") {
   Process process;
   TokenService tokens = tokens_of(process);
   const std::string token = tokens.issue().value();
@@ -126,7 +127,7 @@ TEST_CASE("token: redeem runs once, replays, and tells an unknown one apart", "[
   CHECK(runs == 2);
 }
 
-TEST_CASE("token: of many who show it at once exactly one has it", "[patterns][token][race]") {
+TEST_CASE("token: of many concurrent callers exactly one gets it", "[patterns][token][race]") {
   Process process;
   TokenService tokens = tokens_of(process);
   for (int round = 0; round < 200; ++round) {

@@ -51,7 +51,7 @@ std::error_code lock_error(ErrorCode code) {
 
 }  // namespace
 
-TEST_CASE("once: a payment that throws runs once, and is in doubt until somebody resolves it",
+TEST_CASE("once: a payment that throws runs once, and is in doubt until it is resolved",
           "[patterns][once][attack][fault-13]") {
   Process process;
   Claims payments = process.claims("payments", policies::payment);
@@ -72,9 +72,9 @@ TEST_CASE("once: a payment that throws runs once, and is in doubt until somebody
   CHECK(charged == 1);
   SECTION("as done") {
     REQUIRE(*payments.resolve("p", Resolution::done, "7"));
-    const auto told = once(payments, "p", charge);
-    CHECK(told.answer == OnceAnswer::replayed);
-    CHECK(told.value == 7);
+    const auto repeat = once(payments, "p", charge);
+    CHECK(repeat.answer == OnceAnswer::replayed);
+    CHECK(repeat.value == 7);
     CHECK(charged == 1);
   }
   SECTION("as never done") {
@@ -149,7 +149,7 @@ TEST_CASE("once: an exception means what the policy says, and an error value sta
     CHECK_THROWS_AS(tokens.redeem("t", breaks), int);
     CHECK(tokens.redeem("t", [] { return 1; }).answer == OnceAnswer::ran);
   }
-  SECTION("an exception of which nobody can be told: the policy's words are in range") {
+  SECTION("an exception that cannot be reported: the policy's words are in range") {
     Policy wrong = policies::call;
     wrong.on_exception = static_cast<Policy::OnFailure>(3);
     CHECK(process.engine().claims("wrong", wrong).error().code == ErrorCode::bad_option);

@@ -12,10 +12,10 @@ namespace semel::proofs {
 
 struct Arguments {
   bool is_long = false;
-  std::optional<std::uint64_t> seed;  ///< to begin with; none: one nobody chose
+  std::optional<std::uint64_t> seed;  ///< to begin with; none: a random one
 };
 
-/// None: told on stderr what is wrong.
+/// None: the error is on stderr.
 inline std::optional<Arguments> parse_arguments(int count, char** texts) {
   Arguments arguments;
   for (int i = 1; i < count; ++i) {
@@ -36,7 +36,7 @@ inline std::optional<Arguments> parse_arguments(int count, char** texts) {
   return arguments;
 }
 
-/// A first seed nobody chose, so that every run looks somewhere else. It is printed.
+/// A random first seed, so that every run looks somewhere else. It is printed.
 inline std::uint64_t fresh_seed() {
   return (std::uint64_t{std::random_device{}()} << 16) % 1'000'000'000;
 }

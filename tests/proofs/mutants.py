@@ -153,7 +153,7 @@ MUTANTS = [
           "databases_.stored(key.db) != location.stored_db", "expression")],
         "linearizability"),
     Mutant(
-        "promoted_twice", "every waiter of a free key is told that it was granted",
+        "promoted_twice", "every waiter of a free key gets the grant",
         [("engine/api/wait_queue.cpp", "end_wait(shard, entry, head, std::move(outcome), out);",
           "const ClaimOutcome same = outcome;\n"
           "      end_wait(shard, entry, head, std::move(outcome), out);\n"

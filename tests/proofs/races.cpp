@@ -1,7 +1,7 @@
 // 32 threads do everything an engine and the pattern library can, on few keys: operations, claims,
 // waits that are cancelled and destroyed, sections, snapshots, scans, sessions, locks and guarded
 // calls, beside threads that come and go. Meant for ThreadSanitizer, which reports what it sees;
-// asked here is that no two hold a claim at once, that nobody waits at the end, and the engine's
+// asked here is that no two hold a claim at once, that no thread waits at the end, and the engine's
 // own check. Arguments: --seconds N (10), --seed N.
 #include <array>
 #include <atomic>

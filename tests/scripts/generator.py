@@ -48,7 +48,7 @@ class Writer:
         one = lambda: self.number(depth - 1)  # noqa: E731
         if kind < 4:
             sign = self.pick('+', '-', '*', '/', '%')
-            # What is no number is told apart by its sign on one side, and not on the other.
+            # NaN differs in its sign on one side, and not on the other.
             right = self.pick('3', '-2', '0.5') if sign in '/%' else one()
             return f'({one()} {sign} {right})'
         if kind == 4:

@@ -44,7 +44,7 @@ class Wire:
         self.client.raw(b''.join(target.encode(*words) for words in requests))
 
     def take(self):
-        """One reply; those of scripts may be as deep as somebody wants."""
+        """One reply; those of scripts may have any depth."""
         parts = []
         pending = 1
         while pending:

@@ -4,7 +4,7 @@ in C++ is in a header and in that section's code, what it says on the wire is in
 section, and its test is one of tests/. A test tells what breaks without it. And the headings that
 other files name exist.
 
-Afterwards mistakes are planted in the page, each of which must be told."""
+Afterwards mistakes are planted in the page, each of which must be found."""
 import pathlib
 import re
 import sys
@@ -82,7 +82,7 @@ def check(page, cases, headers, others):
 
 
 def self_test(page, cases, headers, others):
-    """Every planted mistake is told."""
+    """Every planted mistake is found."""
     planted = [
         (re.sub(r"^\| P7 .*\n", "", page, flags=re.M), cases, others),
         (page.replace("\n## Debounce\n", "\n## Debouncing\n"), cases, others),
@@ -96,7 +96,7 @@ def self_test(page, cases, headers, others):
         if (changed, known, named) == (page, cases, others):
             sys.exit(f"self-test: mistake {i} changes nothing")
         if not check(changed, known, headers, named):
-            sys.exit(f"self-test: mistake {i} is not told")
+            sys.exit(f"self-test: mistake {i} is not found")
     return len(planted)
 
 
@@ -114,7 +114,7 @@ def main():
     if wrong:
         sys.exit("\n".join(wrong))
     mistakes = self_test(page, cases, headers, others)
-    print(f"docs/patterns.md: {len(ROWS)} rows hold; {mistakes} planted mistakes were told")
+    print(f"docs/patterns.md: {len(ROWS)} rows hold; {mistakes} planted mistakes were found")
 
 
 main()

@@ -216,7 +216,7 @@ class Lifecycle(Case):
         self.assertEqual(node.ended(), 0)
 
     def test_it_goes_with_its_parent(self):
-        # The shell is the parent; it tells the child's number and waits to be killed.
+        # The shell is the parent; it prints the child's number and waits to be killed.
         node = Node(self, "--exit-with-parent", "yes",
                     under=("/bin/sh", "-c", '"$@" & echo "$!" >&2; wait', "sh")).started()
         child = node.port("pid")
@@ -236,7 +236,7 @@ class Scripts(Case):
         node = self.node("--io-threads", threads, "--busy-reply-threshold", 100)
         return node, [node.client() for _ in range(4)]
 
-    def test_the_others_are_told_and_may_kill_it(self):
+    def test_the_others_get_busy_and_may_kill_it(self):
         for threads in (1, 2):
             _, (script, *others) = self.busy_node(threads)
             script.send("EVAL", self.ENDLESS, 0)
@@ -261,7 +261,7 @@ class Scripts(Case):
         self.assertEqual(client("EVAL", "return 1 + 1", 0), 2)
         until(lambda: "event=scripts policy=any" in node.log(), "a line for the change")
 
-    def test_who_waits_for_its_keys_when_it_gets_long_is_told_too(self):
+    def test_a_call_that_waits_for_the_keys_of_a_long_script_gets_busy(self):
         _, (script, *others) = self.busy_node(2)
         script.send("EVAL", self.ENDLESS, 0)
         for other in others:
@@ -506,7 +506,7 @@ class Storage(Case):
         self.assertEqual(node.stop(), 0)
         self.assertFalse(node.ready.exists())
 
-    def test_systemd_is_told(self):
+    def test_systemd_is_notified(self):
         path = str(self.folder / "notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as plug:
             plug.bind(path)
@@ -544,7 +544,7 @@ class Storage(Case):
         self.assertIn("memory limit", text)
         self.assertEqual(self.keep().client()("DBSIZE"), 80)
 
-    def test_a_password_that_is_missing_is_told_before_the_storage_is_read(self):
+    def test_a_missing_password_is_reported_before_the_storage_is_read(self):
         text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept",
                             "--bind", "0.0.0.0", code=1)
         self.assertNotIn("recovery_begins", text)

@@ -47,8 +47,8 @@ for page, blocks, program in further:
 
 setup = (root / "tools/setup").read_text()
 needed = re.search(r"packages_build=\((.*?)\)", setup, re.S).group(1).split()
-told = re.search(r"apt-get install (.*?)\n```", (root / "README.md").read_text(), re.S)
-names = told.group(1).replace("\\\n", " ").split() if told else []
+command = re.search(r"apt-get install (.*?)\n```", (root / "README.md").read_text(), re.S)
+names = command.group(1).replace("\\\n", " ").split() if command else []
 # "one|other": what a release calls it.
 if len(names) != len(needed) or not all(
         name in need.strip('"').split("|") for name, need in zip(names, needed)):

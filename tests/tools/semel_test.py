@@ -207,7 +207,7 @@ class Help(Case):
             done = subprocess.run(f"'{SEMEL}' {arguments} 2>&-", shell=True, timeout=60)
             self.assertEqual(done.returncode, 1, arguments)
 
-    def test_a_configuration_that_is_not_whole_is_told(self):
+    def test_an_incomplete_configuration_is_reported(self):
         if "node" not in listed():
             self.skipTest("this build has no node")
         for flag in ("--print-config", "--check-config"):
@@ -337,7 +337,7 @@ class Lines(Case):
         line = b"k " + b"x" * (5 << 20) + b"\n"
         self.assertEqual(self.dedup(line + b"k y\n" + b"l\n", "--fields", "1"), line + b"l\n")
 
-    def test_a_key_beyond_the_limit_is_told_with_line_length_and_limit(self):
+    def test_a_key_beyond_the_limit_is_reported_with_line_length_and_limit(self):
         longest = b"x" * 65536 + b"\n"
         self.assertEqual(self.dedup(longest * 2), longest)
         done = self.semel("dedup", stdin=b"a\nx" + longest, code=3)
@@ -398,7 +398,7 @@ class Keys(Case):
         self.assertEqual(self.dedup(lines, "--json", "/a", "--json", "/b/c"),
                          b"".join(lines.splitlines(True)[:2]))
 
-    def test_broken_json_is_told_with_its_line(self):
+    def test_broken_json_is_reported_with_its_line(self):
         lines = b'{"a":1}\n{"a":\n{"a":1}\n'
         done = self.semel("dedup", "-j", "/a", stdin=lines, code=3)
         self.assertIn("line 2", done.stderr.decode())
@@ -486,7 +486,7 @@ class Files(Case):
         self.assertIn("'/no/such'", self.refusal(good, "/no/such", code=2))
         self.assertIn("Is a directory", self.refusal(str(self.folder), code=2))
 
-    def test_a_full_disk_is_told(self):
+    def test_a_full_disk_is_reported(self):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([SEMEL, "dedup"], input=b"a\n", stdout=full,
                                   stderr=subprocess.PIPE, timeout=60)

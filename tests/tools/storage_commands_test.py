@@ -58,7 +58,7 @@ class Storages(Case):
             self.assertIn(f"semel {name}", self.semel(name, code=2).stderr.decode())
             self.assertIn("--what", self.semel(name, "x", "y", "--what", code=2).stderr.decode())
 
-    def test_a_sound_storage_is_told_so(self):
+    def test_a_sound_storage_is_reported_so(self):
         path = self.made("s")
         self.assertIn(b"sound", self.semel("verify", path).stdout)
         found = self.json("verify", path)
@@ -185,7 +185,7 @@ class Storages(Case):
             text = self.json(*arguments, code=1)["error"]["text"]
             self.assertIn("was not completed", text)
 
-    def test_an_output_that_is_not_whole_is_told(self):
+    def test_an_incomplete_output_is_reported(self):
         path = self.made("s")
         for arguments in (["verify", path], ["inspect", path], ["inspect", path, "--records"],
                           ["inspect", path, "--json"], ["repair", path],

@@ -309,7 +309,7 @@ class TidyTest(unittest.TestCase):
     def test_a_source_is_in_the_build(self):
         self.broken('tests/unlisted_test.cpp', 'int a;\n', 'in no CMakeLists.txt', 1)
 
-    def test_comments_strings_and_separators_are_told_apart(self):
+    def test_comments_strings_and_separators_are_recognised_apart(self):
         code, comments = tidy_lex.split(
             'a("//x"); // b\nR"(/* } */)"; c(\'"\', 1\'000); /* d\n */ e();\n')
         for word in ('a(', 'c(', 'e()', '1_000'):

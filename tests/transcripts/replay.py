@@ -103,7 +103,7 @@ def main():
              if not arguments.names or p.name.split('.')[0] in arguments.names]
     passed = failed = skipped = compared = 0
     for path in paths:
-        try:  # a server each: who was connected for the last one may not be gone yet
+        try:  # a server each: a client of the last one may not be gone yet
             with target.open_target(arguments.against, arguments.program) as server:
                 compared += replay(path, server)
             passed += 1

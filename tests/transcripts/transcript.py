@@ -88,7 +88,7 @@ def read(path):
 
 
 def greet(client, dialect):
-    """HELLO, whose reply nobody compares; an ECHO shows where it ends."""
+    """HELLO, whose reply is not compared; an ECHO shows where it ends."""
     end = b'$3\r\nend\r\n'
     client.plug.sendall(target.encode('HELLO', dialect) + target.encode('ECHO', 'end'))
     heard = b''

@@ -57,20 +57,20 @@ class Claims:
         that has it), first_sent_unix_ms, remote_owner."""
         request = _request(key, **how)
         if request.wait_ms == 0:
-            return self._told(key, lambda outcome: self.engine._call(
+            return self._answer_of(key, lambda outcome: self.engine._call(
                 library.claim, self._handle, byref(request), byref(outcome)))
         wait = self._begin(request)
         try:
             wait.sleep()
-            return self._told(key, wait.end)
+            return self._answer_of(key, wait.end)
         finally:
             wait.abandon()
 
     def _begin(self, request: c.Request, fd: int = -1) -> Wait:
         return Wait(self.engine, library.wait_begin, self._handle, byref(request), fd=fd)
 
-    def _told(self, key: Text, ask: Callable[[c.ClaimOutcome], int]) -> Claim:
-        """The answer of `ask`. Who is interrupted before it is handed over gives back a grant."""
+    def _answer_of(self, key: Text, ask: Callable[[c.ClaimOutcome], int]) -> Claim:
+        """The answer of `ask`. Releases a grant if the caller is interrupted before it returns."""
         outcome = c.ClaimOutcome(answer=Answer.BUSY)
         try:
             code = ask(outcome)
@@ -89,7 +89,7 @@ class Claims:
 
     def fail(self, key: Text, epoch: int, failure: Text = b'', *,
              keep: Optional[bool] = None, in_doubt: bool = False) -> Owned:
-        """`in_doubt`: nobody knows what became of it, and nobody may run it before resolve()."""
+        """`in_doubt`: how it ended is unknown, and it must not run again before resolve()."""
         return self._owner(library.fail, key, epoch, payload=failure,
                            on_failure=3 if in_doubt else 0 if keep is None else 1 + int(keep))
 
@@ -138,11 +138,11 @@ class Claims:
 
     def once(self, key: Text, function: Callable[..., Any], *, encode: Any = bytes_of,
              decode: Any = same, **how: Any) -> 'Once[Any]':
-        """Runs `function` if nobody has, and nobody does, under this key; its result, encoded
+        """Runs `function` unless it has run or is running under this key; its result, encoded
         to bytes, is kept and replayed. It may take a Work. If it raises Failed or Rejected the
         outcome says so. What any other exception means, which goes on, and OutcomeUnknown, which
         does not, is said by the namespace's on_exception: given back (0), kept (1), or in doubt (2,
-        as of 'payment'): nobody runs it before resolve(). A result that cannot be kept (encode
+        as of 'payment'): it is not run again before resolve(). A result that cannot be kept (encode
         raises, it is too long) does not undo the work: the outcome is RAN with its value and the
         error RESULT_NOT_KEPT, and repeats are EXPIRED. `how`: as in
         claim(), keep_lease (renewed while it runs), without_key."""
@@ -166,8 +166,8 @@ class Claims:
 
     def consume_once(self, message_id: Text, handler: Callable[..., Any],
                      **how: Any) -> Consumed:
-        """Runs `handler` if this message was not handled yet, and says what the broker is to be
-        told. It has failed if it returns False or raises Failed; Rejected makes a dead letter;
+        """Runs `handler` if this message was not handled yet, and returns the broker's
+        verdict. It has failed if it returns False or raises Failed; Rejected makes a dead letter;
         what any other exception means, which goes on, and OutcomeUnknown, which does not, is said
         by the namespace's on_exception, as in once()."""
         return self.engine._call(self._consume, _request(message_id, **how), handler)
@@ -302,9 +302,9 @@ def _owner_call(key: Text, epoch: int, *, payload: Text = b'', lease_ms: int = 0
                        lease_ms=number('lease_ms', lease_ms), on_failure=on_failure)
 
 
-def _refuse(code: int, told: int) -> None:
+def _refuse(code: int, shown: int) -> None:
     """Raises what is not in the outcome, and what says that the call is not valid."""
-    if code != Code.OK and (code != told or 100 <= code < 200 or code == Code.FORKED):
+    if code != Code.OK and (code != shown or 100 <= code < 200 or code == Code.FORKED):
         raise last_error(code)
 
 

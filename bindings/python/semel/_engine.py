@@ -99,7 +99,7 @@ class Engine:
             try:
                 self.close()
             except SemelError:
-                pass  # nobody is there to be told
+                pass  # no caller is left to raise it to
 
     def _call(self, function: Any, *arguments: Any) -> int:
         """Calls what is not to run while the engine ends; returns the error's number."""
@@ -154,7 +154,7 @@ class Engine:
 
     def drop_claims(self, name: str, rule: str = 'unused') -> int:
         """For operators: ends a namespace; returns how many claims went. `rule`: which may go with
-        it: 'unused' none, 'finished' those that nobody has, 'all' held ones too. Refused with
+        it: 'unused' none, 'finished' those that are not held, 'all' held ones too. Refused with
         NAMESPACE_IN_USE while there are others."""
         gone = c_uint64()
         self._do(library.claims_drop, self._handle, name.encode(), _DROP_RULES[rule], byref(gone))

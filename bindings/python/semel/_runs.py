@@ -101,9 +101,9 @@ class Run(Held):
         work = POINTER(c.Work)()
         self._start(begin, *arguments, byref(work))
         if work:
-            told = work.contents
-            key = string_at(told.key, told.key_length) if told.key_length else b''
-            self.work = Work(key, told.epoch, told.attempt, bool(told.takeover))
+            granted = work.contents
+            key = string_at(granted.key, granted.key_length) if granted.key_length else b''
+            self.work = Work(key, granted.epoch, granted.attempt, bool(granted.takeover))
         return Code.OK
 
     def finish(self, ending: Ending, outcome: Any) -> Optional[SemelError]:

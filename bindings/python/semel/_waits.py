@@ -1,8 +1,8 @@
 """Places in the line for a claim. The library keeps a place while Python sleeps in slices, so that
-a signal is seen between two of them, and who is interrupted leaves the line.
+a signal is seen between two of them, and an interrupted caller leaves the line.
 
-What was granted to somebody who has left is given back, by whoever notices last: the call itself,
-else the end of its object, else the end of the engine (Engine._owned).
+A claim that was granted to a caller who has left is given back by the call itself, else at the end
+of its object, else at the end of the engine (Engine._owned).
 """
 
 from ctypes import byref, c_int, c_void_p
@@ -27,7 +27,7 @@ class Held:
         self._mark = object()
 
     def _start(self, begin: Any, *arguments: Any) -> int:
-        """Whoever is interrupted when it has begun ends it: it is known before it begins."""
+        """Registers the wait before it begins, so that an interrupted caller can end it."""
         self._engine._owned[self._mark] = (self._handle, self._end)
         try:
             code = begin(*arguments, byref(self._handle))
@@ -39,7 +39,7 @@ class Held:
             raise
 
     def _give(self) -> Optional[int]:
-        """The handle, to whoever ends it; None: it has ended."""
+        """Hands over the handle, for the one call that ends it; None: it has ended."""
         known = self._engine._owned.pop(self._mark, None)
         return None if known is None else self._handle.value
 

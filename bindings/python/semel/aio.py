@@ -36,11 +36,11 @@ F = TypeVar('F', bound=Callable[..., Any])
 __all__ = ['claim', 'consume_once', 'guarded', 'lock', 'once']
 
 
-class _Bell:
-    """The end of waits, for one loop: a pipe that is there while somebody waits. Only they hold it,
-    so that a loop that is let go with its tasks takes it along."""
+class _Notifier:
+    """Notifies one loop that waits have ended: a pipe that exists while there are waits. Only they
+    hold it, so it is freed with a loop that is dropped with its tasks."""
 
-    _of: 'weakref.WeakKeyDictionary[Any, weakref.ref[_Bell]]' = weakref.WeakKeyDictionary()
+    _of: 'weakref.WeakKeyDictionary[Any, weakref.ref[_Notifier]]' = weakref.WeakKeyDictionary()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = weakref.ref(loop)
@@ -49,7 +49,7 @@ class _Bell:
         self._ends: Tuple[int, int] = (-1, -1)
 
     @classmethod
-    def here(cls) -> '_Bell':
+    def here(cls) -> '_Notifier':
         loop = asyncio.get_running_loop()
         known = cls._of.get(loop)
         bell = None if known is None else known()
@@ -78,15 +78,15 @@ class _Bell:
             os.close(end)
 
     async def answered(self, engine: Engine, wait: Wait, wait_ms: int) -> None:
-        """Returns when there is an answer. The wait is left by whoever has begun it."""
+        """Returns when there is an pending. The caller that began the wait ends it."""
         loop = asyncio.get_running_loop()
-        told = self._waits[wait] = loop.create_future()
+        pending = self._waits[wait] = loop.create_future()
         mark = object()
         engine._on_close[mark] = functools.partial(_ring_soon, weakref.ref(self))
         due = loop.call_later(wait_ms / 1000 + 0.001, self._ring)
         try:
             if not wait.look():
-                await told
+                await pending
         finally:
             due.cancel()
             engine._on_close.pop(mark, None)
@@ -98,17 +98,17 @@ class _Bell:
                 os.read(self._ends[0], 65_536)
             except BlockingIOError:
                 pass
-        for wait, told in list(self._waits.items()):
-            if told.done():
+        for wait, pending in list(self._waits.items()):
+            if pending.done():
                 continue
             try:
                 if wait.look():
-                    told.set_result(None)
+                    pending.set_result(None)
             except SemelError as error:  # the engine is closed
-                told.set_exception(error)
+                pending.set_exception(error)
 
 
-def _ring_soon(of: 'weakref.ref[_Bell]') -> None:
+def _ring_soon(of: 'weakref.ref[_Notifier]') -> None:
     bell = of()
     loop = None if bell is None else bell._loop()
     if bell is None or loop is None:
@@ -138,7 +138,7 @@ async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: An
     return call.result()
 
 
-async def _wait(claims: Claims, request: c.Request, bell: _Bell, fd: int) -> Wait:
+async def _wait(claims: Claims, request: c.Request, bell: _Notifier, fd: int) -> Wait:
     """A wait that is answered."""
     wait = await _off_loop(claims.engine, claims._begin, request, fd)
     try:
@@ -154,11 +154,11 @@ async def _wait(claims: Claims, request: c.Request, bell: _Bell, fd: int) -> Wai
 
 async def claim(claims: Claims, key: Text, **how: Any) -> Claim:
     """As Claims.claim()."""
-    request, bell = _request(key, **how), _Bell.here()
+    request, bell = _request(key, **how), _Notifier.here()
     with bell as fd:
         wait = await _wait(claims, request, bell, fd)
         try:
-            return claims._told(key, wait.end)
+            return claims._answer_of(key, wait.end)
         finally:
             wait.abandon()
 
@@ -166,7 +166,7 @@ async def claim(claims: Claims, key: Text, **how: Any) -> Claim:
 async def once(claims: Claims, key: Text, function: Callable[..., Any], *, encode: Any = bytes_of,
                decode: Any = same, **how: Any) -> 'Once[Any]':
     """As Claims.once(), of a function whose result may be awaited."""
-    request, bell = _request(key, **how), _Bell.here()
+    request, bell = _request(key, **how), _Notifier.here()
     with bell as fd:
         held: Any = await _wait(claims, request, bell, fd)
         try:
@@ -249,7 +249,7 @@ class lock:
 
     async def take(self, wait_ms: 'Union[int, None]' = None) -> bool:
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
-        bell = _Bell.here()
+        bell = _Notifier.here()
         with bell as fd:
             wait = await _off_loop(self._engine, self._lock.begin, longest, fd)
             try:

@@ -26,12 +26,12 @@ class Case(unittest.TestCase):
     def run_it(self, coroutine):
         async def limited():
             return await asyncio.wait_for(coroutine, LIMIT_S)
-        told = asyncio.run(limited())
+        outcomes = asyncio.run(limited())
         self.assertEqual(self.engine._owned, {})
         self.assertEqual(self.engine._on_close, {})
         if self.engine._handle is not None:
             self.assertEqual(self.engine.stats()['waiters'], 0)
-        return told
+        return outcomes
 
     async def waiters(self, count):
         while self.engine.stats()['waiters'] != count:
@@ -49,8 +49,8 @@ class WaitTest(Case):
             return await asyncio.gather(*waits)
 
         before = descriptors()
-        told = self.run_it(main())
-        self.assertEqual({(one.answer, one.result) for one in told}, {(Answer.REPLAY, b'done')})
+        outcomes = self.run_it(main())
+        self.assertEqual({(one.answer, one.result) for one in outcomes}, {(Answer.REPLAY, b'done')})
         self.assertEqual(descriptors(), before)
 
     def test_a_deadline(self):
@@ -61,8 +61,8 @@ class WaitTest(Case):
             self.engine.advance(1_000)
             return await wait
 
-        told = self.run_it(main())
-        self.assertEqual((told.answer, told.error.code), (Answer.IN_FLIGHT, Code.TIMED_OUT))
+        outcome = self.run_it(main())
+        self.assertEqual((outcome.answer, outcome.error.code), (Answer.IN_FLIGHT, Code.TIMED_OUT))
 
     def test_a_deadline_by_the_system_s_clock_without_a_background_thread(self):
         async def main():
@@ -108,15 +108,15 @@ class WaitTest(Case):
 
     def test_several_loops_and_threads(self):
         held = self.calls.claim('k')
-        told, lock = [], threading.Lock()
+        outcomes, lock = [], threading.Lock()
 
         def loop():
             async def main():
                 return await asyncio.gather(*(
                     aio.once(self.calls, 'k', self.never, wait_ms=3_600_000) for _ in range(20)))
-            outcomes = asyncio.run(main())
+            mine = asyncio.run(main())
             with lock:
-                told.extend(outcomes)
+                outcomes.extend(mine)
 
         threads = [threading.Thread(target=loop) for _ in range(3)]
         for thread in threads:
@@ -126,7 +126,7 @@ class WaitTest(Case):
         self.calls.complete('k', held.epoch, b'x')
         for thread in threads:
             thread.join(LIMIT_S)
-        self.assertEqual([one.value for one in told], [b'x'] * 60)
+        self.assertEqual([one.value for one in outcomes], [b'x'] * 60)
 
     async def never(self):
         self.fail('it ran')
@@ -174,10 +174,10 @@ class OnceTest(Case):
             return await asyncio.gather(*(aio.once(self.calls, 'k', pay, wait_ms=3_600_000)
                                           for _ in range(20)))
 
-        told = self.run_it(main())
+        outcomes = self.run_it(main())
         self.assertEqual(runs, [1])
-        self.assertEqual({one.value for one in told}, {b'paid'})
-        self.assertEqual(sorted(one.answer for one in told),
+        self.assertEqual({one.value for one in outcomes}, {b'paid'})
+        self.assertEqual(sorted(one.answer for one in outcomes),
                          [OnceAnswer.RAN] + 19 * [OnceAnswer.REPLAYED])
 
     def test_failures_and_exceptions(self):
@@ -257,15 +257,15 @@ class OnceTest(Case):
                         await asyncio.sleep(0)
 
                 ticker = asyncio.create_task(tick())
-                told = await asyncio.gather(*(aio.once(calls, f'k{i % 4}', lambda: b'x',
-                                                       wait_ms=10_000) for i in range(8)))
+                outcomes = await asyncio.gather(*(aio.once(calls, f'k{i % 4}', lambda: b'x',
+                                                           wait_ms=10_000) for i in range(8)))
                 task = asyncio.create_task(aio.once(calls, 'late', lambda: b'y'))
                 await asyncio.sleep(0)
                 task.cancel()
                 await asyncio.wait([task])
                 self.assertIsNot(calls.get('late').state, State.HELD)
                 ticker.cancel()
-                self.assertEqual({one.value for one in told}, {b'x'})
+                self.assertEqual({one.value for one in outcomes}, {b'x'})
                 self.assertGreater(ticks, 8)
                 self.assertEqual(engine._owned, {})
 

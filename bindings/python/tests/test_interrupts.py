@@ -195,13 +195,13 @@ class ClosedTest(unittest.TestCase):
         calls.claim('k')
         owner = locks.lock('l')
         owner.take()
-        told = []
+        outcomes = []
 
         def wait():
             try:
-                told.append(ask(calls, locks))
+                outcomes.append(ask(calls, locks))
             except SemelError as error:
-                told.append(error.code)
+                outcomes.append(error.code)
 
         threads = [threading.Thread(target=wait) for _ in range(2)]
         for thread in threads:
@@ -211,7 +211,7 @@ class ClosedTest(unittest.TestCase):
         engine.close()
         for thread in threads:
             thread.join(LIMIT_S)
-        self.assertEqual(told, [Code.CLOSING] * 2)
+        self.assertEqual(outcomes, [Code.CLOSING] * 2)
 
     def test_waits_end(self):
         self.ends(lambda calls, locks: calls.claim('k', wait_ms=600_000))
@@ -221,14 +221,14 @@ class ClosedTest(unittest.TestCase):
     def test_a_function_that_runs_is_waited_for_and_kept(self):
         engine = Engine(manual_clock=True)
         calls = engine.claims('c', 'call')
-        inside, go, told = threading.Event(), threading.Event(), []
+        inside, go, outcomes = threading.Event(), threading.Event(), []
 
         def slow():
             inside.set()
             go.wait(LIMIT_S)
             return b'done'
 
-        thread = threading.Thread(target=lambda: told.append(calls.once('k', slow)))
+        thread = threading.Thread(target=lambda: outcomes.append(calls.once('k', slow)))
         thread.start()
         inside.wait(LIMIT_S)
         closer = threading.Thread(target=engine.close)
@@ -238,7 +238,7 @@ class ClosedTest(unittest.TestCase):
         go.set()
         closer.join(LIMIT_S)
         thread.join(LIMIT_S)
-        self.assertEqual((told[0].answer, told[0].value), (OnceAnswer.RAN, b'done'))
+        self.assertEqual((outcomes[0].answer, outcomes[0].value), (OnceAnswer.RAN, b'done'))
 
     def test_what_is_let_go_leaves_the_line(self):
         engine = Engine(manual_clock=True)

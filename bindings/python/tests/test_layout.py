@@ -17,12 +17,12 @@ class LayoutTest(unittest.TestCase):
         done = subprocess.run([os.environ['SEMEL_LAYOUT']], capture_output=True, text=True,
                               timeout=60, check=True)
         lines = [line.split() for line in done.stdout.splitlines()]
-        told = {kind for kind, *_ in lines}
+        kinds = {kind for kind, *_ in lines}
         ours = [value for value in vars(_library).values() if isinstance(value, type)
                 and issubclass(value, ctypes.Structure) and value is not _library.Sized]
         names = {'semel_' + re.sub(r'(?<!^)([A-Z])', r'_\1', one.__name__).lower(): one
                  for one in ours}
-        self.assertEqual(told, set(names))
+        self.assertEqual(kinds, set(names))
         for kind, size, last, offset in lines:
             struct = names[kind]
             self.assertEqual(ctypes.sizeof(struct), int(size), kind)

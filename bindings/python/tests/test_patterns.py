@@ -27,7 +27,7 @@ class Case(unittest.TestCase):
 
 
 class OnceTest(Case):
-    def test_the_first_runs_and_the_next_are_told(self):
+    def test_the_first_runs_and_the_next_get_its_answer(self):
         calls = self.space()
         first = calls.once('k', self.pay)
         self.assertEqual((first.answer, first.value, first.attempt),
@@ -81,10 +81,10 @@ class OnceTest(Case):
             raise semel.Failed(f'run {self.runs}')
 
         calls = self.space('message', attempts_max=3)
-        told = [calls.once('k', fail) for _ in range(4)]
-        self.assertEqual([one.attempt for one in told], [1, 2, 3, 3])
-        self.assertEqual([one.failure for one in told[:3]], ['run 1', 'run 2', 'run 3'])
-        self.assertEqual((told[3].answer, self.runs), (OnceAnswer.KEPT_FAILURE, 3))
+        outcomes = [calls.once('k', fail) for _ in range(4)]
+        self.assertEqual([one.attempt for one in outcomes], [1, 2, 3, 3])
+        self.assertEqual([one.failure for one in outcomes[:3]], ['run 1', 'run 2', 'run 3'])
+        self.assertEqual((outcomes[3].answer, self.runs), (OnceAnswer.KEPT_FAILURE, 3))
         self.assertEqual(self.engine.stats()['stale_owners'], 0)
 
     def test_another_payload_is_a_mismatch(self):
@@ -136,11 +136,11 @@ class OnceTest(Case):
     def test_many_threads_and_one_run(self):
         calls = self.space()
         ready = threading.Barrier(6, timeout=LIMIT_S)
-        told = []
+        outcomes = []
 
         def ask():
             ready.wait()
-            told.append(calls.once('k', self.pay, wait_ms=3_600_000))
+            outcomes.append(calls.once('k', self.pay, wait_ms=3_600_000))
 
         threads = [threading.Thread(target=ask) for _ in range(6)]
         for thread in threads:
@@ -148,9 +148,9 @@ class OnceTest(Case):
         for thread in threads:
             thread.join(LIMIT_S)
         self.assertEqual(self.runs, 1)
-        self.assertEqual(sorted(one.answer for one in told),
+        self.assertEqual(sorted(one.answer for one in outcomes),
                          [OnceAnswer.RAN] + 5 * [OnceAnswer.REPLAYED])
-        self.assertEqual({one.value for one in told}, {b'paid'})
+        self.assertEqual({one.value for one in outcomes}, {b'paid'})
 
     def test_the_engine_keeps_a_lease(self):
         calls = self.space()
@@ -371,9 +371,9 @@ class ClaimsTest(Case):
 
     def test_batches(self):
         calls = self.space()
-        told = calls.claim_batch(['a', 'b', 'a'])
-        self.assertEqual([one.folded_onto for one in told], [None, None, 0])
-        done = calls.complete_batch([('a', told[0].epoch, 'x'), ('b', 1 << 40, 'y')])
+        outcomes = calls.claim_batch(['a', 'b', 'a'])
+        self.assertEqual([one.folded_onto for one in outcomes], [None, None, 0])
+        done = calls.complete_batch([('a', outcomes[0].epoch, 'x'), ('b', 1 << 40, 'y')])
         self.assertTrue(done[0].ok)
         self.assertFalse(done[1].ok)
         self.assertEqual(calls.claim_batch([]), [])
@@ -383,28 +383,28 @@ class ClaimsTest(Case):
         # interpreter's lock, nothing below would go on, and the wait would never end.
         calls = self.space()
         claim = calls.claim('k')
-        told = []
+        outcomes = []
         waiter = threading.Thread(
-            target=lambda: told.append(calls.claim('k', wait_ms=3_600_000)))
+            target=lambda: outcomes.append(calls.claim('k', wait_ms=3_600_000)))
         waiter.start()
         while self.engine.stats()['waiters'] == 0:
             self.assertTrue(waiter.is_alive())
-        self.assertEqual(told, [])
+        self.assertEqual(outcomes, [])
         calls.complete('k', claim.epoch, 'done')
         waiter.join(LIMIT_S)
-        self.assertEqual((told[0].answer, told[0].result), (Answer.REPLAY, b'done'))
+        self.assertEqual((outcomes[0].answer, outcomes[0].result), (Answer.REPLAY, b'done'))
 
     def test_a_wait_ends_at_its_deadline(self):
         calls = self.space()
         calls.claim('k')
-        told = []
-        waiter = threading.Thread(target=lambda: told.append(calls.claim('k', wait_ms=1_000)))
+        outcomes = []
+        waiter = threading.Thread(target=lambda: outcomes.append(calls.claim('k', wait_ms=1_000)))
         waiter.start()
         while self.engine.stats()['waiters'] == 0:
             self.assertTrue(waiter.is_alive())
         self.engine.advance(1_000)
         waiter.join(LIMIT_S)
-        self.assertEqual((told[0].answer, told[0].error.code),
+        self.assertEqual((outcomes[0].answer, outcomes[0].error.code),
                          (Answer.IN_FLIGHT, Code.TIMED_OUT))
 
 

@@ -39,10 +39,10 @@ class StoreTest(unittest.TestCase):
         self.assertFalse(engine.set('k', 'b', if_absent=True).stored)
         self.assertTrue(engine.set('k', 'b', if_present=True).stored)
         self.assertFalse(engine.set('k', 'c', if_equal='x').stored)
-        told = engine.set('k', 'c', if_equal='b', get=True)
-        self.assertEqual((told.stored, told.previous), (True, b'b'))
-        self.assertFalse(engine.set('k', 'd', if_version=told.version + 1).stored)
-        self.assertTrue(engine.set('k', 'd', if_version=told.version).stored)
+        outcome = engine.set('k', 'c', if_equal='b', get=True)
+        self.assertEqual((outcome.stored, outcome.previous), (True, b'b'))
+        self.assertFalse(engine.set('k', 'd', if_version=outcome.version + 1).stored)
+        self.assertTrue(engine.set('k', 'd', if_version=outcome.version).stored)
         self.refused(Code.BAD_OPTION, engine.set, 'k', 'd', if_absent=True, if_present=True)
 
     def test_times_to_the_millisecond(self):

@@ -29,7 +29,7 @@
 
 namespace semel {
 
-/// What is to be said to the broker.
+/// The answer to the broker.
 enum class Verdict : std::uint8_t {
   ack,            ///< it was handled by this call
   retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
@@ -152,7 +152,7 @@ class Consumption {
 
 }  // namespace detail
 
-/// Runs `handler` if this message was not handled yet, and returns what the broker is to be told.
+/// Runs `handler` if this message was not handled yet, and returns what to answer to the broker.
 /// The handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
 /// std::optional<Rejected>. A Status of outcome_unknown says "I don't know": it ends as the
 /// policy's on_exception says, and so does a handler that throws; its exception goes on.
@@ -182,8 +182,8 @@ Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
 /// its own as the policy's on_exception says, the exception is in Consumed::exception, and the next
 /// one runs. Before each handler its lease is looked at: renewed if a third of it has passed, asked
 /// for again if it is over. options.watchdog keeps the leases of all that are claimed. A message
-/// that comes twice is handled once, and its second is a duplicate; if the first failed, the second
-/// comes again, or is tried again if it is more than 256 away. `handler` takes a const Message&,
+/// that comes twice is handled once, and the second is a duplicate; if the first failed, the second
+/// is redelivered, or is tried again if it is more than 256 away. `handler` takes a const Message&,
 /// and perhaps a Work&.
 template <class Handler>
 std::vector<Consumed> consume_batch(Claims& claims, std::span<const Message> messages,

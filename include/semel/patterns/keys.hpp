@@ -32,7 +32,7 @@ namespace semel {
 struct Scope {
   Bytes tenant{};
   Bytes user{};
-  bool needs_tenant = false;  ///< an empty tenant is an error, not everybody's
+  bool needs_tenant = false;  ///< an empty tenant is an error, not shared by all
   bool needs_user = false;
 };
 
@@ -92,7 +92,7 @@ enum class FingerprintAlgorithm : std::uint8_t {
 
 /// Of a UUID of version 7 in its usual text of 36 characters, in either case.
 [[nodiscard]] std::optional<std::int64_t> unix_ms_of_uuid7(Bytes text) noexcept;
-/// Of a ULID of 26 characters, in either case. I, L, O and U are no digits of it.
+/// Of a ULID of 26 characters, in either case. I, L, O and U are not among its digits.
 [[nodiscard]] std::optional<std::int64_t> unix_ms_of_ulid(Bytes text) noexcept;
 /// Of a snowflake id, 63 bits whose upper 41 count milliseconds from `epoch_unix_ms` on, as decimal
 /// digits without a sign and without leading zeros.

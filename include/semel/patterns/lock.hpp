@@ -52,7 +52,7 @@ class Lock {
 
   /// True: held now. False: why() says in_flight, or what stood in the way, and why_not() as well.
   [[nodiscard]] bool try_lock();
-  /// Waits in the order of arrival, for at most so long; Millis::max() is for ever.
+  /// Waits in the order of arrival, at most this long; Millis::max() is unlimited.
   [[nodiscard]] bool try_lock_for(Millis wait);
   /// Waits for as long as it takes. Returns with the lock held, or throws std::system_error of
   /// error_category() with the code of why_not().

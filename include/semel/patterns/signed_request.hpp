@@ -16,7 +16,7 @@ namespace semel {
 /// HMAC-SHA-256 as 64 lower-case hexadecimal digits. "" if libcrypto does not compute it.
 [[nodiscard]] std::string hmac_sha256_hex(Bytes secret, Bytes text);
 /// MD5 as 32 lower-case hexadecimal digits, for SignatureScheme::md5_sorted_parameters alone: it
-/// protects nothing else. "" if libcrypto does not compute it (it may be told not to).
+/// protects nothing else. "" if libcrypto does not compute it (it may be configured not to).
 [[nodiscard]] std::string md5_hex(Bytes text);
 /// Whether both are the same, in a time that depends on their lengths only.
 [[nodiscard]] bool equal_in_constant_time(Bytes one, Bytes other) noexcept;

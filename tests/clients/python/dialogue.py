@@ -70,7 +70,7 @@ class Dialogue:
         same(self.client.exists(self.key('own')), 0)
 
     def lost_lock(self):
-        """One that has ended belongs to whoever takes it then."""
+        """After its end another client can take the lock."""
         lock = self.client.lock(self.key('lost'), timeout=0.05)
         assert lock.acquire()
         until(lambda: self.client.exists(self.key('lost')) == 0)

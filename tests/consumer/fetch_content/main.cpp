@@ -1,4 +1,4 @@
-// A program on the core alone: work is done once, and whoever comes again gets its answer.
+// A program on the core alone: work is done once, and a repeated call gets its answer.
 #include <semel/patterns/keys.hpp>
 #include <semel/semel.hpp>
 

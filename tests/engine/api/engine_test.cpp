@@ -86,7 +86,7 @@ TEST_CASE("engine: a string is wrong for a claim and a claim for a string, nothi
   CHECK(code_of(f.store().incr_by("ns:c", 1)) == ErrorCode::wrong_type);
   CHECK(f.read("ns:s") == "text");
   CHECK(ns.get("c")->epoch == granted.epoch);
-  // SET and DEL take whatever is there, as in Redis; the owner of the claim is told.
+  // SET and DEL take whatever is there, as in Redis; the owner of the claim gets an error.
   CHECK(f.put("ns:c", "string now"));
   CHECK(ns.complete({.key = "c", .epoch = granted.epoch}).error == ErrorCode::wrong_kind);
   CHECK(*f.store().del("ns:c"));
@@ -137,7 +137,8 @@ void require_same(const StoreOutcome& a, const StoreOutcome& b) {
 
 }  // namespace
 
-TEST_CASE("engine: a batch, single calls and calls at a given time answer alike", "[engine]") {
+TEST_CASE("engine: a batch, single calls and calls at a given time give equal answers",
+          "[engine]") {
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   std::mt19937_64 random{seed};
@@ -221,7 +222,7 @@ TEST_CASE("engine: swap_db exchanges records of every kind, sizes and later writ
   std::vector<unsigned> expired;
   f.engine->subscribe_expired([&](const ExpiredEvent& event) { expired.push_back(event.db); });
   f.pass(100ms);
-  CHECK(expired == std::vector<unsigned>{5});  // told under the number it is shown by
+  CHECK(expired == std::vector<unsigned>{5});  // reported under the number that it is shown by
   REQUIRE(f.engine->swap_db(5, 3).has_value());
   CHECK(f.read("later", 5) == "v");
   REQUIRE(f.engine->swap_db(4, 4).has_value());
@@ -281,7 +282,7 @@ TEST_CASE("engine: a thread may end before the engine or after it", "[engine][ra
   changed.notify_all();
   long_lived.join();
   CHECK(second.engine->size(0) == 2);
-  EngineFixture third;  // the dead context of the first engine is nobody's
+  EngineFixture third;  // the dead context of the first engine belongs to no engine
   CHECK(third.put("k", "v"));
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("hashes: every call answers as its command does", "[engine][hashes]") 
   CHECK(broken_rules(*bench.engine).empty());
 }
 
-TEST_CASE("hashes: what is wrong with a call is told with value and limit", "[engine][hashes]") {
+TEST_CASE("hashes: an error names the value and the limit", "[engine][hashes]") {
   EngineFixture bench{{.value_bytes_max = 100}};
   Hashes hashes = bench.engine->hashes();
   CHECK(code_of(hashes.hset("", two)) == ErrorCode::key_empty);
@@ -194,7 +194,7 @@ TEST_CASE("hashes: an engine that is given the journal holds the same", "[engine
   CHECK(third->hashes().hincrby("h", "age", 1).value() == 43);
 }
 
-TEST_CASE("hashes: bytes that are no hash are not restored", "[engine][hashes]") {
+TEST_CASE("hashes: bytes that are not a hash are not restored", "[engine][hashes]") {
   EngineFixture bench;
   Mutation put;
   put.kind = Kind::hash;
@@ -209,7 +209,7 @@ TEST_CASE("hashes: bytes that are no hash are not restored", "[engine][hashes]")
   CHECK(all_of(*bench.engine, "h") == Pairs{{"a", "b"}});
 }
 
-TEST_CASE("hashes: a scan of keys tells their kind, and no bytes", "[engine][hashes]") {
+TEST_CASE("hashes: a scan of keys shows their kind, and no bytes", "[engine][hashes]") {
   EngineFixture bench;
   REQUIRE(bench.engine->hashes().hset("h", two).ok());
   REQUIRE(bench.put("s", "v"));

@@ -235,8 +235,8 @@ TEST_CASE("process: a section that the parent is in is the parent's to end",
 
 namespace {
 
-/// Notes what is told of exceptions.
-struct Told {
+/// Records the reports of exceptions.
+struct Reports {
   std::vector<std::pair<Callback, std::string>> all;
   [[nodiscard]] Options options() {
     Options options;
@@ -246,7 +246,7 @@ struct Told {
       } catch (const std::exception& one) {
         all.emplace_back(which, one.what());
       }
-      throw std::logic_error{"the report's own"};  // is nobody's business either
+      throw std::logic_error{"the report's own"};  // is swallowed as well
     };
     return options;
   }
@@ -254,10 +254,10 @@ struct Told {
 
 }  // namespace
 
-TEST_CASE("process: a sink that throws keeps no other from being told, and leaves no lock",
+TEST_CASE("process: a sink that throws does not stop other sinks, and leaves no lock",
           "[engine][process][attack][fault-18]") {
-  Told told;
-  EngineFixture f{told.options()};
+  Reports reports;
+  EngineFixture f{reports.options()};
   int heard = 0;
   f.engine->subscribe_expired([](const ExpiredEvent&) { throw std::runtime_error{"sink"}; });
   f.engine->subscribe_expired([&](const ExpiredEvent&) { ++heard; });
@@ -265,7 +265,7 @@ TEST_CASE("process: a sink that throws keeps no other from being told, and leave
   f.put("b", "1", Expiry::in(Millis{5}));
   f.pass(Millis{10});
   CHECK(heard == 2);
-  CHECK(told.all ==
+  CHECK(reports.all ==
         std::vector<std::pair<Callback, std::string>>(2, {Callback::expired_sink, "sink"}));
   CHECK(f.engine->stats().callbacks_threw == 2);
   CHECK(f.engine->section({}).has_value());
@@ -274,8 +274,8 @@ TEST_CASE("process: a sink that throws keeps no other from being told, and leave
 
 TEST_CASE("process: a visitor that throws ends its scan or snapshot with callback_threw, no more",
           "[engine][process][attack][fault-18]") {
-  Told told;
-  EngineFixture f{told.options()};
+  Reports reports;
+  EngineFixture f{reports.options()};
   for (int i = 0; i < 100; ++i) f.put(std::to_string(i), "v");
   int visits = 0;
   const auto cut = f.engine->snapshot([&](const Mutation&) {
@@ -292,7 +292,7 @@ TEST_CASE("process: a visitor that throws ends its scan or snapshot with callbac
   const auto scanned =
       f.engine->scan(0, {.count = 10'000}, [](const ScanItem&) { throw std::bad_alloc{}; });
   CHECK(code_of(scanned) == ErrorCode::callback_threw);
-  CHECK(told.all.size() == 2);
+  CHECK(reports.all.size() == 2);
   int records = 0;
   CHECK(f.engine->snapshot([&](const Mutation&) { ++records; }).has_value());
   CHECK(records >= 100);
@@ -326,7 +326,7 @@ class ThrowingJournal final : public Journal {
 
 }  // namespace
 
-TEST_CASE("process: a journal that throws makes an answer unknown, and holds up nobody",
+TEST_CASE("process: a journal that throws makes an answer unknown, and blocks no thread",
           "[engine][process][attack][fault-18]") {
   ThrowingJournal journal;
   Options options;
@@ -340,13 +340,13 @@ TEST_CASE("process: a journal that throws makes an answer unknown, and holds up 
   section->apply(StoreOp{.verb = Verb::set, .key = "k", .value = "w"}, outcome);
   CHECK(code_of(section->commit()) == ErrorCode::outcome_unknown);
   CHECK(code_of(f.engine->confirm(Durability::logged)) == ErrorCode::outcome_unknown);
-  int told = 0;
+  int answers = 0;
   f.engine->confirm_async(Durability::logged, [&](Status status) {
     CHECK(code_of(status) == ErrorCode::outcome_unknown);
-    ++told;
+    ++answers;
     throw std::runtime_error{"then"};
   });
-  CHECK(told == 1);
+  CHECK(answers == 1);
   CHECK(f.engine->stats().callbacks_threw >= 5);
   journal.throws = false;
   CHECK(f.store().set("k", "x").has_value());

@@ -1,5 +1,6 @@
 // Iteration: what was there from start to end is returned, whatever happens meanwhile.
-// Words: steady keys = those nobody touches; churn = writes that make the table grow and rebuild.
+// Words: steady keys = those that do not change; churn = writes that make the table grow and
+// rebuild.
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -153,7 +154,7 @@ TEST_CASE("scan: count 1..scan_count_max is taken, and a bad cursor or database 
   CHECK(code_of(f.engine->scan(0, {.db = limits::db_count}, nothing)) ==
         ErrorCode::db_out_of_range);
   CHECK(code_of(f.engine->scan(17, {}, nothing)) == ErrorCode::bad_cursor);  // shard 16 of 16
-  // Numbers nobody handed out end in an error or in a cursor, never in foreign memory.
+  // Numbers that were not handed out end in an error or in a cursor, never in foreign memory.
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   std::mt19937_64 random{seed};

@@ -1,5 +1,5 @@
 // What a wait promises to callbacks that throw, leave and are destroyed (docs/process-life.md).
-// Words: waiter = a claim_or_wait that met a held key; owner = who holds it.
+// Words: waiter = a claim_or_wait that met a held key; owner = its holder.
 #include <atomic>
 #include <coroutine>
 #include <memory>
@@ -17,7 +17,7 @@ namespace semel::tests {
 
 namespace {
 
-/// A coroutine that starts at once and is destroyed by whoever holds it.
+/// A coroutine that starts at once and is destroyed by its holder.
 struct Task {
   struct promise_type {
     Task get_return_object() noexcept {
@@ -42,7 +42,7 @@ Task confirm(Engine& engine, int& resumed) {
   ++resumed;
 }
 
-/// Answers when it is told to.
+/// Answers when the test says so.
 class LateJournal final : public Journal {
  public:
   Ticket append(std::span<const Mutation>) override { return 1; }
@@ -56,20 +56,20 @@ class LateJournal final : public Journal {
 
 }  // namespace
 
-TEST_CASE("waiting: a callback that throws ends nobody else's wait, and not the owner's call",
+TEST_CASE("waiting: a callback that throws ends no other wait, and not the owner's call",
           "[engine][waiting][attack][fault-18]") {
   EngineFixture f;
   Claims ns = f.claims("ns");
   const Epoch epoch = ns.claim({.key = "k"}).epoch;
-  int told = 0;
+  int answers = 0;
   for (int i = 0; i < 40; ++i) {
-    ns.claim_or_wait({.key = "k"}, no_end, [&told, i](ClaimOutcome&&) {
-      ++told;
+    ns.claim_or_wait({.key = "k"}, no_end, [&answers, i](ClaimOutcome&&) {
+      ++answers;
       if (i % 3 == 0) throw std::runtime_error{"the waiter's own"};
     });
   }
   CHECK(ns.complete({.key = "k", .epoch = epoch, .payload = "r"}).answer == OwnerAnswer::ok);
-  CHECK(told == 40);
+  CHECK(answers == 40);
   CHECK(f.engine->stats().waiters == 0);
   CHECK(f.engine->stats().callbacks_threw == 14);
 
@@ -122,7 +122,7 @@ TEST_CASE("waiting: a coroutine that is destroyed while the journal has it is no
   kept.handle.destroy();
 }
 
-TEST_CASE("waiting: a callback may cancel itself and others, and who is cancelled never runs",
+TEST_CASE("waiting: a callback may cancel itself and others, and a cancelled one never runs",
           "[engine][waiting][attack][fault-18]") {
   EngineFixture f;
   Claims ns = f.claims("ns");
@@ -152,7 +152,7 @@ TEST_CASE("waiting: what a waiter was granted as it left goes to the next",
   int ran = 0;
   bool cancelled = false;
   // Within the first callback the second key is released: its waiter is granted it, and leaves
-  // before it has been told, as this thread tells it later.
+  // before its callback, which this thread calls later.
   ns.claim_or_wait({.key = "a"}, no_end, [&](ClaimOutcome&&) {
     static_cast<void>(ns.release({.key = "b", .epoch = second}));
     cancelled = ns.cancel_wait("b", leaver);
@@ -185,7 +185,7 @@ TEST_CASE("waiting: cancel_wait returns after a callback that runs on another th
     }
     const bool cancelled = ns.cancel_wait(key, ticket);
     CHECK(*mine == (cancelled ? 0 : 100));
-    mine.reset();  // nobody writes there any more
+    mine.reset();  // nothing writes there any more
     owner.join();
   }
 }
@@ -235,7 +235,7 @@ TEST_CASE("waiting: of threads that are blocked one looks at the clock, the othe
   for (std::size_t i = 0; i < count; ++i) {
     threads.emplace_back([&] { static_cast<void>(ns.claim_or_wait({.key = "k"}, no_end)); });
   }
-  // Entered, and looked again: from here on nobody has a reason to look but the leader.
+  // Entered, and looked again: from here on only the leader has a reason to look.
   while (engine->stats().waiters < count) std::this_thread::yield();
   clock.forget();
   while (clock.looks() < 100) std::this_thread::yield();
@@ -278,7 +278,7 @@ TEST_CASE("waiting: waiters count towards the memory limit, and give it back",
   SECTION("and are refused as busy when it is reached") {
     Options small;
     small.memory_bytes = limits::memory_bytes_min;
-    ErrorCode error = ErrorCode::ok;  // told until the engine has ended
+    ErrorCode error = ErrorCode::ok;  // answered until the engine has ended
     EngineFixture g{small};
     Claims other = g.claims("ns");
     static_cast<void>(other.claim({.key = "k"}));

@@ -1,6 +1,6 @@
 // Waiting for a claim: blocking, by callback, as a coroutine.
 // Words: waiter = a claim_or_wait that met a held key; promoted = a waiter that got the claim;
-//        owner = who holds it now. Real threads only under [race].
+//        owner = its holder now. Real threads only under [race].
 #include <algorithm>
 #include <atomic>
 #include <coroutine>
@@ -42,7 +42,7 @@ struct Fixture {
   }
 };
 
-/// Waiters by callback, with what each was told.
+/// Waiters by callback, with the answer of each.
 struct Waiters {
   explicit Waiters(Claims claims) : ns(claims) {}
   std::size_t add(const ClaimRequest& request, Timestamp deadline = no_end) {
@@ -55,11 +55,11 @@ struct Waiters {
     return at;
   }
   [[nodiscard]] bool waits(std::size_t at) const { return answers[at].empty(); }
-  [[nodiscard]] const ClaimOutcome& told(std::size_t at) const {
-    REQUIRE(answers[at].size() == 1);  // told once, and only once
+  [[nodiscard]] const ClaimOutcome& outcome_of(std::size_t at) const {
+    REQUIRE(answers[at].size() == 1);  // exactly one answer
     return answers[at].front();
   }
-  [[nodiscard]] std::size_t told_count(ClaimAnswer answer) const {
+  [[nodiscard]] std::size_t count_of(ClaimAnswer answer) const {
     return static_cast<std::size_t>(std::count_if(answers.begin(), answers.end(), [&](auto& one) {
       return one.size() == 1 && one.front().answer == answer;
     }));
@@ -91,8 +91,8 @@ TEST_CASE("waiting: a free or finished key is answered at once", "[engine][waiti
   CHECK(granted.answer == ClaimAnswer::granted);
   static_cast<void>(ns.complete({.key = "k", .epoch = granted.epoch, .payload = "42"}));
   CHECK(ns.claim_or_wait({.key = "k"}, no_end).result == "42");
-  CHECK(waiters.told(waiters.add({.key = "k"})).answer == ClaimAnswer::replay);
-  CHECK(waiters.told(waiters.add({.key = ""})).error == ErrorCode::key_empty);
+  CHECK(waiters.outcome_of(waiters.add({.key = "k"})).answer == ClaimAnswer::replay);
+  CHECK(waiters.outcome_of(waiters.add({.key = ""})).error == ErrorCode::key_empty);
   CHECK(f.engine->stats().waiters == 0);
 }
 
@@ -104,26 +104,26 @@ TEST_CASE("waiting: all waiters of a key get the one completion, in order of arr
   Waiters waiters{ns};
   for (int i = 0; i < 100; ++i) waiters.add({.key = "k"});
   const std::size_t elsewhere = waiters.add({.key = "free"});
-  CHECK(waiters.told(elsewhere).answer == ClaimAnswer::granted);
+  CHECK(waiters.outcome_of(elsewhere).answer == ClaimAnswer::granted);
   CHECK(f.engine->stats().waiters == 100);
   REQUIRE(ns.complete({.key = "k", .epoch = epoch, .payload = "42"}).answer == OwnerAnswer::ok);
   CHECK(f.engine->stats().waiters == 0);
   for (std::size_t i = 0; i < 100; ++i) {
-    REQUIRE(waiters.told(i).answer == ClaimAnswer::replay);
-    REQUIRE(waiters.told(i).result == "42");
+    REQUIRE(waiters.outcome_of(i).answer == ClaimAnswer::replay);
+    REQUIRE(waiters.outcome_of(i).result == "42");
     REQUIRE(waiters.order[i + 1] == i);
   }
 }
 
-TEST_CASE("waiting: who is taken out of the line is not told, and the next one has its place",
+TEST_CASE("waiting: a cancelled waiter gets no answer, and the next one has its place",
           "[engine][waiting]") {
   Fixture f;
   Claims ns = f.ns();
   const Epoch epoch = ns.claim({.key = "k"}).epoch;
   const auto held = std::make_shared<int>(0);
-  int told = 0;
-  const WaitTicket first =
-      ns.claim_or_wait({.key = "k"}, f.in(500ms), [&told, held](ClaimOutcome&&) { ++told; });
+  int cancelled = 0;
+  const WaitTicket first = ns.claim_or_wait({.key = "k"}, f.in(500ms),
+                                            [&cancelled, held](ClaimOutcome&&) { ++cancelled; });
   Waiters waiters{ns};
   const std::size_t second = waiters.add({.key = "k"});
   REQUIRE(first != 0);
@@ -133,11 +133,11 @@ TEST_CASE("waiting: who is taken out of the line is not told, and the next one h
   CHECK(held.use_count() == 1);  // and what its callback held is let go
   CHECK_FALSE(ns.cancel_wait("k", first));
   CHECK(f.engine->stats().waiters == 1);
-  f.pass(600ms);  // its deadline is nobody's any more
+  f.pass(600ms);  // its deadline has no effect any more
   CHECK(waiters.waits(second));
   REQUIRE(ns.release({.key = "k", .epoch = epoch}).answer == OwnerAnswer::ok);
-  CHECK(waiters.told(second).answer == ClaimAnswer::granted);
-  CHECK(told == 0);
+  CHECK(waiters.outcome_of(second).answer == ClaimAnswer::granted);
+  CHECK(cancelled == 0);
 
   SECTION("the only one leaves an empty line, which can be entered again") {
     const WaitTicket only = ns.claim_or_wait({.key = "k"}, no_end, [](ClaimOutcome&&) {});
@@ -145,9 +145,9 @@ TEST_CASE("waiting: who is taken out of the line is not told, and the next one h
     CHECK(f.engine->stats().waiters == 0);
     const std::size_t again = waiters.add({.key = "k"});
     f.pass(1000ms);
-    CHECK(waiters.told(again).answer == ClaimAnswer::granted);
+    CHECK(waiters.outcome_of(again).answer == ClaimAnswer::granted);
   }
-  SECTION("who was answered at once is in no line") {
+  SECTION("a waiter that was answered at once is in no line") {
     CHECK(ns.claim_or_wait({.key = "free"}, no_end, [](ClaimOutcome&&) {}) == 0);
   }
 }
@@ -191,11 +191,11 @@ TEST_CASE("waiting: all waiters get a kept failure", "[engine][waiting]") {
   waiters.add({.key = "k"});
   static_cast<void>(ns.fail(
       {.key = "k", .epoch = epoch, .payload = "boom", .on_failure = Policy::OnFailure::keep}));
-  CHECK(waiters.told(0).answer == ClaimAnswer::kept_failure);
-  CHECK(waiters.told(1).result == "boom");
+  CHECK(waiters.outcome_of(0).answer == ClaimAnswer::kept_failure);
+  CHECK(waiters.outcome_of(1).result == "boom");
 }
 
-TEST_CASE("waiting: a waiter with another payload is told mismatch, not the result",
+TEST_CASE("waiting: a waiter with another payload gets mismatch, not the result",
           "[engine][waiting]") {
   Fixture f;
   Claims ns = f.ns();
@@ -206,8 +206,8 @@ TEST_CASE("waiting: a waiter with another payload is told mismatch, not the resu
   waiters.add({.key = "k", .fingerprint = one});
   waiters.add({.key = "k", .fingerprint = two});
   static_cast<void>(ns.release({.key = "k", .epoch = epoch}));
-  REQUIRE(waiters.told(0).answer == ClaimAnswer::granted);
-  CHECK(waiters.told(1).answer == ClaimAnswer::mismatch);
+  REQUIRE(waiters.outcome_of(0).answer == ClaimAnswer::granted);
+  CHECK(waiters.outcome_of(1).answer == ClaimAnswer::mismatch);
 }
 
 TEST_CASE("waiting: exactly one waiter, the first, is promoted however the owner goes",
@@ -225,12 +225,12 @@ TEST_CASE("waiting: exactly one waiter, the first, is promoted however the owner
       if (how == 1) static_cast<void>(ns.fail({.key = key, .epoch = epoch}));
       if (how == 2) static_cast<void>(ns.forget(key));
       if (how == 3) static_cast<void>(ns.resolve(key, Resolution::released));
-      CHECK(waiters.told(0).answer == ClaimAnswer::granted);
-      CHECK(waiters.told(0).epoch > epoch);
-      CHECK(waiters.told_count(ClaimAnswer::granted) == 1);
+      CHECK(waiters.outcome_of(0).answer == ClaimAnswer::granted);
+      CHECK(waiters.outcome_of(0).epoch > epoch);
+      CHECK(waiters.count_of(ClaimAnswer::granted) == 1);
       CHECK(waiters.order.size() == 1);
-      static_cast<void>(ns.complete({.key = key, .epoch = waiters.told(0).epoch}));
-      CHECK(waiters.told_count(ClaimAnswer::replay) == 9);
+      static_cast<void>(ns.complete({.key = key, .epoch = waiters.outcome_of(0).epoch}));
+      CHECK(waiters.count_of(ClaimAnswer::replay) == 9);
     }
   }
   SECTION("its failure is released with the attempts kept") {
@@ -241,7 +241,7 @@ TEST_CASE("waiting: exactly one waiter, the first, is promoted however the owner
     waiters.add({.key = "k"});
     waiters.add({.key = "k"});
     static_cast<void>(ns.fail({.key = "k", .epoch = epoch}));
-    CHECK(waiters.told(0).attempt == 2);
+    CHECK(waiters.outcome_of(0).attempt == 2);
     CHECK(waiters.waits(1));
     static_cast<void>(ns.forget("k"));
   }
@@ -254,13 +254,13 @@ TEST_CASE("waiting: exactly one waiter, the first, is promoted however the owner
     f.pass(999ms);
     CHECK(waiters.order.empty());
     f.pass(1ms);
-    CHECK(waiters.told(0).answer == ClaimAnswer::granted);
-    CHECK(waiters.told(0).takeover);
+    CHECK(waiters.outcome_of(0).answer == ClaimAnswer::granted);
+    CHECK(waiters.outcome_of(0).takeover);
     CHECK(waiters.waits(1));
     f.pass(999ms);
     CHECK(waiters.waits(1));
     f.pass(1ms);
-    CHECK(waiters.told(1).takeover);
+    CHECK(waiters.outcome_of(1).takeover);
   }
   SECTION("its session is closed") {
     Claims ns = f.ns(policy);
@@ -273,7 +273,7 @@ TEST_CASE("waiting: exactly one waiter, the first, is promoted however the owner
     f.engine->close_session(other);
     CHECK(waiters.order.empty());
     f.engine->close_session(session);
-    CHECK(waiters.told(0).takeover);
+    CHECK(waiters.outcome_of(0).takeover);
     CHECK(waiters.waits(1));
     static_cast<void>(ns.forget("k"));
   }
@@ -290,11 +290,10 @@ TEST_CASE("waiting: a renewed lease is waited for to its new end", "[engine][wai
   f.pass(999ms);
   CHECK(waiters.waits(0));
   f.pass(1ms);
-  CHECK(waiters.told(0).answer == ClaimAnswer::granted);
+  CHECK(waiters.outcome_of(0).answer == ClaimAnswer::granted);
 }
 
-TEST_CASE("waiting: a waiter under doubt is told in_doubt when the lease ends",
-          "[engine][waiting]") {
+TEST_CASE("waiting: a waiter under doubt gets in_doubt when the lease ends", "[engine][waiting]") {
   Fixture f;
   Policy policy;
   policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
@@ -304,7 +303,7 @@ TEST_CASE("waiting: a waiter under doubt is told in_doubt when the lease ends",
   waiters.add({.key = "k"});
   waiters.add({.key = "k"});
   f.pass(1000ms);
-  CHECK(waiters.told_count(ClaimAnswer::in_doubt) == 2);
+  CHECK(waiters.count_of(ClaimAnswer::in_doubt) == 2);
 }
 
 TEST_CASE("waiting: a waiter with the owner's claim_id is regranted", "[engine][waiting]") {
@@ -316,7 +315,7 @@ TEST_CASE("waiting: a waiter with the owner's claim_id is regranted", "[engine][
   CHECK(ns.claim_or_wait({.key = "k", .claim_id = id}, no_end).epoch == epoch);
 }
 
-TEST_CASE("waiting: at its deadline a waiter is told in_flight, timed_out", "[engine][waiting]") {
+TEST_CASE("waiting: at its deadline a waiter gets in_flight, timed_out", "[engine][waiting]") {
   Fixture f;
   Claims ns = f.ns();
   const Epoch epoch = ns.claim({.key = "k", .owner = "slow"}).epoch;
@@ -328,15 +327,15 @@ TEST_CASE("waiting: at its deadline a waiter is told in_flight, timed_out", "[en
   CHECK(waiters.order.empty());
   f.pass(1ms);
   for (const std::size_t at : {std::size_t{0}, std::size_t{2}}) {
-    CHECK(waiters.told(at).answer == ClaimAnswer::in_flight);
-    CHECK(waiters.told(at).error == ErrorCode::timed_out);
-    CHECK(waiters.told(at).attempt == 1);
-    CHECK(waiters.told(at).owner == "slow");
-    CHECK(waiters.told(at).remaining == 900ms);
+    CHECK(waiters.outcome_of(at).answer == ClaimAnswer::in_flight);
+    CHECK(waiters.outcome_of(at).error == ErrorCode::timed_out);
+    CHECK(waiters.outcome_of(at).attempt == 1);
+    CHECK(waiters.outcome_of(at).owner == "slow");
+    CHECK(waiters.outcome_of(at).remaining == 900ms);
   }
   CHECK(waiters.waits(1));
   static_cast<void>(ns.complete({.key = "k", .epoch = epoch}));
-  CHECK(waiters.told(1).answer == ClaimAnswer::replay);
+  CHECK(waiters.outcome_of(1).answer == ClaimAnswer::replay);
 }
 
 TEST_CASE("waiting: a deadline that has come is not waited for, and a promotion beats it",
@@ -351,8 +350,8 @@ TEST_CASE("waiting: a deadline that has come is not waited for, and a promotion 
   waiters.add({.key = "k"}, f.in(1000ms));  // the very millisecond the lease ends
   waiters.add({.key = "k"}, f.in(1000ms));
   f.pass(1000ms);
-  CHECK(waiters.told(0).answer == ClaimAnswer::granted);
-  CHECK(waiters.told(1).error == ErrorCode::timed_out);
+  CHECK(waiters.outcome_of(0).answer == ClaimAnswer::granted);
+  CHECK(waiters.outcome_of(1).error == ErrorCode::timed_out);
 }
 
 TEST_CASE("waiting: a key takes waiters_per_key_max waiters and no more",
@@ -364,12 +363,12 @@ TEST_CASE("waiting: a key takes waiters_per_key_max waiters and no more",
   for (std::size_t i = 0; i < limits::waiters_per_key_max; ++i) waiters.add({.key = "k"});
   CHECK(waiters.order.empty());
   const std::size_t over = waiters.add({.key = "k"});
-  CHECK(waiters.told(over).answer == ClaimAnswer::busy);
-  CHECK(waiters.told(over).error == ErrorCode::waiters_full);
+  CHECK(waiters.outcome_of(over).answer == ClaimAnswer::busy);
+  CHECK(waiters.outcome_of(over).error == ErrorCode::waiters_full);
   CHECK(ns.claim_or_wait({.key = "k"}, no_end).error == ErrorCode::waiters_full);
   CHECK(f.engine->stats().waiters == limits::waiters_per_key_max);
   static_cast<void>(ns.complete({.key = "k", .epoch = epoch}));
-  CHECK(waiters.told_count(ClaimAnswer::replay) == limits::waiters_per_key_max);
+  CHECK(waiters.count_of(ClaimAnswer::replay) == limits::waiters_per_key_max);
 }
 
 TEST_CASE("waiting: an engine takes waiters_total_max waiters and no more",
@@ -386,12 +385,12 @@ TEST_CASE("waiting: an engine takes waiters_total_max waiters and no more",
   }
   static_cast<void>(ns.claim({.key = "other"}));
   const std::size_t over = waiters.add({.key = "other"});
-  CHECK(waiters.told(over).error == ErrorCode::waiters_full);
+  CHECK(waiters.outcome_of(over).error == ErrorCode::waiters_full);
   static_cast<void>(ns.complete({.key = "0", .epoch = epochs[0]}));
   const std::size_t fits = waiters.add({.key = "other"});
   CHECK(waiters.waits(fits));
   f.engine.reset();
-  CHECK(waiters.told(fits).error == ErrorCode::closing);
+  CHECK(waiters.outcome_of(fits).error == ErrorCode::closing);
 }
 
 TEST_CASE("waiting: callbacks that finish and ask again take no stack", "[engine][waiting]") {
@@ -423,9 +422,9 @@ TEST_CASE("waiting: a closing engine answers every waiter", "[engine][waiting]")
   waiters.add({.key = "k"});
   waiters.add({.key = "k"}, f.in(10ms));
   f.engine.reset();
-  CHECK(waiters.told(0).answer == ClaimAnswer::in_flight);
-  CHECK(waiters.told(0).error == ErrorCode::closing);
-  CHECK(waiters.told(1).error == ErrorCode::closing);
+  CHECK(waiters.outcome_of(0).answer == ClaimAnswer::in_flight);
+  CHECK(waiters.outcome_of(0).error == ErrorCode::closing);
+  CHECK(waiters.outcome_of(1).error == ErrorCode::closing);
 }
 
 TEST_CASE("waiting: a coroutine goes on where its wait ends", "[engine][waiting]") {
@@ -506,7 +505,7 @@ TEST_CASE("waiting: a blocked thread finds the end of a lease and its deadline b
   std::thread one{[&] { lease = ns.claim_or_wait({.key = "lease"}, no_end); }};
   std::thread two{[&] { deadline = ns.claim_or_wait({.key = "deadline"}, f.in(500ms)); }};
   while (f.engine->stats().waiters < 2) std::this_thread::yield();
-  f.clock.advance(1000ms);  // and nobody calls advance()
+  f.clock.advance(1000ms);  // and no thread calls advance()
   one.join();
   two.join();
   CHECK(lease.answer == ClaimAnswer::granted);

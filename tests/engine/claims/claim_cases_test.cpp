@@ -58,14 +58,14 @@ TEST_CASE("case A: an owner dies while it holds", "[engine][claims][case]") {
     CHECK(next.attempt == 2);
     CHECK(next.epoch > dead.epoch);
   }
-  SECTION("policy in_doubt: nobody runs it again until an operator has resolved it") {
+  SECTION("policy in_doubt: it does not run again until an operator has resolved it") {
     policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
     Claims ns = f.claims("ns", policy);
     const ClaimOutcome dead = ns.claim({.key = "k", .claim_id = id_of(1), .owner = "lost"});
     for (const Millis later : {1000ms, 60'000ms, 86'400'000ms}) {
       f.pass(later);
       CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::in_doubt);
-      // Not even the one who asked: its lease is lost.
+      // Not even by the same caller: its lease is lost.
       CHECK(ns.claim({.key = "k", .claim_id = id_of(1)}).owner == "lost");
     }
     CHECK(*ns.resolve("k", Resolution::released));
@@ -103,7 +103,7 @@ TEST_CASE("case B: a slow owner completes after a takeover", "[engine][claims][c
   REQUIRE(ns.complete({.key = "k", .epoch = fast, .payload = "fast"}).answer == OwnerAnswer::ok);
   late = ns.complete({.key = "k", .epoch = slow, .payload = "slow"});
   CHECK(late.answer == OwnerAnswer::stale_owner);
-  CHECK(late.result == "fast");  // so that it can answer whoever asked it
+  CHECK(late.result == "fast");  // so that it can answer its own caller
   CHECK(ns.claim({.key = "k"}).result == "fast");
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("case D: mark-done fails after a good run, and is tried until it is an
   CHECK(ns.claim({.key = "k"}).result == "42");
 }
 
-TEST_CASE("case E: of those who race on a dead key one is granted, whatever else goes on",
+TEST_CASE("case E: of callers that race on a dead key one is granted, whatever else goes on",
           "[engine][claims][case][race]") {
   EngineFixture f;
   Claims ns = f.claims("ns", case_policy());

@@ -306,7 +306,7 @@ TEST_CASE("trim leaves held, failed and string records alone", "[engine][trim]")
   CHECK_FALSE(b.changed());
 }
 
-TEST_CASE("view tells what is left of each clock", "[engine][view]") {
+TEST_CASE("view: shows what is left of each clock", "[engine][view]") {
   Bench b;
   b.policy.unique_ttl = 8000ms;
   CHECK(b.view().state == ClaimState::absent);
@@ -319,7 +319,7 @@ TEST_CASE("view tells what is left of each clock", "[engine][view]") {
   CHECK(view.lease_remaining == 600ms);
   CHECK(view.owner == "o");
   b.now += 600ms;
-  CHECK(b.view().state == ClaimState::held);  // over, but nobody has taken it
+  CHECK(b.view().state == ClaimState::held);  // over, but not taken over
   CHECK(b.view().lease_remaining == 0ms);
   b.complete(epoch, "42");
   b.now += 1000ms;

@@ -96,7 +96,7 @@ TEST_CASE("batch: a repeated key folds onto its first request", "[engine][claims
   CHECK(outcomes[3].folded_onto == 0U);
 }
 
-TEST_CASE("batch: a repeated key is never granted by itself, whatever its first was told",
+TEST_CASE("batch: a repeated key is never granted by itself, whatever its first was answered",
           "[engine][claims][batch][attack][fault-15]") {
   Fixture f;
   Policy policy;
@@ -117,7 +117,7 @@ TEST_CASE("batch: a repeated key is never granted by itself, whatever its first 
   CHECK(outcomes[1].epoch == 0);
   CHECK(outcomes[1].retry_after > 0ms);
   CHECK(ns.get("a")->state == ClaimState::absent);
-  // What is not valid is nobody's first.
+  // An item that is not valid is never the first of its key.
   CHECK(outcomes[3].answer == ClaimAnswer::granted);
   CHECK_FALSE(outcomes[3].folded_onto);
   CHECK(outcomes[4].folded_onto == 3U);
@@ -230,14 +230,14 @@ TEST_CASE("claim_all: one key in the way leaves everything as it was", "[engine]
   const ClaimOutcome held = ns.claim({.key = "b", .owner = "other"});
   const ClaimRequest requests[] = {{.key = "a"}, {.key = "b"}, {.key = "c"}};
   ClaimOutcome outcomes[3];
-  const std::size_t told = f.journal.size();
+  const std::size_t journalled = f.journal.size();
   CHECK_FALSE(ns.claim_all(requests, outcomes));
   CHECK(outcomes[0].answer == ClaimAnswer::granted);
   CHECK(outcomes[0].epoch == 0);
   CHECK(outcomes[1].answer == ClaimAnswer::in_flight);
   CHECK(outcomes[1].owner == "other");
   CHECK(outcomes[2].epoch == 0);
-  CHECK(f.journal.size() == told);
+  CHECK(f.journal.size() == journalled);
   CHECK(ns.get("a")->state == ClaimState::absent);
   CHECK(f.engine->stats().claims_granted == 1);
   REQUIRE(ns.release({.key = "b", .epoch = held.epoch}).answer == OwnerAnswer::ok);

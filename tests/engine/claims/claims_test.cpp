@@ -74,7 +74,7 @@ TEST_CASE("claims: work is granted once, replayed when done, granted again when 
   CHECK(again.epoch > first.epoch);
 }
 
-TEST_CASE("claims: epochs of one key grow, whoever deletes the record in between",
+TEST_CASE("claims: epochs of one key grow, also if the record is deleted in between",
           "[engine][claims]") {
   Fixture f;
   Claims ns = f.ns();
@@ -100,7 +100,7 @@ TEST_CASE("claims: epochs of one key grow, whoever deletes the record in between
   }
 }
 
-TEST_CASE("claims: get tells the record, absent if there is none", "[engine][claims]") {
+TEST_CASE("claims: get returns the record, absent if there is none", "[engine][claims]") {
   Fixture f;
   Claims ns = f.ns();
   CHECK(ns.get("k")->state == ClaimState::absent);

@@ -1,4 +1,4 @@
-// What answers wait for: a journal that holds everybody back shows who asks it.
+// What answers wait for: a journal that blocks all waits records which calls use it.
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -15,7 +15,7 @@ namespace semel::tests {
 
 namespace {
 
-/// Numbers appends; a wait returns when it is told to.
+/// Numbers appends; a wait returns when the test says so.
 class HoldingJournal final : public Journal {
  public:
   Ticket append(std::span<const Mutation>) override {
@@ -196,14 +196,14 @@ TEST_CASE("durability: each kind of call waits at the engine's level", "[engine]
   CHECK(f.journal.waits().back().level == Durability::synced);
 }
 
-TEST_CASE("durability: at level memory nobody waits", "[engine][durability]") {
+TEST_CASE("durability: at level memory no call waits", "[engine][durability]") {
   Fixture f{Durability::memory};
   REQUIRE(f.engine->store().set("a", "1").ok());
   REQUIRE(f.engine->store().get("a").ok());
   CHECK(f.journal.waits().empty());
 }
 
-TEST_CASE("durability: who has appended paces, once, before it waits; who only looks does not",
+TEST_CASE("durability: a writer is paced once, before it waits; a reader is not",
           "[engine][durability]") {
   const Durability level = GENERATE(Durability::logged, Durability::synced);
   TracingJournal journal;
@@ -260,12 +260,12 @@ TEST_CASE("durability: who has appended paces, once, before it waits; who only l
   engine->apply(ops, answers);
   CHECK(journal.trace() == "w");
 
-  // Raised for once, it is still nobody's own change.
+  // Raised for once, it is still not a change of this thread.
   REQUIRE(engine->confirm(Durability::synced));
   CHECK(journal.trace() == "w");
 }
 
-TEST_CASE("durability: at level memory who writes and does not wait is not paced either",
+TEST_CASE("durability: at level memory a writer that does not wait is not paced either",
           "[engine][durability]") {
   TracingJournal journal;
   const auto engine =
@@ -283,7 +283,7 @@ TEST_CASE("durability: at level memory who writes and does not wait is not paced
   CHECK(journal.trace() == "aaaaaa");  // the namespace among them
 }
 
-TEST_CASE("durability: after a section that nobody committed, a lookup waits for all that it saw",
+TEST_CASE("durability: after an uncommitted section, a lookup waits for all that it saw",
           "[engine][durability]") {
   TracingJournal journal;
   const auto engine = Engine::open({.journal = &journal,

@@ -30,7 +30,8 @@ void take_out(EngineFixture& f) {
 
 }  // namespace
 
-TEST_CASE("flush: what is flushed is there for nobody, though it is left", "[engine][flush]") {
+TEST_CASE("flush: what is flushed is invisible at once, though its memory is still in use",
+          "[engine][flush]") {
   EngineFixture f;
   std::vector<std::string> ended;
   static_cast<void>(f.engine->subscribe_expired(
@@ -54,7 +55,7 @@ TEST_CASE("flush: what is flushed is there for nobody, though it is left", "[eng
   CHECK(f.store().del("taken").value() == false);
   CHECK(contents_of(*f.engine).size() == 1);
   CHECK(f.read("other", 1) == "v");
-  CHECK(left(f) == 4);  // nobody has taken them out on the way
+  CHECK(left(f) == 4);  // none was taken out on the way
   CHECK(ns.complete({.key = "c", .epoch = before.epoch}).answer == OwnerAnswer::unknown);
   const ClaimOutcome after = ns.claim({.key = "c"});
   CHECK(after.answer == ClaimAnswer::granted);
@@ -66,7 +67,7 @@ TEST_CASE("flush: what is flushed is there for nobody, though it is left", "[eng
 
   f.clock.advance(20ms);
   take_out(f);
-  CHECK(ended.empty());  // nobody hears that something ended which nobody could see
+  CHECK(ended.empty());  // a flushed record is not reported as expired
   CHECK(f.engine->size(0) == 3);
   CHECK(f.read("taken") == "new");
   CHECK(broken_rules(*f.engine) == "");
@@ -119,7 +120,7 @@ TEST_CASE("flush: memory of what is left serves the next call that finds none",
     while (f.put("key" + std::to_string(count), value)) ++count;
     CHECK(count > 10'000);
     REQUIRE(f.engine->flush(0, FlushMode::async).value() == count);
-    // Nobody advances.
+    // No thread calls advance().
     for (std::size_t i = 0; i < count / 2; ++i) {
       REQUIRE(f.put("again" + std::to_string(i), std::string(400, 'w')) == (i < count / 3));
       if (i + 1 == count / 3) break;

@@ -242,7 +242,7 @@ TEST_CASE("namespaces: one that is declared again with other terms stays as it i
   refusal([](Policy& p) { p.lease = 5ms, p.db = 3; }, "lease 60000 -> 5, db 0 -> 3");
 }
 
-TEST_CASE("namespaces: a change holds for who has a handle, and what would forget is refused",
+TEST_CASE("namespaces: a change holds for existing handles, and one that would forget is refused",
           "[engine][claims][namespaces][attack][fault-15]") {
   EngineFixture f;
   Policy policy;
@@ -286,7 +286,7 @@ TEST_CASE("namespaces: a drop refuses what its rule does not name, and changes n
   Claims jobs = f.claims("jobs", {.failure_ttl = 10'000ms, .issued = true});
   const auto code = [&](DropRule rule) { return code_of(f.engine->drop_namespace("jobs", rule)); };
   REQUIRE(jobs.issue("k").value());
-  CHECK(code(DropRule::unused) == ErrorCode::namespace_in_use);  // issued, and nobody has it
+  CHECK(code(DropRule::unused) == ErrorCode::namespace_in_use);  // issued and unclaimed
   const Epoch epoch = grant(jobs, "k");
   CHECK(code(DropRule::unused) == ErrorCode::namespace_in_use);
   CHECK(code(DropRule::finished) == ErrorCode::namespace_in_use);
@@ -304,21 +304,21 @@ TEST_CASE("namespaces: a drop refuses what its rule does not name, and changes n
   CHECK(code(DropRule::all) == ErrorCode::bad_namespace);
 }
 
-TEST_CASE("namespaces: a drop of all ends held claims, and tells their owners and who waits",
+TEST_CASE("namespaces: a drop of all ends held claims, and answers their owners and waiters",
           "[engine][claims][namespaces]") {
   EngineFixture f;
   Claims jobs = f.claims("jobs");
   finish(jobs, "done");
   const Epoch epoch = grant(jobs, "held");
-  std::optional<ClaimOutcome> told;
-  jobs.claim_or_wait({.key = "held"}, no_end, [&](ClaimOutcome&& outcome) { told = outcome; });
-  REQUIRE_FALSE(told);
+  std::optional<ClaimOutcome> answered;
+  jobs.claim_or_wait({.key = "held"}, no_end, [&](ClaimOutcome&& outcome) { answered = outcome; });
+  REQUIRE_FALSE(answered);
   const auto dropped = f.engine->drop_namespace("jobs", DropRule::all);
   REQUIRE(dropped);
   CHECK(dropped->finished == 1);
   CHECK(dropped->held == 1);
-  REQUIRE(told);
-  CHECK(told->error == ErrorCode::namespace_dropped);
+  REQUIRE(answered);
+  CHECK(answered->error == ErrorCode::namespace_dropped);
 
   // Every call of an old handle says so, and makes nothing.
   CHECK(jobs.is_dropped());
@@ -434,7 +434,7 @@ TEST_CASE("namespaces: what the journal has of them makes the same, in whatever 
     EngineFixture twin;
     replay(log, *twin.engine);
     CHECK(terms_of(*twin.engine) == wanted);
-    CHECK(twin.journal.size() == 0);  // what is put back is not told anew
+    CHECK(twin.journal.size() == 0);  // what is restored is not journalled again
     // And versions go on behind them.
     REQUIRE(twin.engine->drop_namespace("anew"));
     replay(log, *twin.engine);

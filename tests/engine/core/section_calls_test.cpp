@@ -90,16 +90,15 @@ TEST_CASE("section: flush and exchange of databases inside it", "[engine][sectio
   CHECK(engine->check_invariants().empty());
 }
 
-TEST_CASE("section: who waits for a claim is told when the section has ended",
-          "[engine][section]") {
+TEST_CASE("section: a waiter gets its claim when the section has ended", "[engine][section]") {
   ManualClock clock;
   auto engine = Engine::open({.clock = &clock}).value();
   Claims jobs = engine->claims("jobs", plain_policy()).value();
   const ClaimOutcome owner = jobs.claim({.key = "job"});
   REQUIRE(owner.answer == ClaimAnswer::granted);
-  int told = 0;
+  int answers = 0;
   jobs.claim_or_wait({.key = "job"}, clock.now() + 1s, [&](ClaimOutcome&& outcome) {
-    ++told;
+    ++answers;
     CHECK(outcome.answer == ClaimAnswer::replay);
     CHECK(outcome.result == "done");
   });
@@ -107,9 +106,9 @@ TEST_CASE("section: who waits for a claim is told when the section has ended",
     auto section = engine->section({});
     CHECK(jobs.complete({.key = "job", .epoch = owner.epoch, .payload = "done"}).answer ==
           OwnerAnswer::ok);
-    CHECK(told == 0);
+    CHECK(answers == 0);
   }
-  CHECK(told == 1);
+  CHECK(answers == 1);
 }
 
 TEST_CASE("section: a no_wait thread does not wait for one that takes long",

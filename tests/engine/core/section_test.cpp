@@ -1,4 +1,4 @@
-// Atomic sections: nobody sees the middle of one, and none waits for ever.
+// Atomic sections: no thread sees the middle of one, and none waits for ever.
 // Words: inside = between the section's beginning and its end; accounts = keys whose sum must stay.
 #include <array>
 #include <atomic>
@@ -145,7 +145,7 @@ TEST_CASE("section: a journal that takes no writes refuses inside as well", "[en
   CHECK(f.journal.size() == 1);
 }
 
-TEST_CASE("section: a flush beside those who look at records without being let in",
+TEST_CASE("section: a flush beside readers that look at records without admission",
           "[engine][section][race]") {
   EngineFixture f;
   std::atomic<bool> ends{false};
@@ -244,7 +244,7 @@ TEST_CASE("section: increments inside and outside are all counted", "[engine][se
       for (int i = 0; i < 1000; ++i) {
         auto section = f.engine->section(std::array{KeyRef{0, "n"}, KeyRef{0, "m"}});
         add_in(*section, "m", -1);
-        // Nobody may come between the read and the write.
+        // No other thread may come between the read and the write.
         StoreOutcome outcome;
         section->apply({.verb = Verb::get, .key = "n"}, outcome);
         const std::int64_t next = outcome.found ? std::stoll(outcome.value) + 1 : 1;

@@ -45,7 +45,7 @@ std::size_t used_beside_table(const EngineFixture& f) {
 
 TEST_CASE("memory: one key that is claimed and given back for ever takes no more than one",
           "[engine][memory][attack][fault-19]") {
-  // Nobody advances, and the clock moves a little, as it would.
+  // No thread calls advance(), and the clock moves a little, as it would.
   ManualClock clock;
   const auto engine = open_engine({.clock = &clock, .memory_bytes = 4 * mib, .shard_count = 4});
   for (const Millis attempts_ttl : {1ms, 86'400'000ms}) {
@@ -73,7 +73,7 @@ TEST_CASE("memory: a refusal sweeps what has ended before it answers",
   const std::size_t first = fill(f, value, Expiry::in(10ms));
   for (std::size_t round = 1; round < 4; ++round) {
     f.clock.advance(10ms);
-    REQUIRE(f.put("at once", value));  // and nobody called advance()
+    REQUIRE(f.put("at once", value));  // without a call of advance()
     // The table keeps its size, and how far it has grown depends on the engine's secret.
     CHECK(fill(f, value, Expiry::in(10ms), round * first) * 5 >= first * 4);
   }
@@ -245,7 +245,7 @@ TEST_CASE("memory: when all are gone next to nothing is used",
   CHECK(broken_rules(*f.engine) == "");
 }
 
-TEST_CASE("memory: records move beside readers, writers and sections, and nobody notices",
+TEST_CASE("memory: records move beside readers, writers and sections, which do not notice",
           "[engine][memory][race][attack][fault-20]") {
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);

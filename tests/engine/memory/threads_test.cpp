@@ -1,4 +1,4 @@
-// Who is inside, and when memory may be used again.
+// Which threads are inside, and when memory may be reused.
 // Words: reader = a thread inside an operation; retire = take out of the table; reuse = the sink
 // gets it back.
 #include "engine/memory/threads.hpp"
@@ -199,7 +199,7 @@ TEST_CASE("threads: wait_for_others returns after the operations under way, and 
   f.threads.wait_for_others(f.threads.context());
   CHECK(done == 7);
   for (std::thread& operation : operations) operation.join();
-  f.threads.wait_for_others(f.threads.context());  // nobody is inside: at once
+  f.threads.wait_for_others(f.threads.context());  // no thread is inside: at once
 }
 
 TEST_CASE("threads: the end of a thread after the end of its engine touches nothing",
@@ -220,7 +220,7 @@ TEST_CASE("threads: the end of a thread after the end of its engine touches noth
   CHECK(next.context_count() == 1);
 }
 
-TEST_CASE("threads: a sum that is read between one thread's plus and another's minus is no monster",
+TEST_CASE("threads: a sum that is read between one thread's plus and another's minus is not huge",
           "[engine][threads]") {
   Fixture f;
   f.threads.context().bump(Count::records, ~std::uint64_t{0});
@@ -262,7 +262,7 @@ class MarkingSink final : public SegmentSink {
 
 namespace {
 
-/// A barrier that works as often as it is told to; the kernel's, but that it can be counted.
+/// A barrier that works as often as the test says; the kernel's, but that it can be counted.
 std::atomic<int> works_left{0};
 const Barrier failing{[]() noexcept { return Barrier::of_kernel().prepare(); },
                       []() noexcept {

@@ -1,5 +1,5 @@
 // The claim's truth table, cell by cell: claims, and the bytes of a record.
-// Words: held = a claim that runs; over = its lease has ended; owner = who holds the epoch;
+// Words: held = a claim that runs; over = its lease has ended; owner = the holder of the epoch;
 //        vacant = given back after a failure; doubt = over under a policy that never re-runs.
 #include <limits>
 #include <string>
@@ -404,8 +404,7 @@ TEST_CASE("codec keeps a time before the clock's zero in the past", "[engine][co
   CHECK(back.lease_until == Timestamp{1ms});
 }
 
-TEST_CASE("codec tells a session and the end of a result without reading the rest",
-          "[engine][codec]") {
+TEST_CASE("codec: reads a session and the end of a result without the rest", "[engine][codec]") {
   ClaimRecord record;
   record.state = ClaimState::done;
   record.attempts = 2;

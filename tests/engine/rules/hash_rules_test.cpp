@@ -104,7 +104,7 @@ TEST_CASE("hash machine: another kind is never touched", "[engine][hash]") {
   }
 }
 
-TEST_CASE("hash machine: bytes that are no hash are told, not read", "[engine][hash]") {
+TEST_CASE("hash rules: bytes that are not a hash are reported, not read", "[engine][hash]") {
   const FieldValue pair{"f", "v"};
   for (const HashVerb verb : all_verbs) {
     Record record{Kind::hash, "no hash"};
@@ -264,7 +264,7 @@ TEST_CASE("hash machine: random fields have a limit in number and in bytes", "[e
   CHECK(heavy.apply({.verb = HashVerb::random, .amount = -129}).error == ErrorCode::bad_option);
 }
 
-TEST_CASE("hash machine: a scan tells up to 512 fields at once, and all of more in pieces",
+TEST_CASE("hash rules: a scan returns up to 512 fields at once, and more in pieces",
           "[engine][hash]") {
   for (const std::size_t size :
        {limits::hash_scan_whole_max, limits::hash_scan_whole_max + 1, std::size_t{3'000}}) {

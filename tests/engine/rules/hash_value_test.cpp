@@ -51,7 +51,7 @@ Model read(const std::string& value) {
   return all;
 }
 
-/// Everything that can be asked of bytes that nobody has checked.
+/// Everything that can be asked of unchecked bytes.
 std::size_t read_all(Bytes value, Bytes field) {
   const HashView view{value};
   std::size_t seen = view.find(field) ? 1 : 0;
@@ -179,7 +179,7 @@ TEST_CASE("hash value: what is cut, longer, or has a wrong byte is not sound, an
   }
 }
 
-TEST_CASE("hash value: heads, counts and indexes that nobody writes are not sound",
+TEST_CASE("hash value: heads, counts and indexes that are never written are not sound",
           "[engine][hash]") {
   const auto is_right = [](std::string value) { return is_sound(value); };
   CHECK_FALSE(is_right(""));

@@ -70,7 +70,7 @@ TEST_CASE("kinds: a claim leaves and comes back as its record, and wakes when it
   CHECK_FALSE(engine::is_visible(Kind::claim, encoded(ClaimState::vacant)));
 }
 
-TEST_CASE("kinds: bytes that are no hash are not sound as one", "[engine][rules]") {
+TEST_CASE("kinds: bytes that are not a hash are not sound as one", "[engine][rules]") {
   CHECK_FALSE(engine::is_sound(Kind::hash, "no hash"));
   CHECK_FALSE(engine::is_sound(Kind::hash, ""));
 }

@@ -74,7 +74,7 @@ TEST_CASE("entry: times and versions come back up to their largest", "[engine][e
   CHECK(Written({Kind::string, 0, Timestamp{Millis{-5}}, 1}, "k", "").entry().due() == Timestamp{});
 }
 
-TEST_CASE("entry: keys that differ in one byte, in length or in database are told apart",
+TEST_CASE("entry: keys that differ in one byte, in length or in database are distinguished",
           "[engine][entry]") {
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);

@@ -109,7 +109,8 @@ TEST_CASE("hash flood: 65,536 keys are found near their home lines, with any see
   }
 }
 
-TEST_CASE("hash flood: alike keys of every length spread over the lines", "[engine][hash_flood]") {
+TEST_CASE("hash flood: similar keys of every length spread over the lines",
+          "[engine][hash_flood]") {
   EngineFixture f{{.shard_count = 1}};
   for (const std::size_t prefix : {0U, 3U, 8U, 15U, 30U, 120U, 230U, 250U, 5000U}) {
     std::vector<std::string> keys;

@@ -98,7 +98,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("slot: an empty word stays empty when frozen and is no record", "[engine][table]") {
+TEST_CASE("slot: an empty word stays empty when frozen and is not a record", "[engine][table]") {
   CHECK(slot::is_empty(0));
   CHECK(slot::is_empty(slot::frozen));
   CHECK_FALSE(slot::is_record(slot::frozen));

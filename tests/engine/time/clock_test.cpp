@@ -9,7 +9,7 @@ namespace semel::tests {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("clock: a manual clock moves when told, and a wall step moves the wall alone",
+TEST_CASE("clock: a manual clock moves by calls alone, and a wall step moves only the wall",
           "[engine][clock]") {
   ManualClock clock{500ms, 9000};
   CHECK(clock.now() == Timestamp{500ms});
@@ -43,7 +43,7 @@ TEST_CASE("clock: the system's clock is above zero and never goes back on a thre
   CHECK(back == std::vector<int>{0, 0});
 }
 
-TEST_CASE("clock: all instances of the system's clock tell one time", "[engine][clock]") {
+TEST_CASE("clock: all instances of the system's clock show one time", "[engine][clock]") {
   const SystemClock one;
   const SystemClock other;
   const Timestamp first = one.now();

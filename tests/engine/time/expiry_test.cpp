@@ -1,4 +1,4 @@
-// Time in a whole engine: when a record is dead, when its memory is back, who is told.
+// Time in a whole engine: when a record is dead, when its memory is back, who is notified.
 // Words: dead = its end has come; swept = its memory is back; pass = the clock moves, advance runs.
 #include <condition_variable>
 #include <map>
@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts what is told to a subscriber.
-struct Told {
-  explicit Told(Engine& told_by) : engine(told_by) {
+/// Counts the events of a subscriber.
+struct Events {
+  explicit Events(Engine& source) : engine(source) {
     handle = engine.subscribe_expired([this](const ExpiredEvent& event) {
       const std::lock_guard lock{mutex};
       ++times[std::string{event.key}];
@@ -79,7 +79,7 @@ TEST_CASE("expiry: advance gives back what has ended, to the millisecond and to 
     ends.emplace(ttl, key);
   }
   REQUIRE(f.put("stays", "v"));
-  Told told{*f.engine};
+  Events events{*f.engine};
   std::int64_t now = 0;
   while (!ends.empty()) {
     const auto step = static_cast<std::int64_t>(random() % (now < 300 ? 7 : 5000));
@@ -89,7 +89,7 @@ TEST_CASE("expiry: advance gives back what has ended, to the millisecond and to 
     REQUIRE(f.engine->stats().records == ends.size() + 1);
     REQUIRE(f.engine->stats().wheel_items == ends.size());
   }
-  CHECK(told.total() == 20'000);
+  CHECK(events.total() == 20'000);
   CHECK(f.engine->stats().expired == 20'000);
   CHECK(f.engine->stats().bytes_records == 24);  // of "stays"
   CHECK(broken_rules(*f.engine) == "");
@@ -106,10 +106,10 @@ TEST_CASE("expiry: advance stops at its budget and says so", "[engine][expiry]")
   CHECK(f.engine->stats().records == 0);
 }
 
-TEST_CASE("expiry: each record that ended is told once, by whoever removes it",
+TEST_CASE("expiry: each record that ended is reported once, by the call that removes it",
           "[engine][expiry]") {
   EngineFixture f;
-  Told told{*f.engine};
+  Events events{*f.engine};
   const auto end_in = [&](Bytes key, Millis ttl) { REQUIRE(f.put(key, "v", Expiry::in(ttl))); };
   for (const char* key : {"swept", "replaced", "deleted late", "deleted", "overwritten", "kept"}) {
     end_in(key, 10ms);
@@ -119,38 +119,38 @@ TEST_CASE("expiry: each record that ended is told once, by whoever removes it",
   REQUIRE(f.put("kept", "w", Expiry::keep()));
   REQUIRE(f.put("never", "v"));
   f.clock.advance(10ms);
-  CHECK(told.total() == 0);
+  CHECK(events.total() == 0);
   REQUIRE(f.put("replaced", "new", Expiry::in(100ms)));
-  CHECK(told.of("replaced") == 1);
+  CHECK(events.of("replaced") == 1);
   CHECK_FALSE(*f.store().del("deleted late"));
   f.pass(0ms);
-  CHECK(told.of("swept") == 1);
-  CHECK(told.of("replaced") == 1);
-  CHECK(told.of("deleted late") == 1);
-  CHECK(told.of("kept") == 1);
-  CHECK(told.total() == 4);
+  CHECK(events.of("swept") == 1);
+  CHECK(events.of("replaced") == 1);
+  CHECK(events.of("deleted late") == 1);
+  CHECK(events.of("kept") == 1);
+  CHECK(events.total() == 4);
   f.pass(10ms);
-  CHECK(told.of("overwritten") == 1);
+  CHECK(events.of("overwritten") == 1);
   f.pass(100ms);
-  CHECK(told.of("replaced") == 2);  // the second life ended as well
-  CHECK(told.total() == 6);
+  CHECK(events.of("replaced") == 2);  // the second life ended as well
+  CHECK(events.total() == 6);
 
-  f.engine->unsubscribe_expired(told.handle);
-  f.engine->unsubscribe_expired(told.handle + 7);  // nobody's
+  f.engine->unsubscribe_expired(events.handle);
+  f.engine->unsubscribe_expired(events.handle + 7);  // of no subscriber
   end_in("swept", 1ms);
   f.pass(1ms);
-  CHECK(told.total() == 6);
-  Told other{*f.engine};
+  CHECK(events.total() == 6);
+  Events other{*f.engine};
   end_in("swept", 1ms);
   f.pass(1ms);
   CHECK(other.total() == 1);
-  CHECK(told.total() == 6);
+  CHECK(events.total() == 6);
 }
 
 TEST_CASE("expiry: claims end by their own clocks and give memory back in two steps",
           "[engine][expiry][claims]") {
   EngineFixture f;
-  Told told{*f.engine};
+  Events events{*f.engine};
   Policy policy;
   policy.lease = 100ms;
   policy.result_ttl = 1000ms;
@@ -166,12 +166,12 @@ TEST_CASE("expiry: claims end by their own clocks and give memory back in two st
   f.pass(1ms);
   CHECK(ns.claim({.key = "k"}).result_expired);
   CHECK(f.engine->stats().bytes_records < 300);
-  CHECK(told.total() == 0);
+  CHECK(events.total() == 0);
   f.pass(3999ms);
   CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::replay);
   f.pass(1ms);
   CHECK(f.engine->stats().records == 0);
-  CHECK(told.of("ns:k") == 1);
+  CHECK(events.of("ns:k") == 1);
   CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::granted);
 }
 
@@ -235,16 +235,16 @@ TEST_CASE("expiry: a hundred years are kept to the millisecond, one more is refu
 
 TEST_CASE("expiry: the background thread removes what has ended", "[engine][expiry][race]") {
   EngineFixture f{{.background = 1ms}};
-  Told told{*f.engine};
+  Events events{*f.engine};
   for (int i = 0; i < 100; ++i) REQUIRE(f.put(std::to_string(i), "v", Expiry::in(50ms)));
   f.clock.advance(49ms);
   CHECK(f.read("7") == "v");
   f.clock.advance(1ms);
   {
-    std::unique_lock lock{told.mutex};
-    told.changed.wait(lock, [&] { return told.times.size() == 100; });
+    std::unique_lock lock{events.mutex};
+    events.changed.wait(lock, [&] { return events.times.size() == 100; });
   }
-  CHECK(told.total() == 100);
+  CHECK(events.total() == 100);
   CHECK(f.engine->size(0) == 0);
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("expiry: a key that is replaced, deleted and expired at once ends in o
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   EngineFixture f{{.shard_count = 1}};
-  Told told{*f.engine};
+  Events events{*f.engine};
   std::atomic<std::uint64_t> created{0};
   std::atomic<std::uint64_t> deleted{0};
   std::vector<std::thread> threads;
@@ -308,11 +308,11 @@ TEST_CASE("expiry: a key that is replaced, deleted and expired at once ends in o
   }
   for (std::thread& thread : threads) thread.join();
   f.pass(100ms);
-  // Whatever the interleaving, each life ended exactly once: deleted, or told as expired.
+  // Whatever the interleaving, each life ended exactly once: deleted, or reported as expired.
   CHECK(created.load(std::memory_order_acquire) ==
-        deleted.load(std::memory_order_acquire) + told.total());
+        deleted.load(std::memory_order_acquire) + events.total());
   CHECK(f.engine->stats().records == 0);
-  CHECK(f.engine->stats().expired == told.total());
+  CHECK(f.engine->stats().expired == events.total());
   CHECK(broken_rules(*f.engine) == "");
 }
 

@@ -21,7 +21,7 @@ class CountingClock final : public Clock {
  public:
   [[nodiscard]] Timestamp now() const noexcept override {
     const Timestamp time = clock_.now();
-    // mo: release [test.clock_reads]: whoever sees the read may move the clock.
+    // mo: release [test.clock_reads]: a thread that sees the read may move the clock.
     reads_.fetch_add(1, std::memory_order_release);
     return time;
   }

@@ -23,18 +23,18 @@ std::string lua_string(const std::string& bytes) {
 }
 
 const std::string describe = R"(
-local function told(v)
+local function shown(v)
   if type(v) ~= 'table' then return type(v) .. ':' .. tostring(v) end
   local parts = {}
-  for i = 1, #v do parts[#parts + 1] = told(v[i]) end
+  for i = 1, #v do parts[#parts + 1] = shown(v[i]) end
   for _, k in ipairs({'ok', 'err', 'double', 'big_number', 'ignore_error_stats_update', 'string',
                       'format', 'map', 'set', 'a', 'b', 7}) do
-    if v[k] ~= nil then parts[#parts + 1] = k .. '=' .. told(v[k]) end
+    if v[k] ~= nil then parts[#parts + 1] = k .. '=' .. shown(v[k]) end
   end
-  if v.verbatim_string then parts[#parts + 1] = 'verbatim=' .. told(v.verbatim_string) end
+  if v.verbatim_string then parts[#parts + 1] = 'verbatim=' .. shown(v.verbatim_string) end
   return '{' .. table.concat(parts, ' ') .. '}'
 end
-return told(redis.pcall('raw', )";
+return shown(redis.pcall('raw', )";
 
 }  // namespace
 
@@ -72,7 +72,7 @@ TEST_CASE("conversions: each form of a reply is a value of Lua", "[lua][conversi
   CHECK(reply == "$" + std::to_string(value.size()) + "\r\n" + value + "\r\n");
 }
 
-TEST_CASE("conversions: bytes that are no reply become an error", "[lua][conversion]") {
+TEST_CASE("conversions: bytes that are not a reply become an error", "[lua][conversion]") {
   const std::string bytes =
       GENERATE("", "x", ":\r\n", ":1", ":a\r\n", "$5\r\nab\r\n", "$\r\n", "*1\r\n",
                "*9999999999\r\n", "*2147483647\r\n", "%1\r\n:1\r\n", "+OK\r\n+OK\r\n",
@@ -117,7 +117,7 @@ TEST_CASE("conversions: nothing that a script returns ends a line of the protoco
   for (const Resp dialect : {Resp::two, Resp::three}) {
     const std::string reply = run_script(interpreter, host, script, dialect);
     INFO(script << reply);
-    if (reply.front() == '$' || reply.front() == '=') continue;  // told by its length
+    if (reply.front() == '$' || reply.front() == '=') continue;  // framed by its length
     CHECK(reply.find('\n') == reply.size() - 1);
     CHECK(reply.find('\r') == reply.size() - 2);
   }

@@ -108,7 +108,7 @@ TEST_CASE("functions: loading and calling are redis-server's", "[lua][function][
   }
 }
 
-TEST_CASE("functions: what was registered is told in full", "[lua][function]") {
+TEST_CASE("functions: FUNCTION LIST shows all that was registered", "[lua][function]") {
   lua::Interpreter interpreter{lua::Bounds{}};
   const std::vector<lua::RegisteredFunction> functions =
       interpreter

@@ -28,7 +28,7 @@ std::vector<std::string> scripts_of(const char* path) {
   return scripts;
 }
 
-/// "<sha>" where forty digits are, since no script is told its own.
+/// "<sha>" where forty digits are, since no script knows its own.
 std::string without_sha(std::string text) {
   std::size_t digits = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {

@@ -88,7 +88,7 @@ std::string RandomExpressions::value(int depth) {
       return text + "}";
     }
     default: {
-      // Only one key: the order of more is nobody's promise.
+      // Only one key: the order of more is not promised.
       const std::string key = below(3) != 0 ? literal(bytes(5)) : number();
       return "{[" + (key == "0/0" ? "1" : key) + "]=" + value(depth - 1) + "}";
     }

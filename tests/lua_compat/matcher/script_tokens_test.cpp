@@ -101,7 +101,8 @@ TEST_CASE("tokens: what is another program has another form", "[lua][tokens]") {
   }
 }
 
-TEST_CASE("tokens: what cannot be read, or not by all Luas alike, has no form", "[lua][tokens]") {
+TEST_CASE("tokens: text that not all Lua versions read in the same way has no form",
+          "[lua][tokens]") {
   const std::string nul{"return '\0'", 11};
   const std::string deep(300, '(');
   const std::string long_index = [] {

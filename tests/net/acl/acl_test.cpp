@@ -162,7 +162,7 @@ TEST_CASE("acl: one selector must allow all of a request", "[net][acl]") {
   CHECK(denied(acl, "a", {.command = "set", .keys = {{"b"}}}) == AclDenied::ok);
   CHECK(denied(acl, "a", {.command = "get", .keys = {{"b"}}}) == AclDenied::key);
   CHECK(denied(acl, "a", {.command = "publish"}) == AclDenied::command);
-  // The refusal that came furthest is told: the selector allowed the first key.
+  // The refusal that came furthest is reported: the selector allowed the first key.
   const std::vector<AclKey> keys{{"b1"}, {"x"}};
   const AclRequest both{.command = *acl.catalog().find("set"), .keys = keys};
   REQUIRE(set_user(acl, "a", {"+set"}).ok());
@@ -249,7 +249,7 @@ TEST_CASE("acl: a session learns once of each change of its user", "[net][acl]")
   CHECK(session.user().text(RuleForm::list).ends_with("+get"));
   REQUIRE(set_user(acl, "b", {"on"}).ok());
   CHECK(acl.refresh(session) == AclChange::none);
-  // Deleted, and made anew before anybody looked: it is another user.
+  // Deleted, and created again before a session checked: it is another user.
   CHECK(acl.delete_users(Views{"a", "a", "nobody"}).value() == 1);
   REQUIRE(set_user(acl, "a", {"on", "nopass"}).ok());
   CHECK(acl.refresh(session) == AclChange::gone);
@@ -294,7 +294,7 @@ TEST_CASE("acl: an aclfile is taken as a whole or not at all", "[net][acl]") {
   CHECK(acl.list().size() == 2);
 }
 
-TEST_CASE("acl: the log groups what is alike within a minute, and keeps 128", "[net][acl]") {
+TEST_CASE("acl: the log groups equal entries within a minute, and keeps 128", "[net][acl]") {
   DenialLog log;
   const auto at = [](std::int64_t ms) { return Timestamp{Millis{ms}}; };
   const Denial get{.object = "get", .username = "a", .client = "id=1"};
@@ -418,7 +418,7 @@ TEST_CASE("acl: sessions follow changes that another thread makes", "[net][acl][
   const auto follow = [&] {
     AclSession session = acl.open_session();
     if (!acl.log_in(session, "a", "")) torn.fetch_add(1, std::memory_order_relaxed);
-    // mo: relaxed: only tells when to stop.
+    // mo: relaxed: only the signal to stop.
     while (!done.load(std::memory_order_relaxed)) {
       if (acl.refresh(session) == AclChange::gone) return;
       const auto get = acl.catalog().find("get");

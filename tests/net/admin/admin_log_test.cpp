@@ -220,10 +220,10 @@ TEST_CASE("log: a burst of one event is folded", "[net][log]") {
   written.log->tick();
   CHECK(written.lines().empty());
 
-  SECTION("until its second is over and somebody looks") {
+  SECTION("until its second is over and the log ticks") {
     written.clock.advance(Millis{1});
     written.log->tick();
-    // Told with the time of the last of them.
+    // Written with the time of the last of them.
     CHECK(written.lines() == std::vector<std::string>{line + "99 repeated=100"});
     written.log->tick();
     CHECK(written.lines().empty());
@@ -285,7 +285,7 @@ TEST_CASE("log: a file is appended to, and reopened after it was renamed", "[net
   CHECK(content_of(path) == some_ts + std::string{"level=info event=four\n"});
 }
 
-TEST_CASE("log: what cannot be opened or written is told", "[net][log]") {
+TEST_CASE("log: a file that cannot be opened or written is reported", "[net][log]") {
   const Folder folder;
   const ManualClock clock;
   const auto error_of = [&clock](const LogOptions& options) {

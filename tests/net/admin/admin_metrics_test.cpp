@@ -273,7 +273,7 @@ TEST_CASE("metrics: Redis' dashboards find what they ask for", "[net][metrics]")
   CHECK(info->labels.at("maxmemory_policy") == "noeviction");
 }
 
-TEST_CASE("metrics: every figure of the engine is told", "[net][metrics]") {
+TEST_CASE("metrics: every figure of the engine is shown", "[net][metrics]") {
   // All of its fields have 8 bytes; each gets a number of its own.
   std::array<std::uint64_t, sizeof(Stats) / sizeof(std::uint64_t)> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 5'000'000'000 + i * 1'000;
@@ -282,15 +282,15 @@ TEST_CASE("metrics: every figure of the engine is told", "[net][metrics]") {
   const auto lag = static_cast<std::uint64_t>(values.engine.wheel_lag.count());
   const Page page = page_of(metrics_text(values));
   for (const std::uint64_t number : numbers) {
-    const std::string told = std::to_string(number == lag ? number / 1'000 : number);
+    const std::string shown = std::to_string(number == lag ? number / 1'000 : number);
     const auto count = std::count_if(page.samples.begin(), page.samples.end(),
-                                     [&](const Sample& sample) { return sample.value == told; });
+                                     [&](const Sample& sample) { return sample.value == shown; });
     INFO("field " << (number - 5'000'000'000) / 1'000);
     CHECK(count == 1);
   }
 }
 
-TEST_CASE("metrics: a storage and the process are told of where there is one", "[net][metrics]") {
+TEST_CASE("metrics: a storage and the process are shown where there is one", "[net][metrics]") {
   MetricValues values = metrics_of_a_node();
   values.storage = StorageStats{.accepting = false,
                                 .failed = true,
@@ -406,7 +406,7 @@ TEST_CASE("metrics: the kernel's line about a process is read, whatever it is ca
   CHECK(net::read_process_metrics()->open_files == own->open_files + 1);
 }
 
-TEST_CASE("metrics: UTF-8 is told from other bytes", "[net][metrics]") {
+TEST_CASE("metrics: UTF-8 is distinguished from other bytes", "[net][metrics]") {
   using namespace std::string_view_literals;
   CHECK(net::utf8_length("") == 0);
   CHECK(net::utf8_length("\0"sv) == 1);

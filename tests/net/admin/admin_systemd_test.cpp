@@ -1,4 +1,4 @@
-// Words: the test holds the socket that systemd would hold, and reads what it is told.
+// Words: the test holds the socket that systemd would hold, and reads the messages.
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -38,7 +38,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   /// What is there already; empty: nothing.
-  [[nodiscard]] std::string told() const {
+  [[nodiscard]] std::string received() const {
     char buffer[4096];
     const ssize_t bytes = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
     return {buffer, bytes < 0 ? 0 : static_cast<std::size_t>(bytes)};
@@ -61,7 +61,7 @@ std::optional<std::chrono::microseconds> every(const std::string& usec, const st
 
 }  // namespace
 
-TEST_CASE("systemd: it is told what happens, at a path or an abstract name", "[net][systemd]") {
+TEST_CASE("systemd: it is notified, at a path or an abstract name", "[net][systemd]") {
   const std::string folder = folder_of_own();
   const std::string name =
       GENERATE_COPY(folder + "/notify", "@semel-test-" + std::to_string(getpid()) + folder);
@@ -70,15 +70,15 @@ TEST_CASE("systemd: it is told what happens, at a path or an abstract name", "[n
     const Systemd systemd{{.notify_socket = name}};
     CHECK(systemd.listens());
     CHECK(systemd.ready().ok());
-    CHECK(listener.told() == "READY=1\n");
+    CHECK(listener.received() == "READY=1\n");
     CHECK(systemd.ready("serving on 6379").ok());
-    CHECK(listener.told() == "READY=1\nSTATUS=serving on 6379\n");
+    CHECK(listener.received() == "READY=1\nSTATUS=serving on 6379\n");
     CHECK(systemd.status("recovering, 40 %").ok());
-    CHECK(listener.told() == "STATUS=recovering, 40 %\n");
+    CHECK(listener.received() == "STATUS=recovering, 40 %\n");
     CHECK(systemd.watchdog().ok());
-    CHECK(listener.told() == "WATCHDOG=1\n");
+    CHECK(listener.received() == "WATCHDOG=1\n");
     CHECK(systemd.stopping("draining").ok());
-    CHECK(listener.told() == "STOPPING=1\nSTATUS=draining\n");
+    CHECK(listener.received() == "STOPPING=1\nSTATUS=draining\n");
   }
   std::filesystem::remove_all(folder);
 }
@@ -88,14 +88,15 @@ TEST_CASE("systemd: a status is one line with a bound", "[net][systemd]") {
   const Listener listener{name};
   const Systemd systemd{{.notify_socket = name}};
   CHECK(systemd.status("a\nMAINPID=1\nb").ok());
-  CHECK(listener.told() == "STATUS=a MAINPID=1 b\n");
+  CHECK(listener.received() == "STATUS=a MAINPID=1 b\n");
   CHECK(systemd.status(std::string(2'000, 'x')).ok());
-  CHECK(listener.told() == "STATUS=" + std::string(net::systemd_status_bytes_max, 'x') + "\n");
+  CHECK(listener.received() == "STATUS=" + std::string(net::systemd_status_bytes_max, 'x') + "\n");
   CHECK(systemd.status("").ok());
-  CHECK(listener.told().empty());
+  CHECK(listener.received().empty());
 }
 
-TEST_CASE("systemd: without its socket nothing is told, and that is no error", "[net][systemd]") {
+TEST_CASE("systemd: without its socket nothing is sent, and that is not an error",
+          "[net][systemd]") {
   const Systemd systemd{SystemdEnvironment{.watchdog_usec = "1000000"}};
   CHECK_FALSE(systemd.listens());
   CHECK(systemd.ready("x").ok());
@@ -103,7 +104,7 @@ TEST_CASE("systemd: without its socket nothing is told, and that is no error", "
   CHECK_FALSE(systemd.watchdog_every());
 }
 
-TEST_CASE("systemd: what cannot be told says why", "[net][systemd]") {
+TEST_CASE("systemd: a message that cannot be sent is an error with its reason", "[net][systemd]") {
   const auto failure = [](const std::string& name) {
     return Systemd{{.notify_socket = name}}.ready().error().detail;
   };

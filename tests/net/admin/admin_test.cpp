@@ -226,7 +226,7 @@ TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admi
   }
 }
 
-TEST_CASE("admin: who is idle or slow is closed", "[net][admin]") {
+TEST_CASE("admin: idle and slow connections are closed", "[net][admin]") {
   SECTION("idle") {
     const Served served{{.idle_within = soon}};
     Client client{served.port};
@@ -271,7 +271,7 @@ TEST_CASE("admin: several addresses each get a port", "[net][admin]") {
   CHECK(net::AdminEndpoint{"::1", 80}.text() == "[::1]:80");
 }
 
-TEST_CASE("admin: what cannot be served is told by name", "[net][admin]") {
+TEST_CASE("admin: an address that cannot be served is named", "[net][admin]") {
   const auto wrong = [](const AdminOptions& options) {
     const Status status = AdminServer::check(options);
     return status.ok() ? "nothing" : status.error().detail;

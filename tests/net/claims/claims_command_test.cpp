@@ -11,7 +11,7 @@ using net::Resp;
 
 namespace {
 
-/// The same client in either dialect; all that it is told must be the same.
+/// The same client in either dialect; all replies must be the same.
 constexpr Resp dialects[] = {Resp::two, Resp::three};
 
 const std::string hex_a(32, 'a');
@@ -27,7 +27,7 @@ TEST_CASE("SEMEL.CLAIM: the reply is a map in RESP3 and its pairs in RESP2, byte
     const std::string reply = client.raw({"SEMEL.CLAIM", "jobs", "k"});
     std::string_view rest{reply};
     std::string line;
-    CHECK(told(read_reply(rest), client.epoch) ==
+    CHECK(reply_line(read_reply(rest), client.epoch) ==
           "outcome granted, epoch E, attempt 1, takeover no");
     const std::string epoch = client.epoch;
     const std::string three = "%4\r\n$7\r\noutcome\r\n$7\r\ngranted\r\n$5\r\nepoch\r\n:" + epoch +
@@ -426,7 +426,7 @@ TEST_CASE("SEMEL.ISSUE: only what was issued can be claimed, and it is free agai
   }
 }
 
-TEST_CASE("SEMEL.CAS: sets what nothing has changed since, and tells what is there",
+TEST_CASE("SEMEL.CAS: sets a value that has not changed, and returns what is there",
           "[net][claims]") {
   NodeFixture f;
   Client a{*f.node};
@@ -653,7 +653,7 @@ TEST_CASE("SEMEL and WATCH: a claim that came, or changed, undoes the transactio
   CHECK(exec_after("jobs:a", {"SEMEL.GETCLAIM jobs a"}) == "[+PONG]");
   CHECK(exec_after("jobs:a", {"SEMEL.CLAIM jobs a"}) == "nil");
   CHECK(exec_after("jobs:a", {"SEMEL.RENEW jobs a %"}) == "nil");
-  // Came and went in between: only whoever is told at once can know.
+  // Granted and released in between: only an immediate notification can show it.
   CHECK(exec_after("jobs:b", {"SEMEL.CLAIM jobs b", "SEMEL.RELEASE jobs b %"}) == "nil");
   CHECK(exec_after("jobs:c", {"SEMEL.CLAIMS jobs LEASE 5 KEYS 2 b c", "SEMEL.FORGET jobs c"}) ==
         "nil");

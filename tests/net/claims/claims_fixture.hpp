@@ -1,7 +1,7 @@
 // A node on a clock that stands still, and clients that talk to it without a socket.
 //
 // Words: what a client *says* is a line, its words parted by blanks, '%' standing for the epoch it
-// was granted last, "'a b'" for one word; what it is told is one line too: a map is
+// was granted last, "'a b'" for one word; a reply is one line too: a map is
 // `outcome granted, epoch E, ..`, whatever the dialect, an array `[a | b]`, and a wait is
 // `(waits)`.
 #pragma once
@@ -37,7 +37,8 @@ inline bool is_map(const RespValue& value) {
 }
 
 /// One line, the same for both dialects. Epochs are E, the last one goes to `epoch`.
-inline std::string told(const RespValue& value, std::string& epoch, std::string_view field = {}) {
+inline std::string reply_line(const RespValue& value, std::string& epoch,
+                              std::string_view field = {}) {
   const bool is_flag = field == "takeover" || field == "result_expired" || field == "poison" ||
                        field == "late" || field == "strict" || field == "fail_open" ||
                        field == "issued" || field == "fair";
@@ -58,17 +59,17 @@ inline std::string told(const RespValue& value, std::string& epoch, std::string_
   if (is_map(value)) {
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
       const std::string& name = value.items[i].text;
-      line += (i == 0 ? "" : ", ") + name + " " + told(value.items[i + 1], epoch, name);
+      line += (i == 0 ? "" : ", ") + name + " " + reply_line(value.items[i + 1], epoch, name);
     }
     return line;
   }
   for (const RespValue& item : value.items) {
-    line += (line.empty() ? "" : " | ") + told(item, epoch);
+    line += (line.empty() ? "" : " | ") + reply_line(item, epoch);
   }
   return "[" + line + "]";
 }
 
-/// A connection and who serves it. Used by one thread; woken by any.
+/// A connection and its host. Used by one thread; woken by any.
 class Client final : public net::ClientHost {
  public:
   explicit Client(net::Node& node, net::Resp dialect = net::Resp::three)
@@ -78,7 +79,7 @@ class Client final : public net::ClientHost {
 
   void connect() {
     disconnect();
-    wakes_ = 0;  // of the connection before; nobody wakes us now
+    wakes_ = 0;  // of the connection before; no thread wakes us now
     connection_ = std::make_unique<net::Connection>(
         node_, batch_, this, net::ClientHandle::Origin{.id = node_.next_client_id()});
     static_cast<void>(raw({"HELLO", std::to_string(static_cast<int>(dialect_))}));
@@ -104,7 +105,7 @@ class Client final : public net::ClientHost {
     connection_->collect(reply);
     return line_of(reply);
   }
-  /// hear(), as soon as somebody has woken this connection.
+  /// hear(), as soon as this connection was woken.
   std::string hear_when_woken() {
     std::unique_lock lock{mutex_};
     woken_.wait(lock, [&] { return wakes_ > 0; });
@@ -128,8 +129,8 @@ class Client final : public net::ClientHost {
   std::string line_of(const std::string& reply) {
     if (reply.empty()) return connection_->waits() ? "(waits)" : "(nothing)";
     std::string_view rest{reply};
-    std::string line = told(read_reply(rest), epoch);
-    while (!rest.empty()) line += " || " + told(read_reply(rest), epoch);
+    std::string line = reply_line(read_reply(rest), epoch);
+    while (!rest.empty()) line += " || " + reply_line(read_reply(rest), epoch);
     return line;
   }
 

@@ -2,7 +2,7 @@
 // must say what is there.
 //
 // Words: a *dialogue* is a block of the page marked resp2 or resp3; `A> ` begins what client A
-// says, `A<` what a client that waited is told, `... 5 ms later` moves the clock; all else is a
+// says, `A<` the answer to a client that waited, `... 5 ms later` moves the clock; all else is a
 // reply as redis-cli shows it. An epoch of the page stands for the one that was granted.
 #include <fstream>
 #include <map>
@@ -63,7 +63,7 @@ class Dialogue {
       f_.pass(Millis{std::stoll(text.substr(4))});
     } else if (text.size() > 2 && text.compare(1, 2, "> ") == 0) {
       end();
-      told_.clear();
+      answers_.clear();
       std::vector<std::string> words = words_in(text.substr(3));
       for (std::string& word : words) {
         if (epochs_.contains(word)) word = epochs_[word];
@@ -78,8 +78,8 @@ class Dialogue {
       expect(text);
     }
   }
-  /// All that was told has been shown.
-  void end() { CHECK(told_ == std::vector<std::string>{}); }
+  /// All answers have been shown.
+  void end() { CHECK(answers_ == std::vector<std::string>{}); }
 
  private:
   Client& client(char name) {
@@ -91,29 +91,29 @@ class Dialogue {
     if (reply.empty()) return;
     std::string_view rest{reply};
     std::istringstream lines{shown(read_reply(rest), "")};
-    for (std::string one; std::getline(lines, one);) told_.push_back(one);
+    for (std::string one; std::getline(lines, one);) answers_.push_back(one);
   }
   void expect(const std::string& text) {
-    REQUIRE_FALSE(told_.empty());
-    const std::string told = told_.front();
-    told_.erase(told_.begin());
-    const bool of_epoch = told.find("\"epoch\" => ") != std::string::npos ||
-                          told.find("\"version\" => ") != std::string::npos || epoch_next_;
-    epoch_next_ = told.ends_with("\"epoch\"");
+    REQUIRE_FALSE(answers_.empty());
+    const std::string answer = answers_.front();
+    answers_.erase(answers_.begin());
+    const bool of_epoch = answer.find("\"epoch\" => ") != std::string::npos ||
+                          answer.find("\"version\" => ") != std::string::npos || epoch_next_;
+    epoch_next_ = answer.ends_with("\"epoch\"");
     if (!of_epoch) {
-      CHECK(told == text);
+      CHECK(answer == text);
       return;
     }
-    const std::size_t number = told.rfind(' ') + 1;
-    CHECK(told.substr(0, number) == text.substr(0, number));
-    const auto known = epochs_.emplace(text.substr(number), told.substr(number)).first;
-    CHECK(known->second == told.substr(number));
+    const std::size_t number = answer.rfind(' ') + 1;
+    CHECK(answer.substr(0, number) == text.substr(0, number));
+    const auto known = epochs_.emplace(text.substr(number), answer.substr(number)).first;
+    CHECK(known->second == answer.substr(number));
   }
 
   NodeFixture f_;
   net::Resp dialect_;
   std::map<char, std::unique_ptr<Client>> clients_;
-  std::vector<std::string> told_;
+  std::vector<std::string> answers_;
   std::map<std::string, std::string> epochs_;  // of the page -> granted
   bool epoch_next_ = false;
 };

@@ -91,7 +91,7 @@ TEST_CASE("SEMEL.WAIT: at the deadline it is in flight still", "[net][claims][wa
   CHECK(b.say("PING") == "+PONG");
 }
 
-TEST_CASE("SEMEL.WAIT: waiters_per_key_max wait for one key, one more is told at once",
+TEST_CASE("SEMEL.WAIT: waiters_per_key_max wait for one key, one more is refused at once",
           "[net][claims][wait][limits]") {
   NodeFixture f;
   Client a{*f.node};
@@ -111,7 +111,7 @@ TEST_CASE("SEMEL.WAIT: waiters_per_key_max wait for one key, one more is told at
   }
 }
 
-TEST_CASE("SEMEL.WAIT: a claim that is granted to nobody goes to the next", "[net][claims][wait]") {
+TEST_CASE("SEMEL.WAIT: a claim whose waiter has left goes to the next", "[net][claims][wait]") {
   NodeFixture f;
   Client a{*f.node};
   Client gone{*f.node};
@@ -135,7 +135,7 @@ TEST_CASE("SEMEL.WAIT: a claim that is granted to nobody goes to the next", "[ne
     CHECK(next.hear() == "(waits)");
     gone.disconnect();
   }
-  SECTION("the wait had been ended by somebody else") {
+  SECTION("the wait had been ended by another client") {
     gone.handle().reply(1, "+UNBLOCKED\r\n");
     CHECK(gone.hear() == "+UNBLOCKED");
     CHECK(a.say("SEMEL.RELEASE jobs k %") == "outcome ok, late no");
@@ -144,7 +144,8 @@ TEST_CASE("SEMEL.WAIT: a claim that is granted to nobody goes to the next", "[ne
   CHECK(next.say("SEMEL.COMPLETE jobs k %") == "outcome ok, late no");
 }
 
-TEST_CASE("SEMEL.WAIT: who leaves while it waits leaves the line", "[net][claims][wait]") {
+TEST_CASE("SEMEL.WAIT: a client that disconnects while it waits leaves the line",
+          "[net][claims][wait]") {
   NodeFixture f;
   Client a{*f.node};
   Client gone{*f.node};
@@ -167,7 +168,8 @@ TEST_CASE("SEMEL.WAIT: who leaves while it waits leaves the line", "[net][claims
   CHECK(next.hear() == granted);
 }
 
-TEST_CASE("SEMEL.WAIT: what has a claim id is kept for who asks again", "[net][claims][wait]") {
+TEST_CASE("SEMEL.WAIT: a grant with a claim id is kept for a repeated request",
+          "[net][claims][wait]") {
   NodeFixture f;
   Client a{*f.node};
   Client b{*f.node};
@@ -217,7 +219,7 @@ TEST_CASE("SEMEL.CLAIM BIND: the claim is free when its connection ends", "[net]
   }
 }
 
-TEST_CASE("SEMEL.WAIT: who waits for a bound claim has it when its connection ends",
+TEST_CASE("SEMEL.WAIT: a waiter gets a bound claim when its connection ends",
           "[net][claims][wait][bind]") {
   NodeFixture f;
   Client a{*f.node};

@@ -1,4 +1,4 @@
-// SEMEL.NAMESPACE and who may create namespaces. Words: claims_fixture.hpp.
+// SEMEL.NAMESPACE and the rights to create namespaces. Words: claims_fixture.hpp.
 #include <atomic>
 #include <set>
 #include <thread>
@@ -86,7 +86,7 @@ TEST_CASE("SEMEL.NAMESPACE DROP: by its rule, and never inside a transaction",
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs FINISHED") == "1");
     CHECK(a.say("DBSIZE") == "0");
     CHECK(a.say("SEMEL.NAMESPACE jobs") == "nil");
-    // Whoever used it last meets what is there now, in the database that it lives in now.
+    // A client that used it before meets what is there now, in its present database.
     b.say("SELECT 2");
     CHECK(b.say("SEMEL.CLAIM jobs k").starts_with("outcome granted"));
     CHECK(a.say("SEMEL.CLAIM jobs k") == "-ERR namespace 'jobs': lives in database 2, not 0");
@@ -178,7 +178,7 @@ TEST_CASE("namespaces: to create one is a right", "[net][claims][namespaces][att
   }
   CHECK(f.engine->namespaces() == std::vector<std::string>{"orders"});
 
-  // Nobody, where the setting says so: it is declared before.
+  // Not even an admin, where the setting says so: namespaces are declared first.
   CHECK(admin.say("CONFIG SET namespace-creation declared") == "+OK");
   CHECK(admin.say("SEMEL.CLAIM z1 k") ==
         "-ERR namespace 'z1': it is not declared, and a claim of yours does not declare it");

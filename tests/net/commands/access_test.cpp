@@ -38,7 +38,7 @@ TEST_CASE("rights: a claim lies under its namespace and key", "[net][acl]") {
   CHECK(redis->call({"EXISTS", "jobs:mine2", "jobs:mine3", "else"}).integer == 0);
 }
 
-TEST_CASE("rights: who may only read cannot claim, and may look", "[net][acl]") {
+TEST_CASE("rights: a user that may only read cannot claim, and may look", "[net][acl]") {
   auto redis = LocalRedis::open().value();
   REQUIRE_FALSE(redis->call({"SEMEL.CLAIM", "jobs", "a"}).is_error());
   auto client = client_with(*redis, {"+@all", "%R~jobs:*"});
@@ -78,7 +78,7 @@ TEST_CASE("rights: whose user is deleted is closed at once, also while it waits"
   }
 }
 
-TEST_CASE("rights: who deletes itself is told so, and nothing behind that is carried out",
+TEST_CASE("rights: a user that deletes itself gets a reply, and nothing after that is run",
           "[net][acl]") {
   Conversation f;
   f.call({"ACL", "SETUSER", "me", "on", ">p", "+@all", "~*"});

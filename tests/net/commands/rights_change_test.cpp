@@ -1,4 +1,4 @@
-// Rights that change while somebody uses them, and what is noted of a refusal.
+// Rights that change while they are in use, and what is logged of a refusal.
 #include <unistd.h>
 
 #include <fstream>
@@ -83,7 +83,7 @@ TEST_CASE("rights: an AUTH in the queue takes the rights of those behind it alon
   CHECK(f.call({"MGET", "before", "secret", "public"}) == "*3\r\n$1\r\n1\r\n$-1\r\n$1\r\n1\r\n");
 }
 
-TEST_CASE("rights: who deletes itself in a transaction does nothing behind that",
+TEST_CASE("rights: after a user deletes itself in a transaction nothing more is run",
           "[net][acl][attack][fault-3]") {
   Conversation f{2};
   make_user(f, 1, {"~*", "&*", "+@all"});
@@ -158,7 +158,7 @@ TEST_CASE("rights: nothing published behind the end of its user reaches a subscr
   std::remove(path.c_str());
 }
 
-TEST_CASE("rights: who waits for a result and may not read it any more is told that",
+TEST_CASE("rights: a waiter that may no longer read the result gets an error instead",
           "[net][acl][attack][fault-3]") {
   for (const bool is_late : {false, true}) {
     INFO(is_late);

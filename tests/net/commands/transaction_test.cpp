@@ -266,7 +266,7 @@ TEST_CASE("transactions: a client watches so many keys and no more",
 
 namespace {
 
-/// A millisecond later each time somebody looks.
+/// A millisecond later with each reading.
 class TickingClock final : public Clock {
  public:
   [[nodiscard]] Timestamp now() const noexcept override { return Timestamp{Millis{++ms_}}; }

@@ -1,6 +1,6 @@
 // From files, environment and flags into Settings, and back into a file.
 //
-// Words: a *line* is what a person is told; a *file* is a temporary one.
+// Words: a *line* is a message for a person; a *file* is a temporary one.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <filesystem>
@@ -125,7 +125,7 @@ TEST_CASE("config: every form of a value is read from TOML", "[net][config]") {
   CHECK(settings.origin(Setting::maxclients).text() == "default");
 }
 
-TEST_CASE("config: all errors of a TOML file are told, each with its place", "[net][config]") {
+TEST_CASE("config: all errors of a TOML file are reported, each with its line", "[net][config]") {
   CHECK(errors_in("[server]\n"
                   "prot = 1\n"
                   "maxclients = 0\n"
@@ -154,7 +154,7 @@ TEST_CASE("config: all errors of a TOML file are told, each with its place", "[n
   CHECK(errors_in("[server]\nport = \n")[0].starts_with("f:2:"));
 }
 
-TEST_CASE("config: a secret that is wrong is not told", "[net][config]") {
+TEST_CASE("config: a secret that is wrong is not shown", "[net][config]") {
   const Lines lines = errors_in("[security]\nrequirepass = \"" + std::string(5000, 's') + "\"\n");
   CHECK(lines == Lines{"f:2:15: requirepass = <hidden>: argument must have at most 4096 bytes"});
 }
@@ -212,7 +212,8 @@ TEST_CASE("config: a file that cannot be read is named", "[net][config]") {
         Lines{beyond + ": larger than 1048576 bytes"});
 }
 
-TEST_CASE("config: what does not go together is told with where it came from", "[net][config]") {
+TEST_CASE("config: settings that contradict each other are reported with their sources",
+          "[net][config]") {
   Settings settings;
   CHECK(net::check_config(settings) == Lines{});
   ConfigSources sources;
@@ -553,7 +554,7 @@ TEST_CASE("configuration: namespaces are declared with a policy by its name and 
   CHECK(payments.db == 3);
 }
 
-TEST_CASE("configuration: what is wrong with a namespace is told with its place", "[net][config]") {
+TEST_CASE("configuration: errors of a namespace are reported with their line", "[net][config]") {
   const auto error = [](const std::string& toml) {
     const Lines lines = errors_in(toml);
     return lines.size() == 1 ? lines[0] : std::to_string(lines.size()) + " errors";

@@ -259,7 +259,7 @@ TEST_CASE("settings: typed reads give what was set", "[net][config]") {
   CHECK(settings.event_classes() == (net::event_all | net::event_keyspace | net::event_new));
 }
 
-TEST_CASE("settings: observers hear of each success once, and may set in turn", "[net][config]") {
+TEST_CASE("settings: observers are called once per success, and may set in turn", "[net][config]") {
   Settings settings;
   int timeouts = 0;
   int files = 0;
@@ -283,25 +283,25 @@ TEST_CASE("settings: what cannot be applied is as if it had not been set", "[net
   Settings settings;
   constexpr std::array both = {Setting::tls_cert_file, Setting::tls_key_file};
   std::string in_use;
-  int told = 0;
+  int notified = 0;
   settings.apply_with(both, [&]() -> Status {
     const std::string file = settings.text(Setting::tls_cert_file);
     if (file == "bad") return Error{ErrorCode::bad_option, "Cannot be used."};
     in_use = file + "+" + settings.text(Setting::tls_key_file);
     return Done{};
   });
-  settings.on_change(Setting::tls_cert_file, [&] { ++told; });
+  settings.on_change(Setting::tls_cert_file, [&] { ++notified; });
   CHECK(set(settings, {"tls-key-file", "k", "tls-cert-file", "c"}) == "OK");
   CHECK(in_use == "c+k");  // asked once, of both
-  CHECK(told == 1);
-  // The first of those that it is about is named, and nothing is changed, nor is anybody told.
+  CHECK(notified == 1);
+  // The first setting concerned is named, nothing is changed, and no callback is called.
   CHECK(set(settings, {"timeout", "7", "tls-key-file", "l", "tls-cert-file", "bad"}) ==
         "ERR CONFIG SET failed (possibly related to argument 'tls-key-file') - Cannot be used.");
   CHECK(settings.text(Setting::tls_key_file) == "k");
   CHECK(settings.text(Setting::tls_cert_file) == "c");
   CHECK(settings.integer(Setting::timeout) == 0);
   CHECK(in_use == "c+k");
-  CHECK(told == 1);
+  CHECK(notified == 1);
   in_use.clear();
   CHECK(set(settings, {"timeout", "7"}) == "OK");
   CHECK(in_use.empty());
@@ -401,7 +401,7 @@ TEST_CASE("settings: whatever redis-server's CONFIG GET knows is known, with the
 
 namespace {
 
-/// What a client might say: names that redis-server knows and some that nobody does, and values
+/// What a client might say: names that redis-server knows and some that are unknown, and values
 /// that fit one of them.
 struct Vocabulary {
   std::vector<std::string> names{"nosuch", "a b"};

@@ -1,4 +1,4 @@
-// What is told of changes to keys: the events of every command, in their order, and of ends.
+// Keyspace events: those of every command, in their order, and those of ends.
 //
 // Words: a *client* is a connection; the *listener* is the one that subscribes to events.
 #include "net/events/keyspace_events.hpp"
@@ -13,7 +13,7 @@ namespace semel::tests {
 namespace {
 
 /// The bulks of a message, the last two: where, and what.
-std::string told(const std::string& value) {
+std::string as_text(const std::string& value) {
   std::string_view rest{value};
   const std::vector<RespValue> parts = take_value(rest).value().items;
   return parts.at(parts.size() - 2).text + "=" + parts.back().text;
@@ -23,7 +23,7 @@ std::string told(const std::string& value) {
 std::string events_in(const std::string& heard) {
   std::string all;
   for (const std::string& value : values_of(heard)) {
-    std::string text = told(value);
+    std::string text = as_text(value);
     if (!text.starts_with("__keyevent@")) continue;
     text.erase(0, std::string_view{"__keyevent@"}.size());
     const std::size_t mark = text.find("__:");
@@ -57,7 +57,8 @@ TEST_CASE("events: letters are read and shown as redis-server does it", "[net][e
   CHECK(shown("").empty());
 }
 
-TEST_CASE("events: neither K nor E, or nobody who listens, is nothing told", "[net][events]") {
+TEST_CASE("events: without K and E, or without subscribers, nothing is published",
+          "[net][events]") {
   LocalNode local;
   NodeClient client{local.node, local.batch, 1};
   NodeClient listener{local.node, local.batch, 2};
@@ -72,10 +73,10 @@ TEST_CASE("events: neither K nor E, or nobody who listens, is nothing told", "[n
   client.say("SET k 1 EX 100");
   const std::string heard = listener.heard();
   CHECK(values_of(heard).size() == 1);
-  CHECK(told(heard) == "__keyspace@0__:k=set");
+  CHECK(as_text(heard) == "__keyspace@0__:k=set");
 }
 
-TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][events]") {
+TEST_CASE("events: commands publish the events of redis-server, in its order", "[net][events]") {
   LocalNode local;
   CHECK(local.node.events.set_flags("KEAnm").ok());
   NodeClient client{local.node, local.batch, 1};
@@ -103,7 +104,7 @@ TEST_CASE("events: commands tell what redis-server tells, in its order", "[net][
   CHECK(events_of("RENAME a b") == "2:new=b 2:rename_from=a 2:rename_to=b");
 }
 
-TEST_CASE("events: commands that come together tell the same as one by one", "[net][events]") {
+TEST_CASE("events: a pipeline publishes the same events as single commands", "[net][events]") {
   const Words lines{"SET a 1",    "INCR a",   "GET none",  "EXPIRE a 100", "GETEX a PERSIST",
                     "APPEND a x", "GETDEL a", "SETNX a 1", "PERSIST a",    "DEL a"};
   std::string apart;
@@ -149,7 +150,8 @@ TEST_CASE("events: a transaction's come behind it in the order of its changes", 
   CHECK(events_in(listener.heard()) == "set=a expire=a del=a incrby=a");
 }
 
-TEST_CASE("events: an end by ttl is told, when it is found and when it is swept", "[net][events]") {
+TEST_CASE("events: an end by ttl is published, when it is found and when it is swept",
+          "[net][events]") {
   ManualClock clock;
   LocalNode local{&clock};
   CHECK(local.node.events.set_flags("EA").ok());
@@ -171,7 +173,7 @@ TEST_CASE("events: an end by ttl is told, when it is found and when it is swept"
   const std::string heard = events_in(listener.heard());
   CHECK(heard.starts_with("set=a expire=a set=b expire=b "));
   CHECK(heard.find("expired=b") != std::string::npos);
-  // The old one has ended before the new one is told.
+  // The end of the old one is published before the new one.
   CHECK(heard.find("expired=a") < heard.rfind("set=a"));
   CHECK(local.node.events.lost() == 0);
 
@@ -183,7 +185,7 @@ TEST_CASE("events: an end by ttl is told, when it is found and when it is swept"
   CHECK(events_in(listener.heard()) == "expire=c");
 }
 
-TEST_CASE("events: ends that nobody tells are kept up to a limit, and then counted",
+TEST_CASE("events: unpublished ends are kept up to a limit, and then counted",
           "[net][events][limits]") {
   ManualClock clock;
   LocalNode local{&clock};
@@ -324,7 +326,7 @@ bool is_push(const std::string& value) {
   return value.starts_with('>') || value.find("pmessage\r\n") < 10;
 }
 
-/// redis-server 7.0 puts a transaction's messages into its reply; ends are told by two clocks.
+/// redis-server 7.0 puts a transaction's messages into its reply; ends are published by two clocks.
 std::string in_order(const Words& words, const std::string& heard) {
   std::vector<std::string> values = values_of(heard, words[0] == "EXEC");
   if (words[0] == "EXEC") std::stable_partition(values.begin(), values.end(), std::not_fn(is_push));
@@ -344,7 +346,7 @@ std::string lines_of(const std::vector<Words>& requests) {
 
 }  // namespace
 
-TEST_CASE("events: three clients of a redis-server hear the same", "[net][events][redis]") {
+TEST_CASE("events: three clients of a redis-server receive the same", "[net][events][redis]") {
   const auto server = RedisServer::start();
   if (!server) {
     WARN("skipped: redis-server cannot be started");
@@ -367,7 +369,7 @@ TEST_CASE("events: three clients of a redis-server hear the same", "[net][events
   both_say(1, {"HELLO", "3"});
   both_say(1, {"PSUBSCRIBE", "__keyspace@0__:[ab]"});
   RedisClient setter{server->socket_path()};
-  int told = 0;
+  int published = 0;
   for (int step = 0; step < steps_wanted(20'000); ++step) {
     if (generator.below(200) == 0) {
       const std::string flags = generator.flags();
@@ -383,7 +385,7 @@ TEST_CASE("events: three clients of a redis-server hear the same", "[net][events
       requests.push_back(generator.next());
     }
     if (is_apart(requests.back())) requests = {requests.back()};
-    // redis-server 7.0 tells misses in the middle of MGET's array to the one that asks.
+    // redis-server 7.0 sends misses to the caller in the middle of MGET's array.
     if (who == 1) {
       std::erase_if(requests, [](const Words& words) { return words[0] == "MGET"; });
       if (requests.empty()) continue;
@@ -398,11 +400,11 @@ TEST_CASE("events: three clients of a redis-server hear the same", "[net][events
     for (std::size_t i = 0; i < count; ++i) {
       if (i == who) continue;
       const std::string mine = ours[i]->heard();
-      told += mine.empty() ? 0 : 1;
+      published += mine.empty() ? 0 : 1;
       REQUIRE(mine == theirs[i]->heard(ours[i]->in_transaction()));
     }
   }
-  CHECK(told > steps_wanted(20'000) / 20);
+  CHECK(published > steps_wanted(20'000) / 20);
 }
 
 }  // namespace semel::tests

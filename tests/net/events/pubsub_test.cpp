@@ -1,4 +1,4 @@
-// Who hears what, and when, between what a connection is answered.
+// Which messages a subscriber gets, and when, between its replies.
 //
 // Words: a *client* is a connection; what it *says* is a request, what it *hears* all it is sent.
 #include "net/events/pubsub.hpp"
@@ -120,7 +120,7 @@ TEST_CASE("pubsub: what a client publishes to itself stands before the reply", "
         push({"message", "a", "1"}) + push({"message", "a", "2"}) + ":1\r\n");
 }
 
-TEST_CASE("pubsub: nothing is heard behind the confirmation of an UNSUBSCRIBE", "[net][pubsub]") {
+TEST_CASE("pubsub: no message comes after the confirmation of an UNSUBSCRIBE", "[net][pubsub]") {
   LocalNode local;
   NodeClient one{local.node, local.batch, 1};
   NodeClient speaker{local.node, local.batch, 2};
@@ -215,7 +215,7 @@ TEST_CASE("pubsub: subscriptions, names and their bytes have limits that errors 
         "\r\n");
 }
 
-TEST_CASE("pubsub: a client that does not read what it hears is closed", "[net][pubsub][limits]") {
+TEST_CASE("pubsub: a client that does not read its messages is closed", "[net][pubsub][limits]") {
   LocalNode local;
   NodeClient one{local.node, local.batch, 1};
   NodeClient speaker{local.node, local.batch, 2};
@@ -226,7 +226,7 @@ TEST_CASE("pubsub: a client that does not read what it hears is closed", "[net][
   CHECK(one.connection().closes());
 }
 
-TEST_CASE("pubsub: what a transaction holds back has a limit, beyond which others hear it early",
+TEST_CASE("pubsub: a transaction holds messages back up to a limit, and then sends them early",
           "[net][pubsub][limits]") {
   LocalNode local;
   NodeClient one{local.node, local.batch, 1};
@@ -247,7 +247,7 @@ TEST_CASE("pubsub: what a transaction holds back has a limit, beyond which other
   }
 }
 
-TEST_CASE("pubsub: a client that tells itself too much in a transaction is closed",
+TEST_CASE("pubsub: a client that publishes too much to itself in a transaction is closed",
           "[net][pubsub][limits]") {
   LocalNode local;
   NodeClient one{local.node, local.batch, 1};
@@ -375,7 +375,7 @@ std::string in_order(const Words& words, const std::string& heard) {
 
 }  // namespace
 
-TEST_CASE("pubsub: three clients of a redis-server hear the same", "[net][pubsub][redis]") {
+TEST_CASE("pubsub: three clients of a redis-server receive the same", "[net][pubsub][redis]") {
   const auto server = RedisServer::start();
   if (!server) {
     WARN("skipped: redis-server cannot be started");
@@ -408,14 +408,14 @@ TEST_CASE("pubsub: three clients of a redis-server hear the same", "[net][pubsub
     }
     if (generator.below(300) == 0 && !ours[who]->in_transaction()) {  // one goes, another comes
       sides.renew(who, 1);
-      // The server sees the end when it has answered somebody else twice.
+      // The server sees the end when it has answered another client twice.
       static_cast<void>(theirs[who]->heard(false));
       static_cast<void>(theirs[who]->heard(false));
     }
   }
 }
 
-TEST_CASE("pubsub: each hears every message once and in order while others come and go",
+TEST_CASE("pubsub: each gets every message once and in order while others come and go",
           "[net][pubsub][race]") {
   LocalNode local;
   constexpr int rounds = 3'000;

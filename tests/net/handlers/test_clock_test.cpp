@@ -53,7 +53,7 @@ TEST_CASE("test clock: takes ahead_max in all and no more, and no way back",
   CHECK(t.engine() == start + TestClock::ahead_max.count());
 }
 
-TEST_CASE("test clock: a reading of the system's clock that is behind is not told",
+TEST_CASE("test clock: a reading of the system's clock that is behind is not shown",
           "[net][clock]") {
   Times t;
   const std::int64_t start = t.engine();
@@ -70,7 +70,7 @@ TEST_CASE("SEMEL.CLOCK: only where the node was started for tests", "[net][clock
   }
 }
 
-TEST_CASE("SEMEL.CLOCK: what has ended is gone and told before the answer", "[net][clock]") {
+TEST_CASE("SEMEL.CLOCK: expired keys are gone and published before the reply", "[net][clock]") {
   ManualClock system;
   TestClock clock{system};
   auto engine = Engine::open({.clock = &clock});

@@ -1,4 +1,4 @@
-// What redis-server was heard to answer, and we in process, byte for byte: tests/transcripts.
+// Recorded replies of redis-server and ours in process, byte for byte: tests/transcripts.
 //
 // Words: a *transcript* is one file of tests/transcripts/golden; a *step* is one of its lines; a
 // *client* has a letter.
@@ -149,7 +149,7 @@ class Conversation {
 
 }  // namespace
 
-TEST_CASE("transcripts: we answer as redis-server was heard to", "[net][transcripts]") {
+TEST_CASE("transcripts: replies equal the recorded ones of redis-server", "[net][transcripts]") {
   int replies = 0;
   int skipped = 0;
   std::vector<std::filesystem::path> paths;

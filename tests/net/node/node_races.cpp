@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "net/server/descriptor.hpp"
-#include "net/server/node_peer.hpp"
+#include "net/server/node_session.hpp"
 #include "net/server/server.hpp"
 #include "semel/semel.hpp"
 
@@ -305,7 +305,7 @@ Words any_command(Random& random) {
   }
 }
 
-// --- who sends it ---------------------------------------------------------------------------
+// --- the senders ----------------------------------------------------------------------------
 
 class UnixClient {
  public:
@@ -424,22 +424,22 @@ int run(const Arguments& arguments) {
        {std::pair{net::Setting::monitor, "yes"}, std::pair{net::Setting::scripts, "any"}}) {
     static_cast<void>(settings.assign(name, value, {}));
   }
-  std::atomic<std::uint64_t> told_bytes{0};
+  std::atomic<std::uint64_t> event_bytes{0};
   std::vector<bool> called(net::all_commands().size());
   std::vector<std::unique_ptr<net::Batch>> batches(net::io_threads_max);
   net::Node node{*engine, settings};
   node.hooks.event = [&](const net::NodeEvent& event) {
-    told_bytes.fetch_add(event.text.size(), std::memory_order_relaxed);
+    event_bytes.fetch_add(event.text.size(), std::memory_order_relaxed);
   };
   net::ServerOptions options;
   options.unix_path = run.path;
   options.threads = io_thread_count;
   options.maxclients = 256;
   net::ServerHooks hooks;
-  hooks.make_peer = [&](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
+  hooks.make_session = [&](const net::SessionInfo& info, std::shared_ptr<net::SessionHost> host) {
     auto& batch = batches[info.thread];
     if (batch == nullptr) batch = std::make_unique<net::Batch>();
-    return net::make_node_peer(node, *batch, Durability::memory, info, std::move(host));
+    return net::make_node_session(node, *batch, Durability::memory, info, std::move(host));
   };
   auto started = net::Server::start(options, std::move(hooks));
   if (!started) {

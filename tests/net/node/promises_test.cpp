@@ -270,13 +270,13 @@ TEST_CASE("RANDOMKEY: every key is drawn, about as often as another", "[net][att
   CHECK(none.call({"RANDOMKEY"}) == "$-1\r\n");
 }
 
-TEST_CASE("events: MSETEX and INCREX tell what SET, EXPIRE and INCR tell",
+TEST_CASE("events: MSETEX and INCREX publish what SET, EXPIRE and INCR publish",
           "[net][attack][fault-22]") {
   Conversation f{2};
   REQUIRE(f.call({"CONFIG", "SET", "notify-keyspace-events", "EAn"}) == "+OK\r\n");
   f.call({"PSUBSCRIBE", "__keyevent@0__:*"}, 1);
   f.collect(1);
-  const auto told = [&](const Words& words) {
+  const auto events_of = [&](const Words& words) {
     f.call(words);
     const std::string heard = f.collect(1);
     std::string events;
@@ -290,21 +290,21 @@ TEST_CASE("events: MSETEX and INCREX tell what SET, EXPIRE and INCR tell",
     }
     return events;
   };
-  CHECK(told({"MSETEX", "2", "a", "1", "b", "2"}) == "new:a set:a new:b set:b");
-  CHECK(told({"MSETEX", "2", "a", "1", "c", "2", "EX", "100"}) ==
+  CHECK(events_of({"MSETEX", "2", "a", "1", "b", "2"}) == "new:a set:a new:b set:b");
+  CHECK(events_of({"MSETEX", "2", "a", "1", "c", "2", "EX", "100"}) ==
         "set:a expire:a new:c set:c expire:c");
-  CHECK(told({"MSETEX", "2", "a", "1", "d", "2", "NX"}).empty());
-  CHECK(told({"MSETEX", "1", "a", "1", "XX", "KEEPTTL"}) == "set:a");
-  CHECK(told({"INCREX", "n"}) == "new:n incrby:n");
-  CHECK(told({"INCREX", "n", "BYFLOAT", "1.5"}) == "incrbyfloat:n");
-  CHECK(told({"INCREX", "m", "EX", "100"}) == "new:m incrby:m expire:m");
-  CHECK(told({"INCREX", "m", "EX", "100", "ENX"}) == "incrby:m");
-  CHECK(told({"INCREX", "m", "PERSIST"}) == "incrby:m persist:m");
-  CHECK(told({"INCREX", "m", "PERSIST"}) == "incrby:m");
-  CHECK(told({"INCREX", "m", "EX", "100", "ENX"}) == "incrby:m expire:m");
-  CHECK(told({"INCREX", "m", "UBOUND", "0"}).empty());
-  CHECK(told({"SET", "x", "1"}) == "new:x set:x");
-  CHECK(told({"SET", "x", "1", "EX", "100"}) == "set:x expire:x");
+  CHECK(events_of({"MSETEX", "2", "a", "1", "d", "2", "NX"}).empty());
+  CHECK(events_of({"MSETEX", "1", "a", "1", "XX", "KEEPTTL"}) == "set:a");
+  CHECK(events_of({"INCREX", "n"}) == "new:n incrby:n");
+  CHECK(events_of({"INCREX", "n", "BYFLOAT", "1.5"}) == "incrbyfloat:n");
+  CHECK(events_of({"INCREX", "m", "EX", "100"}) == "new:m incrby:m expire:m");
+  CHECK(events_of({"INCREX", "m", "EX", "100", "ENX"}) == "incrby:m");
+  CHECK(events_of({"INCREX", "m", "PERSIST"}) == "incrby:m persist:m");
+  CHECK(events_of({"INCREX", "m", "PERSIST"}) == "incrby:m");
+  CHECK(events_of({"INCREX", "m", "EX", "100", "ENX"}) == "incrby:m expire:m");
+  CHECK(events_of({"INCREX", "m", "UBOUND", "0"}).empty());
+  CHECK(events_of({"SET", "x", "1"}) == "new:x set:x");
+  CHECK(events_of({"SET", "x", "1", "EX", "100"}) == "set:x expire:x");
 }
 
 TEST_CASE("CLIENT PAUSE WRITE: what says it does not write goes on", "[net][attack][fault-22]") {

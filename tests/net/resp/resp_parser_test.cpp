@@ -127,7 +127,7 @@ TEST_CASE("requests: the words of an inline command", "[net][resp]") {
   }
 }
 
-TEST_CASE("requests: what is wrong is told in redis-server's words", "[net][resp]") {
+TEST_CASE("requests: errors are in redis-server's words", "[net][resp]") {
   for (const char* count :
        {"a", "", "1a", "+1", "01", " 1", "-", "2147483648", "1048577", "99999999999999999999"}) {
     CAPTURE(count);

@@ -22,14 +22,14 @@ int deep(int depth) {
 
 }  // namespace
 
-TEST_CASE("fibres: work steps aside as often as it likes, and goes on where it was", "[net]") {
+TEST_CASE("fibres: work yields as often as it likes, and goes on where it was", "[net]") {
   Story story;
   const auto work = [](void* argument) {
     Story& own = *static_cast<Story*>(argument);
     std::string kept = "begun";
     for (int i = 0; i < own.turns; ++i) {
       own.lines.push_back(kept + " " + std::to_string(i));
-      own.fibre.step_aside();
+      own.fibre.yield();
       kept = "went on";
     }
     own.lines.push_back(std::to_string(deep(200)));

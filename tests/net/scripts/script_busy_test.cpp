@@ -1,4 +1,4 @@
-// Scripts that take long: they step aside, the others answer BUSY, and they can be killed.
+// Scripts that take long: they yield, the others answer BUSY, and they can be killed.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -59,8 +59,7 @@ struct Busy {
 
 }  // namespace
 
-TEST_CASE("busy: others are told while a script steps aside, and it can be killed",
-          "[net][script]") {
+TEST_CASE("busy: others get BUSY while a script yields, and it can be killed", "[net][script]") {
   Busy both;
   CHECK(both.a.say({"EVAL", endless, "0"}).empty());
   CHECK(both.a.connection.waits());
@@ -137,7 +136,7 @@ TEST_CASE("busy: a function is killed by its own command", "[net][script]") {
   CHECK(both.a.turn().starts_with("-ERR Script killed by user with SCRIPT KILL... script: turn"));
 }
 
-TEST_CASE("busy: a script that nobody kills ends by itself", "[net][script]") {
+TEST_CASE("busy: a script that is not killed ends by itself", "[net][script]") {
   Busy both;
   static_cast<void>(both.a.say({"CONFIG", "SET", "script-time-max", "200"}));
   std::string end = both.a.say({"EVAL", endless, "0"});
@@ -156,7 +155,7 @@ TEST_CASE("busy: a connection that ends takes its script along", "[net][script]"
   CHECK(both.b.say({"GET", "k"}) == "$1\r\n1\r\n");
 }
 
-TEST_CASE("busy: in a transaction and in process a script does not step aside", "[net][script]") {
+TEST_CASE("busy: in a transaction and in process a script does not yield", "[net][script]") {
   Busy both;
   static_cast<void>(both.a.say({"CONFIG", "SET", "script-time-max", "200"}));
   static_cast<void>(both.a.say({"MULTI"}));
@@ -178,7 +177,7 @@ TEST_CASE("busy: a long script is in the slow log with its whole time", "[net][s
   CHECK(log.find("$17\r\n" + endless + "\r\n") != std::string::npos);
 }
 
-TEST_CASE("busy: who waits inside the engine for a script's section gets out",
+TEST_CASE("busy: a call that waits inside the engine for a script's section returns",
           "[net][script][race]") {
   Conversation node{0};
   Served script{node.node, node.batch};
@@ -187,14 +186,14 @@ TEST_CASE("busy: who waits inside the engine for a script's section gets out",
   for (int round = 0; round < rounds; ++round) {
     node.ticks.step_ns = 1'000'000;
     std::atomic<int> ended{0};
-    std::atomic<bool> was_told{false};
+    std::atomic<bool> was_busy{false};
     const auto ask = [&](const Words& words) {
       net::Batch batch;
       Served other{node.node, batch};
-      for (int i = 0; i < 1'000'000 && !was_told.load(std::memory_order_relaxed); ++i) {
+      for (int i = 0; i < 1'000'000 && !was_busy.load(std::memory_order_relaxed); ++i) {
         const std::string reply = other.say(words);
         if (reply.starts_with("-BUSY") || reply.find("BUSY") != std::string::npos) {
-          was_told.store(true, std::memory_order_relaxed);
+          was_busy.store(true, std::memory_order_relaxed);
         }
       }
       ended.fetch_add(1, std::memory_order_release);
@@ -211,7 +210,7 @@ TEST_CASE("busy: who waits inside the engine for a script's section gets out",
     one.join();
     two.join();
     three.join();
-    CHECK(was_told.load(std::memory_order_relaxed));
+    CHECK(was_busy.load(std::memory_order_relaxed));
   }
 }
 

@@ -301,7 +301,7 @@ TEST_CASE("functions: loaded, listed, called and removed as redis-server does it
            {"FCALL", "put", "0"}});
 }
 
-TEST_CASE("scripts: rights are those of whoever runs them", "[net][script][redis]") {
+TEST_CASE("scripts: rights are those of the caller", "[net][script][redis]") {
   compare({{"ACL", "SETUSER", "al", "on", "nopass", "+@all", "-get", "~k*", "&c*"},
            {"AUTH", "al", "x"},
            {"EVAL", "return redis.call('get', 'k')", "0"},

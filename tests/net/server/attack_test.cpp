@@ -1,6 +1,6 @@
 // What programs that are no friends of the node send to it, and what its operator sees of that.
 //
-// Told: an event for the log. Hidden: a word that is replaced because it is a secret.
+// Reported: an event for the log. Hidden: a word that is replaced because it is a secret.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@
 namespace semel::tests {
 namespace {
 
-struct Told {
+struct Reported {
   std::string name;
   std::string address;
   std::string user;
@@ -25,8 +25,8 @@ struct Told {
 struct Watched : Conversation {
   explicit Watched(std::size_t count = 1) : Conversation(count) {
     node.hooks.event = [this](const net::NodeEvent& event) {
-      told.push_back({std::string{event.name}, std::string{event.address}, std::string{event.user},
-                      std::string{event.text}});
+      reported.push_back({std::string{event.name}, std::string{event.address},
+                          std::string{event.user}, std::string{event.text}});
     };
   }
   std::string talk(std::string_view bytes, std::size_t client = 0) {
@@ -36,9 +36,9 @@ struct Watched : Conversation {
   }
   [[nodiscard]] std::size_t count(std::string_view name) const {
     return static_cast<std::size_t>(std::count_if(
-        told.begin(), told.end(), [&](const Told& each) { return each.name == name; }));
+        reported.begin(), reported.end(), [&](const Reported& each) { return each.name == name; }));
   }
-  std::vector<Told> told;
+  std::vector<Reported> reported;
 };
 
 const std::string post =
@@ -68,7 +68,7 @@ TEST_CASE("http: nothing behind the first line of a request is carried out",
   CHECK(watched.call({"EXISTS", "owned"}, 1) == ":0\r\n");
   CHECK(watched.node.stats.refused_http() == 1);
   REQUIRE(watched.count("http_refused") == 1);
-  CHECK(watched.told.back().address == "127.0.0.1:5000");
+  CHECK(watched.reported.back().address == "127.0.0.1:5000");
 }
 
 TEST_CASE("http: a GET is refused by its second line, as are other methods",
@@ -144,7 +144,8 @@ TEST_CASE("secrets: neither the slow log nor a monitor nor the log shows one",
   for (const net::SlowCall& call : watched.node.slow_log.newest(100)) {
     for (const std::string& word : call.args) CHECK(word.find("s3cret") == std::string::npos);
   }
-  for (const Told& told : watched.told) CHECK(told.text.find("s3cret") == std::string::npos);
+  for (const Reported& reported : watched.reported)
+    CHECK(reported.text.find("s3cret") == std::string::npos);
 }
 
 TEST_CASE("secrets: commands within commands without end cost one pass",
@@ -163,7 +164,7 @@ TEST_CASE("secrets: commands within commands without end cost one pass",
   CHECK(shown[shown.size() - 2] == "AUTH");
 }
 
-TEST_CASE("audit: what changes the node or all of its data is told, and who did it",
+TEST_CASE("audit: changes of the node or of all its data are reported, with their author",
           "[net][audit][attack][fault-9]") {
   const auto [words, name, text] = GENERATE(table<Words, std::string, std::string>(
       {{{"CONFIG", "SET", "timeout", "7"}, "config_set", "CONFIG SET timeout 7"},
@@ -183,22 +184,23 @@ TEST_CASE("audit: what changes the node or all of its data is told, and who did 
   Watched watched;
   INFO(text);
   static_cast<void>(watched.call(words));
-  const auto found = std::find_if(watched.told.begin(), watched.told.end(),
-                                  [&, wanted = name](const Told& t) { return t.name == wanted; });
-  REQUIRE(found != watched.told.end());
+  const auto found =
+      std::find_if(watched.reported.begin(), watched.reported.end(),
+                   [&, wanted = name](const Reported& t) { return t.name == wanted; });
+  REQUIRE(found != watched.reported.end());
   CHECK(found->text == text);
   CHECK(found->address == "127.0.0.1:5000");
   CHECK(found->user == "default");
 }
 
-TEST_CASE("audit: inside a transaction and a script it is told as well, and reads are not",
+TEST_CASE("audit: changes in transactions and scripts are reported as well, and reads are not",
           "[net][audit][attack][fault-9]") {
   Watched watched;
   static_cast<void>(watched.talk("MULTI\r\nFLUSHALL\r\nEXEC\r\n"));
   CHECK(watched.count("flushall") == 1);
   static_cast<void>(watched.call({"EVAL", "return redis.call('FLUSHDB')", "0"}));
   CHECK(watched.count("flushdb") == 1);
-  watched.told.clear();
+  watched.reported.clear();
   for (const Words& words : std::vector<Words>{{"CONFIG", "GET", "*"},
                                                {"ACL", "LOG"},
                                                {"ACL", "LIST"},
@@ -206,7 +208,7 @@ TEST_CASE("audit: inside a transaction and a script it is told as well, and read
                                                {"CLIENT", "LIST"}}) {
     static_cast<void>(watched.call(words));
   }
-  CHECK(watched.told.empty());
+  CHECK(watched.reported.empty());
 }
 
 TEST_CASE("audit: a long request is cut", "[net][audit][attack][fault-9]") {
@@ -215,10 +217,10 @@ TEST_CASE("audit: a long request is cut", "[net][audit][attack][fault-9]") {
   for (int i = 0; i < 1'000; ++i) words.emplace_back(10'000, 'x');
   static_cast<void>(watched.call(words));
   REQUIRE(watched.count("config_set") == 1);
-  CHECK(watched.told.back().text.size() < 4'096);
+  CHECK(watched.reported.back().text.size() < 4'096);
 }
 
-TEST_CASE("audit: the user default without a password is told once",
+TEST_CASE("audit: the user default without a password is reported once",
           "[net][audit][attack][fault-4]") {
   Watched watched;
   watched.node.acl.set_requirepass("secret");
@@ -237,7 +239,7 @@ TEST_CASE("audit: the user default without a password is told once",
   CHECK(watched.count("default_user_open") == 1);
 }
 
-TEST_CASE("errors: words that scripts make up are bounded, those of the node are always told",
+TEST_CASE("errors: error words of scripts are bounded, those of the node always counted",
           "[net][stats][attack][fault-9]") {
   Watched watched;
   for (int i = 0; i < 500; ++i) {

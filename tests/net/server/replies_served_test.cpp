@@ -5,7 +5,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "net/server/node_peer.hpp"
+#include "net/server/node_session.hpp"
 #include "semel/semel.hpp"
 #include "tests/net/server/server_fixture.hpp"
 #include "tests/net/server/tls_client.hpp"
@@ -27,9 +27,10 @@ struct ServedNode {
     options.tls = {.certificate = directory.path() + "/server.crt",
                    .key = directory.path() + "/server.key"};
     net::ServerHooks hooks;
-    hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
-      return std::make_unique<net::NodePeer>(node, batch, Durability::memory, info,
-                                             std::move(host));
+    hooks.make_session = [this](const net::SessionInfo& info,
+                                std::shared_ptr<net::SessionHost> host) {
+      return std::make_unique<net::NodeSession>(node, batch, Durability::memory, info,
+                                                std::move(host));
     };
     auto started = net::Server::start(std::move(options), std::move(hooks));
     REQUIRE(started.ok());

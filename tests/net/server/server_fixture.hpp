@@ -1,4 +1,4 @@
-// A server of line peers on a port that was free, with a clock that the test moves.
+// A server of line sessions on a port that was free, with a clock that the test moves.
 #pragma once
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tests/support/catch.hpp"
 
 #include "net/server/server.hpp"
-#include "tests/net/server/line_peer.hpp"
+#include "tests/net/server/line_session.hpp"
 #include "tests/support/socket.hpp"
 
 namespace semel::tests {
@@ -38,7 +38,7 @@ struct ServerFixture {
     options.tick = Millis{0};
   }
   void start() {
-    auto started = net::Server::start(options, peers.hooks());
+    auto started = net::Server::start(options, sessions.hooks());
     INFO((started ? std::string{} : started.error().detail));
     REQUIRE(started.ok());
     server = *std::move(started);
@@ -52,7 +52,7 @@ struct ServerFixture {
 
   ManualClock clock;
   net::ServerOptions options;
-  LinePeers peers;
+  LineSessions sessions;
   std::unique_ptr<net::Server> server;
 };
 

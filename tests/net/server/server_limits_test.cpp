@@ -23,7 +23,7 @@ namespace {
 
 using net::Ended;
 
-TEST_CASE_METHOD(ServerFixture, "one client over maxclients is told so and closed",
+TEST_CASE_METHOD(ServerFixture, "one client over maxclients gets an error and is closed",
                  "[net][server][limits]") {
   options.maxclients = 2;
   start();
@@ -35,7 +35,7 @@ TEST_CASE_METHOD(ServerFixture, "one client over maxclients is told so and close
   CHECK(server->stats().rejected_full == 1);
   CHECK(server->stats().clients == 2);
   one.close();
-  REQUIRE(peers.wait_ended(1));
+  REQUIRE(sessions.wait_ended(1));
   tick_round();
   Socket three = connect();
   CHECK(three.ask("echo x\n") == "x\n");
@@ -54,7 +54,7 @@ TEST_CASE_METHOD(ServerFixture, "a client is closed when it has been idle for lo
   REQUIRE(idle.ask("echo x\n") == "x\n");
   Socket waiting = connect();
   waiting.send("wait\n");
-  REQUIRE(peers.wait_for(2, [](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(2, [](const SessionState& seen) { return seen.waits; }));
   Socket listening = connect();
   REQUIRE(listening.ask("subscribe\n") == "subscribed\n");
   clock.advance(Millis{5000});
@@ -64,9 +64,9 @@ TEST_CASE_METHOD(ServerFixture, "a client is closed when it has been idle for lo
   tick_round();
   CHECK(ended_by(Ended::idle) == 1);
   CHECK(idle.read_to_end().empty());
-  peers.push(2, "still\n");
+  sessions.push(2, "still\n");
   CHECK(waiting.line() == "still\n");
-  peers.push(3, "here\n");
+  sessions.push(3, "here\n");
   CHECK(listening.line() == "here\n");
 }
 
@@ -76,11 +76,11 @@ TEST_CASE_METHOD(ServerFixture, "a request that is not whole in time ends its co
   start();
   Socket slow = connect();
   slow.send("ech");
-  REQUIRE(peers.wait_received(1, 3));
+  REQUIRE(sessions.wait_received(1, 3));
   tick_round();
   clock.advance(Millis{1000});
   slow.send("o");  // a byte now and then does not help
-  REQUIRE(peers.wait_received(1, 4));
+  REQUIRE(sessions.wait_received(1, 4));
   tick_round();
   CHECK(ended_by(Ended::request_late) == 0);
   clock.advance(Millis{1});
@@ -98,14 +98,14 @@ TEST_CASE_METHOD(ServerFixture, "the time for a request begins anew with each re
   for (int i = 0; i < 5; ++i) {
     steady.send("x\nx");  // never without a part of the next one
     sent += 3;
-    REQUIRE(peers.wait_received(1, sent));
+    REQUIRE(sessions.wait_received(1, sent));
     clock.advance(Millis{900});
     tick_round();
   }
   CHECK(ended_by(Ended::request_late) == 0);
-  // A request behind one that waits is not late; whoever would read it has not tried.
+  // A request behind one that waits is not late: the server has not tried to read it.
   steady.send("\nwait\nx");
-  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.waits; }));
   clock.advance(Millis{5000});
   tick_round();
   CHECK(ended_by(Ended::request_late) == 0);
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(ServerFixture, "a request of more bytes than allowed is refused
   start();
   Socket client = connect();
   client.send(std::string(100, 'x'));
-  REQUIRE(peers.wait_received(1, 100));
+  REQUIRE(sessions.wait_received(1, 100));
   tick_round();
   CHECK(ended_by(Ended::input_limit) == 0);
   client.send("x");
@@ -169,11 +169,11 @@ TEST_CASE_METHOD(ServerFixture, "the pending output of an unauthenticated client
   const std::string much = "big 33554432\n";  // more than the kernel takes for us
   known.send(much);
   client.send(much);
-  REQUIRE(peers.wait_ended(2));
+  REQUIRE(sessions.wait_ended(2));
   tick_round();
   CHECK(ended_by(Ended::output_limit) == 1);
-  CHECK(peers.log().back().find("the limit is 1000") != std::string::npos);
-  CHECK_FALSE(peers.look(1).ended);
+  CHECK(sessions.log().back().find("the limit is 1000") != std::string::npos);
+  CHECK_FALSE(sessions.look(1).ended);
 }
 
 TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the connection",
@@ -183,14 +183,14 @@ TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the con
   start();
   Socket client = connect();
   REQUIRE(client.ask("subscribe\n") == "subscribed\n");
-  peers.push(1, std::string(buffers, 'p'));
+  sessions.push(1, std::string(buffers, 'p'));
   tick_round();
   CHECK(ended_by(Ended::output_limit) == 0);
-  peers.push(1, std::string(buffers, 'p'));
-  REQUIRE(peers.wait_ended(1));
+  sessions.push(1, std::string(buffers, 'p'));
+  REQUIRE(sessions.wait_ended(1));
   tick_round();
   CHECK(ended_by(Ended::output_limit) == 1);
-  CHECK(peers.log().back().find("the limit is 33554432") != std::string::npos);
+  CHECK(sessions.log().back().find("the limit is 33554432") != std::string::npos);
   CHECK(client.read_to_end().find("(open)") == std::string::npos);
 }
 
@@ -204,9 +204,9 @@ TEST_CASE_METHOD(ServerFixture, "pending output may be over the soft limit for a
   slow.send("big " + std::to_string(bytes) + "\n");
   Socket better = connect();
   better.send("big " + std::to_string(bytes) + "\n");
-  const auto one = [](const PeerState& seen) { return seen.requests == 1; };
-  REQUIRE(peers.wait_for(1, one));
-  REQUIRE(peers.wait_for(2, one));
+  const auto one = [](const SessionState& seen) { return seen.requests == 1; };
+  REQUIRE(sessions.wait_for(1, one));
+  REQUIRE(sessions.wait_for(2, one));
   tick_round();
   clock.advance(Millis{3000});
   tick_round();
@@ -220,13 +220,13 @@ TEST_CASE_METHOD(ServerFixture, "pending output may be over the soft limit for a
   CHECK(slow.read_to_end().size() < bytes);
 }
 
-TEST_CASE_METHOD(ServerFixture, "who does not take the last replies is cut off",
+TEST_CASE_METHOD(ServerFixture, "a client that does not take the last replies is cut off",
                  "[net][server][limits]") {
   options.limits.linger = Millis{2000};
   start();
   Socket client = connect();
   client.send("big 33554432\nquit\n");
-  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.requests == 2; }));
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.requests == 2; }));
   tick_round();
   clock.advance(Millis{2000});
   tick_round();
@@ -240,7 +240,7 @@ TEST_CASE_METHOD(ServerFixture, "limits can be changed while it runs", "[net][se
   start();
   Socket client = connect();
   REQUIRE(client.ask("echo x\n") == "x\n");
-  net::LinkLimits limits = options.limits;
+  net::ConnectionLimits limits = options.limits;
   limits.idle = Millis{10};
   server->set_limits(limits);
   clock.advance(Millis{11});
@@ -261,7 +261,7 @@ TEST_CASE_METHOD(ServerFixture, "a connection that is idle owns no buffer",
                  "[net][server][limits]") {
   start();
   constexpr std::size_t count = 1000;
-  constexpr std::size_t bytes_max = 1536;  // of which a third is our kind of peer
+  constexpr std::size_t bytes_max = 1536;  // of which a third is our kind of session
   constexpr std::size_t bytes = 20'000;
   Socket first = connect();
   first.send("big 20000\n");
@@ -314,7 +314,7 @@ TEST_CASE_METHOD(ServerFixture, "a connection that had a large reply owns no buf
   CHECK((is_sanitized || grown < bytes / 4));
 }
 
-TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, the rest wait",
+TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client gets an error, the rest wait",
                  "[net][server][limits]") {
   start();
   Socket first = connect();
@@ -329,7 +329,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   char words[64] = "";
-  ssize_t told = 0;
+  ssize_t received = 0;
   ssize_t ended = -1;
   net::ServerStats paused;
   net::ServerStats later;
@@ -342,7 +342,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
     // does within Catch, needs a descriptor of its own.
     const FewFiles few{static_cast<rlim_t>(next)};
     static_cast<void>(::connect(sockets[0].get(), name, sizeof address));
-    told = ::recv(sockets[0].get(), words, sizeof words - 1, 0);
+    received = ::recv(sockets[0].get(), words, sizeof words - 1, 0);
     char more = 0;
     ended = ::recv(sockets[0].get(), &more, 1, 0);
     // This one waits in the backlog, and costs no round until the pause is over.
@@ -352,7 +352,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
     tick_round();
     later = server->stats();
   }
-  CHECK(told > 0);
+  CHECK(received > 0);
   CHECK(std::string{words} == "-ERR max number of clients reached\r\n");
   CHECK(ended == 0);
   CHECK(paused.accept_pauses == 1);
@@ -366,7 +366,7 @@ TEST_CASE_METHOD(ServerFixture, "without a free descriptor one client is told, t
   char reply[4] = "";
   CHECK(::recv(sockets[1].get(), reply, 3, MSG_WAITALL) == 3);
   CHECK(std::string{reply} == "in\n");
-  CHECK(peers.log().size() == 1);
+  CHECK(sessions.log().size() == 1);
 }
 
 /// Runs `body` in a child and gives its exit code.
@@ -389,17 +389,17 @@ TEST_CASE_METHOD(ServerFixture,
     if (setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
     // root could raise it again.
     if (geteuid() == 0 && setresuid(65'534, 65'534, 65'534) != 0) return 2;
-    auto started = net::Server::start(options, peers.hooks());
+    auto started = net::Server::start(options, sessions.hooks());
     if (!started) return 3;
     server = *std::move(started);
     if (server->maxclients() != 136) return 4;
     if (server->set_maxclients(137) || !server->set_maxclients(136)) return 5;
-    const std::string line = peers.log().at(0);
+    const std::string line = sessions.log().at(0);
     server.reset();
     if (line.find("maxclients 1000 needs 1064 open files, and the system allows 200") != 0)
       return 6;
     options.reserved_files = 200;
-    return net::Server::start(options, peers.hooks()).ok() ? 7 : 0;
+    return net::Server::start(options, sessions.hooks()).ok() ? 7 : 0;
   };
   CHECK(in_child(fails_at) == 0);
 }

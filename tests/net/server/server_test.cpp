@@ -1,4 +1,4 @@
-// The server with real sockets and peers that speak lines.
+// The server with real sockets and sessions that speak lines.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -43,7 +43,7 @@ TEST_CASE_METHOD(ServerFixture, "a pipeline is answered the same wherever the by
     Socket client = connect();
     ++id;
     client.send(requests.substr(0, split));
-    REQUIRE((split == 0 || peers.wait_received(id, split)));
+    REQUIRE((split == 0 || sessions.wait_received(id, split)));
     // The last request may have closed the connection: then there is nothing left to send.
     if (split < requests.size()) client.send(requests.substr(split));
     CHECK(client.read_to_end() == "a\nbb\n5\nbye\n");
@@ -54,7 +54,8 @@ TEST_CASE_METHOD(ServerFixture, "a pipeline is answered the same wherever the by
   CHECK(server->stats().accepted == id);
 }
 
-TEST_CASE_METHOD(ServerFixture, "TCP and a Unix socket lead to the same peers", "[net][server]") {
+TEST_CASE_METHOD(ServerFixture, "TCP and a Unix socket lead to the same sessions",
+                 "[net][server]") {
   const TemporaryDirectory directory;
   options.unix_path = directory.path() + "/socket";
   options.unix_mode = 0700;
@@ -63,10 +64,10 @@ TEST_CASE_METHOD(ServerFixture, "TCP and a Unix socket lead to the same peers", 
   CHECK(near.ask("echo near\n") == "near\n");
   Socket far = connect();
   CHECK(far.ask("echo far\n") == "far\n");
-  CHECK(peers.look(1).info.transport == net::Transport::unix_socket);
-  CHECK(peers.look(1).info.remote == options.unix_path + ":0");
-  CHECK(peers.look(2).info.transport == net::Transport::tcp);
-  CHECK(peers.look(2).info.local == "127.0.0.1:" + std::to_string(server->port()));
+  CHECK(sessions.look(1).info.transport == net::Transport::unix_socket);
+  CHECK(sessions.look(1).info.remote == options.unix_path + ":0");
+  CHECK(sessions.look(2).info.transport == net::Transport::tcp);
+  CHECK(sessions.look(2).info.local == "127.0.0.1:" + std::to_string(server->port()));
   struct stat found {};
   REQUIRE(stat(options.unix_path.c_str(), &found) == 0);
   CHECK((found.st_mode & 0777U) == 0700U);
@@ -75,13 +76,13 @@ TEST_CASE_METHOD(ServerFixture, "TCP and a Unix socket lead to the same peers", 
   CHECK_FALSE(std::filesystem::exists(options.unix_path));
 }
 
-TEST_CASE_METHOD(ServerFixture, "a Unix socket that nobody answers at is replaced, others are not",
+TEST_CASE_METHOD(ServerFixture, "a Unix socket without a listener is replaced, others are not",
                  "[net][server]") {
   const TemporaryDirectory directory;
   options.port.reset();
   options.unix_path = directory.path() + "/socket";
   const auto refused = [&] {
-    const auto started = net::Server::start(options, peers.hooks());
+    const auto started = net::Server::start(options, sessions.hooks());
     return started ? std::string{} : started.error().detail;
   };
   start();
@@ -108,11 +109,12 @@ TEST_CASE_METHOD(ServerFixture, "a port that is taken is refused by address and 
   start();
   net::ServerOptions second = options;
   second.port = server->port();
-  CHECK(net::Server::start(second, peers.hooks()).error().detail ==
+  CHECK(net::Server::start(second, sessions.hooks()).error().detail ==
         "bind 127.0.0.1 port " + std::to_string(server->port()) + ": Address already in use");
 }
 
-TEST_CASE_METHOD(ServerFixture, "who sends no more still gets the replies", "[net][server]") {
+TEST_CASE_METHOD(ServerFixture, "a client that has closed its side still gets the replies",
+                 "[net][server]") {
   start();
   Socket client = connect();
   client.send("echo one\necho two\n");
@@ -120,7 +122,7 @@ TEST_CASE_METHOD(ServerFixture, "who sends no more still gets the replies", "[ne
   CHECK(client.read_to_end() == "one\ntwo\n");
 }
 
-TEST_CASE_METHOD(ServerFixture, "another thread's ring ends the waiting of a peer",
+TEST_CASE_METHOD(ServerFixture, "another thread's wakeup ends the waiting of a session",
                  "[net][server][race]") {
   options.threads = 2;
   start();
@@ -134,18 +136,18 @@ TEST_CASE_METHOD(ServerFixture, "another thread's ring ends the waiting of a pee
   std::vector<std::thread> ringing;
   for (std::uint64_t id = 1; id <= clients; ++id) {
     ringing.emplace_back([this, id] {
-      for (int i = 0; i < rounds; ++i) peers.push(id, "r\n");
+      for (int i = 0; i < rounds; ++i) sessions.push(id, "r\n");
     });
   }
   for (std::thread& thread : ringing) thread.join();
   for (Socket& client : all) CHECK(client.read(2 * rounds).size() == 2 * rounds);
   // Requests behind the one that waits are carried out when it is done, in their order.
   all[0].send("echo before\nwait\necho after\n");
-  REQUIRE(peers.wait_for(1, [&](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(1, [&](const SessionState& seen) { return seen.waits; }));
   CHECK(all[0].line() == "before\n");
   all[0].send("echo later\n");
   tick_round();
-  peers.push(1, "now\n");
+  sessions.push(1, "now\n");
   CHECK(all[0].line() == "now\n");
   CHECK(all[0].line() == "after\n");
   CHECK(all[0].line() == "later\n");
@@ -156,12 +158,12 @@ TEST_CASE_METHOD(ServerFixture, "a client that hangs up while its request waits 
   start();
   Socket client = connect();
   client.send("wait\n");
-  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.waits; }));
   client.close();
-  CHECK(peers.wait_ended(1));
+  CHECK(sessions.wait_ended(1));
   tick_round();
   CHECK(ended_by(net::Ended::by_client) == 1);
-  peers.push(1, "nobody\n");  // a bell without a connection
+  sessions.push(1, "nobody\n");  // a wakeup without a connection
   Socket other = connect();
   CHECK(other.ask("echo next\n") == "next\n");
 }
@@ -173,17 +175,17 @@ TEST_CASE_METHOD(ServerFixture, "a slow reader is not read from while much is pe
   constexpr std::size_t bytes = std::size_t{32} << 20;  // more than the sockets' buffers hold
   Socket client = connect();
   client.send("big " + std::to_string(bytes) + "\n");
-  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.requests == 1; }));
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.requests == 1; }));
   client.send("echo later\n");
   tick_round();
-  CHECK(peers.look(1).requests == 1);
+  CHECK(sessions.look(1).requests == 1);
   CHECK(client.read(bytes + 1) == std::string(bytes, 'x') + "\n");
   CHECK(client.line() == "later\n");
 }
 
-TEST_CASE_METHOD(ServerFixture, "a batch that a peer has cut goes on when its replies are sent",
+TEST_CASE_METHOD(ServerFixture, "a batch that a session has cut goes on when its replies are sent",
                  "[net][server]") {
-  peers.batch_bytes = std::size_t{1} << 20;
+  sessions.batch_bytes = std::size_t{1} << 20;
   start();
   constexpr int count = 100;
   constexpr std::size_t bytes = std::size_t{1} << 20;
@@ -191,9 +193,9 @@ TEST_CASE_METHOD(ServerFixture, "a batch that a peer has cut goes on when its re
   for (int i = 0; i < count; ++i) requests += "big " + std::to_string(bytes) + "\n";
   Socket client = connect();
   client.send(requests);
-  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.requests >= 2; }));
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.requests >= 2; }));
   tick_round();
-  CHECK(peers.look(1).requests < count / 2);
+  CHECK(sessions.look(1).requests < count / 2);
   const std::string one = std::string(bytes, 'x') + "\n";
   for (int i = 0; i < count; ++i) REQUIRE(client.read(one.size()) == one);
   CHECK(client.ask("echo end\n") == "end\n");
@@ -209,13 +211,13 @@ TEST_CASE_METHOD(ServerFixture, "one connection has 64 KiB of a round, more wher
   const auto largest_after = [&](std::uint64_t id, const std::string& first) {
     Socket client{options.unix_path};
     client.send(first);
-    REQUIRE(peers.wait_received(id, 1));
+    REQUIRE(sessions.wait_received(id, 1));
     std::promise<void> sent;
     server->post(0, [done = sent.get_future().share()] { done.wait(); });
     client.send(std::string(bytes, 'x'));
     sent.set_value();
-    REQUIRE(peers.wait_received(id, 1 + bytes));
-    return peers.look(id).largest;
+    REQUIRE(sessions.wait_received(id, 1 + bytes));
+    return sessions.look(id).largest;
   };
   CHECK(largest_after(1, "x") == usual);
   CHECK(largest_after(2, "#") == bytes);
@@ -225,7 +227,7 @@ TEST_CASE_METHOD(ServerFixture, "connections are dealt out evenly, and hooks run
                  "[net][server]") {
   options.threads = 3;
   std::atomic<unsigned> ticked{0};
-  net::ServerHooks hooks = peers.hooks();
+  net::ServerHooks hooks = sessions.hooks();
   hooks.on_tick = [&](std::size_t thread) {
     ticked.fetch_or(1U << thread, std::memory_order_relaxed);  // mo: relaxed: tick() waits for it
   };
@@ -237,20 +239,20 @@ TEST_CASE_METHOD(ServerFixture, "connections are dealt out evenly, and hooks run
   for (std::uint64_t id = 1; id <= 9; ++id) {
     clients.push_back(connect());
     REQUIRE(clients.back().ask("echo x\n") == "x\n");
-    ++counts[peers.look(id).info.thread];
+    ++counts[sessions.look(id).info.thread];
   }
   CHECK(counts == std::vector<int>{3, 3, 3});
-  // Whoever has the fewest gets the next ones.
+  // The thread with the fewest gets the next ones.
   for (const std::size_t id : {2U, 5U}) {
-    REQUIRE(peers.look(id).info.thread == peers.look(2).info.thread);
+    REQUIRE(sessions.look(id).info.thread == sessions.look(2).info.thread);
     clients[id - 1].close();
-    REQUIRE(peers.wait_ended(id));
+    REQUIRE(sessions.wait_ended(id));
   }
   server->tick();
   for (std::uint64_t id = 10; id <= 11; ++id) {
     clients.push_back(connect());
     REQUIRE(clients.back().ask("echo x\n") == "x\n");
-    CHECK(peers.look(id).info.thread == peers.look(2).info.thread);
+    CHECK(sessions.look(id).info.thread == sessions.look(2).info.thread);
   }
   server->tick();
   CHECK(ticked.load(std::memory_order_relaxed) == 7);  // mo: relaxed: as above
@@ -268,14 +270,14 @@ TEST_CASE_METHOD(ServerFixture,
   REQUIRE(idle.ask("echo x\n") == "x\n");
   Socket busy = connect();
   busy.send("wait\n");
-  REQUIRE(peers.wait_for(2, [](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(2, [](const SessionState& seen) { return seen.waits; }));
   Socket stuck = connect();
   stuck.send("wait\n");
-  REQUIRE(peers.wait_for(3, [](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(3, [](const SessionState& seen) { return seen.waits; }));
   std::size_t cut = 0;
   std::thread draining{[&] { cut = server->drain(Millis{1000}); }};
   CHECK(idle.read_to_end().empty());
-  peers.push(2, "done\n");
+  sessions.push(2, "done\n");
   CHECK(busy.read_to_end() == "done\n");
   clock.advance(Millis{1000});
   server->tick();

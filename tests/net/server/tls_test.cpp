@@ -88,8 +88,8 @@ TEST_CASE_METHOD(TlsFixture, "small and large replies arrive whole over TLS", "[
   TlsClient client{{.trusted = &authority}};
   REQUIRE(client.connect(socket));
   CHECK(client.ask("echo hello\n", 6) == "hello\n");
-  CHECK(peers.look(1).info.transport == net::Transport::tls);
-  CHECK(peers.look(1).info.certificate_name.empty());
+  CHECK(sessions.look(1).info.transport == net::Transport::tls);
+  CHECK(sessions.look(1).info.certificate_name.empty());
   constexpr std::size_t bytes = std::size_t{8} << 20;
   CHECK(client.ask("big " + std::to_string(bytes) + "\n", bytes + 1) ==
         std::string(bytes, 'x') + "\n");
@@ -112,13 +112,13 @@ TEST_CASE_METHOD(TlsFixture, "what was decrypted behind a waiting request is not
     client.send("wait\n");
     client.send("echo behind\n");
   }));
-  REQUIRE(peers.wait_for(1, [](const PeerState& seen) { return seen.waits; }));
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.waits; }));
   tick_round();
-  peers.push(1, "first\n");
+  sessions.push(1, "first\n");
   CHECK(client.read(13) == "first\nbehind\n");
 }
 
-TEST_CASE_METHOD(TlsFixture, "who says over TLS that nothing more comes still gets the replies",
+TEST_CASE_METHOD(TlsFixture, "a client that has closed its side of TLS still gets the replies",
                  "[net][tls]") {
   start();
   Socket socket = connect();
@@ -160,13 +160,13 @@ TEST_CASE_METHOD(TlsFixture, "a client that must show a certificate gets in with
     return client.read(3);
   };
   CHECK(reply_to(&known) == "in\n");
-  CHECK(peers.look(1).info.certificate_name == "worker-7");
+  CHECK(sessions.look(1).info.certificate_name == "worker-7");
   CHECK(reply_to(nullptr) != "in\n");
   CHECK(reply_to(&stranger) != "in\n");
   tick_round();
   CHECK(ended_by(Ended::handshake_failed) == 2);
-  CHECK(peers.log().size() == 2);
-  CHECK(peers.log()[0].find("TLS handshake failed: ") != std::string::npos);
+  CHECK(sessions.log().size() == 2);
+  CHECK(sessions.log()[0].find("TLS handshake failed: ") != std::string::npos);
 }
 
 TEST_CASE_METHOD(TlsFixture, "a certificate that may be shown must be right, too", "[net][tls]") {
@@ -179,7 +179,7 @@ TEST_CASE_METHOD(TlsFixture, "a certificate that may be shown must be right, too
     TlsClient client{{.trusted = &authority, .shown = shown}};
     if (!client.connect(socket)) return "refused";
     if (!client.try_send("echo in\n") || client.read(3) != "in\n") return "refused";
-    return "[" + peers.look(id).info.certificate_name + "]";
+    return "[" + sessions.look(id).info.certificate_name + "]";
   };
   CHECK(name_with(nullptr, 1) == "[]");
   CHECK(name_with(&known, 2) == "[worker-7]");
@@ -194,8 +194,8 @@ TEST_CASE_METHOD(TlsFixture, "plain bytes on the TLS port are refused with one l
   CHECK(client.read_to_end().find("(open)") == std::string::npos);
   tick_round();
   CHECK(ended_by(Ended::handshake_failed) == 1);
-  REQUIRE(peers.log().size() == 1);
-  CHECK(peers.log()[0].find("TLS handshake failed: wrong version number") != std::string::npos);
+  REQUIRE(sessions.log().size() == 1);
+  CHECK(sessions.log()[0].find("TLS handshake failed: wrong version number") != std::string::npos);
 }
 
 TEST_CASE_METHOD(TlsFixture, "many failing handshakes do not fill the log", "[net][tls]") {
@@ -207,10 +207,10 @@ TEST_CASE_METHOD(TlsFixture, "many failing handshakes do not fill the log", "[ne
   }
   tick_round();
   CHECK(ended_by(Ended::handshake_failed) == 25);
-  CHECK(peers.log().size() == net::LogGate::lines_max);
+  CHECK(sessions.log().size() == net::LogGate::lines_max);
   clock.advance(net::LogGate::period);
   tick_round();
-  CHECK(peers.log().back() == "15 more lines about connections left out");
+  CHECK(sessions.log().back() == "15 more lines about connections left out");
 }
 
 TEST_CASE_METHOD(TlsFixture, "a handshake has a time and a size", "[net][tls][limits]") {
@@ -240,7 +240,7 @@ TEST_CASE_METHOD(TlsFixture, "a handshake has a time and a size", "[net][tls][li
     CHECK_FALSE(client.connect(socket));
     tick_round();
     CHECK(ended_by(Ended::handshake_failed) == 1);
-    CHECK(peers.log().at(0).find("TLS handshake is over 64 bytes") != std::string::npos);
+    CHECK(sessions.log().at(0).find("TLS handshake is over 64 bytes") != std::string::npos);
   }
 }
 
@@ -337,11 +337,11 @@ TEST_CASE_METHOD(TlsFixture, "versions and ciphers are those that were chosen", 
 TEST_CASE_METHOD(TlsFixture, "a key may have a password", "[net][tls]") {
   served.save(directory.path() + "/locked", "secret");
   options.tls = files("locked");
-  CHECK(net::Server::start(options, peers.hooks())
+  CHECK(net::Server::start(options, sessions.hooks())
             .error()
             .detail.find("TLS key '" + options.tls.key) == 0);
   options.tls.key_password = "wrong";
-  CHECK_FALSE(net::Server::start(options, peers.hooks()).ok());
+  CHECK_FALSE(net::Server::start(options, sessions.hooks()).ok());
   options.tls.key_password = "secret";
   start();
   Socket socket = connect();
@@ -382,7 +382,7 @@ TEST_CASE_METHOD(TlsFixture, "authorities may lie in a directory", "[net][tls]")
 TEST_CASE_METHOD(TlsFixture, "a server does not start with files that it cannot use",
                  "[net][tls]") {
   const auto refused = [&] {
-    const auto started = net::Server::start(options, peers.hooks());
+    const auto started = net::Server::start(options, sessions.hooks());
     return started ? std::string{"none"} : started.error().detail;
   };
   options.tls.certificate = directory.path() + "/none";

@@ -388,7 +388,7 @@ TEST_CASE("clients: names, watched keys and subscriptions are bounded and counte
   CHECK(nodes.held() == 0);
 }
 
-TEST_CASE("pushes: a message to many is held once, and what nobody collects is counted",
+TEST_CASE("pushes: a message to many is held once, and uncollected bytes are counted",
           "[net][memory][attack][fault-7]") {
   constexpr std::size_t listeners = 30;
   Limited nodes{listeners + 1};

@@ -16,7 +16,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Keeps nothing, and tells who waits when the test says so.
+/// Keeps nothing, and answers waits when the test says so.
 class SlowJournal final : public Journal {
  public:
   [[nodiscard]] Ticket append(std::span<const Mutation>) override { return ++last_; }
@@ -87,7 +87,7 @@ TEST_CASE("clients: CLIENT KILL closes what meets all of its filters", "[net]") 
   CHECK(node.connections[0]->closes());
 }
 
-TEST_CASE("clients: CLIENT REPLY keeps silent as long as it is told", "[net]") {
+TEST_CASE("clients: CLIENT REPLY OFF keeps silent until ON", "[net]") {
   Conversation node;
   CHECK(node.call({"CLIENT", "REPLY", "SKIP"}).empty());
   CHECK(node.call({"PING"}).empty());
@@ -168,7 +168,7 @@ TEST_CASE("clients: WAIT waits for its time, or until CLIENT UNBLOCK ends it", "
   CHECK(node.call({"EXEC"}) == "*1\r\n:0\r\n");
 }
 
-TEST_CASE("clients: a wait whose reply nobody wants to hear ends without one", "[net]") {
+TEST_CASE("clients: a wait whose reply is switched off ends without one", "[net]") {
   Conversation node;
   CHECK(node.call({"CLIENT", "REPLY", "SKIP"}).empty());
   CHECK(node.call({"WAIT", "1", "5"}).empty());
@@ -265,7 +265,7 @@ TEST_CASE("clients: a deadline comes once, in order, and not after it was taken 
   CHECK_FALSE(deadlines.next());
 }
 
-TEST_CASE("clients: SHUTDOWN asks whoever runs the node, and DEBUG needs leave", "[net]") {
+TEST_CASE("clients: SHUTDOWN asks the host of the node, and DEBUG needs permission", "[net]") {
   Conversation node;
   CHECK(node.call({"SHUTDOWN"}) == "-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
   bool asked = false;
@@ -282,7 +282,7 @@ TEST_CASE("clients: SHUTDOWN asks whoever runs the node, and DEBUG needs leave",
   CHECK(node.connections[0]->closes());
 }
 
-TEST_CASE("clients: those who list, pause and kill do not disturb those who work", "[net][race]") {
+TEST_CASE("clients: listing, pausing and killing do not disturb working clients", "[net][race]") {
   constexpr int rounds = 300;
   ManualClock clock;
   const auto engine = std::move(Engine::open({.clock = &clock}).value());

@@ -70,7 +70,7 @@ Setting::Setting(bool journalled) {
   static_cast<void>(ns->complete({.key = "done", .epoch = done, .payload = long_text}));
   for (int i = 0; i < 3; ++i) {
     tickets[i] = ns->claim_or_wait({.key = "waited", .owner = "a waiter with a long name"}, no_end,
-                                   [this](ClaimOutcome&&) { ++told; });
+                                   [this](ClaimOutcome&&) { ++answers; });
   }
 }
 
@@ -91,9 +91,9 @@ std::string Setting::what_is_wrong() {
   clock.advance(Millis{86'400'000});
   while (engine->advance() == 0) {
   }
-  if (engine->stats().waiters != 0 && told == 0) {
-    // Whoever still waits after all leases ended was granted by turns.
-    return "nobody was promoted";
+  if (engine->stats().waiters != 0 && answers == 0) {
+    // After all leases have ended, waiters are granted in turn.
+    return "no waiter was promoted";
   }
   for (const std::string& rule : engine->check_invariants()) return rule;
   return {};

@@ -68,7 +68,7 @@ class Setting final : public Subject {
   ManualClock clock;
   PlainJournal journal;
   Options options;
-  int told = 0;
+  int answers = 0;
   Epoch held = 0;
   Epoch held_long = 0;
   Epoch waited = 0;

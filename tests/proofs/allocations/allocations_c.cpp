@@ -230,7 +230,7 @@ std::function<int(Handles&)> owner(Verb verb) {
   };
 }
 
-/// What is told of each item holds of it: granted, and held; or refused, and not.
+/// The answer for each item is true of it: granted, and held; or refused, and not.
 int claim_three(Handles& h) {
   const std::array<const char*, 3> keys{"x", "y", "z"};
   std::array<semel_request, 3> requests;
@@ -243,9 +243,9 @@ int claim_three(Handles& h) {
   FailingNew::hold();
   if (error != SEMEL_OK) return error;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const bool told = outcomes[i].error == SEMEL_OK && outcomes[i].answer == SEMEL_GRANTED;
+    const bool expected = outcomes[i].error == SEMEL_OK && outcomes[i].answer == SEMEL_GRANTED;
     const bool held = h.claims->claims.get(keys[i])->state == ClaimState::held;
-    if (told != held) std::abort();
+    if (expected != held) std::abort();
   }
   return error;
 }
@@ -260,9 +260,9 @@ int complete_two(Handles& h) {
   if (error != SEMEL_OK) return error;
   const std::array<const char*, 2> keys{"held", "other"};
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const bool told = outcomes[i].error == SEMEL_OK && outcomes[i].answer == SEMEL_OWNER_OK;
+    const bool expected = outcomes[i].error == SEMEL_OK && outcomes[i].answer == SEMEL_OWNER_OK;
     const bool done = h.claims->claims.get(keys[i])->state == ClaimState::done;
-    if (told != done) std::abort();
+    if (expected != done) std::abort();
   }
   return error;
 }

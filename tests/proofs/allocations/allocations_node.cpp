@@ -7,8 +7,8 @@
 
 #include "net/node/connection.hpp"
 #include "net/node/node.hpp"
-#include "net/server/peer.hpp"
 #include "net/server/server.hpp"
+#include "net/server/session.hpp"
 #include "tests/proofs/allocations/allocations.hpp"
 #include "tests/proofs/allocations/failing_new.hpp"
 #include "tests/support/socket.hpp"
@@ -94,13 +94,13 @@ class Served final : public Subject {
 };
 
 /// Sends one line and then nothing.
-class Greeting final : public net::Peer {
+class Greeting final : public net::Session {
  public:
-  explicit Greeting(const std::shared_ptr<net::PeerHost>& host) { host->wake(); }
+  explicit Greeting(const std::shared_ptr<net::SessionHost>& host) { host->wake(); }
   void receive(std::string_view, std::string&) override {}
   void collect(std::string& out) override { out += std::exchange(line_, {}); }
   [[nodiscard]] bool closes() const noexcept override { return false; }
-  [[nodiscard]] net::PeerInput input() const noexcept override { return {}; }
+  [[nodiscard]] net::SessionInput input() const noexcept override { return {}; }
   void end() noexcept override {}
 
  private:
@@ -117,8 +117,8 @@ class Serving final : public Subject {
     options.clock = &clock;
     options.tick = Millis{0};
     server = *net::Server::start(
-        options,
-        {.make_peer = [](const net::PeerInfo&, const std::shared_ptr<net::PeerHost>& host) {
+        options, {.make_session = [](const net::SessionInfo&,
+                                     const std::shared_ptr<net::SessionHost>& host) {
           return std::make_unique<Greeting>(host);
         }});
     client.emplace(server->port());
@@ -164,7 +164,7 @@ void add_node(Calls& calls) {
                            } catch (const std::bad_alloc&) {
                              return Answer::untold;  // it is closed now
                            }
-                           return Answer::passed;  // or an error; the next client tells
+                           return Answer::passed;  // or an error; the next client shows it
                          },
                      .every_way = false});
   };

@@ -1,4 +1,4 @@
-// operator new that fails when it is told to, on the thread that told it.
+// operator new that fails on request, on the requesting thread only.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ class FailingNew {
  public:
   /// The `which`-th from now on fails, 1 for the next, and only that one.
   static void arm(std::uint64_t which) noexcept;
-  /// None fails any more; disarm() still tells.
+  /// None fails any more; disarm() still returns the result.
   static void hold() noexcept;
   /// Allocations that are not freed yet, of all threads.
   static std::int64_t live() noexcept;

@@ -10,7 +10,7 @@
 //              thread that stands still at each stage of growth; and lookups beside splits
 //   checked    after each schedule: an order of the calls explains all answers and what is left;
 //              versions only grow; no record is lost, doubled or misplaced; nothing frozen or
-//              retired changes; nobody waits for a fiber that is stopped
+//              retired changes; no fiber waits for one that is stopped
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -220,7 +220,7 @@ struct Totals {
   std::uint64_t violations = 0;
 };
 
-constexpr std::uint64_t shown_max = 5;  // violations told in full
+constexpr std::uint64_t shown_max = 5;  // violations printed in full
 
 void tell(const Scenario& scenario, const Explorer::Result& result, std::uint64_t seed) {
   std::printf("  VIOLATION in %s: %s\n  replay: --seed %llu --replay '%s' --schedule %s\n",

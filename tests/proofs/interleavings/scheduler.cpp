@@ -91,7 +91,7 @@ void Fiber::run_jobs() {
   }
 }
 
-// ThreadSanitizer is told in the very function that changes the stack: it counts calls and returns.
+// ThreadSanitizer is notified in the function that switches the stack: it counts calls and returns.
 
 void Fiber::resume() {
   in_job_ = true;
@@ -223,7 +223,7 @@ Explorer::Result Explorer::replay(const std::string& schedule, std::FILE* trace)
   for (std::size_t at = 0; at < schedule.size();) {
     std::size_t end = schedule.find(',', at);
     if (end == std::string::npos) end = schedule.size();
-    Switch wanted{nobody, 0};
+    Switch wanted{no_fiber, 0};
     const char* const last = schedule.data() + end;
     auto [rest, error] = std::from_chars(schedule.data() + at, last, wanted.fiber);
     if (error == std::errc{} && rest != last && *rest == '@') {
@@ -255,7 +255,7 @@ void Explorer::run_once() {
   merged_ = false;
   switches_.clear();
   failure_.clear();
-  current_ = nobody;
+  current_ = no_fiber;
   running_ = this;
   subject_.reset();
   if (subject_.has_ghost()) run_ghost_until_it_stops();
@@ -290,7 +290,7 @@ void Explorer::run_fibers() {
 
 void Explorer::finish() {
   running_ = nullptr;
-  current_ = nobody;
+  current_ = no_fiber;
   if (subject_.has_ghost()) {
     failure_ = subject_.check(false);
     if (!failure_.empty()) return;
@@ -299,13 +299,13 @@ void Explorer::finish() {
     ended_ |= 1U << count_;  // from here on it is let run
     fibers_[count_]->resume();
     running_ = nullptr;
-    current_ = nobody;
+    current_ = no_fiber;
     if (!failure_.empty()) return;
   }
   failure_ = subject_.check(true);
 }
 
-/// Who begins, or goes on when a fiber has ended.
+/// The fiber that begins, or goes on when another has ended.
 unsigned Explorer::next_fiber() {
   unsigned ready = 0;
   unsigned order[fibers_max] = {};
@@ -370,7 +370,7 @@ bool Explorer::next_path() {
 bool Explorer::met_before() {
   std::uint64_t hash = fold(memory_hash_, event_hash_);
   for (unsigned i = 0; i < count_; ++i) hash = fold(hash, known_[i]);
-  hash = fold(hash, has_ended(current_) ? nobody : current_);
+  hash = fold(hash, has_ended(current_) ? no_fiber : current_);
   if (!states_->met(hash, preemptions_)) return false;
   ++merged_count_;
   return true;
@@ -396,12 +396,12 @@ bool Explorer::is_hot(std::uint32_t seen) const noexcept {
 }
 
 void Explorer::step(const void* address, Access kind) {
-  if (current_ == nobody) return;  // reset()
+  if (current_ == no_fiber) return;  // reset()
   ++step_;
   if (step_ > steps_max) fail("no progress: a fiber cannot finish while another is stopped");
   const std::size_t at = unit(address);
   if (private_[at] != 0 && private_[at] != current_ + 1) {
-    fail("touches memory that nobody else may reach: " + subject_.describe(address));
+    fail("touches memory that is private to another: " + subject_.describe(address));
   }
   if (trace_ != nullptr) {
     static constexpr const char* kinds[] = {"reads", "writes", "sets bits of", "adds to"};
@@ -433,7 +433,7 @@ void Explorer::step(const void* address, Access kind) {
 }
 
 void Explorer::saw(std::uint64_t result) {
-  if (current_ == nobody) return;
+  if (current_ == no_fiber) return;
   known_[current_] = fold(known_[current_], result);
   if (trace_ != nullptr) {
     std::fprintf(trace_, "         -> %#llx\n", static_cast<unsigned long long>(result));
@@ -441,7 +441,7 @@ void Explorer::saw(std::uint64_t result) {
 }
 
 void Explorer::wrote(const void* address, std::uint64_t old, std::uint64_t fresh) {
-  if (current_ == nobody) return;
+  if (current_ == no_fiber) return;
   const std::uint64_t place = unit(address);
   memory_hash_ ^= fold(place, old) ^ fold(place, fresh);
   if (trace_ != nullptr && old != fresh) {
@@ -466,7 +466,8 @@ void Explorer::fail(std::string reason) {
 }
 
 void Explorer::set_private(const void* begin, std::size_t bytes, unsigned owner) {
-  std::memset(&private_[unit(begin)], owner == nobody ? 0 : static_cast<int>(owner) + 1, bytes / 4);
+  std::memset(&private_[unit(begin)], owner == no_fiber ? 0 : static_cast<int>(owner) + 1,
+              bytes / 4);
 }
 
 std::string Explorer::schedule_text() const {

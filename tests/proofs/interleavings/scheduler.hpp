@@ -93,7 +93,7 @@ class Fiber {
 class Explorer {
  public:
   static constexpr unsigned fibers_max = 4;  ///< with the ghost
-  static constexpr unsigned nobody = fibers_max;
+  static constexpr unsigned no_fiber = fibers_max;
 
   struct Limits {
     unsigned preemptions = 2;
@@ -133,7 +133,7 @@ class Explorer {
   [[noreturn]] void fail(std::string reason);
   [[nodiscard]] unsigned current() const noexcept { return current_; }
 
-  /// Only `owner` can reach these bytes yet (nobody: all can).
+  /// Only `owner` can reach these bytes yet (no_fiber: all can).
   void set_private(const void* begin, std::size_t bytes, unsigned owner);
 
  private:

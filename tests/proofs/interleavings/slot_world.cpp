@@ -100,7 +100,7 @@ void SlotWorld::update(unsigned fiber, CallRecord& call) {
     }
     const unsigned handle = new_record(fiber, decision.fresh);
     if (!table_->publish(probe, handle)) {
-      --state_.record_counts[fiber];  // nobody has seen it
+      --state_.record_counts[fiber];  // no fiber has seen it
       after_lost_race(call.key, probe);
       continue;
     }
@@ -180,8 +180,8 @@ Version SlotWorld::candidate(unsigned fiber, Version floor) {
 
 unsigned SlotWorld::owner() const {
   const Explorer* const explorer = Explorer::running();
-  return explorer == nullptr || explorer->current() == Explorer::nobody ? owners - 1
-                                                                        : explorer->current();
+  return explorer == nullptr || explorer->current() == Explorer::no_fiber ? owners - 1
+                                                                          : explorer->current();
 }
 
 unsigned SlotWorld::new_record(unsigned record_owner, const SlotRecord& record) {
@@ -276,7 +276,7 @@ const char* SlotWorld::wrote(const void* address, std::uint64_t old, std::uint64
   const unsigned number = segment_of(segment);
   if ((state_.taken >> number & 1) == 0) return "the directory leads to memory given back";
   state_.published |= 1U << number;
-  Explorer::running()->set_private(segment, sizeof(SegmentMemory), Explorer::nobody);
+  Explorer::running()->set_private(segment, sizeof(SegmentMemory), Explorer::no_fiber);
   if (old != 0 && (old & 63) > (fresh & 63)) return "the directory goes back to a shorter prefix";
   return nullptr;
 }
@@ -307,7 +307,7 @@ bool SlotWorld::ghost_stops(const void* address, Access kind) {
 bool SlotWorld::exchange(const void* address, std::uint64_t& value, std::uint64_t& expected,
                          std::uint64_t desired, bool& done) {
   Explorer* const explorer = Explorer::running();
-  if (explorer == nullptr || explorer->current() == Explorer::nobody) return false;
+  if (explorer == nullptr || explorer->current() == Explorer::no_fiber) return false;
   const auto put = [explorer](std::uint64_t& to, std::uint64_t fresh) {
     const std::uint64_t old = to;
     to = fresh;
@@ -339,7 +339,7 @@ bool SlotWorld::exchange(const void* address, std::uint64_t& value, std::uint64_
 bool SlotWorld::set_bits(const void* address, std::uint64_t& value, std::uint64_t bits,
                          std::uint64_t& before) {
   Explorer* const explorer = Explorer::running();
-  if (explorer == nullptr || explorer->current() == Explorer::nobody) return false;
+  if (explorer == nullptr || explorer->current() == Explorer::no_fiber) return false;
   before = value;
   if (bug_ == Bug::freeze_without_bit) return true;
   if (bug_ != Bug::freeze_in_two_steps) return false;

@@ -142,7 +142,7 @@ void SlotWorld::build() {
   if (scenario_.start == Start::halves) grow(0);
 }
 
-/// In set-up nobody watches the writes.
+/// In set-up the writes are not watched.
 void SlotWorld::note_published() {
   for (const Word& word : state_.directory) {
     if (word.peek() != 0) {
@@ -183,7 +183,7 @@ void SlotWorld::reset() {
   for (unsigned number = 0; number < segment_count; ++number) {
     const bool is_public = (state_.published >> number & 1) != 0;
     explorer.set_private(&state_.segments[number], sizeof(SegmentMemory),
-                         is_public ? Explorer::nobody : number / segments_per_owner);
+                         is_public ? Explorer::no_fiber : number / segments_per_owner);
   }
 }
 
@@ -201,7 +201,7 @@ std::string SlotWorld::check_key(std::uint8_t key) const {
   std::size_t count = 0;
   for (unsigned i = 0; i < state_.call_count; ++i) {
     const CallRecord& call = state_.calls[i];
-    if (call.answer == Answer::busy) return "a call is told that there is no memory";
+    if (call.answer == Answer::busy) return "a call fails for want of memory";
     if (call.key == key && call.call != Call::grow) calls[count++] = call;
   }
   const SlotTable::Probe probe = find(key);
@@ -266,7 +266,7 @@ std::string SlotWorld::check_segment(unsigned number, unsigned index, bool at_re
     const std::uint8_t key = record(slot::handle(word)).key;
     if (key >= hashes_.size()) return "a slot leads to no record";
     // Between the two halves' publication a record lies in the upper half and in the old segment,
-    // which nobody can change any more.
+    // which cannot change any more.
     if ((hashes_[key].directory() & low) != index) return "a record is in the wrong segment";
     if (slot::is_frozen(word)) continue;
     if ((keys >> key & 1) != 0) return "a key is in the table twice: " + std::to_string(key);

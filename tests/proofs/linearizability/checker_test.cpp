@@ -241,7 +241,7 @@ TEST_CASE("checker: a deleted value that comes back is refused", "[proofs][check
   CHECK_FALSE(story.get({7, 8}, "a", 1).holds());
 }
 
-TEST_CASE("checker: a value nobody wrote is refused", "[proofs][checker]") {
+TEST_CASE("checker: a value that was never written is refused", "[proofs][checker]") {
   CHECK_FALSE(Story{}.put({1, 4}, "aaaa", 1).get({2, 3}, "aabb", 1).holds());
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("checker: versions and epochs of a key grow", "[proofs][checker]") {
 TEST_CASE("checker: a stale owner that completes is refused", "[proofs][checker]") {
   Story story;
   story.clock({1000, 1010}).at(1000).take({1, 2}, 1).at(1010).take({3, 4}, 2, 2);
-  SECTION("told so") {
+  SECTION("refused") {
     CHECK(story.owner({5, 6}, OwnerVerb::complete, 1, OwnerAnswer::stale_owner, 2).holds());
   }
   SECTION("accepted") {

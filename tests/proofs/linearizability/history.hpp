@@ -1,4 +1,4 @@
-// A recorded history: who asked what and saw what, between which moments.
+// A recorded history: the calls of each thread, their answers, and when they began and ended.
 //
 // Words: an *object* is a group of keys that are checked together (one key, or the keys that
 // sections touch together); a *step* is one operation on one key of an object with the outcome

@@ -128,7 +128,7 @@ void LinearRound::tick_while_working() {
     clock_.advance(Millis{random.chance(1, 8) ? random.between(2, 5) : 1});
     clock_values_.push_back(now());
     if (random.chance(2, 3)) static_cast<void>(engine_->advance(random.between(1, 2'000)));
-    // Records move under those who are at them, as far as no snapshot runs.
+    // Records move under their readers and writers, as far as no snapshot runs.
     if (random.chance(1, 2)) static_cast<void>(engine_->compact());
   }
 }

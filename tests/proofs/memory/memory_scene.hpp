@@ -23,7 +23,7 @@ class Scene {
  public:
   Scene(std::uint64_t seed, bool is_long);
 
-  /// An engine on the scene's clock that nobody advances but the scene; once for each scene.
+  /// An engine on the scene's clock, which only the scene advances; once for each scene.
   Engine& open(std::size_t limit_bytes, unsigned shard_count = 16);
   /// The same as a user gets it: with its own clock and thread.
   Engine& open_usual(std::size_t limit_bytes);

@@ -70,7 +70,7 @@ void timers_far_away(Scene& scene) {
 }
 
 void short_lives(Scene& scene) {
-  // Nobody looks at them again, and nobody advances.
+  // They are not looked at again, and no thread calls advance().
   scene.open(scene.sized(16, 256) * mebibyte);
   const std::size_t count = scene.sized(600'000, 20'000'000);
   for (std::size_t i = 0; i < count; ++i) {
@@ -83,7 +83,7 @@ void short_lives(Scene& scene) {
 }
 
 void changing_times(Scene& scene) {
-  // Each change leaves a timer that nobody needs.
+  // Each change leaves a timer that is not needed.
   scene.open(16 * mebibyte);
   const std::size_t count = scene.sized(800'000, 20'000'000);
   for (std::size_t i = 0; i < count; ++i) {
@@ -222,7 +222,7 @@ void snapshots(Scene& scene) {
 }
 
 void put_back(Scene& scene) {
-  // A recovery: nobody advances meanwhile.
+  // A recovery: no thread calls advance() meanwhile.
   scene.open(scene.sized(32, 512) * mebibyte);
   const std::size_t count = scene.sized(300'000, 8'000'000);
   Mutation mutation;

@@ -37,7 +37,7 @@ void claims_come_and_go(Scene& scene) {
 }
 
 void one_lock(Scene& scene) {
-  // As a user gets it: nobody calls advance(), the leases are far longer than the scene.
+  // As a user gets it: no thread calls advance(), and the leases are far longer than the scene.
   scene.open_usual(4 * mebibyte);
   Claims names = scene.claims({.lease = Millis{30'000}});
   const std::size_t count = scene.sized(500'000, 10'000'000);

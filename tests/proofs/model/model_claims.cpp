@@ -125,7 +125,7 @@ void ModelRun::do_claim_batch() {
   std::map<std::string, std::size_t> first;
   for (std::size_t i = 0; i < calls.size() && !failed_; ++i) {
     const auto [at, fresh] = first.emplace(calls[i].key, i);
-    expect(outcomes[i].folded_onto.has_value() == !fresh, "a fold is told where there is one");
+    expect(outcomes[i].folded_onto.has_value() == !fresh, "a fold is reported where there is one");
     if (!fresh && !failed_) expect(*outcomes[i].folded_onto == at->second, "folded onto the first");
     judge_claim(names, calls[i], outcomes[i]);
   }
@@ -273,7 +273,7 @@ void ModelRun::wait_for(std::size_t names, const ClaimCall& call) {
 }
 
 void ModelRun::take_answers() {
-  // An answer may be told during any operation; it is judged as the claim it is, after it.
+  // An answer may come during any operation; it is judged as the claim it is, after it.
   for (std::size_t i = 0; i < answered_.size() && !failed_; ++i) take_answer(answered_[i]);
   answered_.clear();
 }
@@ -302,7 +302,7 @@ void ModelRun::take_answer(const Answered& answered) {
   fail("a wait is answered twice");
 }
 
-/// After a full advance: nobody waits whose time is over, or for a key that is not held.
+/// After a full advance: no wait is past its deadline, or for a key that is not held.
 void ModelRun::check_waiters() {
   for (const auto& [key, queue] : waiters_) {
     if (queue.empty()) continue;
@@ -311,7 +311,7 @@ void ModelRun::check_waiters() {
     }
     const Waiter& head = queue.front();
     expect(is_held(head.names, head.call.key),
-           "somebody waits for a claim that nobody holds: " + key);
+           "a caller waits for a claim that is not held: " + key);
   }
 }
 

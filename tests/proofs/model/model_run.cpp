@@ -197,8 +197,8 @@ void ModelRun::fail(const std::string& what) {
               static_cast<unsigned long long>(operations_), static_cast<long long>(now()),
               what.c_str());
   for (const auto& one : recent_) {
-    const auto* const told = std::get_if<std::string>(&one);
-    std::string text = told != nullptr ? *told : describe(std::get<Step>(one));
+    const auto* const text_only = std::get_if<std::string>(&one);
+    std::string text = text_only != nullptr ? *text_only : describe(std::get<Step>(one));
     for (char& c : text) c = c >= ' ' && c <= '~' ? c : '.';
     std::printf("  %s\n", text.c_str());
   }

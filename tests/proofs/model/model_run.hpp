@@ -39,7 +39,7 @@ class ModelRun {
   ModelRun(const Profile& profile, std::uint64_t seed);
   ~ModelRun();
 
-  /// False: the engine and the oracle differ; told on stdout.
+  /// False: the engine and the oracle differ; printed on stdout.
   [[nodiscard]] bool run();
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
 

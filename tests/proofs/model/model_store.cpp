@@ -105,7 +105,7 @@ void ModelRun::add_operand(StoreCall& call) {
   }
   call.operand = some_operand(call);
   op.expected = some_version(call);
-  // A version that was not told yet cannot be asked for.
+  // A version that is not known yet cannot be asked for.
   if (op.condition == Condition::if_version && op.expected == 0 && state(op.db, call.key).present) {
     op.condition = Condition::always;
   }

@@ -8,10 +8,10 @@ namespace {
 
 /// A mutation that owns its bytes.
 struct Kept {
-  explicit Kept(const Mutation& told) : mutation(told), key(told.key), value(told.value) {
-    if (told.claim) {
-      owner = told.claim->owner;
-      result = told.claim->result;
+  explicit Kept(const Mutation& given) : mutation(given), key(given.key), value(given.value) {
+    if (given.claim) {
+      owner = given.claim->owner;
+      result = given.claim->result;
     }
   }
   [[nodiscard]] Mutation view() const {
@@ -39,7 +39,7 @@ bool is_vacant(const KeyState& state) {
 }  // namespace
 
 /// Scans `engine` and compares with the world: every live record is met, nothing else, each as it
-/// must be. `learns`: versions told for the first time are kept.
+/// must be. `learns`: versions seen for the first time are kept.
 void ModelRun::compare_with(Engine& engine, const char* what, bool learns) {
   std::array<std::unordered_map<std::string, bool>, limits::db_count> met;
   std::uint64_t cursor = 0;
@@ -86,8 +86,9 @@ void ModelRun::do_size() {
   std::uint64_t there = 0;
   for (const auto& [key, here] : world_[db]) there += alive(here, now()) ? 1U : 0U;
   note("size of " + std::to_string(db));
-  const std::uint64_t told = engine_->size(db);
-  expect(told == there, "size tells " + std::to_string(told) + ", not " + std::to_string(there));
+  const std::uint64_t returned = engine_->size(db);
+  expect(returned == there,
+         "size returns " + std::to_string(returned) + ", not " + std::to_string(there));
 }
 
 void ModelRun::compare_everything() {
@@ -122,7 +123,7 @@ void ModelRun::compare_snapshot() {
   if (!failed_) compare_new_version(**second);
 }
 
-/// What a restored engine hands out must be larger than all it was told.
+/// What a restored engine hands out must be larger than all it was given.
 void ModelRun::compare_new_version(Engine& engine) {
   Version largest = 0;
   for (const auto& db : world_) {
@@ -170,10 +171,11 @@ void ModelRun::do_flush() {
     }
   }
   const bool later = random_.chance(1, 2);
-  const std::uint64_t told = engine_->flush(db, later ? FlushMode::async : FlushMode::sync).value();
+  const std::uint64_t returned =
+      engine_->flush(db, later ? FlushMode::async : FlushMode::sync).value();
   // Those that ended and are not swept yet count where nothing is waited for.
-  expect(later ? told >= there : told == there,
-         "flush tells " + std::to_string(told) + ", not " + std::to_string(there));
+  expect(later ? returned >= there : returned == there,
+         "flush returns " + std::to_string(returned) + ", not " + std::to_string(there));
 }
 
 void ModelRun::do_swap() {

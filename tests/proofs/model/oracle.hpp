@@ -1,10 +1,11 @@
 // The oracle: what one key must answer, written from docs/semantics.md and Redis' documented facts,
 // independently of engine/rules. Slow, plain, sequential.
 //
-// An oracle step is given the operation and the outcome that the engine told. It says whether that
-// outcome is right for the state and moves the state on. Only versions and epochs are taken from
-// the outcome, and only after they are found to obey the rules: a new version is larger than every
-// version the key has ever shown, a version told for an unchanged record is that record's own.
+// An oracle step is given the operation and the outcome that the engine returned. It says whether
+// that outcome is right for the state and moves the state on. Only versions and epochs are taken
+// from the outcome, and only after they are found to obey the rules: a new version is larger than
+// every version the key has ever shown, a version returned for an unchanged record is that record's
+// own.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +58,7 @@ struct KeyState {
   Kind kind = Kind::string;
   std::string value;
   Ms due = never;
-  Version version = 0;  ///< of the record; 0: not told yet
+  Version version = 0;  ///< of the record; 0: not known yet
   Version floor = 0;    ///< largest version the key has shown
   ClaimFacts claim;
   bool operator==(const KeyState&) const = default;
@@ -104,20 +105,20 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
                                      Bytes result, bool seen, const Moment& moment);
 
 /// A record as a scan, a snapshot or a journal shows it, against the state at `now`. Learns the
-/// version if it was not told yet.
+/// version if it was not known yet.
 [[nodiscard]] Complaint step_shown(KeyState& state, const Mutation& shown, std::uint32_t session,
                                    Ms now);
 /// The same when nothing was shown for the key.
 [[nodiscard]] Complaint step_not_shown(const KeyState& state, Ms now);
 
 // --- parts the multi-key model needs -----------------------------------------------------------
-/// The version told for a record that was only looked at. Learns it if it was not told yet, or if
+/// The version returned for a record that was only read. Learns it if it was not known yet, or if
 /// the sweep has taken an expired result since: that is a change, with a new version, once.
 [[nodiscard]] Complaint take_own_version(KeyState& state, Version seen);
 [[nodiscard]] bool alive(const KeyState& state, Ms now) noexcept;
 /// Alive, and not a claim that only remembers its attempts: that answers as absent everywhere.
 [[nodiscard]] bool answers(const KeyState& state, Ms now) noexcept;
-/// Puts a string there, version unknown until it is told.
+/// Puts a string there, version unknown until it is returned.
 void put_string(KeyState& state, std::string value, Ms due);
 void remove(KeyState& state);
 /// XXH3-64 of the value, 16 lower-case hex digits.

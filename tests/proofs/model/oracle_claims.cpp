@@ -68,7 +68,7 @@ Ms due_of_held(const ClaimFacts& claim, const Policy& policy) {
   return std::max(claim.lease_until + policy.attempts_ttl.count(), claim.unique_until);
 }
 
-/// A repeated key of a batch is never granted by itself: it is told to come again.
+/// A repeated key of a batch is never granted by itself: its caller has to retry.
 bool is_sent_away(const Policy& policy, const ClaimOutcome& seen) {
   return seen.folded_onto && seen.answer == ClaimAnswer::in_flight && seen.epoch == 0 &&
          seen.version == 0 && seen.retry_after == policy.retry_after_max;
@@ -115,7 +115,7 @@ Complaint expect_grant(KeyState& state, const Policy& policy, const ClaimRequest
   return take_new_version(state, seen.version);
 }
 
-/// What the request's first_sent is to a window; none: inside, or nobody looks.
+/// What the request's first_sent is to a window; none: inside, or not checked.
 std::optional<ClaimAnswer> outside(const Policy& policy, const ClaimRequest& request, Ms unix_ms) {
   if (!request.first_sent_unix_ms) return std::nullopt;
   const Ms age = unix_ms - *request.first_sent_unix_ms;
@@ -210,10 +210,10 @@ Complaint expect_other_epoch(KeyState& state, OwnerVerb verb, const OwnerCall& c
     return seen.answer == OwnerAnswer::unknown ? nullptr : "unknown expected for a future epoch";
   }
   if (seen.answer != OwnerAnswer::stale_owner) return "stale_owner expected";
-  const bool told =
+  const bool expected =
       verb == OwnerVerb::complete && claim.state == ClaimState::done && !claim.result_expired;
-  if (seen.has_result != told) return "newer owner's result";
-  if (told && seen.result != claim.result) return "newer owner's result bytes";
+  if (seen.has_result != expected) return "newer owner's result";
+  if (expected && seen.result != claim.result) return "newer owner's result bytes";
   return nullptr;
 }
 
@@ -328,7 +328,7 @@ Complaint step(KeyState& state, const Policy& policy, const ClaimRequest& reques
     return expect_on_absent(state, policy, request, session, seen, moment);
   }
   if (is_regrant(state, request, moment)) {
-    // It may be somebody else's grant by now, which is not the first's.
+    // It may be the grant of another call by now, which is not the first's.
     if (is_sent_away(policy, seen)) return nullptr;
     if (seen.answer != ClaimAnswer::regranted) return "regranted expected";
     if (seen.epoch != state.claim.epoch) return "epoch of a regrant";

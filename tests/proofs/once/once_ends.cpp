@@ -57,29 +57,29 @@ void OnceProgram::close_under_waiters() {
   static_cast<void>(process_.claims("n", policy_).forget("waited"));
 }
 
-/// A thread that waits for its turn is told so too, and runs nothing.
+/// A thread that waits for its turn gets the same error, and runs nothing.
 void OnceProgram::close_under_blocked() {
   process_.empty();
   Claims claims = process_.claims("n", policy_);
   if (claims.claim({.key = "waited"}).answer != ClaimAnswer::granted || !process_.alive()) return;
   std::atomic<bool> ran{false};
-  std::atomic<bool> told{false};
+  std::atomic<bool> refused{false};
   std::thread blocked{[&] {
     Claims mine = claims;
     const auto outcome = once(mine, {.key = "waited", .wait = Millis::max()}, [&] { ran = true; });
-    told = outcome.answer == OnceAnswer::in_flight && outcome.error.code == ErrorCode::closing;
+    refused = outcome.answer == OnceAnswer::in_flight && outcome.error.code == ErrorCode::closing;
   }};
   while (process_.engine().stats().waiters == 0) std::this_thread::yield();
   next_process(tests::Process::never);
   oracle_.close();
   blocked.join();
   if (ran) complain("work ran when its engine closed");
-  if (!told) complain("who waited was not told that the engine closes");
+  if (!refused) complain("a waiter did not get the error that the engine closes");
   static_cast<void>(process_.claims("n", policy_).forget("waited"));
 }
 
-/// An owner goes on after its engine was closed and opened again: whoever was granted meanwhile
-/// has the work.
+/// An owner goes on after its engine was closed and opened again: a claim that was granted
+/// meanwhile has the work.
 void OnceProgram::close_under_owner() {
   const std::string which = "carried";
   const ClaimOutcome first = process_.claims("n", policy_).claim({.key = which});
@@ -95,7 +95,7 @@ void OnceProgram::close_under_owner() {
   const bool taken = second.answer == ClaimAnswer::granted;
   const bool completed = late.error == ErrorCode::ok && late.answer == OwnerAnswer::ok;
   if (taken && second.epoch <= first.epoch) complain("an epoch came again in the next process");
-  if (taken && !second.takeover) complain("a takeover from an earlier process was not told");
+  if (taken && !second.takeover) complain("a takeover from an earlier process was not reported");
   if (taken && completed) complain("an owner of an earlier process completed another's work");
   if (completed != (third.answer == ClaimAnswer::replay)) {
     complain("what was completed over a close is not what is replayed");
@@ -126,7 +126,7 @@ void OnceProgram::token() {
   if (uses > 1 && !was_filled_) complain("a token was used twice");
 }
 
-/// Whoever is told that it will run again sees a run that begins after that.
+/// A caller that is promised another run sees a run that begins after that.
 void OnceProgram::debounce() {
   Debounce rebuilds{process_.engine(),
                     process_.claims("d", policies::debounce),

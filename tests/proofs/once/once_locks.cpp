@@ -80,7 +80,7 @@ void LockStory::take(std::size_t which) {
   ++taken_;
 }
 
-/// One that believes that it has it is told once if it has lost it.
+/// An owner that believes that it holds the lock gets one error if it has lost it.
 void LockStory::take_again(std::size_t which, bool taken) {
   Owner& owner = owners_[which];
   if (taken && !perhaps_has(which)) complain("an owner took again what it had lost");
@@ -119,7 +119,7 @@ void LockStory::renew(std::size_t which) {
   if (renewed && has_it_) has_it_ = Holder{which, now() + lease, now() + lease};
 }
 
-/// Whoever believes that it has the lock writes; what it writes to has a fence.
+/// An owner that believes that it holds the lock writes; the target has a fence.
 void LockStory::write(std::size_t which) {
   Owner& owner = owners_[which];
   if (owner.holds == 0) return;

@@ -1,5 +1,5 @@
 // Locks of the once proof: three owners of one lock, and what the contract allows of them. An owner
-// has it from its grant until it gives it back or its lease is over; meanwhile nobody else gets it,
+// has it from its grant until it gives it back or its lease is over; meanwhile no other gets it,
 // and it gets a larger token than all before.
 #pragma once
 
@@ -26,7 +26,7 @@ class LockStory {
   [[nodiscard]] std::string play();
   /// In each process, while there is memory.
   void declare() { static_cast<void>(process_.claims("locks", policy_)); }
-  /// The process has ended, and with it whoever had the lock.
+  /// The process has ended, and the holder of the lock with it.
   void next_process() noexcept { has_it_.reset(); }
   /// Grants so far.
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
@@ -39,7 +39,7 @@ class LockStory {
     unsigned holds = 0;  // that it believes in
     Epoch token = 0;
   };
-  /// Who has the lock: for certain until `at_least`, perhaps until `at_most`.
+  /// The holder of the lock: for certain until `at_least`, perhaps until `at_most`.
   struct Holder {
     std::size_t owner = 0;
     Timestamp at_least{};

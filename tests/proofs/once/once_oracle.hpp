@@ -89,7 +89,7 @@ class OnceOracle {
     touched_.clear();
     crashed_ = true;
   }
-  /// The process ended between two calls: who ran has ended with it.
+  /// The process ended between two calls, and its runs with it.
   void close() {
     for (auto& [name, work] : keys_) work.lease_until = Timestamp::min();
   }

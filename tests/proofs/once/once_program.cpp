@@ -261,7 +261,7 @@ void OnceProgram::judge_refusal(const std::string& key, OnceAnswer answer) {
   }
 }
 
-/// Who was there before, or who came later, may not be told another result than its own.
+/// No caller, earlier or later, may get another result than its own.
 void OnceProgram::judge_once(const std::string& key, const Run& run,
                              const OnceOutcome<Receipt>& outcome) {
   if (!process_.alive()) return;
@@ -288,7 +288,7 @@ void OnceProgram::judge_once(const std::string& key, const Run& run,
   if (outcome.answer == OnceAnswer::unrecorded) oracle_.unrecorded(key, run.number, was_filled_);
 }
 
-/// A message that the broker is told to forget has been handled.
+/// A message that is acknowledged to the broker has been handled.
 void OnceProgram::judge_consumed(const std::string& key, const Run& run, const Consumed& consumed) {
   if (!process_.alive()) return;
   judge_refusal(key, consumed.answer);

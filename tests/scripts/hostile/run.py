@@ -9,7 +9,7 @@ The head of each file in cases/ says what it tries, what must come back, and how
 
 and @{TEXT * N} stands for N times TEXT. A script must be answered within its bounds; meanwhile
 others are answered, with BUSY if it must be, and afterwards the node is the same process, works,
-and has not grown beyond what it may hold. With --against redis it is told, not judged, what a
+and has not grown beyond what it may hold. With --against redis it is reported, not judged, what a
 redis-server does, which is one per script.
 """
 
@@ -41,7 +41,7 @@ SETTINGS = {
     'io-threads': '2',
 }
 DEADLINE_SECONDS = 15  # of a reply; the machine may be doing something else as well
-SILENCE_SECONDS = 3  # how long nobody else may be answered
+SILENCE_SECONDS = 3  # how long others may wait for an answer
 RSS_GROWTH_MAX = 640 << 20  # all that keys may take, and scripts on both threads
 REDIS_SECONDS = 3
 HEAD = re.compile(r'-- (Tries|Expects|As): (.*)')

@@ -62,7 +62,7 @@ TEST_CASE("fields: a delimiter splits at each occurrence, fields may be empty", 
   CHECK(parse(fields({2}, ','), "a,,c").key == parse(LineRule{}, "").key);
 }
 
-TEST_CASE("fields: a field that is not there is told with its number", "[tools][key]") {
+TEST_CASE("fields: a missing field is reported with its number", "[tools][key]") {
   const Parsed parsed = parse(fields({1, 7}), "a b c");
   CHECK(parsed.error == LineError::missing_key);
   CHECK(parsed.explanation == "no field 7: the line has 3");
@@ -119,7 +119,7 @@ TEST_CASE("json: equal values share a key however they are written", "[tools][js
   CHECK(parse(json({"/a~1b"}), R"({"a/b":5})").error == LineError::none);
 }
 
-TEST_CASE("json: null and nothing are missing, broken lines and huge numbers are told",
+TEST_CASE("json: null and nothing are missing, broken lines and huge numbers are errors",
           "[tools][json]") {
   CHECK(parse(json({"/a"}), R"({"a":null})").error == LineError::missing_key);
   const Parsed missing = parse(json({"/a/b"}), R"({"a":1})");

@@ -64,7 +64,7 @@ TEST_CASE("backup: an exception ends it, and the next one may begin", "[tool][no
   CHECK(backups.backup.state().error.empty());
 }
 
-TEST_CASE("backup: while one runs there is no second", "[tool][node]") {
+TEST_CASE("backup: while one runs a second is refused", "[tool][node]") {
   std::promise<void> go_on;
   Backups backups{[&](const std::string&, const std::string&, const NodeBackup::Step&) -> Status {
     go_on.get_future().wait();

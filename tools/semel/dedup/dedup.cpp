@@ -28,7 +28,7 @@ Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event
       key_buffer_(new char[key_buffer_bytes]) {
   for (StoreOp& op : ops_) {
     op.verb = Verb::set;
-    // Sliding: always written, so that the end moves; `found` tells the duplicates either way.
+    // Sliding: always written, so that the end moves; `found` shows the duplicates either way.
     op.condition = options.sliding ? Condition::always : Condition::if_absent;
     op.expiry = options.window ? Expiry::in(*options.window) : Expiry::clear();
   }

@@ -55,9 +55,9 @@ std::optional<net::AdminOptions> admin_options(const net::Settings& settings) {
                            .remote = is_named};
 }
 
-net::LinkLimits link_limits(const net::Settings& settings) {
-  net::LinkLimits limits{.idle = millis_of(settings, Setting::timeout),
-                         .request = millis_of(settings, Setting::request_deadline)};
+net::ConnectionLimits connection_limits(const net::Settings& settings) {
+  net::ConnectionLimits limits{.idle = millis_of(settings, Setting::timeout),
+                               .request = millis_of(settings, Setting::request_deadline)};
   limits.input_bytes =
       static_cast<std::size_t>(settings.integer(Setting::client_query_buffer_limit));
   const net::OutputLimits output = settings.output_limits();
@@ -111,7 +111,7 @@ net::ServerOptions server_options(const net::Settings& settings) {
   options.maxclients = static_cast<std::size_t>(settings.integer(Setting::maxclients));
   options.keepalive = millis_of(settings, Setting::tcp_keepalive);
   options.tls = tls_files(settings);
-  options.limits = link_limits(settings);
+  options.limits = connection_limits(settings);
   return options;
 }
 

@@ -15,7 +15,7 @@ namespace semel::tool {
 [[nodiscard]] net::LogOptions log_options(const net::Settings& settings);
 /// None: there is no such port.
 [[nodiscard]] std::optional<net::AdminOptions> admin_options(const net::Settings& settings);
-[[nodiscard]] net::LinkLimits link_limits(const net::Settings& settings);
+[[nodiscard]] net::ConnectionLimits connection_limits(const net::Settings& settings);
 [[nodiscard]] net::TlsFiles tls_files(const net::Settings& settings);
 [[nodiscard]] net::ServerOptions server_options(const net::Settings& settings);
 

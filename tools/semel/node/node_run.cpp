@@ -15,7 +15,7 @@
 
 #include "net/claims/claim_spaces.hpp"
 #include "net/config/rewrite.hpp"
-#include "net/server/node_peer.hpp"
+#include "net/server/node_session.hpp"
 #include "net/server/process.hpp"
 #include "semel/version.hpp"
 #include "tools/semel/node/node_crash.hpp"
@@ -194,12 +194,12 @@ Status NodeRun::declare_namespaces() {
       changed = engine_->change_namespace(space.name, space.policy);
       if (changed) {
         watch_.log().add(net::LogLevel::notice, "namespace changed",
-                         {{"name", space.name}, {"by", space.place}, {"changed", *changed}});
+                         {{"name", space.name}, {"by", space.location}, {"changed", *changed}});
         continue;
       }
       error = &changed.error();
     }
-    return usage_error(space.place + ": namespace '" + space.name + "': " + error->detail);
+    return usage_error(space.location + ": namespace '" + space.name + "': " + error->detail);
   }
   return Done{};
 }
@@ -207,11 +207,12 @@ Status NodeRun::declare_namespaces() {
 Status NodeRun::open_server() {
   batches_.resize(net::io_threads_max);
   net::ServerHooks hooks;
-  hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
+  hooks.make_session = [this](const net::SessionInfo& info,
+                              std::shared_ptr<net::SessionHost> host) {
     // On the thread that it is for, which alone touches this place.
     std::unique_ptr<net::Batch>& batch = batches_[info.thread];
     if (batch == nullptr) batch = std::make_unique<net::Batch>();
-    return net::make_node_peer(*node_, *batch, level_, info, std::move(host));
+    return net::make_node_session(*node_, *batch, level_, info, std::move(host));
   };
   hooks.on_tick = [this](std::size_t thread) {
     arm_thread();
@@ -258,7 +259,8 @@ void NodeRun::follow_settings() {
   for (const Setting setting :
        {Setting::timeout, Setting::request_deadline, Setting::client_query_buffer_limit,
         Setting::client_output_buffer_limit}) {
-    settings_.on_change(setting, [this, server] { server->set_limits(link_limits(settings_)); });
+    settings_.on_change(setting,
+                        [this, server] { server->set_limits(connection_limits(settings_)); });
   }
   settings_.on_change(Setting::maxclients, [this, server] {
     const auto count = static_cast<std::size_t>(settings_.integer(Setting::maxclients));

@@ -59,7 +59,7 @@ class NodeRun {
   void log_listeners();
   void log_scripts();
   void greet() const;
-  /// Until somebody says that it is enough.
+  /// Waits for a request to shut down.
   void wait_for_end();
   [[nodiscard]] Exit end();
 

@@ -25,15 +25,15 @@ struct Wished {
 /// Blocks until there is one.
 [[nodiscard]] Wished wait_for_wish();
 
-/// As if somebody had sent SIGTERM, but that more of these are no second one. From any thread.
+/// Like SIGTERM, but further calls do not count as a second signal. From any thread.
 void ask_for_end();
 
-/// On the main thread: from now on whoever asks for the end gets it, as by kill -9, but that the
-/// parent has ended is no such wish any more.
+/// On the main thread: from now on a signal to end ends the process at once, as kill -9 does. The
+/// end of the parent is no such signal any more.
 void let_signals_kill();
 
-/// As long as this lives, who asks for the end has it at once, with exit code 0: nothing has been
-/// promised to anybody yet.
+/// As long as this lives, a signal to end ends the process at once, with exit code 0: no client
+/// has been answered yet.
 class EndAtOnce {
  public:
   EndAtOnce();

@@ -79,7 +79,7 @@ void NodeWatch::set_not_ready(std::string state) {
 }
 
 void NodeWatch::check(const Status& notified) {
-  if (!notified.ok()) log_->warning("systemd_not_told", {{"reason", notified.error().detail}});
+  if (!notified.ok()) log_->warning("systemd_not_notified", {{"reason", notified.error().detail}});
 }
 
 void NodeWatch::recovers(const std::string& directory) {

@@ -16,7 +16,7 @@ Status NodeStorage::open(Options&) {
 }
 Result<RecoveryReport> NodeStorage::recover(Engine&,
                                             const std::function<void(const RecoveryProgress&)>&) {
-  return RecoveryReport{};  // is_open() is false, so nobody calls this
+  return RecoveryReport{};  // is_open() is false, so this is never called
 }
 Millis NodeStorage::busy_for() const noexcept {
   return Millis{0};

@@ -97,7 +97,7 @@ final class RedissonSuite {
     });
   }
 
-  /** How often its owner has it, and nobody else gives it back. */
+  /** Counts the holds of the owner; no other may release it. */
   private void reentrance() throws Exception {
     RLock lock = client.getLock(key("again"));
     for (int i = 1; i <= 3; ++i) {
@@ -135,11 +135,11 @@ final class RedissonSuite {
       Report.same(client.getLock(key("watched")).isLocked(), true);
       return System.nanoTime() > end;
     });
-    short_lived.shutdown();  // who is gone renews nothing
+    short_lived.shutdown();  // a client that is gone renews nothing
     Report.until(() -> !client.getLock(key("watched")).isLocked());
   }
 
-  /** Who waits is told by a message when the lock is given back, and when it is taken away. */
+  /** A waiter gets a message when the lock is released, and when it is taken away. */
   private void waiters() throws Exception {
     RLock lock = client.getLock(key("waited"));
     lock.lock(60, TimeUnit.SECONDS);

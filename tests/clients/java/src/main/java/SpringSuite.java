@@ -192,7 +192,7 @@ final class SpringSuite {
     return parts;
   }
 
-  /** Lettuce takes a command that it does not know for one bulk string, unless it is told more. */
+  /** Lettuce expects one bulk string from an unknown command, unless an output is given. */
   private List<String> called(String command, String... words) {
     byte[][] arguments = new byte[words.length][];
     for (int i = 0; i < words.length; ++i) arguments[i] = words[i].getBytes();

@@ -1,4 +1,4 @@
-// A peer that says why it does not serve, and closes.
+// A session that says why it does not serve, and closes.
 #pragma once
 
 #include <memory>
@@ -6,14 +6,14 @@
 #include <string_view>
 #include <utility>
 
-#include "net/server/peer.hpp"
+#include "net/server/session.hpp"
 
 namespace semel::net {
 
-class RefusingPeer final : public Peer {
+class RefusingSession final : public Session {
  public:
-  /// `reply`: all that it ever sends. It rings, because it does not wait for a request.
-  RefusingPeer(std::string reply, std::shared_ptr<PeerHost> host)
+  /// `reply`: all that it ever sends. It wakes its host at once instead of waiting for a request.
+  RefusingSession(std::string reply, std::shared_ptr<SessionHost> host)
       : reply_(std::move(reply)), host_(std::move(host)) {
     host_->wake();
   }
@@ -21,12 +21,12 @@ class RefusingPeer final : public Peer {
   void receive(std::string_view, std::string& out) override { collect(out); }
   void collect(std::string& out) override { out += std::exchange(reply_, {}); }
   [[nodiscard]] bool closes() const noexcept override { return true; }
-  [[nodiscard]] PeerInput input() const noexcept override { return {}; }
+  [[nodiscard]] SessionInput input() const noexcept override { return {}; }
   void end() noexcept override {}
 
  private:
   std::string reply_;
-  const std::shared_ptr<PeerHost> host_;
+  const std::shared_ptr<SessionHost> host_;
 };
 
 }  // namespace semel::net

@@ -1,10 +1,10 @@
-#include "net/server/node_peer.hpp"
+#include "net/server/node_session.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <utility>
 
 #include "net/resp/release_capacity.hpp"
-#include "net/server/refusing_peer.hpp"
+#include "net/server/refusing_session.hpp"
 
 namespace semel::net {
 namespace {
@@ -13,7 +13,7 @@ bool asks_for_certificates(const Node& node) {
   return node.settings.text(Setting::tls_auth_clients) == "yes";
 }
 
-ClientHandle::Origin origin_of(const PeerInfo& info, Node& node) {
+ClientHandle::Origin origin_of(const SessionInfo& info, Node& node) {
   const bool names_user = node.settings.text(Setting::tls_auth_clients_user) == "CN";
   return {.id = node.next_client_id(),
           .address = info.remote,
@@ -51,7 +51,7 @@ constexpr std::string_view denied =
 
 }  // namespace
 
-bool is_remote(const PeerInfo& info, bool asks_for_certificates) {
+bool is_remote(const SessionInfo& info, bool asks_for_certificates) {
   if (info.transport == Transport::unix_socket) return false;
   const bool is_vouched_for = asks_for_certificates || !info.certificate_name.empty();
   if (info.transport == Transport::tls && is_vouched_for) return false;
@@ -65,21 +65,22 @@ bool is_remote(const PeerInfo& info, bool asks_for_certificates) {
   return !address.is_loopback();
 }
 
-std::unique_ptr<Peer> make_node_peer(Node& node, Batch& batch, Durability level,
-                                     const PeerInfo& info, std::shared_ptr<PeerHost> host) {
+std::unique_ptr<Session> make_node_session(Node& node, Batch& batch, Durability level,
+                                           const SessionInfo& info,
+                                           std::shared_ptr<SessionHost> host) {
   const bool is_shut = node.settings.boolean(Setting::protected_mode) &&
                        !node.asks_for_password() && is_remote(info, asks_for_certificates(node));
-  if (!is_shut) return std::make_unique<NodePeer>(node, batch, level, info, std::move(host));
+  if (!is_shut) return std::make_unique<NodeSession>(node, batch, level, info, std::move(host));
   node.stats.connection_refused();
   node.hooks.report({.level = LogLevel::warning,
                      .name = "client_denied",
                      .address = info.remote,
                      .text = "protected-mode, and the user default needs no password"});
-  return std::make_unique<RefusingPeer>(std::string{denied}, std::move(host));
+  return std::make_unique<RefusingSession>(std::string{denied}, std::move(host));
 }
 
-NodePeer::NodePeer(Node& node, Batch& batch, Durability level, const PeerInfo& info,
-                   std::shared_ptr<PeerHost> host)
+NodeSession::NodeSession(Node& node, Batch& batch, Durability level, const SessionInfo& info,
+                         std::shared_ptr<SessionHost> host)
     : node_(node),
       level_(level),
       host_(std::move(host)),
@@ -87,9 +88,9 @@ NodePeer::NodePeer(Node& node, Batch& batch, Durability level, const PeerInfo& i
   connection_.share_large();
 }
 
-NodePeer::~NodePeer() = default;
+NodeSession::~NodeSession() = default;
 
-void NodePeer::receive(std::string_view bytes, std::string& out) {
+void NodeSession::receive(std::string_view bytes, std::string& out) {
   if (level_ < Durability::synced) return connection_.receive(bytes, out);
   std::string replies;
   const std::uint64_t before = connection_.requests();
@@ -97,7 +98,7 @@ void NodePeer::receive(std::string_view bytes, std::string& out) {
   deliver(std::move(replies), connection_.requests() - before, out);
 }
 
-void NodePeer::pass_on(std::string& out, std::string_view bytes, Splices&& large) {
+void NodeSession::pass_on(std::string& out, std::string_view bytes, Splices&& large) {
   for (Splice& each : large) {
     each.at += out.size();
     large_.push_back(std::move(each));
@@ -105,13 +106,13 @@ void NodePeer::pass_on(std::string& out, std::string_view bytes, Splices&& large
   out += bytes;
 }
 
-Splices NodePeer::take_large() {
+Splices NodeSession::take_large() {
   if (level_ < Durability::synced) return connection_.take_large();
   return std::exchange(large_, {});
 }
 
 /// What waits for the disk is not the socket's yet, and nothing else is while it does.
-void NodePeer::hold_output(std::size_t own, std::size_t large, std::size_t parts) {
+void NodeSession::hold_output(std::size_t own, std::size_t large, std::size_t parts) {
   if (sync_ == nullptr) {
     connection_.hold_output(own, large, parts);
   } else {
@@ -120,8 +121,8 @@ void NodePeer::hold_output(std::size_t own, std::size_t large, std::size_t parts
   }
 }
 
-void NodePeer::deliver(std::string&& replies, std::uint64_t requests, std::string& out) {
-  if (requests == 0) {  // pushes rest on nothing
+void NodeSession::deliver(std::string&& replies, std::uint64_t requests, std::string& out) {
+  if (requests == 0) {  // pushes need no durability wait
     pass_on(out, replies, connection_.take_large());
     return;
   }
@@ -141,7 +142,7 @@ void NodePeer::deliver(std::string&& replies, std::uint64_t requests, std::strin
   });
 }
 
-void NodePeer::collect(std::string& out) {
+void NodeSession::collect(std::string& out) {
   if (sync_ != nullptr) {
     bool failed = false;
     {
@@ -160,7 +161,7 @@ void NodePeer::collect(std::string& out) {
     }
     give_back(held_);
     held_large_ = Splices{};
-    connection_.hold_output(0, 0, 0);  // the socket tells how much of it waits
+    connection_.hold_output(0, 0, 0);  // the socket reports how much of it waits
   }
   if (level_ < Durability::synced) return connection_.collect(out);
   std::string replies;
@@ -171,27 +172,27 @@ void NodePeer::collect(std::string& out) {
   deliver(std::move(replies), connection_.requests() - before + (answered ? 1 : 0), out);
 }
 
-bool NodePeer::closes() const noexcept {
+bool NodeSession::closes() const noexcept {
   return sync_ == nullptr && connection_.closes();
 }
-bool NodePeer::waits() const noexcept {
+bool NodeSession::waits() const noexcept {
   return sync_ != nullptr || connection_.waits();
 }
-bool NodePeer::more() const noexcept {
+bool NodeSession::more() const noexcept {
   return sync_ == nullptr && connection_.more();
 }
 
-PeerInput NodePeer::input() const noexcept {
+SessionInput NodeSession::input() const noexcept {
   return {.requests = connection_.requests(),
           .held = connection_.kept_bytes(),
           .wanted = connection_.wanted_bytes()};
 }
 
-OutputClass NodePeer::output_class() const noexcept {
+OutputClass NodeSession::output_class() const noexcept {
   return connection_.is_subscribed() ? OutputClass::pubsub : OutputClass::normal;
 }
 
-void NodePeer::end() noexcept {
+void NodeSession::end() noexcept {
   connection_.end();
 }
 

@@ -1,4 +1,4 @@
-// A peer that speaks lines instead of Redis' protocol, and the list of all peers, for tests.
+// A session that speaks lines instead of Redis' protocol, and the list of all sessions, for tests.
 //
 //   echo TEXT   TEXT            wait       nothing until something is pushed
 //   big N       N times 'x'     subscribe  "subscribed"; counts as pub/sub from then on
@@ -24,10 +24,10 @@
 
 namespace semel::tests {
 
-/// What tests see of one peer.
-struct PeerState {
-  net::PeerInfo info{};
-  std::shared_ptr<net::PeerHost> host{};
+/// What tests see of one session.
+struct SessionState {
+  net::SessionInfo info{};
+  std::shared_ptr<net::SessionHost> host{};
   std::string mailbox{};  // what was pushed and not collected
   std::size_t received = 0;
   std::size_t largest = 0;  // bytes of one receive()
@@ -36,11 +36,11 @@ struct PeerState {
   bool ended = false;
 };
 
-class LinePeers {
+class LineSessions {
  public:
   [[nodiscard]] net::ServerHooks hooks();
 
-  /// True: `condition` of that peer holds, now or within patience.
+  /// True: `condition` of that session holds, now or within patience.
   template <class Condition>
   [[nodiscard]] bool wait_for(std::uint64_t id, Condition&& condition) {
     std::unique_lock lock{mutex_};
@@ -50,12 +50,12 @@ class LinePeers {
     });
   }
   [[nodiscard]] bool wait_received(std::uint64_t id, std::size_t bytes) {
-    return wait_for(id, [&](const PeerState& seen) { return seen.received >= bytes; });
+    return wait_for(id, [&](const SessionState& seen) { return seen.received >= bytes; });
   }
   [[nodiscard]] bool wait_ended(std::uint64_t id) {
-    return wait_for(id, [](const PeerState& seen) { return seen.ended; });
+    return wait_for(id, [](const SessionState& seen) { return seen.ended; });
   }
-  [[nodiscard]] PeerState look(std::uint64_t id) {
+  [[nodiscard]] SessionState look(std::uint64_t id) {
     const std::lock_guard lock{mutex_};
     return all_[id];
   }
@@ -63,9 +63,9 @@ class LinePeers {
     const std::lock_guard lock{mutex_};
     return log_;
   }
-  /// What the peer is to send; ends its waiting. From any thread.
+  /// What the session is to send; ends its waiting. From any thread.
   void push(std::uint64_t id, std::string_view text) {
-    std::shared_ptr<net::PeerHost> host;
+    std::shared_ptr<net::SessionHost> host;
     {
       const std::lock_guard lock{mutex_};
       all_[id].mailbox += text;
@@ -73,7 +73,7 @@ class LinePeers {
     }
     if (host) host->wake();
   }
-  /// Called by peers.
+  /// Called by sessions.
   template <class Change>
   void change(std::uint64_t id, Change&& change) {
     const std::lock_guard lock{mutex_};
@@ -81,18 +81,18 @@ class LinePeers {
     changed_.notify_all();
   }
 
-  std::size_t batch_bytes = SIZE_MAX;  ///< replies after which a peer has more()
+  std::size_t batch_bytes = SIZE_MAX;  ///< replies after which a session has more()
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::uint64_t, PeerState> all_;
+  std::map<std::uint64_t, SessionState> all_;
   std::vector<std::string> log_;
 };
 
-class LinePeer final : public net::Peer {
+class LineSession final : public net::Session {
  public:
-  LinePeer(LinePeers& peers, std::uint64_t id) : peers_(peers), id_(id) {}
+  LineSession(LineSessions& sessions, std::uint64_t id) : sessions_(sessions), id_(id) {}
 
   void receive(std::string_view bytes, std::string& out) override {
     input_ += bytes;
@@ -103,7 +103,7 @@ class LinePeer final : public net::Peer {
   }
   void collect(std::string& out) override {
     std::string letters;
-    peers_.change(id_, [&](PeerState& seen) { letters = std::exchange(seen.mailbox, {}); });
+    sessions_.change(id_, [&](SessionState& seen) { letters = std::exchange(seen.mailbox, {}); });
     if (!letters.empty()) waits_ = false;
     out += letters;
     run(out);
@@ -111,7 +111,7 @@ class LinePeer final : public net::Peer {
   [[nodiscard]] bool closes() const noexcept override { return closes_; }
   [[nodiscard]] bool waits() const noexcept override { return waits_; }
   [[nodiscard]] bool more() const noexcept override { return more_; }
-  [[nodiscard]] net::PeerInput input() const noexcept override {
+  [[nodiscard]] net::SessionInput input() const noexcept override {
     return {.requests = requests_,
             .held = input_.size(),
             .wanted = input_.starts_with('#') ? std::size_t{1} << 20 : 0};
@@ -119,7 +119,7 @@ class LinePeer final : public net::Peer {
   [[nodiscard]] net::OutputClass output_class() const noexcept override { return class_; }
   [[nodiscard]] bool is_unauthenticated() const noexcept override { return unauthenticated_; }
   void end() noexcept override {
-    peers_.change(id_, [](PeerState& seen) { seen.ended = true; });
+    sessions_.change(id_, [](SessionState& seen) { seen.ended = true; });
   }
 
  private:
@@ -129,7 +129,7 @@ class LinePeer final : public net::Peer {
     while (!waits_ && !closes_) {
       const std::size_t end = input_.find('\n', at);
       if (end == std::string::npos) break;
-      if (out.size() > peers_.batch_bytes) {
+      if (out.size() > sessions_.batch_bytes) {
         more_ = true;
         break;
       }
@@ -138,7 +138,7 @@ class LinePeer final : public net::Peer {
       ++requests_;
     }
     input_.erase(0, at);
-    peers_.change(id_, [&](PeerState& seen) {
+    sessions_.change(id_, [&](SessionState& seen) {
       seen.received = misused_ ? 0 : received_;
       seen.requests = requests_;
       seen.largest = largest_;
@@ -168,7 +168,7 @@ class LinePeer final : public net::Peer {
     }
   }
 
-  LinePeers& peers_;
+  LineSessions& sessions_;
   const std::uint64_t id_;
   std::string input_;
   std::size_t received_ = 0;
@@ -182,14 +182,15 @@ class LinePeer final : public net::Peer {
   bool misused_ = false;  // receive() while waits() or more()
 };
 
-inline net::ServerHooks LinePeers::hooks() {
+inline net::ServerHooks LineSessions::hooks() {
   net::ServerHooks hooks;
-  hooks.make_peer = [this](const net::PeerInfo& info, std::shared_ptr<net::PeerHost> host) {
-    change(info.id, [&](PeerState& seen) {
+  hooks.make_session = [this](const net::SessionInfo& info,
+                              std::shared_ptr<net::SessionHost> host) {
+    change(info.id, [&](SessionState& seen) {
       seen.info = info;
       seen.host = std::move(host);
     });
-    return std::make_unique<LinePeer>(*this, info.id);
+    return std::make_unique<LineSession>(*this, info.id);
   };
   hooks.log = [this](net::LogLevel, std::string_view line) {
     const std::lock_guard lock{mutex_};

@@ -1,7 +1,7 @@
 // What a socket is connected to: bytes in, bytes out, and no knowledge of sockets.
 //
-// All calls of a peer come from the thread its connection lives on. Other threads reach it through
-// its PeerHost alone.
+// All calls of a session come from the thread its connection lives on. Other threads reach it
+// through its SessionHost alone.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 namespace semel::net {
 
 /// Wakes one connection. It outlives connection and server, so it may be called after their end.
-class PeerHost {
+class SessionHost {
  public:
-  virtual ~PeerHost() = default;
-  /// Has Peer::collect called soon, on the peer's own thread. From any thread, also from within the
-  /// peer; calls before that collect begins become one. Progress: a short mutex.
+  virtual ~SessionHost() = default;
+  /// Has Session::collect called soon, on the session's own thread. From any thread, also from
+  /// within the session; calls before that collect begins become one. Progress: a short mutex.
   virtual void wake() noexcept = 0;
 };
 
@@ -28,16 +28,16 @@ class PeerHost {
 enum class OutputClass : std::uint8_t { normal, pubsub, replica };
 inline constexpr std::size_t output_classes = 3;
 
-/// How far a peer is with what it has been given.
-struct PeerInput {
+/// How far a session is with what it has been given.
+struct SessionInput {
   std::uint64_t requests = 0;  ///< carried out so far
   std::size_t held = 0;        ///< bytes kept: of a request that is not whole, or that waits
   std::size_t wanted = 0;      ///< a hint: so many bytes more would make the request whole
 };
 
-class Peer {
+class Session {
  public:
-  virtual ~Peer() = default;
+  virtual ~Session() = default;
 
   /// Carries out every whole request and appends the replies. Not called while waits() or more().
   virtual void receive(std::string_view bytes, std::string& out) = 0;
@@ -63,12 +63,12 @@ class Peer {
   /// client that hangs up meanwhile is noticed.
   [[nodiscard]] virtual bool waits() const noexcept { return false; }
   /// The batch was cut because its replies grew large: collect() is called for the next part when
-  /// these are with the client. For peers that want to bound what a slow reader costs.
+  /// these are with the client. For sessions that want to bound what a slow reader costs.
   [[nodiscard]] virtual bool more() const noexcept { return false; }
-  /// While it waits: work goes on in each collect(), which the peer has called again and again. A
-  /// client that hangs up meanwhile is noticed when it has ended, as redis-server does it.
+  /// While it waits: work goes on in each collect(), which the session has called again and again.
+  /// A client that hangs up meanwhile is noticed when it has ended, as redis-server does it.
   [[nodiscard]] virtual bool works() const noexcept { return false; }
-  [[nodiscard]] virtual PeerInput input() const noexcept = 0;
+  [[nodiscard]] virtual SessionInput input() const noexcept = 0;
   [[nodiscard]] virtual OutputClass output_class() const noexcept { return OutputClass::normal; }
   /// It must log in and has not: it may cost little, and has little time.
   [[nodiscard]] virtual bool is_unauthenticated() const noexcept { return false; }
@@ -78,8 +78,8 @@ class Peer {
 
 enum class Transport : std::uint8_t { tcp, unix_socket, tls };
 
-/// What is known of a connection when its peer is made; with TLS that is after the handshake.
-struct PeerInfo {
+/// What is known of a connection when its session is made; with TLS that is after the handshake.
+struct SessionInfo {
   std::uint64_t id = 0;    ///< from 1, never given twice by one server
   std::size_t thread = 0;  ///< the index of its thread
   Transport transport = Transport::tcp;
@@ -90,7 +90,7 @@ struct PeerInfo {
 };
 
 /// Called on the connection's thread. Null: the connection is closed.
-using MakePeer =
-    std::function<std::unique_ptr<Peer>(const PeerInfo& info, std::shared_ptr<PeerHost> host)>;
+using MakeSession = std::function<std::unique_ptr<Session>(const SessionInfo& info,
+                                                           std::shared_ptr<SessionHost> host)>;
 
 }  // namespace semel::net

@@ -1,4 +1,4 @@
-#include "net/server/link.hpp"
+#include "net/server/socket_connection.hpp"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -12,8 +12,9 @@
 
 namespace semel::net {
 
-Link::Link(LinkShared& shared, Descriptor socket, LinkName name, std::uint64_t id,
-           Transport transport, std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls)
+SocketConnection::SocketConnection(ConnectionShared& shared, Descriptor socket, ConnectionName name,
+                                   std::uint64_t id, Transport transport,
+                                   std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls)
     : shared_(shared),
       socket_(std::move(socket)),
       name_(name),
@@ -25,12 +26,12 @@ Link::Link(LinkShared& shared, Descriptor socket, LinkName name, std::uint64_t i
       state_(State::handshake),
       transport_(transport) {}
 
-Link::~Link() {
-  if (peer_) peer_->end();
+SocketConnection::~SocketConnection() {
+  if (session_) session_->end();
 }
 
-void Link::begin() {
-  if (!tls_ && !make_peer()) return;
+void SocketConnection::begin() {
+  if (!tls_ && !make_session()) return;
   interest_ = EPOLLIN;
   epoll_event event{};
   event.events = interest_;
@@ -38,48 +39,49 @@ void Link::begin() {
   if (epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket_.get(), &event) != 0) finish(Ended::lost);
 }
 
-bool Link::make_peer() {
-  PeerInfo info{.id = id_, .thread = shared_.thread, .transport = transport_};
+bool SocketConnection::make_session() {
+  SessionInfo info{.id = id_, .thread = shared_.thread, .transport = transport_};
   info.remote = remote_name(socket_.get());
   info.local = local_name(socket_.get());
   if (tls_) info.certificate_name = tls_->client_name();
-  peer_ = shared_.hooks.make_peer(info, waker_);
+  session_ = shared_.hooks.make_session(info, waker_);
   state_ = State::open;
-  if (!peer_) finish(Ended::no_peer);
-  return peer_ != nullptr;
+  if (!session_) finish(Ended::no_session);
+  return session_ != nullptr;
 }
 
-bool Link::reads() const noexcept {
+bool SocketConnection::reads() const noexcept {
   if (state_ == State::handshake) return true;
-  return state_ == State::open && !paused_ && !peer_->waits() && !peer_->more();
+  return state_ == State::open && !paused_ && !session_->waits() && !session_->more();
 }
 
-bool Link::is_idle() const {
+bool SocketConnection::is_idle() const {
   return state_ == State::handshake ||
-         (state_ == State::open && pending() == 0 && !peer_->waits() && !peer_->more() &&
-          peer_->input().held == 0);
+         (state_ == State::open && pending() == 0 && !session_->waits() && !session_->more() &&
+          session_->input().held == 0);
 }
 
-void Link::on_events(std::uint32_t events) {
+void SocketConnection::on_events(std::uint32_t events) {
   if ((events & EPOLLOUT) != 0) flush();
   if (state_ != State::done) on_readable(events);
   send_and_rearm();
 }
 
-void Link::on_readable(std::uint32_t events) {
+void SocketConnection::on_readable(std::uint32_t events) {
   constexpr std::uint32_t gone = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
   if (!reads()) {
     // The client has gone and would not see the replies: its remaining requests do not run.
-    const bool works = state_ == State::open && peer_->works();
+    const bool works = state_ == State::open && session_->works();
     if ((events & gone) != 0 && !works) finish(Ended::by_client);
     return;
   }
   if ((events & (gone | EPOLLIN)) == 0) return;
   // The largest connection is being closed, so there will be room again in a moment.
-  if (peer_ && !peer_->accepts_input()) return;
-  const bool is_large = wanted_ > LinkShared::input_usual && !(peer_ && peer_->memory_is_tight());
+  if (session_ && !session_->accepts_input()) return;
+  const bool is_large =
+      wanted_ > ConnectionShared::input_usual && !(session_ && session_->memory_is_tight());
   const std::size_t room =
-      is_large ? std::min(wanted_, LinkShared::input_room) : LinkShared::input_usual;
+      is_large ? std::min(wanted_, ConnectionShared::input_room) : ConnectionShared::input_usual;
   const ssize_t got = recv(socket_.get(), shared_.input.get(), room, 0);
   if (got > 0) {
     active_ = shared_.now;
@@ -92,9 +94,9 @@ void Link::on_readable(std::uint32_t events) {
   }
 }
 
-void Link::feed(std::string_view bytes) {
+void SocketConnection::feed(std::string_view bytes) {
   if (!tls_) {
-    peer_->receive(bytes, shared_.output);
+    session_->receive(bytes, shared_.output);
     return;
   }
   if (state_ == State::handshake) handshake_taken_ += bytes.size();
@@ -102,16 +104,16 @@ void Link::feed(std::string_view bytes) {
   pump_tls();
 }
 
-/// Hands the peer what TLS has for it, as long as the peer takes it.
-void Link::pump_tls() {
-  while (state_ == State::handshake ||
-         (state_ == State::open && !peer_->waits() && !peer_->more() && !peer_->closes())) {
-    const std::size_t got = tls_->read(shared_.plain.get(), LinkShared::input_usual);
-    if (state_ == State::handshake && tls_->state() == TlsLayer::State::open && !make_peer()) {
+/// Hands the session what TLS has for it, as long as the session takes it.
+void SocketConnection::pump_tls() {
+  while (state_ == State::handshake || (state_ == State::open && !session_->waits() &&
+                                        !session_->more() && !session_->closes())) {
+    const std::size_t got = tls_->read(shared_.plain.get(), ConnectionShared::input_usual);
+    if (state_ == State::handshake && tls_->state() == TlsLayer::State::open && !make_session()) {
       return;
     }
     if (got == 0) break;
-    peer_->receive({shared_.plain.get(), got}, shared_.output);
+    session_->receive({shared_.plain.get(), got}, shared_.output);
   }
   if (tls_->state() == TlsLayer::State::failed) {
     fail_tls();
@@ -124,16 +126,16 @@ void Link::pump_tls() {
   }
 }
 
-void Link::fail_tls() {
+void SocketConnection::fail_tls() {
   const bool early = state_ == State::handshake;
   note(LogLevel::warning, (early ? "TLS handshake failed: " : "TLS failed: ") + tls_->error());
   shared_.output.clear();
-  if (peer_) static_cast<void>(peer_->take_large());
+  if (session_) static_cast<void>(session_->take_large());
   begin_close(early ? Ended::handshake_failed : Ended::tls_failed);  // with the alert
 }
 
 /// The client sends no more. What it has asked for is still sent to it.
-void Link::hang_up() {
+void SocketConnection::hang_up() {
   if (state_ != State::open) {
     if (state_ == State::handshake) finish(Ended::by_client);
     return;
@@ -142,38 +144,38 @@ void Link::hang_up() {
   if (state_ == State::open) begin_close(Ended::by_client);
 }
 
-void Link::on_wake() {
+void SocketConnection::on_wake() {
   waker_->clear();
-  if (peer_ && peer_->is_killed() && !peer_->works()) return finish(Ended::killed);
+  if (session_ && session_->is_killed() && !session_->works()) return finish(Ended::killed);
   if (state_ != State::open) return;
-  if (peer_->more() && pending() != 0) return;  // woken again when that is sent
-  if (peer_->more() && !peer_->accepts_input()) return waker_->wake();
-  peer_->collect(shared_.output);
+  if (session_->more() && pending() != 0) return;  // woken again when that is sent
+  if (session_->more() && !session_->accepts_input()) return waker_->wake();
+  session_->collect(shared_.output);
   if (tls_) pump_tls();
   send_and_rearm();
 }
 
 /// Sends output, checks limits and updates the events that epoll waits for. After each step that
 /// may have changed one of them.
-void Link::send_and_rearm() {
+void SocketConnection::send_and_rearm() {
   if (state_ != State::done) send_replies();
-  if (state_ == State::open) after_peer();
+  if (state_ == State::open) after_session();
   if (state_ != State::done) check_output();
   if (state_ != State::done) show_output();
   if (state_ == State::closing && pending() == 0) finish(why_);
   if (state_ != State::done) arm();
 }
 
-void Link::after_peer() {
-  const PeerInput input = peer_->input();
+void SocketConnection::after_session() {
+  const SessionInput input = session_->input();
   wanted_ = input.wanted;
   watch_request(input);
-  if (!peer_->is_unauthenticated()) {
+  if (!session_->is_unauthenticated()) {
     unauthenticated_since_ = no_end;
   } else if (unauthenticated_since_ == no_end) {
     unauthenticated_since_ = shared_.now;
   }
-  if (peer_->closes()) {
+  if (session_->closes()) {
     begin_close(Ended::after_reply);
   } else if (input.held > shared_.limits.input_bytes) {
     refuse("a request of more than " + std::to_string(shared_.limits.input_bytes) +
@@ -181,14 +183,14 @@ void Link::after_peer() {
            Ended::input_limit);
   } else if (draining_ && is_idle()) {
     begin_close(Ended::drained);
-  } else if (peer_->more() && pending() == 0) {
+  } else if (session_->more() && pending() == 0) {
     waker_->wake();  // in the next round, so that the others have their turn
   }
 }
 
-/// The clock of a request runs from its first byte, and stands while the peer waits.
-void Link::watch_request(const PeerInput& input) {
-  if (input.held == 0 || peer_->waits() || peer_->more()) {
+/// The clock of a request runs from its first byte, and stands while the session waits.
+void SocketConnection::watch_request(const SessionInput& input) {
+  if (input.held == 0 || session_->waits() || session_->more()) {
     partial_since_ = no_end;
   } else if (partial_since_ == no_end || input.requests != requests_) {
     partial_since_ = shared_.now;
@@ -196,18 +198,18 @@ void Link::watch_request(const PeerInput& input) {
   requests_ = input.requests;
 }
 
-const PendingLimit& Link::output_limit() const noexcept {
-  const OutputClass kind = peer_ ? peer_->output_class() : OutputClass::normal;
+const PendingLimit& SocketConnection::output_limit() const noexcept {
+  const OutputClass kind = session_ ? session_->output_class() : OutputClass::normal;
   return shared_.limits.output[static_cast<std::size_t>(kind)];
 }
 
-void Link::check_output() {
+void SocketConnection::check_output() {
   const std::size_t bytes = pending();
   if (bytes > shared_.limits.output_pause_bytes) {
     paused_ = true;
   } else if (paused_ && bytes <= shared_.limits.output_pause_bytes / 2) {
     paused_ = false;
-    if (partial_since_ != no_end) partial_since_ = shared_.now;  // it was we who did not read
+    if (partial_since_ != no_end) partial_since_ = shared_.now;  // the server was not reading
   }
   const PendingLimit& limit = output_limit();
   if (limit.soft_bytes == 0 || bytes <= limit.soft_bytes) {
@@ -232,8 +234,8 @@ void Link::check_output() {
   }
 }
 
-void Link::check_deadlines() {
-  const LinkLimits& limits = shared_.limits;
+void SocketConnection::check_deadlines() {
+  const ConnectionLimits& limits = shared_.limits;
   if (state_ == State::handshake && is_over(begun_, limits.handshake)) {
     note(LogLevel::notice,
          "TLS handshake not done within " + std::to_string(limits.handshake.count()) + " ms");
@@ -241,14 +243,14 @@ void Link::check_deadlines() {
   } else if (state_ == State::closing && is_over(begun_, limits.linger)) {
     finish(why_);
   } else if (state_ == State::open) {
-    const bool waits = peer_->waits() || peer_->more();
+    const bool waits = session_->waits() || session_->more();
     if (partial_since_ != no_end && !paused_ && is_over(partial_since_, limits.request)) {
       refuse("the request was not whole within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
     } else if (is_over(unauthenticated_since_, limits.request)) {
       refuse("not authenticated within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
-    } else if (!waits && peer_->output_class() == OutputClass::normal &&
+    } else if (!waits && session_->output_class() == OutputClass::normal &&
                is_over(active_, limits.idle)) {
       finish(Ended::idle);
     }
@@ -256,7 +258,7 @@ void Link::check_deadlines() {
   }
 }
 
-void Link::drain() {
+void SocketConnection::drain() {
   draining_ = true;
   if (state_ == State::handshake) {
     finish(Ended::drained);
@@ -266,14 +268,14 @@ void Link::drain() {
   }
 }
 
-void Link::refuse(std::string_view text, Ended why) {
+void SocketConnection::refuse(std::string_view text, Ended why) {
   shared_.output.append("-ERR ").append(text).append("\r\n");
   send_replies();
   if (state_ == State::open) begin_close(why);
 }
 
 /// Nothing is read any more; what is pending is sent for as long as `linger` allows.
-void Link::begin_close(Ended why) {
+void SocketConnection::begin_close(Ended why) {
   state_ = State::closing;
   why_ = why;
   begun_ = shared_.now;
@@ -281,10 +283,10 @@ void Link::begin_close(Ended why) {
   if (tls_) flush();
 }
 
-void Link::send_replies() {
+void SocketConnection::send_replies() {
   constexpr std::size_t scratch_kept = std::size_t{1} << 20;
   constexpr std::size_t at_once = std::size_t{64} << 10;
-  Splices large = peer_ ? peer_->take_large() : Splices{};
+  Splices large = session_ ? session_->take_large() : Splices{};
   std::string& bytes = shared_.output;
   if (!tls_) {
     send_plain(std::move(large));
@@ -301,7 +303,7 @@ void Link::send_replies() {
 }
 
 /// What the socket does not take at once goes into the queue.
-void Link::send_plain(Splices&& large) {
+void SocketConnection::send_plain(Splices&& large) {
   std::string& bytes = shared_.output;
   if (!large.empty() || !queue_.empty()) {
     const bool was_empty = queue_.empty();
@@ -315,7 +317,7 @@ void Link::send_plain(Splices&& large) {
   if (state_ != State::done && taken < bytes.size()) queue_.add(bytes, {}, taken);
 }
 
-ssize_t Link::judge(ssize_t sent) {
+ssize_t SocketConnection::judge(ssize_t sent) {
   if (sent > 0) {
     active_ = shared_.now;
     shared_.counters.bytes_out.add(static_cast<std::uint64_t>(sent));
@@ -325,7 +327,7 @@ ssize_t Link::judge(ssize_t sent) {
   return sent;
 }
 
-void Link::flush() {
+void SocketConnection::flush() {
   if (tls_) return flush_tls();
   constexpr std::size_t places_max = 64;
   constexpr int rounds_max = 16;
@@ -341,7 +343,7 @@ void Link::flush() {
 }
 
 /// Encrypts as much as the socket takes and one piece more.
-void Link::flush_tls() {
+void SocketConnection::flush_tls() {
   constexpr std::size_t piece_bytes = std::size_t{64} << 10;
   send_cipher();
   while (state_ != State::done && cipher_.empty() && !queue_.empty()) {
@@ -355,7 +357,7 @@ void Link::flush_tls() {
   send_cipher();
 }
 
-void Link::send_cipher() {
+void SocketConnection::send_cipher() {
   std::string& bytes = cipher_.empty() ? shared_.cipher : cipher_;
   tls_->drain_output(bytes);
   if (bytes.size() == cipher_sent_) return;
@@ -372,15 +374,15 @@ void Link::send_cipher() {
   }
 }
 
-/// The peer counts what waits here as its own.
-void Link::show_output() {
-  if (!peer_ || (pending() == 0 && shown_ == 0)) return;
+/// The session counts what waits here as its own.
+void SocketConnection::show_output() {
+  if (!session_ || (pending() == 0 && shown_ == 0)) return;
   shown_ = pending();
   const std::size_t encrypted = cipher_.empty() ? 0 : cipher_.capacity();
-  peer_->hold_output(queue_.own_bytes() + encrypted, queue_.large_bytes(), queue_.parts());
+  session_->hold_output(queue_.own_bytes() + encrypted, queue_.large_bytes(), queue_.parts());
 }
 
-void Link::finish(Ended why) {
+void SocketConnection::finish(Ended why) {
   if (state_ == State::done) return;
   const bool polite = state_ == State::closing;
   state_ = State::done;
@@ -390,23 +392,23 @@ void Link::finish(Ended why) {
   queue_ = {};
   give_back(cipher_);
   cipher_sent_ = 0;
-  if (peer_) peer_->end();
-  peer_.reset();
+  if (session_) session_->end();
+  session_.reset();
   // Closing over unread bytes resets the connection, and the client might lose the last reply.
   if (polite && shutdown(socket_.get(), SHUT_WR) == 0) {
     constexpr int rounds_max = 16;
     for (int i = 0; i < rounds_max; ++i) {
-      if (recv(socket_.get(), shared_.input.get(), LinkShared::input_usual, 0) <= 0) break;
+      if (recv(socket_.get(), shared_.input.get(), ConnectionShared::input_usual, 0) <= 0) break;
     }
   }
   socket_.reset();
 }
 
-void Link::arm() {
+void SocketConnection::arm() {
   std::uint32_t wanted = pending() != 0 ? EPOLLOUT : 0U;
   if (reads()) {
     wanted |= EPOLLIN;
-  } else if (state_ == State::open && peer_->waits() && !peer_->works()) {
+  } else if (state_ == State::open && session_->waits() && !session_->works()) {
     wanted |= EPOLLRDHUP;
   }
   if (wanted == interest_) return;
@@ -417,7 +419,7 @@ void Link::arm() {
   if (epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, socket_.get(), &event) != 0) finish(Ended::lost);
 }
 
-void Link::note(LogLevel level, std::string_view what) {
+void SocketConnection::note(LogLevel level, std::string_view what) {
   shared_.log.line(level, "client " + remote_name(socket_.get()) + ": " + std::string{what},
                    shared_.now);
 }

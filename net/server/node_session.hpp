@@ -1,6 +1,6 @@
 // A connection of the node behind a socket of the server.
 //
-// Replies that rest on the disk (durability synced) are held until all that the engine changed or
+// Replies that depend on the disk (durability synced) are held until all that the engine changed or
 // showed up to then is there; the thread goes on with other connections meanwhile. If that fails,
 // each of them becomes an error: what was asked is done, but may not survive.
 #pragma once
@@ -11,28 +11,29 @@
 
 #include "base/mutex.hpp"
 #include "net/node/connection.hpp"
-#include "net/server/peer.hpp"
+#include "net/server/session.hpp"
 #include "semel/journal.hpp"
 
 namespace semel::net {
 
-/// Whether `info` is a connection of another machine whose certificate says nothing of it: under
+/// Whether `info` is a connection of another machine that no certificate vouches for: under
 /// protected-mode it needs a password. `asks_for_certificates`: the server takes no TLS client
 /// without one. Also of this machine, if it came by way of an address that others reach.
-[[nodiscard]] bool is_remote(const PeerInfo& info, bool asks_for_certificates);
+[[nodiscard]] bool is_remote(const SessionInfo& info, bool asks_for_certificates);
 
-/// The peer of a new connection: a NodePeer or, where protected-mode forbids the connection because
-/// the user default needs no password, one that says so and closes. Arguments as of NodePeer.
-[[nodiscard]] std::unique_ptr<Peer> make_node_peer(Node& node, Batch& batch, Durability level,
-                                                   const PeerInfo& info,
-                                                   std::shared_ptr<PeerHost> host);
+/// The session of a new connection: a NodeSession or, where protected-mode forbids the connection
+/// because the user default needs no password, one that says so and closes. Arguments as of
+/// NodeSession.
+[[nodiscard]] std::unique_ptr<Session> make_node_session(Node& node, Batch& batch, Durability level,
+                                                         const SessionInfo& info,
+                                                         std::shared_ptr<SessionHost> host);
 
-class NodePeer final : public Peer, private ClientHost {
+class NodeSession final : public Session, private ClientHost {
  public:
-  /// `node` and `batch` must live as long as the server; `level`: what a reply rests on.
-  NodePeer(Node& node, Batch& batch, Durability level, const PeerInfo& info,
-           std::shared_ptr<PeerHost> host);
-  ~NodePeer() override;
+  /// `node` and `batch` must live as long as the server; `level`: what a reply waits for.
+  NodeSession(Node& node, Batch& batch, Durability level, const SessionInfo& info,
+              std::shared_ptr<SessionHost> host);
+  ~NodeSession() override;
 
   void receive(std::string_view bytes, std::string& out) override;
   void collect(std::string& out) override;
@@ -47,7 +48,7 @@ class NodePeer final : public Peer, private ClientHost {
   [[nodiscard]] bool waits() const noexcept override;
   [[nodiscard]] bool more() const noexcept override;
   [[nodiscard]] bool works() const noexcept override { return connection_.works(); }
-  [[nodiscard]] PeerInput input() const noexcept override;
+  [[nodiscard]] SessionInput input() const noexcept override;
   [[nodiscard]] OutputClass output_class() const noexcept override;
   [[nodiscard]] bool is_unauthenticated() const noexcept override {
     return connection_.is_unauthenticated();
@@ -60,7 +61,7 @@ class NodePeer final : public Peer, private ClientHost {
     base::Mutex mutex;
     bool answered SEMEL_GUARDED_BY(mutex) = false;
     bool failed SEMEL_GUARDED_BY(mutex) = false;
-    std::shared_ptr<PeerHost> host;
+    std::shared_ptr<SessionHost> host;
   };
 
   void wake() noexcept override { host_->wake(); }
@@ -72,7 +73,7 @@ class NodePeer final : public Peer, private ClientHost {
 
   Node& node_;
   const Durability level_;
-  const std::shared_ptr<PeerHost> host_;
+  const std::shared_ptr<SessionHost> host_;
   Connection connection_;
   std::shared_ptr<Sync> sync_;  // null: nothing is held
   std::string held_;

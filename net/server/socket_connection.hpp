@@ -1,13 +1,13 @@
-// One connection: a socket, TLS or none, and a peer.
+// One connection: a socket, TLS or none, and a session.
 //
-//   socket -> shared input -> [TLS] -> Peer::receive -> shared output -> [TLS] -> socket
+//   socket -> shared input -> [TLS] -> Session::receive -> shared output -> [TLS] -> socket
 //                                                          what the socket does not take: queue_
 //
 // With TLS the queue holds what is not encrypted yet, which is done as the socket takes it.
 //
 // An idle connection owns no buffer: input and output belong to the thread, and what is pending is
 // given back when it has been sent. Interest in the socket's events follows from the state:
-// readable while the peer takes input and little is pending, writable while anything is pending.
+// readable while the session takes input and little is pending, writable while anything is pending.
 #pragma once
 
 #include <sys/types.h>
@@ -28,14 +28,14 @@
 namespace semel::net {
 
 /// What the connections of one thread share.
-struct LinkShared {
+struct ConnectionShared {
   static constexpr std::size_t input_room = std::size_t{1} << 20;    ///< for a large bulk
   static constexpr std::size_t input_usual = std::size_t{64} << 10;  ///< a round, otherwise
 
   const ServerHooks& hooks;
-  LinkLimits limits{};
+  ConnectionLimits limits{};
   LogGate log;
-  LinkCounters counters{};
+  ConnectionCounters counters{};
   std::size_t thread = 0;
   int epoll = -1;
   Timestamp now{};
@@ -46,13 +46,14 @@ struct LinkShared {
   std::string cipher{};
 };
 
-class Link {
+class SocketConnection {
  public:
-  Link(LinkShared& shared, Descriptor socket, LinkName name, std::uint64_t id, Transport transport,
-       std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls);
-  ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  SocketConnection(ConnectionShared& shared, Descriptor socket, ConnectionName name,
+                   std::uint64_t id, Transport transport, std::shared_ptr<Waker> waker,
+                   std::unique_ptr<TlsLayer> tls);
+  ~SocketConnection();
+  SocketConnection(const SocketConnection&) = delete;
+  SocketConnection& operator=(const SocketConnection&) = delete;
 
   // After each of these is_done() may have become true.
   void begin();
@@ -77,11 +78,11 @@ class Link {
   void feed(std::string_view bytes);
   void pump_tls();
   void fail_tls();
-  [[nodiscard]] bool make_peer();
+  [[nodiscard]] bool make_session();
   void hang_up();
   void send_and_rearm();
-  void after_peer();
-  void watch_request(const PeerInput& input);
+  void after_session();
+  void watch_request(const SessionInput& input);
   void check_output();
   void refuse(std::string_view text, Ended why);
   void begin_close(Ended why);
@@ -90,7 +91,7 @@ class Link {
   void flush();
   void flush_tls();
   void send_cipher();
-  /// What the system took; negative: it failed, and the link may have ended.
+  /// What the system took; negative: it failed, and the connection may have ended.
   [[nodiscard]] ssize_t judge(ssize_t sent);
   void show_output();
   void arm();
@@ -100,19 +101,19 @@ class Link {
     return limit > Millis{0} && shared_.now - since > limit;
   }
 
-  LinkShared& shared_;
+  ConnectionShared& shared_;
   Descriptor socket_;
   std::uint32_t interest_ = 0;
-  const LinkName name_;
+  const ConnectionName name_;
   const std::uint64_t id_;
   std::shared_ptr<Waker> waker_;
   std::unique_ptr<TlsLayer> tls_;
-  std::unique_ptr<Peer> peer_;
+  std::unique_ptr<Session> session_;
   OutputQueue queue_;
-  std::string cipher_;           // in front of it, encrypted
+  std::string cipher_;           // sent before it, encrypted
   std::size_t cipher_sent_ = 0;  // of cipher_
-  std::size_t shown_ = 0;        // of pending(), to the peer
-  std::size_t wanted_ = 0;       // the peer's hint
+  std::size_t shown_ = 0;        // of pending(), to the session
+  std::size_t wanted_ = 0;       // the session's hint
   std::size_t handshake_taken_ = 0;
   std::uint64_t requests_ = 0;  // when partial_since_ was set
   Timestamp begun_{};           // the connection; closing: when that began

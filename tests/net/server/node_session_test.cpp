@@ -1,4 +1,4 @@
-// Who may connect to a node from where, and as whom: peers with addresses that a test makes up.
+// Which clients may connect to a node, from where and as which user: with made-up addresses.
 #include <fstream>
 #include <memory>
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "net/server/node_peer.hpp"
+#include "net/server/node_session.hpp"
 #include "semel/semel.hpp"
 #include "tests/net/server/server_fixture.hpp"
 #include "tests/support/resp.hpp"
@@ -14,32 +14,32 @@
 namespace semel::tests {
 namespace {
 
-using net::PeerInfo;
+using net::SessionInfo;
 using net::Transport;
-class Bell final : public net::PeerHost {
+class WakeCounter final : public net::SessionHost {
  public:
-  void wake() noexcept override { ++rings; }
-  int rings = 0;
+  void wake() noexcept override { ++wakes; }
+  int wakes = 0;
 };
 
 struct Door {
   Door() : engine(std::move(Engine::open({}).value())), node(*engine, settings) {
-    node.hooks.event = [this](const net::NodeEvent& event) { told.emplace_back(event.name); };
+    node.hooks.event = [this](const net::NodeEvent& event) { reported.emplace_back(event.name); };
   }
   struct Guest {
-    std::unique_ptr<net::Peer> peer;
-    std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+    std::unique_ptr<net::Session> session;
+    std::shared_ptr<WakeCounter> host = std::make_shared<WakeCounter>();
 
     std::string say(const Words& words) {
       std::string reply;
-      if (bell->rings != 0) peer->collect(reply);
-      if (!peer->closes()) peer->receive(request_bytes(words), reply);
+      if (host->wakes != 0) session->collect(reply);
+      if (!session->closes()) session->receive(request_bytes(words), reply);
       return reply;
     }
   };
-  Guest knock(const PeerInfo& info) {
+  Guest knock(const SessionInfo& info) {
     Guest guest;
-    guest.peer = net::make_node_peer(node, batch, Durability::memory, info, guest.bell);
+    guest.session = net::make_node_session(node, batch, Durability::memory, info, guest.host);
     return guest;
   }
   Guest far() { return knock({.remote = "192.0.2.2:4711"}); }
@@ -49,7 +49,7 @@ struct Door {
     REQUIRE(settings.set(std::span{&pair, 1}).ok());
   }
 
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   net::Settings settings;
   std::unique_ptr<Engine> engine;
   net::Node node;
@@ -79,7 +79,7 @@ TEST_CASE("protected mode: an address is of this machine or it is not",
 
 TEST_CASE("protected mode: a certificate that was asked for vouches for a client",
           "[net][exposure][attack][fault-4]") {
-  PeerInfo info{.transport = Transport::tls, .remote = "192.0.2.2:1"};
+  SessionInfo info{.transport = Transport::tls, .remote = "192.0.2.2:1"};
   CHECK(net::is_remote(info, false));
   CHECK_FALSE(net::is_remote(info, true));
   info.certificate_name = "ada";
@@ -88,22 +88,22 @@ TEST_CASE("protected mode: a certificate that was asked for vouches for a client
   CHECK(net::is_remote(info, true));
 }
 
-TEST_CASE("protected mode: without a password a client of another machine is told so, and closed",
+TEST_CASE("protected mode: without a password a remote client gets an error, and is closed",
           "[net][exposure][attack][fault-4]") {
   Door door;
   Door::Guest guest = door.far();
-  CHECK(guest.bell->rings == 1);
+  CHECK(guest.host->wakes == 1);
   const std::string reply = guest.say({"SET", "x", "1"});
   CHECK(reply.starts_with("-DENIED Semel is running in protected mode"));
   CHECK(reply.ends_with("\r\n"));
-  CHECK(guest.peer->closes());
+  CHECK(guest.session->closes());
   CHECK(door.near().say({"EXISTS", "x"}) == ":0\r\n");
   CHECK(door.node.stats.refused() == 1);
-  REQUIRE(door.told.size() == 1);
-  CHECK(door.told[0] == "client_denied");
+  REQUIRE(door.reported.size() == 1);
+  CHECK(door.reported[0] == "client_denied");
 }
 
-TEST_CASE("protected mode: it is asked about each connection, whoever has changed the users",
+TEST_CASE("protected mode: it is checked for each connection, after any change of users",
           "[net][exposure][attack][fault-4]") {
   Door door;
   door.set("requirepass", "secret");
@@ -119,7 +119,7 @@ TEST_CASE("protected mode: it is asked about each connection, whoever has change
   }
   CHECK(door.far().say({"PING"}).starts_with("-DENIED"));
   CHECK(door.near().say({"PING"}) == "+PONG\r\n");
-  // Who came while a password was needed still needs one.
+  // A client that connected while a password was needed still needs one.
   CHECK(before.say({"GET", "x"}) == "-NOAUTH Authentication required.\r\n");
   CHECK(before.say({"AUTH", "default", "anything"}).starts_with("-WRONGPASS"));
   CHECK(before.say({"HELLO", "3", "AUTH", "default", "x"}).starts_with("-WRONGPASS"));
@@ -145,7 +145,7 @@ TEST_CASE("protected mode: a user without a password is for this machine only",
   CHECK(door.near().say({"AUTH", "x", "any"}) == "+OK\r\n");
 }
 
-TEST_CASE("protected mode: switched on, it ends what nobody has logged in for",
+TEST_CASE("protected mode: switched on, it ends connections without a login",
           "[net][exposure][attack][fault-4]") {
   Door door;
   door.set("protected-mode", "no");
@@ -153,12 +153,12 @@ TEST_CASE("protected mode: switched on, it ends what nobody has logged in for",
   REQUIRE(far.say({"SET", "a", "1"}) == "+OK\r\n");
   Door::Guest near = door.near();
   door.set("protected-mode", "yes");
-  CHECK(far.bell->rings != 0);
+  CHECK(far.host->wakes != 0);
   std::string nothing;
-  far.peer->collect(nothing);
-  CHECK(far.peer->closes());
-  near.peer->collect(nothing);
-  CHECK_FALSE(near.peer->closes());
+  far.session->collect(nothing);
+  CHECK(far.session->closes());
+  near.session->collect(nothing);
+  CHECK_FALSE(near.session->closes());
 }
 
 TEST_CASE("certificates: with tls-auth-clients-user CN a client is the user its certificate names",
