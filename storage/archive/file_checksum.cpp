@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -9,9 +10,48 @@
 #include "storage/log/disk.hpp"
 
 namespace semel::storage {
+namespace {
+
+class Xxh3Generator final : public rocksdb::FileChecksumGenerator {
+ public:
+  Xxh3Generator() { XXH3_64bits_reset(&state_); }
+  void Update(const char* data, std::size_t bytes) override {
+    XXH3_64bits_update(&state_, data, bytes);
+  }
+  void Finalize() override {
+    XXH64_canonical_t value;
+    XXH64_canonicalFromHash(&value, XXH3_64bits_digest(&state_));
+    value_.assign(reinterpret_cast<const char*>(value.digest), sizeof value.digest);
+  }
+  [[nodiscard]] std::string GetChecksum() const override { return value_; }
+  [[nodiscard]] const char* Name() const override { return xxh3_function; }
+
+ private:
+  XXH3_state_t state_;
+  std::string value_;
+};
+
+/// Makes XXH3 for new files, and for a file what the manifest asks for: RocksDB verifies by name.
+class Generators final : public rocksdb::FileChecksumGenFactory {
+ public:
+  [[nodiscard]] std::unique_ptr<rocksdb::FileChecksumGenerator> CreateFileChecksumGenerator(
+      const rocksdb::FileChecksumGenContext& context) override {
+    const std::string& asked = context.requested_checksum_func_name;
+    if (asked.empty() || asked == xxh3_function) return std::make_unique<Xxh3Generator>();
+    return crc32c_->CreateFileChecksumGenerator(context);  // null: of another function
+  }
+  [[nodiscard]] const char* Name() const override { return "semel.FileChecksums"; }
+
+ private:
+  std::shared_ptr<rocksdb::FileChecksumGenFactory> crc32c_ =
+      rocksdb::GetFileChecksumGenCrc32cFactory();
+};
+
+}  // namespace
 
 std::shared_ptr<rocksdb::FileChecksumGenFactory> file_checksums() {
-  return rocksdb::GetFileChecksumGenCrc32cFactory();
+  static const auto generators = std::make_shared<Generators>();
+  return generators;
 }
 
 bool FileChecksum::is_known() const {

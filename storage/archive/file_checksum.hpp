@@ -11,7 +11,11 @@
 
 namespace semel::storage {
 
-/// CRC32C.
+/// The name by which a manifest knows XXH3-64 of a file, eight bytes, big-endian.
+inline constexpr const char* xxh3_function = "semel.XXH3-64";
+
+/// XXH3-64 for new files: Debian's RocksDB computes CRC32C without the processor's instruction.
+/// Files of earlier releases keep their CRC32C.
 [[nodiscard]] std::shared_ptr<rocksdb::FileChecksumGenFactory> file_checksums();
 
 /// What a manifest says of a file; empty: written by a release that had none.
