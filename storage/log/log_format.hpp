@@ -32,6 +32,17 @@ namespace semel::storage {
 /// An offset in the log. The end of a record is the ticket of its group.
 using LogOffset = std::uint64_t;
 
+/// Of mutations as bytes (mutation_codec.hpp). The near form is in the log alone.
+enum class MutationForm : std::uint8_t { full, near };
+
+/// What versions and times of mutations in the near form are counted from.
+struct MutationBase {
+  Version version = 0;
+  std::uint64_t ms = 0;  ///< of the durable clock
+
+  [[nodiscard]] bool operator==(const MutationBase&) const noexcept = default;
+};
+
 enum class RecordType : std::uint8_t {
   whole = 1,   ///< one group of mutations
   part = 2,    ///< u64 offset of the first part | u32 index | u32 count | a piece of a group
