@@ -102,8 +102,8 @@ class Storage::Impl::Recovery {
     Seen seen;
     while (queue.pop(job)) {
       seen.report = {};
-      const Status status =
-          job.blob.empty() ? restore_segment(job.segment, seen) : restore(job.blob, "a blob", seen);
+      const Status status = job.blob.empty() ? restore_segment(job.segment, seen)
+                                             : restore(job.blob, nullptr, "a blob", seen);
       if (!status) {
         fail(status.error());
         queue.stop();
@@ -157,23 +157,23 @@ class Storage::Impl::Recovery {
   [[nodiscard]] Status restore_segment(std::size_t index, Seen& seen) {
     const OldSegment& segment = segments_[index];
     Status status = Done{};
-    SEMEL_TRY(report, storage_.scan_old(
-                          segment, [&](LogOffset offset, storage::RecordType type, Bytes payload) {
-                            if (!status || offset < floor_) return;
-                            if (type != storage::RecordType::part) {
-                              status = restore(payload, segment.path, seen);
-                            } else if (const auto group = parts_.add(payload)) {
-                              status = restore(*group, segment.path, seen);
-                            }
-                          }));
+    SEMEL_TRY(report, storage_.scan_old(segment, [&](const storage::LogRecord& record) {
+      if (!status || record.offset < floor_) return;
+      if (record.type != storage::RecordType::part) {
+        status = restore(record.payload, record.base, segment.path, seen);
+      } else if (const auto group = parts_.add(record.payload)) {
+        status = restore(*group, nullptr, segment.path, seen);
+      }
+    }));
     seen.report.unfinished += report.unfinished;
     seen.report.bytes_skipped += report.bytes_skipped;
     return status;
   }
 
-  /// Sixteen at a time, so that their cache misses overlap.
-  [[nodiscard]] Status restore(Bytes mutations, const std::string& from, Seen& seen) {
-    if (is_second_pass_) return supersede(mutations, from);
+  /// Sixteen at a time, so that their cache misses overlap. `base`: of the near form, or null.
+  [[nodiscard]] Status restore(Bytes mutations, const storage::MutationBase* base,
+                               const std::string& from, Seen& seen) {
+    if (is_second_pass_) return supersede(mutations, base, from);
     const Timestamp now = engine_.clock().now();
     std::array<Mutation, 16> group;
     seen.report.bytes += mutations.size();
@@ -181,7 +181,7 @@ class Storage::Impl::Recovery {
       std::size_t count = 0;
       while (count < group.size() && !mutations.empty()) {
         const Bytes before = mutations;
-        if (!storage::decode(mutations, storage_.durable_clock_, now, group[count])) {
+        if (!storage::decode(mutations, storage_.durable_clock_, now, group[count], base)) {
           return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
         }
         const Mutation& mutation = group[count];
@@ -191,9 +191,7 @@ class Storage::Impl::Recovery {
         if (mutation.keep_until <= now) {
           ++seen.report.ended;
           const Bytes bytes = before.substr(0, before.size() - mutations.size());
-          if (is_remote_hold(mutation) && mutation.due > now && lived_before(bytes)) {
-            holds_.note(mutation, bytes);
-          }
+          if (is_remote_hold(mutation) && mutation.due > now) note_hold(mutation, bytes, base);
           continue;
         }
         ++count;
@@ -207,6 +205,15 @@ class Storage::Impl::Recovery {
     return Done{};
   }
 
+  void note_hold(const Mutation& hold, Bytes bytes, const storage::MutationBase* base) {
+    std::string wide;
+    if (base != nullptr) {
+      if (!storage::widen(bytes, *base, wide)) return;  // it was decoded before
+      bytes = wide;
+    }
+    if (lived_before(bytes)) holds_.note(hold, bytes);
+  }
+
   /// Of a remote hold: the process before still had it. So what superseded it is still stored, as
   /// that is kept until the hold's end at least.
   [[nodiscard]] bool lived_before(Bytes bytes) const {
@@ -215,11 +222,12 @@ class Storage::Impl::Recovery {
     if (!storage::decode(bytes, storage_.durable_clock_, long_ago, hold)) return false;
     return storage_.durable_clock_.to_durable_ms(hold.due) > storage_.ended_before_ms_;
   }
-  [[nodiscard]] Status supersede(Bytes mutations, const std::string& from) {
+  [[nodiscard]] Status supersede(Bytes mutations, const storage::MutationBase* base,
+                                 const std::string& from) {
     const Timestamp now = engine_.clock().now();
     while (!mutations.empty()) {
       Mutation mutation;
-      if (!storage::decode(mutations, storage_.durable_clock_, now, mutation)) {
+      if (!storage::decode(mutations, storage_.durable_clock_, now, mutation, base)) {
         return Error{ErrorCode::storage_damaged, from + ": a mutation cannot be read"};
       }
       if (mutation.keep_until <= now) holds_.supersede(mutation);

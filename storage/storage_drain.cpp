@@ -212,12 +212,12 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
   for (std::uint64_t number = log_->oldest(); number < end; ++number) {
     const storage::Segment& segment = *log_->segment(number);
     SEMEL_TRY(bytes, segment.read(buffer.get()));
-    const ScanReport report =
-        storage::scan(bytes, segment.header(), segment.path(), all_whole, false,
-                      [&](LogOffset offset, storage::RecordType type, Bytes payload) {
-                        drain_record(batch, offset, type, payload);
-                        if (++records % records_in_a_row == 0) pass_processor();
-                      });
+    const ScanReport report = storage::scan(bytes, segment.header(), segment.path(), all_whole,
+                                            false, [&](const storage::LogRecord& record) {
+                                              drain_record(batch, record);
+                                              if (++records % records_in_a_row == 0)
+                                                pass_processor();
+                                            });
     sift(batch);
     if (!report.damage.empty()) return report.damage.front().error();
   }
@@ -254,10 +254,7 @@ Status Storage::Impl::drain_old() {
                                             is_behind_gap(old_segments_[count]))) {
       const OldSegment& old = old_segments_[count++];
       SEMEL_CHECK(scan_old(
-          old,
-          [&](LogOffset offset, storage::RecordType type, Bytes payload) {
-            drain_record(batch, offset, type, payload);
-          },
+          old, [&](const storage::LogRecord& record) { drain_record(batch, record); },
           [&] { sift(batch); }));
     }
     if (batch.superseded != 0) {
@@ -277,24 +274,24 @@ Status Storage::Impl::drain_old() {
   }
 }
 
-void Storage::Impl::drain_record(DrainBatch& batch, LogOffset offset, storage::RecordType type,
-                                 Bytes payload) {
+void Storage::Impl::drain_record(DrainBatch& batch, const storage::LogRecord& record) {
   // mo: relaxed: when it is set, the log holds nothing before it.
-  if (offset < floor_.load(std::memory_order_relaxed)) return;
+  if (record.offset < floor_.load(std::memory_order_relaxed)) return;
+  Bytes payload = record.payload;
   std::optional<std::string> whole;
-  if (type == storage::RecordType::part) {
+  if (record.type == storage::RecordType::part) {
     whole = batch.parts.add(payload);
     if (!whole) return;
     payload = *whole;
   }
-  if (offset < batch.from) return;
+  if (record.offset < batch.from) return;
   const std::uint64_t now_ms = durable_now();
   // mo: acquire [storage.recovered]
   const std::uint64_t ended_ms =
       recovered_.load(std::memory_order_acquire) ? now_ms : std::min(now_ms, ended_before_ms_);
   while (!payload.empty()) {
     storage::MutationExtent extent;
-    if (!storage::extent_of(payload, extent)) {
+    if (!storage::extent_of(payload, extent, record.base)) {
       batch.damaged = true;  // its seal is valid, so this is a bug or bad memory
       return;
     }
@@ -305,7 +302,7 @@ void Storage::Impl::drain_record(DrainBatch& batch, LogOffset offset, storage::R
       ++batch.ended;
       continue;
     }
-    batch.candidates.push_back({offset, mutation, extent});
+    batch.candidates.push_back({record.offset, mutation, record.base, extent});
     if (batch.candidates.size() == Engine::superseded_max) sift(batch);
   }
   if (whole) sift(batch);  // its bytes go now

@@ -133,6 +133,7 @@ class Storage::Impl {
   struct Candidate {
     storage::LogOffset offset = 0;
     Bytes bytes;  // in the segment, or in a group put together from parts
+    const storage::MutationBase* base = nullptr;  // of the near form, in the segment's header
     storage::MutationExtent extent;
   };
   /// Mutations from the log, by span, on their way into the archive.
@@ -245,8 +246,7 @@ class Storage::Impl {
   void pass_processor() const noexcept;
   [[nodiscard]] Status drain_old();
   [[nodiscard]] Status drain_complete(std::uint64_t end) SEMEL_EXCLUDES(dropping_mutex_);
-  void drain_record(DrainBatch& batch, storage::LogOffset offset, storage::RecordType type,
-                    Bytes payload);
+  void drain_record(DrainBatch& batch, const storage::LogRecord& record);
   // What need not be drained (storage_sift.cpp)
   void sift(DrainBatch& batch);
   [[nodiscard]] std::uint32_t superseded(std::span<const Candidate> candidates);

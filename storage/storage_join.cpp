@@ -119,7 +119,7 @@ Ticket Storage::Impl::collect(JoinedCommit& join, std::span<const Mutation> grou
     return 0;
   }
   // The offset of the reserved record itself; `ticket` is its end, where the next record begins.
-  const storage::LogOffset offset = ticket - storage::record_header_bytes;
+  const storage::LogOffset offset = ticket - storage::record_bytes(0);
   std::string bytes;
   for (const Mutation& mutation : group) {
     bytes.resize(storage::encoded_bytes(mutation, now));

@@ -282,10 +282,14 @@ Status Storage::Impl::start(LogOffset drained) {
   old_left_.store(!old_segments_.empty(), std::memory_order_relaxed);  // mo: as above
   log_ = std::make_unique<storage::Log>(
       disk_,
-      storage::Log::Setup{
-          options_.directory + "/log", bytes, storage_id_, number, options_.confirm_within,
-          disk_.maps_safely(options_.directory) ? storage::Segment::Access::mapped
-                                                : storage::Segment::Access::written},
+      storage::Log::Setup{options_.directory + "/log",
+                          bytes,
+                          storage_id_,
+                          number,
+                          options_.confirm_within,
+                          disk_.maps_safely(options_.directory) ? storage::Segment::Access::mapped
+                                                                : storage::Segment::Access::written,
+                          {first_version_, durable_now()}},
       drain_signal_);
   log_begin_ = prepared_tail_ = looked_tail_ = log_->tail();
   looked_ms_ = durable_now();

@@ -59,6 +59,7 @@ void Storage::Impl::sift(DrainBatch& batch) {
   if (batch.candidates.empty()) return;
   const std::uint64_t now_ms = durable_now();
   const std::uint32_t dropped = batch.drops ? superseded(batch.candidates) : 0;
+  std::string wide;
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
     const Candidate& candidate = batch.candidates[i];
     if ((dropped >> i & 1) != 0) {
@@ -66,8 +67,14 @@ void Storage::Impl::sift(DrainBatch& batch) {
       continue;
     }
     ++batch.mutations;
+    Bytes bytes = candidate.bytes;
+    if (candidate.base != nullptr) {  // files have the full form alone
+      wide.clear();
+      if (!storage::widen(bytes, *candidate.base, wide)) batch.damaged = true;
+      bytes = wide;
+    }
     batch.blobs.add(storage::span_of(candidate.extent.keep_until_ms, now_ms, options_.span),
-                    candidate.offset, candidate.bytes);
+                    candidate.offset, bytes);
   }
   batch.candidates.clear();
 }

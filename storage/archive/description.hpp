@@ -1,6 +1,6 @@
 // The description of a storage: a few entries in the column family "default" of its database.
 //
-//   format       u64: 5. A larger number was written by a later release
+//   format       u64: 6. A larger number was written by a later release
 //   storage      u64: random, the same in the log and the checkpoint
 //   versions     u64: no version above this was handed out
 //   floor        u64: log offset; data from before it was rewritten and is void
@@ -28,7 +28,7 @@
 
 namespace semel::storage {
 
-inline constexpr std::uint64_t format_version = 5;
+inline constexpr std::uint64_t format_version = 6;
 /// The oldest that is still read. Opening a storage converts it to the present format.
 inline constexpr std::uint64_t format_oldest = 2;
 inline constexpr std::uint64_t format_with_incarnation = 5;

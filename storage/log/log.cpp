@@ -7,60 +7,25 @@
 
 #include "base/assert.hpp"
 #include "storage/log/mutation_codec.hpp"
+#include "storage/log/record_writer.hpp"
 #include "storage/log/stopwatch.hpp"
 
 namespace semel::storage {
 namespace {
 
-void put_word(char* to, std::uint64_t word, std::memory_order order) noexcept {
-  // mo: the caller's order: the word lies in a mapped file and is read by the draining thread.
-  std::atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(to)}.store(word, order);
+[[nodiscard]] bool are_near(std::span<const Mutation> group, const DurableClock& durable_clock,
+                            const MutationBase& base) noexcept {
+  return std::all_of(group.begin(), group.end(), [&](const Mutation& mutation) {
+    return is_near(mutation, durable_clock, base);
+  });
 }
 
-/// Writes a record in three steps; a killed process leaves the first ones (log_format.hpp).
-class RecordWriter {
- public:
-  RecordWriter(Segment& segment, LogOffset offset, RecordType type, std::size_t payload) noexcept
-      : segment_(segment),
-        offset_(offset),
-        at_(segment.at(offset)),
-        payload_(payload),
-        head_(head_of(segment.salt(), offset, type, static_cast<std::uint32_t>(payload))) {
-    SEMEL_ASSERT(offset % 8 == 0);
-    SEMEL_ASSERT(offset >= segment.begin() + segment_header_bytes);
-    SEMEL_ASSERT(offset + record_bytes(payload) <= segment.end());
-    put_word(at_, head_, std::memory_order_relaxed);  // mo: relaxed: the seal publishes it
-  }
-  [[nodiscard]] char* payload() const noexcept { return at_ + record_header_bytes; }
-  /// False: the file cannot be written, and the record stays without a seal.
-  [[nodiscard]] bool seal() noexcept { return seal_as(payload()); }
-  /// For a payload encoded elsewhere: computing the seal from the log's memory would wait for cache
-  /// lines that are still being fetched.
-  [[nodiscard]] bool copy_and_seal(const char* payload_bytes) noexcept {
-    std::memcpy(payload(), payload_bytes, payload_);
-    return seal_as(payload_bytes);
-  }
-
- private:
-  bool seal_as(const char* payload_bytes) noexcept {
-    const Bytes sealed = sealed_part(head_, payload_bytes);
-    const std::uint64_t seal = seal_of(segment_.salt(), head_, sealed);
-    // Before the seal is in memory: the syncing thread takes what it finds sealed for written.
-    const std::size_t bytes = record_header_bytes + sealed.size();
-    if (!segment_.write_record(offset_, bytes, seal)) return false;
-    // mo: release [log.seal]: the draining thread and the next process treat a sealed record as
-    // complete.
-    put_word(at_ + 8, seal, std::memory_order_release);
-    segment_.complete(record_bytes(payload_));
-    return true;
-  }
-
-  Segment& segment_;
-  const LogOffset offset_;
-  char* const at_;
-  const std::size_t payload_;
-  const std::uint64_t head_;
-};
+[[nodiscard]] std::size_t bytes_of(std::span<const Mutation> group, Timestamp now,
+                                   MutationForm form) noexcept {
+  std::size_t bytes = 0;
+  for (const Mutation& mutation : group) bytes += encoded_bytes(mutation, now, form);
+  return bytes;
+}
 
 }  // namespace
 
@@ -107,6 +72,9 @@ Status Log::prepare(bool zeroed) {
   header.bytes = setup_.segment_bytes;
   header.storage_id = setup_.storage_id;
   header.first = setup_.first_number;
+  // mo: relaxed, both: hints
+  header.base = {next_base_version_.load(std::memory_order_relaxed),
+                 next_base_ms_.load(std::memory_order_relaxed)};
   const bool reuses = !spare_.empty();
   auto segment = [&] {
     if (!reuses) return Segment::make(disk_, setup_.directory, header, zeroed, setup_.access);
@@ -152,9 +120,17 @@ Status Log::sync(LogOffset to) {
 
 LogOffset Log::written(LogOffset from, LogOffset to) {
   const auto word_at = [](char* at) {
-    // mo: acquire [log.seal]: a sealed record is complete
-    return std::atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(at)}.load(
+    // mo: acquire [log.seal]: a sealed record is complete, and a second word has a first one
+    return std::atomic_ref<std::uint32_t>{*reinterpret_cast<std::uint32_t*>(at)}.load(
         std::memory_order_acquire);
+  };
+  // The second word is read of a long head alone: else it may be of a payload that is being
+  // written.
+  const auto is_head_at = [&](const Segment& segment, LogOffset offset) {
+    const std::uint32_t first = word_at(segment.at(offset));
+    if (first == 0) return false;
+    const std::uint32_t second = first < RecordHead::top ? word_at(segment.at(offset) + 4) : 0;
+    return RecordHead::read(segment.salt(), offset, first, second).is_head(first, second);
   };
   SEMEL_ASSERT(from <= to && to <= tail());
   const base::MutexLock lock{segments_mutex_};
@@ -164,24 +140,27 @@ LogOffset Log::written(LogOffset from, LogOffset to) {
     const LogOffset end = (number + 1) * setup_.segment_bytes;
     Segment* const found = segment(number);
     if (found == nullptr && number >= number_of(room())) return from;
-    if (found == nullptr || found->is_complete() || end - from < record_header_bytes) {
-      from = end;  // drained, or complete, or eight bytes that stay zero
+    if (found == nullptr || found->is_complete() || end - from < record_bytes_min) {
+      from = end;  // drained, or complete, or four bytes that stay zero
       continue;
     }
     from = std::max(from, begin);
     if (from >= to) return to;
-    const std::uint64_t head = word_at(found->at(from));
-    if (head == 0) {
-      // Eight bytes that stay zero may also begin a segment; a head follows them, or nothing.
-      const bool gap =
-          from == begin && (to - from < record_header_bytes ||
-                            is_head(found->salt(), from + 8, word_at(found->at(from + 8))));
+    char* const at = found->at(from);
+    const std::uint32_t first = word_at(at);
+    if (first == 0) {
+      // Four bytes that stay zero may also begin a segment; a head follows them, or nothing. What
+      // follows may have been written since: then the first word is there by now.
+      const bool gap = from == begin && (to - from < record_bytes_min ||
+                                         (is_head_at(*found, from + 4) && word_at(at) == 0));
       if (!gap) return from;
-      from += 8;
+      from += record_unit;
       continue;
     }
-    if (word_at(found->at(from) + 8) == 0) return from;
-    from += record_bytes(payload_of(head));
+    const bool is_long = first < RecordHead::top;
+    if (word_at(at + RecordShape{is_long}.seal_end_at()) == 0) return from;
+    const std::uint32_t second = word_at(at + 4);
+    from += RecordHead::read(found->salt(), from, first, second).shape.bytes();
   }
   return to;
 }
@@ -287,12 +266,12 @@ void Log::fill(LogOffset from, LogOffset to) {
   Segment* const segment = wait_for_segment(number_of(from));
   if (segment == nullptr) return;
   SEMEL_ASSERT(from < to && to <= segment->end());
-  if (to - from < record_header_bytes) {  // eight bytes, which stay zero
+  if (to - from < record_bytes_min) {  // four bytes, which stay zero
     segment->complete(to - from);
     return;
   }
-  const std::size_t payload = to - from - record_header_bytes;
-  if (!RecordWriter{*segment, from, RecordType::filler, payload}.seal()) stop();
+  const RecordShape shape = RecordShape::filler_of(to - from);
+  if (!RecordWriter{*segment, from, RecordType::filler, shape}.seal()) stop();
 }
 
 Segment* Log::allocate(std::size_t payload, LogOffset& offset) {
@@ -325,40 +304,87 @@ LogOffset Log::fail_write() noexcept {
   return 0;
 }
 
+void Log::enter(const Segment& segment, const MutationBase& newest) noexcept {
+  // mo: relaxed, all: hints. Some that do not belong together cost bytes, or a group that is
+  // encoded again.
+  entered_.store(segment.number(), std::memory_order_relaxed);
+  base_version_.store(segment.header().base.version, std::memory_order_relaxed);
+  base_ms_.store(segment.header().base.ms, std::memory_order_relaxed);
+  // Versions and times grow; a restored mutation may be far behind.
+  const auto raise = [](std::atomic<std::uint64_t>& to, std::uint64_t found) {
+    // mo: relaxed, both: as above
+    to.store(std::max(to.load(std::memory_order_relaxed), found), std::memory_order_relaxed);
+  };
+  raise(next_base_version_, newest.version);
+  raise(next_base_ms_, newest.ms);
+}
+
 LogOffset Log::append(std::span<const Mutation> group, const DurableClock& durable_clock,
                       Timestamp now) {
-  std::size_t bytes = 0;
-  for (const Mutation& mutation : group) bytes += encoded_bytes(mutation, now);
-  if (bytes > setup_.segment_bytes / 4) [[unlikely]] {
-    std::string all(bytes, '\0');
-    char* to = all.data();
-    for (const Mutation& mutation : group) to = encode(mutation, durable_clock, now, to);
-    SEMEL_ASSERT(to == all.data() + bytes);
-    return append_parts(all);
+  // mo: relaxed, both: hints
+  const MutationBase base{base_version_.load(std::memory_order_relaxed),
+                          base_ms_.load(std::memory_order_relaxed)};
+  MutationForm form =
+      are_near(group, durable_clock, base) ? MutationForm::near : MutationForm::full;
+  for (;;) {  // twice at most: every segment takes the full form
+    const std::size_t bytes = bytes_of(group, now, form);
+    if (bytes > setup_.segment_bytes / 4) [[unlikely]] {
+      std::string all(bytes_of(group, now, MutationForm::full), '\0');
+      char* to = all.data();
+      for (const Mutation& mutation : group) to = encode(mutation, durable_clock, now, to);
+      SEMEL_ASSERT(to == all.data() + all.size());
+      return append_parts(all);
+    }
+    LogOffset offset = 0;
+    Segment* const segment = allocate(bytes, offset);
+    if (segment == nullptr) [[unlikely]]
+      return 0;
+    // mo: relaxed: a hint
+    if (segment->number() != entered_.load(std::memory_order_relaxed)) [[unlikely]] {
+      const Version version = group.empty() ? 0 : group.front().version;
+      enter(*segment, {version, durable_clock.to_durable_ms(now)});
+    }
+    const MutationBase& found = segment->header().base;
+    if (form == MutationForm::near && found != base && !are_near(group, durable_clock, found))
+        [[unlikely]] {
+      fill(offset, offset + record_bytes(bytes));
+      form = MutationForm::full;
+      // mo: acquire [log.segment]
+      if (stopped_.load(std::memory_order_acquire)) return 0;
+      continue;
+    }
+    return write_group(*segment, offset, bytes, group, durable_clock, now, form);
   }
-  LogOffset offset = 0;
-  Segment* const segment = allocate(bytes, offset);
-  if (segment == nullptr) [[unlikely]]
-    return 0;
+}
+
+LogOffset Log::write_group(Segment& segment, LogOffset offset, std::size_t bytes,
+                           std::span<const Mutation> group, const DurableClock& durable_clock,
+                           Timestamp now, MutationForm form) {
+  const MutationBase* const base = form == MutationForm::near ? &segment.header().base : nullptr;
+  const RecordType type = form == MutationForm::near ? RecordType::near : RecordType::whole;
+  const RecordShape shape = RecordShape::of(bytes);
+  const auto encode_group = [&](char* to) {
+    for (const Mutation& mutation : group) to = encode(mutation, durable_clock, now, to, base);
+    return to;
+  };
   constexpr std::size_t small = 1024;
   constexpr std::size_t cache_line = 64;
   if (bytes > small) {
-    RecordWriter record{*segment, offset, RecordType::whole, bytes};
-    char* to = record.payload();
-    for (const Mutation& mutation : group) to = encode(mutation, durable_clock, now, to);
-    SEMEL_ASSERT(to == record.payload() + bytes);
-    return record.seal() ? offset + record_bytes(bytes) : fail_write();
+    RecordWriter record{segment, offset, type, shape};
+    const char* const end = encode_group(record.payload());  // zeros follow
+    SEMEL_ASSERT(end == record.payload() + bytes);
+    return record.seal() ? offset + shape.bytes() : fail_write();
   }
   // Prefetch the lines, which are in memory or in another processor, while the payload is encoded.
-  for (std::size_t at = 0; at < record_bytes(bytes); at += cache_line) {
-    __builtin_prefetch(segment->at(offset + at), 1);
+  for (std::size_t at = 0; at < shape.bytes(); at += cache_line) {
+    __builtin_prefetch(segment.at(offset + at), 1);
   }
-  std::array<char, small> payload;
-  char* to = payload.data();
-  for (const Mutation& mutation : group) to = encode(mutation, durable_clock, now, to);
-  SEMEL_ASSERT(to == payload.data() + bytes);
-  RecordWriter record{*segment, offset, RecordType::whole, bytes};
-  return record.copy_and_seal(payload.data()) ? offset + record_bytes(bytes) : fail_write();
+  std::array<char, small + record_unit> payload;
+  char* const end = encode_group(payload.data());
+  SEMEL_ASSERT(end == payload.data() + bytes);
+  std::memset(end, 0, record_unit);
+  RecordWriter record{segment, offset, type, shape};
+  return record.copy_and_seal(payload.data()) ? offset + shape.bytes() : fail_write();
 }
 
 LogOffset Log::append_parts(std::string_view group) {
@@ -371,13 +397,14 @@ LogOffset Log::append_parts(std::string_view group) {
     Segment* const segment = allocate(part_header_bytes + part.size(), offset);
     if (segment == nullptr) return 0;
     if (index == 0) first = offset;
-    RecordWriter record{*segment, offset, RecordType::part, part_header_bytes + part.size()};
+    const RecordShape shape = RecordShape::of(part_header_bytes + part.size());
+    RecordWriter record{*segment, offset, RecordType::part, shape};
     std::memcpy(record.payload(), &first, sizeof first);
     std::memcpy(record.payload() + 8, &index, sizeof index);
     std::memcpy(record.payload() + 12, &count, sizeof count);
     std::memcpy(record.payload() + part_header_bytes, part.data(), part.size());
     if (!record.seal()) return fail_write();
-    offset += record_bytes(part_header_bytes + part.size());
+    offset += shape.bytes();
   }
   return offset;
 }
@@ -386,8 +413,9 @@ LogOffset Log::reserve() {
   LogOffset offset = 0;
   Segment* const segment = allocate(0, offset);
   if (segment == nullptr) return 0;
-  return RecordWriter{*segment, offset, RecordType::filler, 0}.seal() ? offset + record_header_bytes
-                                                                      : fail_write();
+  const RecordShape shape = RecordShape::of(0);
+  return RecordWriter{*segment, offset, RecordType::filler, shape}.seal() ? offset + shape.bytes()
+                                                                          : fail_write();
 }
 
 void Log::close_segment() {

@@ -5,8 +5,9 @@
 //                    that want everything appended so far to be synced or drained.
 //   [log.segment]    a slot of the ring: release store by the preparing thread, seq_cst load by
 //                    writers. A stale null only makes them wait.
-//   [log.seal]       release store of a record's seal, acquire load by the draining thread. In the
-//                    file the seal marks the record as complete.
+//   [log.seal]       release store of the last word of a record's seal, acquire loads by the
+//                    syncing and the draining thread. In the file it marks the record as complete.
+//                    The second word of a long head likewise shows that the first is there.
 //   [log.take_back]  the slot of a segment that is taken back is emptied before the tail is read; a
 //                    writer moves the tail before it reads the slot. All four are seq_cst, so
 //                    either the writer finds no segment and waits, or its move is seen and the
@@ -34,6 +35,8 @@
 #include "storage/log/disk.hpp"
 #include "storage/log/durable_clock.hpp"
 #include "storage/log/log_format.hpp"
+#include "storage/log/log_record.hpp"
+#include "storage/log/mutation_codec.hpp"
 #include "storage/log/segment.hpp"
 #include "storage/log/signal.hpp"
 
@@ -43,6 +46,8 @@ class Log {
  public:
   static constexpr std::size_t segment_count = 32;  ///< together at most the bound of the log
   static constexpr std::size_t spare_max = 8;       ///< of them, kept for reuse
+  /// A long record's head has 29 bits for the bytes of its payload.
+  static constexpr std::size_t segment_bytes_max = std::size_t{1} << 29;
 
   struct Setup {
     std::string directory;
@@ -51,6 +56,7 @@ class Log {
     std::uint64_t first_number = 1;
     Millis wait_at_most{10'000};  ///< for the next segment
     Segment::Access access = Segment::Access::mapped;
+    MutationBase base{};  ///< near what will be appended
   };
   /// `crossed` is raised whenever the tail has left a segment.
   Log(Disk& disk, Setup setup, Signal& crossed) noexcept
@@ -58,9 +64,14 @@ class Log {
         setup_(std::move(setup)),
         shift_(std::countr_zero(setup_.segment_bytes)),
         drain_signal_(crossed),
-        tail_(begin_of(setup_.first_number)) {
+        tail_(begin_of(setup_.first_number)),
+        base_version_(setup_.base.version),
+        base_ms_(setup_.base.ms),
+        next_base_version_(setup_.base.version),
+        next_base_ms_(setup_.base.ms) {
     SEMEL_ASSERT(std::has_single_bit(setup_.segment_bytes));
     SEMEL_ASSERT(setup_.segment_bytes > segment_header_bytes);
+    SEMEL_ASSERT(setup_.segment_bytes <= segment_bytes_max);
     SEMEL_ASSERT(setup_.first_number > 0);  // 0: none was made
   }
 
@@ -190,6 +201,13 @@ class Log {
   [[nodiscard]] Segment* allocate(std::size_t payload, LogOffset& offset);
   void fill(LogOffset from, LogOffset to);
   [[nodiscard]] LogOffset append_parts(std::string_view group);
+  [[nodiscard]] LogOffset write_group(Segment& segment, LogOffset offset, std::size_t bytes,
+                                      std::span<const Mutation> group,
+                                      const DurableClock& durable_clock, Timestamp now,
+                                      MutationForm form);
+  /// A group has come to another segment than the one before: the next ones expect its base, and
+  /// segments that are made from now on have a base near to the group.
+  void enter(const Segment& segment, const MutationBase& newest) noexcept;
   [[nodiscard]] LogOffset fail_write() noexcept;
 
   Disk& disk_;
@@ -208,6 +226,13 @@ class Log {
   std::uint64_t ready_ = ready_min;              // of the preparing thread
   bool keeps_spares_ = true;                     // likewise
   std::atomic<std::uint64_t> spare_count_{0};
+  // Hints, so relaxed: the segment that a group is encoded for before it is known to which one it
+  // comes, with its base, and the base of the next segments. They change once in a segment.
+  alignas(64) std::atomic<std::uint64_t> entered_{0};
+  std::atomic<Version> base_version_;
+  std::atomic<std::uint64_t> base_ms_;
+  std::atomic<Version> next_base_version_;
+  std::atomic<std::uint64_t> next_base_ms_;
   base::Mutex segments_mutex_;
   LogOffset synced_ SEMEL_GUARDED_BY(segments_mutex_) = 0;
 };

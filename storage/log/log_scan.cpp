@@ -104,7 +104,7 @@ std::optional<LogDamage> SegmentFile::check_header(std::uint64_t number,
                                                    std::uint64_t storage_id) const {
   const auto damage = [&](std::string what) { return LogDamage{path_, 0, std::move(what)}; };
   if (unreadable_) return unreadable_;
-  if (header_.magic != SegmentHeader::magic_value || header_.digest != header_.right_digest()) {
+  if (!header_.is_valid()) {
     return damage("the header does not have its checksum");
   }
   if (header_.number != number) {
@@ -127,23 +127,34 @@ class Scanner {
   Scanner(std::string_view segment, const SegmentHeader& header, const std::string& path,
           const ScanRules& rules, bool go_on) noexcept
       : segment_(segment),
+        header_(header),
         path_(path),
         rules_(rules),
-        salt_(header.salt),
+        unit_(record_unit_of(header)),
+        bytes_min_(record_bytes_min_of(header)),
         begin_(header.number * header.bytes),
         go_on_(go_on) {}
 
   ScanReport run(const VisitRecord& visit) {
-    while (at_ + record_header_bytes <= segment_.size() && offset() < rules_.stop &&
+    while (at_ + bytes_min_ <= segment_.size() && offset() < rules_.stop &&
            (report_.damage.empty() || go_on_)) {
-      const std::uint64_t head = word(at_);
-      if (head == 0) {
-        skip_zero();
-      } else if (!is_head(salt_, offset(), head) ||
-                 at_ + record_bytes(payload_of(head)) > segment_.size()) {
-        damaged("no record begins here");
-      } else {
-        take(head, visit);
+      const FoundRecord found = record_at(segment_, header_, at_);
+      switch (found.is) {
+        case FoundRecord::Is::zeros:
+          skip_zeros();
+          break;
+        case FoundRecord::Is::nothing:
+          damaged("no record begins here");
+          break;
+        case FoundRecord::Is::begun:
+          pass_begun(found);
+          break;
+        case FoundRecord::Is::wrong:
+          damaged("a record does not have its checksum");
+          break;
+        case FoundRecord::Is::whole:
+          take(found, visit);
+          break;
       }
     }
     return std::move(report_);
@@ -154,55 +165,65 @@ class Scanner {
   [[nodiscard]] bool must_be_whole() const noexcept {
     return offset() >= rules_.whole_from && offset() < rules_.whole_to;
   }
-  [[nodiscard]] std::uint64_t word(std::size_t at) const noexcept {
-    std::uint64_t value = 0;
-    std::memcpy(&value, segment_.data() + at, sizeof value);
-    return value;
-  }
 
-  void take(std::uint64_t head, const VisitRecord& visit) {
-    const Bytes payload = sealed_part(head, segment_.data() + at_ + record_header_bytes);
-    const std::uint64_t seal = word(at_ + 8);
-    if (seal == 0) {
-      if (must_be_whole()) return damaged("a record has no seal");
-      ++report_.unfinished;
-    } else if (seal != seal_of(salt_, head, payload)) {
-      return damaged("a record does not have its checksum");
-    } else {
-      ++report_.records;
-      report_.end = offset() + record_bytes(payload_of(head));
-      if (type_of(head) != RecordType::filler) visit(offset(), type_of(head), payload);
+  void take(const FoundRecord& found, const VisitRecord& visit) {
+    ++report_.records;
+    report_.end = offset() + found.bytes;
+    if (found.type != RecordType::filler) {
+      const bool is_near = found.type == RecordType::near;
+      visit({offset(), found.type, found.payload, is_near ? &header_.base : nullptr});
     }
-    at_ += record_bytes(payload_of(head));
-    in_damage_ = false;
+    at_ += found.bytes;
+    is_lost_ = in_damage_ = false;
   }
 
-  void skip_zero() {
-    // A range reserved across the boundary may have ended eight bytes into this segment.
+  void pass_begun(const FoundRecord& found) {
+    // Behind damage only a complete record shows where the next one begins: a head is a short
+    // check, and what it says might be true by chance.
+    if (must_be_whole() || is_lost_) return damaged("a record has no seal");
+    ++report_.unfinished;
+    at_ += found.bytes;
+  }
+
+  void skip_zeros() {
+    // A range reserved across the boundary may have ended one unit into this segment.
     if (must_be_whole() && at_ != segment_header_bytes) {
       return damaged("a record is missing");
     }
-    at_ += 8;
+    at_ += unit_;
+    if (must_be_whole()) return;
+    // Up to where zeros may be damage.
+    std::size_t to = segment_.size();
+    if (rules_.whole_from > offset()) to = std::min<std::size_t>(to, rules_.whole_from - begin_);
+    std::uint64_t word = 0;
+    for (; at_ + sizeof word <= to; at_ += sizeof word) {
+      std::memcpy(&word, segment_.data() + at_, sizeof word);
+      if (word != 0) return;
+    }
   }
 
   void damaged(const char* what) {
     if (offset() >= rules_.sound_to) {
-      report_.bytes_skipped += 8;
+      report_.bytes_skipped += unit_;
     } else if (!in_damage_) {  // one finding for adjacent damage
       report_.damage.push_back({path_, at_, what});
       in_damage_ = true;
     }
-    at_ += 8;
+    is_lost_ = true;
+    at_ += unit_;
   }
 
   const std::string_view segment_;
+  const SegmentHeader& header_;
   const std::string& path_;
   const ScanRules& rules_;
-  const std::uint64_t salt_;
+  const std::size_t unit_;
+  const std::size_t bytes_min_;
   const LogOffset begin_;
   const bool go_on_;
   std::size_t at_ = segment_header_bytes;
-  bool in_damage_ = false;
+  bool in_damage_ = false;  // it has been reported
+  bool is_lost_ = false;    // not at the end of a record
   ScanReport report_;
 };
 
@@ -215,27 +236,18 @@ ScanReport scan(std::string_view segment, const SegmentHeader& header, const std
 
 LogOffset first_gap(std::string_view segment, const SegmentHeader& header, LogOffset from) {
   const LogOffset begin = header.number * header.bytes;
-  const auto word = [&](std::size_t at) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, segment.data() + at, sizeof value);
-    return value;
-  };
   std::size_t at = from - begin;
-  while (at + record_header_bytes <= segment.size()) {
-    const std::uint64_t head = word(at);
-    // A range reserved across the boundary may have ended eight bytes into this segment.
-    if (head == 0 && at == segment_header_bytes &&
-        is_head(header.salt, begin + at + 8, word(at + 8))) {
-      at += 8;
+  while (at + record_bytes_min_of(header) <= segment.size()) {
+    const FoundRecord found = record_at(segment, header, at);
+    const std::size_t next = at + record_unit_of(header);
+    // A range reserved across the boundary may have ended one unit into this segment.
+    if (found.is == FoundRecord::Is::zeros && at == segment_header_bytes &&
+        record_at(segment, header, next).has_head()) {
+      at = next;
       continue;
     }
-    if (head == 0 || !is_head(header.salt, begin + at, head) ||
-        at + record_bytes(payload_of(head)) > segment.size()) {
-      return begin + at;
-    }
-    const Bytes payload = sealed_part(head, segment.data() + at + record_header_bytes);
-    if (word(at + 8) != seal_of(header.salt, head, payload)) return begin + at;
-    at += record_bytes(payload_of(head));
+    if (found.is != FoundRecord::Is::whole) return begin + at;
+    at += found.bytes;
   }
   return begin + segment.size();
 }

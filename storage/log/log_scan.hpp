@@ -15,6 +15,7 @@
 #include "base/mutex.hpp"
 #include "semel/result.hpp"
 #include "storage/log/log_format.hpp"
+#include "storage/log/log_record.hpp"
 
 namespace semel::storage {
 
@@ -92,7 +93,15 @@ class SegmentFile {
   SegmentHeader header_;
 };
 
-using VisitRecord = std::function<void(LogOffset offset, RecordType type, Bytes payload)>;
+/// A complete record, but a filler.
+struct LogRecord {
+  LogOffset offset = 0;
+  RecordType type = RecordType::whole;
+  Bytes payload;  ///< points into the segment
+  /// Of a group in the near form; points into the segment's header. Null: another form.
+  const MutationBase* base = nullptr;
+};
+using VisitRecord = std::function<void(const LogRecord& record)>;
 
 /// Visits every complete record in order. `go_on`: continues after damage, and reports all of it.
 [[nodiscard]] ScanReport scan(std::string_view segment, const SegmentHeader& header,

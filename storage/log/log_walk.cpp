@@ -1,43 +1,41 @@
 #include "storage/log/log_walk.hpp"
 
-#include <cstring>
+#include "storage/log/mutation_codec.hpp"
 
 namespace semel::storage {
 namespace {
 
-std::uint64_t word(std::string_view bytes, std::size_t at) noexcept {
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-/// True if a valid head is here whose record ends in the segment.
-bool begins_record(const SegmentFile& file, std::size_t at) noexcept {
-  const std::uint64_t head = word(file.bytes(), at);
-  const LogOffset offset = file.header().number * file.header().bytes + at;
-  return head != 0 && is_head(file.header().salt, offset, head) &&
-         at + record_bytes(payload_of(head)) <= file.bytes().size();
-}
-
 SegmentWalk::Damage measure(const SegmentFile& file, const LogDamage& at) {
   SegmentWalk::Damage damage{at, 0, {}};
   const std::string_view bytes = file.bytes();
+  const SegmentHeader& header = file.header();
   // A valid head stands for one record, whatever its payload is.
-  if (at.offset + record_header_bytes <= bytes.size() && begins_record(file, at.offset)) {
+  if (const FoundRecord found = record_at(bytes, header, at.offset); found.has_head()) {
     damage.records = 1;
-    damage.bytes = record_bytes(payload_of(word(bytes, at.offset)));
+    damage.bytes = found.bytes;
     return damage;
   }
+  const std::size_t unit = record_unit_of(header);
   std::size_t last = at.offset;  // last word that is not zero
-  for (std::size_t i = at.offset; i + record_header_bytes <= bytes.size(); i += 8) {
-    if (i != at.offset && begins_record(file, i)) {
+  for (std::size_t i = at.offset; i + record_bytes_min_of(header) <= bytes.size(); i += unit) {
+    const FoundRecord found = record_at(bytes, header, i);
+    if (i != at.offset && found.is == FoundRecord::Is::whole) {
       damage.bytes = i - at.offset;
       return damage;
     }
-    if (word(bytes, i) != 0) last = i;
+    if (found.is != FoundRecord::Is::zeros) last = i;
   }
-  damage.bytes = last + 8 - at.offset;
+  damage.bytes = last + unit - at.offset;
   return damage;
+}
+
+/// Mutations in the full form, as in the database.
+Bytes in_full(const LogRecord& record, std::string& buffer) {
+  if (record.base == nullptr) return record.payload;
+  buffer.clear();
+  // What follows cannot be read: the first byte of a mutation, and no more.
+  if (!widen(record.payload, *record.base, buffer)) buffer.push_back('\0');
+  return buffer;
 }
 
 }  // namespace
@@ -48,14 +46,15 @@ Result<SegmentWalk> walk_segment(const std::string& path, const ScanRules& rules
   SEMEL_TRY(file, SegmentFile::open(path));
   SegmentWalk walk;
   walk.bytes = file.bytes().size();
-  walk.report = scan(file.bytes(), file.header(), file.path(), rules, true,
-                     [&](LogOffset offset, RecordType type, Bytes payload) {
-                       if (type != RecordType::part) {
-                         visit(offset, payload);
-                       } else if (const auto group = parts.add(payload)) {
-                         visit(offset, *group);
-                       }
-                     });
+  std::string buffer;
+  walk.report =
+      scan(file.bytes(), file.header(), file.path(), rules, true, [&](const LogRecord& record) {
+        if (record.type != RecordType::part) {
+          visit(record.offset, in_full(record, buffer));
+        } else if (const auto group = parts.add(record.payload)) {
+          visit(record.offset, *group);
+        }
+      });
   for (const LogDamage& damage : walk.report.damage) walk.damage.push_back(measure(file, damage));
   return walk;
 }

@@ -8,29 +8,44 @@
 //   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
 //   | owner | result             (from the session to the fingerprint: what the flags say is there)
 //
+// That is the full form. In the near form, which the log alone has, the version is an i32 and each
+// time a u32: differences to the base in the segment's header. All ones: no end.
+//
 // Times are milliseconds of the durable clock (durable_clock.hpp), never of a process.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "semel/journal.hpp"
 #include "storage/log/durable_clock.hpp"
+#include "storage/log/log_format.hpp"
 
 namespace semel::storage {
 
-/// The bytes that encode() writes at the same `now`.
-[[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation, Timestamp now) noexcept;
+/// Whether `mutation` has a near form with this base.
+[[nodiscard]] bool is_near(const Mutation& mutation, const DurableClock& durable_clock,
+                           const MutationBase& base) noexcept;
+
+/// The bytes that encode() writes at the same `now`, whatever the base is.
+[[nodiscard]] std::size_t encoded_bytes(const Mutation& mutation, Timestamp now,
+                                        MutationForm form = MutationForm::full) noexcept;
 
 /// Writes `mutation` to `to` and returns the end. `now`: the engine's time, for the length of a
-/// lease.
-char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timestamp now,
-             char* to) noexcept;
+/// lease. `base`: of the near form, which is_near() must allow; null: in the full form.
+char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timestamp now, char* to,
+             const MutationBase* base = nullptr) noexcept;
 
 /// Reads one mutation from the front of `bytes`; it points into them. `now`: the engine's time at
-/// which it is restored; a remote owner's lease starts again in full then. False: damaged.
+/// which it is restored; a remote owner's lease starts again in full then. `base` as above. False:
+/// damaged.
 [[nodiscard]] bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now,
-                          Mutation& mutation);
+                          Mutation& mutation, const MutationBase* base = nullptr);
+
+/// Appends the full form of mutations in the near form. False: one is damaged, and is left out with
+/// those behind it.
+[[nodiscard]] bool widen(Bytes group, const MutationBase& base, std::string& to);
 
 /// What draining needs of a mutation.
 struct MutationExtent {
@@ -43,6 +58,7 @@ struct MutationExtent {
   Bytes key{};  ///< points into the mutation
 };
 /// Of the mutation at the front of `bytes`. False: damaged.
-[[nodiscard]] bool extent_of(Bytes bytes, MutationExtent& extent) noexcept;
+[[nodiscard]] bool extent_of(Bytes bytes, MutationExtent& extent,
+                             const MutationBase* base = nullptr) noexcept;
 
 }  // namespace semel::storage

@@ -129,14 +129,13 @@ Status Segment::sync(Disk& disk, LogOffset from, LogOffset to) {
   return disk.sync_part(bytes_, path_, from - begin(), to - begin());
 }
 
-bool Segment::write_record(LogOffset offset, std::size_t bytes, std::uint64_t seal) noexcept {
+bool Segment::write_record(LogOffset offset, std::size_t bytes, std::size_t seal_at,
+                           std::string_view seal) noexcept {
   if (is_mapped()) return true;
-  SEMEL_ASSERT(bytes >= record_header_bytes && offset + bytes <= end());
-  constexpr off_t seal_offset = 8;
+  SEMEL_ASSERT(seal_at + seal.size() <= bytes && offset + bytes <= end());
   const auto file_offset = static_cast<off_t>(offset - begin());
   return write_all(descriptor_, {at(offset), bytes}, file_offset) &&
-         write_all(descriptor_, {reinterpret_cast<const char*>(&seal), sizeof seal},
-                   file_offset + seal_offset);
+         write_all(descriptor_, seal, file_offset + static_cast<off_t>(seal_at));
 }
 
 Result<std::string_view> Segment::read(char* buffer) const {

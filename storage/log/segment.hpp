@@ -62,8 +62,10 @@ class Segment {
 
   [[nodiscard]] bool is_mapped() const noexcept { return access_ == Access::mapped; }
   /// Brings a record to the file: `bytes` of it from memory, which has no seal yet, and then the
-  /// seal. A killed process leaves the first step. False: the file cannot be written.
-  [[nodiscard]] bool write_record(LogOffset offset, std::size_t bytes, std::uint64_t seal) noexcept;
+  /// seal, `seal_at` behind its begin. A killed process leaves the first step, or a half of the
+  /// seal. False: the file cannot be written.
+  [[nodiscard]] bool write_record(LogOffset offset, std::size_t bytes, std::size_t seal_at,
+                                  std::string_view seal) noexcept;
 
   void complete(std::size_t bytes) noexcept {
     // mo: release [log.completed]

@@ -139,9 +139,7 @@ class Salvage {
     }
     for (const std::string& path : view_.segments) {
       const auto file = storage::SegmentFile::open(path);
-      if (storage::segment_begin(path) && file &&
-          file->header().magic == storage::SegmentHeader::magic_value &&
-          file->header().digest == file->header().right_digest() &&
+      if (storage::segment_begin(path) && file && file->header().is_valid() &&
           file->header().bytes == file->bytes().size()) {
         paths.push_back(path);
       }

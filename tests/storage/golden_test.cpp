@@ -49,6 +49,23 @@ TEST_CASE("upgrade: every golden directory is sound and holds every record", "[s
   }
 }
 
+TEST_CASE("upgrade: a golden directory that is repaired holds every record",
+          "[storage][upgrade][repair]") {
+  for (const std::string& archive : archives()) {
+    INFO(archive);
+    const Directory directory;
+    const std::string path = unpacked(directory, archive);
+    for (const std::size_t slot : {0U, 4096U}) flip(path + "/mark", slot + 20);
+    const auto repair = repair_storage(path, true);
+    REQUIRE(repair);
+    CHECK(repair->mutations > 0);
+    ManualClock clock{golden::engine_start, golden::unix_start_ms};
+    auto opened = golden::open(path, clock);
+    if (!opened) FAIL(opened.error().message());
+    for (const std::string& wrong : golden::compare(*opened->engine)) FAIL_CHECK(wrong);
+  }
+}
+
 TEST_CASE("upgrade: what the maker writes now is what is looked for", "[storage][upgrade]") {
   const Directory directory;
   ManualClock clock{golden::engine_start, golden::unix_start_ms};

@@ -10,7 +10,7 @@
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
 #include "storage/log/disk.hpp"
-#include "storage/log/log_format.hpp"
+#include "storage/log/log_scan.hpp"
 #include "tests/storage/boot_disk.hpp"
 #include "tests/storage/directory.hpp"
 
@@ -66,12 +66,12 @@ std::vector<std::string> segments_of(const std::string& directory) {
 /// Takes the second record out of a segment, as if its writer had not come to begin it.
 void erase_second_record(const std::string& path) {
   std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  const auto opened = storage::SegmentFile::open(path);
+  REQUIRE(opened);
   const auto bytes_at = [&](std::size_t at) {
-    std::uint64_t head = 0;
-    file.seekg(static_cast<std::streamoff>(at));
-    file.read(reinterpret_cast<char*>(&head), sizeof head);
-    REQUIRE(head != 0);
-    return storage::record_bytes(storage::payload_of(head));
+    const storage::FoundRecord found = storage::record_at(opened->bytes(), opened->header(), at);
+    REQUIRE(found.is == storage::FoundRecord::Is::whole);
+    return found.bytes;
   };
   const std::size_t second =
       storage::segment_header_bytes + bytes_at(storage::segment_header_bytes);
@@ -144,7 +144,7 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
     storage::SegmentHeader header;
     file.read(reinterpret_cast<char*>(&header), sizeof header);
     // The newest process' first; one that is being made has no header yet.
-    if (header.digest == header.right_digest() && header.first == header.number) written = path;
+    if (header.is_valid() && header.first == header.number) written = path;
   }
   erase_second_record(written);
   const std::string later = directory.path() + "/later";

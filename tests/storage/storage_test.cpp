@@ -575,7 +575,7 @@ TEST_CASE("storage: what a later release wrote is refused", "[storage]") {
                               &families, &opened)
                 .ok());
     const std::unique_ptr<rocksdb::DB> database{opened};
-    REQUIRE(database->Put({}, "format", std::string("\0\0\0\0\0\0\0\6", 8)).ok());
+    REQUIRE(database->Put({}, "format", std::string("\0\0\0\0\0\0\0\7", 8)).ok());
     for (auto* family : families) REQUIRE(database->DestroyColumnFamilyHandle(family).ok());
   }
   const auto opened = Storage::open({.directory = directory.path()}, clock);

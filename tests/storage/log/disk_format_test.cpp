@@ -56,7 +56,7 @@ std::string documented_mutation(const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE("disk format: the example of the page is a segment with one record",
+TEST_CASE("disk format: the example of the page is a segment with two records",
           "[storage][disk_format]") {
   const std::string segment = documented_segment(65'536);
   SegmentHeader header;
@@ -66,35 +66,52 @@ TEST_CASE("disk format: the example of the page is a segment with one record",
   CHECK(header.bytes == 65'536);
   CHECK(header.salt == 0x1122334455667788);
   CHECK(header.storage_id == 0x0102030405060708);
+  CHECK(header.base == MutationBase{40, 1'700'000'000'000});
   CHECK(header.digest == header.right_digest());
+  CHECK(header.is_valid());
 
   std::vector<std::string> seen;
+  std::vector<RecordType> types;
   const ScanRules all_sound{header.storage_id, std::numeric_limits<LogOffset>::max(), 0, 0};
-  const ScanReport report = scan(segment, header, "example", all_sound, false,
-                                 [&](LogOffset offset, RecordType type, Bytes payload) {
-                                   CHECK(offset == 200'704);
-                                   CHECK(type == RecordType::whole);
-                                   seen.emplace_back(payload);
-                                 });
+  const ScanReport report =
+      scan(segment, header, "example", all_sound, false, [&](const LogRecord& record) {
+        if (seen.empty()) CHECK(record.offset == 200'704);
+        CHECK((record.base != nullptr) == (record.type == RecordType::near));
+        types.push_back(record.type);
+        seen.emplace_back(record.payload);
+      });
   CHECK(report.damage.empty());
-  CHECK(report.records == 1);
-  REQUIRE(seen.size() == 1);
+  CHECK(report.records == 2);
+  REQUIRE(types == std::vector<RecordType>{RecordType::near, RecordType::whole});
   Bytes rest = seen[0];
   Mutation mutation;
-  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation));
+  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation, &header.base));
   CHECK(rest.empty());
   CHECK(mutation.type == Mutation::Type::put);
   CHECK(mutation.kind == Kind::string);
   CHECK(mutation.db == 0);
   CHECK(mutation.version == 42);
   CHECK(mutation.due == Timestamp{Millis{1'700'000'060'000}});
+  CHECK(mutation.keep_until == mutation.due);
   CHECK(mutation.key == "order:7");
   CHECK(mutation.value == "CONSUMED");
-
   // And written anew they are the same bytes.
-  std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
-  encode(mutation, DurableClock{0}, Timestamp{}, again.data());
+  std::string again(encoded_bytes(mutation, Timestamp{}, MutationForm::near), '\0');
+  encode(mutation, DurableClock{0}, Timestamp{}, again.data(), &header.base);
   CHECK(again == seen[0]);
+
+  rest = seen[1];
+  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation));
+  CHECK(rest.empty());
+  CHECK(mutation.type == Mutation::Type::erase);
+  CHECK(mutation.version == Version{1} << 40);
+  CHECK(mutation.due == no_end);
+  CHECK(mutation.keep_until == Timestamp{Millis{1'700'000'060'000}});
+  CHECK(mutation.key == "order:8");
+  CHECK_FALSE(is_near(mutation, DurableClock{0}, header.base));
+  again.assign(encoded_bytes(mutation, Timestamp{}), '\0');
+  encode(mutation, DurableClock{0}, Timestamp{}, again.data());
+  CHECK(again == seen[1]);
 }
 
 TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_format][hash]") {

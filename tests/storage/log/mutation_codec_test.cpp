@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include "tests/support/catch.hpp"
 
 #include "storage/log/spans.hpp"
@@ -205,6 +206,121 @@ TEST_CASE("codec: how long it must be kept is read without the rest", "[storage]
     CHECK(extent.bytes == bytes.size());
     CHECK(extent.version == put.version);
     CHECK(extent.keep_until_ms == line.to_durable_ms(keep_until));
+  }
+}
+
+namespace {
+
+constexpr storage::MutationBase near_base{Version{1} << 40, 1'700'000'001'000};
+
+/// There and back in the near form, with the same size, extent and full form.
+void check_near(const Mutation& mutation) {
+  std::string full;
+  std::string bytes(storage::encoded_bytes(mutation, now, storage::MutationForm::near), '\0');
+  const Mutation expected = through_disk(mutation, line, now, full);
+  REQUIRE(encode(mutation, line, now, bytes.data(), &near_base) == bytes.data() + bytes.size());
+  Bytes rest{bytes};
+  Mutation back;
+  REQUIRE(decode(rest, line, now, back, &near_base));
+  CHECK(rest.empty());
+  CHECK(back.version == mutation.version);
+  CHECK(back.due == mutation.due);
+  CHECK(back.keep_until == mutation.keep_until);
+  CHECK(back.key == mutation.key);
+  CHECK(back.value == mutation.value);
+  CHECK(back.kind == mutation.kind);
+  CHECK(back.db == mutation.db);
+  CHECK(back.type == mutation.type);
+  std::string again;
+  CHECK(through_disk(back, line, now, again).version == expected.version);
+  CHECK(again == full);
+  storage::MutationExtent extent;
+  const std::string two = bytes + "next";
+  REQUIRE(storage::extent_of(two, extent, &near_base));
+  CHECK(extent.bytes == bytes.size());
+  CHECK(extent.version == mutation.version);
+  CHECK(extent.keep_until_ms == line.to_durable_ms(mutation.keep_until));
+  CHECK(extent.key == mutation.key);
+  std::string wide;
+  REQUIRE(storage::widen(bytes + bytes, near_base, wide));
+  CHECK(wide == full + full);
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    wide.clear();
+    CHECK_FALSE(storage::widen(Bytes{bytes}.substr(0, size), near_base, wide));
+    CHECK(wide.empty());
+    Bytes cut = Bytes{bytes}.substr(0, size);
+    CHECK_FALSE(decode(cut, line, now, back, &near_base));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("codec: the near form has versions and times around its base, exactly, and no others",
+          "[storage][codec][near]") {
+  constexpr Version base = near_base.version;
+  constexpr Version half = Version{1} << 31;
+  const auto at = [](std::uint64_t durable_ms) { return line.from_durable_ms(durable_ms); };
+  constexpr std::uint64_t last_ms = near_base.ms + (std::uint64_t{1} << 32) - 2;
+  Mutation put = string_put();
+  put.keep_until = put.due = at(near_base.ms);
+  for (const Version version : {base - half, base - 1, base, base + 1, base + half - 1}) {
+    put.version = version;
+    REQUIRE(is_near(put, line, near_base));
+    check_near(put);
+  }
+  for (const Version version : {base - half - 1, base + half, Version{1}, limits::version_max}) {
+    put.version = version;
+    CHECK_FALSE(is_near(put, line, near_base));
+  }
+  put.version = base;
+  const Timestamp near_ends[] = {at(near_base.ms), at(near_base.ms + 1), at(last_ms), no_end};
+  for (const Timestamp due : near_ends) {
+    for (const Timestamp keep_until : near_ends) {
+      put.due = due;
+      put.keep_until = keep_until;
+      REQUIRE(is_near(put, line, near_base));
+      check_near(put);
+    }
+  }
+  for (const std::uint64_t far : {near_base.ms - 1, last_ms + 1, std::uint64_t{1}}) {
+    put.due = at(far);
+    put.keep_until = no_end;
+    CHECK_FALSE(is_near(put, line, near_base));
+    std::swap(put.due, put.keep_until);
+    CHECK_FALSE(is_near(put, line, near_base));
+  }
+  put.due = put.keep_until = Timestamp{};
+  CHECK_FALSE(is_near(put, line, near_base));
+}
+
+TEST_CASE("codec: a claim, a hash and an erase have a near form", "[storage][codec][near]") {
+  Mutation put = string_put();
+  put.version = near_base.version + 3;
+  put.kind = Kind::hash;
+  check_near(put);
+  put.type = Mutation::Type::erase;
+  put.value = {};
+  check_near(put);
+
+  Mutation held = claim_put();
+  held.version = near_base.version + 77;
+  held.claim->epoch = near_base.version + 76;
+  held.claim->session = 5;
+  REQUIRE(is_near(held, line, near_base));
+  check_near(held);
+  held.claim->session = 0;
+  held.claim->result_until = now + 20s;
+  held.claim->unique_until = no_end;
+  held.claim->result = "result";
+  REQUIRE(is_near(held, line, near_base));
+  check_near(held);
+  // Each of its ends may be too far.
+  constexpr Millis too_far{std::int64_t{1} << 32};
+  for (Timestamp ClaimRecord::*const end :
+       {&ClaimRecord::lease_until, &ClaimRecord::result_until, &ClaimRecord::unique_until}) {
+    Mutation far = held;
+    (*far.claim).*end = now + too_far;
+    CHECK_FALSE(is_near(far, line, near_base));
   }
 }
 
