@@ -345,6 +345,7 @@ Status Storage::Impl::archive_batch(const DrainBatch& batch, LogOffset drained) 
     return Error{ErrorCode::storage_damaged, "a sealed record before log offset " +
                                                  std::to_string(drained) + " cannot be read"};
   }
+  if (batch.ended != 0) SEMEL_CHECK(record_time());
   if (batch.largest + version_reserve / 2 > archive_->description().versions) {
     storage::Description next = archive_->description();
     next.versions = batch.largest + version_reserve;

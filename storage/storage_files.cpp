@@ -198,6 +198,7 @@ Status Storage::Impl::drop_ended() {
   SEMEL_CHECK(drain());
   const base::MutexLock lock{archive_mutex_};
   const storage::SpanNumber running = storage::running_span(durable_now());
+  SEMEL_CHECK(record_time());
   SEMEL_CHECK(archive_->compact(running));
   return archive_->guarded([&] { return joined_files().compact(running); });
 }

@@ -129,6 +129,7 @@ Status Storage::Impl::forget_ended() {
     return Done{};
   }));
   if (has_ended) {
+    SEMEL_CHECK(record_time());
     SEMEL_CHECK(archive_->forget(running));
     SEMEL_CHECK(archive_->guarded([&] { return joined_files().forget(running); }));
   }
