@@ -294,8 +294,6 @@ class Storage::Impl {
 
   // Backups (storage_backup.cpp)
   class BackupMaking;
-  [[nodiscard]] Result<BackupReport> backup_files(const std::string& directory,
-                                                  const BackupOptions& options);
   [[nodiscard]] Status check_backup_target(const std::string& directory) const;
   [[nodiscard]] Status remove_backup_links();
 
