@@ -108,6 +108,9 @@ class SEMEL_THREAD_ATTRIBUTE(scoped_lockable) SharedLock {
   explicit SharedLock(SharedMutex& mutex) SEMEL_ACQUIRE_SHARED(mutex) : mutex_(mutex) {
     mutex_.lock_shared();
   }
+  /// Takes over what try_lock_shared() has locked.
+  SharedLock(SharedMutex& mutex, std::adopt_lock_t) noexcept SEMEL_REQUIRES_SHARED(mutex)
+      : mutex_(mutex) {}
   SharedLock(const SharedLock&) = delete;
   SharedLock& operator=(const SharedLock&) = delete;
   ~SharedLock() SEMEL_RELEASE() { mutex_.unlock_shared(); }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -82,6 +83,38 @@ class JobQueue {
   bool stopped_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
+/// Threads that work on a queue. They end, also where an exception leaves the thread that fills it.
+class Workers {
+ public:
+  explicit Workers(JobQueue& queue) noexcept : queue_(queue) {}
+  ~Workers() {
+    if (threads_.empty()) return;
+    queue_.stop();
+    join();
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  void start(unsigned count, const std::function<void()>& work) {
+    threads_.reserve(count);
+    for (unsigned i = 0; i < count; ++i) threads_.emplace_back(work);
+  }
+  /// Returns when all jobs are done.
+  void finish() {
+    queue_.close();
+    join();
+  }
+
+ private:
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  JobQueue& queue_;
+  std::vector<std::thread> threads_;
+};
+
 }  // namespace
 
 class Storage::Impl::Recovery {
@@ -97,7 +130,20 @@ class Storage::Impl::Recovery {
     progress_now_.bytes_total = bytes_total;
   }
 
-  void run(JobQueue& queue) {
+  void run(JobQueue& queue) noexcept {
+    storage::name_thread("semel:recover");
+    try {
+      work(queue);
+    } catch (...) {
+      fail({ErrorCode::memory_full, storage::no_memory});
+      queue.stop();
+    }
+  }
+  void fail(Error error) noexcept {
+    const base::MutexLock lock{mutex_};
+    if (!error_) error_ = std::move(error);
+  }
+  void work(JobQueue& queue) {
     Job job;
     Seen seen;
     while (queue.pop(job)) {
@@ -113,10 +159,6 @@ class Storage::Impl::Recovery {
     }
     const base::MutexLock lock{mutex_};
     claim_namespaces_.add(seen.claim_namespaces);
-  }
-  void fail(const Error& error) {
-    const base::MutexLock lock{mutex_};
-    if (!error_) error_ = error;
   }
   /// Everything has to be read once more, for what supersedes the holds that were noted.
   [[nodiscard]] bool needs_second_pass() const { return !is_second_pass_ && holds_.any(); }
@@ -311,9 +353,11 @@ Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t
 /// Passes everything that is stored to the threads of the recovery.
 Status Storage::Impl::read_all(Recovery& recovery) {
   JobQueue queue;
-  std::vector<std::thread> workers;
-  for (unsigned i = 0; i < options_.recovery_threads; ++i) {
-    workers.emplace_back([&] { recovery.run(queue); });
+  Workers workers{queue};
+  try {
+    workers.start(options_.recovery_threads, [&] { recovery.run(queue); });
+  } catch (const std::system_error& error) {
+    return Error{ErrorCode::no_thread, options_.directory + ": " + error.what()};
   }
   for (std::size_t i = 0; i < old_segments_.size(); ++i) {
     if (!queue.push({{}, i})) break;
@@ -324,8 +368,7 @@ Status Storage::Impl::read_all(Recovery& recovery) {
                            storage::running_span(ended_before_ms_), [&](std::string blob) {
                              return queue.push({std::move(blob), 0});
                            });
-  queue.close();
-  for (std::thread& worker : workers) worker.join();
+  workers.finish();
   return read;
 }
 
@@ -333,7 +376,7 @@ Result<RecoveryReport> Storage::Impl::recover(
     Engine& engine, const std::function<void(const RecoveryProgress&)>& progress) {
   SEMEL_CHECK(bind_cold(engine.cold_store()));
   base::MutexLock lock{archive_mutex_};
-  std::uint64_t total = archive_->bytes() + joined_files().bytes();
+  std::uint64_t total = file_bytes();
   for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
   Recovery recovery{*this, engine, old_segments_, archive_->description().floor, total, progress};
   if (Status read = read_all(recovery); !read) recovery.fail(read.error());

@@ -112,16 +112,27 @@ Storage::Impl::~Impl() {
   // mo: acquire [storage.failed]
   if (began && !failed_.load(std::memory_order_acquire)) {
     if (old_left_.load(std::memory_order_acquire)) {  // mo: acquire [storage.old_left]
-      storage::Description is = archive_->description();
-      is.anchor = anchor_now();
-      static_cast<void>(archive_->describe(is));  // if it fails, the one of the start counts
+      save_clock();
     } else {
-      checkpoint_content_.line_ms = 0;         // forces a new checkpoint
-      static_cast<void>(write_checkpoint());   // if it fails, the one before counts
-      static_cast<void>(checkpoint_->sync());  // the same for the checkpoint
+      checkpoint_content_.line_ms = 0;        // forces a new checkpoint
+      static_cast<void>(write_checkpoint());  // if it fails, the one before counts
+      try {
+        static_cast<void>(checkpoint_->sync());  // the same for the checkpoint
+      } catch (...) {
+      }
     }
   }
   if (log_ != nullptr) log_->remove_unused();
+}
+
+/// If it fails, the clock of the start counts.
+void Storage::Impl::save_clock() noexcept {
+  try {
+    storage::Description is = archive_->description();
+    is.anchor = anchor_now();
+    static_cast<void>(archive_->describe(is));
+  } catch (...) {
+  }
 }
 
 StorageStats Storage::Impl::stats() const {
@@ -145,8 +156,11 @@ StorageStats Storage::Impl::stats() const {
     stats.mutations_superseded = mutations_superseded_;
     stats.rewrites = rewrites_;
   }
+  // mo: relaxed: statistics, both
+  stats.starved = starved_.load(std::memory_order_relaxed);
+  stats.callbacks_threw = callbacks_threw_.load(std::memory_order_relaxed);
   if (!stats.accepting && stats.trouble.empty()) stats.trouble = "the log is full";
-  stats.bytes_files = archive_->bytes() + joined_files().bytes();
+  stats.bytes_files = file_bytes();
   stats.database = archive_->stats();
   return stats;
 }

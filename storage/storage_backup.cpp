@@ -14,6 +14,7 @@
 
 #include "storage/archive/rocks_status.hpp"
 #include "storage/backup/backup_files.hpp"
+#include "storage/backup/backup_io.hpp"
 #include "storage/backup/backup_list.hpp"
 #include "storage/storage_impl.hpp"
 
@@ -33,15 +34,20 @@ class Storage::Impl::BackupMaking {
   ~BackupMaking() {
     if (!has_turn_) return;
     // Links would keep the space of files that the storage has deleted. If one cannot be removed,
-    // the next backup or open tries again; without its list the backup is none.
-    static_cast<void>(storage_.remove_backup_links());
-    if (is_made_ && !is_complete_) static_cast<void>(storage::remove_tree(env_, directory_));
+    // as for want of memory, the next backup or open tries again; without its list the backup is
+    // none.
+    try {
+      static_cast<void>(storage_.remove_backup_links());
+      if (is_made_ && !is_complete_) static_cast<void>(storage::remove_tree(env_, directory_));
+    } catch (...) {
+    }
     storage_.backing_up_.store(false, std::memory_order_release);  // mo: release [storage.backup]
   }
   BackupMaking(const BackupMaking&) = delete;
   BackupMaking& operator=(const BackupMaking&) = delete;
 
-  [[nodiscard]] Result<BackupReport> run() {
+  /// All but the last step.
+  [[nodiscard]] Status make() {
     if (!has_turn_) return Error{ErrorCode::refused, "a backup of this storage is running"};
     SEMEL_CHECK(check());
     SEMEL_CHECK(begin());
@@ -51,6 +57,8 @@ class Storage::Impl::BackupMaking {
     SEMEL_CHECK(fix_whole_content());
     return fill();
   }
+  /// `cold`: the directory below the backup with the copy of the cold store; empty: none.
+  [[nodiscard]] Result<BackupReport> complete(const std::string& cold);
 
  private:
   [[nodiscard]] Status check();
@@ -59,7 +67,8 @@ class Storage::Impl::BackupMaking {
   [[nodiscard]] Status fix_whole_content();
   [[nodiscard]] Status fix_content();
   [[nodiscard]] Status write_mark(storage::LogOffset drained);
-  [[nodiscard]] Result<BackupReport> fill();
+  [[nodiscard]] Status fill();
+  [[nodiscard]] Status list_tree(const std::string& name, int levels);
   [[nodiscard]] std::string links() const {
     return storage_.options_.directory + storage::backup_links;
   }
@@ -72,6 +81,7 @@ class Storage::Impl::BackupMaking {
   bool is_made_ = false;  // the directory
   bool is_complete_ = false;
   storage::BackupList list_;
+  BackupReport report_;
   storage::BackupList base_;
   std::string base_directory_;  // empty: there is none
 };
@@ -128,12 +138,14 @@ Status Storage::Impl::BackupMaking::fix_content() {
   SEMEL_CHECK(storage_.remove_backup_links());
   SEMEL_CHECK(storage::make_new_directory(links()));
   const base::MutexLock lock{storage_.archive_mutex_};
-  rocksdb::Checkpoint* made = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(&storage_.archive_->database(), &made);
-  const std::unique_ptr<rocksdb::Checkpoint> copier{made};
-  // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
-  if (status.ok()) status = copier->CreateCheckpoint(links() + "/rocksdb", 0);
-  if (!status.ok()) return storage::error_of(status, links());
+  SEMEL_CHECK(storage_.archive_->guarded([&] {
+    rocksdb::Checkpoint* made = nullptr;
+    rocksdb::Status status = rocksdb::Checkpoint::Create(&storage_.archive_->database(), &made);
+    const std::unique_ptr<rocksdb::Checkpoint> copier{made};
+    // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
+    if (status.ok()) status = copier->CreateCheckpoint(links() + "/rocksdb", 0);
+    return status.ok() ? Status{Done{}} : storage::error_of(status, links());
+  }));
   list_.incarnation = storage_.archive_->description().incarnation;
   // mo: acquire [storage.drained]
   return write_mark(storage_.drained_.load(std::memory_order_acquire));
@@ -153,15 +165,47 @@ Status Storage::Impl::BackupMaking::write_mark(storage::LogOffset drained) {
   return checkpoint->write_and_sync(content);
 }
 
-Result<BackupReport> Storage::Impl::BackupMaking::fill() {
+Status Storage::Impl::BackupMaking::fill() {
   storage::BackupFiles files{env_, options_, std::move(base_), std::move(base_directory_)};
   SEMEL_CHECK(files.take_all(links() + "/rocksdb", directory_ + "/rocksdb", "rocksdb/"));
   SEMEL_CHECK(files.add_to_list(directory_, "mark"));
   list_.files = std::move(files.files());
+  report_ = std::move(files.report());
+  return Done{};
+}
+
+/// Files that another has copied or linked. Tables are not read: their database has checksums of
+/// them.
+Status Storage::Impl::BackupMaking::list_tree(const std::string& name, int levels) {
+  SEMEL_TRY(names, storage::list_directory(directory_ + "/" + name));
+  for (const std::string& each : names) {
+    storage::BackupFile file;
+    file.name = name + "/" + each;
+    const std::string path = directory_ + "/" + file.name;
+    std::error_code code;
+    if (fs::is_directory(path, code)) {
+      if (levels > 0) SEMEL_CHECK(list_tree(file.name, levels - 1));
+      continue;
+    }
+    file.bytes = fs::file_size(path, code);
+    if (code) return Error{ErrorCode::storage_failed, path + ": " + code.message()};
+    if (!storage::is_immutable_file(each)) {
+      SEMEL_TRY(digest, storage::digest_of_file(path));
+      file.digest = digest;
+    }
+    ++report_.files;
+    report_.bytes += file.bytes;
+    list_.files.push_back(std::move(file));
+  }
+  return Done{};
+}
+
+Result<BackupReport> Storage::Impl::BackupMaking::complete(const std::string& cold) {
+  if (!cold.empty()) SEMEL_CHECK(list_tree(cold, 1));
   list_.complete = true;
   SEMEL_CHECK(storage::write_backup_list(env_, directory_, list_));
   is_complete_ = true;
-  return std::move(files.report());
+  return std::move(report_);
 }
 
 /// A name that the storage itself uses must not become a backup: a storage with an entry `backup`,
@@ -169,6 +213,15 @@ Result<BackupReport> Storage::Impl::BackupMaking::fill() {
 Status Storage::Impl::check_backup_target(const std::string& directory) const {
   if (directory.empty()) return Error{ErrorCode::bad_option, "the directory of the backup is ''"};
   std::error_code code;
+  if (fs::exists(fs::symlink_status(directory, code))) {
+    // What a process that was killed has left says so, and what to do.
+    if (storage::is_backup(directory)) {
+      const auto list = storage::read_backup_list(directory);
+      if (!list) return list.error();
+    }
+    return Error{ErrorCode::storage_failed,
+                 directory + ": is there already; choose another name, or remove it"};
+  }
   fs::path target = fs::absolute(directory, code).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "backups/"
   const fs::path own = fs::canonical(options_.directory, code);
@@ -187,9 +240,48 @@ Status Storage::Impl::remove_backup_links() {
   return storage::remove_tree(*disk_.env(), options_.directory + storage::backup_links);
 }
 
-Result<BackupReport> Storage::Impl::backup_files(const std::string& directory,
-                                                 const BackupOptions& options) {
-  return BackupMaking{*this, directory, options}.run();
+Result<BackupReport> Storage::Impl::backup(const std::string& directory,
+                                           const BackupOptions& options) {
+  // Only with a cold store: a rewrite of files, which there is none of then, holds the mutex long.
+  if (is_recovered() && is_tiered_.load(std::memory_order_relaxed)) {  // mo: relaxed: set before
+    const base::SharedLock engine{engine_mutex_};                      // it does not end meanwhile
+    if (engine_ != nullptr) return backup_with(directory, *engine_->cold_store(), options);
+  }
+  {
+    const base::MutexLock lock{archive_mutex_};
+    SEMEL_CHECK(check_cold(nullptr));
+  }
+  BackupMaking making{*this, directory, options};
+  SEMEL_CHECK(making.make());
+  return making.complete({});
+}
+
+Result<BackupReport> Storage::Impl::backup(const std::string& directory, ColdStore& cold,
+                                           const BackupOptions& options) {
+  const base::SharedLock engine{engine_mutex_};  // that would write to its own store meanwhile
+  if (engine_ != nullptr && engine_->cold_store() != &cold) {
+    return Error{ErrorCode::bad_option, "another cold store than that of the engine"};
+  }
+  return backup_with(directory, cold, options);
+}
+
+/// The store is held still first: all that is in it was appended before, so it is in the files that
+/// are copied then, and nothing becomes void without being in the copy of the store. The list comes
+/// last: without the store a backup is not complete.
+Result<BackupReport> Storage::Impl::backup_with(const std::string& directory, ColdStore& cold,
+                                                const BackupOptions& options) {
+  {
+    const base::MutexLock lock{archive_mutex_};
+    SEMEL_CHECK(check_cold(&cold));
+  }
+  BackupMaking making{*this, directory, options};
+  bool called = false;
+  SEMEL_CHECK(cold.backup(directory + "/cold", [&] {
+    called = true;
+    return making.make();
+  }));
+  if (called) return making.complete("cold");
+  return Error{ErrorCode::storage_failed, directory + ": the cold store made no backup"};
 }
 
 }  // namespace semel

@@ -65,6 +65,22 @@ Status Storage::Impl::drain_round() {
   return status;
 }
 
+/// What a round had not finished when memory ended is repeated by the next.
+Status Storage::Impl::try_drain_round() noexcept {
+  try {
+    return drain_round();
+  } catch (...) {
+    count_starved();
+  }
+  const Status status = Error{ErrorCode::storage_failed, storage::no_memory};
+  record_drain_status(status);
+  return status;
+}
+
+void Storage::Impl::count_starved() noexcept {
+  starved_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+}
+
 /// Made when there is plenty of space: it must not be what fills the disk.
 void Storage::Impl::keep_reserve() {
   if (disk_.bytes_free(options_.directory) < 4 * reserve_bytes()) return;
@@ -73,13 +89,14 @@ void Storage::Impl::keep_reserve() {
   has_reserve_ = true;  // also after an error: the next open tries again
 }
 
-void Storage::Impl::run_drainer() {
+void Storage::Impl::run_drainer() noexcept {
+  storage::name_thread("semel:drain");
   constexpr Millis look_again{50};  // for spans that end
   constexpr Millis try_again{250};  // after trouble
   for (;;) {
     const std::uint32_t seen = drain_signal_.seen();
     if (stop_.load(std::memory_order_acquire)) return;  // mo: acquire [storage.stop]
-    const Status status = drain_round();
+    const Status status = try_drain_round();
     drain_signal_.wait(seen, status ? look_again : try_again);
   }
 }
@@ -94,17 +111,24 @@ bool Storage::Impl::take_drain_request() {
          drained_.load(std::memory_order_acquire) < drain_to_.load(std::memory_order_acquire);
 }
 
-void Storage::Impl::record_drain_status(const Status& status) {
-  {
-    const base::MutexLock lock{mutex_};
+void Storage::Impl::record_drain_status(const Status& status) noexcept {
+  Status next = Error{ErrorCode::storage_failed, storage::no_memory};
+  try {
     // A failed ingestion stays an error in rounds that find nothing to drain.
-    drain_status_ = status ? archive_->ingest_status() : status;
-    if (!status && archive_->is_stuck() &&
+    Status said = status ? archive_->ingest_status() : status;
+    if (!status && archive_->is_stuck() && !archive_->is_broken() &&
         !status.error().detail.ends_with(storage::reopen_remedy)) {
       Error error = status.error();
       error.detail += storage::reopen_remedy;
-      drain_status_ = std::move(error);
+      said = std::move(error);
     }
+    next = std::move(said);
+  } catch (...) {
+    count_starved();
+  }
+  {
+    const base::MutexLock lock{mutex_};
+    drain_status_ = std::move(next);
   }
   waiters_signal_.raise();
 }
@@ -204,6 +228,7 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
                    .blobs = {},
                    .candidates = {}};
   const base::MutexLock dropping{dropping_mutex_};
+  batch.ended_ms = ended_now();
   batch.drops = keeps_all_ == 0 && may_drop();
   const storage::ScanRules all_whole{storage_id_, ~LogOffset{0}, 0, ~LogOffset{0}};
   std::uint64_t records = 0;
@@ -246,6 +271,7 @@ Status Storage::Impl::drain_old() {
     const base::MutexLock lock{archive_mutex_};
     if (old_segments_.empty()) return Done{};
     DrainBatch batch;
+    batch.ended_ms = ended_now();
     batch.drops = keeps_all_ == 0 && may_drop();
     std::size_t count = 0;
     // Segments behind a gap are removed with it: without the gap they would count again.
@@ -285,10 +311,6 @@ void Storage::Impl::drain_record(DrainBatch& batch, const storage::LogRecord& re
     payload = *whole;
   }
   if (record.offset < batch.from) return;
-  const std::uint64_t now_ms = durable_now();
-  // mo: acquire [storage.recovered]
-  const std::uint64_t ended_ms =
-      recovered_.load(std::memory_order_acquire) ? now_ms : std::min(now_ms, ended_before_ms_);
   while (!payload.empty()) {
     storage::MutationExtent extent;
     if (!storage::extent_of(payload, extent, record.base)) {
@@ -298,7 +320,7 @@ void Storage::Impl::drain_record(DrainBatch& batch, const storage::LogRecord& re
     const Bytes mutation = payload.substr(0, extent.bytes);
     payload.remove_prefix(extent.bytes);
     batch.largest = std::max(batch.largest, extent.version);
-    if (extent.keep_until_ms <= ended_ms) {
+    if (extent.keep_until_ms <= batch.ended_ms) {
       ++batch.ended;
       continue;
     }
@@ -310,6 +332,7 @@ void Storage::Impl::drain_record(DrainBatch& batch, const storage::LogRecord& re
 
 void Storage::Impl::end_batch(LogOffset end) {
   SEMEL_ASSERT(batch_ends_.empty() || batch_ends_.back() <= end);
+  SEMEL_ASSERT(batch_ends_.capacity() >= batch_ends_max);  // no memory is needed here
   if (batch_ends_.size() == batch_ends_max) batch_ends_.erase(batch_ends_.begin());
   batch_ends_.push_back(end);
 }
@@ -319,6 +342,7 @@ Status Storage::Impl::archive_batch(const DrainBatch& batch, LogOffset drained) 
     return Error{ErrorCode::storage_damaged, "a sealed record before log offset " +
                                                  std::to_string(drained) + " cannot be read"};
   }
+  if (batch.ended != 0) SEMEL_CHECK(record_time());
   if (batch.largest + version_reserve / 2 > archive_->description().versions) {
     storage::Description next = archive_->description();
     next.versions = batch.largest + version_reserve;
@@ -334,28 +358,12 @@ Status Storage::Impl::archive_batch(const DrainBatch& batch, LogOffset drained) 
   // With joined commits, and other writes of the user, the newest number may belong to a write that
   // was not synced; then only synced writes report their numbers.
   if (joined_files().family() == nullptr) {
-    reached_sequence(archive_->database().GetLatestSequenceNumber());
+    reached_sequence(archive_->database().GetLatestSequenceNumber());  // needs no memory
   }
   const base::MutexLock stats{mutex_};
   mutations_drained_ += batch.mutations;
   mutations_ended_ += batch.ended;
   mutations_superseded_ += batch.superseded;
-  return Done{};
-}
-
-Status Storage::Impl::forget_ended() {
-  // Recovery reads what ended while no process ran.
-  if (!recovered_.load(std::memory_order_acquire))
-    return Done{};  // mo: acquire [storage.recovered]
-  const storage::SpanNumber running = storage::running_span(durable_now());
-  constexpr std::uint64_t steps = 12;  // in a span: its files leave soon after its end
-  if (running < running_span_ + static_cast<std::uint64_t>(options_.span.count()) / steps) {
-    return Done{};
-  }
-  const base::MutexLock lock{archive_mutex_};
-  SEMEL_CHECK(archive_->forget(running));
-  SEMEL_CHECK(joined_files().forget(running));
-  running_span_ = running;
   return Done{};
 }
 

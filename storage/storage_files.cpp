@@ -68,8 +68,12 @@ Status Storage::Impl::rewrite(Engine& engine) {
   Status shown = engine.snapshot([&](const Mutation& mutation) {
     // mo: relaxed: a wish to hurry
     if (!status || rewrite_ends_.load(std::memory_order_relaxed)) return;
-    rewriting.add(mutation);
-    if (rewriting.is_full()) put();
+    try {
+      rewriting.add(mutation);
+      if (rewriting.is_full()) put();
+    } catch (...) {
+      status = Error{ErrorCode::storage_failed, storage::no_memory};  // the older files still count
+    }
   });
   if (!shown) return shown;
   if (rewrite_ends_.load(std::memory_order_relaxed)) {  // mo: relaxed: as above
@@ -97,9 +101,18 @@ Status Storage::Impl::make_void(LogOffset floor, const ColdMark& cold) {
   next.cold = cold;
   SEMEL_CHECK(archive_->describe(next));
   SEMEL_CHECK(archive_->forget_before(floor));
-  SEMEL_CHECK(joined_files().forget_before(floor));
+  SEMEL_CHECK(archive_->guarded([&] { return joined_files().forget_before(floor); }));
   floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the log holds nothing before it
   return Done{};
+}
+
+std::uint64_t Storage::Impl::file_bytes() const {
+  std::uint64_t joined = 0;
+  const Status read = archive_->guarded([&]() -> Status {
+    joined = joined_files().bytes();
+    return Done{};
+  });
+  return archive_->bytes() + (read ? joined : 0);
 }
 
 void Storage::Impl::remember_map(const Mutation& mutation) {
@@ -134,7 +147,7 @@ void Storage::Impl::spilled(Ticket cut, Ticket kept, const ColdMark& cold) {
 bool Storage::Impl::is_rewrite_due() const {
   // Spills free space as well, and a snapshot would bring back all records that they moved.
   if (engine_ == nullptr || engine_->has_cold_store()) return false;
-  const auto files = static_cast<double>(archive_->bytes() + joined_files().bytes());
+  const auto files = static_cast<double>(file_bytes());
   const auto floor = static_cast<double>(options_.garbage_bytes);
   double live = static_cast<double>(engine_->stats().bytes_records);
   {
@@ -149,18 +162,30 @@ void Storage::Impl::rewrite_if_due() {
   if (rewriting_.load(std::memory_order_acquire)) return;
   if (rewriter_.joinable()) rewriter_.join();
   if (!engine_mutex_.try_lock_shared()) return;
-  const bool is_worth_it = is_rewrite_due();
-  engine_mutex_.unlock_shared();
-  if (!is_worth_it) return;
+  {
+    const base::SharedLock engine{engine_mutex_, std::adopt_lock};
+    if (!is_rewrite_due()) return;
+  }
   rewriting_.store(true, std::memory_order_relaxed);  // mo: relaxed: the thread begins after it
-  rewriter_ = std::thread{[this] {
-    {
-      const base::SharedLock engine{engine_mutex_};
-      // On an error (no space, or a snapshot is running) it is tried again after more was drained.
-      if (engine_ != nullptr) static_cast<void>(rewrite(*engine_));
-    }
-    rewriting_.store(false, std::memory_order_release);  // mo: release [storage.rewriting]
-  }};
+  try {
+    rewriter_ = std::thread{[this] { run_rewriter(); }};
+  } catch (...) {
+    // Neither memory nor a thread to be had: files keep their size until more was drained.
+    rewriting_.store(false, std::memory_order_relaxed);  // mo: relaxed: of this thread again
+    count_starved();
+  }
+}
+
+void Storage::Impl::run_rewriter() noexcept {
+  storage::name_thread("semel:rewrite");
+  try {
+    const base::SharedLock engine{engine_mutex_};
+    // On an error (no space, or a snapshot is running) it is tried again after more was drained.
+    if (engine_ != nullptr) static_cast<void>(rewrite(*engine_));
+  } catch (...) {
+    count_starved();  // likewise; the older files still count
+  }
+  rewriting_.store(false, std::memory_order_release);  // mo: release [storage.rewriting]
 }
 
 void Storage::Impl::engine_ends() noexcept {
@@ -173,8 +198,9 @@ Status Storage::Impl::drop_ended() {
   SEMEL_CHECK(drain());
   const base::MutexLock lock{archive_mutex_};
   const storage::SpanNumber running = storage::running_span(durable_now());
+  SEMEL_CHECK(record_time());
   SEMEL_CHECK(archive_->compact(running));
-  return joined_files().compact(running);
+  return archive_->guarded([&] { return joined_files().compact(running); });
 }
 
 }  // namespace semel

@@ -33,11 +33,17 @@
 //   archive_mutex_      serialises changes of the files: draining, rewriting, a backup's begin.
 //   engine_mutex_       keeps the engine alive: shared while its records are rewritten, and while
 //                       it is asked what has been superseded.
+//
+// Where memory ends
+//   No background thread ends the process for it. What a round has not finished is repeated; until
+//   then nothing is released and nothing acknowledged. The error of a sync counts also where its
+//   text finds no memory. RocksDB: see storage/archive/rocks_guard.hpp.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -145,6 +151,7 @@ class Storage::Impl {
     Version largest = 0;
     std::uint64_t mutations = 0;
     std::uint64_t ended = 0;
+    std::uint64_t ended_ms = 0;  // mutations to be kept until then have ended
     std::uint64_t superseded = 0;
     bool drops = false;  // mutations that were superseded
     bool damaged = false;
@@ -167,6 +174,8 @@ class Storage::Impl {
   };
 
   friend class Storage;  // reads members where nothing else is to do
+
+  void save_clock() noexcept;
 
   // Opening (storage_open.cpp)
   [[nodiscard]] Status open_directory(std::vector<rocksdb::ColumnFamilyDescriptor> families);
@@ -198,19 +207,21 @@ class Storage::Impl {
   void yield_for_rounds(Ticket ticket) const noexcept;
   /// A slower disk is worth a sleep.
   static constexpr double yield_seconds_max = 1e-3;
-  [[nodiscard]] Error unknown() const;
+  [[nodiscard]] Error unknown() const noexcept;
   [[nodiscard]] Ticket fail_if_refused(Ticket ticket);
 
   // The syncing thread (storage_sync.cpp)
-  void run_syncer();
-  [[nodiscard]] bool sync_round(bool of_interval);
+  void run_syncer() noexcept;
+  enum class Synced : std::uint8_t { yes, later, never };
+  [[nodiscard]] Synced sync_round(bool of_interval) noexcept;
+  [[nodiscard]] Synced sync_joined() noexcept;
   void smooth_round(double seconds) noexcept;
-  void publish_synced(storage::LogOffset synced);
-  void complete_waiters(std::uint32_t rounds = storage::Signal::everybody);
+  void publish_synced(storage::LogOffset synced) noexcept;
+  void complete_waiters(std::uint32_t rounds = storage::Signal::everybody) noexcept;
   /// False: it cannot be written, and the one before counts, which is true as well.
   [[nodiscard]] bool write_checkpoint() noexcept;
-  void fail(const Error& error);
-  void set_failed(const Error& error);
+  void fail(const Error& error) noexcept;
+  void set_failed(const Error& error) noexcept;
 
   // Joined commits (storage_join.cpp)
   [[nodiscard]] Ticket append_beside_joined(std::span<const Mutation> group);
@@ -229,7 +240,9 @@ class Storage::Impl {
 
   // The draining thread (storage_drain.cpp)
   [[nodiscard]] Status drain_round();
-  void run_drainer();
+  [[nodiscard]] Status try_drain_round() noexcept;
+  void run_drainer() noexcept;
+  void count_starved() noexcept;
   void keep_reserve();
   [[nodiscard]] std::size_t segment_bytes() const noexcept {
     return std::bit_floor(options_.log_bytes / storage::Log::segment_count);
@@ -254,8 +267,10 @@ class Storage::Impl {
   [[nodiscard]] Status sync_successors();
   [[nodiscard]] Status archive_batch(const DrainBatch& batch, storage::LogOffset drained)
       SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] std::uint64_t ended_now() const noexcept;
+  [[nodiscard]] Status record_time() SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status forget_ended();
-  void record_drain_status(const Status& status);
+  void record_drain_status(const Status& status) noexcept;
   static constexpr std::size_t batch_ends_max = 1024;
   void end_batch(storage::LogOffset end) SEMEL_REQUIRES(archive_mutex_);
   /// Versions that an opened storage may hand out before it must raise the limit on disk. A crash
@@ -263,7 +278,9 @@ class Storage::Impl {
   static constexpr Version version_reserve = Version{1} << 36;
 
   // The files as a whole (storage_files.cpp)
+  [[nodiscard]] std::uint64_t file_bytes() const;
   void rewrite_if_due();
+  void run_rewriter() noexcept;
   [[nodiscard]] bool is_rewrite_due() const SEMEL_REQUIRES_SHARED(engine_mutex_);
   [[nodiscard]] Status make_void(storage::LogOffset floor, const ColdMark& cold)
       SEMEL_REQUIRES(archive_mutex_);
@@ -277,8 +294,6 @@ class Storage::Impl {
 
   // Backups (storage_backup.cpp)
   class BackupMaking;
-  [[nodiscard]] Result<BackupReport> backup_files(const std::string& directory,
-                                                  const BackupOptions& options);
   [[nodiscard]] Status check_backup_target(const std::string& directory) const;
   [[nodiscard]] Status remove_backup_links();
 
@@ -364,7 +379,8 @@ class Storage::Impl {
     std::function<void(Status)> then;
   };
   mutable base::Mutex mutex_;
-  std::vector<Waiter> waiters_ SEMEL_GUARDED_BY(mutex_);  // for a sync or a joined commit
+  // For a sync or a joined commit. A list: the thread that answers them needs no memory for it.
+  std::list<Waiter> waiters_ SEMEL_GUARDED_BY(mutex_);
   Status sync_status_ SEMEL_GUARDED_BY(mutex_){Done{}};   // an error: nothing is synced any more
   Status drain_status_ SEMEL_GUARDED_BY(mutex_){Done{}};  // of the newest round of draining
   std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
@@ -403,6 +419,8 @@ class Storage::Impl {
   std::thread rewriter_;                // of the draining thread
   std::atomic<bool> rewriting_{false};  // [storage.rewriting]
   std::atomic<bool> rewrite_ends_{false};
+  std::atomic<std::uint64_t> starved_{0};  // rounds of background threads
+  std::atomic<std::uint64_t> callbacks_threw_{0};
   std::atomic<bool> backing_up_{false};  // [storage.backup]
 
   std::thread syncer_;

@@ -257,11 +257,12 @@ Status Storage::Impl::write_joined(const JoinedCommit& join, const rocksdb::Writ
   rocksdb::WriteOptions options;
   options.sync = level == Durability::synced;
   const std::uint64_t before = archive_->database().GetLatestSequenceNumber();
-  if (status.ok()) status = archive_->database().Write(options, &batch);
-  if (!status.ok()) {
-    return Error{ErrorCode::outcome_unknown,
-                 storage::error_of(status, options_.directory + "/rocksdb").detail};
-  }
+  const Status written = archive_->guarded([&] {
+    if (status.ok()) status = archive_->database().Write(options, &batch);
+    return status.ok() ? Status{Done{}}
+                       : storage::error_of(status, options_.directory + "/rocksdb");
+  });
+  if (!written) return Error{ErrorCode::outcome_unknown, written.error().detail};
   // This write has at least these numbers. The newest may belong to another write that is not
   // synced.
   if (options.sync) reached_sequence(before + batch.Count());

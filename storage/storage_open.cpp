@@ -4,6 +4,7 @@
 #include <bit>
 #include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "storage/log/log_files.hpp"
@@ -278,6 +279,7 @@ Status Storage::Impl::start(LogOffset drained) {
   storage_id_ = is.storage_id;
   // mo: relaxed, here and below: no other thread runs yet.
   floor_.store(is.floor, std::memory_order_relaxed);
+  batch_ends_.reserve(batch_ends_max);
   batch_ends_.push_back(drained);
   old_left_.store(!old_segments_.empty(), std::memory_order_relaxed);  // mo: as above
   log_ = std::make_unique<storage::Log>(
@@ -313,8 +315,12 @@ Status Storage::Impl::start_threads() {
     if (!log_->accepts_frees()) return prepared;
     break;  // the disk is full: what frees some of it is accepted
   }
-  syncer_ = std::thread{[this] { run_syncer(); }};
-  drainer_ = std::thread{[this] { run_drainer(); }};
+  try {
+    syncer_ = std::thread{[this] { run_syncer(); }};
+    drainer_ = std::thread{[this] { run_drainer(); }};
+  } catch (const std::system_error& error) {
+    return Error{ErrorCode::no_thread, options_.directory + ": " + error.what()};
+  }
   return Done{};
 }
 

@@ -1,4 +1,4 @@
-// What need not be drained: mutations that a later one has replaced.
+// What need not be drained: mutations that a later one has replaced, and what has ended.
 //
 // 1. Ask the engine for each mutation of a batch. Its table names a newer record only if the
 //    mutation of that record is in the log (Engine::superseded).
@@ -28,6 +28,7 @@ bool Storage::Impl::may_drop() const noexcept {
 
 std::uint32_t Storage::Impl::superseded(std::span<const Candidate> candidates) {
   if (!may_drop() || !engine_mutex_.try_lock_shared()) return 0;
+  const base::SharedLock engine{engine_mutex_, std::adopt_lock};
   std::array<HeldMutation, Engine::superseded_max> asked;
   std::array<std::uint8_t, Engine::superseded_max> index{};
   std::size_t count = 0;
@@ -49,7 +50,6 @@ std::uint32_t Storage::Impl::superseded(std::span<const Candidate> candidates) {
     // A record that somebody has restored since is in the table, and not in the log.
     if (engine_->restores() != restores_) dropped = 0;
   }
-  engine_mutex_.unlock_shared();
   // mo: acquire [storage.lost]
   return lost_one_.load(std::memory_order_acquire) ? 0 : dropped;
 }
@@ -99,6 +99,49 @@ Status Storage::Impl::sync_successors() {
     SEMEL_CHECK(prepare_segments());
     waiters_signal_.wait(seen, Millis{5});
   }
+}
+
+// --- what has ended ------------------------------------------------------------------------------
+
+std::uint64_t Storage::Impl::ended_now() const noexcept {
+  const std::uint64_t now_ms = durable_now();
+  // mo: acquire [storage.recovered]
+  return recovered_.load(std::memory_order_acquire) ? now_ms : std::min(now_ms, ended_before_ms_);
+}
+
+/// Before what has ended is dropped: the next process must know that this one has lived so long. A
+/// hold of a remote owner that had not ended by the last time on disk gets its lease again, unless
+/// its release is still there.
+Status Storage::Impl::record_time() {
+  storage::Description next = archive_->description();
+  next.anchor = anchor_now();
+  return archive_->describe(next);
+}
+
+Status Storage::Impl::forget_ended() {
+  // Recovery reads what ended while no process ran.
+  if (!recovered_.load(std::memory_order_acquire))
+    return Done{};  // mo: acquire [storage.recovered]
+  const storage::SpanNumber running = storage::running_span(durable_now());
+  constexpr std::uint64_t steps = 12;  // in a span: its files leave soon after its end
+  if (running < running_span_ + static_cast<std::uint64_t>(options_.span.count()) / steps) {
+    return Done{};
+  }
+  const base::MutexLock lock{archive_mutex_};
+  // An idle disk may sleep: nothing is written unless a span has ended.
+  SEMEL_TRY(has_ended, archive_->has_ended(running));
+  SEMEL_CHECK(archive_->guarded([&]() -> Status {
+    SEMEL_TRY(joined, joined_files().has_ended(running));
+    has_ended = has_ended || joined;
+    return Done{};
+  }));
+  if (has_ended) {
+    SEMEL_CHECK(record_time());
+    SEMEL_CHECK(archive_->forget(running));
+    SEMEL_CHECK(archive_->guarded([&] { return joined_files().forget(running); }));
+  }
+  running_span_ = running;
+  return Done{};
 }
 
 }  // namespace semel

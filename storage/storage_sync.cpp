@@ -2,18 +2,35 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "storage/archive/rocks_guard.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
 
 namespace semel {
 
-void Storage::Impl::run_syncer() {
+namespace {
+
+/// A failed sync counts as one also where its text finds no memory: a second sync would report
+/// success.
+template <class Sync>
+Status synced_by(Sync&& sync) noexcept {
+  try {
+    return sync();
+  } catch (...) {
+    return Error{ErrorCode::storage_failed, storage::no_memory};
+  }
+}
+
+}  // namespace
+
+void Storage::Impl::run_syncer() noexcept {
+  storage::name_thread("semel:sync");
+  constexpr Millis try_again{50};  // without memory
   storage::Stopwatch since_interval;
   for (;;) {
     const std::uint32_t seen = sync_signal_.seen();
@@ -33,24 +50,42 @@ void Storage::Impl::run_syncer() {
       if (of_interval) since_interval.restart();
       if (wanted)
         requested_rounds_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
-      if (!sync_round(of_interval) || last) return;
+      const Synced synced = sync_round(of_interval);
+      if (synced == Synced::never || last) return;
+      if (synced == Synced::later) sync_signal_.wait(sync_signal_.seen(), try_again);
     } else {
       sync_signal_.wait(seen, left);
     }
   }
 }
 
-/// False: the disk has failed.
-bool Storage::Impl::sync_round(bool of_interval) {
+/// Syncs RocksDB's log.
+Storage::Impl::Synced Storage::Impl::sync_joined() noexcept {
+  bool begun = false;
+  const Status status = synced_by([&] {
+    return archive_->guarded([&] {
+      begun = true;
+      const rocksdb::Status done = archive_->database().SyncWAL();
+      return done.ok() ? Status{Done{}} : storage::error_of(done, options_.directory + "/rocksdb");
+    });
+  });
+  if (status) return Synced::yes;
+  if (!begun && !archive_->is_broken()) {
+    count_starved();
+    return Synced::later;
+  }
+  fail(status.error());
+  return Synced::never;
+}
+
+/// never: the disk has failed. later: there was no memory, and nothing was begun.
+Storage::Impl::Synced Storage::Impl::sync_round(bool of_interval) noexcept {
   const storage::WorkTimer::Scope at_work{sync_round_};
   // Before the target is read: the followers of a joined commit are in the log then.
   const bool joined = joined_commits_.begin_sync();
   // mo: acquire [storage.failed]: RocksDB may abort a process that syncs its log after an error.
   if (joined && !failed_.load(std::memory_order_acquire)) {
-    if (const rocksdb::Status status = archive_->database().SyncWAL(); !status.ok()) {
-      fail(storage::error_of(status, options_.directory + "/rocksdb"));
-      return false;
-    }
+    if (const Synced synced = sync_joined(); synced != Synced::yes) return synced;
   }
   // Sync only up to the first reserved but unwritten offset: its record is written later and must
   // not count as synced.
@@ -70,21 +105,21 @@ bool Storage::Impl::sync_round(bool of_interval) {
     target_.store(target, std::memory_order_release);  // mo: release [storage.round]: first
     round_.fetch_add(1, std::memory_order_release);    // mo: release [storage.round]
     const storage::Stopwatch time;
-    if (Status status = log_->sync(target); !status) {
+    if (const Status status = synced_by([&] { return log_->sync(target); }); !status) {
       fail(status.error());
-      return false;
+      return Synced::never;
     }
     smooth_round(time.seconds());
   }
   if (joined) joined_commits_.end_sync();
   if (joined || appended) publish_synced(target);
   static_cast<void>(write_checkpoint());  // if it fails, the next round tries again
-  if (!of_interval || !std::exchange(checkpoint_unsynced_, false)) return true;
-  if (Status status = checkpoint_->sync(); !status) {
+  if (!of_interval || !std::exchange(checkpoint_unsynced_, false)) return Synced::yes;
+  if (const Status status = synced_by([&] { return checkpoint_->sync(); }); !status) {
     fail(status.error());
-    return false;
+    return Synced::never;
   }
-  return true;
+  return Synced::yes;
 }
 
 void Storage::Impl::smooth_round(double seconds) noexcept {
@@ -94,7 +129,7 @@ void Storage::Impl::smooth_round(double seconds) noexcept {
   round_seconds_.store(after, std::memory_order_relaxed);  // mo: relaxed: as above
 }
 
-void Storage::Impl::publish_synced(storage::LogOffset synced) {
+void Storage::Impl::publish_synced(storage::LogOffset synced) noexcept {
   // mo: relaxed: only this thread sets it
   SEMEL_ASSERT(synced_.load(std::memory_order_relaxed) <= synced && synced <= log_->tail());
   // mo: seq_cst [storage.synced] [storage.wanted]
@@ -108,29 +143,30 @@ void Storage::Impl::publish_synced(storage::LogOffset synced) {
 }
 
 /// Wakes waiters of these rounds, and runs the callbacks of resolved ones.
-void Storage::Impl::complete_waiters(std::uint32_t rounds) {
+void Storage::Impl::complete_waiters(std::uint32_t rounds) noexcept {
   waiters_signal_.raise(rounds);
-  std::vector<Waiter> done;
-  Status status = Done{};
+  std::list<Waiter> done;
+  bool failed = false;
   storage::LogOffset left = 0;
   {
     const base::MutexLock lock{mutex_};
-    const auto first = std::partition(waiters_.begin(), waiters_.end(), [&](const Waiter& waiting) {
-      return !is_resolved(waiting.ticket, waiting.level);
-    });
-    std::move(first, waiters_.end(), std::back_inserter(done));
-    waiters_.erase(first, waiters_.end());
-    status = sync_status_;
-    for (const Waiter& waiting : waiters_) {
-      if (waiting.level == Durability::synced) left = std::max(left, waiting.ticket);
+    for (auto at = waiters_.begin(); at != waiters_.end();) {
+      const auto waiting = at++;
+      if (is_resolved(waiting->ticket, waiting->level)) {
+        done.splice(done.end(), waiters_, waiting);
+      } else if (waiting->level == Durability::synced) {
+        left = std::max(left, waiting->ticket);
+      }
     }
+    failed = !sync_status_;
   }
   request_joined_sync(left);
   for (Waiter& waiting : done) {
-    if (status) {
-      waiting.then(Done{});
-    } else {
-      waiting.then(Error{ErrorCode::outcome_unknown, status.error().detail});
+    try {
+      waiting.then(failed ? Status{unknown()} : Done{});
+    } catch (...) {
+      // Its exception must not end the answers of others, nor this thread.
+      callbacks_threw_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
     }
   }
 }
@@ -179,17 +215,23 @@ bool Storage::Impl::write_checkpoint() noexcept {
   return true;
 }
 
-void Storage::Impl::fail(const Error& error) {
+void Storage::Impl::fail(const Error& error) noexcept {
   set_failed(error);
   complete_waiters();
 }
 
-void Storage::Impl::set_failed(const Error& error) {
+void Storage::Impl::set_failed(const Error& error) noexcept {
   // After a failed sync the contents of the disk are unknown, and a second sync would report
   // success. Nothing is acknowledged until the storage is opened again.
   {
     const base::MutexLock lock{mutex_};
-    if (sync_status_) sync_status_ = error;
+    if (sync_status_) {
+      try {
+        sync_status_ = error;
+      } catch (...) {
+        sync_status_ = Error{error.code, storage::no_memory};
+      }
+    }
     failed_.store(true, std::memory_order_release);  // mo: release [storage.failed]
   }
   // Release writers that wait for a segment; their changes are not acknowledged anyway.

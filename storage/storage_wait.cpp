@@ -96,9 +96,13 @@ void Storage::Impl::pace() {
     wait_for_room();
 }
 
-Error Storage::Impl::unknown() const {
+Error Storage::Impl::unknown() const noexcept {
   const base::MutexLock lock{mutex_};
-  return {ErrorCode::outcome_unknown, sync_status_ ? std::string{} : sync_status_.error().detail};
+  try {
+    return {ErrorCode::outcome_unknown, sync_status_ ? std::string{} : sync_status_.error().detail};
+  } catch (...) {
+    return {ErrorCode::outcome_unknown, storage::no_memory};
+  }
 }
 
 /// Writers that outpace draining wait here, where they hold no lock; otherwise the log would fill
@@ -195,16 +199,17 @@ void Storage::Impl::request_sync(Ticket ticket) {
 
 void Storage::Impl::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
   if (is_resolved(ticket, level)) return then(wait(ticket, level));
+  std::list<Waiter> own;
+  own.push_back({ticket, level, std::move(then)});
   {
     const base::MutexLock lock{mutex_};
     // complete_waiters() takes the mutex after the round, the joined commit or the failure, so this
     // check under the mutex cannot miss one.
     if (!is_resolved(ticket, level) && waiters_.size() < limits::callbacks_max) {
-      waiters_.push_back({ticket, level, std::move(then)});
-      then = nullptr;
+      waiters_.splice(waiters_.end(), own);
     }
   }
-  if (then != nullptr) return then(wait(ticket, level));
+  if (!own.empty()) return own.front().then(wait(ticket, level));
   if (level == Durability::synced) {
     request_sync(ticket);
     request_joined_sync(ticket);

@@ -1,5 +1,7 @@
 #include "engine/core/spill.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <new>
 #include <string>
@@ -14,6 +16,7 @@ namespace semel::engine {
 namespace {
 
 constexpr std::size_t batch_max = 32;
+constexpr Millis rest{1'000};  // of the thread, after what is not to be done again at once
 
 }  // namespace
 
@@ -374,7 +377,6 @@ Status Spiller::drop_ended() {
 }
 
 Millis Spiller::step(Millis every) {
-  constexpr Millis rest{1'000};
   const Timestamp now = core_.clock().now();
   if (now >= next_drop_) {
     next_drop_ = now + rest;
@@ -395,13 +397,18 @@ void Spiller::start(Millis every) {
 }
 
 void Spiller::run(Millis every) {
+  static_cast<void>(pthread_setname_np(pthread_self(), "semel:spill"));  // for people only
   base::MutexLock lock{mutex_};
   Millis pause = every;
   while (!stop_) {
     wake_.wait_for(lock, pause);  // an early end costs one needless look
     if (stop_) return;
     lock.unlock();
-    pause = step(every);
+    try {
+      pause = step(every);
+    } catch (const std::bad_alloc&) {
+      pause = std::max(every, rest);  // there may be memory by then
+    }
     lock.lock();
   }
 }

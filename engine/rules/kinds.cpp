@@ -21,13 +21,13 @@ void decode_claim(Bytes value, Mutation& mutation) noexcept {
 constexpr std::array<KindRow, kinds_max> make_rows() {
   std::array<KindRow, kinds_max> rows{};
   const auto row = [&](Kind kind) -> KindRow& { return rows[static_cast<std::size_t>(kind)]; };
-  row(Kind::string) = {.name = "string"};
-  row(Kind::claim) = {.name = "claim",
+  row(Kind::string) = {.name = name_of(Kind::string)};
+  row(Kind::claim) = {.name = name_of(Kind::claim),
                       .is_visible = is_no_vacant,
                       .wake = claim_wake_of,
                       .encode = encode_claim,
                       .decode = decode_claim};
-  row(Kind::hash) = {.name = "hash",
+  row(Kind::hash) = {.name = name_of(Kind::hash),
                      .is_sound = [](Bytes value) noexcept { return is_sound(value); }};
   return rows;
 }
@@ -36,4 +36,37 @@ constexpr std::array<KindRow, kinds_max> make_rows() {
 
 constexpr std::array<KindRow, kinds_max> kind_rows = make_rows();
 
+namespace {
+
+constexpr std::size_t rows_used() {
+  std::size_t count = 0;
+  for (const KindRow& row : make_rows()) count += row.name.empty() ? 0 : 1;
+  return count;
+}
+
+constexpr auto kinds_with_rows = [] {
+  const auto rows = make_rows();
+  std::array<Kind, rows_used()> kinds{};
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].name.empty()) kinds[count++] = static_cast<Kind>(i);
+  }
+  return kinds;
+}();
+
+}  // namespace
+
 }  // namespace semel::engine
+
+namespace semel {
+
+std::span<const Kind> record_kinds() noexcept {
+  return engine::kinds_with_rows;
+}
+
+bool is_record_kind(Kind kind) noexcept {
+  const auto number = static_cast<std::size_t>(kind);
+  return number < engine::kinds_max && !engine::kind_rows[number].name.empty();
+}
+
+}  // namespace semel

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,10 @@ enum class Kind : std::uint8_t {
   }
   return "unknown";
 }
+
+/// The kinds that records have, by number: those with a row in engine/rules/kinds.cpp.
+[[nodiscard]] std::span<const Kind> record_kinds() noexcept;
+[[nodiscard]] bool is_record_kind(Kind kind) noexcept;
 
 enum class Verb : std::uint8_t {
   // reads

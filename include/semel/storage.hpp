@@ -102,6 +102,9 @@ struct StorageStats {
   /// Replaced by a later one before they had to be drained.
   std::uint64_t mutations_superseded = 0;
   std::uint64_t rewrites = 0;  ///< of all files, to be rid of what was replaced
+  /// Rounds of the storage's threads that ended early for want of memory; the next does it again.
+  std::uint64_t starved = 0;
+  std::uint64_t callbacks_threw = 0;  ///< exceptions that left a callback of Journal::when()
   DatabaseStats database{};
 };
 

@@ -181,4 +181,11 @@ struct StorageInfo {
 [[nodiscard]] Status restore_backup(const std::string& from, const std::string& to,
                                     const TellProgress& progress = {});
 
+/// Removes older backups of the same storage beside the complete one `newest` whose names begin
+/// with `prefix`, so that `keep` of these are left, it included, and those that were not completed.
+/// Links keep the files that the others share. Errors: storage_failed (it, or what is removed, is
+/// no backup that can be read, or cannot be removed; what is left of that is not complete).
+[[nodiscard]] Status keep_newest_backups(const std::string& newest, const std::string& prefix,
+                                         std::size_t keep);
+
 }  // namespace semel

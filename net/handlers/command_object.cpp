@@ -101,6 +101,68 @@ std::int64_t record_bytes(std::size_t key, std::size_t value, bool has_ttl) noex
   return static_cast<std::int64_t>(record + slot + (has_ttl ? timer : 0));
 }
 
+void reply_memory(Call& call, std::size_t value_bytes) {
+  const auto ttl = call.store().ttl(call.args[2]);
+  const bool has_ttl = ttl.ok() && ttl->has_ttl;
+  call.reply.integer(record_bytes(call.args[2].size(), value_bytes, has_ttl));
+}
+
+void encoding_of_string(Call& call) {
+  call.answer(call.store().get(call.args[2]), [&](const std::optional<std::string>& value) {
+    value ? call.reply.bulk(encoding_of(*value)) : call.reply.null();
+  });
+}
+
+void memory_of_string(Call& call) {
+  call.answer(call.store().strlen(call.args[2]),
+              [&](std::int64_t length) { reply_memory(call, static_cast<std::size_t>(length)); });
+}
+
+void encoding_of_claim(Call& call) {
+  call.reply.bulk(name_of(Kind::claim));
+}
+
+void memory_of_claim(Call& call) {
+  constexpr std::size_t claim_bytes = 96;  // what it knows of its owner, without a result
+  reply_memory(call, claim_bytes);
+}
+
+void encoding_of_hash(Call& call) {
+  call.answer(call.engine.hashes(call.client.db).hgetall(call.args[2]),
+              [&](const FieldValues& fields) { call.reply.bulk(encoding_of(fields)); });
+}
+
+void memory_of_hash(Call& call) {
+  call.answer(call.engine.hashes(call.client.db).hgetall(call.args[2]),
+              [&](const FieldValues& fields) {
+                constexpr std::size_t lengths = 4;
+                std::size_t bytes = 0;
+                for (const FieldValue& pair : fields) {
+                  bytes += lengths + pair.field.size() + pair.value.size();
+                }
+                reply_memory(call, bytes);
+              });
+}
+
+/// What OBJECT and MEMORY reply about a record of words[2] of this kind.
+struct ObjectFacts {
+  Kind kind;
+  void (*encoding)(Call&);
+  void (*memory)(Call&);
+};
+
+constexpr ObjectFacts objects[] = {{Kind::string, encoding_of_string, memory_of_string},
+                                   {Kind::claim, encoding_of_claim, memory_of_claim},
+                                   {Kind::hash, encoding_of_hash, memory_of_hash}};
+
+/// A test asks about a record of each of record_kinds(), so each has a row.
+const ObjectFacts& facts_of(Kind kind) noexcept {
+  const auto* const found =
+      std::find_if(std::begin(objects), std::end(objects),
+                   [&](const ObjectFacts& facts) { return facts.kind == kind; });
+  return found == std::end(objects) ? objects[0] : *found;
+}
+
 }  // namespace
 
 namespace handlers {
@@ -112,7 +174,7 @@ void scan(Call& call) {
   bool is_kind = true;
   if (words.type) {
     is_kind = false;
-    for (const Kind kind : {Kind::string, Kind::claim, Kind::hash}) {
+    for (const Kind kind : record_kinds()) {
       if (!is_word(*words.type, name_of(kind))) continue;
       options.kind = kind;
       is_kind = true;
@@ -135,16 +197,7 @@ void scan(Call& call) {
 }
 
 void object_encoding(Call& call) {
-  const auto kind = kind_there(call);
-  if (!kind) return;
-  if (*kind == Kind::claim) return call.reply.bulk(name_of(*kind));
-  if (*kind == Kind::hash) {
-    return call.answer(call.engine.hashes(call.client.db).hgetall(call.args[2]),
-                       [&](const FieldValues& fields) { call.reply.bulk(encoding_of(fields)); });
-  }
-  call.answer(call.store().get(call.args[2]), [&](const std::optional<std::string>& value) {
-    value ? call.reply.bulk(encoding_of(*value)) : call.reply.null();
-  });
+  if (const auto kind = kind_there(call)) facts_of(*kind).encoding(call);
 }
 
 void object_refcount(Call& call) {
@@ -171,26 +224,7 @@ void memory_usage(Call& call) {
     if (!samples) return call.fail_number();
     if (*samples < 0) return call.fail_syntax();
   }
-  const auto kind = kind_there(call);
-  if (!kind) return;
-  const auto ttl = call.store().ttl(call.args[2]);
-  const bool has_ttl = ttl.ok() && ttl->has_ttl;
-  constexpr std::size_t claim_bytes = 96;  // what it knows of its owner, without a result
-  if (*kind == Kind::hash) {
-    const auto fields = call.engine.hashes(call.client.db).hgetall(call.args[2]);
-    if (!fields) return call.fail(fields.error());
-    constexpr std::size_t lengths = 4;
-    std::size_t bytes = 0;
-    for (const FieldValue& pair : *fields) bytes += lengths + pair.field.size() + pair.value.size();
-    return call.reply.integer(record_bytes(call.args[2].size(), bytes, has_ttl));
-  }
-  if (*kind != Kind::string) {
-    return call.reply.integer(record_bytes(call.args[2].size(), claim_bytes, has_ttl));
-  }
-  call.answer(call.store().strlen(call.args[2]), [&](std::int64_t length) {
-    call.reply.integer(
-        record_bytes(call.args[2].size(), static_cast<std::size_t>(length), has_ttl));
-  });
+  if (const auto kind = kind_there(call)) facts_of(*kind).memory(call);
 }
 
 void memory_doctor(Call& call) {

@@ -57,13 +57,13 @@ Status Acceptor::begin(std::vector<Listener> listeners) {
     open_.push_back({std::move(listener), watched});
   }
   home_.on_each_tick([this] { tick(); });
+  home_.on_drain([this] { close(); });
   return Done{};
 }
 
-void Acceptor::close() {
+void Acceptor::close() noexcept {
   for (const Open& open : open_) home_.forget(open.watched);
-  if (!open_.empty() && !options_.unix_path.empty()) ::unlink(options_.unix_path.c_str());
-  open_.clear();
+  open_.clear();  // a listener of a Unix socket removes its file
   reserve_.reset();
 }
 

@@ -31,7 +31,7 @@ class Acceptor {
   /// Before the threads start.
   [[nodiscard]] Status begin(std::vector<Listener> listeners);
   /// On the accepting thread: accepts no more connections.
-  void close();
+  void close() noexcept;
 
   // From any thread.
   void set_tls(std::shared_ptr<const TlsContext> tls);

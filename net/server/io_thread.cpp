@@ -146,8 +146,21 @@ void IoThread::serve() {
   if (outer_.hooks.on_round) unless_full([&] { outer_.hooks.on_round(shared_.thread); });
 }
 
+void IoThread::request_drain(Timestamp deadline) noexcept {
+  // mo: relaxed: the mutex of the queue, below, orders it before the wakeup
+  drain_request_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+  wakes_->ring();
+}
+
+void IoThread::take_drain_request() {
+  // mo: relaxed: as in request_drain()
+  const std::int64_t ms = drain_request_.exchange(no_request, std::memory_order_relaxed);
+  if (ms != no_request) drain(Timestamp{Millis{ms}});
+}
+
 void IoThread::serve_wakeups() {
   wakes_->pop_all(woken_);
+  take_drain_request();
   for (const ConnectionName name : woken_) {
     if (SocketConnection* const connection = find(name); connection != nullptr) {
       attempt(*connection, [&] { connection->on_wake(); });
@@ -236,7 +249,7 @@ void IoThread::set_watched(std::size_t index, bool on) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, watched_[index].descriptor, &event);
 }
 
-void IoThread::forget(std::size_t index) {
+void IoThread::forget(std::size_t index) noexcept {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched_[index].descriptor, nullptr);
 }
 
@@ -256,6 +269,7 @@ void IoThread::tick() {
 }
 
 void IoThread::drain(Timestamp deadline) {
+  if (before_drain_) unless_full(before_drain_);
   drain_until_ = deadline;
   shared_.now = clock_.now();
   if (shared_.now >= deadline) cut_all(Ended::cut);

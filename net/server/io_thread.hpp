@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ class IoThread {
   void post(Function&& function) {
     boost::asio::post(context_, std::forward<Function>(function));
   }
+  /// drain() soon, on the thread. Needs no memory: a node that has none must still end in order.
+  void request_drain(Timestamp deadline) noexcept;
   /// A connection that was accepted. Counted at once, so that the next one goes elsewhere.
   void adopt(Descriptor socket, std::uint64_t id, Transport transport,
              std::shared_ptr<const TlsContext> tls);
@@ -67,8 +70,10 @@ class IoThread {
   /// the two calls below. Errors: no_thread (the system watches no more descriptors, or not this).
   [[nodiscard]] Result<std::size_t> watch(int descriptor, std::function<void()> ready);
   void set_watched(std::size_t index, bool on);
-  void forget(std::size_t index);
+  void forget(std::size_t index) noexcept;
   void on_each_tick(std::function<void()> function) { ticks_.push_back(std::move(function)); }
+  /// Called before the thread drains.
+  void on_drain(std::function<void()> function) { before_drain_ = std::move(function); }
   void tick();
   void drain(Timestamp deadline);
   void set_limits(const ConnectionLimits& limits) { shared_.limits = limits; }
@@ -91,6 +96,7 @@ class IoThread {
   void wait_for_tick();
   void serve();
   void serve_wakeups();
+  void take_drain_request();
   void begin_connection(Descriptor socket, std::uint64_t id, Transport transport,
                         const TlsContext* tls);
   void remove_if_done(std::size_t index);
@@ -114,6 +120,9 @@ class IoThread {
   std::vector<Watched> watched_;
   std::vector<std::function<void()>> ticks_;
   std::size_t bucket_ = 0;  // whose deadlines the next tick looks at
+  std::function<void()> before_drain_;
+  static constexpr std::int64_t no_request = std::numeric_limits<std::int64_t>::min();
+  std::atomic<std::int64_t> drain_request_{no_request};  // the deadline, in ms
   std::optional<Timestamp> drain_until_;
   bool has_reported_drained_ = false;
   std::atomic<std::size_t> load_{0};

@@ -78,19 +78,23 @@ Status listen_unix(const ServerOptions& options, Listeners& listeners) {
   Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!socket) return refused("Unix socket", path);
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+  std::string copy = path;  // no memory is needed once there is a file
   if (::bind(socket.get(), name, sizeof address) != 0) return refused("Unix socket", path);
+  SocketFile file{std::move(copy)};
   // No client can connect before listen(), so none gets in under the mode that bind() gave it.
   if (::chmod(path.c_str(), options.unix_mode) != 0 ||
       ::listen(socket.get(), options.backlog) != 0) {
-    Error error = refused("Unix socket", path);
-    ::unlink(path.c_str());
-    return error;
+    return refused("Unix socket", path);
   }
-  listeners.all.push_back({std::move(socket), Transport::unix_socket});
+  listeners.all.push_back({std::move(socket), Transport::unix_socket, std::move(file)});
   return Done{};
 }
 
 }  // namespace
+
+void SocketFile::remove() noexcept {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
 
 Result<Listeners> open_listeners(const ServerOptions& options) {
   Listeners opened;

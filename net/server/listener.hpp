@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/server/descriptor.hpp"
@@ -10,9 +11,28 @@
 
 namespace semel::net {
 
+/// The file of a Unix socket, removed at the end.
+class SocketFile {
+ public:
+  SocketFile() = default;
+  explicit SocketFile(std::string path) noexcept : path_(std::move(path)) {}
+  ~SocketFile() { remove(); }
+  SocketFile(SocketFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  SocketFile& operator=(SocketFile&& other) noexcept {
+    remove();
+    path_ = std::exchange(other.path_, {});
+    return *this;
+  }
+
+ private:
+  void remove() noexcept;
+  std::string path_;  // empty: none
+};
+
 struct Listener {
   Descriptor socket;
   Transport transport;
+  SocketFile file{};
 };
 
 /// What was opened; with a port of 0, which one it became.

@@ -94,15 +94,9 @@ std::string Server::ready_text() const {
 std::size_t Server::drain(Millis within) {
   const Timestamp deadline = options_.clock->now() + within;
   const std::uint64_t cut_before = stats().ended_by(Ended::cut);
-  std::promise<void> closed;
-  threads_.front()->post([this, &closed] {
-    acceptor_->close();
-    closed.set_value();
-  });
-  closed.get_future().wait();
-  for (const auto& thread : threads_) {
-    thread->post([&thread, deadline] { thread->drain(deadline); });
-  }
+  // The first closes the listeners before it drains. What it hands to a thread that drains already
+  // is closed by that one.
+  for (const auto& thread : threads_) thread->request_drain(deadline);
   base::MutexLock lock{mutex_};
   while (drained_count_ < threads_.size()) drained_.wait(lock);
   return stats().ended_by(Ended::cut) - cut_before;

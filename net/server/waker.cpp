@@ -17,6 +17,11 @@ void WakeQueue::put(ConnectionName name) noexcept {
   if (names_.size() == 1) eventfd_write(event_.get(), 1);
 }
 
+void WakeQueue::ring() noexcept {
+  const base::MutexLock lock{mutex_};
+  if (!closed_) eventfd_write(event_.get(), 1);
+}
+
 void WakeQueue::pop_all(std::vector<ConnectionName>& names) {
   names.clear();
   const base::MutexLock lock{mutex_};

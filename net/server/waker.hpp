@@ -24,6 +24,8 @@ class WakeQueue {
   /// Becomes readable when something was put into an empty list.
   [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
   void put(ConnectionName name) noexcept;
+  /// Makes descriptor() readable and puts nothing in. Needs no memory.
+  void ring() noexcept;
   /// Everything that was put in, and makes descriptor() unreadable. On the thread itself.
   void pop_all(std::vector<ConnectionName>& names);
   void close() noexcept;

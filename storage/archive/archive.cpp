@@ -74,6 +74,7 @@ rocksdb::Options database_options(Disk& disk) {
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.paranoid_checks = true;
   options.max_bgerror_resume_count = 0;
+  options.listeners.push_back(no_recovery());
   options.max_background_jobs = 2;
   options.max_open_files = 256;  // files are read once, at recovery
   options.keep_log_file_num = 4;
@@ -108,6 +109,12 @@ Result<std::unique_ptr<Archive>> Archive::open(Disk& disk, const Setup& setup) {
 }
 
 Archive::~Archive() {
+  if (guard_.is_broken()) {
+    // Closing it could wait for ever. Its lock and its memory go with the process.
+    static_cast<void>(database_.release());
+    static_cast<void>(environment_.release());
+    return;
+  }
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     static_cast<void>(database_->DestroyColumnFamilyHandle(family));  // cannot fail for an open one
   }
@@ -120,7 +127,7 @@ Status Archive::open_database(const Setup& setup) {
     SEMEL_CHECK(make_directory(path));
   }
   rocksdb::Options options = database_options(disk_);
-  options.env = &environment_;
+  options.env = environment_.get();
   options.create_if_missing = setup.may_create;
   options.create_missing_column_families = true;
   statistics_ = rocksdb::CreateDBStatistics();
@@ -157,8 +164,11 @@ rocksdb::ColumnFamilyHandle* Archive::family(const std::string& name) const noex
 }
 
 Status Archive::describe(const Description& description) {
-  SEMEL_CHECK(write_description(*database_, families_[0], directory_ + "/rocksdb", description));
-  description_ = description;
+  Description next = description;  // what is on the disk must be known here as well
+  const std::string path = directory_ + "/rocksdb";
+  SEMEL_CHECK(
+      guarded([&] { return write_description(*database_, families_[0], path, description); }));
+  description_ = std::move(next);
   return Done{};
 }
 
@@ -212,22 +222,52 @@ Result<bool> Archive::read_blobs_of(const std::string& path, SpanNumber first,
   return true;
 }
 
-Result<Archive::NewFile> Archive::write_file(const std::vector<BlobSet::Blob>& blobs) {
-  const std::string path = directory_ + "/drain/" + std::to_string(++file_number_) + ".sst";
+/// Files in drain/, which are removed at the end: they were linked into the database, or are not
+/// needed. What stays the next open removes.
+class Archive::NewFiles {
+ public:
+  explicit NewFiles(Archive& archive) noexcept : archive_(archive) {}
+  ~NewFiles() {
+    for (const NewFile& file : files_) {
+      try {
+        static_cast<void>(archive_.disk_.remove(file.path));
+      } catch (...) {  // as above
+      }
+    }
+  }
+  NewFiles(const NewFiles&) = delete;
+  NewFiles& operator=(const NewFiles&) = delete;
+
+  [[nodiscard]] Status write(const std::vector<BlobSet::Blob>& blobs) {
+    files_.push_back(
+        {archive_.directory_ + "/drain/" + std::to_string(++archive_.file_number_) + ".sst",
+         {},
+         {}});
+    return archive_.write_file(blobs, files_.back());
+  }
+  [[nodiscard]] const std::vector<NewFile>& all() const noexcept { return files_; }
+
+ private:
+  Archive& archive_;
+  std::vector<NewFile> files_;
+};
+
+Status Archive::write_file(const std::vector<BlobSet::Blob>& blobs, NewFile& file) {
   // Keep its pages in the cache: dropping them costs more than it saves.
   constexpr bool drops_pages = false;
-  rocksdb::SstFileWriter writer{rocksdb::EnvOptions{},
-                                rocksdb::Options{database_options(disk_), journal_options()},
-                                nullptr, drops_pages};
-  rocksdb::Status status = writer.Open(path);
-  for (const BlobSet::Blob& blob : blobs) {
-    if (status.ok()) status = writer.Put(blob.key.bytes(), blob.bytes);
-  }
-  rocksdb::ExternalSstFileInfo written;
-  if (status.ok()) status = writer.Finish(&written);
-  if (status.ok()) return NewFile{path, written.file_checksum, written.file_checksum_func_name};
-  static_cast<void>(disk_.remove(path));  // if it stays, the next open removes it
-  return error_of(status, path);
+  const rocksdb::Options options{database_options(disk_), journal_options()};
+  return guard_.write_table(options, drops_pages, [&](TableWriter& writer) -> Status {
+    rocksdb::Status status = writer->Open(file.path);
+    for (const BlobSet::Blob& blob : blobs) {
+      if (status.ok()) status = writer->Put(blob.key.bytes(), blob.bytes);
+    }
+    rocksdb::ExternalSstFileInfo written;
+    if (status.ok()) status = writer.finish(written);
+    if (!status.ok()) return error_of(status, file.path);
+    file.checksum = std::move(written.file_checksum);
+    file.checksum_function = std::move(written.file_checksum_func_name);
+    return Done{};
+  });
 }
 
 Status Archive::ingest(const std::vector<NewFile>& files) {
@@ -246,17 +286,25 @@ Status Archive::ingest(const std::vector<NewFile>& files) {
   // The checksum was made of the bytes on their way to the file. Reading them again would compare
   // the page cache with itself.
   group.options.verify_file_checksum = false;
-  environment_.tables().begin();
-  const rocksdb::Status status = database_->IngestExternalFiles({group});
-  environment_.tables().end(status.ok());
-  if (status.ok()) return Done{};
+  bool begun = false;
+  environment_->tables().begin();
+  Status status = guarded([&] {
+    begun = true;
+    const rocksdb::Status ingested = database_->IngestExternalFiles({group});
+    return ingested.ok() ? Status{Done{}} : error_of(ingested, directory_ + "/rocksdb");
+  });
+  environment_->tables().end(status.ok());
+  if (status || !begun) return status;
   // The manifest may name the files or not, so they stay. While RocksDB is stopped, further
   // attempts would fail and leave more files, so there are none before the next open.
-  Error error = error_of(status, directory_ + "/rocksdb");
-  error.detail += reopen_remedy;
-  ingest_failure_ = error.detail;
+  try {
+    ingest_failure_ = status.error().detail;
+    if (!guard_.is_broken()) ingest_failure_ += reopen_remedy;
+  } catch (...) {
+    ingest_failure_ = no_memory;
+  }
   ingest_failed_.store(true, std::memory_order_release);  // mo: release [archive.ingest]
-  return error;
+  return ingest_status();
 }
 
 Status Archive::add(const BlobSet& blobs, LogOffset drained) {
@@ -267,27 +315,11 @@ Status Archive::add(const BlobSet& blobs, LogOffset drained) {
     return Error{ErrorCode::storage_failed,
                  directory_ + ": no space for " + std::to_string(blobs.bytes()) + " bytes"};
   }
-  std::vector<NewFile> files;
-  Status status = Done{};
-  const auto write = [&](const std::vector<BlobSet::Blob>& file) {
-    Result<NewFile> made = write_file(file);
-    if (made) {
-      files.push_back(*std::move(made));
-    } else {
-      status = made.error();
-    }
-  };
-  if (drained != 0) write({{{0, drained, 0}, {}}});
-  for (const auto& [span, file] : blobs.spans()) {
-    if (status) write(file);
-  }
-  if (status && !files.empty()) status = ingest(files);
-  for (const NewFile& file : files) {
-    static_cast<void>(
-        disk_.remove(file.path));  // it was linked into the database, or is not needed
-  }
-  if (status && drained != 0) status = delete_files({0, 0, 0}, {0, drained - 1, 0});
-  return status;
+  NewFiles files{*this};
+  if (drained != 0) SEMEL_CHECK(files.write({{{0, drained, 0}, {}}}));
+  for (const auto& [span, file] : blobs.spans()) SEMEL_CHECK(files.write(file));
+  if (!files.all().empty()) SEMEL_CHECK(ingest(files.all()));
+  return drained == 0 ? Status{Done{}} : delete_files({0, 0, 0}, {0, drained - 1, 0});
 }
 
 Status Archive::delete_files(const BlobKey& first, const BlobKey& last) {
@@ -295,9 +327,24 @@ Status Archive::delete_files(const BlobKey& first, const BlobKey& last) {
   const std::string end = last.bytes();
   const rocksdb::Slice from{begin};
   const rocksdb::Slice to{end};
-  const rocksdb::Status status =
-      rocksdb::DeleteFilesInRange(database_.get(), families_[1], &from, &to);
-  return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
+  return guarded([&] {
+    const rocksdb::Status status =
+        rocksdb::DeleteFilesInRange(database_.get(), families_[1], &from, &to);
+    return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
+  });
+}
+
+Result<bool> Archive::has_ended(SpanNumber running) {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  SEMEL_CHECK(guarded([&]() -> Status {
+    database_->GetLiveFilesMetaData(&files);
+    return Done{};
+  }));
+  return std::any_of(files.begin(), files.end(), [&](const rocksdb::LiveFileMetaData& file) {
+    BlobKey last;
+    return file.column_family_name == journal_family && BlobKey::read(file.largestkey, last) &&
+           last.span != 0 && last.span < running;
+  });
 }
 
 Status Archive::forget(SpanNumber running) {
@@ -306,7 +353,10 @@ Status Archive::forget(SpanNumber running) {
 
 Status Archive::forget_before(LogOffset floor) {
   std::vector<rocksdb::LiveFileMetaData> files;
-  database_->GetLiveFilesMetaData(&files);
+  SEMEL_CHECK(guarded([&]() -> Status {
+    database_->GetLiveFilesMetaData(&files);
+    return Done{};
+  }));
   for (const rocksdb::LiveFileMetaData& file : files) {
     BlobKey first;
     BlobKey last;
@@ -326,30 +376,39 @@ Status Archive::compact(SpanNumber running) {
   const std::string last = BlobKey{running, 0, 0}.bytes();
   const rocksdb::Slice begin{first};
   const rocksdb::Slice end{last};
-  rocksdb::Status status = database_->DeleteRange({}, families_[1], begin, end);
-  if (status.ok()) status = database_->CompactRange({}, families_[1], &begin, &end);
-  return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
+  return guarded([&] {
+    rocksdb::Status status = database_->DeleteRange({}, families_[1], begin, end);
+    if (status.ok()) status = database_->CompactRange({}, families_[1], &begin, &end);
+    return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
+  });
 }
 
 std::uint64_t Archive::bytes() const {
   std::uint64_t bytes = 0;
-  return database_->GetIntProperty(families_[1], rocksdb::DB::Properties::kTotalSstFilesSize,
-                                   &bytes)
-             ? bytes
-             : 0;
+  const Status read = guarded([&]() -> Status {
+    static_cast<void>(  // on failure: 0
+        database_->GetIntProperty(families_[1], rocksdb::DB::Properties::kTotalSstFilesSize,
+                                  &bytes));
+    return Done{};
+  });
+  return read ? bytes : 0;
 }
 
 DatabaseStats Archive::stats() const {
   const auto count = [&](rocksdb::Tickers of) { return statistics_->getTickerCount(of); };
   DatabaseStats stats;
-  for (rocksdb::ColumnFamilyHandle* family : families_) {
-    for (int level = 0; level < database_->NumberLevels(family); ++level) {
-      std::string files;
-      const std::string name =
-          rocksdb::DB::Properties::kNumFilesAtLevelPrefix + std::to_string(level);
-      if (database_->GetProperty(family, name, &files)) stats.files += std::stoull(files);
+  const Status counted = guarded([&]() -> Status {
+    for (rocksdb::ColumnFamilyHandle* family : families_) {
+      for (int level = 0; level < database_->NumberLevels(family); ++level) {
+        std::string files;
+        const std::string name =
+            rocksdb::DB::Properties::kNumFilesAtLevelPrefix + std::to_string(level);
+        if (database_->GetProperty(family, name, &files)) stats.files += std::stoull(files);
+      }
     }
-  }
+    return Done{};
+  });
+  if (!counted) stats.files = 0;
   stats.bytes_flushed = count(rocksdb::FLUSH_WRITE_BYTES);
   stats.bytes_compacted = count(rocksdb::COMPACT_WRITE_BYTES);
   stats.bytes_read = count(rocksdb::COMPACT_READ_BYTES);
@@ -362,8 +421,12 @@ DatabaseStats Archive::stats() const {
 bool Archive::is_stuck() const {
   if (!ingest_status()) return true;
   std::uint64_t errors = 0;
-  return database_->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, &errors) &&
-         errors > 0;
+  const Status read = guarded([&]() -> Status {
+    static_cast<void>(  // on failure: 0
+        database_->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, &errors));
+    return Done{};
+  });
+  return guard_.is_broken() || (read && errors > 0);
 }
 
 }  // namespace semel::storage

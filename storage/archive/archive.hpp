@@ -21,6 +21,7 @@
 #include "storage/archive/blob_set.hpp"
 #include "storage/archive/description.hpp"
 #include "storage/archive/kept_tables.hpp"
+#include "storage/archive/rocks_guard.hpp"
 #include "storage/archive/storage_keys.hpp"
 #include "storage/log/disk.hpp"
 
@@ -59,6 +60,8 @@ class Archive {
   /// until `visit` returns false. Errors: storage_damaged (names the file), storage_failed.
   [[nodiscard]] Status read_blobs(std::initializer_list<std::string_view> families,
                                   SpanNumber first, const std::function<bool(std::string)>& visit);
+  /// Whether a file of the journal has ended spans. Errors: storage_failed.
+  [[nodiscard]] Result<bool> has_ended(SpanNumber running);
   /// Removes the files of ended spans. Errors: storage_failed.
   [[nodiscard]] Status forget(SpanNumber running);
   /// Removes the files that only hold data from before `floor`.
@@ -66,11 +69,19 @@ class Archive {
   /// Rewrites files that ended spans share with others. Progress: blocks for that.
   [[nodiscard]] Status compact(SpanNumber running);
 
-  /// Bytes of the journal's files.
+  /// Bytes of the journal's files; 0: not known.
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] DatabaseStats stats() const;
-  /// RocksDB accepts no more writes after an error, or an ingestion failed. Thread-safe.
+  /// For what else is done with the database. Errors: those of `call`, see RocksGuard::run().
+  template <class Call>
+  [[nodiscard]] Status guarded(Call&& call) const {
+    return guard_.run(std::forward<Call>(call));
+  }
+  /// RocksDB accepts no more writes after an error or an exception, or an ingestion failed.
+  /// Thread-safe.
   [[nodiscard]] bool is_stuck() const;
+  /// An exception left RocksDB, which is not called any more. Thread-safe.
+  [[nodiscard]] bool is_broken() const noexcept { return guard_.is_broken(); }
   /// An error: an ingestion failed, and no more files are ingested until the next open.
   /// Thread-safe.
   [[nodiscard]] Status ingest_status() const {
@@ -81,7 +92,9 @@ class Archive {
 
  private:
   Archive(Disk& disk, std::string directory)
-      : disk_(disk), directory_(std::move(directory)), environment_(disk.env()) {}
+      : disk_(disk),
+        directory_(std::move(directory)),
+        environment_(std::make_unique<KeptTablesEnv>(disk.env())) {}
   [[nodiscard]] Status open_database(const Setup& setup);
   /// False: `visit` returned false.
   [[nodiscard]] Result<bool> read_blobs_of(const std::string& path, SpanNumber first,
@@ -92,16 +105,18 @@ class Archive {
     std::string checksum;  // of all of its bytes, see file_checksum.hpp
     std::string checksum_function;
   };
-  [[nodiscard]] Result<NewFile> write_file(const std::vector<BlobSet::Blob>& blobs);
+  class NewFiles;
+  [[nodiscard]] Status write_file(const std::vector<BlobSet::Blob>& blobs, NewFile& file);
   [[nodiscard]] Status ingest(const std::vector<NewFile>& files);
   [[nodiscard]] Status delete_files(const BlobKey& first, const BlobKey& last);
 
   Disk& disk_;
   const std::string directory_;
-  KeptTablesEnv environment_;  // outlives the database
+  std::unique_ptr<KeptTablesEnv> environment_;  // outlives the database
   std::shared_ptr<rocksdb::Statistics> statistics_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  mutable RocksGuard guard_;
   Description description_;
   std::uint64_t file_number_ = 0;
   std::string ingest_failure_;              // written once, before [archive.ingest]

@@ -1,7 +1,7 @@
 // RocksDB 7.8 deletes the files of an ingestion if its manifest could not be synced, although the
 // manifest may name them: the next open then finds a file missing, and refuses. So nothing is
 // deleted during an ingestion, and afterwards only if it succeeded. Files that no manifest names
-// are deleted at the next open. Until then the archive ingests no more, as each attempt would leave
+// are deleted at the next open. Until then nothing more is ingested, as each attempt would leave
 // its files as well.
 #pragma once
 
@@ -28,16 +28,20 @@ class KeptTables final : public rocksdb::FileSystemWrapper {
     SEMEL_ASSERT(!keeps_);
     keeps_ = true;
   }
-  void end(bool deletes) {
+  void end(bool deletes) noexcept {
     std::vector<std::string> kept;
     {
       const base::MutexLock lock{mutex_};
       keeps_ = false;
       kept.swap(kept_);
     }
-    for (const std::string& path : deletes ? kept : std::vector<std::string>{}) {
-      // A file that cannot be deleted now is deleted at the next open.
-      static_cast<void>(target_->DeleteFile(path, rocksdb::IOOptions{}, nullptr));
+    if (!deletes) return;
+    for (const std::string& path : kept) {
+      // A file that cannot be deleted now, as for want of memory, is deleted at the next open.
+      try {
+        static_cast<void>(target_->DeleteFile(path, rocksdb::IOOptions{}, nullptr));
+      } catch (...) {
+      }
     }
   }
 

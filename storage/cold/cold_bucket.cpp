@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "semel/limits.hpp"
+#include "semel/op.hpp"
 
 namespace semel::storage {
 
@@ -32,7 +33,7 @@ std::uint8_t head_of(Kind kind) noexcept {
 /// False: not known.
 bool read_kind(std::uint8_t head, Kind& kind) noexcept {
   kind = static_cast<Kind>(((head & 1) | (head >> 1 & 6)) + 1);
-  return kind == Kind::string || kind == Kind::claim || kind == Kind::hash;
+  return is_record_kind(kind);
 }
 
 void put_varint(std::uint64_t value, std::string& out) {

@@ -17,6 +17,7 @@
 #include "semel/process.hpp"
 #include "semel/result.hpp"
 #include "storage/archive/kept_tables.hpp"
+#include "storage/archive/rocks_guard.hpp"
 #include "storage/log/directory.hpp"
 #include "storage/log/disk.hpp"
 
@@ -48,15 +49,31 @@ class ColdDatabase {
 
   [[nodiscard]] rocksdb::DB& database() const noexcept { return *database_; }
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family() const noexcept { return families_[1]; }
-  [[nodiscard]] KeptTables& tables() noexcept { return environment_.tables(); }
+  [[nodiscard]] KeptTables& tables() noexcept { return environment_->tables(); }
+  [[nodiscard]] RocksGuard& guard() noexcept { return guard_; }
+  /// Closes the database and opens it again; nobody uses it meanwhile. Errors: storage_failed,
+  /// storage_damaged; then it can only be read, or not even that (null), until another call.
+  [[nodiscard]] Status reopen();
+  [[nodiscard]] std::pair<rocksdb::DB*, rocksdb::ColumnFamilyHandle*> handles() const noexcept {
+    return {database_.get(), families_.size() > 1 ? families_[1] : nullptr};
+  }
 
  private:
-  ColdDatabase(DirectoryLock lock, rocksdb::Env* env) : lock_(std::move(lock)), environment_(env) {}
+  ColdDatabase(DirectoryLock lock, rocksdb::Env* env)
+      : lock_(std::move(lock)), environment_(std::make_unique<KeptTablesEnv>(env)) {}
+
+  enum class Access : std::uint8_t { write, read };
+  [[nodiscard]] Status open_database(Access access);
+  void close() noexcept;
 
   DirectoryLock lock_;
-  KeptTablesEnv environment_;  // outlives the database
+  std::unique_ptr<KeptTablesEnv> environment_;  // outlives the database
+  RocksGuard guard_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  rocksdb::Options options_;
+  std::string path_;
+  std::size_t cache_bytes_ = 0;
   const ProcessMark process_{};
 };
 

@@ -73,12 +73,18 @@ Result<std::unique_ptr<ColdStore>> open_cold_directory(const ColdOptions& option
   storage::Disk& disk = options.disk != nullptr ? *options.disk : machine;
   SEMEL_TRY(opened, storage::ColdDatabase::open(disk, {options.directory, options.cache_bytes}));
   SEMEL_TRY(durable_clock, resume_clock(opened->database(), disk, options, clock));
+  storage::ColdDatabase* const raw = opened.get();  // the store keeps it
   SEMEL_TRY(store, storage::RocksColdStore::open({.database = &opened->database(),
                                                   .family = opened->family(),
                                                   .durable_clock = durable_clock,
                                                   .filter_bits = options.filter_bits,
                                                   .cache_bytes = options.cache_bytes,
                                                   .tables = &opened->tables(),
+                                                  .directory = opened->database().GetName(),
+                                                  .disk = &disk,
+                                                  .guard = &opened->guard(),
+                                                  .reopen = [raw] { return raw->reopen(); },
+                                                  .opened = [raw] { return raw->handles(); },
                                                   .owner = opened}));
   return std::unique_ptr<ColdStore>{std::move(store)};
 }

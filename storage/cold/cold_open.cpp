@@ -162,7 +162,8 @@ ColdBond RocksColdStore::bond() const {
 
 Status RocksColdStore::bind(const ColdBond& bond) {
   const base::MutexLock writes{writes_};
-  SEMEL_CHECK(write_bond(*settings_.database, bond));
+  SEMEL_CHECK(be_writable(0));
+  SEMEL_CHECK(change([&] { return write_bond(*database_, bond); }));
   const base::MutexLock lock{mutex_};
   bond_ = bond;
   return Done{};
@@ -173,12 +174,15 @@ Status RocksColdStore::backup(const std::string& directory, const std::function<
   SEMEL_CHECK(first());
   SEMEL_CHECK(make_new_directory(directory));
   SEMEL_CHECK(mark_as_backup(directory));
-  rocksdb::Checkpoint* made = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(settings_.database, &made);
-  const std::unique_ptr<rocksdb::Checkpoint> copier{made};
-  // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
-  if (status.ok()) status = copier->CreateCheckpoint(cold_database_path(directory), 0);
-  return status.ok() ? Status{Done{}} : error_of(status, directory);
+  if (database_ == nullptr) SEMEL_CHECK(be_writable(0));
+  return guard_.run([&] {  // a target that fails is no error of the store
+    rocksdb::Checkpoint* made = nullptr;
+    rocksdb::Status status = rocksdb::Checkpoint::Create(database_, &made);
+    const std::unique_ptr<rocksdb::Checkpoint> copier{made};
+    // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
+    if (status.ok()) status = copier->CreateCheckpoint(cold_database_path(directory), 0);
+    return status.ok() ? Status{Done{}} : error_of(status, directory);
+  });
 }
 
 ColdMark RocksColdStore::mark() const noexcept {
@@ -196,12 +200,15 @@ Status RocksColdStore::keep_flushes() {
 }
 
 Status RocksColdStore::put_store_facts(StoreFacts index, const std::string& bytes) {
+  constexpr std::size_t log_bytes = std::size_t{1} << 20;
+  SEMEL_CHECK(be_writable(log_bytes));
   rocksdb::WriteOptions options;
   options.sync = true;
-  const rocksdb::Status status =
-      settings_.database->Put(options, settings_.family,
-                              cold_key(0, ColdKey::facts, static_cast<std::uint8_t>(index)), bytes);
-  return status.ok() ? Status{Done{}} : error_of(status, "cold store");
+  const std::string key = cold_key(0, ColdKey::facts, static_cast<std::uint8_t>(index));
+  return change([&] {
+    const rocksdb::Status put = database_->Put(options, family_, key, bytes);
+    return put.ok() ? Status{Done{}} : error_of(put, "cold store");
+  });
 }
 
 std::uint64_t cold_id(std::uint64_t seed) noexcept {
@@ -235,7 +242,7 @@ Result<ColdDescription> read_cold_description(rocksdb::DB& database,
 }
 
 Status RocksColdStore::read_store_facts() {
-  SEMEL_TRY(is, read_cold_description(*settings_.database, settings_.family));
+  SEMEL_TRY(is, read_cold_description(*database_, family_));
   seed_ = is.format == 0 ? base::random_number() : is.seed;
   if (is.format == 0) return Done{};
   format_ = is.format;
@@ -246,7 +253,7 @@ Status RocksColdStore::read_store_facts() {
   }
   std::string bytes;
   const rocksdb::Status status =
-      settings_.database->Get({}, settings_.family, cold_key(0, ColdKey::facts, 1), &bytes);
+      database_->Get({}, family_, cold_key(0, ColdKey::facts, 1), &bytes);
   if (status.IsNotFound()) return Done{};
   if (!status.ok()) return error_of(status, "cold store");
   Bytes rest = bytes;
@@ -264,11 +271,10 @@ Status RocksColdStore::read_store_facts() {
 void RocksColdStore::remove_leftovers() const {
   // Files of a process that ended in the middle of write_part().
   std::error_code ignored;
-  for (const auto& file :
-       std::filesystem::directory_iterator{settings_.database->GetName(), ignored}) {
+  for (const auto& file : std::filesystem::directory_iterator{database_->GetName(), ignored}) {
     const std::string name = file.path().filename();
     if (name.starts_with("cold-") && name.ends_with(".part")) {
-      static_cast<void>(settings_.database->GetEnv()->DeleteFile(file.path()));  // it stays, then
+      static_cast<void>(database_->GetEnv()->DeleteFile(file.path()));  // it stays, then
     }
   }
 }
@@ -278,10 +284,9 @@ void RocksColdStore::remove_leftovers() const {
 void RocksColdStore::compact_facts() const {
   constexpr std::ptrdiff_t files_max = 8;
   std::vector<rocksdb::LiveFileMetaData> files;
-  settings_.database->GetLiveFilesMetaData(&files);
+  database_->GetLiveFilesMetaData(&files);
   const auto has_facts = [&](const rocksdb::LiveFileMetaData& file) {
-    return file.column_family_name == settings_.family->GetName() &&
-           cold_part_of(file.smallestkey) == 0;
+    return file.column_family_name == family_->GetName() && cold_part_of(file.smallestkey) == 0;
   };
   if (std::count_if(files.begin(), files.end(), has_facts) <= files_max) return;
   const std::string first = cold_key(0, ColdKey::facts, 0);
@@ -289,7 +294,7 @@ void RocksColdStore::compact_facts() const {
   const rocksdb::Slice begin{first};
   const rocksdb::Slice end{last};
   // On an error they stay.
-  static_cast<void>(settings_.database->CompactRange({}, settings_.family, &begin, &end));
+  static_cast<void>(database_->CompactRange({}, family_, &begin, &end));
 }
 
 Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& at,
@@ -326,8 +331,7 @@ Status RocksColdStore::load_parts() {
   std::vector<std::shared_ptr<ColdPart>> parts;
   rocksdb::ReadOptions options;
   options.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> at{
-      settings_.database->NewIterator(options, settings_.family)};
+  const std::unique_ptr<rocksdb::Iterator> at{database_->NewIterator(options, family_)};
   for (at->Seek(cold_key(1, ColdKey::facts, 0)); at->Valid();) {
     const std::uint64_t number = cold_part_of(at->key().ToStringView()).value_or(0);
     if (number == 0) return Error{ErrorCode::storage_damaged, "a key of the cold store"};
@@ -343,10 +347,10 @@ Status RocksColdStore::load_parts() {
   }
   if (!at->status().ok()) return error_of(at->status(), "cold store");
   std::vector<rocksdb::LiveFileMetaData> files;
-  settings_.database->GetLiveFilesMetaData(&files);
+  database_->GetLiveFilesMetaData(&files);
   for (const auto& part : parts) {
     for (const rocksdb::LiveFileMetaData& file : files) {
-      if (file.column_family_name != settings_.family->GetName()) continue;
+      if (file.column_family_name != family_->GetName()) continue;
       if (cold_part_of(file.smallestkey) == part->facts.number) part->disk_bytes = file.size;
     }
     auto& all = fresh->generations;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "base/assert.hpp"
 #include "storage/archive/rocks_status.hpp"
@@ -18,9 +19,29 @@ constexpr std::size_t bucket_bytes = 4096;
 constexpr std::size_t bucket_records_max = 200;
 constexpr std::size_t filter_piece_bytes = std::size_t{256} << 10;
 
-std::string path_of(const rocksdb::DB& database, std::uint64_t part) {
-  return database.GetName() + "/cold-" + std::to_string(part) + ".part";
+std::string path_of(const std::string& directory, std::uint64_t part) {
+  return directory + "/cold-" + std::to_string(part) + ".part";
 }
+
+/// A file on its way into the database, gone at the end in any case. If it stays, the next open
+/// removes it.
+class Leftover {
+ public:
+  Leftover(const rocksdb::DB& database, const std::string& path) noexcept
+      : database_(database), path_(path) {}
+  ~Leftover() {
+    try {
+      static_cast<void>(database_.GetEnv()->DeleteFile(path_));
+    } catch (...) {  // as above
+    }
+  }
+  Leftover(const Leftover&) = delete;
+  Leftover& operator=(const Leftover&) = delete;
+
+ private:
+  const rocksdb::DB& database_;
+  const std::string& path_;
+};
 
 }  // namespace
 
@@ -146,36 +167,93 @@ rocksdb::Status RocksColdStore::write_buckets(rocksdb::SstFileWriter& file, cons
   return rocksdb::Status::OK();
 }
 
-rocksdb::Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
-  rocksdb::DB& database = *settings_.database;
-  rocksdb::SstFileWriter file{rocksdb::EnvOptions{}, database.GetOptions(settings_.family)};
-  rocksdb::Status status = file.Open(path);
-  const std::uint64_t number = part.facts.number;
-  if (status.ok()) {
-    status =
-        file.Put(cold_key(number, ColdKey::facts, 0), encode_facts(part, settings_.durable_clock));
+Status RocksColdStore::be_writable(std::size_t bytes_free) {
+  const std::string& directory = settings_.directory;
+  if (bytes_free != 0 && settings_.disk != nullptr &&
+      settings_.disk->bytes_free(directory) < bytes_free) {
+    return Error{ErrorCode::storage_failed,
+                 directory + ": no space for " + std::to_string(bytes_free) + " bytes"};
   }
-  const Bytes filter = part.filter.view();
-  for (std::size_t at = 0; status.ok() && at < filter.size(); at += filter_piece_bytes) {
-    const Bytes piece = filter.substr(at, filter_piece_bytes);
-    status = file.Put(cold_key(number, ColdKey::filter, at / filter_piece_bytes),
-                      rocksdb::Slice{piece.data(), piece.size()});
+  return has_stopped_ ? reopen() : Status{Done{}};
+}
+
+/// RocksDB has a call to go on after an error. It is not used: in 7.8 files are taken in under the
+/// number 0 after it. Opening is what was always done, by hand.
+Status RocksColdStore::reopen() {
+  constexpr std::size_t enough = std::size_t{8} << 20;
+  const std::string& directory = settings_.directory;
+  if (!settings_.reopen || guard_.is_broken()) {
+    return Error{ErrorCode::storage_failed,
+                 directory + ": a change has failed; open the cold store again"};
   }
-  if (status.ok()) status = write_buckets(file, part);
+  if (settings_.disk != nullptr && settings_.disk->bytes_free(directory) < enough) {
+    return Error{ErrorCode::storage_failed, directory + ": no space to go on after an error"};
+  }
+  {
+    const base::ExclusiveLock alone{opening_};
+    const Status opened = settings_.reopen();
+    std::tie(database_, family_) = settings_.opened();
+    if (!opened) return opened.error();
+  }
+  SEMEL_CHECK(delete_strangers());
+  has_stopped_ = false;
+  return Done{};
+}
+
+Status RocksColdStore::delete_strangers() {
+  std::vector<std::uint64_t> known;
+  const std::shared_ptr<const Catalog> seen = catalog();
+  for (const Generation& generation : seen->generations) {
+    for (const auto& part : generation.parts()) known.push_back(part->facts.number);
+  }
+  return guard_.run([&]() -> Status {
+    std::vector<rocksdb::LiveFileMetaData> files;
+    database_->GetLiveFilesMetaData(&files);
+    for (const rocksdb::LiveFileMetaData& file : files) {
+      if (file.column_family_name != family_->GetName()) continue;
+      const std::uint64_t number = cold_part_of(file.smallestkey).value_or(0);
+      if (number == 0 || std::find(known.begin(), known.end(), number) != known.end()) continue;
+      const std::string begin_key = cold_key(number, ColdKey::facts, 0);
+      const std::string end_key = cold_key(number + 1, ColdKey::facts, 0);
+      const rocksdb::Slice begin{begin_key};
+      const rocksdb::Slice end{end_key};
+      const rocksdb::Status status =
+          rocksdb::DeleteFilesInRange(database_, family_, &begin, &end, false);
+      if (!status.ok()) return error_of(status, "cold parts");
+    }
+    return Done{};
+  });
+}
+
+Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
   rocksdb::ExternalSstFileInfo info;
-  if (status.ok()) status = file.Finish(&info);  // synced
-  if (!status.ok()) return status;
+  SEMEL_CHECK(
+      guard_.write_table(database_->GetOptions(family_), true, [&](TableWriter& file) -> Status {
+        const std::uint64_t number = part.facts.number;
+        rocksdb::Status status = file->Open(path);
+        if (status.ok()) {
+          status = file->Put(cold_key(number, ColdKey::facts, 0),
+                             encode_facts(part, settings_.durable_clock));
+        }
+        const Bytes filter = part.filter.view();
+        for (std::size_t at = 0; status.ok() && at < filter.size(); at += filter_piece_bytes) {
+          const Bytes piece = filter.substr(at, filter_piece_bytes);
+          status = file->Put(cold_key(number, ColdKey::filter, at / filter_piece_bytes),
+                             rocksdb::Slice{piece.data(), piece.size()});
+        }
+        if (status.ok()) status = write_buckets(*file, part);
+        if (status.ok()) status = file.finish(info);  // synced
+        return status.ok() ? Status{Done{}} : error_of(status, path);
+      }));
   part.disk_bytes = info.file_size;
   return ingest(path, info);
 }
 
-/// After one that failed the manifest may name the file or not, so it stays until the next open
-/// (kept_tables.hpp).
-rocksdb::Status RocksColdStore::ingest(const std::string& path,
-                                       const rocksdb::ExternalSstFileInfo& info) {
-  if (has_failed_ingest_) return rocksdb::Status::IOError("a write failed; open the store again");
+/// After one that failed the manifest may name the file or not, so it stays until the database is
+/// opened again (kept_tables.hpp).
+Status RocksColdStore::ingest(const std::string& path, const rocksdb::ExternalSstFileInfo& info) {
   rocksdb::IngestExternalFileArg part;
-  part.column_family = settings_.family;
+  part.column_family = family_;
   part.external_files = {path};
   if (!info.file_checksum.empty()) {
     part.files_checksums = {info.file_checksum};
@@ -188,11 +266,11 @@ rocksdb::Status RocksColdStore::ingest(const std::string& path,
   part.options.write_global_seqno = false;
   part.options.verify_file_checksum = false;
   if (settings_.tables != nullptr) settings_.tables->begin();
-  const rocksdb::Status status = settings_.database->IngestExternalFiles({part});
-  if (settings_.tables != nullptr) {
-    settings_.tables->end(status.ok());
-    has_failed_ingest_ = !status.ok();
-  }
+  const Status status = change([&] {
+    const rocksdb::Status ingested = database_->IngestExternalFiles({part});
+    return ingested.ok() ? Status{Done{}} : error_of(ingested, path);
+  });
+  if (settings_.tables != nullptr) settings_.tables->end(status.ok());
   return status;
 }
 
@@ -208,8 +286,12 @@ void RocksColdStore::add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) 
 
 Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
   auto part = std::make_shared<ColdPart>(facts_of(first, last));
-  const std::string path = path_of(*settings_.database, part->facts.number);
+  const std::string path = path_of(settings_.directory, part->facts.number);
   if (!part->filter.ok()) return Error{ErrorCode::memory_full, "filter of " + path};
+  // All that is needed once it is on disk: abandon() must find a catalog without it.
+  std::shared_ptr<const Catalog> before = catalog();
+  auto fresh = std::make_shared<Catalog>(*before);
+  add_part(*fresh, part);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     part->filter.add(places_[i].rank);
     part->living.add(collected_[i].head >> 4,
@@ -217,20 +299,20 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
   }
   {
     const base::MutexLock lock{writes_};
-    const rocksdb::Status status = write_file(*part, path);
-    if (!status.ok()) {
-      // If it stays, the next open removes it.
-      static_cast<void>(settings_.database->GetEnv()->DeleteFile(path));
-      return error_of(status, path);
-    }
+    // If the disk filled up during RocksDB's own bookkeeping, it would stop.
+    constexpr std::size_t margin = std::size_t{4} << 20;
+    const std::size_t bytes = bytes_.size() + part->filter.bytes();
+    SEMEL_CHECK(be_writable(bytes + bytes / 8 + margin));
+    const Leftover leftover{*database_, path};
+    ++next_part_;  // a number is not used again, whatever became of its file
+    SEMEL_CHECK(write_file(*part, path));
+    SEMEL_ASSERT(fresh_ == nullptr);
+    first_version_ = std::max(first_version_, part->facts.largest_version + 1);
+    fresh_ = std::move(part);
+    before_fresh_ = std::move(before);
+    // Before anybody else may open the database again: what is in no catalog is deleted then.
+    publish(std::move(fresh));
   }
-  SEMEL_ASSERT(fresh_ == nullptr);
-  ++next_part_;
-  first_version_ = std::max(first_version_, part->facts.largest_version + 1);
-  fresh_ = part;
-  auto fresh = std::make_shared<Catalog>(*catalog());
-  add_part(*fresh, std::move(part));
-  publish(std::move(fresh));
   return Done{};
 }
 
@@ -244,6 +326,7 @@ void RocksColdStore::reveal() {
 
 void RocksColdStore::end_part() noexcept {
   fresh_.reset();
+  before_fresh_.reset();
   bytes_.clear();
   places_.clear();
   collected_.clear();
@@ -254,15 +337,18 @@ void RocksColdStore::abandon() noexcept {
     // It was never revealed, and the table still has all its records. If it comes back after a
     // crash, its copies are no newer than those of the journal.
     const std::uint64_t number = fresh_->facts.number;
-    auto fresh = std::make_shared<Catalog>();
-    for (const Generation& old : catalog()->generations) {
-      Generation& generation = fresh->generations.emplace_back(old.number());
-      for (const auto& part : old.parts()) {
-        if (part->facts.number != number) generation.add(part);
-      }
+    {
+      // No memory is needed: this is called for want of it. Only the spiller publishes catalogs.
+      const base::MutexLock lock{mutex_};
+      SEMEL_ASSERT(abandoned_ == nullptr);
+      abandoned_ = std::move(shared_);
+      shared_ = std::move(before_fresh_);
+      current_.store(shared_.get(), std::memory_order_release);  // mo: release [cold_store.catalog]
     }
-    publish(std::move(fresh));
-    static_cast<void>(delete_parts(number, number));  // a part that stays is harmless, see above
+    try {
+      static_cast<void>(delete_parts(number, number));  // a part that stays is harmless, see above
+    } catch (...) {
+    }
   }
   end_part();
 }
@@ -274,9 +360,12 @@ Status RocksColdStore::delete_parts(std::uint64_t first, std::uint64_t last) {
   const rocksdb::Slice begin{begin_key};
   const rocksdb::Slice end{end_key};
   // A part is one file, so nothing else has to be deleted.
-  const rocksdb::Status status =
-      rocksdb::DeleteFilesInRange(settings_.database, settings_.family, &begin, &end, false);
-  return status.ok() ? Status{Done{}} : error_of(status, "cold parts");
+  SEMEL_CHECK(be_writable(0));
+  return change([&] {
+    const rocksdb::Status status =
+        rocksdb::DeleteFilesInRange(database_, family_, &begin, &end, false);
+    return status.ok() ? Status{Done{}} : error_of(status, "cold parts");
+  });
 }
 
 bool RocksColdStore::is_flushed(const PartFacts& part) const noexcept {
@@ -299,12 +388,14 @@ Status RocksColdStore::drop_ended(Timestamp now) {
   // Oldest first, and stop at the first live one: a newer generation may hold a successor that ends
   // earlier than the copy it replaced, and dropping it first would bring that copy back.
   std::erase_if(fresh->generations, [](const Generation& each) { return each.parts().empty(); });
+  std::map<std::uint64_t, std::vector<std::uint64_t>> dropped;
   while (!fresh->generations.empty() && is_dead(fresh->generations.back())) {
-    std::vector<std::uint64_t>& parts = undeleted_[fresh->generations.back().number()];
+    std::vector<std::uint64_t>& parts = dropped[fresh->generations.back().number()];
     for (const auto& part : fresh->generations.back().parts()) parts.push_back(part->facts.number);
     fresh->generations.pop_back();
   }
   if (fresh->generations.size() != catalog()->generations.size()) publish(std::move(fresh));
+  undeleted_.merge(dropped);  // needs no memory
   return delete_dropped();
 }
 

@@ -10,15 +10,17 @@ namespace semel::storage {
 
 void RocksColdStore::publish(std::shared_ptr<const Catalog> fresh) {
   const base::MutexLock lock{mutex_};
-  retired_.push_back(std::move(shared_));
+  retired_.push_back(shared_);  // the first, as there may be no memory for it
   shared_ = std::move(fresh);
   current_.store(shared_.get(), std::memory_order_release);  // mo: release [cold_store.catalog]
 }
 
 void RocksColdStore::reclaim() noexcept {
   std::vector<std::shared_ptr<const Catalog>> gone;
+  std::shared_ptr<const Catalog> abandoned;
   const base::MutexLock lock{mutex_};
   gone.swap(retired_);
+  abandoned.swap(abandoned_);
 }
 
 Timestamp RocksColdStore::may_hold_until(std::uint64_t rank) const noexcept {
@@ -45,8 +47,10 @@ Timestamp RocksColdStore::may_hold_until(std::uint64_t rank) const noexcept {
 rocksdb::Status RocksColdStore::read_bucket(const ColdPart& part, std::uint64_t bucket,
                                             std::string& bytes) {
   buckets_read_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
-  return settings_.database->Get({}, settings_.family,
-                                 cold_key(part.facts.number, ColdKey::bucket, bucket), &bytes);
+  const base::SharedLock open{opening_};
+  if (database_ == nullptr)
+    return rocksdb::Status::IOError("the cold store could not be opened again");
+  return database_->Get({}, family_, cold_key(part.facts.number, ColdKey::bucket, bucket), &bytes);
 }
 
 Result<bool> RocksColdStore::find_in(const ColdPart& part, std::uint64_t rank, std::uint8_t db,
@@ -200,8 +204,13 @@ Result<std::uint64_t> RocksColdStore::scan(
 
 std::size_t RocksColdStore::memory_bytes() const {
   std::uint64_t readers = 0;
-  static_cast<void>(settings_.database->GetIntProperty(  // on failure: 0
-      settings_.family, rocksdb::DB::Properties::kEstimateTableReadersMem, &readers));
+  {
+    const base::SharedLock open{opening_};
+    if (database_ != nullptr) {
+      static_cast<void>(database_->GetIntProperty(  // on failure: 0
+          family_, rocksdb::DB::Properties::kEstimateTableReadersMem, &readers));
+    }
+  }
   std::size_t total = settings_.cache_bytes + readers;
   const std::shared_ptr<const Catalog> seen = catalog();
   for (const Generation& generation : seen->generations) {

@@ -22,18 +22,22 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "semel/cold.hpp"
 #include "storage/archive/kept_tables.hpp"
+#include "storage/archive/rocks_guard.hpp"
 #include "storage/cold/cold_bucket.hpp"
 #include "storage/cold/cold_parts.hpp"
+#include "storage/log/disk.hpp"
 #include "storage/log/durable_clock.hpp"
 
 namespace semel::storage {
@@ -50,8 +54,15 @@ struct ColdSettings {
   rocksdb::ColumnFamilyHandle* family;  ///< opened with cold_family_options()
   DurableClock durable_clock;
   unsigned filter_bits = cold_filter_bits_default;
-  std::size_t cache_bytes = 0;    ///< as given to cold_family_options(), to be charged
-  KeptTables* tables = nullptr;   ///< of the database's environment, if it has them
+  std::size_t cache_bytes = 0;   ///< as given to cold_family_options(), to be charged
+  KeptTables* tables = nullptr;  ///< of the database's environment, if it has them
+  std::string directory{};       ///< of the database
+  Disk* disk = nullptr;          ///< asked for space before a part is written; null: not asked
+  RocksGuard* guard = nullptr;   ///< of who closes the database; null: its own
+  /// Closes the database and opens it again. After an error it can only be read.
+  std::function<Status()> reopen{};
+  /// What there is after that; null: it cannot even be read.
+  std::function<std::pair<rocksdb::DB*, rocksdb::ColumnFamilyHandle*>()> opened{};
   std::shared_ptr<void> owner{};  ///< if not null, closed when the store is gone
 };
 
@@ -102,7 +113,11 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] ColdStats stats() const override;
 
  private:
-  explicit RocksColdStore(const ColdSettings& settings) : settings_(settings) {}
+  explicit RocksColdStore(const ColdSettings& settings)
+      : settings_(settings),
+        guard_(settings.guard != nullptr ? *settings.guard : own_guard_),
+        database_(settings.database),
+        family_(settings.family) {}
 
   /// Their third parts of a key; docs/disk-format.md.
   enum class StoreFacts : std::uint8_t { description = 0, flushes = 1, generation = 2 };
@@ -134,11 +149,22 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] BucketRecord record_at(std::size_t index) const noexcept;
   /// The collected records by bucket, then version.
   [[nodiscard]] std::vector<std::uint32_t> order_of(const ColdPart& part) const;
-  [[nodiscard]] rocksdb::Status write_file(ColdPart& part, const std::string& path)
+  [[nodiscard]] Status write_file(ColdPart& part, const std::string& path) SEMEL_REQUIRES(writes_);
+  [[nodiscard]] Status ingest(const std::string& path, const rocksdb::ExternalSstFileInfo& info)
       SEMEL_REQUIRES(writes_);
-  [[nodiscard]] rocksdb::Status ingest(const std::string& path,
-                                       const rocksdb::ExternalSstFileInfo& info)
-      SEMEL_REQUIRES(writes_);
+  /// What a change of the database begins with: so many bytes are free (0: it is not asked), and
+  /// after a change that failed the database is opened again. Errors: storage_failed.
+  [[nodiscard]] Status be_writable(std::size_t bytes_free) SEMEL_REQUIRES(writes_);
+  [[nodiscard]] Status reopen() SEMEL_REQUIRES(writes_);
+  /// Parts that are in the database, by a change that failed, and not in the catalog.
+  [[nodiscard]] Status delete_strangers() SEMEL_REQUIRES(writes_);
+  /// `call` changes the database.
+  template <class Call>
+  [[nodiscard]] Status change(Call&& call) SEMEL_REQUIRES(writes_) {
+    Status status = guard_.run(std::forward<Call>(call));
+    if (!status) has_stopped_ = true;
+    return status;
+  }
   [[nodiscard]] rocksdb::Status write_buckets(rocksdb::SstFileWriter& file, const ColdPart& part);
   [[nodiscard]] Status delete_parts(std::uint64_t first, std::uint64_t last);
   [[nodiscard]] Status delete_dropped();
@@ -155,6 +181,10 @@ class RocksColdStore final : public ColdStore {
   }
 
   const ColdSettings settings_;
+  RocksGuard own_guard_;
+  RocksGuard& guard_;
+  rocksdb::DB* database_;  // null: it could not be opened again yet
+  rocksdb::ColumnFamilyHandle* family_;
   RankOf rank_of_;
   std::uint64_t seed_ = 0;
   std::uint32_t shard_count_ = 0;  // 0: never attached
@@ -163,12 +193,17 @@ class RocksColdStore final : public ColdStore {
   std::array<std::atomic<Version>, limits::db_count> flushed_{};
 
   base::Mutex writes_;  // of the disk: a backup keeps them off
-  bool has_failed_ingest_ SEMEL_GUARDED_BY(writes_) = false;
+  /// A change has failed. RocksDB may take no other, and the disk may have it all the same.
+  bool has_stopped_ SEMEL_GUARDED_BY(writes_) = false;
+  /// Held shared by those who read the database, exclusively while it is opened again. Writers hold
+  /// writes_.
+  mutable base::SharedMutex opening_;
   mutable base::Mutex mutex_;
   ColdBond bond_ SEMEL_GUARDED_BY(mutex_);
   std::shared_ptr<const Catalog> shared_ SEMEL_GUARDED_BY(mutex_) = std::make_shared<Catalog>();
   std::uint64_t generation_ SEMEL_GUARDED_BY(mutex_) = 0;  // the newest that was begun
   std::vector<std::shared_ptr<const Catalog>> retired_ SEMEL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Catalog> abandoned_ SEMEL_GUARDED_BY(mutex_);  // retired as well
   std::atomic<const Catalog*> current_{shared_.get()};
   std::atomic<std::uint64_t> stamp_{1};
 
@@ -178,6 +213,7 @@ class RocksColdStore final : public ColdStore {
   std::vector<Collected> collected_;
   std::string bytes_;
   std::shared_ptr<ColdPart> fresh_;  // written, not yet revealed
+  std::shared_ptr<const Catalog> before_fresh_;
   /// Dropped generations whose files could not be deleted yet, oldest first: parts by generation.
   std::map<std::uint64_t, std::vector<std::uint64_t>> undeleted_;
 

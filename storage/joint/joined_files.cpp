@@ -27,16 +27,19 @@ rocksdb::Status JoinedFiles::merge_all() {
   return database_.CompactRange(options, family_, nullptr, nullptr);
 }
 
+Result<bool> JoinedFiles::has_ended(SpanNumber running) {
+  if (family_ == nullptr) return false;
+  const std::unique_ptr<rocksdb::Iterator> oldest{database_.NewIterator({}, family_)};
+  oldest->Seek(BlobKey{1, 0, 0}.bytes());
+  if (!oldest->status().ok()) return status_of(oldest->status()).error();
+  return oldest->Valid() && oldest->key().compare(BlobKey{running, 0, 0}.bytes()) < 0;
+}
+
 Status JoinedFiles::forget(SpanNumber running) {
-  if (family_ == nullptr) return Done{};
+  SEMEL_TRY(ended, has_ended(running));
+  if (!ended) return Done{};
   const std::string first = BlobKey{1, 0, 0}.bytes();
   const std::string end = BlobKey{running, 0, 0}.bytes();
-  {
-    const std::unique_ptr<rocksdb::Iterator> oldest{database_.NewIterator({}, family_)};
-    oldest->Seek(first);
-    if (!oldest->status().ok()) return status_of(oldest->status());
-    if (!oldest->Valid() || oldest->key().compare(end) >= 0) return Done{};  // no span has ended
-  }
   const rocksdb::Slice from{first};
   const rocksdb::Slice to{end};
   rocksdb::Status status = database_.DeleteRange({}, family_, from, to);

@@ -26,6 +26,8 @@ class JoinedFiles {
       : database_(database), family_(family) {}
 
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family() const noexcept { return family_; }
+  /// Whether a span of it has ended. Errors: storage_failed.
+  [[nodiscard]] Result<bool> has_ended(SpanNumber running);
   /// Deletes ended spans. Whole files are freed at once, newer ones when RocksDB merges them: ended
   /// blobs linger in at most four memtables. Errors: storage_failed.
   [[nodiscard]] Status forget(SpanNumber running);

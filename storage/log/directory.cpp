@@ -166,10 +166,15 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, Missi
   }
   // Made before anything has to be undone if there is no memory.
   auto entry = std::map<File, pid_t>{{{}, getpid()}}.extract(File{});
-  const int descriptor = open(lock.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  bool writes = true;
+  int descriptor = open(lock.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0 && (errno == EROFS || errno == EACCES) && missing == Missing::accept) {
+    // Who only reads needs to write nothing: a lock to read keeps writers out, and they it.
+    writes = false;
+    descriptor = open(lock.path_.c_str(), O_RDONLY | O_CLOEXEC);
+  }
   if (descriptor < 0) {
-    if (errno == EROFS && missing == Missing::accept) return lock;
-    return system_error(lock.path_);
+    return system_error(directory + (writes ? ": cannot be written: lock" : "/lock"));
   }
   const bool known = fstat(descriptor, &info) == 0;
   lock.file_ = {info.st_dev, info.st_ino};
@@ -179,7 +184,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, Missi
     return in_use(lock.path_);
   }
   struct flock whole {};
-  whole.l_type = F_WRLCK;
+  whole.l_type = writes ? F_WRLCK : F_RDLCK;
   whole.l_whence = SEEK_SET;
   if (fcntl(descriptor, F_SETLK, &whole) != 0) {
     const Error error = errno == EACCES || errno == EAGAIN ? in_use(lock.path_)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <rocksdb/env.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -17,11 +18,46 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "base/assert.hpp"
 
 namespace semel::storage {
 namespace {
+
+/// Closed at its end, also where memory for the text of an error is missing.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int get() const noexcept { return number_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// A file that is removed at its end unless it is kept.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path) noexcept : path_(path) {}
+  ~NewFile() {
+    if (!kept_) unlink(path_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  const std::string& path_;
+  bool kept_ = false;
+};
 
 /// A new file's name has reached the disk when its directory has.
 Status sync_directory_of(const std::string& path) {
@@ -29,12 +65,9 @@ Status sync_directory_of(const std::string& path) {
   // "a/b/" names a/b; the parent of "a" is the working directory.
   if (!std::filesystem::path{path}.has_filename()) parent = parent.parent_path();
   const std::string directory = parent.empty() ? "." : parent.string();
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return system_error(directory);
-  const bool good = fsync(descriptor) == 0;
-  const Error error = good ? Error{} : system_error("fsync " + directory);
-  close(descriptor);
-  return good ? Status{Done{}} : error;
+  const Descriptor descriptor{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (descriptor.get() < 0) return system_error(directory);
+  return fsync(descriptor.get()) == 0 ? Status{Done{}} : system_error("fsync " + directory);
 }
 
 /// On btrfs every write to a block that was synced needs a new one, so nothing could be appended to
@@ -65,23 +98,24 @@ Error system_error(const std::string& what) {
   return {ErrorCode::storage_failed, what + ": " + std::strerror(errno)};
 }
 
+void name_thread(const char* name) noexcept {
+  static_cast<void>(pthread_setname_np(pthread_self(), name));  // for people only
+}
+
 Result<int> Disk::create(const std::string& path, std::size_t bytes) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) return system_error(path);
-  write_in_place(descriptor);  // it must be empty yet
+  Descriptor descriptor{open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+  if (descriptor.get() < 0) return system_error(path);
+  NewFile made{path};
+  write_in_place(descriptor.get());  // it must be empty yet
   // The system call, not posix_fallocate, which writes zeros where blocks cannot be reserved: on a
   // copy-on-write file system a later page fault could still find the disk full.
-  if (fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) == 0 && fsync(descriptor) == 0) {
-    const Status named = sync_directory_of(path);
-    if (named) return descriptor;
-    close(descriptor);
-    unlink(path.c_str());
-    return named.error();
+  if (fallocate(descriptor.get(), 0, 0, static_cast<off_t>(bytes)) != 0 ||
+      fsync(descriptor.get()) != 0) {
+    return system_error("reserving " + std::to_string(bytes) + " bytes for " + path);
   }
-  const Error error = system_error("reserving " + std::to_string(bytes) + " bytes for " + path);
-  close(descriptor);
-  unlink(path.c_str());
-  return error;
+  SEMEL_CHECK(sync_directory_of(path));
+  made.keep();
+  return descriptor.release();
 }
 
 Status Disk::write_zeros(int descriptor, const std::string& path, std::size_t bytes) {
@@ -104,11 +138,9 @@ Status Disk::sync(int descriptor, const std::string& path) {
 }
 
 Status Disk::sync_file(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return system_error(path);
-  Status synced = sync(descriptor, path);
-  close(descriptor);
-  return synced;
+  const Descriptor descriptor{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (descriptor.get() < 0) return system_error(path);
+  return sync(descriptor.get(), path);
 }
 
 Status Disk::sync_part(char* memory, const std::string& path, std::size_t from, std::size_t to) {

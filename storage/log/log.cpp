@@ -27,6 +27,15 @@ namespace {
   return bytes;
 }
 
+/// An exception, for want of memory, means that it is still there: a removal needs none.
+bool is_removed(Disk& disk, const std::string& path) noexcept {
+  try {
+    return disk.remove(path).ok();
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::uint8_t Log::measure() const noexcept {
@@ -183,18 +192,21 @@ LogOffset Log::whole() {
 Status Log::release(std::uint64_t number) {
   const base::MutexLock lock{segments_mutex_};
   for (std::uint64_t each = oldest(); each <= number; ++each) {
+    std::unique_ptr<Segment>& owned = segments_[each % segments_.size()];
+    SEMEL_ASSERT(owned != nullptr && owned->number() == each && owned->is_complete());
+    const bool keeps = owned->is_mapped() && keeps_spares_ && spare_.size() < spare_max;
+    // Before anything is changed: there may be no memory for it.
+    const std::string path = keeps ? std::string{} : owned->path();
     // mo: release [log.segment]: a complete segment has no writers, and no other readers.
     ring_[each % ring_.size()].store(nullptr, std::memory_order_release);
-    std::unique_ptr<Segment> old = std::move(segments_[each % segments_.size()]);
-    SEMEL_ASSERT(old != nullptr && old->number() == each && old->is_complete());
+    std::unique_ptr<Segment> old = std::move(owned);
     oldest_.store(each + 1, std::memory_order_release);  // mo: release [log.room]
     refresh_state();
-    if (old->is_mapped() && keeps_spares_ && spare_.size() < spare_max) {
+    if (keeps) {
       spare_.push_back(std::move(old));
       spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
       continue;
     }
-    const std::string path = old->path();
     old.reset();
     SEMEL_CHECK(disk_.remove(path));
   }
@@ -203,7 +215,9 @@ Status Log::release(std::uint64_t number) {
 
 void Log::remove_spares() {
   // A file that cannot be removed now is removed by the next open.
-  for (const std::unique_ptr<Segment>& old : spare_) static_cast<void>(disk_.remove(old->path()));
+  for (const std::unique_ptr<Segment>& old : spare_) {
+    static_cast<void>(is_removed(disk_, old->path()));
+  }
   spare_.clear();
   spare_count_.store(0, std::memory_order_relaxed);  // mo: relaxed: a statistic
 }
@@ -221,7 +235,7 @@ void Log::take_back() {
     slot.store(nullptr, std::memory_order_seq_cst);
     const bool is_far = number_of(tail_.load(std::memory_order_seq_cst)) + ready_min <= number;
     // A file that stays would be in the way of the segment's next one.
-    if (!is_far || !disk_.remove(owned->path())) {
+    if (!is_far || !is_removed(disk_, owned->path())) {
       slot.store(owned.get(), std::memory_order_release);  // mo: release [log.segment]
       return;
     }
@@ -241,7 +255,7 @@ void Log::remove_unused() {
       tail() == begin_of(setup_.first_number) ? setup_.first_number - 1 : number_of(tail() - 1);
   for (std::uint64_t number = number_of(room()) - 1; number > used && number >= oldest();
        --number) {
-    static_cast<void>(disk_.remove(segments_[number % segments_.size()]->path()));  // as above
+    static_cast<void>(is_removed(disk_, segments_[number % segments_.size()]->path()));  // as above
   }
 }
 

@@ -59,7 +59,7 @@ class Log {
     MutationBase base{};  ///< near what will be appended
   };
   /// `crossed` is raised whenever the tail has left a segment.
-  Log(Disk& disk, Setup setup, Signal& crossed) noexcept
+  Log(Disk& disk, Setup setup, Signal& crossed)
       : disk_(disk),
         setup_(std::move(setup)),
         shift_(std::countr_zero(setup_.segment_bytes)),
@@ -73,6 +73,7 @@ class Log {
     SEMEL_ASSERT(setup_.segment_bytes > segment_header_bytes);
     SEMEL_ASSERT(setup_.segment_bytes <= segment_bytes_max);
     SEMEL_ASSERT(setup_.first_number > 0);  // 0: none was made
+    spare_.reserve(spare_max);              // release() needs no memory for them
   }
 
   // --- writers ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/random.hpp"
 #include "storage/log/log_scan.hpp"
@@ -52,29 +53,37 @@ Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& di
                                                const SegmentHeader& wanted, bool zeroed,
                                                Access access) {
   const SegmentHeader header = with_salt(wanted);
-  std::string path = directory + "/" + segment_name(header.number * header.bytes);
-  SEMEL_TRY(descriptor, disk.create(path, header.bytes));
-  Status written = zeroed ? disk.write_zeros(descriptor, path, header.bytes) : Status{Done{}};
-  if (written &&
-      !write_all(descriptor, {reinterpret_cast<const char*>(&header), sizeof header}, 0)) {
-    written = system_error("writing " + path);
+  // Before there is a file: then only that has to be undone where memory ends.
+  std::unique_ptr<Segment> made{
+      new Segment{header, directory + "/" + segment_name(header.number * header.bytes), access}};
+  SEMEL_TRY(descriptor, disk.create(made->path_, header.bytes));
+  made->descriptor_ = descriptor;
+  Status status = Done{};
+  try {
+    status = made->fill(disk, zeroed);
+  } catch (...) {
+    static_cast<void>(disk.remove(made->path_));
+    throw;
+  }
+  if (status) return made;
+  static_cast<void>(disk.remove(made->path_));  // if it stays, the next open removes it
+  return status.error();
+}
+
+/// Header and memory of a file that is new.
+Status Segment::fill(Disk& disk, bool zeroed) {
+  if (zeroed) SEMEL_CHECK(disk.write_zeros(descriptor_, path_, header_.bytes));
+  if (!write_all(descriptor_, {reinterpret_cast<const char*>(&header_), sizeof header_}, 0)) {
+    return system_error("writing " + path_);
   }
   constexpr int both = PROT_READ | PROT_WRITE;
-  void* memory = MAP_FAILED;
-  if (written && access == Access::mapped) {
-    memory = mmap(nullptr, header.bytes, both, MAP_SHARED, descriptor, 0);
-  } else if (written) {
-    memory = mmap(nullptr, header.bytes, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  }
-  if (memory == MAP_FAILED) {
-    const Error error = written ? system_error("mapping " + path) : written.error();
-    close(descriptor);
-    static_cast<void>(disk.remove(path));  // if it stays, the next open removes it
-    return error;
-  }
-  if (access == Access::written) std::memcpy(memory, &header, sizeof header);
-  return std::unique_ptr<Segment>{
-      new Segment{header, std::move(path), descriptor, static_cast<char*>(memory), access}};
+  void* const memory = is_mapped()
+                           ? mmap(nullptr, header_.bytes, both, MAP_SHARED, descriptor_, 0)
+                           : mmap(nullptr, header_.bytes, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return system_error("mapping " + path_);
+  bytes_ = static_cast<char*>(memory);
+  if (!is_mapped()) std::memcpy(memory, &header_, sizeof header_);
+  return Done{};
 }
 
 Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segment> old,
@@ -82,32 +91,45 @@ Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segm
                                                 const SegmentHeader& wanted) {
   SEMEL_ASSERT(old->is_mapped() && old->is_complete() && old->header_.bytes == wanted.bytes);
   const SegmentHeader header = with_salt(wanted);
-  std::string path = directory + "/" + segment_name(header.number * header.bytes);
-  // Before the file gets its new name it must hold only zeros and the new header: a process may be
-  // killed right after. Whole pages, by system calls: through the mapping the old page would be
-  // read first, and a sector that cannot be read would end the process.
-  Status status = write_fresh(old->descriptor_, old->path(), header);
-  if (status) status = disk.rename(old->path(), path);
-  if (!status) {
-    // The error of the rename is returned; a file that stays is removed by the next open.
+  std::unique_ptr<Segment> made;
+  const auto remove_both = [&] {
+    // A file that stays is removed by the next open.
     static_cast<void>(disk.remove(old->path()));
-    static_cast<void>(disk.remove(path));
+    if (made != nullptr) static_cast<void>(disk.remove(made->path()));
+  };
+  Status status = Done{};
+  try {
+    made.reset(new Segment{header, directory + "/" + segment_name(header.number * header.bytes),
+                           Access::mapped});
+    // Before the file gets its new name it must hold only zeros and the new header: a process may
+    // be killed right after. Whole pages, by system calls: through the mapping the old page would
+    // be read first, and a sector that cannot be read would end the process.
+    status = write_fresh(old->descriptor_, old->path(), header);
+    if (status) status = disk.rename(old->path(), made->path());
+  } catch (...) {
+    remove_both();
+    throw;
+  }
+  if (!status) {
+    remove_both();
     return status.error();
   }
-  return std::unique_ptr<Segment>{new Segment{header, std::move(path), old->descriptor_,
-                                              std::exchange(old->bytes_, nullptr), Access::mapped}};
+  made->descriptor_ = std::exchange(old->descriptor_, -1);
+  made->bytes_ = std::exchange(old->bytes_, nullptr);
+  return made;
 }
 
 Segment::~Segment() {
-  if (bytes_ == nullptr) return;
-  // Piece by piece: unmapping all at once would block page faults of all threads meanwhile.
-  constexpr std::size_t piece = std::size_t{256} << 10;
-  for (std::size_t at = 0; at < header_.bytes; at += piece) {
-    static_cast<void>(
-        madvise(bytes_ + at, std::min(piece, header_.bytes - at), MADV_DONTNEED));  // advice only
+  if (bytes_ != nullptr) {
+    // Piece by piece: unmapping all at once would block page faults of all threads meanwhile.
+    constexpr std::size_t piece = std::size_t{256} << 10;
+    for (std::size_t at = 0; at < header_.bytes; at += piece) {
+      static_cast<void>(
+          madvise(bytes_ + at, std::min(piece, header_.bytes - at), MADV_DONTNEED));  // advice only
+    }
+    munmap(bytes_, header_.bytes);
   }
-  munmap(bytes_, header_.bytes);
-  close(descriptor_);
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 Status Segment::sync(Disk& disk, LogOffset from, LogOffset to) {

@@ -87,18 +87,16 @@ class Segment {
   void map_pages() noexcept;
 
  private:
+  [[nodiscard]] Status fill(Disk& disk, bool zeroed);
   void populate(int advice) noexcept;
-  Segment(const SegmentHeader& header, std::string path, int descriptor, char* bytes, Access access)
-      : header_(header),
-        path_(std::move(path)),
-        descriptor_(descriptor),
-        bytes_(bytes),
-        access_(access) {}
+  /// Without file and memory, which make() and reuse() give it.
+  Segment(const SegmentHeader& header, std::string path, Access access)
+      : header_(header), path_(std::move(path)), access_(access) {}
 
   const SegmentHeader header_;
   const std::string path_;
-  const int descriptor_;
-  char* bytes_;  // null: moved by reuse()
+  int descriptor_ = -1;    // -1: moved by reuse()
+  char* bytes_ = nullptr;  // null: likewise
   const Access access_;
   alignas(64) std::atomic<std::size_t> completed_{segment_header_bytes};
 };

@@ -58,7 +58,8 @@ Result<StorageLock> StorageLock::acquire(const std::string& directory) {
   StorageLock lock{std::move(own)};
   const std::string path = directory + "/rocksdb/LOCK";
   if (access(path.c_str(), F_OK) != 0) return lock;
-  if (access(path.c_str(), W_OK) != 0 && errno == EROFS) return lock;
+  // Nobody writes it then, at least not from here, and the lock of the directory is held.
+  if (access(path.c_str(), W_OK) != 0 && (errno == EROFS || errno == EACCES)) return lock;
   // RocksDB's own call: it also knows locks of this process, and fcntl() would release its lock as
   // soon as any descriptor of the file is closed.
   const rocksdb::Status status = rocksdb::Env::Default()->LockFile(path, &lock.lock_);

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "net/server/descriptor.hpp"
 #include "net/server/io_thread.hpp"
+#include "net/server/listener.hpp"
 #include "tests/net/server/server_fixture.hpp"
 
 namespace semel::tests {
@@ -102,6 +104,18 @@ TEST_CASE_METHOD(ServerFixture, "a Unix socket without a listener is replaced, o
   CHECK(refused() == "Unix socket '" + options.unix_path + "': there is another file");
   options.unix_path.assign(108, 'a');
   CHECK(refused() == "Unix socket '" + options.unix_path + "' has 108 bytes; the limit is 107");
+}
+
+TEST_CASE("server: listeners that are not used leave no Unix socket behind", "[net][server]") {
+  const TemporaryDirectory directory;
+  net::ServerOptions options;
+  options.unix_path = directory.path() + "/socket";
+  {
+    const auto opened = net::open_listeners(options);
+    REQUIRE(opened);
+    CHECK(std::filesystem::exists(options.unix_path));
+  }
+  CHECK_FALSE(std::filesystem::exists(options.unix_path));
 }
 
 TEST_CASE_METHOD(ServerFixture, "a port that is taken is refused by address and number",

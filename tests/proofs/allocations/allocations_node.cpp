@@ -146,6 +146,15 @@ void add_server(Calls& calls) {
                          return Answer::passed;
                        },
                    .every_way = false});
+  // A node that ends must close its listeners and answer what is under way, also without memory.
+  calls.push_back({.name = "server drain",
+                   .make = [](bool) { return std::make_unique<Serving>(); },
+                   .run =
+                       [](Subject& s) noexcept {
+                         static_cast<Serving&>(s).server->drain(Millis{0});
+                         return Answer::passed;
+                       },
+                   .every_way = false});
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "tests/proofs/allocations/failing_new.hpp"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace semel::proofs {
@@ -13,7 +16,35 @@ constinit thread_local std::uint64_t left = 0;  // 0: not armed
 constinit thread_local bool failed = false;
 constinit std::atomic<std::int64_t> alive{0};
 
+constinit std::atomic<bool> background_armed{false};
+constinit std::atomic<bool> background_failed{false};
+constinit std::atomic<std::uint64_t> background_first{0};
+constinit std::atomic<std::uint64_t> background_more{0};
+constinit std::atomic<std::uint64_t> background_count{0};
+constinit std::atomic<bool (*)() noexcept> background_spares{nullptr};
+
+[[nodiscard]] bool is_background() noexcept {
+  constexpr char begin[] = "semel:";
+  char name[16] = {};
+  return prctl(PR_GET_NAME, name) == 0 && std::memcmp(name, begin, sizeof begin - 1) == 0;
+}
+
+[[nodiscard]] bool fails_in_background() noexcept {
+  // mo: relaxed, all: a program that arms waits for what its threads do by other means
+  if (!background_armed.load(std::memory_order_relaxed) || !is_background()) return false;
+  const std::uint64_t number = background_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint64_t first = background_first.load(std::memory_order_relaxed);  // mo: as above
+  if (number < first) return false;
+  // mo: relaxed: as above
+  if (number - first > background_more.load(std::memory_order_relaxed)) return false;
+  const auto spares = background_spares.load(std::memory_order_relaxed);  // mo: as above
+  if (number != first && spares != nullptr && spares()) return false;
+  background_failed.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  return true;
+}
+
 [[nodiscard]] bool fails() noexcept {
+  if (fails_in_background()) return true;
   if (left == 0 || --left != 0) return false;
   failed = true;
   return true;
@@ -56,6 +87,25 @@ std::int64_t FailingNew::live() noexcept {
 bool FailingNew::disarm() noexcept {
   left = 0;
   return failed;
+}
+
+void FailingNew::arm_background(std::uint64_t first, std::uint64_t more) noexcept {
+  // mo: relaxed, all: see fails_in_background()
+  background_failed.store(false, std::memory_order_relaxed);
+  background_count.store(0, std::memory_order_relaxed);
+  background_first.store(first, std::memory_order_relaxed);  // mo: as above
+  background_more.store(more, std::memory_order_relaxed);    // mo: as above
+  background_armed.store(true, std::memory_order_relaxed);   // mo: as above
+}
+
+void FailingNew::spare(bool (*spares)() noexcept) noexcept {
+  background_spares.store(spares, std::memory_order_relaxed);  // mo: relaxed: before it is armed
+}
+
+bool FailingNew::disarm_background() noexcept {
+  // mo: relaxed: as above
+  background_armed.store(false, std::memory_order_relaxed);
+  return background_failed.load(std::memory_order_relaxed);  // mo: as above
 }
 
 }  // namespace semel::proofs

@@ -1,4 +1,4 @@
-// operator new that fails on request, on the requesting thread only.
+// operator new that fails on request, on the requesting thread or on the storage's own.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,14 @@ class FailingNew {
   static std::int64_t live() noexcept;
   /// True: it has failed.
   static bool disarm() noexcept;
+
+  /// The same for all threads whose names begin with "semel:", counted together: the `first`-th
+  /// fails, and `more` after it.
+  static void arm_background(std::uint64_t first, std::uint64_t more) noexcept;
+  /// Where `spares` says so, only the `first`-th fails.
+  static void spare(bool (*spares)() noexcept) noexcept;
+  /// True: one has failed.
+  static bool disarm_background() noexcept;
 };
 
 }  // namespace semel::proofs

@@ -1,5 +1,6 @@
 #include "storage/cold/cold_bucket.hpp"
 
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
@@ -101,6 +102,33 @@ class Sample {
 };
 
 }  // namespace
+
+TEST_CASE("cold bucket: a record of each kind comes back, and no other kind does",
+          "[storage][cold]") {
+  const DurableClock line{1'700'000'000'000};
+  std::array<bool, 16> known{};
+  for (const Kind kind : record_kinds()) {
+    INFO(name_of(kind));
+    Mutation mutation;
+    mutation.kind = kind;
+    mutation.version = 7;
+    mutation.due = mutation.keep_until = no_end;
+    mutation.key = "k";
+    if (kind == Kind::claim) mutation.claim.emplace().epoch = 7;
+    std::string value;
+    const std::uint8_t head = encode_value(mutation, line, value);
+    Mutation got;
+    REQUIRE(decode_record({7, DurableClock::no_end_ms, head, "k", value}, line, got));
+    CHECK(got.kind == kind);
+    known[head & 15] = true;
+  }
+  // A head of a later release, or damage.
+  for (std::uint8_t head = 0; head < 16; ++head) {
+    if (known[head | 2]) continue;
+    Mutation got;
+    CHECK_FALSE(decode_record({7, DurableClock::no_end_ms, head, "k", {}}, line, got));
+  }
+}
 
 TEST_CASE("cold bucket: every record comes back as it went in", "[storage][cold]") {
   std::mt19937_64 random{Catch::rngSeed()};

@@ -40,7 +40,8 @@ struct ColdDatabase {
                                                  .family = families[1],
                                                  .durable_clock = storage::DurableClock{0},
                                                  .filter_bits = filter_bits,
-                                                 .cache_bytes = cache_bytes});
+                                                 .cache_bytes = cache_bytes,
+                                                 .directory = raw->GetName()});
     if (!opened) FAIL(opened.error().message());
     store = *std::move(opened);
   }

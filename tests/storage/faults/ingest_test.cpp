@@ -1,18 +1,12 @@
 // RocksDB cannot take a file in: the log is not emptied any more until the storage is opened again,
 // and trying again and again leaves nothing behind.
-#include <rocksdb/env.h>
-
-#include <atomic>
 #include <filesystem>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include "tests/support/catch.hpp"
 
 #include "storage/archive/archive.hpp"
-#include "storage/log/disk.hpp"
-#include "tests/storage/faults/hooked_files.hpp"
+#include "tests/storage/faults/failing_disk.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -21,33 +15,6 @@ namespace {
 
 using storage::Archive;
 using storage::BlobSet;
-
-/// A real disk on which one kind of sync fails when it is told so.
-class FailingDisk final : public storage::Disk, private FileHooks {
- public:
-  /// `part`: of the names of the files whose sync fails.
-  explicit FailingDisk(std::string part) : part_(std::move(part)), env_(make_hooked_env(*this)) {}
-  [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
-  /// All but the next `good` fail.
-  void fail_after(int good) noexcept {
-    good_.store(good, std::memory_order_relaxed);  // mo: relaxed: as seen by whoever syncs next
-  }
-  void heal() noexcept { fail_after(std::numeric_limits<int>::max()); }
-
- private:
-  rocksdb::IOStatus on(const FileStep& step,
-                       const std::function<rocksdb::IOStatus()>& act) override {
-    const bool hit = step.step == Step::sync && step.path.find(part_) != std::string::npos;
-    // mo: relaxed: as above
-    if (!hit || good_.fetch_sub(1, std::memory_order_relaxed) > 0) return act();
-    fail_after(0);
-    return rocksdb::IOStatus::IOError("fsync " + step.path, "Input/output error");
-  }
-
-  const std::string part_;
-  std::atomic<int> good_{std::numeric_limits<int>::max()};
-  const std::unique_ptr<rocksdb::Env> env_;
-};
 
 /// Syncs of the manifest while files are taken in: that numbers for them are in use, and then that
 /// they are there.
@@ -89,7 +56,7 @@ TEST_CASE("ingest: what failed is not tried again, and leaves no files but its o
   INFO("cannot be synced: " << failing.part << " after " << failing.after);
   const Scratch scratch;
   const std::string directory = scratch / "storage";
-  FailingDisk disk{failing.part};
+  FailingDisk disk{{failing.part}};
   {
     const auto archive = open_archive(disk, directory);
     REQUIRE(archive->add(one_blob(1), 1));
@@ -126,7 +93,7 @@ TEST_CASE("ingest: what failed is not tried again, and leaves no files but its o
 TEST_CASE("ingest: a storage whose files cannot be taken in says so until it is opened again",
           "[storage][faults][ingest]") {
   const Scratch scratch;
-  FailingDisk disk{"MANIFEST"};
+  FailingDisk disk{{"MANIFEST"}};
   const JumpingClock clock;
   StorageOptions options;
   options.directory = scratch / "storage";

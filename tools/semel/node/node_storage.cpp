@@ -3,10 +3,12 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/assert.hpp"
+#include "semel/storage_tools.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -93,7 +95,14 @@ Status NodeStorage::backup(const std::string& folder, const std::string& directo
        .copies = settings_.boolean(Setting::backup_copies),
        .base = folder,
        .progress = progress}));
-  return Done{};
+  // A name that a client chose is the client's to remove.
+  constexpr std::string_view own_prefix = "bgsave-";
+  const auto keep = static_cast<std::size_t>(settings_.integer(Setting::bgsave_keep));
+  if (keep == 0 || !directory.substr(folder.size() + 1).starts_with(own_prefix)) return Done{};
+  const Status kept = keep_newest_backups(directory, std::string{own_prefix}, keep);
+  if (kept) return Done{};
+  return Error{kept.error().code,
+               "this backup is complete; an older one stays: " + kept.error().detail};
 }
 
 std::optional<StorageStats> NodeStorage::stats() const {
