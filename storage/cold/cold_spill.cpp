@@ -197,7 +197,10 @@ Status RocksColdStore::reopen() {
   }
   SEMEL_CHECK(delete_strangers());
   has_stopped_ = false;
-  return Done{};
+  return guard_.run([&]() -> Status {
+    compact_facts();  // each opening leaves a small file
+    return Done{};
+  });
 }
 
 Status RocksColdStore::delete_strangers() {
