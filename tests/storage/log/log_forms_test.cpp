@@ -157,7 +157,10 @@ TEST_CASE("log forms: bases follow versions and time, and never go back", "[stor
     version += Version{1} << 30;
     now += 240h;
     REQUIRE(fixture.append(version, now + 480h, now) != 0);
-    REQUIRE(fixture.append(1, no_end, start) != 0);  // restored: far behind
+    fixture.log->close_segment();
+    fixture.prepare();
+    REQUIRE(fixture.append(1, no_end, start) !=
+            0);  // restored, so far behind: the next one's first
     fixture.log->close_segment();
     fixture.prepare();
     const std::uint64_t newest = fixture.log->number_of(fixture.log->room()) - 1;
@@ -165,9 +168,9 @@ TEST_CASE("log forms: bases follow versions and time, and never go back", "[stor
     CHECK(base.version == version);
     CHECK(base.ms == line.to_durable_ms(now));
     last = newest;
-    REQUIRE(fixture.log->release(fixture.log->oldest()));
+    REQUIRE(fixture.log->release(fixture.log->oldest() + 1));
   }
-  CHECK(last > 20);
+  CHECK(last > 40);
 }
 
 TEST_CASE("log forms: a group as large as a record may be, and one byte more",

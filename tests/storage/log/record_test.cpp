@@ -349,6 +349,10 @@ TEST_CASE("record: segments of formats 2 to 5 are read as before", "[storage][lo
   CHECK(found_in(killed, header, all_sound, report) == others);
   CHECK(report.unfinished == 1);
   CHECK(first_gap(killed, header, begin + segment_header_bytes) == begin + begins[2]);
+  std::memset(&killed[begins[2]], 0, 8);  // it had reserved the space only
+  CHECK(found_in(killed, header, all_sound, report) == others);
+  CHECK(report.damage.empty());
+  CHECK(report.unfinished == 0);
   for (std::size_t bit = segment_header_bytes * 8; bit < begins[3] * 8; ++bit) {
     std::string changed = bytes;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
