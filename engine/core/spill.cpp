@@ -16,7 +16,8 @@ namespace semel::engine {
 namespace {
 
 constexpr std::size_t batch_max = 32;
-constexpr Millis rest{1'000};  // of the thread, after what is not to be done again at once
+constexpr Millis idle{1'000};  // of the thread, after what is not to be done again at once
+constexpr Millis failed_pause_max{16'000};  // after spills that failed one after the other
 
 }  // namespace
 
@@ -379,16 +380,22 @@ Status Spiller::drop_ended() {
 Millis Spiller::step(Millis every) {
   const Timestamp now = core_.clock().now();
   if (now >= next_drop_) {
-    next_drop_ = now + rest;
+    next_drop_ = now + idle;
     static_cast<void>(drop_ended());  // it has ended all the same, and is tried again
   }
   if (!is_due()) return every;
   const Result<SpillReport> done = spill();
-  // A spill that failed, on a full disk say, or found next to nothing that may leave, is tried
-  // again at leisure: the engine goes on, and refuses new records when memory is full.
+  // The engine goes on after a spill that failed, and refuses new records when memory is full. Each
+  // attempt on a disk that fails may leave small files until one succeeds, hence longer pauses.
+  if (!done) {
+    failed_pause_ = std::clamp(failed_pause_ * 2, idle, failed_pause_max);
+    return std::max(every, failed_pause_);
+  }
+  failed_pause_ = Millis{0};
+  // One that found next to nothing that may leave is tried again at leisure.
   constexpr std::uint64_t record_bytes = 50;
-  const bool made_room = done && done->records * record_bytes > core_.options().memory_bytes / 64;
-  return made_room ? every : std::max(every, rest);
+  const bool made_room = done->records * record_bytes > core_.options().memory_bytes / 64;
+  return made_room ? every : std::max(every, idle);
 }
 
 void Spiller::start(Millis every) {
@@ -407,7 +414,7 @@ void Spiller::run(Millis every) {
     try {
       pause = step(every);
     } catch (const std::bad_alloc&) {
-      pause = std::max(every, rest);  // there may be memory by then
+      pause = std::max(every, idle);  // there may be memory by then
     }
     lock.lock();
   }

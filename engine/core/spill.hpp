@@ -100,6 +100,7 @@ class Spiller {
   Core& core_;
   const Namespaces& namespaces_;
   Timestamp next_drop_{};                       // of the thread
+  Millis failed_pause_{0};                      // of the thread; 0: the last spill did not fail
   base::Mutex one_;                             // spill at a time
   std::atomic<std::uint64_t> refused_seen_{0};  // when the last spill began
   std::atomic<std::uint64_t> spills_{0};
