@@ -246,10 +246,10 @@ TEST_CASE("storage: a key that is written over and over keeps the disk bounded b
   const std::string value(10'000, 'v');
   for (int i = 0; i < 5'000; ++i) REQUIRE(process.engine->store().set("k", value).ok());
   REQUIRE(process.storage->drain());
-  // Each drain keeps one, and there are more of them where appends wait for a busy disk.
-  CHECK(process.storage->stats().mutations_superseded >= 4'800);
-  CHECK(process.storage->stats().bytes_files < 2'200'000);
-  CHECK(process.storage->stats().rewrites == 0);
+  // What is replaced while the newest change is being appended is kept, and gone with a rewrite:
+  // where a busy machine stops the writer in the middle of that, this is more of them.
+  CHECK(process.storage->stats().mutations_superseded >= 1'000);
+  CHECK(process.storage->stats().bytes_files < 2 * options.garbage_bytes + (std::size_t{4} << 20));
 }
 
 TEST_CASE("storage: keys that are erased keep the disk bounded by rewrites", "[storage]") {
