@@ -1,5 +1,5 @@
-// A real disk on which one kind of step of RocksDB's files fails when it is told so, and which can
-// be said to be full.
+// A real disk on which a test makes one kind of step of RocksDB's files fail, or which it declares
+// full.
 #pragma once
 
 #include <rocksdb/env.h>

@@ -216,8 +216,11 @@ void Images::at_step(Life& life, std::size_t names) {
   if (!std::filesystem::exists(image.root)) return;  // power is gone
   image.ledger.clear();
   const Ledger& ledger = phase == Phase::opening ? life.image.ledger : *life.found;
-  for (const auto& [key, history] : ledger) image.ledger.emplace(key, history);
   image.unix_ms = life.clock.unix_ms();
+  // What is being asked for just now has begun in this image, or never does there.
+  for (const auto& [key, history] : ledger) {
+    image.ledger.emplace(key, history).first->second.begun_by(image.unix_ms);
+  }
   image.lives += phase == Phase::opening ? 0 : 1;
   total_.while_opening += phase == Phase::opening ? 1 : 0;
   // mo: relaxed: a figure

@@ -32,12 +32,17 @@ void History::tell(std::string line) {
   if (story_.size() > story_lines) story_.pop_front();
 }
 
-void History::ask(std::string state, std::int64_t ends_unix_ms) {
+void History::ask(std::string state) {
   const std::lock_guard lock{mutex_};
-  std::string line = "asked " + state.substr(0, shown_bytes);
-  if (ends_unix_ms != never_ends) line += " until " + std::to_string(ends_unix_ms);
-  tell(std::move(line));
-  said_.push_back({std::move(state), ends_unix_ms, ends_unix_ms, false, false, {}});
+  tell("asked " + state.substr(0, shown_bytes));
+  said_.push_back({.state = std::move(state)});
+}
+
+void History::ask(std::string state, std::int64_t unix_ms, Millis ttl) {
+  const std::lock_guard lock{mutex_};
+  const std::int64_t ends = unix_ms + ttl.count();
+  tell("asked " + state.substr(0, shown_bytes) + " until " + std::to_string(ends));
+  said_.push_back({.state = std::move(state), .ends_unix_ms = ends, .ttl = ttl});
 }
 
 void History::withdraw() {
@@ -83,16 +88,19 @@ void History::rename(std::string state) {
   said_.back().state = std::move(state);
 }
 
-void History::end_by(std::int64_t unix_ms) {
+void History::begun_by(std::int64_t unix_ms) {
   const std::lock_guard lock{mutex_};
-  said_.back().ends_by = unix_ms;
+  Said& newest = said_.back();
+  if (newest.ttl == Millis{0}) return;
+  newest.ends_by = unix_ms + newest.ttl.count();
+  newest.ttl = Millis{0};
 }
 
 bool History::is(const Said& said, const std::string& found, std::int64_t unix_ms) {
   if (said.ends_unix_ms == never_ends || unix_ms < said.ends_unix_ms - clock_slack_ms) {
     return matches(said.state, found);
   }
-  if (unix_ms > said.ends_by + clock_slack_ms) return found == absent;
+  if (unix_ms - clock_slack_ms > said.ends_by) return found == absent;
   return found == absent || matches(said.state, found);
 }
 
@@ -123,10 +131,11 @@ History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, 
       verdict.expected += said_[i].state.substr(0, shown_bytes);
     }
   }
-  Said now{found, never_ends, never_ends, true, true, {}};
+  Said now{.state = found, .acknowledged = true, .certain = true};
   if (hit && found != absent) {
     now.ends_unix_ms = said_[*hit].ends_unix_ms;
     now.ends_by = said_[*hit].ends_by;
+    now.ttl = said_[*hit].ttl;
   }
   said_.assign(1, now);
   return verdict;

@@ -24,8 +24,10 @@ class History {
   History() = default;
   History(const History& other);  ///< from any thread
   History& operator=(const History&) = delete;
-  /// The key is about to become `state`, until the wall clock says `ends_unix_ms`.
-  void ask(std::string state, std::int64_t ends_unix_ms = never_ends);
+  /// The key is about to become `state`, for ever.
+  void ask(std::string state);
+  /// The same for `ttl`, which begins at `unix_ms` or later: the clock may go on before it is done.
+  void ask(std::string state, std::int64_t unix_ms, Millis ttl);
   /// The newest was refused: it did not happen.
   void withdraw();
   /// The newest was told to have happened. `certain`: whatever comes, it must be there; else only
@@ -39,8 +41,8 @@ class History {
   /// begins like it.
   void rename(std::string state);
   [[nodiscard]] const std::string& newest() const { return said_.back().state; }
-  /// The newest ends when it was said to, or up to then: the clock went on before it was done.
-  void end_by(std::int64_t unix_ms);
+  /// What is asked for has begun by `unix_ms`: it was done by then, or the power went.
+  void begun_by(std::int64_t unix_ms);
   [[nodiscard]] std::int64_t newest_ends() const { return said_.back().ends_unix_ms; }
   [[nodiscard]] std::int64_t newest_ends_by() const { return said_.back().ends_by; }
 
@@ -57,9 +59,10 @@ class History {
 
  private:
   struct Said {
-    std::string state;
+    std::string state{};
     std::int64_t ends_unix_ms = never_ends;
-    std::int64_t ends_by = never_ends;
+    std::int64_t ends_by = never_ends;  // not known before begun_by
+    Millis ttl{0};                      // 0: none, or its end is known
     bool acknowledged = false;
     bool certain = false;
     Timestamp at{};
@@ -70,7 +73,7 @@ class History {
 
   mutable std::mutex mutex_;       // the writer reads without it
   std::deque<std::string> story_;  // bounded
-  std::vector<Said> said_{{absent, never_ends, never_ends, true, true, {}}};
+  std::vector<Said> said_{{.state = absent, .acknowledged = true, .certain = true}};
 };
 
 /// By the name of the key. Filled before threads start; each thread has keys of its own.

@@ -83,13 +83,27 @@ TEST_CASE("ledger: what has ended is absent, and what it replaced does not come 
   History history;
   history.ask("old");
   history.acknowledge(true, at(1));
-  history.ask("short", now);
+  history.ask("short", now - 5'000, 5'000ms);
+  history.begun_by(now - 5'000);
   history.acknowledge(true, at(2));
   CHECK(History{history}.judge("short", now - 1'000, Timestamp{}).right);
   CHECK_FALSE(History{history}.judge(absent, now - 1'000, Timestamp{}).right);
   CHECK(History{history}.judge(absent, now + 1'000, Timestamp{}).right);
   CHECK_FALSE(History{history}.judge("short", now + 1'000, Timestamp{}).right);
   CHECK_FALSE(History{history}.judge("old", now + 1'000, Timestamp{}).right);
+}
+
+TEST_CASE("ledger: a ttl begins when it is asked for, or up to the moment of the image",
+          "[ledger]") {
+  History history;
+  history.ask("short", now, 700ms);
+  // The clock went on by 10 s, and the power failed before an answer.
+  history.begun_by(now + 10'000);
+  CHECK(History{history}.judge("short", now + 5'000, Timestamp{}).right);
+  CHECK(History{history}.judge(absent, now + 5'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("short", now + 11'000, Timestamp{}).right);
+  CHECK(history.judge("short", now + 5'000, Timestamp{}).right);
+  CHECK_FALSE(history.judge("short", now + 11'000, Timestamp{}).right);
 }
 
 TEST_CASE("ledger: after a verdict what was found is all that may be found", "[ledger]") {

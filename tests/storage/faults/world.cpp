@@ -200,9 +200,13 @@ bool Worker::set_or_delete() {
   constexpr std::array<Millis, 3> short_ttls{200ms, 700ms, 3'000ms};
   const Millis ttl = options_.all_ends ? random_.pick(short_ttls) : random_.pick(ttls);
   const bool ends = ttl != 0ms;
-  history.ask("s:" + value, ends ? clock_.unix_ms() + ttl.count() : never_ends);
+  if (ends) {
+    history.ask("s:" + value, clock_.unix_ms(), ttl);
+  } else {
+    history.ask("s:" + value);
+  }
   const auto set = store.set(key, value, {.expiry = ends ? Expiry::in(ttl) : Expiry::clear()});
-  if (ends) history.end_by(clock_.unix_ms() + ttl.count());
+  history.begun_by(clock_.unix_ms());
   return told(set.ok() ? ErrorCode::ok : set.error().code, {&history});
 }
 
@@ -290,12 +294,14 @@ bool Worker::own_claim(History& history, const std::string& key) {
   const bool releases = random_.chance(1, 4);
   std::string result = new_value(options_.value_bytes);
   if (options_.joins == Joins::yes && random_.chance(1, 2)) result.insert(0, 1, joined_mark);
-  const std::int64_t now = clock_.unix_ms();
-  history.ask(releases ? std::string{absent} : done(epoch, result),
-              releases ? never_ends : now + result_ttl.count());
+  if (releases) {
+    history.ask(absent);
+  } else {
+    history.ask(done(epoch, result), clock_.unix_ms(), result_ttl);
+  }
   const OwnerOutcome outcome = releases ? claims_.release({.key = key, .epoch = epoch})
                                         : complete({.key = key, .epoch = epoch, .payload = result});
-  if (!releases) history.end_by(clock_.unix_ms() + result_ttl.count());
+  history.begun_by(clock_.unix_ms());
   if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
     history.withdraw();
     wrong("owner of " + key + " with epoch " + std::to_string(epoch) + " was told " +
