@@ -169,7 +169,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, Missi
   bool writes = true;
   int descriptor = open(lock.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0 && (errno == EROFS || errno == EACCES) && missing == Missing::accept) {
-    // Who only reads needs to write nothing: a lock to read keeps writers out, and they it.
+    // A reader needs no right to write: its shared lock excludes writers, as theirs exclude it.
     writes = false;
     descriptor = open(lock.path_.c_str(), O_RDONLY | O_CLOEXEC);
   }

@@ -11,8 +11,8 @@
 // Each record has a key: what its head says, mixed with the segment's salt and the log offset. The
 // check is a part of the key, and the seal is a checksum of the payload with the key as its seed.
 // So neither the bytes that a user stores, nor a record of another offset or of an earlier use of
-// the segment can look like a record. The check of the offset is that of a key that says nothing:
-// it is valid alone, as a process may be killed between the two words.
+// the segment can look like a record. The check of the offset is a part of the key of an empty head
+// (0): it is valid alone, as a process may be killed between the two words.
 //
 // A record is written in the order of its head's words, payload, seal. A killed process leaves one
 // of
@@ -80,7 +80,7 @@ struct RecordShape {
   return word ^ (word >> 32);
 }
 
-/// What a head says, mixed with where it is. 0 says nothing.
+/// The key of a record: `said`, the fields of its head, mixed with its place. 0: of no fields.
 [[nodiscard]] inline std::uint64_t record_key(std::uint64_t salt, LogOffset offset,
                                               std::uint64_t said) noexcept {
   return mix(mix(salt ^ said) + offset);

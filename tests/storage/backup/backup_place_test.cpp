@@ -179,13 +179,13 @@ TEST_CASE("backup: the newest of a name stay, others and those of other storages
   const Directory other;
   ManualClock clock;
   Process process{directory.path(), clock};
-  Process stranger{other.path(), clock};
+  Process another_storage{other.path(), clock};
   const auto make = [&](Process& from, const std::string& name) {
     clock.advance(Millis{1'000});
     REQUIRE(from.storage->backup(folder.of(name)));
   };
   process.fill("k", 50);
-  make(stranger, "bgsave-0");
+  make(another_storage, "bgsave-0");
   make(process, "mine");
   for (int i = 1; i <= 4; ++i) make(process, "bgsave-" + std::to_string(i));
   // Of a process that was killed; and something else of that name.

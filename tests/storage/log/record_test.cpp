@@ -356,7 +356,7 @@ TEST_CASE("record: segments of formats 2 to 5 are read as before", "[storage][lo
   for (std::size_t bit = segment_header_bytes * 8; bit < begins[3] * 8; ++bit) {
     std::string changed = bytes;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
-    // What fills a record up to a multiple of 8 says nothing.
+    // An old seal does not cover the zeros behind a payload.
     const auto found = found_in(changed, header, all_sound, report);
     CHECK((!report.damage.empty() || found == expected));
   }
