@@ -159,13 +159,20 @@ void IoThread::take_drain_request() {
 }
 
 void IoThread::serve_wakeups() {
-  wakes_->pop_all(woken_);
+  const bool is_complete = wakes_->pop_all(woken_);
   take_drain_request();
+  const auto wake = [this](std::size_t index) {
+    SocketConnection* const connection = slots_[index].connection.get();
+    if (connection == nullptr) return;
+    attempt(*connection, [&] { connection->on_wake(); });
+    remove_if_done(index);
+  };
+  if (!is_complete) {
+    for (std::size_t index = 0; index < slots_.size(); ++index) wake(index);
+    return;
+  }
   for (const ConnectionName name : woken_) {
-    if (SocketConnection* const connection = find(name); connection != nullptr) {
-      attempt(*connection, [&] { connection->on_wake(); });
-      remove_if_done(static_cast<std::uint32_t>(name));
-    }
+    if (find(name) != nullptr) wake(static_cast<std::uint32_t>(name));
   }
 }
 

@@ -2,6 +2,9 @@
 
 #include <sys/eventfd.h>
 
+#include <new>
+#include <utility>
+
 #include "base/assert.hpp"
 
 namespace semel::net {
@@ -11,10 +14,15 @@ WakeQueue::WakeQueue() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 void WakeQueue::put(ConnectionName name) noexcept {
   const base::MutexLock lock{mutex_};
   if (closed_) return;
-  names_.push_back(name);
+  const bool is_quiet = names_.empty() && !lost_one_;
+  try {
+    names_.push_back(name);
+  } catch (const std::bad_alloc&) {
+    lost_one_ = true;
+  }
   // Under the mutex, so that close() cannot come between.
   SEMEL_ASSERT(event_.get() >= 0);
-  if (names_.size() == 1) eventfd_write(event_.get(), 1);
+  if (is_quiet) eventfd_write(event_.get(), 1);
 }
 
 void WakeQueue::ring() noexcept {
@@ -22,12 +30,13 @@ void WakeQueue::ring() noexcept {
   if (!closed_) eventfd_write(event_.get(), 1);
 }
 
-void WakeQueue::pop_all(std::vector<ConnectionName>& names) {
+bool WakeQueue::pop_all(std::vector<ConnectionName>& names) noexcept {
   names.clear();
   const base::MutexLock lock{mutex_};
   names.swap(names_);
   eventfd_t ignored = 0;
   eventfd_read(event_.get(), &ignored);
+  return !std::exchange(lost_one_, false);
 }
 
 void WakeQueue::close() noexcept {

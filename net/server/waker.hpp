@@ -23,17 +23,20 @@ class WakeQueue {
 
   /// Becomes readable when something was put into an empty list.
   [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
+  /// Without memory for the name pop_all() says that one was lost.
   void put(ConnectionName name) noexcept;
   /// Makes descriptor() readable and puts nothing in. Needs no memory.
   void ring() noexcept;
-  /// Everything that was put in, and makes descriptor() unreadable. On the thread itself.
-  void pop_all(std::vector<ConnectionName>& names);
+  /// Everything that was put in, and makes descriptor() unreadable. On the thread itself. False: a
+  /// name was lost, so every connection may be meant.
+  [[nodiscard]] bool pop_all(std::vector<ConnectionName>& names) noexcept;
   void close() noexcept;
 
  private:
   Descriptor event_;
   base::Mutex mutex_;
   std::vector<ConnectionName> names_ SEMEL_GUARDED_BY(mutex_);
+  bool lost_one_ SEMEL_GUARDED_BY(mutex_) = false;
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 

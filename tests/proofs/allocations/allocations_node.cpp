@@ -1,6 +1,7 @@
 // Requests to a node, for the proof of failing allocations: a connection whose request fails for
 // want of memory may be closed, and the node serves all others. What LuaJIT allocates by itself
 // does not go through operator new and is not made to fail.
+#include <atomic>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -93,18 +94,26 @@ class Served final : public Subject {
   std::unique_ptr<Client> client;
 };
 
-/// Sends one line and then nothing.
+/// Sends one line, and another one each time that it is woken for it.
 class Greeting final : public net::Session {
  public:
-  explicit Greeting(const std::shared_ptr<net::SessionHost>& host) { host->wake(); }
+  Greeting(const std::shared_ptr<net::SessionHost>& host, std::atomic<bool>& says_more)
+      : says_more_(says_more) {
+    host->wake();
+  }
   void receive(std::string_view, std::string&) override {}
-  void collect(std::string& out) override { out += std::exchange(line_, {}); }
+  void collect(std::string& out) override {
+    out += std::exchange(line_, {});
+    // mo: acquire: whoever has set it woke this connection
+    if (says_more_.exchange(false, std::memory_order_acquire)) out += "more\n";
+  }
   [[nodiscard]] bool closes() const noexcept override { return false; }
   [[nodiscard]] net::SessionInput input() const noexcept override { return {}; }
   void end() noexcept override {}
 
  private:
   std::string line_ = "ready\n";
+  std::atomic<bool>& says_more_;
 };
 
 /// A server with a connected client.
@@ -117,9 +126,10 @@ class Serving final : public Subject {
     options.clock = &clock;
     options.tick = Millis{0};
     server = *net::Server::start(
-        options, {.make_session = [](const net::SessionInfo&,
-                                     const std::shared_ptr<net::SessionHost>& host) {
-          return std::make_unique<Greeting>(host);
+        options, {.make_session = [this](const net::SessionInfo&,
+                                         const std::shared_ptr<net::SessionHost>& of_session) {
+          host = of_session;
+          return std::make_unique<Greeting>(of_session, says_more);
         }});
     client.emplace(server->port());
     is_served = client->line() == "ready\n";
@@ -127,11 +137,15 @@ class Serving final : public Subject {
   [[nodiscard]] Contents contents() override { return {}; }
   [[nodiscard]] std::string what_is_wrong() override {
     if (!is_served) return "the client was not served";
+    if (is_woken) return client->line() == "more\n" ? "" : "the connection was not woken";
     return client->read_to_end().empty() ? "" : "the client was not cut off";
   }
 
   ManualClock clock;
+  std::atomic<bool> says_more{false};
+  std::shared_ptr<net::SessionHost> host;  // set before the first line is sent
   bool is_served = false;
+  bool is_woken = false;
   std::unique_ptr<net::Server> server;
   std::optional<tests::Socket> client;
 };
@@ -152,6 +166,19 @@ void add_server(Calls& calls) {
                    .run =
                        [](Subject& s) noexcept {
                          static_cast<Serving&>(s).server->drain(Millis{0});
+                         return Answer::passed;
+                       },
+                   .every_way = false});
+  // Whoever publishes or ends a claim wakes other connections, and must not end for want of memory.
+  calls.push_back({.name = "server wake",
+                   .make = [](bool) { return std::make_unique<Serving>(); },
+                   .run =
+                       [](Subject& s) noexcept {
+                         auto& serving = static_cast<Serving&>(s);
+                         serving.is_woken = true;
+                         // mo: release: the waking publishes it
+                         serving.says_more.store(true, std::memory_order_release);
+                         serving.host->wake();
                          return Answer::passed;
                        },
                    .every_way = false});
