@@ -35,6 +35,7 @@ PARTS = {
     'include': {'project': ('semel/',), 'foreign': ()},
     'engine': {'project': ('semel/', 'engine/'), 'foreign': ('os', 'xxhash.h')},
     'patterns': {'project': ('semel/', 'patterns/'), 'foreign': ('os', 'xxhash.h', 'cxxabi.h')},
+    'replication': {'project': ('semel/', 'engine/', 'replication/'), 'foreign': ()},
     'storage': {'project': ('semel/', 'storage/'), 'foreign': ('os', 'rocksdb/', 'xxhash.h')},
     'bindings': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('cxxabi.h',)},
     'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp/'),
@@ -49,8 +50,8 @@ PARTS = {
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'rocksdb/', 'tbb/',
                           'oneapi/', 'urcu', 'xxhash.h')},
     'tests/consumer': {'project': (), 'foreign': ('semel/',)},
-    'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'net/', 'lua_compat/',
-                          'tools/', 'bindings/', 'semel.h', 'tests/'),
+    'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'replication/', 'net/',
+                          'lua_compat/', 'tools/', 'bindings/', 'semel.h', 'tests/'),
               'foreign': ('os', 'catch2/', 'boost/context/', 'lua.hpp', 'CLI/', 'fmt/', 'openssl/',
                           'rocksdb/', 'sanitizer/', 'xxhash.h')},
 }
@@ -94,10 +95,11 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
     'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/core', 'engine/api',
-    'engine/claims',
+    'engine/claims', 'engine/replica',
     'patterns/json', 'patterns/tokens', 'patterns',
     'storage/log', 'storage/archive', 'storage/cold', 'storage/joint',
     'storage/backup', 'storage', 'storage/repair',
+    'replication/state',
     'net/resp', 'net/time', 'net/stats', 'net/acl', 'net/settings',
     'lua_compat/runtime', 'lua_compat/libraries', 'lua_compat/interpreter', 'lua_compat/matcher',
     'net/session', 'net/events', 'net/commands', 'net/claims', 'net/scripts', 'net/handlers',
@@ -106,7 +108,8 @@ ROOMS = (
     'tools/semel/shared', 'tools/semel/dedup', 'tools/semel/storage', 'tools/semel/demo',
     'tools/semel/node', 'tools/semel/help', 'tools/semel',
 )
-ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'net', 'lua_compat', 'bindings',
+ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication', 'net',
+              'lua_compat', 'bindings',
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20

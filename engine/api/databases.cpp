@@ -125,6 +125,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   }
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (!impl_->accepts_changes()) return Error{ErrorCode::refused, {}};
   // Expired keys do not count. Do not wait for the advancing thread: it may wait for our section.
   if (mode == FlushMode::sync) {
     core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
@@ -136,7 +137,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
     if (const ErrorCode no = section.reserve_to_erase(0, limits::db_count); no != ErrorCode::ok) {
       return Error{no, {}};
     }
-    const Version version = core.versions().fence(core.threads());
+    const Version version = core.versions().fence(core.threads(), core.context());
     section.note_all_changed();
     for (std::uint8_t each = 0; each < limits::db_count; ++each) {
       if (db && *db != each) continue;
@@ -170,6 +171,8 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
     return Error{ErrorCode::db_out_of_range, std::to_string(std::max(one, other))};
   }
   Core& core = impl_->core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (!impl_->accepts_changes()) return Error{ErrorCode::refused, {}};
   {
     auto all = section({});
     if (!all) return all.error();
@@ -179,7 +182,7 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
     const std::uint64_t map = core.databases().map();
     const std::uint64_t different = ((map >> (one * 4)) ^ (map >> (other * 4))) & 15;
     core.databases().set_map(map ^ (different << (one * 4)) ^ (different << (other * 4)));
-    const Version version = core.versions().fence(core.threads());
+    const Version version = core.versions().fence(core.threads(), core.context());
     impl_->db_map_version = version;
     if (core.journal() != nullptr) {
       engine::visit_db_map(core, version,

@@ -47,6 +47,9 @@ Status check_options(const Options& options) {
   if (options.durability != Durability::memory && options.journal == nullptr) {
     return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
   }
+  if (options.replicated && options.cold != nullptr) {
+    return Error{ErrorCode::bad_option, "a replica has no cold store"};
+  }
   // The largest record must fit into the journal, which may not refuse once it is visible.
   const std::size_t record = options.value_bytes_max + options.key_bytes_max + 1024;
   if (options.journal != nullptr && record > options.journal->group_bytes_max()) {
@@ -73,7 +76,7 @@ Engine::Impl::Impl(const Options& options, std::uint64_t incarnation)
     : own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
       clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
       core_(options, clock_),
-      sessions_(incarnation) {}
+      sessions_(options.replicated ? 0 : incarnation) {}
 
 Engine::Impl::~Impl() {
   spiller_.stop();
@@ -302,11 +305,15 @@ void Engine::unsubscribe_expired(std::uint64_t handle) {
 }
 
 SessionId Engine::open_session() {
-  return impl_->core().threads().is_forked() ? 0 : impl_->sessions().open();
+  if (impl_->core().begin_call() != ErrorCode::ok || !impl_->accepts_changes()) return 0;
+  engine::ThreadContext& own = impl_->core().context();
+  if (own.decision == nullptr) return impl_->sessions().open();
+  const SessionId session = impl_->core().versions().take(own);
+  return impl_->sessions().open(session) ? session : 0;
 }
 
 void Engine::close_session(SessionId session) {
-  if (impl_->core().threads().is_forked()) return;
+  if (impl_->core().begin_call() != ErrorCode::ok || !impl_->accepts_changes()) return;
   if (impl_->sessions().close(session)) impl_->wait_queue().session_closed(session);
 }
 

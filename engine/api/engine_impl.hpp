@@ -31,6 +31,15 @@ class Engine::Impl {
     const engine::ThreadContext* const own = core_.threads().try_context();
     return own != nullptr ? core_.now(*own) : clock_.now();
   }
+  /// The wall clock at that time.
+  [[nodiscard]] std::int64_t unix_ms() noexcept {
+    const engine::ThreadContext* const own = core_.threads().try_context();
+    return own != nullptr && own->decision != nullptr ? own->decision->unix_ms : clock_.unix_ms();
+  }
+  /// Whether this thread may change it: a replica is changed by entries of its log alone.
+  [[nodiscard]] bool accepts_changes() noexcept {
+    return !core_.options().replicated || core_.context().decision != nullptr;
+  }
   [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
   [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
   [[nodiscard]] engine::WaitQueue& wait_queue() noexcept { return wait_queue_; }
@@ -86,6 +95,7 @@ class Engine::Impl {
 
   Version db_map_version = 0;  // under a section over everything
   base::Mutex snapshot_mutex;  // one snapshot at a time
+  base::Mutex decision_mutex;  // held while an entry of a replicated log is applied
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
   void apply_or_refuse(engine::Core::Operation& operation,

@@ -45,6 +45,13 @@ Error explain(const Options& options, Bytes key, std::uint8_t db, const HashOp& 
   }
 }
 
+/// Of an index. As secret as the table's own hashes, or as the entry that is applied.
+std::uint64_t seed_of(Core& core, const engine::ThreadContext& own, KeyRef key) noexcept {
+  if (own.decision != nullptr) [[unlikely]]
+    return own.decision->secret;
+  return core.hash64_of(core.databases().stored(key.db), key.key);
+}
+
 /// Applies one operation to one key, in the section of this thread if it is in one; `read` turns
 /// its outcome into the answer.
 template <class Read>
@@ -64,10 +71,8 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
     if (live != nullptr && !engine::is_visible(live->kind, live->value)) {
       live = nullptr;
     }
-    // As secret as the table's own hashes.
-    const engine::HashFacts facts{
-        core.options().value_bytes_max,
-        op.verb >= HashVerb::set ? core.hash64_of(core.databases().stored(key.db), key.key) : 0};
+    const engine::HashFacts facts{core.options().value_bytes_max,
+                                  op.verb >= HashVerb::set ? seed_of(core, own, key) : 0};
     const engine::Decision decision = engine::decide_hash(live, op, facts, out, scratch);
     changed = decision.action != engine::Action::keep;
     return decision;

@@ -50,7 +50,9 @@ std::uint64_t Engine::restores() const noexcept {
 
 Status Engine::Impl::restore(const Mutation& mutation) {
   restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
-  core_.versions().raise(mutation.version);
+  // That of a database map in a snapshot of a replica is the next one to be handed out.
+  const bool is_next = core_.options().replicated && mutation.type == Mutation::Type::db_map;
+  core_.versions().raise(mutation.version - (is_next ? 1 : 0));
   if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
     return restore_database(mutation);
   }

@@ -6,6 +6,8 @@
 // then those handed over. A record replaced after the walk has passed it is visited twice with
 // equal contents. Last come the copies of the cold store, as it was at the cut, except for those
 // that a record of the table had replaced by then.
+#include "engine/api/snapshot.hpp"
+
 #include <functional>
 #include <new>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "engine/api/databases.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
+#include "engine/rules/claim_rules.hpp"
 
 namespace semel {
 
@@ -82,6 +85,15 @@ class Visitor {
   ErrorCode failed_ = ErrorCode::ok;
 };
 
+/// Records that were kept for the snapshot.
+void give_back(Core& core, const std::vector<Handle>& handles) {
+  const Core::Operation operation{core, core.context()};
+  for (const Handle handle : handles) {
+    core.threads().retire_record(core.context(), handle,
+                                 engine::Arena::rounded(core.entry(handle).bytes()));
+  }
+}
+
 /// What a snapshot sees beyond the table.
 class ColdCut {
  public:
@@ -132,9 +144,16 @@ class ColdCut {
 }  // namespace
 
 Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
-  Core& core = impl_->core();
+  return engine::snapshot_at(
+      *this, [] {}, visit);
+}
+
+Status engine::snapshot_at(Engine& engine, const std::function<void()>& at_cut,
+                           const std::function<void(const Mutation&)>& visit) {
+  Engine::Impl& impl = impl_of(engine);
+  Core& core = impl.core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  base::MutexLock running{impl_->snapshot_mutex, std::defer_lock};
+  base::MutexLock running{impl.snapshot_mutex, std::defer_lock};
   if (!running.try_lock()) return Error{ErrorCode::snapshot_running, {}};
   Timestamp now;
   Version cut = 0;
@@ -142,25 +161,31 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
   std::optional<ColdCut> beyond;
   Visitor visitor{core, visit};
   {
-    auto all = section({});
+    // A replica is cut between two entries, whose versions come before and after the cut.
+    const base::MutexLock applying{impl.decision_mutex};
+    auto all = engine.section({});
     if (!all) return all.error();
     now = all->now();
-    cut = core.versions().fence(core.threads());
+    cut = core.options().replicated ? core.versions().next()
+                                    : core.versions().fence(core.threads(), core.context());
     floors = core.databases().floors();
     if (core.cold() != nullptr) beyond.emplace(core, cut, now);
     core.snapshot_cut().begin(cut);
+    at_cut();
   }
   const auto show = [&](Handle handle) {
     const Entry& entry = core.entry(handle);
     if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
     Mutation mutation;
     Core::fill_mutation(mutation, entry);
+    // Of two replicas one may have come by already.
+    if (core.options().replicated && mutation.claim) engine::trim(*mutation.claim, now);
     visitor(mutation);
   };
   // Whatever the visitor does, and also without memory, the cut ends and what was kept for it goes.
   visitor.run([&] {
     engine::visit_db_map(core, cut, std::ref(visitor));
-    impl_->namespaces().for_each_mutation(std::ref(visitor));
+    impl.namespaces().for_each_mutation(std::ref(visitor));
     std::vector<Handle> found;
     for (Core::Shard& shard : core.shards()) {
       for (std::uint32_t index = 0; index < (1U << engine::depth_max) && !visitor.has_failed();) {
@@ -180,15 +205,9 @@ Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
       if (beyond && entry.is_delete_marker()) beyond->note_delete_marker(entry);
     }
   });
-  {
-    const Core::Operation operation{core, core.context()};
-    for (const Handle handle : preserved.handles) {
-      core.threads().retire_record(core.context(), handle,
-                                   engine::Arena::rounded(core.entry(handle).bytes()));
-    }
-  }
+  give_back(core, preserved.handles);
   // Frees what this thread has retired: it may be much, and its next operation may be far off.
-  quiesce();
+  engine.quiesce();
   Status shown{Done{}};
   if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });
   if (visitor.has_failed()) return visitor.error();

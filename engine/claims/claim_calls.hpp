@@ -56,7 +56,7 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
       update,
       [&](const RecordView* live, const auto& next) -> Decision {
         facts.now = context.now;
-        if (has_window) facts.unix_now = context.impl.clock().unix_ms();
+        if (has_window) facts.unix_now = context.impl.unix_ms();
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
         const Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);

@@ -66,7 +66,8 @@ struct ClaimContext {
 
   /// Whether a newcomer to `table_key` has to queue behind its waiters.
   [[nodiscard]] bool others_first(Bytes table_key) const {
-    return policy.fair && !impl.core().threads().is_forked() &&
+    // Who waits is known to one replica alone, which puts claims into their order before the log.
+    return policy.fair && !impl.core().options().replicated && !impl.core().threads().is_forked() &&
            impl.wait_queue().has_waiters_for(policy.db, table_key);
   }
   [[nodiscard]] bool owner_dead(const RecordView* live) const {

@@ -54,7 +54,7 @@ Core::Core(const Options& options, const Clock& clock)
       clock_(clock),
       reserved_(region_.reserve(options.memory_bytes)),
       arena_(region_),
-      versions_(options.first_version),
+      versions_(options.first_version, options.replicated),
       threads_(arena_, *this) {
   // Ranks must mean the same in every life of a cold store.
   fill_secret(secret_, options.cold != nullptr ? options.cold->hash_seed() : options.hash_seed);
@@ -135,6 +135,9 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
                                               const Probe& probe, const Change& change,
                                               const Decision& decision, Version& version) {
   MutationSink* const sink = change.sink;
+  if (options_.replicated && context.decision == nullptr && !decision.keeps_version) [[unlikely]] {
+    return ErrorCode::refused;
+  }
   if (options_.journal != nullptr && !accepts(sink, decision.frees())) [[unlikely]] {
     return ErrorCode::refused;
   }
@@ -148,8 +151,10 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     sink->make_room(change.key.size() + decision.value.size(), 1);
   Shard& shard = *location.shard;
   const bool erases = decision.action == Action::erase;
-  const Version fresh_version = versions_.candidate(context, change.floor);
-  SEMEL_ASSERT(fresh_version > change.floor && fresh_version <= Entry::version_max);
+  const bool keeps = decision.keeps_version;
+  const Version fresh_version = keeps ? change.floor : versions_.candidate(context, change.floor);
+  SEMEL_ASSERT(keeps || fresh_version > change.floor);
+  SEMEL_ASSERT(fresh_version <= Entry::version_max);
   const Entry* fresh = nullptr;
   if (probe.state == Probe::State::full) [[unlikely]] {
     if (!shard.table.grow(location.hash, probe.segment)) return ErrorCode::memory_full;
@@ -178,7 +183,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     after_lost_race(context, shard, location.hash, probe);
     return std::nullopt;
   }
-  version = context.version_next++;
+  version = keeps ? fresh_version : context.version_next++;
 #if defined(SEMEL_VERIFY)
   const char* const broken = broken_by(location, probe, change.old, fresh, version);
   if (broken != nullptr) base::assertion_failed(broken, __FILE__, __LINE__);

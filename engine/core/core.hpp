@@ -26,6 +26,7 @@
 #include "engine/core/own_section.hpp"
 #include "engine/core/shard.hpp"
 #include "engine/memory/arena.hpp"
+#include "engine/memory/decision_context.hpp"
 #include "engine/memory/region.hpp"
 #include "engine/memory/snapshot_cut.hpp"
 #include "engine/memory/threads.hpp"
@@ -158,10 +159,13 @@ class Core final : public SegmentSink {
     return context.section != nullptr &&
            context.section->holds_shard(static_cast<std::uint32_t>(&shard - shards_));
   }
-  /// The time of a call that begins now: in a section it stands still.
+  /// The time of a call that begins now: in a section it stands still, and an entry of a
+  /// replicated log brings its own.
   [[nodiscard]] Timestamp now(const ThreadContext& context) const noexcept {
     if (context.section != nullptr) [[unlikely]]
       return context.section->now();
+    if (context.decision != nullptr) [[unlikely]]
+      return context.decision->now;
     return clock_.now();
   }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }

@@ -222,7 +222,10 @@ void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
       databases_.shown(stored_db), key, now,
       [&](const RecordView* live, const NextVersion&) {
         due = live != nullptr ? live->due : no_end;
-        return live != nullptr ? trim(*live, now, scratch) : Decision{};
+        Decision decision = live != nullptr ? trim(*live, now, scratch) : Decision{};
+        // When a replica gets to it is its own affair, so it may not show.
+        decision.keeps_version = options_.replicated;
+        return decision;
       },
       version);
   if (error == ErrorCode::section_held) {

@@ -79,6 +79,9 @@ constexpr std::size_t walked_at_once = 256;  // declarations come in between
 // -------------------------------------------------------------------
 
 Status Namespaces::check_journal() const {
+  if (core_.options().replicated && core_.context().decision == nullptr) {
+    return Error{ErrorCode::refused, "a replica is changed by its log alone"};
+  }
   Journal* const journal = core_.journal();
   if (journal != nullptr && !journal->accepts_writes()) return no_journal();
   return Done{};
@@ -87,7 +90,7 @@ Status Namespaces::check_journal() const {
 bool Namespaces::append_mutation(Mutation::Type type, Claims::Namespace& names,
                                  const Policy& policy, Ticket& ticket) {
   const std::string value = type == Mutation::Type::put ? encode_policy(policy) : std::string{};
-  const Version before = std::exchange(names.version, core_.versions().take());
+  const Version before = std::exchange(names.version, core_.versions().take(core_.context()));
   Journal* const journal = core_.journal();
   if (journal == nullptr) return true;
   const Mutation mutation = mutation_of(names, type, names.version, value);

@@ -28,7 +28,8 @@ Section::Impl::Impl(Core& core, engine::ChangeListener& listener, std::uint64_t 
   core_.context().section = this;
   // Read after the wait: an operation that was under way then may have used a later time than one
   // read before.
-  now_ = core_.clock().now();
+  const engine::DecisionContext* const decision = core_.context().decision;
+  now_ = decision != nullptr ? decision->now : core_.clock().now();
   accepts_ = core_.journal() == nullptr || core_.journal()->accepts_writes();
   if (core_.journal() != nullptr) {
     const Options& options = core_.options();

@@ -57,7 +57,8 @@ Stats Core::stats() {
 const char* Core::broken_by(const KeyLocation& location, const Probe& probe, const Entry* old,
                             const Entry* fresh, Version version) const noexcept {
   if (version >= versions_.next()) return "a version is larger than all that were handed out";
-  if (old != nullptr && old->version() >= version) return "a change has an older version";
+  // Equal: it was no change (Decision::keeps_version).
+  if (old != nullptr && old->version() > version) return "a change has an older version";
   if (fresh != nullptr) {
     if (fresh->version() != version) return "a record has another version than its change";
     if (fresh->db() != location.stored_db) return "a record is in another database than its change";

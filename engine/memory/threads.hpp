@@ -71,6 +71,7 @@ enum class Count : std::uint8_t {
 };
 
 class OwnSection;
+struct DecisionContext;
 
 /// What one thread owns inside one engine. Plain fields belong to the thread that holds in_use.
 struct alignas(128) ThreadContext {
@@ -88,9 +89,10 @@ struct alignas(128) ThreadContext {
   std::size_t retired_count = 0;  // since the epoch was last pushed
   std::size_t retired_bytes = 0;
   TimerQueue timers;
-  Ticket ticket = 0;                 // of what this thread's call changed; 0: nothing yet
-  OwnSection* section = nullptr;     // the one that this thread's calls are a part of
-  bool no_wait = false;              // its calls do not wait for sections that take long
+  Ticket ticket = 0;                          // of what this thread's call changed; 0: nothing yet
+  OwnSection* section = nullptr;              // the one that this thread's calls are a part of
+  const DecisionContext* decision = nullptr;  // of the entry that this thread applies to a replica
+  bool no_wait = false;                       // its calls do not wait for sections that take long
   bool in_upkeep = false;            // it sweeps, and what it is refused on the way is refused
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;

@@ -271,12 +271,17 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
 
 Decision trim(const RecordView& view, Timestamp now, Scratch& scratch) {
   ClaimRecord record;
-  if (read_claim(&view, record) != ClaimFound::claim || record.state != ClaimState::done) return {};
-  if (record.result_expired || record.result.empty() || now < record.result_until) return {};
+  if (read_claim(&view, record) != ClaimFound::claim || !trim(record, now)) return {};
+  return store_claim(record, view.due, scratch);
+}
+
+bool trim(ClaimRecord& record, Timestamp now) noexcept {
+  if (record.state != ClaimState::done || record.result_expired) return false;
+  if (record.result.empty() || now < record.result_until) return false;
   record.result_digest = result_digest_of(record.result);
   record.result = {};
   record.result_expired = true;
-  return store_claim(record, view.due, scratch);
+  return true;
 }
 
 ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,

@@ -67,6 +67,8 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
 /// For the wheel: a done record whose result has ended becomes its digest and outcome; everything
 /// else is kept. `view` may be of any kind.
 [[nodiscard]] Decision trim(const RecordView& view, Timestamp now, Scratch& scratch);
+/// The same for what a claim's bytes say. False: there is nothing to drop.
+bool trim(ClaimRecord& record, Timestamp now) noexcept;
 
 /// State as shown to people: in_doubt is what is stored so, and held, lease over, and a policy that
 /// never re-runs; a vacant record is absent, unless keys are issued.

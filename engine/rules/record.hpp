@@ -31,6 +31,8 @@ struct Decision {
   /// A store that only frees: the record ends sooner, or a claim is no longer held. Accepted while
   /// the journal accepts no other writes, as every erase is.
   bool gives_up = false;
+  /// A store that changes no answer, and is no change of the record: the version stays.
+  bool keeps_version = false;
 
   [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }
 };

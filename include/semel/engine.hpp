@@ -259,7 +259,9 @@ class Engine {
   [[nodiscard]] bool spill_due() const;
 
   // --- owners -----------------------------------------------------------------------------
-  /// A lifetime that claims can be bound to. Closing it makes their takeover immediate.
+  /// A lifetime that claims can be bound to. Closing it makes their takeover immediate. 0: the
+  /// process is a child, or has no memory for a thread's first call; or it is a replica, where
+  /// sessions are those of the log.
   [[nodiscard]] SessionId open_session();
   void close_session(SessionId session);
 

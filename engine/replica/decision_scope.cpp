@@ -1,0 +1,45 @@
+#include "engine/replica/decision_scope.hpp"
+
+#include "base/assert.hpp"
+#include "engine/api/engine_impl.hpp"
+
+namespace semel::engine {
+
+DecisionScope::DecisionScope(Engine& engine, const DecisionContext& decision)
+    : engine_(engine), decision_(decision), applying_(impl_of(engine).decision_mutex) {
+  Core& core = impl_of(engine).core();
+  ThreadContext& own = core.context();
+  SEMEL_ASSERT(core.options().replicated);
+  SEMEL_ASSERT(own.section == nullptr && own.decision == nullptr);
+  SEMEL_ASSERT(may_follow(engine, decision.first) && decision.first < decision.end);
+  // Before one of them is used: no change is newer than what was handed out.
+  core.versions().raise(decision.end - 1);
+  own.version_next = decision.first;
+  own.version_end = decision.end;
+  own.decision = &decision_;
+}
+
+DecisionScope::~DecisionScope() {
+  ThreadContext& own = impl_of(engine_).core().context();
+  SEMEL_ASSERT(own.section == nullptr && own.decision == &decision_);
+  own.decision = nullptr;
+  own.version_next = own.version_end = 0;
+}
+
+Version next_version(Engine& engine) noexcept {
+  return impl_of(engine).core().versions().next();
+}
+
+bool may_follow(Engine& engine, Version first) noexcept {
+  return first != 0 && first >= next_version(engine);
+}
+
+std::vector<SessionId> open_sessions(Engine& engine) {
+  return impl_of(engine).sessions().all_open();
+}
+
+void restore_session(Engine& engine, SessionId session) {
+  impl_of(engine).sessions().open(session);
+}
+
+}  // namespace semel::engine

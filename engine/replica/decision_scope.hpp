@@ -1,0 +1,37 @@
+// How an entry of a replicated log changes a replica: what the thread calls of the engine meanwhile
+// is decided by the entry's time, versions and secret (engine/memory/decision_context.hpp).
+#pragma once
+
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "engine/memory/decision_context.hpp"
+#include "semel/engine.hpp"
+
+namespace semel::engine {
+
+/// Of one thread of an engine with Options::replicated, outside of sections. Blocks for another
+/// scope, and for a snapshot that begins. Its versions are larger than all that came before.
+class DecisionScope {
+ public:
+  DecisionScope(Engine& engine, const DecisionContext& decision);
+  ~DecisionScope();
+  DecisionScope(const DecisionScope&) = delete;
+  DecisionScope& operator=(const DecisionScope&) = delete;
+
+ private:
+  Engine& engine_;
+  const DecisionContext decision_;
+  const base::MutexLock applying_;
+};
+
+/// Larger than all versions that its entries have had: the index of the next one, if there is one.
+[[nodiscard]] Version next_version(Engine& engine) noexcept;
+/// Whether an entry whose versions begin with `first` may follow what the replica holds.
+[[nodiscard]] bool may_follow(Engine& engine, Version first) noexcept;
+/// The sessions that are open on a replica, ascending: a part of its state.
+[[nodiscard]] std::vector<SessionId> open_sessions(Engine& engine);
+/// Puts one back, as a snapshot has it.
+void restore_session(Engine& engine, SessionId session);
+
+}  // namespace semel::engine

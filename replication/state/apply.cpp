@@ -1,0 +1,197 @@
+#include "replication/state/apply.hpp"
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "semel/hashes.hpp"
+#include "semel/store.hpp"
+
+namespace semel::replication {
+namespace {
+
+PlainAnswer failed(ErrorCode error) {
+  return {.error = error};
+}
+
+/// Of a call that answers a Result: what it has is turned into an answer by `read`.
+template <class T, class Read>
+PlainAnswer plain(const Result<T>& result, Read&& read) {
+  if (!result.ok()) return failed(result.error().code);
+  return read(*result);
+}
+PlainAnswer plain(const Status& status) {
+  return failed(status ? ErrorCode::ok : status.error().code);
+}
+PlainAnswer yes(bool value) {
+  return {.number = value ? 1 : 0};
+}
+PlainAnswer number(std::int64_t value) {
+  return {.number = value};
+}
+
+class Apply {
+ public:
+  explicit Apply(Engine& engine) noexcept : engine_(engine) {}
+
+  Answer operator()(const TimeCommand&) const { return {PlainAnswer{}}; }
+
+  Answer operator()(const StoreCommand& command) const {
+    StoreOp op = command.op;
+    if (command.arithmetic) op.arithmetic = &*command.arithmetic;
+    StoreOutcome outcome;
+    engine_.apply(op, outcome);
+    return {std::move(outcome)};
+  }
+
+  Answer operator()(const SetManyCommand& command) const {
+    return {plain(
+        engine_.store(command.db).msetex(command.pairs, command.condition, command.expiry), yes)};
+  }
+
+  Answer operator()(const DeleteManyCommand& command) const {
+    return {plain(engine_.store(command.db).del(command.keys), number)};
+  }
+
+  Answer operator()(const TransferCommand& command) const {
+    Store store = engine_.store(command.db);
+    switch (command.what) {
+      case TransferCommand::What::rename:
+        return {plain(store.rename(command.from, command.to))};
+      case TransferCommand::What::rename_if_absent:
+        return {plain(store.renamenx(command.from, command.to), yes)};
+      case TransferCommand::What::copy:
+      case TransferCommand::What::copy_and_replace:
+        return {plain(store.copy(command.from, command.to, command.to_db,
+                                 command.what == TransferCommand::What::copy_and_replace),
+                      yes)};
+      case TransferCommand::What::move:
+        return {plain(store.move(command.from, command.to_db), yes)};
+    }
+    return {failed(ErrorCode::bad_encoding)};
+  }
+
+  Answer operator()(const HashCommand& command) const {
+    Hashes hashes = engine_.hashes(command.db);
+    switch (command.what) {
+      case HashCommand::What::set:
+        return {plain(hashes.hset(command.key, command.pairs), number)};
+      case HashCommand::What::set_if_absent:
+        return {
+            plain(hashes.hsetnx(command.key, command.pairs[0].field, command.pairs[0].value), yes)};
+      case HashCommand::What::erase:
+        return {plain(hashes.hdel(command.key, command.fields), number)};
+      case HashCommand::What::add:
+        return {plain(hashes.hincrby(command.key, command.pairs[0].field, command.amount), number)};
+      case HashCommand::What::add_float:
+        return {plain(hashes.hincrbyfloat(command.key, command.pairs[0].field, command.by_float),
+                      [](const std::string& text) { return PlainAnswer{.text = text}; })};
+    }
+    return {failed(ErrorCode::bad_encoding)};
+  }
+
+  Answer operator()(const ClaimCommand& command) const {
+    Result<Claims> claims = engine_.claims(command.name);
+    if (!claims.ok()) return {failed(claims.error().code)};
+    std::vector<ClaimOutcome> outcomes(command.requests.size());
+    if (command.what == ClaimCommand::What::all_or_none) {
+      static_cast<void>(claims->claim_all(command.requests, outcomes));
+    } else if (command.requests.size() == 1) {
+      outcomes[0] = claims->claim(command.requests[0]);
+    } else {
+      claims->claim(command.requests, outcomes);
+    }
+    return {std::move(outcomes)};
+  }
+
+  Answer operator()(const OwnerCommand& command) const {
+    Result<Claims> claims = engine_.claims(command.name);
+    if (!claims.ok()) return {failed(claims.error().code)};
+    switch (command.what) {
+      case OwnerCommand::What::complete:
+        return {claims->complete(command.call)};
+      case OwnerCommand::What::fail:
+        return {claims->fail(command.call)};
+      case OwnerCommand::What::renew:
+        return {claims->renew(command.call)};
+      case OwnerCommand::What::release:
+        return {claims->release(command.call)};
+    }
+    return {failed(ErrorCode::bad_encoding)};
+  }
+
+  Answer operator()(const OperatorCommand& command) const {
+    Result<Claims> claims = engine_.claims(command.name);
+    if (!claims.ok()) return {failed(claims.error().code)};
+    switch (command.what) {
+      case OperatorCommand::What::issue:
+        return {plain(claims->issue(command.key, command.ttl), yes)};
+      case OperatorCommand::What::forget:
+        return {plain(claims->forget(command.key), yes)};
+      case OperatorCommand::What::resolve_as_done:
+        return {plain(claims->resolve(command.key, Resolution::done, command.result), yes)};
+      case OperatorCommand::What::resolve_as_released:
+        return {plain(claims->resolve(command.key, Resolution::released, command.result), yes)};
+    }
+    return {failed(ErrorCode::bad_encoding)};
+  }
+
+  Answer operator()(const NamespaceCommand& command) const {
+    switch (command.what) {
+      case NamespaceCommand::What::declare:
+        return {plain(engine_.claims(command.name, command.policy),
+                      [](const Claims&) { return PlainAnswer{}; })};
+      case NamespaceCommand::What::change:
+        return {plain(engine_.change_namespace(command.name, command.policy),
+                      [](const std::string& text) { return PlainAnswer{.text = text}; })};
+      case NamespaceCommand::What::drop:
+        return {plain(engine_.drop_namespace(command.name, DropRule::unused),
+                      [](const DropReport&) { return PlainAnswer{}; })};
+    }
+    return {failed(ErrorCode::bad_encoding)};
+  }
+
+  /// How many records a flush ended is not answered: what had ended before and was not swept yet
+  /// counts on some replicas.
+  Answer operator()(const DatabaseCommand& command) const {
+    const auto done = [](std::uint64_t) { return PlainAnswer{}; };
+    switch (command.what) {
+      case DatabaseCommand::What::flush:
+        return {plain(engine_.flush(command.one, FlushMode::async), done)};
+      case DatabaseCommand::What::flush_all:
+        return {plain(engine_.flush({}, FlushMode::async), done)};
+      case DatabaseCommand::What::swap:
+        return {plain(engine_.swap_db(command.one, command.other))};
+    }
+    return {failed(ErrorCode::bad_encoding)};
+  }
+
+  Answer operator()(const SessionCommand& command) const {
+    if (command.what == SessionCommand::What::open) {
+      return {number(static_cast<std::int64_t>(engine_.open_session()))};
+    }
+    engine_.close_session(command.session);
+    return {PlainAnswer{}};
+  }
+
+  Answer operator()(const SectionCommand& command) const {
+    Result<Section> section = engine_.section({});
+    if (!section.ok()) return {failed(section.error().code)};
+    std::vector<Answer> answers;
+    answers.reserve(command.commands.size());
+    for (const Command& each : command.commands) answers.push_back(apply(engine_, each));
+    if (const Status done = section->commit(); !done) return {failed(done.error().code)};
+    return {std::move(answers)};
+  }
+
+ private:
+  Engine& engine_;
+};
+
+}  // namespace
+
+Answer apply(Engine& engine, const Command& command) {
+  return std::visit(Apply{engine}, command.what);
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,341 @@
+// Commands as bytes. A command is its place in the variant, then its fields; what is not there is
+// left out behind a flag. A change here is a new format of entries (entry.hpp).
+#include "replication/state/command.hpp"
+
+#include <string>
+
+#include "engine/core/namespace_terms.hpp"
+#include "replication/state/fields.hpp"
+
+namespace semel::replication {
+namespace {
+
+constexpr std::uint8_t db_last = limits::db_count - 1;
+
+template <class Fields, class Choice>
+void choice(Fields& fields, Choice& value, Choice last) {
+  auto number = static_cast<std::uint8_t>(value);
+  fields.small(number, static_cast<std::uint8_t>(last));
+  value = static_cast<Choice>(number);
+}
+
+template <class Fields>
+void millis(Fields& fields, Millis& value) {
+  std::int64_t number = value.count();
+  fields.number(number);
+  value = Millis{number};
+}
+
+/// `put(fields, value)` writes or reads what is there.
+template <class Fields, class Value, class Put>
+void perhaps(Fields& fields, std::optional<Value>& value, Put&& put) {
+  bool is_there = value.has_value();
+  fields.flag(is_there);
+  if (!is_there) return value.reset();
+  if (!value) value.emplace();
+  put(fields, *value);
+}
+
+template <class Fields, class Item, class Put>
+void list(Fields& fields, std::vector<Item>& items, Put&& put) {
+  const std::size_t count = fields.count(items.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<Fields, FieldReader>) {
+      if (!fields.is_good()) return;
+      items.emplace_back();
+    }
+    put(fields, items[i]);
+  }
+}
+
+template <class Fields>
+void database(Fields& fields, std::uint8_t& db) {
+  fields.small(db, db_last);
+}
+
+void expiry(FieldWriter& fields, const Expiry& value) {
+  fields.small(static_cast<std::uint8_t>(value.mode()), 3);
+  fields.number(value.ttl().count());
+}
+void expiry(FieldReader& fields, Expiry& value) {
+  Expiry::Mode mode = Expiry::Mode::clear;
+  choice(fields, mode, Expiry::Mode::at);
+  std::int64_t ms = 0;
+  fields.number(ms);
+  switch (mode) {
+    case Expiry::Mode::clear:
+      value = Expiry::clear();
+      break;
+    case Expiry::Mode::keep:
+      value = Expiry::keep();
+      break;
+    case Expiry::Mode::in:
+      value = Expiry::in(Millis{ms});
+      break;
+    case Expiry::Mode::at:
+      value = Expiry::at(Timestamp{Millis{ms}});
+      break;
+  }
+}
+
+template <class Fields>
+void arithmetic(Fields& fields, Arithmetic& value) {
+  fields.flag(value.use_float);
+  fields.flag(value.has_lower);
+  fields.flag(value.has_upper);
+  fields.flag(value.saturate);
+  fields.flag(value.expiry_only_without_ttl);
+  fields.number(value.lower);
+  fields.number(value.upper);
+  fields.real(value.by_float);
+  fields.real(value.lower_float);
+  fields.real(value.upper_float);
+}
+
+template <class Fields>
+void all(Fields&, TimeCommand&) {}
+
+template <class Fields>
+void all(Fields& fields, StoreCommand& command) {
+  StoreOp& op = command.op;
+  choice(fields, op.verb, Verb::persist);
+  database(fields, op.db);
+  choice(fields, op.condition, Condition::if_version);
+  fields.flag(op.get);
+  fields.flag(op.rule.only_without_ttl);
+  fields.flag(op.rule.only_with_ttl);
+  fields.flag(op.rule.only_later);
+  fields.flag(op.rule.only_earlier);
+  expiry(fields, op.expiry);
+  fields.bytes(op.key);
+  fields.bytes(op.value);
+  fields.bytes(op.operand);
+  fields.number(op.expected);
+  fields.number(op.amount);
+  fields.number(op.end);
+  perhaps(fields, command.arithmetic, [](auto& f, Arithmetic& a) { arithmetic(f, a); });
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    if (!is_write(op.verb)) fields.fail();
+  }
+}
+
+template <class Fields>
+void pairs(Fields& fields, std::vector<KeyValue>& items) {
+  list(fields, items, [](auto& f, KeyValue& item) {
+    f.bytes(item.key);
+    f.bytes(item.value);
+  });
+}
+
+template <class Fields>
+void keys(Fields& fields, std::vector<Bytes>& items) {
+  list(fields, items, [](auto& f, Bytes& item) { f.bytes(item); });
+}
+
+template <class Fields>
+void all(Fields& fields, SetManyCommand& command) {
+  database(fields, command.db);
+  choice(fields, command.condition, Condition::if_present);
+  expiry(fields, command.expiry);
+  pairs(fields, command.pairs);
+}
+
+template <class Fields>
+void all(Fields& fields, DeleteManyCommand& command) {
+  database(fields, command.db);
+  keys(fields, command.keys);
+}
+
+template <class Fields>
+void all(Fields& fields, TransferCommand& command) {
+  choice(fields, command.what, TransferCommand::What::move);
+  database(fields, command.db);
+  database(fields, command.to_db);
+  fields.bytes(command.from);
+  fields.bytes(command.to);
+}
+
+template <class Fields>
+void all(Fields& fields, HashCommand& command) {
+  choice(fields, command.what, HashCommand::What::add_float);
+  database(fields, command.db);
+  fields.bytes(command.key);
+  list(fields, command.pairs, [](auto& f, FieldValue& item) {
+    f.bytes(item.field);
+    f.bytes(item.value);
+  });
+  keys(fields, command.fields);
+  fields.number(command.amount);
+  fields.real(command.by_float);
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    const bool has_one =
+        command.what != HashCommand::What::set && command.what != HashCommand::What::erase;
+    if (has_one && command.pairs.size() != 1) fields.fail();
+  }
+}
+
+template <class Fields>
+void request(Fields& fields, ClaimRequest& request) {
+  fields.bytes(request.key);
+  perhaps(fields, request.lease, [](auto& f, Millis& value) { millis(f, value); });
+  fields.small(request.fingerprint.algorithm, 255);
+  if (request.fingerprint.algorithm != 0) fields.array(request.fingerprint.digest);
+  perhaps(fields, request.claim_id, [](auto& f, ClaimId& value) { f.array(value); });
+  perhaps(fields, request.first_sent_unix_ms,
+          [](auto& f, std::int64_t& value) { f.number(value); });
+  fields.bytes(request.owner);
+  perhaps(fields, request.session, [](auto& f, SessionId& value) { f.number(value); });
+}
+
+template <class Fields>
+void all(Fields& fields, ClaimCommand& command) {
+  choice(fields, command.what, ClaimCommand::What::all_or_none);
+  fields.bytes(command.name);
+  list(fields, command.requests, [](auto& f, ClaimRequest& item) { request(f, item); });
+}
+
+template <class Fields>
+void all(Fields& fields, OwnerCommand& command) {
+  OwnerCall& call = command.call;
+  choice(fields, command.what, OwnerCommand::What::release);
+  fields.bytes(command.name);
+  fields.bytes(call.key);
+  fields.number(call.epoch);
+  fields.bytes(call.payload);
+  perhaps(fields, call.lease, [](auto& f, Millis& value) { millis(f, value); });
+  choice(fields, call.keeping, ResultKeeping::none);
+  perhaps(fields, call.on_failure,
+          [](auto& f, Policy::OnFailure& value) { choice(f, value, Policy::OnFailure::in_doubt); });
+}
+
+template <class Fields>
+void all(Fields& fields, OperatorCommand& command) {
+  choice(fields, command.what, OperatorCommand::What::resolve_as_released);
+  fields.bytes(command.name);
+  fields.bytes(command.key);
+  fields.bytes(command.result);
+  perhaps(fields, command.ttl, [](auto& f, Millis& value) { millis(f, value); });
+}
+
+void policy(FieldWriter& fields, const Policy& value) {
+  fields.bytes(engine::encode_policy(value));
+}
+void policy(FieldReader& fields, Policy& value) {
+  Bytes bytes;
+  fields.bytes(bytes);
+  if (!fields.is_good()) return;
+  const std::optional<Policy> found = engine::decode_policy(bytes);
+  if (!found) return fields.fail();
+  value = *found;
+}
+
+template <class Fields>
+void all(Fields& fields, NamespaceCommand& command) {
+  choice(fields, command.what, NamespaceCommand::What::drop);
+  fields.bytes(command.name);
+  if (command.what != NamespaceCommand::What::drop) policy(fields, command.policy);
+}
+
+template <class Fields>
+void all(Fields& fields, DatabaseCommand& command) {
+  choice(fields, command.what, DatabaseCommand::What::swap);
+  database(fields, command.one);
+  database(fields, command.other);
+}
+
+template <class Fields>
+void all(Fields& fields, SessionCommand& command) {
+  choice(fields, command.what, SessionCommand::What::close);
+  fields.number(command.session);
+}
+
+void put(FieldWriter& fields, const Command& command);
+bool get(FieldReader& fields, Command& command, bool in_section);
+
+void all(FieldWriter& fields, SectionCommand& command) {
+  static_cast<void>(fields.count(command.commands.size()));
+  for (const Command& each : command.commands) put(fields, each);
+}
+
+/// Sets `command` to the alternative of this place in the variant, and reads its fields.
+template <std::size_t Place = 0>
+void get_at(FieldReader& fields, Command& command, std::size_t place) {
+  if constexpr (Place < std::variant_size_v<decltype(Command::what)>) {
+    if (place != Place) return get_at<Place + 1>(fields, command, place);
+    auto& made = command.what.emplace<Place>();
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(made)>, SectionCommand>) {
+      const std::size_t count = fields.count(0);
+      for (std::size_t i = 0; i < count && fields.is_good(); ++i) {
+        get(fields, made.commands.emplace_back(), true);
+      }
+    } else {
+      all(fields, made);
+    }
+  } else {
+    fields.fail();
+  }
+}
+
+constexpr std::size_t section_place = std::variant_size_v<decltype(Command::what)> - 1;
+
+bool get(FieldReader& fields, Command& command, bool in_section) {
+  std::uint8_t place = 0;
+  fields.small(place, section_place);
+  if (in_section && place == section_place) fields.fail();
+  if (!fields.is_good()) return false;
+  get_at(fields, command, place);
+  return fields.is_good();
+}
+
+void put(FieldWriter& fields, const Command& command) {
+  fields.small(static_cast<std::uint8_t>(command.what.index()), section_place);
+  // The description is one for both directions, and the writer changes nothing.
+  std::visit([&](auto& what) { all(fields, what); }, const_cast<Command&>(command).what);
+}
+
+struct Versions {
+  std::size_t operator()(const TimeCommand&) const noexcept { return 0; }
+  std::size_t operator()(const StoreCommand&) const noexcept { return 1; }
+  std::size_t operator()(const SetManyCommand& c) const noexcept { return c.pairs.size(); }
+  std::size_t operator()(const DeleteManyCommand& c) const noexcept { return c.keys.size(); }
+  std::size_t operator()(const TransferCommand&) const noexcept { return 2; }
+  std::size_t operator()(const HashCommand&) const noexcept { return 1; }
+  std::size_t operator()(const ClaimCommand& c) const noexcept { return c.requests.size(); }
+  std::size_t operator()(const OwnerCommand&) const noexcept { return 1; }
+  std::size_t operator()(const OperatorCommand&) const noexcept { return 1; }
+  std::size_t operator()(const NamespaceCommand&) const noexcept { return 1; }
+  std::size_t operator()(const DatabaseCommand&) const noexcept { return 1; }
+  std::size_t operator()(const SessionCommand&) const noexcept { return 1; }
+  std::size_t operator()(const SectionCommand& c) const noexcept {
+    std::size_t all = 0;
+    for (const Command& command : c.commands) all += versions_of(command);
+    return all;
+  }
+};
+
+}  // namespace
+
+std::size_t versions_of(const Command& command) noexcept {
+  return std::visit(Versions{}, command.what);
+}
+
+void encode(const Command& command, std::string& to) {
+  FieldWriter fields{to};
+  put(fields, command);
+}
+
+Result<Command> decode(Bytes& from) {
+  FieldReader fields{from};
+  Command command;
+  if (!get(fields, command, false)) {
+    return Error{ErrorCode::bad_encoding,
+                 "command " +
+                     std::to_string(from.empty() ? 0U : static_cast<unsigned char>(from[0])) +
+                     " of an entry of the log, with " + std::to_string(fields.rest().size()) +
+                     " bytes before the entry's end"};
+  }
+  from = fields.rest();
+  return command;
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,140 @@
+// The fields of commands as bytes, written and read by one description: put each field to a
+// FieldWriter or a FieldReader in the same order.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "semel/types.hpp"
+
+namespace semel::replication {
+
+/// Numbers take seven bits a byte, the lowest first; signed ones in zigzag.
+class FieldWriter {
+ public:
+  explicit FieldWriter(std::string& to) noexcept : to_(to) {}
+
+  void number(std::uint64_t value) {
+    for (; value >= 128; value >>= 7) to_.push_back(static_cast<char>(value | 128));
+    to_.push_back(static_cast<char>(value));
+  }
+  void number(std::int64_t value) {
+    number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
+  void small(std::uint8_t value, std::uint8_t) { to_.push_back(static_cast<char>(value)); }
+  void flag(bool value) { to_.push_back(value ? 1 : 0); }
+  void bytes(Bytes value) {
+    number(std::uint64_t{value.size()});
+    to_.append(value);
+  }
+  /// Exact: every bit of the value comes back, on machines that have such numbers.
+  void real(long double value) {
+    char text[64];
+    const int length = std::snprintf(text, sizeof text, "%La", value);
+    bytes({text, static_cast<std::size_t>(length)});
+  }
+  template <class Array>
+  void array(const Array& value) {
+    to_.append(reinterpret_cast<const char*>(value.data()), value.size());
+  }
+  [[nodiscard]] std::size_t count(std::size_t size) {
+    number(std::uint64_t{size});
+    return size;
+  }
+
+ private:
+  std::string& to_;
+};
+
+/// Remembers the first field that cannot be read; those behind it are left as they are.
+class FieldReader {
+ public:
+  explicit FieldReader(Bytes from) noexcept : from_(from) {}
+
+  void number(std::uint64_t& value) noexcept {
+    std::uint64_t found = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const Bytes part = take(1);
+      if (part.empty()) return;
+      const auto byte = static_cast<unsigned char>(part[0]);
+      if (shift == 63 && byte > 1) return fail();
+      found |= std::uint64_t{byte & 127U} << shift;
+      if (byte < 128) {
+        value = found;
+        return;
+      }
+    }
+    fail();
+  }
+  void number(std::int64_t& value) noexcept {
+    std::uint64_t found = 0;
+    number(found);
+    if (is_good_) value = static_cast<std::int64_t>((found >> 1) ^ (0 - (found & 1)));
+  }
+  /// At most `largest`.
+  void small(std::uint8_t& value, std::uint8_t largest) noexcept {
+    const Bytes part = take(1);
+    if (part.empty()) return;
+    const auto found = static_cast<std::uint8_t>(part[0]);
+    if (found > largest) return fail();
+    value = found;
+  }
+  void flag(bool& value) noexcept {
+    std::uint8_t found = value ? 1 : 0;
+    small(found, 1);
+    value = found != 0;
+  }
+  void bytes(Bytes& value) noexcept {
+    std::uint64_t size = 0;
+    number(size);
+    if (!is_good_) return;
+    value = take(size);
+  }
+  void real(long double& value) {
+    Bytes text;
+    bytes(text);
+    if (!is_good_) return;
+    const std::string copy{text};
+    char* end = nullptr;
+    value = std::strtold(copy.c_str(), &end);
+    if (copy.empty() || end != copy.c_str() + copy.size()) fail();
+  }
+  template <class Array>
+  void array(Array& value) noexcept {
+    const Bytes part = take(value.size());
+    if (part.size() == value.size()) std::copy(part.begin(), part.end(), value.begin());
+  }
+  /// Of items that have a byte each at least: more than there are bytes is damage, not a reason to
+  /// take memory.
+  [[nodiscard]] std::size_t count(std::size_t) noexcept {
+    std::uint64_t size = 0;
+    number(size);
+    if (size > from_.size()) fail();
+    return is_good_ ? size : 0;
+  }
+  void fail() noexcept { is_good_ = false; }
+  [[nodiscard]] bool is_good() const noexcept { return is_good_; }
+  [[nodiscard]] Bytes rest() const noexcept { return from_; }
+
+ private:
+  [[nodiscard]] Bytes take(std::uint64_t count) noexcept {
+    if (!is_good_ || count > from_.size()) {
+      fail();
+      return {};
+    }
+    const Bytes part = from_.substr(0, count);
+    from_.remove_prefix(count);
+    return part;
+  }
+
+  Bytes from_;
+  bool is_good_ = true;
+};
+
+}  // namespace semel::replication

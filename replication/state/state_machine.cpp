@@ -1,0 +1,102 @@
+#include "replication/state/state_machine.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "engine/api/snapshot.hpp"
+#include "engine/replica/decision_scope.hpp"
+#include "replication/state/apply.hpp"
+
+namespace semel::replication {
+
+Result<std::unique_ptr<StateMachine>> StateMachine::open(Options options) {
+  std::unique_ptr<StateMachine> made{new StateMachine};
+  options.clock = made->clock_.get();
+  options.replicated = true;
+  SEMEL_TRY(engine, Engine::open(options));
+  made->engine_ = std::move(engine);
+  return made;
+}
+
+Status StateMachine::check(LogIndex index, const Entry& entry) const {
+  if (index != applied_ + 1 || index > log_index_max) {
+    return Error{ErrorCode::bad_option,
+                 "entry " + std::to_string(index) + " after entry " + std::to_string(applied_)};
+  }
+  if (entry.unix_ms < clock_->unix_ms()) {
+    return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is of " +
+                                            std::to_string(entry.unix_ms) + " ms, before " +
+                                            std::to_string(clock_->unix_ms())};
+  }
+  if (!engine::may_follow(*engine_, version_before(index) + 1)) {
+    return Error{ErrorCode::bad_option,
+                 "entry " + std::to_string(index) + ": the engine has newer versions"};
+  }
+  return Done{};
+}
+
+Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
+  if (stopped_) return Error{ErrorCode::closing, "the replica stopped at an error"};
+  SEMEL_TRY(entry, read_entry(bytes));
+  SEMEL_CHECK(check(index, entry));
+  std::vector<Answer> answers;
+  std::optional<ErrorCode> local;
+  try {
+    answers.reserve(entry.commands.size());
+    const Version before = version_before(index);
+    const engine::DecisionScope scope{*engine_,
+                                      {.now = Timestamp{Millis{entry.unix_ms}},
+                                       .unix_ms = entry.unix_ms,
+                                       .first = before + 1,
+                                       .end = before + 1 + entry_versions_max,
+                                       .secret = entry.secret}};
+    // Within the scope: a snapshot of the entry before has the time of that entry.
+    clock_->advance_to(entry.unix_ms);
+    // From the first change on, until all of the entry is there.
+    stopped_ = true;
+    for (const Command& command : entry.commands) {
+      answers.push_back(replication::apply(*engine_, command));
+      local = local_error(answers.back());
+      if (local) break;
+    }
+  } catch (const std::bad_alloc&) {
+    local = ErrorCode::memory_full;
+  }
+  if (local) {
+    stopped_ = true;
+    return Error{*local, "entry " + std::to_string(index) + " cannot be applied here"};
+  }
+  stopped_ = false;
+  applied_ = index;
+  return answers;
+}
+
+Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& state,
+                              const std::function<void(const Mutation&)>& visit) {
+  ReplicaState cut;
+  bool is_visited = false;
+  return engine::snapshot_at(
+      *engine_,
+      [&] {
+        const LogIndex next = engine::next_version(*engine_) >> fence_place_bits;
+        cut.applied = next - std::min<LogIndex>(next, 1);
+        cut.unix_ms = clock_->unix_ms();
+        cut.sessions = engine::open_sessions(*engine_);
+      },
+      [&](const Mutation& mutation) {
+        if (!std::exchange(is_visited, true)) state(cut);
+        visit(mutation);
+      });
+}
+
+Status StateMachine::restore(const ReplicaState& state) {
+  if (applied_ != 0) return Error{ErrorCode::bad_option, "the replica has applied entries"};
+  for (const SessionId session : state.sessions) engine::restore_session(*engine_, session);
+  clock_->advance_to(state.unix_ms);
+  applied_ = state.applied;
+  return Done{};
+}
+
+}  // namespace semel::replication

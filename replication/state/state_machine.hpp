@@ -1,0 +1,58 @@
+// The engine as a state machine: entries of a replicated log in, answers and state out, the same
+// on every replica whatever its threads, seeds, shards and clocks are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "replication/state/answer.hpp"
+#include "replication/state/entry.hpp"
+#include "replication/state/log_clock.hpp"
+#include "semel/engine.hpp"
+
+namespace semel::replication {
+
+/// What a snapshot has besides the engine's mutations.
+struct ReplicaState {
+  LogIndex applied = 0;
+  std::int64_t unix_ms = 0;           ///< of the newest entry
+  std::vector<SessionId> sessions{};  ///< that are open, ascending
+};
+
+/// apply() by one thread at a time. The engine may be read by all.
+class StateMachine {
+ public:
+  /// The engine is opened with `options`, whose clock and `replicated` are set here. Errors: those
+  /// of Engine::open.
+  [[nodiscard]] static Result<std::unique_ptr<StateMachine>> open(Options options);
+
+  [[nodiscard]] Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
+
+  /// Applies the next entry: `index` is applied() + 1. An answer for each command, in order.
+  /// Errors: of an entry that cannot be read, has another index or goes back in time, and nothing
+  /// was changed; or why this replica cannot go on (local_error, memory_full): then its state is
+  /// that of no index, and the replica must stop. After an error every further call has one.
+  [[nodiscard]] Result<std::vector<Answer>> apply(LogIndex index, Bytes entry);
+
+  /// The state after one entry, while others are applied: `state` once, then each mutation, in
+  /// another order on each replica. Errors: those of Engine::snapshot.
+  [[nodiscard]] Status snapshot(const std::function<void(const ReplicaState&)>& state,
+                                const std::function<void(const Mutation&)>& visit);
+  /// Of a new one, before the mutations of the snapshot, which engine().restore() takes. Errors:
+  /// bad_option (it is not new).
+  [[nodiscard]] Status restore(const ReplicaState& state);
+
+ private:
+  StateMachine() = default;
+  [[nodiscard]] Status check(LogIndex index, const Entry& entry) const;
+
+  std::unique_ptr<LogClock> clock_ = std::make_unique<LogClock>();
+  std::unique_ptr<Engine> engine_;
+  LogIndex applied_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace semel::replication

@@ -1,0 +1,303 @@
+// The state machine at its edges: what is not of the log is refused, damaged entries change
+// nothing, and a snapshot is of one entry.
+#include "replication/state/state_machine.hpp"
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "semel/claims.hpp"
+#include "semel/hashes.hpp"
+#include "semel/store.hpp"
+#include "tests/replication/state/canonical.hpp"
+#include "tests/replication/state/commands.hpp"
+#include "tests/support/catch.hpp"
+
+namespace semel::tests {
+namespace {
+
+using namespace replication;
+
+constexpr std::int64_t begin_ms = 1'700'000'000'000;
+
+Options small() {
+  Options options;
+  options.memory_bytes = std::size_t{16} << 20;
+  options.background = std::nullopt;
+  return options;
+}
+
+std::unique_ptr<StateMachine> replica(const Options& options = small()) {
+  auto opened = StateMachine::open(options);
+  REQUIRE(opened);
+  return *std::move(opened);
+}
+
+std::string entry_of(const std::vector<Command>& commands, std::int64_t unix_ms = begin_ms) {
+  EntryBuilder builder{unix_ms, 7};
+  for (const Command& command : commands) REQUIRE(*builder.add(command));
+  return builder.bytes();
+}
+
+Command set(Bytes key, Bytes value, Expiry expiry = {}) {
+  StoreCommand command;
+  command.op.verb = Verb::set;
+  command.op.key = key;
+  command.op.value = value;
+  command.op.expiry = expiry;
+  return {command};
+}
+
+Command declare(Bytes name, const Policy& policy) {
+  return {NamespaceCommand{.name = name, .policy = policy}};
+}
+
+Command claim(Bytes name, Bytes key, std::optional<SessionId> session = {}) {
+  return {ClaimCommand{.name = name, .requests = {{.key = key, .session = session}}}};
+}
+
+const ClaimOutcome& outcome_of(const Answer& answer) {
+  return std::get<std::vector<ClaimOutcome>>(answer.what).at(0);
+}
+
+}  // namespace
+
+TEST_CASE("replica: only entries of the log change it", "[replica]") {
+  const auto made = replica();
+  Engine& engine = made->engine();
+  REQUIRE(made->apply(1, entry_of({declare("work", {}), set("k", "v"), claim("work", "c")})));
+  const std::string before = canonical(*made).bytes();
+  CHECK(engine.store().set("k", "w").error().code == ErrorCode::refused);
+  CHECK(engine.store().del("k").error().code == ErrorCode::refused);
+  CHECK(engine.store().expire("k", Expiry::in(Millis{1})).error().code == ErrorCode::refused);
+  CHECK(engine.store().rename("k", "l").error().code == ErrorCode::refused);
+  CHECK(engine.hashes().hset("h", "f", "v").error().code == ErrorCode::refused);
+  CHECK(engine.flush({}).error().code == ErrorCode::refused);
+  CHECK(engine.swap_db(0, 1).error().code == ErrorCode::refused);
+  CHECK(engine.claims("more", {}).error().code == ErrorCode::refused);
+  CHECK(engine.change_namespace("work", {.strict = true}).error().code == ErrorCode::refused);
+  CHECK(engine.drop_namespace("work", DropRule::all).error().code == ErrorCode::refused);
+  CHECK(engine.open_session() == 0);
+  Claims claims = *engine.claims("work");
+  CHECK(claims.claim({.key = "d"}).error == ErrorCode::refused);
+  CHECK(claims.complete({.key = "c", .epoch = claims.get("c")->epoch}).error == ErrorCode::refused);
+  CHECK(claims.forget("c").error().code == ErrorCode::refused);
+  {
+    auto section = *engine.section({});
+    StoreOutcome outcome;
+    section.apply({.verb = Verb::set, .key = "k", .value = "w"}, outcome);
+    CHECK(outcome.error == ErrorCode::refused);
+  }
+  CHECK(canonical(*made).bytes() == before);
+  CHECK(*engine.store().get("k") == "v");
+}
+
+TEST_CASE("replica: an epoch is the entry's index and a place in it", "[replica]") {
+  const auto made = replica();
+  REQUIRE(made->apply(1, entry_of({declare("work", {})})));
+  const auto answers = made->apply(2, entry_of({claim("work", "a"), claim("work", "b")}));
+  REQUIRE(answers);
+  CHECK(outcome_of((*answers)[0]).epoch == ((2U << 16) | 1));
+  CHECK(outcome_of((*answers)[1]).epoch == ((2U << 16) | 2));
+}
+
+TEST_CASE("replica: entries come in order of their index and their time", "[replica]") {
+  const auto made = replica();
+  REQUIRE(made->apply(1, entry_of({set("k", "1")})));
+  const std::string before = canonical(*made).bytes();
+  CHECK_FALSE(made->apply(1, entry_of({set("k", "2")})));
+  CHECK_FALSE(made->apply(3, entry_of({set("k", "2")})));
+  CHECK_FALSE(made->apply(2, entry_of({set("k", "2")}, begin_ms - 1)));
+  CHECK(canonical(*made).bytes() == before);
+  CHECK(made->apply(2, entry_of({set("k", "2")})));
+}
+
+TEST_CASE("replica: an entry that is cut or changed is an error, and changes nothing or is read",
+          "[replica]") {
+  Commands commands{Catch::rngSeed()};
+  std::string entry;
+  {
+    EntryBuilder builder{begin_ms, 1};
+    for (int i = 0; i < 60; ++i) REQUIRE(builder.add(commands.next()).ok());
+    entry = builder.bytes();
+  }
+  const auto made = replica();
+  const std::string before = canonical(*made).bytes();
+  for (std::size_t size = 0; size < entry.size(); ++size) {
+    // Cut between two commands it is a shorter entry.
+    const auto found = read_entry(std::string_view{entry}.substr(0, size));
+    if (found.ok()) continue;
+    CHECK(found.error().code == ErrorCode::bad_encoding);
+    CHECK_FALSE(made->apply(1, std::string_view{entry}.substr(0, size)));
+  }
+  CHECK(canonical(*made).bytes() == before);
+  proofs::Random& random = commands.random();
+  for (int i = 0; i < 20'000; ++i) {
+    std::string changed = entry;
+    for (std::uint64_t n = random.between(1, 3); n > 0; --n) {
+      changed[random.below(changed.size())] = static_cast<char>(random.bits());
+    }
+    if (const auto found = read_entry(changed); found.ok()) {
+      CHECK(found->commands.size() <= entry_commands_max);
+    }
+  }
+}
+
+TEST_CASE("replica: an entry of a later format is named", "[replica]") {
+  const auto made = replica();
+  std::string entry = entry_of({set("k", "v")});
+  entry[0] = 2;
+  CHECK(made->apply(1, entry).error().code == ErrorCode::storage_newer);
+}
+
+TEST_CASE("replica: a command is read as it was written", "[replica]") {
+  Commands commands{Catch::rngSeed() + 1};
+  for (int i = 0; i < 5'000; ++i) {
+    const Command command = commands.next();
+    std::string bytes;
+    encode(command, bytes);
+    Bytes rest{bytes};
+    const auto found = decode(rest);
+    REQUIRE(found.ok());
+    CHECK(rest.empty());
+    std::string again;
+    encode(*found, again);
+    CHECK(again == bytes);
+    CHECK(versions_of(*found) == versions_of(command));
+  }
+}
+
+TEST_CASE("replica: an entry has a bound of commands, bytes and versions", "[replica]") {
+  EntryBuilder builder{begin_ms, 1};
+  const std::string large(entry_bytes_max / 2, 'x');
+  CHECK(*builder.add(set("k", large)));
+  CHECK_FALSE(*builder.add(set("l", large)));
+  CHECK(*builder.add(set("l", "small")));
+  EntryBuilder one{begin_ms, 1};
+  CHECK(*one.add(set("k", std::string(entry_bytes_max * 2, 'x'))));  // alone
+  CHECK_FALSE(*one.add(set("l", "small")));
+  EntryBuilder many{begin_ms, 1};
+  for (std::size_t i = 0; i < entry_commands_max; ++i) REQUIRE(*many.add({TimeCommand{}}));
+  CHECK_FALSE(*many.add({TimeCommand{}}));
+  DeleteManyCommand keys;
+  keys.keys.assign(entry_versions_max, "k");
+  EntryBuilder versions{begin_ms, 1};
+  CHECK(*versions.add({keys}));
+  CHECK_FALSE(*versions.add(set("l", "small")));
+  keys.keys.push_back("k");
+  CHECK(versions.add({keys}).error().code == ErrorCode::too_many_keys);
+}
+
+TEST_CASE("replica: a claim of a closed session is taken over at once", "[replica]") {
+  const auto made = replica();
+  const auto opened = made->apply(1, entry_of({declare("work", {}), {SessionCommand{}}}));
+  REQUIRE(opened);
+  const auto session = static_cast<SessionId>(std::get<PlainAnswer>((*opened)[1].what).number);
+  CHECK(session != 0);
+  REQUIRE(made->apply(2, entry_of({claim("work", "a", session)})));
+  const auto held = made->apply(3, entry_of({claim("work", "a")}));
+  CHECK(outcome_of((*held)[0]).answer == ClaimAnswer::in_flight);
+  const auto copy = copy_of(*made, small());
+  REQUIRE(copy);
+  const std::string closes =
+      entry_of({{SessionCommand{.what = SessionCommand::What::close, .session = session}},
+                claim("work", "a")});
+  for (StateMachine* each : {made.get(), copy->get()}) {
+    const auto taken = each->apply(4, closes);
+    REQUIRE(taken);
+    CHECK(outcome_of((*taken)[1]).answer == ClaimAnswer::granted);
+    CHECK(outcome_of((*taken)[1]).takeover);
+  }
+  CHECK(canonical(*made).bytes() == canonical(**copy).bytes());
+}
+
+TEST_CASE("replica: a result that has ended shows the same whether it was swept or not",
+          "[replica]") {
+  const auto swept = replica();
+  const auto not_swept = replica();
+  const Policy policy{.result_ttl = Millis{1'000}, .unique_ttl = Millis{60'000}};
+  const std::string first = entry_of({declare("work", policy), claim("work", "a")});
+  const Epoch epoch = (1U << 16) | 2;
+  const std::string result(100, 'r');  // longer than its digest
+  const std::string second = entry_of(
+      {{OwnerCommand{.name = "work", .call = {.key = "a", .epoch = epoch, .payload = result}}}});
+  const std::string third = entry_of({{TimeCommand{}}}, begin_ms + 2'000);
+  for (StateMachine* each : {swept.get(), not_swept.get()}) {
+    REQUIRE(each->apply(1, first));
+    REQUIRE(each->apply(2, second));
+    REQUIRE(each->apply(3, third));
+  }
+  const std::uint64_t before = swept->engine().stats().bytes_records;
+  swept->engine().advance();
+  CHECK(swept->engine().stats().bytes_records <= before);
+  CHECK(canonical(*swept).bytes() == canonical(*not_swept).bytes());
+  const std::string fourth = entry_of({claim("work", "a")}, begin_ms + 2'000);
+  for (StateMachine* each : {swept.get(), not_swept.get()}) {
+    const auto answers = each->apply(4, fourth);
+    CHECK(outcome_of((*answers)[0]).answer == ClaimAnswer::replay);
+    CHECK(outcome_of((*answers)[0]).result_expired);
+  }
+}
+
+TEST_CASE("replica: one that has no memory for an entry stops, and says so", "[replica]") {
+  Options options = small();
+  options.memory_bytes = limits::memory_bytes_min;
+  const auto made = replica(options);
+  const std::string value(60'000, 'x');
+  LogIndex index = 0;
+  std::optional<Error> stopped;
+  while (!stopped && index < 1'000) {
+    const std::string key = "k" + std::to_string(index);
+    const auto answers = made->apply(++index, entry_of({set(key, value)}));
+    if (!answers) stopped = answers.error();
+  }
+  REQUIRE(stopped);
+  CHECK(stopped->code == ErrorCode::memory_full);
+  CHECK(made->applied() == index - 1);
+  CHECK(made->apply(index, entry_of({set("k0", "")})).error().code == ErrorCode::closing);
+}
+
+TEST_CASE("replica: a snapshot is of one entry while others are applied", "[replica]") {
+  const auto made = replica();
+  constexpr std::array<const char*, 5> keys{"a", "b", "c", "d", "e"};
+  std::atomic<bool> ends{false};
+  std::thread applying{[&] {
+    // mo: relaxed: it ends a little later
+    for (LogIndex index = 1; !ends.load(std::memory_order_relaxed); ++index) {
+      const std::string value = std::to_string(index);
+      std::vector<Command> commands;
+      for (const char* const key : keys) commands.push_back(set(key, value));
+      const auto answers =
+          made->apply(index, entry_of(commands, begin_ms + static_cast<std::int64_t>(index)));
+      if (!answers) return;
+    }
+  }};
+  for (int i = 0; i < 300; ++i) {
+    ReplicaState state;
+    std::vector<std::string> wrong;
+    std::size_t found = 0;
+    const Status done =
+        made->snapshot([&](const ReplicaState& cut) { state = cut; },
+                       [&](const Mutation& mutation) {
+                         if (mutation.kind != Kind::string || mutation.type != Mutation::Type::put)
+                           return;
+                         ++found;
+                         if (mutation.value != std::to_string(state.applied)) {
+                           wrong.emplace_back(mutation.value);
+                         }
+                       });
+    CHECK(done);
+    CHECK(wrong.empty());
+    CHECK(found >= (state.applied == 0 ? 0 : keys.size()));
+    if (state.applied != 0) {
+      CHECK(state.unix_ms == begin_ms + static_cast<std::int64_t>(state.applied));
+    }
+  }
+  ends.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  applying.join();
+}
+
+}  // namespace semel::tests
