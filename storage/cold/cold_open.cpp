@@ -173,8 +173,8 @@ Status RocksColdStore::backup(const std::string& directory, const std::function<
   const base::MutexLock lock{writes_};
   SEMEL_CHECK(first());
   SEMEL_CHECK(make_new_directory(directory));
-  SEMEL_CHECK(mark_as_backup(directory));
   if (database_ == nullptr) SEMEL_CHECK(be_writable(0));
+  SEMEL_CHECK(mark_as_backup(*database_->GetEnv(), directory));
   return guard_.run([&] {  // a target that fails is no error of the store
     rocksdb::Checkpoint* made = nullptr;
     rocksdb::Status status = rocksdb::Checkpoint::Create(database_, &made);

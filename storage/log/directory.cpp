@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <rocksdb/env.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 
 #include "base/assert.hpp"
 #include "base/mutex.hpp"
@@ -135,20 +137,23 @@ bool is_backup(const std::string& directory) {
   return std::filesystem::exists(directory + backup_file, code);
 }
 
-Status mark_as_backup(const std::string& directory) {
+Status mark_as_backup(rocksdb::Env& env, const std::string& directory) {
   const std::string path = directory + backup_file;
-  constexpr std::string_view text =
-      "This directory is in a backup of a Semel storage. Do not open it. Make a storage of the "
-      "backup:\nsemel restore BACKUP DIR\n";
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) return system_error(path);
-  const bool good =
-      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      fsync(descriptor) == 0;
-  const Error error = good ? Error{} : system_error("writing " + path);
-  close(descriptor);
-  if (!good) return error;
-  return make_directory(directory);  // it is there; this syncs the name of the file
+  std::unique_ptr<rocksdb::WritableFile> file;
+  std::unique_ptr<rocksdb::Directory> opened;
+  rocksdb::Status status = env.NewWritableFile(path, &file, {});
+  if (status.ok()) {
+    status = file->Append(
+        "This directory is in a backup of a Semel storage. Do not open it. Make a storage of the "
+        "backup:\nsemel restore BACKUP DIR\n");
+  }
+  if (status.ok()) status = file->Sync();
+  if (status.ok()) status = file->Close();
+  // The name of the file is on the disk when its own directory is synced.
+  if (status.ok()) status = env.NewDirectory(directory, &opened);
+  if (status.ok()) status = opened->Fsync();
+  return status.ok() ? Status{Done{}}
+                     : Error{ErrorCode::storage_failed, path + ": " + status.ToString()};
 }
 
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, Missing missing) {

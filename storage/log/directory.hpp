@@ -24,6 +24,10 @@
 
 #include "semel/result.hpp"
 
+namespace rocksdb {
+class Env;
+}
+
 namespace semel::storage {
 
 /// A directory that is missing or of a storage is accepted, and one that has nothing but
@@ -36,7 +40,7 @@ namespace semel::storage {
 inline constexpr const char* backup_file = "/backup";
 [[nodiscard]] bool is_backup(const std::string& directory);
 /// For a directory within a backup. Returns when the file has reached the disk.
-[[nodiscard]] Status mark_as_backup(const std::string& directory);
+[[nodiscard]] Status mark_as_backup(rocksdb::Env& env, const std::string& directory);
 /// While a backup is made: links to the files that it is made of. What a killed process leaves is
 /// removed by the next open.
 inline constexpr const char* backup_links = "/backing-up";

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "tests/proofs/arguments.hpp"
+#include "tests/storage/faults/backups.hpp"
 #include "tests/storage/faults/power_disk.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
@@ -100,6 +101,8 @@ struct Total {
   std::uint64_t while_spilling = 0;  // images
   std::uint64_t sectors_lost = 0;
   std::uint64_t names_lost = 0;
+  std::uint64_t backups_sound = 0;
+  std::uint64_t backups_incomplete = 0;
   std::uint64_t lost = 0;
   std::uint64_t strange = 0;
   std::uint64_t parted = 0;
@@ -121,6 +124,7 @@ class Images {
   void at_step(Life& life, std::size_t names);
   [[nodiscard]] bool open(Life& life);
   void judge(Life& life, Ledger& ledger, Timestamp horizon);
+  void judge_backups(const Life& life);
   static void begin(Life& life, Phase phase);
   void work(Life& life);
   void act(Life& life);
@@ -273,6 +277,14 @@ void Images::judge(Life& life, Ledger& ledger, Timestamp horizon) {
   }
 }
 
+void Images::judge_backups(const Life& life) {
+  const BackupsFound found = look_at_backups(life.image.root);
+  total_.backups_sound += found.sound;
+  total_.backups_incomplete += found.incomplete;
+  total_.wrong += found.wrong;
+  if (found.wrong != 0) say(life, "backup " + found.first_wrong);
+}
+
 void Images::spill(Life& life) {
   life.is_spilling.store(true, std::memory_order_relaxed);  // mo: relaxed: a figure
   const std::uint64_t before = life.world->cold->stats().generations;
@@ -392,6 +404,7 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
     life.found.emplace();
     for (const auto& [key, history] : life.image.ledger) life.found->emplace(key, history);
     judge(life, *life.found, is_restart ? Timestamp::max() : Timestamp::min());
+    judge_backups(life);
     if (life.works) {
       ++total_.lives;
       total_.longest = std::max<std::uint64_t>(total_.longest, life.image.lives + 1);
@@ -458,10 +471,10 @@ int Images::run() {
       number(total_.sectors_lost), number(total_.names_lost));
   std::printf(
       "images: %llu images, %.1f/s, %llu lost, %llu never asked for, %llu parted, "
-      "%llu wrong answers, %llu not opened\n",
+      "%llu wrong answers, %llu not opened; backups: %llu sound, %llu incomplete\n",
       number(total_.images), static_cast<double>(total_.images) / seconds, number(total_.lost),
       number(total_.strange), number(total_.parted), number(total_.wrong),
-      number(total_.not_opened));
+      number(total_.not_opened), number(total_.backups_sound), number(total_.backups_incomplete));
   if (lies) return findings() > 0 ? 0 : 1;
   if (total_.acknowledged < total_.images) {
     std::printf("images: next to nothing was done\n");

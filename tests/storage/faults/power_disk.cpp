@@ -257,6 +257,8 @@ void PowerDisk::note(const FileStep& step) {
         changes_.push_back({parent_of(step.target), moves ? step.path : "", step.target, node});
         if (moves) live_.erase(found);
         live_[step.target] = node;
+      } else if (step.step == Step::rename) {
+        move_names_below(step.path, step.target);
       }
       return;
     case Step::write:
@@ -264,6 +266,27 @@ void PowerDisk::note(const FileStep& step) {
     case Step::sync_names:
       return;
   }
+}
+
+/// A directory has another name. Names of directories are on the disk at once here.
+void PowerDisk::move_names_below(const std::string& from, const std::string& to) {
+  const auto moved = [&](const std::string& path) {
+    if (path == from) return to;
+    return path.starts_with(from + "/") ? to + path.substr(from.size()) : path;
+  };
+  for (Names* const names : {&live_, &held_}) {
+    Names next;
+    for (const auto& [path, node] : *names) next[moved(path)] = node;
+    *names = std::move(next);
+  }
+  for (Change& change : changes_) {
+    change.directory = moved(change.directory);
+    change.removed = moved(change.removed);
+    change.added = moved(change.added);
+  }
+  std::set<std::string> synced;
+  for (const std::string& path : synced_directories_) synced.insert(moved(path));
+  synced_directories_ = std::move(synced);
 }
 
 bool PowerDisk::lies_about(Lie what) {

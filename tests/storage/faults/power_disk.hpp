@@ -136,6 +136,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   rocksdb::IOStatus on(const FileStep& step,
                        const std::function<rocksdb::IOStatus()>& act) override;
   void note(const FileStep& step);
+  void move_names_below(const std::string& from, const std::string& to);
   [[nodiscard]] std::size_t names_overdue() const;
   [[nodiscard]] bool is_last_step();
   [[nodiscard]] bool lies_about(Lie what);
