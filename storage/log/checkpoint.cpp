@@ -11,9 +11,6 @@
 namespace semel::storage {
 namespace {
 
-constexpr std::size_t slot_bytes = 4096;
-constexpr std::size_t file_bytes = 2 * slot_bytes;
-
 bool is_zero(std::string_view bytes) noexcept {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
@@ -22,15 +19,15 @@ bool is_zero(std::string_view bytes) noexcept {
 /// written to the storage by then.
 bool is_half_made(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
-  std::array<char, file_bytes> bytes{};
+  std::array<char, SlotFile::file_bytes> bytes{};
   file.read(bytes.data(), bytes.size());
   const auto got = static_cast<std::size_t>(file.gcount());
-  return file.eof() && got < file_bytes && is_zero({bytes.data(), got}) && !file.bad();
+  return file.eof() && got < SlotFile::file_bytes && is_zero({bytes.data(), got}) && !file.bad();
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Checkpoint>> Checkpoint::open(Disk& disk, const std::string& path) {
+Result<SlotFile> SlotFile::open(Disk& disk, const std::string& path) {
   if (is_half_made(path)) {
     SEMEL_CHECK(disk.remove(path));
   }
@@ -40,78 +37,61 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(Disk& disk, const std::stri
     SEMEL_TRY(made, disk.create(path, file_bytes));
     descriptor = made;
   }
+  SlotFile file{disk, path, descriptor};
   struct stat info {};
   const bool right = fstat(descriptor, &info) == 0 && info.st_size == file_bytes;
   if (!right) {
-    const Error error{ErrorCode::storage_damaged,
-                      path + ", offset " + std::to_string(info.st_size) + ": does not have " +
-                          std::to_string(file_bytes) + " bytes"};
-    close(descriptor);
-    return error;
+    return Error{ErrorCode::storage_damaged, path + ", offset " + std::to_string(info.st_size) +
+                                                 ": does not have " + std::to_string(file_bytes) +
+                                                 " bytes"};
   }
-  auto checkpoint = std::unique_ptr<Checkpoint>{new Checkpoint{disk, path, descriptor}};
-  SEMEL_CHECK(checkpoint->sync());  // a killed process may have left a slot that is not
-  return checkpoint;
+  SEMEL_CHECK(file.sync_file());  // a killed process may have left a slot that is not
+  return file;
 }
 
-Checkpoint::~Checkpoint() {
-  close(descriptor_);
+SlotFile::SlotFile(SlotFile&& other) noexcept
+    : disk_(other.disk_),
+      path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      is_newest_whole_(other.is_newest_whole_),
+      is_synced_(other.is_synced_) {}
+
+SlotFile::~SlotFile() {
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
-Result<Checkpoint::Found> Checkpoint::read(CheckpointContent& content) const {
+Result<std::string> SlotFile::read_file() const {
   std::string bytes(file_bytes, '\0');
   const ssize_t count = pread(descriptor_, bytes.data(), bytes.size(), 0);
   if (count < 0) return system_error("reading " + path_);
   bytes.resize(static_cast<std::size_t>(count));
-  return read(bytes, content);
+  return bytes;
 }
 
-Checkpoint::Found Checkpoint::read(std::string_view bytes, CheckpointContent& content) noexcept {
+SlotFile::Found SlotFile::without_content(std::string_view bytes) noexcept {
   if (is_zero(bytes) && bytes.size() <= file_bytes) return Found::empty;
-  Found found = Found::damaged;
-  for (std::size_t at = 0; at < file_bytes && at + sizeof content <= bytes.size();
-       at += slot_bytes) {
-    CheckpointContent here;
-    std::memcpy(&here, bytes.data() + at, sizeof here);
-    // A slot that was being written when its process ended does not have its checksum.
-    if (here.magic != CheckpointContent::magic_value || here.digest != here.right_digest())
-      continue;
-    if (found == Found::content && here.sequence <= content.sequence) continue;
-    content = here;
-    found = Found::content;
-  }
-  if (found == Found::damaged && bytes.size() == file_bytes &&
-      (is_zero(bytes.substr(0, slot_bytes)) || is_zero(bytes.substr(slot_bytes)))) {
-    return Found::unfinished;
-  }
-  // The file is made with its size, so a half of it is damage even if the half is sound.
-  return bytes.size() == file_bytes ? found : Found::damaged;
+  const bool is_half = bytes.size() == file_bytes &&
+                       (is_zero(bytes.substr(0, slot_bytes)) || is_zero(bytes.substr(slot_bytes)));
+  return is_half ? Found::unfinished : Found::damaged;
 }
 
-bool Checkpoint::write(CheckpointContent& content) noexcept {
-  CheckpointContent next = content;
-  next.sequence += is_synced_ ? 1 : 2;
-  next.digest = next.right_digest();
-  const auto at = static_cast<off_t>((next.sequence % 2) * slot_bytes);
+bool SlotFile::write_slot(std::uint64_t sequence, std::string_view content) noexcept {
+  const auto at = static_cast<off_t>((sequence % 2) * slot_bytes);
   // A killed process may leave the slot without its checksum; then the other one counts.
-  if (pwrite(descriptor_, &next, sizeof next, at) != sizeof next) {
+  if (pwrite(descriptor_, content.data(), content.size(), at) !=
+      static_cast<ssize_t>(content.size())) {
     is_newest_whole_ = is_synced_;  // a part of it may be written: of the newest slot, or beside it
     return false;
   }
   is_newest_whole_ = true;
   is_synced_ = false;
-  content = next;
   return true;
 }
 
-Status Checkpoint::sync() {
-  Status synced = disk_.sync(descriptor_, path_);
+Status SlotFile::sync_file() {
+  Status synced = disk_->sync(descriptor_, path_);
   if (synced && is_newest_whole_) is_synced_ = true;
   return synced;
-}
-
-Status Checkpoint::write_and_sync(CheckpointContent& content) {
-  return write(content) ? sync() : system_error("writing " + path_);
 }
 
 }  // namespace semel::storage

@@ -61,12 +61,17 @@ constexpr std::size_t old_header_bytes = 16;
 
 FoundRecord record_at(std::string_view segment, const SegmentHeader& header,
                       std::size_t at) noexcept {
-  using Is = FoundRecord::Is;
   if (header.is_old()) return old_record_at(segment, header, at);
+  return at < segment.size() ? record_of(segment.substr(at), header, at) : FoundRecord{};
+}
+
+FoundRecord record_of(std::string_view bytes, const SegmentHeader& header,
+                      std::size_t at) noexcept {
+  using Is = FoundRecord::Is;
   FoundRecord found;
-  if (at + record_bytes_min > segment.size()) return found;
-  const auto first = word_at<std::uint32_t>(segment, at);
-  const auto second = word_at<std::uint32_t>(segment, at + 4);
+  if (record_bytes_min > bytes.size()) return found;
+  const auto first = word_at<std::uint32_t>(bytes, 0);
+  const auto second = word_at<std::uint32_t>(bytes, 4);
   if (first == 0) {
     found.is = Is::zeros;
     return found;
@@ -83,12 +88,12 @@ FoundRecord record_at(std::string_view segment, const SegmentHeader& header,
     if (is_first_word) found = {Is::begun, RecordType::filler, record_bytes_min, {}};
     return found;
   }
-  if (at + found.bytes > segment.size()) return found;
-  const char* const payload = segment.data() + at + head.shape.header_bytes();
+  if (found.bytes > bytes.size()) return found;
+  const char* const payload = bytes.data() + head.shape.header_bytes();
   const std::uint64_t seal = head.seal_of(head.sealed_part(payload));
-  const bool is_right = head.shape.is_long ? word_at<std::uint64_t>(segment, at + 8) == seal
-                                           : word_at<std::uint32_t>(segment, at + 4) == seal >> 32;
-  if (word_at<std::uint32_t>(segment, at + head.shape.seal_end_at()) == 0) {
+  const bool is_right = head.shape.is_long ? word_at<std::uint64_t>(bytes, 8) == seal
+                                           : word_at<std::uint32_t>(bytes, 4) == seal >> 32;
+  if (word_at<std::uint32_t>(bytes, head.shape.seal_end_at()) == 0) {
     found.is = Is::begun;
   } else if (!is_right) {
     found.is = Is::wrong;

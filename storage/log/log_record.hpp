@@ -169,6 +169,11 @@ struct FoundRecord {
 [[nodiscard]] FoundRecord record_at(std::string_view segment, const SegmentHeader& header,
                                     std::size_t at) noexcept;
 
+/// The same of a record alone: `bytes` are those from `at` on, up to its end at least. Not of a
+/// segment of an earlier format.
+[[nodiscard]] FoundRecord record_of(std::string_view bytes, const SegmentHeader& header,
+                                    std::size_t at) noexcept;
+
 /// Records of the segment begin and end at multiples of it.
 [[nodiscard]] inline std::size_t record_unit_of(const SegmentHeader& header) noexcept {
   return header.is_old() ? 8 : record_unit;

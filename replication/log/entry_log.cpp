@@ -1,0 +1,401 @@
+#include "replication/log/entry_log.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/random.hpp"
+#include "storage/log/directory.hpp"
+#include "storage/log/record_writer.hpp"
+
+namespace semel::replication {
+
+using storage::LogOffset;
+using storage::RecordShape;
+using storage::RecordType;
+using storage::Segment;
+using What = LogStatement::What;
+
+namespace {
+
+constexpr std::size_t segment_bytes_min = std::size_t{64} << 10;
+constexpr std::size_t segment_bytes_max = std::size_t{256} << 20;
+
+Error damaged(const std::string& path, std::uint64_t offset, const std::string& what) {
+  return {ErrorCode::storage_damaged, path + ", offset " + std::to_string(offset) + ": " + what};
+}
+
+/// Whether it can be what a power cut has left of the making of a segment: no header, or none that
+/// is valid and only zeros behind it. No entry was in it.
+bool is_half_made(const std::string& path) {
+  std::error_code code;
+  if (std::filesystem::file_size(path, code) < storage::segment_header_bytes && !code) return true;
+  const auto file = storage::SegmentFile::open(path);
+  return file.ok() && !file->unreadable() && !file->header().is_valid() && file->holds_nothing();
+}
+
+Error failed_before() {
+  return {ErrorCode::storage_failed, "a sync of the log has failed"};
+}
+
+}  // namespace
+
+EntryLog::~EntryLog() = default;
+
+Result<std::unique_ptr<EntryLog>> EntryLog::open(const EntryLogOptions& options) {
+  const std::size_t bytes = options.segment_bytes;
+  if (!std::has_single_bit(bytes) || bytes < segment_bytes_min || bytes > segment_bytes_max) {
+    return Error{ErrorCode::bad_option,
+                 "segment_bytes = " + std::to_string(bytes) + ", a power of two of " +
+                     std::to_string(segment_bytes_min) + ".." + std::to_string(segment_bytes_max)};
+  }
+  std::unique_ptr<EntryLog> log{new EntryLog{options}};
+  SEMEL_CHECK(storage::make_directory(options.directory));
+  SEMEL_CHECK(storage::make_directory(log->log_directory()));
+  SEMEL_CHECK(log->recover());
+  return log;
+}
+
+std::size_t EntryLog::data_bytes_max() const noexcept {
+  // Beside a header and the statement that begins the segment.
+  return options_.segment_bytes / 2 - storage::segment_header_bytes - entry_overhead;
+}
+
+std::uint64_t EntryLog::disk_bytes() const noexcept {
+  return segments_.size() * options_.segment_bytes;
+}
+
+Term EntryLog::term_of(LogIndex index) const noexcept {
+  if (index + 1 == first_) return term_before_;
+  if (index < first_ || index > last()) return 0;
+  return entries_[index - first_].term;
+}
+
+const EntryLog::Kept* EntryLog::segment_of(LogOffset offset) const noexcept {
+  const std::uint64_t number = offset / options_.segment_bytes;
+  if (segments_.empty() || number < segments_.front().number) return nullptr;
+  const std::size_t at = number - segments_.front().number;
+  return at < segments_.size() ? &segments_[at] : nullptr;
+}
+
+Result<std::string> EntryLog::read(LogIndex index) const {
+  if (index < first_ || index > last()) {
+    return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is not in the log"};
+  }
+  const Place& place = entries_[index - first_];
+  const Kept* const segment = segment_of(place.offset);
+  SEMEL_ASSERT(segment != nullptr);
+  const RecordShape shape = RecordShape::of(entry_overhead + place.bytes);
+  const LogOffset within = place.offset % options_.segment_bytes;
+  // Only as much of the segment as the record needs, at its place for the checksum.
+  std::string bytes(shape.bytes(), '\0');
+  const int descriptor = ::open(segment->path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return storage::system_error(segment->path);
+  const ssize_t got = pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(within));
+  const Error error = got < 0 ? storage::system_error("reading " + segment->path) : Error{};
+  close(descriptor);
+  if (got < 0) return error;
+  const storage::FoundRecord record =
+      storage::record_of(bytes, segment->header, static_cast<std::size_t>(within));
+  const auto said =
+      record.is == storage::FoundRecord::Is::whole ? read_statement(record.payload) : std::nullopt;
+  if (!said || said->what != What::entry || said->entry.index != index ||
+      said->entry.term != place.term) {
+    return damaged(segment->path, within, "entry " + std::to_string(index) + " cannot be read");
+  }
+  return std::string{said->entry.data};
+}
+
+// --- changes ---------------------------------------------------------------------------------
+
+Status EntryLog::append(std::span<const LogEntry> entries) {
+  for (const LogEntry& entry : entries) {
+    if (entry.index < first_ || entry.index > last() + 1) {
+      return Error{ErrorCode::bad_option, "entry " + std::to_string(entry.index) +
+                                              " does not follow " + std::to_string(last())};
+    }
+    if (entry.data.size() > data_bytes_max()) {
+      return Error{ErrorCode::value_too_long, "an entry of " + std::to_string(entry.data.size()) +
+                                                  " bytes, limit " +
+                                                  std::to_string(data_bytes_max())};
+    }
+    SEMEL_CHECK(write({.what = What::entry, .entry = entry, .offset = synced_}));
+  }
+  return Done{};
+}
+
+Status EntryLog::truncate(LogIndex index) {
+  if (index > last()) return Done{};
+  if (index < first_) {
+    return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is forgotten"};
+  }
+  return write({.what = What::truncate, .entry = {.index = index, .data = {}}, .offset = synced_});
+}
+
+Status EntryLog::restart(LogIndex index, Term term) {
+  return write({.what = What::restart,
+                .entry = {.index = index, .term = term, .data = {}},
+                .offset = synced_});
+}
+
+Status EntryLog::write(const LogStatement& statement) {
+  if (failed_) return failed_before();
+  std::string payload;
+  encode(statement, payload);
+  const RecordShape shape = RecordShape::of(payload.size());
+  if (writing_ == nullptr || end_ + shape.bytes() > writing_->end()) {
+    SEMEL_CHECK(begin_segment());
+  }
+  const LogOffset offset = end_;
+  payload.resize(shape.padded(), '\0');
+  storage::RecordWriter record{*writing_, offset, RecordType::whole, shape};
+  if (!record.copy_and_seal(payload.data())) {
+    failed_ = true;  // what is in the file is not known
+    return storage::system_error("writing " + writing_->path());
+  }
+  end_ += shape.bytes();
+  take(statement, offset);
+  return Done{};
+}
+
+/// Everything before is on the disk then. After an error nothing has changed.
+Status EntryLog::begin_segment() {
+  SEMEL_CHECK(sync());
+  const std::uint64_t number = segments_.empty() ? 1 : segments_.back().number + 1;
+  const std::string directory = log_directory();
+  storage::SegmentHeader wanted;
+  wanted.number = wanted.first = number;
+  wanted.bytes = options_.segment_bytes;
+  wanted.salt = base::random_number();
+  wanted.storage_id = options_.log_id;
+  const Segment::Access access =
+      options_.disk->maps_safely(directory) ? Segment::Access::mapped : Segment::Access::written;
+  SEMEL_TRY(made, Segment::make(*options_.disk, directory, wanted, false, access));
+  // Before anything else is in it: what has no header was half made, and is removed.
+  if (Status synced = made->sync(*options_.disk, made->begin(),
+                                 made->begin() + storage::segment_header_bytes);
+      !synced) {
+    failed_ = true;
+    return synced;
+  }
+  std::string payload;
+  encode({.what = What::begin, .offset = end_}, payload);
+  const RecordShape shape = RecordShape::of(payload.size());
+  payload.resize(shape.padded(), '\0');
+  const LogOffset begin = made->begin() + storage::segment_header_bytes;
+  storage::RecordWriter record{*made, begin, RecordType::whole, shape};
+  if (!record.copy_and_seal(payload.data())) {
+    failed_ = true;
+    return storage::system_error("writing " + made->path());
+  }
+  segments_.push_back({number, made->path(), made->header()});
+  writing_ = std::move(made);
+  end_ = begin + shape.bytes();
+  synced_ = begin;
+  return Done{};
+}
+
+Status EntryLog::sync() {
+  if (failed_) return failed_before();
+  if (writing_ == nullptr || synced_ == end_) return Done{};
+  if (Status synced = writing_->sync(*options_.disk, synced_, end_); !synced) {
+    failed_ = true;
+    return synced;
+  }
+  synced_ = end_;
+  return Done{};
+}
+
+/// What a statement changes in memory.
+void EntryLog::take(const LogStatement& statement, LogOffset offset) {
+  const LogEntry& entry = statement.entry;
+  switch (statement.what) {
+    case What::begin:
+      break;
+    case What::entry:
+      entries_.resize(entry.index - first_);
+      entries_.push_back({offset, static_cast<std::uint32_t>(entry.data.size()), entry.term});
+      break;
+    case What::truncate:
+      entries_.resize(std::min<std::size_t>(entries_.size(), entry.index - first_));
+      break;
+    case What::restart:
+      entries_.clear();
+      first_ = entry.index + 1;
+      term_before_ = entry.term;
+      break;
+  }
+}
+
+Status EntryLog::forget(LogIndex index) {
+  if (failed_) return failed_before();
+  if (index < first_) return Done{};
+  if (index > last()) {
+    return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is not in the log"};
+  }
+  const Term term = term_of(index);
+  entries_.erase(entries_.begin(),
+                 entries_.begin() + static_cast<std::ptrdiff_t>(index + 1 - first_));
+  first_ = index + 1;
+  term_before_ = term;
+  // Oldest first, so that those that stay are without gaps.
+  const LogOffset needed = entries_.empty() ? synced_ : std::min(synced_, entries_.front().offset);
+  while (segments_.size() > 1 &&
+         (segments_.front().number + 1) * options_.segment_bytes <= needed) {
+    SEMEL_CHECK(options_.disk->remove(segments_.front().path));
+    segments_.erase(segments_.begin());
+  }
+  return Done{};
+}
+
+// --- opened again --------------------------------------------------------------------------------
+
+/// The segments' files, without one that the power has left half made.
+Result<std::vector<std::string>> EntryLog::find_segments() const {
+  SEMEL_TRY(names, storage::list_directory(log_directory()));
+  std::sort(names.begin(), names.end());
+  if (!names.empty()) {
+    const std::string path = log_directory() + "/" + names.back();
+    if (is_half_made(path)) {
+      SEMEL_CHECK(options_.disk->remove(path));
+      names.pop_back();
+    }
+  }
+  return names;
+}
+
+Result<storage::SegmentFile> EntryLog::open_segment(const std::string& name) const {
+  const std::string path = log_directory() + "/" + name;
+  SEMEL_TRY(file, storage::SegmentFile::open(path));
+  const storage::SegmentHeader& header = file.header();
+  const std::uint64_t number = segments_.empty() ? header.number : segments_.back().number + 1;
+  if (const auto wrong = file.check_header(number, options_.log_id)) return wrong->error();
+  if (header.bytes != options_.segment_bytes || header.is_old() ||
+      name != storage::segment_name(header.number * header.bytes)) {
+    return damaged(path, 0,
+                   "is not segment " + std::to_string(number) + " of segments of " +
+                       std::to_string(options_.segment_bytes) + " bytes");
+  }
+  return file;
+}
+
+Status EntryLog::recover() {
+  SEMEL_TRY(names, find_segments());
+  std::optional<storage::SegmentFile> file;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i == 0) {
+      SEMEL_TRY(first, open_segment(names[0]));
+      file.emplace(std::move(first));
+    }
+    segments_.push_back({file->header().number, file->path(), file->header()});
+    std::optional<storage::SegmentFile> next;
+    LogOffset end = 0;
+    if (i + 1 < names.size()) {
+      SEMEL_TRY(opened, open_segment(names[i + 1]));
+      end = end_before(opened);
+      next.emplace(std::move(opened));
+    }
+    starts_known_ = starts_known_ || segments_.front().number == 1;
+    SEMEL_CHECK(read_segment(*file, end));
+    file.reset();
+    if (next) file.emplace(std::move(*next));
+  }
+  SEMEL_CHECK(drop_empty_segment());
+  // A process that was killed may have left what is not on the disk yet.
+  for (std::size_t i = segments_.size() - std::min<std::size_t>(segments_.size(), 2);
+       i < segments_.size(); ++i) {
+    SEMEL_CHECK(options_.disk->sync_file(segments_[i].path));
+  }
+  synced_ = end_;
+  return Done{};
+}
+
+/// Where a segment says that the one before ends; 0: it was made and not begun.
+LogOffset EntryLog::end_before(const storage::SegmentFile& file) {
+  const auto record =
+      storage::record_at(file.bytes(), file.header(), storage::segment_header_bytes);
+  if (record.is != storage::FoundRecord::Is::whole) return 0;
+  const auto said = read_statement(record.payload);
+  return said && said->what == What::begin ? said->offset : 0;
+}
+
+/// The last one may have been made and not begun. Without it the one before ends as it was found.
+Status EntryLog::drop_empty_segment() {
+  if (segments_.empty()) return Done{};
+  const LogOffset begin = segments_.back().number * options_.segment_bytes;
+  if (end_ != begin + storage::segment_header_bytes) return Done{};
+  SEMEL_CHECK(options_.disk->remove(segments_.back().path));
+  segments_.pop_back();
+  end_ = end_before_last_;
+  return Done{};
+}
+
+/// What the statement of a record changes, unless it cannot be.
+Status EntryLog::take_again(const LogStatement& statement, LogOffset offset,
+                            const std::string& path) {
+  const LogIndex index = statement.entry.index;
+  const LogOffset within = offset % options_.segment_bytes;
+  if (statement.what == What::restart) starts_known_ = true;
+  if (statement.what == What::entry || statement.what == What::truncate) {
+    // What came before was forgotten with its segments, or it is replaced from an earlier entry on.
+    if (!starts_known_ && (entries_.empty() || index < first_)) {
+      entries_.clear();
+      first_ = index;
+    }
+    if (index < first_ || index > last() + 1) {
+      return damaged(
+          path, within,
+          "entry " + std::to_string(index) + " does not follow " + std::to_string(last()));
+    }
+  }
+  take(statement, offset);
+  return Done{};
+}
+
+/// `end`: where it ends, and all before is on the disk; 0: not known.
+Status EntryLog::read_segment(const storage::SegmentFile& file, LogOffset end) {
+  using Is = storage::FoundRecord::Is;
+  const std::string_view bytes = file.bytes();
+  const LogOffset begin = file.header().number * options_.segment_bytes;
+  std::size_t at = storage::segment_header_bytes;
+  if (end != 0 && (end < begin + at || end > begin + bytes.size())) {
+    return damaged(file.path(), 0, "the next segment says that it ends elsewhere");
+  }
+  const std::size_t limit = end != 0 ? end - begin : bytes.size();
+  while (at < limit) {
+    const storage::FoundRecord record = storage::record_at(bytes, file.header(), at);
+    if (record.is != Is::whole || at + record.bytes > limit) break;
+    const auto said = read_statement(record.payload);
+    const bool begins = said && said->what == What::begin;
+    if (!said || begins != (at == storage::segment_header_bytes)) {
+      return damaged(file.path(), at, "a record of another kind");
+    }
+    SEMEL_CHECK(take_again(*said, begin + at, file.path()));
+    at += record.bytes;
+  }
+  end_before_last_ = std::exchange(end_, begin + at);
+  if (end != 0) {
+    return at == limit ? Status{Done{}} : damaged(file.path(), at, "an entry cannot be read");
+  }
+  // Behind the gap there may be what a power cut has left of the last writes. None of it may say
+  // that the gap was on the disk before.
+  for (std::size_t from = at + storage::record_unit; from < bytes.size();
+       from += storage::record_unit) {
+    const storage::FoundRecord record = storage::record_at(bytes, file.header(), from);
+    if (record.is != Is::whole) continue;
+    const auto said = read_statement(record.payload);
+    if (said && said->what != What::begin && said->offset > begin + at) {
+      return damaged(file.path(), at, "what was synced cannot be read");
+    }
+  }
+  return Done{};
+}
+
+}  // namespace semel::replication

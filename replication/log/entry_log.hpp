@@ -1,0 +1,115 @@
+// The log of a replica on disk: entries by index, each with a term and a checksum, in segments that
+// are allocated before they are written. storage/log has the segments and the records.
+//
+//   log/%016x.log    a segment: header | begin | entries, and what replaced or ended some of them
+//
+// A segment is synced before the next one is made, and a process never goes on with the segment of
+// another: its first change begins a new one, which says where the one before ends. So what a power
+// cut may have torn is behind the last sync of the last segment. It is cut off. Anything else that
+// cannot be read is damage, and open() refuses it: a voter that has forgotten is not a voter.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replication/log/log_entry.hpp"
+#include "semel/result.hpp"
+#include "storage/log/disk.hpp"
+#include "storage/log/log_scan.hpp"
+#include "storage/log/segment.hpp"
+
+namespace semel::replication {
+
+struct EntryLogOptions {
+  std::string directory;          ///< is made if it is not there; one process at a time
+  storage::Disk* disk = nullptr;  ///< must outlive the log
+  std::size_t segment_bytes = std::size_t{16} << 20;  ///< power of two, 64 KiB at least
+  std::uint64_t log_id = 0;  ///< of the cluster: segments of others are refused
+};
+
+/// Belongs to one thread.
+class EntryLog {
+ public:
+  /// Reads what is there and syncs it, so that what is answered from it stays. Errors:
+  /// bad_option, storage_failed, storage_damaged (names file and offset).
+  [[nodiscard]] static Result<std::unique_ptr<EntryLog>> open(const EntryLogOptions& options);
+  ~EntryLog();
+  EntryLog(const EntryLog&) = delete;
+  EntryLog& operator=(const EntryLog&) = delete;
+
+  /// Entries first()..last() are there; none: last() is first() - 1.
+  [[nodiscard]] LogIndex first() const noexcept { return first_; }
+  [[nodiscard]] LogIndex last() const noexcept { return first_ + entries_.size() - 1; }
+  /// Of an entry that is there, or of the one before the first, if it is known; else 0.
+  [[nodiscard]] Term term_of(LogIndex index) const noexcept;
+  [[nodiscard]] std::size_t data_bytes_max() const noexcept;
+  /// Of all that it has on disk.
+  [[nodiscard]] std::uint64_t disk_bytes() const noexcept;
+
+  /// Its data, read from the disk and checked. Errors: bad_option (it is not there),
+  /// storage_failed, storage_damaged.
+  [[nodiscard]] Result<std::string> read(LogIndex index) const;
+
+  // --- changes: on the disk after sync() ----------------------------------------------------
+  /// Each follows the one before, or replaces one that is there with all behind it. Errors:
+  /// bad_option (a gap), value_too_long, storage_failed (the disk is full: it is as it was before
+  /// the entry that failed, and the call may be repeated with the rest).
+  [[nodiscard]] Status append(std::span<const LogEntry> entries);
+  /// Entries from `index` on are no more. Errors: bad_option (forgotten), storage_failed.
+  [[nodiscard]] Status truncate(LogIndex index);
+  /// A snapshot has taken the place of all entries: the next one is `index` + 1. Errors:
+  /// storage_failed.
+  [[nodiscard]] Status restart(LogIndex index, Term term);
+  /// Everything before returns when it has reached the disk. Errors: storage_failed: what is on the
+  /// disk is not known, and every later call fails.
+  [[nodiscard]] Status sync();
+
+  /// Entries up to `index` are needed no longer. Segments that have no others are removed, and the
+  /// others go on being read by open(). Errors: bad_option (it is not there), storage_failed.
+  [[nodiscard]] Status forget(LogIndex index);
+
+ private:
+  struct Place {
+    storage::LogOffset offset;
+    std::uint32_t bytes;  // of the data
+    Term term;
+  };
+  struct Kept {
+    std::uint64_t number = 0;
+    std::string path{};
+    storage::SegmentHeader header{};
+  };
+
+  explicit EntryLog(const EntryLogOptions& options) : options_(options) {}
+  [[nodiscard]] Status recover();
+  [[nodiscard]] Result<std::vector<std::string>> find_segments() const;
+  [[nodiscard]] Result<storage::SegmentFile> open_segment(const std::string& name) const;
+  [[nodiscard]] static storage::LogOffset end_before(const storage::SegmentFile& file);
+  [[nodiscard]] Status drop_empty_segment();
+  [[nodiscard]] Status read_segment(const storage::SegmentFile& file, storage::LogOffset end);
+  [[nodiscard]] Status take_again(const LogStatement& statement, storage::LogOffset offset,
+                                  const std::string& path);
+  void take(const LogStatement& statement, storage::LogOffset offset);
+  [[nodiscard]] Status write(const LogStatement& statement);
+  [[nodiscard]] Status begin_segment();
+  [[nodiscard]] const Kept* segment_of(storage::LogOffset offset) const noexcept;
+  [[nodiscard]] std::string log_directory() const { return options_.directory + "/log"; }
+
+  const EntryLogOptions options_;
+  std::vector<Kept> segments_;  // ascending, without gaps
+  LogIndex first_ = 1;
+  Term term_before_ = 0;  // of the entry before the first; 0: not known
+  std::deque<Place> entries_;
+  std::unique_ptr<storage::Segment> writing_;  // null: this process has written nothing
+  storage::LogOffset end_ = 0;                 // of all that is written
+  storage::LogOffset end_before_last_ = 0;     // of the segment before, when it is read
+  storage::LogOffset synced_ = 0;
+  bool starts_known_ = false;  // the first entry that is found is the first that there was
+  bool failed_ = false;
+};
+
+}  // namespace semel::replication
