@@ -179,8 +179,8 @@ Status EntryLog::begin_segment() {
       options_.disk->maps_safely(directory) ? Segment::Access::mapped : Segment::Access::written;
   SEMEL_TRY(made, Segment::make(*options_.disk, directory, wanted, false, access));
   // Before anything else is in it: what has no header was half made, and is removed.
-  if (Status synced = made->sync(*options_.disk, made->begin(),
-                                 made->begin() + storage::segment_header_bytes);
+  if (Status synced =
+          made->sync(*options_.disk, made->begin(), made->begin() + storage::segment_header_bytes);
       !synced) {
     failed_ = true;
     return synced;

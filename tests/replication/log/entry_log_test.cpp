@@ -1,5 +1,5 @@
 // The log of a replica: what is appended, replaced, forgotten and synced is there again, and damage
-// is told from what a power cut leaves.
+// is distinguished from what a power cut leaves.
 #include "replication/log/entry_log.hpp"
 
 #include <filesystem>

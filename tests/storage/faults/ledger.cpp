@@ -96,15 +96,17 @@ void History::begun_by(std::int64_t unix_ms) {
   newest.ttl = Millis{0};
 }
 
-bool History::is(const Said& said, const std::string& found, std::int64_t unix_ms) {
-  if (said.ends_unix_ms == never_ends || unix_ms < said.ends_unix_ms - clock_slack_ms) {
+bool History::is(const Said& said, const std::string& found, std::int64_t from_unix_ms,
+                 std::int64_t to_unix_ms) {
+  if (said.ends_unix_ms == never_ends || to_unix_ms < said.ends_unix_ms - clock_slack_ms) {
     return matches(said.state, found);
   }
-  if (unix_ms - clock_slack_ms > said.ends_by) return found == absent;
+  if (from_unix_ms - clock_slack_ms > said.ends_by) return found == absent;
   return found == absent || matches(said.state, found);
 }
 
-History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, Timestamp horizon) {
+History::Verdict History::judge(const std::string& found, std::int64_t from_unix_ms,
+                                std::int64_t to_unix_ms, Timestamp horizon) {
   const std::lock_guard lock{mutex_};
   std::size_t first = 0;  // the oldest that may be found
   for (std::size_t i = 0; i < said_.size(); ++i) {
@@ -113,7 +115,7 @@ History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, 
   }
   std::optional<std::size_t> hit;
   for (std::size_t i = said_.size(); i-- > 0 && !hit;) {
-    if (is(said_[i], found, unix_ms)) hit = i;
+    if (is(said_[i], found, from_unix_ms, to_unix_ms)) hit = i;
   }
   Verdict verdict;
   verdict.right = hit && *hit >= first;
@@ -123,7 +125,8 @@ History::Verdict History::judge(const std::string& found, std::int64_t unix_ms, 
     verdict.oldest_lost = said_[i].at;
     break;
   }
-  tell("found " + found.substr(0, shown_bytes) + " at " + std::to_string(unix_ms));
+  tell("found " + found.substr(0, shown_bytes) + " at " + std::to_string(from_unix_ms) + " to " +
+       std::to_string(to_unix_ms));
   if (!verdict.right) {
     for (const std::string& line : story_) verdict.story += "\n    " + line;
     for (std::size_t i = first; i < said_.size(); ++i) {

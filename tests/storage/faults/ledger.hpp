@@ -53,9 +53,10 @@ class History {
     std::string expected;     ///< in words
     std::string story;        ///< what was asked and found lately, newest last
   };
-  /// Compares, and goes on from what was found. What was acknowledged at or before `horizon` must
-  /// be there.
-  [[nodiscard]] Verdict judge(const std::string& found, std::int64_t unix_ms, Timestamp horizon);
+  /// Compares what was found between two times of the wall clock, and goes on from it. What was
+  /// acknowledged at or before `horizon` must be there.
+  [[nodiscard]] Verdict judge(const std::string& found, std::int64_t from_unix_ms,
+                              std::int64_t to_unix_ms, Timestamp horizon);
 
  private:
   struct Said {
@@ -67,7 +68,8 @@ class History {
     bool certain = false;
     Timestamp at{};
   };
-  [[nodiscard]] static bool is(const Said& said, const std::string& found, std::int64_t unix_ms);
+  [[nodiscard]] static bool is(const Said& said, const std::string& found,
+                               std::int64_t from_unix_ms, std::int64_t to_unix_ms);
 
   void tell(std::string line);
 

@@ -24,7 +24,7 @@ TEST_CASE("ledger: what was acknowledged for certain or asked later may be found
     history.ask("kept");
     history.acknowledge(true, at(2));
     history.ask("asked");
-    return history.judge(found, now, Timestamp{});
+    return history.judge(found, now, now, Timestamp{});
   };
   CHECK(judge("kept").right);
   CHECK(judge("asked").right);
@@ -41,7 +41,7 @@ TEST_CASE("ledger: an uncertain acknowledgement must be found up to the horizon"
     history.acknowledge(false, at(10));
     history.ask("second");
     history.acknowledge(false, at(20));
-    return history.judge(found, now, horizon);
+    return history.judge(found, now, now, horizon);
   };
   CHECK(judge(absent, at(9)).right);
   CHECK(judge(absent, at(9)).oldest_lost == at(10));
@@ -62,9 +62,9 @@ TEST_CASE("ledger: what was confirmed is certain, what was refused did not happe
   history.ask("refused");
   history.withdraw();
   CHECK(history.newest() == "first");
-  CHECK_FALSE(History{history}.judge(absent, now, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge("refused", now, Timestamp{}).right);
-  CHECK(history.judge("first", now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now, now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("refused", now, now, Timestamp{}).right);
+  CHECK(history.judge("first", now, now, Timestamp{}).right);
 }
 
 TEST_CASE("ledger: what somebody was shown must stay", "[ledger]") {
@@ -73,10 +73,10 @@ TEST_CASE("ledger: what somebody was shown must stay", "[ledger]") {
   history.ask("second");
   history.ask("third");
   history.show("second");
-  CHECK_FALSE(History{history}.judge("first", now, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge(absent, now, Timestamp{}).right);
-  CHECK(History{history}.judge("second", now, Timestamp{}).right);
-  CHECK(History{history}.judge("third", now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("first", now, now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now, now, Timestamp{}).right);
+  CHECK(History{history}.judge("second", now, now, Timestamp{}).right);
+  CHECK(History{history}.judge("third", now, now, Timestamp{}).right);
 }
 
 TEST_CASE("ledger: what has ended is absent, and what it replaced does not come back", "[ledger]") {
@@ -86,11 +86,11 @@ TEST_CASE("ledger: what has ended is absent, and what it replaced does not come 
   history.ask("short", now - 5'000, 5'000ms);
   history.begun_by(now - 5'000);
   history.acknowledge(true, at(2));
-  CHECK(History{history}.judge("short", now - 1'000, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge(absent, now - 1'000, Timestamp{}).right);
-  CHECK(History{history}.judge(absent, now + 1'000, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge("short", now + 1'000, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge("old", now + 1'000, Timestamp{}).right);
+  CHECK(History{history}.judge("short", now - 1'000, now - 1'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now - 1'000, now - 1'000, Timestamp{}).right);
+  CHECK(History{history}.judge(absent, now + 1'000, now + 1'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("short", now + 1'000, now + 1'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("old", now + 1'000, now + 1'000, Timestamp{}).right);
 }
 
 TEST_CASE("ledger: a ttl begins when it is asked for, or up to the moment of the image",
@@ -99,20 +99,20 @@ TEST_CASE("ledger: a ttl begins when it is asked for, or up to the moment of the
   history.ask("short", now, 700ms);
   // The clock went on by 10 s, and the power failed before an answer.
   history.begun_by(now + 10'000);
-  CHECK(History{history}.judge("short", now + 5'000, Timestamp{}).right);
-  CHECK(History{history}.judge(absent, now + 5'000, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge("short", now + 11'000, Timestamp{}).right);
-  CHECK(history.judge("short", now + 5'000, Timestamp{}).right);
-  CHECK_FALSE(history.judge("short", now + 11'000, Timestamp{}).right);
+  CHECK(History{history}.judge("short", now + 5'000, now + 5'000, Timestamp{}).right);
+  CHECK(History{history}.judge(absent, now + 5'000, now + 5'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("short", now + 11'000, now + 11'000, Timestamp{}).right);
+  CHECK(history.judge("short", now + 5'000, now + 5'000, Timestamp{}).right);
+  CHECK_FALSE(history.judge("short", now + 11'000, now + 11'000, Timestamp{}).right);
 }
 
 TEST_CASE("ledger: after a verdict what was found is all that may be found", "[ledger]") {
   History history;
   history.ask("a*");
-  CHECK(history.judge("a7", now, Timestamp{}).right);
-  CHECK(History{history}.judge("a7", now, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge("a8", now, Timestamp{}).right);
-  CHECK_FALSE(History{history}.judge(absent, now, Timestamp{}).right);
+  CHECK(history.judge("a7", now, now, Timestamp{}).right);
+  CHECK(History{history}.judge("a7", now, now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("a8", now, now, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge(absent, now, now, Timestamp{}).right);
 }
 
 }  // namespace semel::faults

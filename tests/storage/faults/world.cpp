@@ -334,8 +334,9 @@ Result<Found> compare(World& world, Ledger& ledger, const Clock& clock, Timestam
   Found found;
   std::map<std::string, std::string> states;
   for (auto& [key, history] : ledger) {
+    const std::int64_t from = clock.unix_ms();
     SEMEL_TRY(state, state_of(world, key));
-    const History::Verdict verdict = history.judge(state, clock.unix_ms(), horizon);
+    const History::Verdict verdict = history.judge(state, from, clock.unix_ms(), horizon);
     if (verdict.oldest_lost != Timestamp{} &&
         (found.oldest_lost == Timestamp{} || verdict.oldest_lost < found.oldest_lost)) {
       found.oldest_lost = verdict.oldest_lost;
