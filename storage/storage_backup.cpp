@@ -158,9 +158,10 @@ Status Storage::Impl::BackupMaking::write_mark(storage::LogOffset drained) {
   content.format = storage::format_version;
   content.segment_bytes = storage_.log_->segment_bytes();
   content.begin = content.tail = content.whole = content.synced = content.drained = drained;
-  content.line_ms = static_cast<std::int64_t>(storage_.durable_now());
-  content.engine_ms = storage_.clock_.now().time_since_epoch().count();
-  content.unix_ms = storage_.clock_.unix_ms();
+  const storage::Anchor anchor = storage_.anchor_now();
+  content.line_ms = anchor.line_ms;
+  content.engine_ms = anchor.engine_ms;
+  content.unix_ms = anchor.unix_ms;
   storage_.boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
   return checkpoint->write_and_sync(content);
 }

@@ -310,8 +310,9 @@ class Storage::Impl {
 
   [[nodiscard]] storage::ScanRules rules() const noexcept;
   [[nodiscard]] storage::Anchor anchor_now() const {
-    return {static_cast<std::int64_t>(durable_now()), clock_.now().time_since_epoch().count(),
-            clock_.unix_ms(), boot_id_};
+    const storage::ClockReading at = storage::read_clocks(clock_);
+    return {static_cast<std::int64_t>(durable_clock_.to_durable_ms(at.now)),
+            at.now.time_since_epoch().count(), at.unix_ms, boot_id_};
   }
   [[nodiscard]] std::uint64_t durable_now() const noexcept {
     return durable_clock_.to_durable_ms(clock_.now());

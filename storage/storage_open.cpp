@@ -84,7 +84,8 @@ Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor
   }
   SEMEL_CHECK(storage::check_wall_clock(anchor, boot_id_, clock_.unix_ms(),
                                         options_.clock_ahead_max, options_.directory));
-  durable_clock_ = storage::DurableClock::resume(anchor, boot_id_, clock_.now(), clock_.unix_ms());
+  const storage::ClockReading at = storage::read_clocks(clock_);
+  durable_clock_ = storage::DurableClock::resume(anchor, boot_id_, at.now, at.unix_ms);
   ended_before_ms_ = std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, anchor.line_ms)),
                               durable_now());
   return start(drained);

@@ -36,11 +36,11 @@ Result<storage::DurableClock> resume_clock(rocksdb::DB& database, storage::Disk&
   const std::string boot_id = disk.boot_id();
   SEMEL_CHECK(storage::check_wall_clock(last, boot_id, clock.unix_ms(), options.clock_ahead_max,
                                         options.directory));
-  const Timestamp now = clock.now();
-  const auto durable_clock = storage::DurableClock::resume(last, boot_id, now, clock.unix_ms());
-  words.unix_ms = clock.unix_ms();
-  words.line_ms = static_cast<std::int64_t>(durable_clock.to_durable_ms(now));
-  words.engine_ms = now.time_since_epoch().count();
+  const storage::ClockReading at = storage::read_clocks(clock);
+  const auto durable_clock = storage::DurableClock::resume(last, boot_id, at.now, at.unix_ms);
+  words.unix_ms = at.unix_ms;
+  words.line_ms = static_cast<std::int64_t>(durable_clock.to_durable_ms(at.now));
+  words.engine_ms = at.now.time_since_epoch().count();
   bytes.assign(reinterpret_cast<const char*>(&words), sizeof words).append(boot_id);
   rocksdb::WriteOptions synced;
   synced.sync = true;

@@ -15,6 +15,7 @@
 #include <limits>
 #include <string>
 
+#include "semel/clock.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -27,6 +28,23 @@ struct Anchor {
   std::int64_t unix_ms = 0;  ///< the wall clock; it may differ from line_ms
   std::string boot_id;
 };
+
+/// Two clocks at one moment.
+struct ClockReading {
+  Timestamp now{};
+  std::int64_t unix_ms = 0;
+};
+/// A process that is stopped between two readings would take the pause for a step of the wall
+/// clock: after the next boot all records would live so much longer.
+[[nodiscard]] inline ClockReading read_clocks(const Clock& clock) {
+  ClockReading reading;
+  for (int tries = 0; tries < 10; ++tries) {
+    const Timestamp before = clock.now();
+    reading = {.now = clock.now(), .unix_ms = clock.unix_ms()};
+    if (clock.now() - before <= Millis{1}) break;
+  }
+  return reading;
+}
 
 /// After a boot, whether the wall clock is so far ahead of the last time known that it must be
 /// wrong: all records would end. `where` names the directory. Errors: storage_failed, with both

@@ -362,4 +362,26 @@ TEST_CASE("spans: mixed ttls of four weeks make few of them", "[storage][spans]"
   CHECK(spans.size() < 150);
 }
 
+TEST_CASE("durable clock: both clocks are read at one moment, although the process is stopped",
+          "[storage][mutation_codec]") {
+  /// Its process is stopped for a while at each of the first readings.
+  class StoppedClock final : public Clock {
+   public:
+    [[nodiscard]] Timestamp now() const noexcept override { return Timestamp{Millis{pass()}}; }
+    [[nodiscard]] std::int64_t unix_ms() const noexcept override {
+      return 1'700'000'000'000 + pass();
+    }
+
+   private:
+    std::int64_t pass() const noexcept {
+      if (stops_ < 7) ms_ += ++stops_ * 100;
+      return ms_;
+    }
+    mutable std::int64_t ms_ = 1'000;
+    mutable int stops_ = 0;
+  };
+  const storage::ClockReading reading = storage::read_clocks(StoppedClock{});
+  CHECK(reading.unix_ms - reading.now.time_since_epoch().count() == 1'700'000'000'000);
+}
+
 }  // namespace semel::tests
