@@ -94,7 +94,7 @@ struct SessionCommand {
 struct Command;
 /// MULTI, and what a script did: in one step. Not within another one.
 struct SectionCommand {
-  std::vector<Command> commands{};
+  std::vector<Command> commands;  // not `{}`: a command is not complete yet
 };
 /// Of the entries without work: the time goes on.
 struct TimeCommand {};
