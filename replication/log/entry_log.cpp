@@ -56,11 +56,31 @@ Result<std::unique_ptr<EntryLog>> EntryLog::open(const EntryLogOptions& options)
                  "segment_bytes = " + std::to_string(bytes) + ", a power of two of " +
                      std::to_string(segment_bytes_min) + ".." + std::to_string(segment_bytes_max)};
   }
-  std::unique_ptr<EntryLog> log{new EntryLog{options}};
   SEMEL_CHECK(storage::make_directory(options.directory));
+  SEMEL_TRY(lock, storage::DirectoryLock::acquire(options.directory,
+                                                  storage::DirectoryLock::Missing::create));
+  std::unique_ptr<EntryLog> log{new EntryLog{options, std::move(lock)}};
   SEMEL_CHECK(storage::make_directory(log->log_directory()));
+  SEMEL_CHECK(log->check_identity());
   SEMEL_CHECK(log->recover());
   return log;
+}
+
+/// Before anything is read or changed.
+Status EntryLog::check_identity() {
+  const std::string boot_id = options_.disk->boot_id();
+  const auto identity = lock_.identity(boot_id);
+  const bool is_own = identity && identity->storage_id == options_.log_id;
+  if (is_own) return Done{};
+  SEMEL_TRY(names, storage::list_directory(log_directory()));
+  if (!names.empty() && !options_.accepts_copy) {
+    return Error{ErrorCode::storage_failed,
+                 options_.directory +
+                     ": is a copy of a log, or the log of another cluster: the node has to join "
+                     "again with an empty directory"};
+  }
+  return lock_.write({.storage_id = options_.log_id, .incarnation = base::random_number()},
+                     boot_id);
 }
 
 std::size_t EntryLog::data_bytes_max() const noexcept {
@@ -170,6 +190,8 @@ Status EntryLog::begin_segment() {
   SEMEL_CHECK(sync());
   const std::uint64_t number = segments_.empty() ? 1 : segments_.back().number + 1;
   const std::string directory = log_directory();
+  // What may throw comes before the file is made.
+  segments_.reserve(segments_.size() + 1);
   storage::SegmentHeader wanted;
   wanted.number = wanted.first = number;
   wanted.bytes = options_.segment_bytes;

@@ -14,10 +14,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replication/log/log_entry.hpp"
 #include "semel/result.hpp"
+#include "storage/log/directory.hpp"
 #include "storage/log/disk.hpp"
 #include "storage/log/log_scan.hpp"
 #include "storage/log/segment.hpp"
@@ -29,13 +31,17 @@ struct EntryLogOptions {
   storage::Disk* disk = nullptr;  ///< must outlive the log
   std::size_t segment_bytes = std::size_t{16} << 20;  ///< power of two, 64 KiB at least
   std::uint64_t log_id = 0;  ///< of the cluster: segments of others are refused
+  /// Opens a log that is in another directory than the one in which it was written. Two nodes with
+  /// one log would be one voter with two votes.
+  bool accepts_copy = false;
 };
 
 /// Belongs to one thread.
 class EntryLog {
  public:
-  /// Reads what is there and syncs it, so that what is answered from it stays. Errors:
-  /// bad_option, storage_failed, storage_damaged (names file and offset).
+  /// Locks the directory, reads what is there and syncs it, so that what is answered from it stays.
+  /// Errors: bad_option, storage_in_use, storage_failed (also: it is a copy, see accepts_copy),
+  /// storage_damaged (names file and offset).
   [[nodiscard]] static Result<std::unique_ptr<EntryLog>> open(const EntryLogOptions& options);
   ~EntryLog();
   EntryLog(const EntryLog&) = delete;
@@ -84,7 +90,9 @@ class EntryLog {
     storage::SegmentHeader header{};
   };
 
-  explicit EntryLog(const EntryLogOptions& options) : options_(options) {}
+  EntryLog(const EntryLogOptions& options, storage::DirectoryLock&& lock)
+      : options_(options), lock_(std::move(lock)) {}
+  [[nodiscard]] Status check_identity();
   [[nodiscard]] Status recover();
   [[nodiscard]] Result<std::vector<std::string>> find_segments() const;
   [[nodiscard]] Result<storage::SegmentFile> open_segment(const std::string& name) const;
@@ -100,6 +108,7 @@ class EntryLog {
   [[nodiscard]] std::string log_directory() const { return options_.directory + "/log"; }
 
   const EntryLogOptions options_;
+  storage::DirectoryLock lock_;
   std::vector<Kept> segments_;  // ascending, without gaps
   LogIndex first_ = 1;
   Term term_before_ = 0;  // of the entry before the first; 0: not known

@@ -230,7 +230,8 @@ TEST_CASE("entry log: damage in an earlier segment, a missing one and a foreign 
   {
     Directory directory;
     filled(directory);
-    CHECK(directory.open(8).error().code == ErrorCode::storage_damaged);
+    CHECK(directory.open(8).error().code == ErrorCode::storage_failed);
+    CHECK(directory.open(7).ok());
   }
   {
     Directory directory;
@@ -255,6 +256,95 @@ TEST_CASE("entry log: a segment that was half made is removed", "[entry_log]") {
     CHECK((*log)->last() == 10);
     CHECK_FALSE(fs::exists(path));
   }
+}
+
+TEST_CASE("entry log: a directory has one log at a time, and a copy of it is refused",
+          "[entry_log]") {
+  Directory directory;
+  {
+    auto log = *directory.open();
+    append(*log, 1, 10, 1);
+    REQUIRE(log->sync());
+    CHECK(directory.open().error().code == ErrorCode::storage_in_use);
+  }
+  Directory copy;
+  fs::copy(directory.path, copy.path, fs::copy_options::recursive);
+  CHECK(copy.open().error().code == ErrorCode::storage_failed);
+  CHECK(EntryLog::open({.directory = copy.path,
+                        .disk = &copy.disk,
+                        .segment_bytes = segment_bytes,
+                        .log_id = 7,
+                        .accepts_copy = true})
+            .ok());
+  CHECK(copy.open().ok());  // it is its own now
+}
+
+TEST_CASE("entry log: a full disk refuses an entry, and takes it when there is space",
+          "[entry_log]") {
+  class FullDisk final : public storage::Disk {
+   public:
+    Result<int> create(const std::string& path, std::size_t bytes) override {
+      if (is_full) return Error{ErrorCode::storage_failed, path + ": No space left on device"};
+      return Disk::create(path, bytes);
+    }
+    bool is_full = false;
+  };
+  Directory directory;
+  FullDisk disk;
+  const auto open = [&] {
+    return *EntryLog::open(
+        {.directory = directory.path, .disk = &disk, .segment_bytes = segment_bytes, .log_id = 7});
+  };
+  auto log = open();
+  append(*log, 1, 10, 1);
+  disk.is_full = true;
+  LogIndex next = 11;
+  Status status{Done{}};
+  for (; status && next < 2'000; next += status ? 1 : 0) {
+    const std::string data = data_of(next, 1);
+    status = log->append(std::vector<LogEntry>{{.index = next, .term = 1, .data = data}});
+  }
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == ErrorCode::storage_failed);
+  CHECK(log->last() == next - 1);
+  require_entries(*log, 1, next - 1, 1);
+  REQUIRE(log->sync());
+  disk.is_full = false;
+  append(*log, next, next + 10, 1);
+  REQUIRE(log->sync());
+  log.reset();
+  log = open();
+  require_entries(*log, 1, next + 10, 1);
+}
+
+TEST_CASE("entry log: after a sync that failed every call fails", "[entry_log]") {
+  class FailingDisk final : public storage::Disk {
+   public:
+    Status sync(int descriptor, const std::string& path) override {
+      return fails ? failed(path) : Disk::sync(descriptor, path);
+    }
+    Status sync_part(char* memory, const std::string& path, std::size_t from,
+                     std::size_t to) override {
+      return fails ? failed(path) : Disk::sync_part(memory, path, from, to);
+    }
+    static Status failed(const std::string& path) {
+      return Error{ErrorCode::storage_failed, path + ": Input/output error"};
+    }
+    bool fails = false;
+  };
+  Directory directory;
+  FailingDisk disk;
+  auto log = *EntryLog::open(
+      {.directory = directory.path, .disk = &disk, .segment_bytes = segment_bytes, .log_id = 7});
+  append(*log, 1, 10, 1);
+  disk.fails = true;
+  CHECK_FALSE(log->sync());
+  disk.fails = false;
+  CHECK_FALSE(log->sync());
+  CHECK_FALSE(log->append(std::vector<LogEntry>{{.index = 11, .term = 1, .data = "x"}}));
+  CHECK_FALSE(log->truncate(5));
+  CHECK_FALSE(log->forget(5));
+  CHECK(log->last() == 10);
 }
 
 TEST_CASE("entry log: options are checked", "[entry_log]") {

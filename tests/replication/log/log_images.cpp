@@ -254,7 +254,8 @@ void LogImages::live(Image image) {
   auto log = EntryLog::open({.directory = life.image.root + "/raft",
                              .disk = life.disk.get(),
                              .segment_bytes = segment_bytes,
-                             .log_id = 9});
+                             .log_id = 9,
+                             .accepts_copy = true});
   images_ += is_new ? 0 : 1;
   if (!log.ok()) {
     ++not_opened_;
