@@ -311,8 +311,10 @@ class Storage::Impl {
   [[nodiscard]] storage::ScanRules rules() const noexcept;
   [[nodiscard]] storage::Anchor anchor_now() const {
     const storage::ClockReading at = storage::read_clocks(clock_);
-    return {static_cast<std::int64_t>(durable_clock_.to_durable_ms(at.now)),
-            at.now.time_since_epoch().count(), at.unix_ms, boot_id_};
+    return {line_ms(at), at.now.time_since_epoch().count(), at.unix_ms, boot_id_};
+  }
+  [[nodiscard]] std::int64_t line_ms(const storage::ClockReading& at) const noexcept {
+    return static_cast<std::int64_t>(durable_clock_.to_durable_ms(at.now));
   }
   [[nodiscard]] std::uint64_t durable_now() const noexcept {
     return durable_clock_.to_durable_ms(clock_.now());

@@ -189,10 +189,10 @@ bool Storage::Impl::write_checkpoint() noexcept {
       rocks_sequence_.load(std::memory_order_acquire);  // mo: acquire [storage.rocks_sequence]
   SEMEL_ASSERT(content.begin <= content.synced && content.synced <= log_->tail());
   SEMEL_ASSERT(content.whole <= log_->tail() && content.drained <= log_->tail());
-  const storage::Anchor anchor = anchor_now();
-  content.line_ms = anchor.line_ms;
-  content.engine_ms = anchor.engine_ms;
-  content.unix_ms = anchor.unix_ms;
+  const storage::ClockReading at = storage::read_clocks(clock_);
+  content.line_ms = line_ms(at);
+  content.engine_ms = at.now.time_since_epoch().count();
+  content.unix_ms = at.unix_ms;
   std::memset(content.boot_id, 0, sizeof content.boot_id);
   boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
   // If only the time has changed, write rarely: the disk of an idle storage may sleep.

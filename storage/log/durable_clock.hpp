@@ -36,7 +36,7 @@ struct ClockReading {
 };
 /// A process that is stopped between two readings would take the pause for a step of the wall
 /// clock: after the next boot all records would live so much longer.
-[[nodiscard]] inline ClockReading read_clocks(const Clock& clock) {
+[[nodiscard]] inline ClockReading read_clocks(const Clock& clock) noexcept {
   ClockReading reading;
   for (int tries = 0; tries < 10; ++tries) {
     const Timestamp before = clock.now();
