@@ -129,7 +129,7 @@ MUTANTS = [
           "::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
           "                               : decision.value,\n"
           "        precious", "text"),
-         ("engine/core/core.cpp", "version = context.version_next++;",
+         ("engine/core/core.cpp", "version = keeps ? fresh_version : context.version_next++;",
           "::semel_noise(16);\n"
           "    if (!erases) {\n"
           "      const bool pending = options_.journal != nullptr && sink == nullptr;\n"
@@ -138,7 +138,7 @@ MUTANTS = [
           "          {decision.kind, location.stored_db, decision.due, fresh_version, pending},\n"
           "          change.key, decision.value);\n"
           "    }\n"
-          "    version = context.version_next++;", "statement")],
+          "    version = keeps ? fresh_version : context.version_next++;", "statement")],
         "linearizability"),
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
