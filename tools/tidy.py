@@ -100,7 +100,7 @@ ROOMS = (
     'patterns/json', 'patterns/tokens', 'patterns',
     'storage/log', 'storage/archive', 'storage/cold', 'storage/joint',
     'storage/backup', 'storage', 'storage/repair',
-    'replication/state', 'replication/log',
+    'replication/core', 'replication/state', 'replication/log',
     'net/resp', 'net/time', 'net/stats', 'net/acl', 'net/settings',
     'lua_compat/runtime', 'lua_compat/libraries', 'lua_compat/interpreter', 'lua_compat/matcher',
     'net/session', 'net/events', 'net/commands', 'net/claims', 'net/scripts', 'net/handlers',

@@ -15,12 +15,11 @@
 #include <optional>
 #include <string>
 
+#include "replication/core/types.hpp"
 #include "replication/state/entry.hpp"
 #include "storage/log/log_format.hpp"
 
 namespace semel::replication {
-
-using Term = std::uint64_t;
 
 struct LogEntry {
   LogIndex index = 0;

@@ -115,7 +115,8 @@ void all(Fields& fields, StoreCommand& command) {
   fields.number(op.end);
   perhaps(fields, command.arithmetic, [](auto& f, Arithmetic& a) { arithmetic(f, a); });
   if constexpr (std::is_same_v<Fields, FieldReader>) {
-    if (!is_write(op.verb)) fields.fail();
+    const bool counts = op.verb == Verb::incr_by_float || op.verb == Verb::increx;
+    if (!is_write(op.verb) || counts != command.arithmetic.has_value()) fields.fail();
   }
 }
 

@@ -44,6 +44,12 @@ Result<bool> EntryBuilder::add(const Command& command) {
   if (commands_ == entry_commands_max || versions_ + versions > entry_versions_max) return false;
   const std::size_t before = bytes_.size();
   encode(command, bytes_);
+  // Every replica would stop at an entry that it cannot read.
+  Bytes written = std::string_view{bytes_}.substr(before);
+  if (Result<Command> read = decode(written); !read.ok()) {
+    bytes_.resize(before);
+    return read.error();
+  }
   if (commands_ != 0 && bytes_.size() > entry_bytes_max) {
     bytes_.resize(before);
     return false;

@@ -11,11 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "replication/core/types.hpp"
 #include "replication/state/command.hpp"
 
 namespace semel::replication {
-
-using LogIndex = std::uint64_t;
 
 inline constexpr std::size_t entry_commands_max = 1'024;
 /// An entry ends before it is larger, unless one command alone is.
@@ -35,7 +34,8 @@ class EntryBuilder {
   EntryBuilder(std::int64_t unix_ms, std::uint64_t secret);
 
   /// False: it has no room for this command, which belongs into the next entry. An entry without
-  /// commands takes any but one that needs too many versions (Error too_many_keys).
+  /// commands takes any but one that needs too many versions (Error too_many_keys), or one that no
+  /// replica could read (Error bad_encoding).
   [[nodiscard]] Result<bool> add(const Command& command);
   [[nodiscard]] std::size_t size() const noexcept { return commands_; }
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }

@@ -2,7 +2,7 @@
 // FieldWriter or a FieldReader in the same order.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,9 +11,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "semel/limits.hpp"
 #include "semel/types.hpp"
 
 namespace semel::replication {
+
+/// Of a list: as many as an atomic section has keys, or a hash fields.
+inline constexpr std::size_t items_max =
+    std::max(limits::section_keys_max, limits::hash_fields_max);
 
 /// Numbers take seven bits a byte, the lowest first; signed ones in zigzag.
 class FieldWriter {
@@ -110,12 +115,12 @@ class FieldReader {
     const Bytes part = take(value.size());
     if (part.size() == value.size()) std::copy(part.begin(), part.end(), value.begin());
   }
-  /// Of items that have a byte each at least: more than there are bytes is damage, not a reason to
-  /// take memory.
+  /// Of items that have a byte each at least: more than there are bytes, or than items_max, is
+  /// damage, not a reason to take memory.
   [[nodiscard]] std::size_t count(std::size_t) noexcept {
     std::uint64_t size = 0;
     number(size);
-    if (size > from_.size()) fail();
+    if (size > from_.size() || size > items_max) fail();
     return is_good_ ? size : 0;
   }
   void fail() noexcept { is_good_ = false; }

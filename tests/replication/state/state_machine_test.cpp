@@ -146,6 +146,66 @@ TEST_CASE("replica: an entry that is cut or changed is an error, and changes not
   }
 }
 
+TEST_CASE("replica: whatever an entry asks for, a replica answers, or stops and says why",
+          "[replica]") {
+  Commands commands{Catch::rngSeed() + 2};
+  proofs::Random& random = commands.random();
+  auto made = replica();
+  LogIndex index = 0;
+  std::int64_t unix_ms = begin_ms;
+  std::size_t applied = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    EntryBuilder builder{unix_ms, random.bits()};
+    for (std::uint64_t n = random.between(1, 6); n > 0; --n) {
+      REQUIRE(builder.add(commands.next()).ok());
+    }
+    std::string entry = builder.bytes();
+    commands.forget_bytes();
+    // Behind the time and the secret: the commands say something else than they did.
+    constexpr std::size_t header = 17;
+    for (std::uint64_t n = random.below(4); n > 0; --n) {
+      const std::size_t at = header + random.below(entry.size() - header);
+      entry[at] = static_cast<char>(random.bits());
+    }
+    const auto answers = made->apply(index + 1, entry);
+    if (answers.ok()) {
+      ++index;
+      ++applied;
+    } else if (answers.error().code != ErrorCode::bad_encoding) {
+      INFO(answers.error().message());
+      CHECK(answers.error().code == ErrorCode::memory_full);
+      made = replica();
+      index = 0;
+    }
+    unix_ms += static_cast<std::int64_t>(random.below(100));
+  }
+  CHECK(applied > 5'000);
+  CHECK(made->engine().check_invariants().empty());
+}
+
+TEST_CASE("replica: a command that no replica could read is refused before it is proposed",
+          "[replica]") {
+  EntryBuilder builder{begin_ms, 1};
+  StoreCommand reads;
+  reads.op.verb = Verb::get;
+  reads.op.key = "k";
+  CHECK(builder.add({reads}).error().code == ErrorCode::bad_encoding);
+  StoreCommand counts;
+  counts.op.verb = Verb::increx;
+  counts.op.key = "k";
+  CHECK(builder.add({counts}).error().code == ErrorCode::bad_encoding);
+  HashCommand hash{.key = "h", .pairs = {}};
+  hash.pairs.assign(limits::hash_fields_max + 1, {"f", "v"});
+  CHECK(builder.add({hash}).error().code == ErrorCode::bad_encoding);
+  SectionCommand inner;
+  inner.commands.push_back({TimeCommand{}});
+  SectionCommand outer;
+  outer.commands.push_back({std::move(inner)});
+  CHECK(builder.add({std::move(outer)}).error().code == ErrorCode::bad_encoding);
+  CHECK(builder.size() == 0);
+  CHECK(*builder.add(set("k", "v")));
+}
+
 TEST_CASE("replica: an entry of a later format is named", "[replica]") {
   const auto made = replica();
   std::string entry = entry_of({set("k", "v")});

@@ -1,0 +1,81 @@
+// What the nodes of a group say to each other about the log (Raft). Plain values: the core makes
+// and takes them, the transport carries them, neither knows the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "replication/core/types.hpp"
+
+namespace semel::replication {
+
+/// Data of an entry is shared: the log, messages to several peers and the writer hold it once.
+using SharedData = std::shared_ptr<const std::string>;
+
+enum class EntryType : std::uint8_t { command = 1, barrier = 2, configuration = 3 };
+
+struct RaftEntry {
+  Term term = 0;
+  EntryType type = EntryType::command;
+  SharedData data;  ///< never null
+};
+
+enum class MemberRole : std::uint8_t { standby = 0, voter = 1 };
+struct Member {
+  NodeId id = 0;
+  std::string address;  ///< host:port
+  MemberRole role = MemberRole::voter;
+  [[nodiscard]] bool operator==(const Member&) const = default;
+};
+using Configuration = std::vector<Member>;
+
+struct SnapshotId {
+  LogIndex index = 0;  ///< of the last entry in it
+  Term term = 0;
+  LogIndex configuration_index = 0;
+  Configuration configuration;
+};
+
+struct VoteRequest {
+  LogIndex last_index = 0;
+  Term last_term = 0;
+  bool disrupts_leader = false;  ///< of a transfer: the vote is wanted although a leader is known
+  bool is_pre_vote = false;
+};
+struct VoteReply {
+  bool is_granted = false;
+  bool is_pre_vote = false;
+};
+struct AppendRequest {
+  LogIndex previous_index = 0;
+  Term previous_term = 0;
+  LogIndex commit = 0;
+  std::uint64_t echo = 0;  ///< comes back in the reply: reads and leases (the leader's send time)
+  std::vector<RaftEntry> entries;
+};
+struct AppendReply {
+  LogIndex rejected = 0;  ///< 0: accepted
+  LogIndex last_index = 0;
+  std::uint64_t echo = 0;
+};
+/// The state itself goes over a connection of its own before this reaches the core.
+struct SnapshotOffer {
+  SnapshotId snapshot;
+  SharedData manifest;  ///< the transport's and the node's affair; the core hands it through
+};
+struct TimeoutNow {
+  LogIndex last_index = 0;
+  Term last_term = 0;
+};
+
+struct RaftMessage {
+  NodeId from = 0;
+  NodeId to = 0;
+  Term term = 0;  ///< the sender's, or of a pre-vote the term that is asked for
+  std::variant<VoteRequest, VoteReply, AppendRequest, AppendReply, SnapshotOffer, TimeoutNow> what;
+};
+
+}  // namespace semel::replication
