@@ -28,10 +28,6 @@ namespace {
 constexpr std::size_t segment_bytes_min = std::size_t{64} << 10;
 constexpr std::size_t segment_bytes_max = std::size_t{256} << 20;
 
-Error damaged(const std::string& path, std::uint64_t offset, const std::string& what) {
-  return {ErrorCode::storage_damaged, path + ", offset " + std::to_string(offset) + ": " + what};
-}
-
 /// Whether it can be what a power cut has left of the making of a segment: no header, or none that
 /// is valid and only zeros behind it. No entry was in it.
 bool is_half_made(const std::string& path) {
@@ -128,7 +124,8 @@ Result<std::string> EntryLog::read(LogIndex index) const {
       record.is == storage::FoundRecord::Is::whole ? read_statement(record.payload) : std::nullopt;
   if (!said || said->what != What::entry || said->entry.index != index ||
       said->entry.term != place.term) {
-    return damaged(segment->path, within, "entry " + std::to_string(index) + " cannot be read");
+    return storage::damage_at(segment->path, within,
+                              "entry " + std::to_string(index) + " cannot be read");
   }
   return std::string{said->entry.data};
 }
@@ -301,9 +298,9 @@ Result<storage::SegmentFile> EntryLog::open_segment(const std::string& name) con
   if (const auto wrong = file.check_header(number, options_.log_id)) return wrong->error();
   if (header.bytes != options_.segment_bytes || header.is_old() ||
       name != storage::segment_name(header.number * header.bytes)) {
-    return damaged(path, 0,
-                   "is not segment " + std::to_string(number) + " of segments of " +
-                       std::to_string(options_.segment_bytes) + " bytes");
+    return storage::damage_at(path, 0,
+                              "is not segment " + std::to_string(number) + " of segments of " +
+                                  std::to_string(options_.segment_bytes) + " bytes");
   }
   return file;
 }
@@ -372,7 +369,7 @@ Status EntryLog::take_again(const LogStatement& statement, LogOffset offset,
       first_ = index;
     }
     if (index < first_ || index > last() + 1) {
-      return damaged(
+      return storage::damage_at(
           path, within,
           "entry " + std::to_string(index) + " does not follow " + std::to_string(last()));
     }
@@ -388,7 +385,7 @@ Status EntryLog::read_segment(const storage::SegmentFile& file, LogOffset end) {
   const LogOffset begin = file.header().number * options_.segment_bytes;
   std::size_t at = storage::segment_header_bytes;
   if (end != 0 && (end < begin + at || end > begin + bytes.size())) {
-    return damaged(file.path(), 0, "the next segment says that it ends elsewhere");
+    return storage::damage_at(file.path(), 0, "the next segment says that it ends elsewhere");
   }
   const std::size_t limit = end != 0 ? end - begin : bytes.size();
   while (at < limit) {
@@ -397,14 +394,15 @@ Status EntryLog::read_segment(const storage::SegmentFile& file, LogOffset end) {
     const auto said = read_statement(record.payload);
     const bool begins = said && said->what == What::begin;
     if (!said || begins != (at == storage::segment_header_bytes)) {
-      return damaged(file.path(), at, "a record of another kind");
+      return storage::damage_at(file.path(), at, "a record of another kind");
     }
     SEMEL_CHECK(take_again(*said, begin + at, file.path()));
     at += record.bytes;
   }
   end_before_last_ = std::exchange(end_, begin + at);
   if (end != 0) {
-    return at == limit ? Status{Done{}} : damaged(file.path(), at, "an entry cannot be read");
+    return at == limit ? Status{Done{}}
+                       : storage::damage_at(file.path(), at, "an entry cannot be read");
   }
   // Behind the gap there may be what a power cut has left of the last writes. None of it may say
   // that the gap was on the disk before.
@@ -414,7 +412,7 @@ Status EntryLog::read_segment(const storage::SegmentFile& file, LogOffset end) {
     if (record.is != Is::whole) continue;
     const auto said = read_statement(record.payload);
     if (said && said->what != What::begin && said->offset > begin + at) {
-      return damaged(file.path(), at, "what was synced cannot be read");
+      return storage::damage_at(file.path(), at, "what was synced cannot be read");
     }
   }
   return Done{};

@@ -60,6 +60,9 @@ class EntryLog {
   /// storage_failed, storage_damaged.
   [[nodiscard]] Result<std::string> read(LogIndex index) const;
 
+  /// Whether a write or a sync has failed in a way that leaves unknown what is on the disk.
+  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
+
   // --- changes: on the disk after sync() ----------------------------------------------------
   /// Each follows the one before, or replaces one that is there with all behind it. Errors:
   /// bad_option (a gap), value_too_long, storage_failed (the disk is full: it is as it was before

@@ -32,7 +32,7 @@ PlainAnswer number(std::int64_t value) {
 
 class Apply {
  public:
-  explicit Apply(Engine& engine) noexcept : engine_(engine) {}
+  Apply(Engine& engine, RequestRunner* runner) noexcept : engine_(engine), runner_(runner) {}
 
   Answer operator()(const TimeCommand&) const { return {PlainAnswer{}}; }
 
@@ -174,24 +174,30 @@ class Apply {
     return {PlainAnswer{}};
   }
 
+  /// A replica that cannot run it is not one of those that can.
+  Answer operator()(const RequestCommand& command) const {
+    return {runner_ == nullptr ? failed(ErrorCode::refused) : runner_->run(command)};
+  }
+
   Answer operator()(const SectionCommand& command) const {
     Result<Section> section = engine_.section({});
     if (!section.ok()) return {failed(section.error().code)};
     std::vector<Answer> answers;
     answers.reserve(command.commands.size());
-    for (const Command& each : command.commands) answers.push_back(apply(engine_, each));
+    for (const Command& each : command.commands) answers.push_back(apply(engine_, each, runner_));
     if (const Status done = section->commit(); !done) return {failed(done.error().code)};
     return {std::move(answers)};
   }
 
  private:
   Engine& engine_;
+  RequestRunner* runner_;
 };
 
 }  // namespace
 
-Answer apply(Engine& engine, const Command& command) {
-  return std::visit(Apply{engine}, command.what);
+Answer apply(Engine& engine, const Command& command, RequestRunner* runner) {
+  return std::visit(Apply{engine, runner}, command.what);
 }
 
 }  // namespace semel::replication

@@ -7,7 +7,17 @@
 
 namespace semel::replication {
 
-/// std::bad_alloc.
-[[nodiscard]] Answer apply(Engine& engine, const Command& command);
+/// Carries out what clients of a node have asked (net/ has one). On every replica alike.
+class RequestRunner {
+ public:
+  virtual ~RequestRunner() = default;
+  /// Within the scope of an entry. `text` of the answer has the replies; an error is one of this
+  /// replica alone (local_error). std::bad_alloc.
+  [[nodiscard]] virtual PlainAnswer run(const RequestCommand& command) = 0;
+};
+
+/// `runner`: null if there are no requests of clients; one that comes is refused, and the replica
+/// stops: others can run it. std::bad_alloc.
+[[nodiscard]] Answer apply(Engine& engine, const Command& command, RequestRunner* runner);
 
 }  // namespace semel::replication

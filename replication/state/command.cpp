@@ -2,6 +2,7 @@
 // left out behind a flag. A change here is a new format of entries (entry.hpp).
 #include "replication/state/command.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "engine/core/namespace_terms.hpp"
@@ -250,6 +251,26 @@ void all(Fields& fields, SessionCommand& command) {
   fields.number(command.session);
 }
 
+template <class Fields>
+void all(Fields& fields, RequestCommand& command) {
+  database(fields, command.db);
+  fields.small(command.dialect, 3);
+  fields.flag(command.is_transaction);
+  list(fields, command.watched, [](auto& f, RequestCommand::Watched& item) {
+    database(f, item.db);
+    f.bytes(item.key);
+    f.number(item.version);
+  });
+  list(fields, command.requests, [](auto& f, std::vector<Bytes>& words) { keys(f, words); });
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    const auto is_empty = [](const std::vector<Bytes>& words) { return words.empty(); };
+    const std::vector<std::vector<Bytes>>& requests = command.requests;
+    if (command.dialect < 2 || std::any_of(requests.begin(), requests.end(), is_empty)) {
+      fields.fail();
+    }
+  }
+}
+
 void put(FieldWriter& fields, const Command& command);
 bool get(FieldReader& fields, Command& command, bool in_section);
 
@@ -307,6 +328,13 @@ struct Versions {
   std::size_t operator()(const NamespaceCommand&) const noexcept { return 1; }
   std::size_t operator()(const DatabaseCommand&) const noexcept { return 1; }
   std::size_t operator()(const SessionCommand&) const noexcept { return 1; }
+  /// No command changes more records than it has words twice, but for a few.
+  std::size_t operator()(const RequestCommand& c) const noexcept {
+    constexpr std::size_t besides = 8;
+    std::size_t all = 0;
+    for (const std::vector<Bytes>& words : c.requests) all += 2 * words.size() + besides;
+    return all;
+  }
   std::size_t operator()(const SectionCommand& c) const noexcept {
     std::size_t all = 0;
     for (const Command& command : c.commands) all += versions_of(command);

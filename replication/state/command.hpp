@@ -99,10 +99,25 @@ struct SectionCommand {
 /// Of the entries without work: the time goes on.
 struct TimeCommand {};
 
+/// What a client of a node has asked in the words of its protocol: one after the other, or as a
+/// transaction. A RequestRunner knows what it means.
+struct RequestCommand {
+  struct Watched {
+    std::uint8_t db = 0;
+    Bytes key{};
+    Version version = 0;  ///< that it had; 0: it was absent
+  };
+  std::uint8_t db = 0;
+  std::uint8_t dialect = 2;  ///< of its replies: RESP2 or RESP3
+  bool is_transaction = false;
+  std::vector<Watched> watched{};  ///< of a transaction, which does nothing if one has changed
+  std::vector<std::vector<Bytes>> requests{};
+};
+
 struct Command {
   std::variant<TimeCommand, StoreCommand, SetManyCommand, DeleteManyCommand, TransferCommand,
                HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
-               DatabaseCommand, SessionCommand, SectionCommand>
+               DatabaseCommand, SessionCommand, RequestCommand, SectionCommand>
       what{};
 };
 

@@ -7,7 +7,6 @@
 
 #include "engine/api/snapshot.hpp"
 #include "engine/replica/decision_scope.hpp"
-#include "replication/state/apply.hpp"
 
 namespace semel::replication {
 
@@ -57,7 +56,7 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
     // From the first change on, until all of the entry is there.
     stopped_ = true;
     for (const Command& command : entry.commands) {
-      answers.push_back(replication::apply(*engine_, command));
+      answers.push_back(replication::apply(*engine_, command, runner_));
       local = local_error(answers.back());
       if (local) break;
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "replication/state/answer.hpp"
+#include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
 #include "replication/state/log_clock.hpp"
 #include "semel/engine.hpp"
@@ -30,6 +31,10 @@ class StateMachine {
 
   [[nodiscard]] Engine& engine() noexcept { return *engine_; }
   [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
+  /// Of the newest entry that is applied.
+  [[nodiscard]] std::int64_t unix_ms() const noexcept { return clock_->unix_ms(); }
+  /// For RequestCommand; must outlive this. Before the first apply().
+  void set_runner(RequestRunner* runner) noexcept { runner_ = runner; }
 
   /// Applies the next entry: `index` is applied() + 1. An answer for each command, in order.
   /// Errors: of an entry that cannot be read, has another index or goes back in time, and nothing
@@ -51,6 +56,7 @@ class StateMachine {
 
   std::unique_ptr<LogClock> clock_ = std::make_unique<LogClock>();
   std::unique_ptr<Engine> engine_;
+  RequestRunner* runner_ = nullptr;
   LogIndex applied_ = 0;
   bool stopped_ = false;
 };

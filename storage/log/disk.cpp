@@ -94,6 +94,10 @@ Status directory_made(const std::string& path) {
 
 }  // namespace
 
+Error damage_at(const std::string& path, std::uint64_t offset, const std::string& what) {
+  return {ErrorCode::storage_damaged, path + ", offset " + std::to_string(offset) + ": " + what};
+}
+
 Error system_error(const std::string& what) {
   return {ErrorCode::storage_failed, what + ": " + std::strerror(errno)};
 }

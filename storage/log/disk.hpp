@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class Disk {
 [[nodiscard]] Status make_new_directory(const std::string& path);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path);
 [[nodiscard]] Error system_error(const std::string& what);  ///< with the text of errno
+/// storage_damaged, with the place.
+[[nodiscard]] Error damage_at(const std::string& path, std::uint64_t offset,
+                              const std::string& what);
 /// As operators see it (top -H): at most 15 bytes.
 void name_thread(const char* name) noexcept;
 
