@@ -2,6 +2,7 @@
 // and takes them, the transport carries them, neither knows the other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,8 @@ struct Member {
   [[nodiscard]] bool operator==(const Member&) const = default;
 };
 using Configuration = std::vector<Member>;
+inline constexpr std::size_t members_max = 16;
+inline constexpr std::size_t address_bytes_max = 256;
 
 struct SnapshotId {
   LogIndex index = 0;  ///< of the last entry in it
@@ -53,7 +56,7 @@ struct AppendRequest {
   LogIndex previous_index = 0;
   Term previous_term = 0;
   LogIndex commit = 0;
-  std::uint64_t echo = 0;  ///< comes back in the reply: reads and leases (the leader's send time)
+  std::uint64_t echo = 0;  ///< when it was sent, by the leader's clock: comes back, for leases
   std::vector<RaftEntry> entries;
 };
 struct AppendReply {
@@ -71,11 +74,22 @@ struct TimeoutNow {
   Term last_term = 0;
 };
 
+/// Asks whether its sender still is the leader: for reads. It is ours, not Raft's library's.
+struct ReadProbe {
+  std::uint64_t round = 0;
+};
+/// Yes, at the moment of the answer: the term is the same. Otherwise there is no answer.
+struct ReadReply {
+  std::uint64_t round = 0;
+};
+
 struct RaftMessage {
   NodeId from = 0;
   NodeId to = 0;
   Term term = 0;  ///< the sender's, or of a pre-vote the term that is asked for
-  std::variant<VoteRequest, VoteReply, AppendRequest, AppendReply, SnapshotOffer, TimeoutNow> what;
+  std::variant<VoteRequest, VoteReply, AppendRequest, AppendReply, SnapshotOffer, TimeoutNow,
+               ReadProbe, ReadReply>
+      what;
 };
 
 }  // namespace semel::replication

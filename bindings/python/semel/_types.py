@@ -50,6 +50,8 @@ class Code(enum.IntEnum):
     STORAGE_DAMAGED = 305
     STORAGE_IN_USE = 306
     STORAGE_NEWER = 307
+    NOT_LEADER = 308
+    LOG_BUSY = 309
 
 
 def last_error(code: int) -> SemelError:

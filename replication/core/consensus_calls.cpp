@@ -1,0 +1,220 @@
+// Membership, transfer and reads.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "replication/core/consensus_core.hpp"
+#include "replication/core/raft_shim.h"
+#include "replication/core/shim_convert.hpp"
+
+namespace semel::replication {
+namespace {
+
+Error no_member(NodeId id) {
+  return {ErrorCode::bad_option, "node " + std::to_string(id) + " is not a member"};
+}
+
+}  // namespace
+
+// --- membership -----------------------------------------------------------------------------
+
+Status ConsensusCore::check_change() const {
+  if (failed_ || !is_leader() || is_handing_over()) return Error{ErrorCode::not_leader, {}};
+  if (raft_shim_uncommitted_configuration(shim_.get()) != 0) {
+    return Error{ErrorCode::refused, "another change of members is under way"};
+  }
+  // Before that, a change of the leader before may be undone by one of ours.
+  if (term_of(commit()) != term()) {
+    return Error{ErrorCode::refused, "the leader has not begun its term yet"};
+  }
+  return Done{};
+}
+
+Status ConsensusCore::change(std::uint64_t now, const Configuration& to) {
+  SEMEL_TRY(data, encode(to));
+  begin(now);
+  int error = 0;
+  const bool is_done = submit(now, EntryType::configuration, data, error);
+  after(now);
+  if (is_done) return Done{};
+  return Error{ErrorCode::refused,
+               std::string{"members are as they were: "} + raft_shim_error_text(error)};
+}
+
+Status ConsensusCore::add(std::uint64_t now, NodeId id, const std::string& address) {
+  SEMEL_CHECK(check_change());
+  Configuration to = members();
+  for (const Member& each : to) {
+    if (each.id != id && each.address != address) continue;
+    return Error{ErrorCode::bad_option, "node " + std::to_string(each.id) + " at " + each.address +
+                                            " is a member already"};
+  }
+  to.push_back({id, address, MemberRole::standby});
+  SEMEL_CHECK(change(now, to));
+  return Done{};
+}
+
+Status ConsensusCore::promote(std::uint64_t now, NodeId id) {
+  SEMEL_CHECK(check_change());
+  Configuration to = members();
+  const auto found =
+      std::find_if(to.begin(), to.end(), [&](const Member& each) { return each.id == id; });
+  if (found == to.end()) return no_member(id);
+  if (found->role == MemberRole::voter) return Done{};
+  if (options_.guards.waits_for_catch_up) {
+    const int state = raft_shim_catch_up_state(shim_.get(), id);
+    if (state == raft_shim_catch_up_runs) {
+      return Error{ErrorCode::refused, "node " + std::to_string(id) + " still catches up"};
+    }
+    // A voter by our configuration that does not know it would not vote.
+    if (state != raft_shim_catch_up_finished || match(id) < raft_configuration_index()) {
+      begin(now);
+      raft_shim_update update;
+      const int error = raft_shim_catch_up(shim_.get(), now, id, &update);
+      carry_out(error, update, {});
+      after(now);
+      return Error{ErrorCode::refused, "node " + std::to_string(id) + " begins to catch up"};
+    }
+  }
+  found->role = MemberRole::voter;
+  return change(now, to);
+}
+
+LogIndex ConsensusCore::raft_configuration_index() const {
+  return std::max(applied_members_index_, raft_shim_uncommitted_configuration(shim_.get()));
+}
+
+/// Those that remain must know that they are voters.
+Status ConsensusCore::check_voters_without(NodeId id) const {
+  if (!options_.guards.waits_for_catch_up) return Done{};
+  for (const Member& each : members()) {
+    if (each.id == id || each.id == options_.id || each.role != MemberRole::voter) continue;
+    if (match(each.id) >= raft_configuration_index()) continue;
+    return Error{ErrorCode::refused,
+                 "node " + std::to_string(each.id) + " lacks entries that it needs to vote"};
+  }
+  return Done{};
+}
+
+Status ConsensusCore::demote(std::uint64_t now, NodeId id) {
+  SEMEL_CHECK(check_change());
+  SEMEL_CHECK(check_voters_without(id));
+  Configuration to = members();
+  const auto found =
+      std::find_if(to.begin(), to.end(), [&](const Member& each) { return each.id == id; });
+  if (found == to.end()) return no_member(id);
+  if (found->role == MemberRole::standby) return Done{};
+  found->role = MemberRole::standby;
+  return change(now, to);
+}
+
+Status ConsensusCore::remove(std::uint64_t now, NodeId id) {
+  SEMEL_CHECK(check_change());
+  SEMEL_CHECK(check_voters_without(id));
+  Configuration to = members();
+  if (std::erase_if(to, [&](const Member& each) { return each.id == id; }) == 0) {
+    return no_member(id);
+  }
+  return change(now, to);
+}
+
+Status ConsensusCore::transfer(std::uint64_t now, NodeId id) {
+  if (failed_ || !is_leader() || is_handing_over()) return Error{ErrorCode::not_leader, {}};
+  begin(now);
+  raft_shim_update update;
+  const int error = raft_shim_transfer(shim_.get(), now, id, &update);
+  if (error == 0) carry_out(0, update, {});
+  after(now);
+  if (error == 0) return Done{};
+  return Error{ErrorCode::bad_option, "leadership cannot go to node " + std::to_string(id) + ": " +
+                                          raft_shim_error_text(error)};
+}
+
+// --- reads ----------------------------------------------------------------------------------
+
+LogIndex ConsensusCore::read_index() const noexcept {
+  return read_index_;
+}
+
+Result<std::uint64_t> ConsensusCore::read(std::uint64_t now) {
+  if (failed_ || !is_leader() || term_of(commit()) != term()) {
+    return Error{ErrorCode::not_leader, {}};
+  }
+  begin(now);
+  ++read_round_;
+  read_index_ = commit();
+  for (const Member& each : members()) {
+    if (each.id == options_.id || each.role != MemberRole::voter) continue;
+    effects_.send({.from = options_.id,
+                   .to = each.id,
+                   .term = term(),
+                   .what = ReadProbe{.round = read_round_}});
+  }
+  confirm_reads();
+  busy_ = false;
+  return read_round_;
+}
+
+/// The newest round that a majority has confirmed.
+void ConsensusCore::confirm_reads() {
+  std::vector<std::uint64_t> rounds;
+  for (const Member& each : members()) {
+    if (each.role != MemberRole::voter) continue;
+    const auto found = probed_.find(each.id);
+    const std::uint64_t theirs = found == probed_.end() ? 0 : found->second;
+    rounds.push_back(each.id == options_.id ? read_round_ : theirs);
+  }
+  if (rounds.empty()) return;
+  std::sort(rounds.begin(), rounds.end(), std::greater<>{});
+  read_confirmed_ = std::max(read_confirmed_, rounds[rounds.size() / 2]);
+}
+
+/// It is in the asker's term, so it has voted for no later leader.
+void ConsensusCore::answer_probe(const RaftMessage& message) {
+  if (is_leader() || message.term != term()) return;
+  effects_.send({.from = options_.id,
+                 .to = message.from,
+                 .term = term(),
+                 .what = ReadReply{.round = std::get<ReadProbe>(message.what).round}});
+}
+
+void ConsensusCore::count_probe(const RaftMessage& message) {
+  const std::uint64_t round = std::get<ReadReply>(message.what).round;
+  if (!is_leader() || message.term != term() || round > read_round_) return;
+  std::uint64_t& known = probed_[message.from];
+  known = std::max(known, round);
+  confirm_reads();
+}
+
+// --- lease ----------------------------------------------------------------------------------
+
+void ConsensusCore::note_echo(const RaftMessage& message) {
+  if (failed_ || message.term != term()) return;
+  if (const auto* append = std::get_if<AppendRequest>(&message.what)) {
+    if (is_leader() || leader() != message.from) return;
+    if (std::exchange(echo_term_, term()) != term()) echo_ = 0;
+    echo_ = std::max(echo_, append->echo);
+  } else if (const auto* reply = std::get_if<AppendReply>(&message.what)) {
+    if (!is_leader()) return;
+    std::uint64_t& known = echoes_[message.from];
+    known = std::max(known, reply->echo);
+  }
+}
+
+std::uint64_t ConsensusCore::lease_until(std::uint64_t now) const {
+  if (failed_ || !is_leader() || is_handing_over() || term_of(commit()) != term()) return 0;
+  if (options_.guards.gives_lease_up && no_lease_term_ == term()) return 0;
+  std::vector<std::uint64_t> times;
+  for (const Member& each : members()) {
+    if (each.role != MemberRole::voter) continue;
+    const auto found = echoes_.find(each.id);
+    const std::uint64_t theirs = found == echoes_.end() ? 0 : found->second;
+    times.push_back(each.id == options_.id ? now : theirs);
+  }
+  if (times.empty()) return 0;
+  std::sort(times.begin(), times.end(), std::greater<>{});
+  const std::uint64_t heard = times[times.size() / 2];
+  return heard == 0 ? 0 : heard + static_cast<std::uint64_t>(options_.election.count()) * 9 / 10;
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,236 @@
+// Raft without input and output: events in, effects out. Elections, log matching, the rule of
+// commits and membership are libraft's, by its call raft_step(); what its release 0.22.1 gets wrong
+// is guarded here (Guards, docs/decisions/0038-consensus-core.md). The same code runs in a node and
+// in the simulator.
+//
+// No clock, no thread, no disk, no socket, and no randomness but the seed. Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replication/core/message.hpp"
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+struct raft_shim;
+struct raft_shim_message;
+struct raft_shim_snapshot;
+struct raft_shim_update;
+
+namespace semel::replication {
+
+/// What protects against defects of the library. Off only in the simulator, which then must find a
+/// fault.
+struct Guards {
+  bool splits_configurations = true;  ///< a configuration is the first entry of its message
+  bool drops_stale_rejections = true;
+  bool shows_real_term = true;     ///< in a refused pre-vote
+  bool trims_compacted = true;     ///< entries that the own snapshot has
+  bool waits_for_catch_up = true;  ///< before a promotion, a demotion and a removal
+  bool bounds_uncommitted = true;
+  bool gives_lease_up = true;  ///< for the term in which TimeoutNow was sent
+  bool sits_out = true;        ///< a restarted voter, for one election timeout
+};
+
+struct ConsensusOptions {
+  NodeId id = 0;
+  std::string address;
+  Millis election{500};  ///< a follower that hears nothing for one to two of them is a candidate
+  Millis heartbeat{50};
+  std::size_t uncommitted_max = 64;           ///< entries
+  std::size_t message_bytes_max = 256 << 10;  ///< of entries' data, unless one entry has more
+  std::uint32_t seed = 1;                     ///< of election timeouts
+  Guards guards{};
+};
+
+/// What a node has on its disk.
+struct StoredState {
+  Term term = 0;
+  NodeId voted_for = 0;
+  std::optional<SnapshotId> snapshot{};
+  LogIndex first = 1;  ///< of `entries`; not behind the snapshot's index + 1
+  std::vector<RaftEntry> entries{};
+};
+
+/// Called within an event, in the order in which they must happen. They must not call the core.
+class ConsensusEffects {
+ public:
+  virtual ~ConsensusEffects() = default;
+  /// On the disk before it returns. An error stops the core.
+  [[nodiscard]] virtual Status save_vote(Term term, NodeId voted_for) = 0;
+  /// To be written after all that came before; what is there from `first` on is replaced.
+  /// persisted() says when.
+  virtual void append(LogIndex first, std::vector<RaftEntry> entries) = 0;
+  virtual void send(RaftMessage message) = 0;
+  /// Committed: the next entry for the state machine.
+  virtual void apply(LogIndex index, const RaftEntry& entry) = 0;
+  /// To take the place of log and state. installed() says when it is on the disk and in the state.
+  virtual void install(const SnapshotOffer& offer) = 0;
+  /// Role, term or leader have changed.
+  virtual void changed() = 0;
+  /// The core has stopped: nothing that it said after `error` counts.
+  virtual void failed(const Error& error) = 0;
+};
+
+enum class Role : std::uint8_t { follower, candidate, leader };
+
+class ConsensusCore {
+ public:
+  /// Errors: bad_option (also: the library is of another release than 0.22), memory_full.
+  [[nodiscard]] static Result<std::unique_ptr<ConsensusCore>> make(const ConsensusOptions& options,
+                                                                   ConsensusEffects& effects);
+  ~ConsensusCore();
+  ConsensusCore(const ConsensusCore&) = delete;
+  ConsensusCore& operator=(const ConsensusCore&) = delete;
+
+  /// The data of the first entry of a new group's log, on each of its first members. Errors:
+  /// bad_option (twice the same id or address, no voter, more than members_max).
+  [[nodiscard]] static Result<SharedData> encode(const Configuration& configuration);
+  /// Of an entry that is a configuration. Errors: bad_encoding.
+  [[nodiscard]] static Result<Configuration> decode(Bytes data);
+
+  // --- events; `now` is milliseconds of a clock that does not go back -------------------------
+  /// Once, before all others. Errors: bad_option, bad_encoding, memory_full.
+  [[nodiscard]] Status start(std::uint64_t now, StoredState stored);
+  /// At next_timeout(), or more often.
+  void tick(std::uint64_t now);
+  /// From a peer whose identity is proven. What does not fit is dropped.
+  void receive(std::uint64_t now, RaftMessage message);
+  /// Of what append() was called with: all up to `index`, which has `term`.
+  void persisted(std::uint64_t now, LogIndex index, Term term);
+  /// The index that the entry will have, if this node stays the leader. Errors: not_leader (also:
+  /// it hands its leadership over), log_busy (uncommitted_max entries are not committed),
+  /// memory_full.
+  [[nodiscard]] Result<LogIndex> propose(std::uint64_t now, SharedData data);
+  /// A snapshot of the state after `snapshot.index` is on the disk. Entries before the last
+  /// `trailing` of it are forgotten.
+  void snapshot_taken(std::uint64_t now, const SnapshotId& snapshot, std::size_t trailing);
+  /// install() is done.
+  void installed(std::uint64_t now, const SnapshotId& snapshot);
+
+  // --- membership, by the leader; one change at a time ----------------------------------------
+  // Errors of each: not_leader; refused (another change is under way, or a member lacks entries
+  // that it would need); bad_option (no such member, the last voter, an id or address that is
+  // taken).
+  [[nodiscard]] Status add(std::uint64_t now, NodeId id, const std::string& address);
+  [[nodiscard]] Status promote(std::uint64_t now, NodeId id);
+  [[nodiscard]] Status demote(std::uint64_t now, NodeId id);
+  [[nodiscard]] Status remove(std::uint64_t now, NodeId id);
+  /// 0: to one that has everything.
+  [[nodiscard]] Status transfer(std::uint64_t now, NodeId id);
+
+  // --- reads ----------------------------------------------------------------------------------
+  /// A round whose end, read_confirmed() >= the round, proves that this node was the leader after
+  /// this call: then what is applied up to read_index() has all that was answered before it. One
+  /// round is for all who ask before the next is sent. Errors: not_leader (also: no
+  /// entry of its term is committed yet).
+  [[nodiscard]] Result<std::uint64_t> read(std::uint64_t now);
+  [[nodiscard]] std::uint64_t read_confirmed() const noexcept { return read_confirmed_; }
+  [[nodiscard]] LogIndex read_index() const noexcept;
+  /// Until when no other node can be the leader, if clocks differ in speed by less than a tenth; 0:
+  /// not known. On the clock of `now`.
+  [[nodiscard]] std::uint64_t lease_until(std::uint64_t now) const;
+
+  // --- insight --------------------------------------------------------------------------------
+  [[nodiscard]] Role role() const noexcept;
+  [[nodiscard]] bool is_leader() const noexcept { return role() == Role::leader; }
+  [[nodiscard]] Term term() const noexcept;
+  [[nodiscard]] NodeId leader() const noexcept;  ///< 0: not known
+  [[nodiscard]] LogIndex commit() const noexcept { return committed_; }
+  [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
+  [[nodiscard]] LogIndex first() const noexcept { return first_; }
+  [[nodiscard]] LogIndex last() const noexcept { return first_ + log_.size() - 1; }
+  [[nodiscard]] const RaftEntry* entry(LogIndex index) const noexcept;  ///< null: not there
+  /// Of an entry, or of the snapshot; 0: not known.
+  [[nodiscard]] Term term_of(LogIndex index) const noexcept;
+  /// Of the leader: what a member has on its disk; 0: not known.
+  [[nodiscard]] LogIndex match(NodeId id) const noexcept;
+  [[nodiscard]] Configuration members() const;  ///< the newest, committed or not
+  /// The newest that is committed and applied, and its index: those of a snapshot.
+  [[nodiscard]] const Configuration& applied_members() const noexcept { return applied_members_; }
+  [[nodiscard]] LogIndex applied_members_index() const noexcept { return applied_members_index_; }
+  [[nodiscard]] bool is_handing_over() const noexcept;
+  [[nodiscard]] bool is_installing() const noexcept { return installing_; }
+  [[nodiscard]] std::uint64_t next_timeout() const noexcept;
+  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
+
+ private:
+  ConsensusCore(const ConsensusOptions& options, ConsensusEffects& effects, raft_shim* shim);
+  void begin(std::uint64_t now);
+  /// Within an event: what a step has asked for. False: the core has failed.
+  bool carry_out(int error, const raft_shim_update& update, const std::vector<RaftEntry>& own);
+  bool persist(const raft_shim_update& update, const std::vector<RaftEntry>& own);
+  void send(const raft_shim_message& message);
+  void send_append(const raft_shim_message& message, RaftMessage head);
+  void after(std::uint64_t now);
+  void apply_committed(std::uint64_t now);
+  bool apply_configuration(std::uint64_t now, LogIndex index, const RaftEntry& entry);
+  void report_persisted(std::uint64_t now);
+  void begin_term(std::uint64_t now);
+  void note_state();
+  bool submit(std::uint64_t now, EntryType type, SharedData data, int& error);
+  [[nodiscard]] Status change(std::uint64_t now, const Configuration& to);
+  [[nodiscard]] Status check_change() const;
+  [[nodiscard]] Status check_voters_without(NodeId id) const;
+  [[nodiscard]] bool fits(const RaftMessage& message) const;
+  void take(std::uint64_t now, RaftMessage& message);
+  void take_append(std::uint64_t now, RaftMessage& message);
+  /// Hands one message to the library.
+  void give(std::uint64_t now, const RaftMessage& message);
+  void note_echo(const RaftMessage& message);
+  void answer_probe(const RaftMessage& message);
+  void count_probe(const RaftMessage& message);
+  /// Null: it is none. Valid until the next call.
+  [[nodiscard]] const Member* member(NodeId id) const;
+  [[nodiscard]] LogIndex raft_configuration_index() const;
+  void confirm_reads();
+  void fail(const std::string& what);
+  void fail(const Error& error);
+
+  const ConsensusOptions options_;
+  ConsensusEffects& effects_;
+  struct ShimDeleter {
+    void operator()(raft_shim* shim) const noexcept;
+  };
+  const std::unique_ptr<raft_shim, ShimDeleter> shim_;
+  std::deque<RaftEntry> log_;  // from first_ on
+  LogIndex first_ = 1;
+  SnapshotId snapshot_{};  // index 0: none
+  LogIndex applied_ = 0;
+  LogIndex committed_ = 0;  // the largest that was seen
+  Configuration applied_members_;
+  LogIndex applied_members_index_ = 0;
+  LogIndex persisted_ = 0;  // reported, and not yet told to the library; 0: nothing
+  Term persisted_term_ = 0;
+  std::uint64_t started_ = 0;
+  std::uint64_t sent_at_ = 0;  // the event's now, for the echoes of appends
+  mutable Configuration member_of_;
+  bool sits_out_ = false;
+  bool installing_ = false;
+  std::optional<SnapshotOffer> offered_;  // of the message under way
+  bool failed_ = false;
+  bool busy_ = false;
+  // What was reported last.
+  Role seen_role_ = Role::follower;
+  Term seen_term_ = 0;
+  NodeId seen_leader_ = 0;
+  // Of a leader, in its term.
+  std::map<NodeId, std::uint64_t> echoes_;  // when what a member has answered was sent
+  Term no_lease_term_ = 0;
+  std::uint64_t read_round_ = 0;
+  std::uint64_t read_confirmed_ = 0;
+  LogIndex read_index_ = 0;
+  std::map<NodeId, std::uint64_t> probed_;  // the newest round that a member has confirmed
+  // Of a follower: the newest `echo` of the leader of this term.
+  std::uint64_t echo_ = 0;
+  Term echo_term_ = 0;
+};
+
+}  // namespace semel::replication

@@ -1,0 +1,116 @@
+#include "replication/core/shim_convert.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace semel::replication {
+namespace {
+
+/// Whether the library can decode it without reading beyond its end: u8 1 | u64 count | for each
+/// u64 id, text with a zero, u8 role; then zeros up to a multiple of 8.
+bool is_sound(Bytes data) {
+  const auto number = [&](std::size_t at) {
+    std::uint64_t value;
+    std::memcpy(&value, data.data() + at, sizeof value);
+    return value;
+  };
+  constexpr std::size_t head = 1 + sizeof(std::uint64_t);
+  if (data.size() < head || data[0] != 1) return false;
+  const std::uint64_t count = number(1);
+  if (count > members_max) return false;
+  std::size_t at = head;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (data.size() - at < sizeof(std::uint64_t)) return false;
+    if (number(at) == 0) return false;
+    at += sizeof(std::uint64_t);
+    const std::size_t end = data.find('\0', at);
+    if (end == Bytes::npos || end - at > address_bytes_max || end + 1 >= data.size()) return false;
+    at = end + 1;
+    const auto role = static_cast<unsigned char>(data[at]);
+    if (role > raft_shim_voter) return false;
+    ++at;
+  }
+  return data.size() - at < sizeof(std::uint64_t);
+}
+
+}  // namespace
+
+Member to_member(const raft_shim_member& member) {
+  return {member.id, member.address,
+          member.role == raft_shim_voter ? MemberRole::voter : MemberRole::standby};
+}
+
+namespace {
+
+std::vector<raft_shim_member> to_shim(const Configuration& configuration) {
+  std::vector<raft_shim_member> members;
+  members.reserve(configuration.size());
+  for (const Member& each : configuration) {
+    members.push_back({each.id, each.address.c_str(),
+                       each.role == MemberRole::voter ? raft_shim_voter : raft_shim_standby});
+  }
+  return members;
+}
+
+}  // namespace
+
+std::vector<raft_shim_entry> to_shim(const std::vector<RaftEntry>& entries) {
+  std::vector<raft_shim_entry> made;
+  made.reserve(entries.size());
+  for (const RaftEntry& each : entries) {
+    made.push_back({each.term, static_cast<int>(each.type), each.data->data(), each.data->size()});
+  }
+  return made;
+}
+
+raft_shim_snapshot to_shim(const SnapshotId& snapshot, std::vector<raft_shim_member>& members) {
+  members = to_shim(snapshot.configuration);
+  return {snapshot.index, snapshot.term, snapshot.configuration_index, members.data(),
+          members.size()};
+}
+
+Result<SharedData> encode_configuration(const Configuration& configuration) {
+  const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
+  if (configuration.size() > members_max) {
+    return Error{ErrorCode::bad_option, std::to_string(configuration.size()) +
+                                            " members, at most " + std::to_string(members_max)};
+  }
+  if (std::none_of(configuration.begin(), configuration.end(), is_voter)) {
+    return Error{ErrorCode::bad_option, "a group needs a voter"};
+  }
+  for (const Member& each : configuration) {
+    if (each.id == 0 || each.address.empty() || each.address.size() > address_bytes_max ||
+        each.address.find('\0') != std::string::npos) {
+      return Error{ErrorCode::bad_option, "member " + std::to_string(each.id) + " with address '" +
+                                              each.address.substr(0, address_bytes_max) +
+                                              "': the id is from 1, the address has 1 to " +
+                                              std::to_string(address_bytes_max) + " bytes"};
+    }
+  }
+  const std::vector<raft_shim_member> members = to_shim(configuration);
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  const int error = raft_shim_encode(members.data(), members.size(), &data, &bytes);
+  if (error != 0) {
+    return Error{ErrorCode::bad_option, std::string{"members: "} + raft_shim_error_text(error)};
+  }
+  auto made = std::make_shared<const std::string>(static_cast<const char*>(data), bytes);
+  raft_shim_free_data(data);
+  return SharedData{std::move(made)};
+}
+
+Result<Configuration> decode_configuration(Bytes data) {
+  Configuration found;
+  const auto add = [](void* context, const raft_shim_member* member) {
+    static_cast<Configuration*>(context)->push_back(to_member(*member));
+  };
+  if (!is_sound(data) || raft_shim_decode(data.data(), data.size(), &found, add) != 0) {
+    return Error{ErrorCode::bad_encoding,
+                 "a configuration of " + std::to_string(data.size()) + " bytes"};
+  }
+  return found;
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,269 @@
+#include "tests/replication/core/simulated_node.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.hpp"
+
+namespace semel::tests {
+
+using namespace replication;
+
+namespace {
+
+constexpr LogIndex snapshot_every = 60;
+constexpr std::size_t trailing = 10;
+constexpr std::size_t command_bytes = 2 * sizeof(std::uint64_t);
+
+}  // namespace
+
+std::uint64_t SimulatedState::apply(LogIndex index, std::uint64_t key, std::uint64_t client) {
+  const std::uint64_t owner = owners.emplace(key, client).first->second;
+  digest = (digest ^ (key * 1'000'003 + client)) * 0x9e3779b97f4a7c15ULL + index;
+  return owner;
+}
+
+SimulatedNode::SimulatedNode(Simulation& world, NodeId id)
+    : world_(world),
+      id_(id),
+      offset_(static_cast<std::int64_t>(world.random_.below(100'000'000))),
+      rate_(1'000'000 + static_cast<std::int64_t>(world.random_.below(60'000)) - 30'000) {}
+SimulatedNode::~SimulatedNode() = default;
+
+std::uint64_t SimulatedNode::clock() const noexcept {
+  return static_cast<std::uint64_t>(offset_ +
+                                    static_cast<std::int64_t>(world_.now_) * rate_ / 1'000'000);
+}
+
+void SimulatedNode::found(const SharedData& configuration) {
+  term_ = 1;
+  log_.push_back({1, EntryType::configuration, configuration});
+}
+
+void SimulatedNode::boot() {
+  SEMEL_ASSERT(core_ == nullptr);
+  ++life_;
+  state_ = {};
+  reads_.clear();
+  is_taking_ = false;
+  ConsensusOptions options;
+  options.id = id_;
+  options.address = "node-" + std::to_string(id_);
+  options.election = Millis{300};
+  options.heartbeat = Millis{50};
+  options.seed = static_cast<std::uint32_t>(world_.random_.bits());
+  options.guards = world_.guards_;
+  options.message_bytes_max = command_bytes * 8;
+  auto made = ConsensusCore::make(options, *this);
+  SEMEL_ASSERT(made.ok());
+  StoredState stored{.term = term_, .voted_for = vote_};
+  if (snapshot_) {
+    // Entries that do not join the snapshot are those of before it was installed.
+    const LogIndex index = snapshot_->id.index;
+    const LogIndex last = first_ + log_.size() - 1;
+    const bool joins = first_ <= index + 1 && last >= index &&
+                       (first_ == index + 1 || log_[index - first_].term == snapshot_->id.term);
+    if (!joins) {
+      log_.clear();
+      first_ = index + 1;
+    }
+    stored.snapshot = snapshot_->id;
+    state_ = snapshot_->state;
+  }
+  stored.first = first_;
+  stored.entries.assign(log_.begin(), log_.end());
+  core_ = std::move(*made);
+  const Status started = core_->start(clock(), std::move(stored));
+  if (!started) world_.find("a node does not start: " + started.error().detail);
+  tick_soon();
+}
+
+void SimulatedNode::stop() {
+  core_.reset();
+  writing_.clear();
+}
+
+void SimulatedNode::crash() {
+  const std::uint64_t kept = world_.random_.below(writing_.size() + 1);
+  for (std::uint64_t i = 0; i < kept; ++i) {
+    Write& write = writing_[i];
+    if (i + 1 == kept) write.entries.resize(1 + world_.random_.below(write.entries.size()));
+    put(write);
+  }
+  stop();
+}
+
+void SimulatedNode::tick_soon() {
+  world_.after(5 + world_.random_.below(6), [this, life = life_] {
+    if (!is_up() || life != life_) return;
+    if (core_->next_timeout() <= clock()) core_->tick(clock());
+    if (!is_up() || life != life_) return;
+    finish_reads();
+    tick_soon();
+  });
+}
+
+void SimulatedNode::receive(const RaftMessage& message) {
+  if (!is_up()) return;
+  core_->receive(clock(), message);
+  finish_reads();
+}
+
+void SimulatedNode::claim(std::uint64_t key, std::uint64_t client) {
+  std::string data(command_bytes, '\0');
+  std::memcpy(data.data(), &key, sizeof key);
+  std::memcpy(data.data() + sizeof key, &client, sizeof client);
+  static_cast<void>(core_->propose(clock(), std::make_shared<const std::string>(std::move(data))));
+}
+
+/// A read must see all that was acknowledged before it began, by whatever node.
+void SimulatedNode::begin_read() {
+  const auto round = core_->read(clock());
+  if (round.ok()) reads_.push_back({*round, world_.answered_});
+}
+
+void SimulatedNode::finish_reads() {
+  if (!is_up() || reads_.empty()) return;
+  if (!core_->is_leader()) return reads_.clear();
+  std::erase_if(reads_, [&](const Read& read) {
+    if (core_->read_confirmed() < read.round || core_->applied() < core_->read_index()) {
+      return false;
+    }
+    ++world_.counts_.reads;
+    if (core_->applied() < read.least) world_.find("a read did not see what was acknowledged");
+    return true;
+  });
+}
+
+// --- effects --------------------------------------------------------------------------------
+
+Status SimulatedNode::save_vote(Term term, NodeId vote) {
+  if (term < term_) world_.find("a term went back");
+  if (term == term_ && vote_ != 0 && vote != vote_) world_.find("a second vote in one term");
+  term_ = term;
+  vote_ = vote;
+  return Done{};
+}
+
+std::uint64_t SimulatedNode::disk_delay() {
+  std::uint64_t delay = 1 + world_.random_.below(world_.slowness_);
+  if (world_.random_.chance(1, 50)) delay += world_.random_.below(200);
+  disk_free_ = std::max(disk_free_, world_.now_ + delay);
+  return disk_free_ - world_.now_;
+}
+
+void SimulatedNode::append(LogIndex first, std::vector<RaftEntry> entries) {
+  const LogIndex last = first + entries.size() - 1;
+  const Term term = entries.back().term;
+  writing_.push_back({first, std::move(entries)});
+  world_.after(disk_delay(), [this, life = life_, last, term] { write_done(life, last, term); });
+}
+
+void SimulatedNode::write_done(std::uint64_t life, LogIndex last, Term term) {
+  if (!is_up() || life != life_ || writing_.empty()) return;
+  if (!world_.is_healed_ && world_.random_.chance(1, 5'000)) {
+    ++world_.counts_.failed_syncs;  // what is on the disk is not known, so the node stops
+    return crash();
+  }
+  put(writing_.front());
+  writing_.pop_front();
+  core_->persisted(clock(), last, term);
+}
+
+void SimulatedNode::put(const Write& write) {
+  if (write.first < first_ || write.first > first_ + log_.size()) {
+    log_.clear();
+    first_ = write.first;
+  }
+  log_.resize(write.first - first_);
+  log_.insert(log_.end(), write.entries.begin(), write.entries.end());
+}
+
+void SimulatedNode::send(RaftMessage message) {
+  if (const auto* offer = std::get_if<SnapshotOffer>(&message.what)) {
+    SEMEL_ASSERT(snapshot_.has_value());
+    // Its state goes another way; here it is found by the index.
+    if (snapshot_->id.index == offer->snapshot.index) {
+      sent_[offer->snapshot.index] = *snapshot_;
+    }
+  }
+  world_.send(message);
+}
+
+void SimulatedNode::apply(LogIndex index, const RaftEntry& entry) {
+  world_.committed(*this, index, entry);
+  if (entry.type == EntryType::command) {
+    std::uint64_t key;
+    std::uint64_t client;
+    std::memcpy(&key, entry.data->data(), sizeof key);
+    std::memcpy(&client, entry.data->data() + sizeof key, sizeof client);
+    const std::uint64_t owner = state_.apply(index, key, client);
+    // The client waits for the leader that proposed it, which is of the entry's term.
+    if (core_->is_leader() && entry.term == core_->term()) {
+      ++world_.counts_.acknowledged;
+      world_.answered_ = std::max(world_.answered_, index);
+      const auto [told, is_new] = world_.owners_.emplace(key, owner);
+      if (!is_new && told->second != owner) world_.find("two owners of one key were told so");
+    }
+  }
+  consider_snapshot();
+}
+
+void SimulatedNode::consider_snapshot() {
+  const LogIndex index = core_->applied();
+  const LogIndex before = snapshot_ ? snapshot_->id.index : 0;
+  if (is_taking_ || index < before + snapshot_every) return;
+  is_taking_ = true;
+  Snapshot made{
+      {index, core_->term_of(index), core_->applied_members_index(), core_->applied_members()},
+      state_};
+  world_.after(5 + world_.random_.below(40), [this, life = life_, made = std::move(made)] {
+    if (!is_up() || life != life_) return;
+    is_taking_ = false;
+    if (core_->is_installing() || (snapshot_ && snapshot_->id.index >= made.id.index)) return;
+    ++world_.counts_.snapshots;
+    snapshot_ = made;
+    const LogIndex keep = made.id.index - std::min<LogIndex>(trailing, made.id.index);
+    while (first_ <= keep && !log_.empty()) {
+      log_.pop_front();
+      ++first_;
+    }
+    core_->snapshot_taken(clock(), made.id, trailing);
+  });
+}
+
+void SimulatedNode::install(const SnapshotOffer& offer) {
+  const LogIndex index = offer.snapshot.index;
+  Snapshot made{offer.snapshot, {}};
+  bool is_found = false;
+  for (const auto& [id, node] : world_.nodes_) {
+    const auto sent = node->sent_.find(index);
+    if (sent == node->sent_.end() || sent->second.id.term != offer.snapshot.term) continue;
+    made.state = sent->second.state;
+    is_found = true;
+  }
+  if (!is_found) return world_.find("a snapshot that nobody has sent is installed");
+  world_.after(disk_delay() + world_.random_.below(100), [this, life = life_, made] {
+    if (!is_up() || life != life_) return;
+    ++world_.counts_.installs;
+    snapshot_ = made;
+    log_.clear();
+    first_ = made.id.index + 1;
+    writing_.clear();
+    state_ = made.state;
+    core_->installed(clock(), made.id);
+  });
+}
+
+void SimulatedNode::changed() {
+  if (!core_->is_leader()) return;
+  const auto [known, is_new] = world_.leaders_.emplace(core_->term(), id_);
+  if (is_new) ++world_.counts_.elections;
+  if (known->second != id_) world_.find("two leaders of one term");
+}
+
+void SimulatedNode::failed(const Error& error) {
+  world_.find("node " + std::to_string(id_) + " stops: " + error.detail);
+}
+
+}  // namespace semel::tests

@@ -1,0 +1,94 @@
+// One node of a simulation: its disk, its clock, its state machine.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/replication/core/simulation.hpp"
+
+namespace semel::tests {
+
+/// The state machine: who was first to claim a key. The digest is of all that was applied.
+struct SimulatedState {
+  std::map<std::uint64_t, std::uint64_t> owners;
+  std::uint64_t digest = 0;
+
+  /// The owner of the key.
+  std::uint64_t apply(replication::LogIndex index, std::uint64_t key, std::uint64_t client);
+};
+
+class SimulatedNode final : public replication::ConsensusEffects {
+ public:
+  SimulatedNode(Simulation& world, replication::NodeId id);
+  ~SimulatedNode() override;
+
+  /// A member from the beginning has the configuration as its first entry.
+  void found(const replication::SharedData& configuration);
+  void boot();
+  /// What was not synced is lost, or a part of it.
+  void crash();
+  void stop();
+
+  [[nodiscard]] bool is_up() const noexcept { return core_ != nullptr; }
+  [[nodiscard]] replication::ConsensusCore& core() noexcept { return *core_; }
+  [[nodiscard]] const SimulatedState& state() const noexcept { return state_; }
+  [[nodiscard]] replication::NodeId id() const noexcept { return id_; }
+  [[nodiscard]] std::uint64_t clock() const noexcept;
+  void receive(const replication::RaftMessage& message);
+  void claim(std::uint64_t key, std::uint64_t client);
+  void begin_read();
+
+  [[nodiscard]] Status save_vote(replication::Term term, replication::NodeId vote) override;
+  void append(replication::LogIndex first, std::vector<replication::RaftEntry> entries) override;
+  void send(replication::RaftMessage message) override;
+  void apply(replication::LogIndex index, const replication::RaftEntry& entry) override;
+  void install(const replication::SnapshotOffer& offer) override;
+  void changed() override;
+  void failed(const Error& error) override;
+
+ private:
+  struct Write {
+    replication::LogIndex first;
+    std::vector<replication::RaftEntry> entries;
+  };
+  struct Snapshot {
+    replication::SnapshotId id;
+    SimulatedState state;
+  };
+  struct Read {
+    std::uint64_t round;
+    replication::LogIndex least;  // answered before it began
+  };
+
+  void tick_soon();
+  void write_done(std::uint64_t life, replication::LogIndex last, replication::Term term);
+  void put(const Write& write);
+  void consider_snapshot();
+  void finish_reads();
+  [[nodiscard]] std::uint64_t disk_delay();
+
+  Simulation& world_;
+  const replication::NodeId id_;
+  std::unique_ptr<replication::ConsensusCore> core_;
+  std::uint64_t life_ = 0;
+  SimulatedState state_;
+  std::vector<Read> reads_;
+  bool is_taking_ = false;
+  std::int64_t offset_;
+  std::int64_t rate_;  // of the clock, in 1,000,000
+  // The disk.
+  replication::Term term_ = 0;
+  replication::NodeId vote_ = 0;
+  std::optional<Snapshot> snapshot_;
+  std::map<replication::LogIndex, Snapshot> sent_;  // states by index, for those who install them
+  replication::LogIndex first_ = 1;
+  std::deque<replication::RaftEntry> log_;
+  std::deque<Write> writing_;  // not synced
+  std::uint64_t disk_free_ = 0;
+};
+
+}  // namespace semel::tests

@@ -1,0 +1,245 @@
+#include "tests/replication/core/simulation.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "tests/replication/core/simulated_node.hpp"
+
+namespace semel::tests {
+
+using namespace replication;
+
+namespace {
+
+constexpr std::uint64_t faults_ms = 30'000;
+constexpr std::uint64_t healed_ms = 10'000;
+constexpr std::uint64_t keys = 400;
+
+}  // namespace
+
+void SimulationCounts::add(const SimulationCounts& other) {
+  commits += other.commits;
+  acknowledged += other.acknowledged;
+  crashes += other.crashes;
+  failed_syncs += other.failed_syncs;
+  elections += other.elections;
+  snapshots += other.snapshots;
+  installs += other.installs;
+  changes += other.changes;
+  transfers += other.transfers;
+  reads += other.reads;
+  leases += other.leases;
+  messages += other.messages;
+}
+
+Simulation::Simulation(std::uint64_t seed, const Guards& guards) : random_(seed), guards_(guards) {
+  const std::uint64_t voters = random_.chance(1, 2) ? 3 : 5;
+  loss_ = random_.below(4) * 30;
+  latency_ = 1 + random_.below(20);
+  slowness_ = 1 + random_.below(20);
+  Configuration first;
+  for (NodeId id = 1; id <= voters; ++id) {
+    first.push_back({id, "node-" + std::to_string(id), MemberRole::voter});
+  }
+  const SharedData configuration = *ConsensusCore::encode(first);
+  // One more waits to be a member.
+  for (NodeId id = 1; id <= voters + 1; ++id) {
+    nodes_[id] = std::make_unique<SimulatedNode>(*this, id);
+    if (id <= voters) nodes_[id]->found(configuration);
+  }
+}
+Simulation::~Simulation() = default;
+
+void Simulation::after(std::uint64_t delay, std::function<void()> what) {
+  queue_.push({now_ + delay, events_++, std::move(what)});
+}
+
+void Simulation::find(const std::string& what) {
+  if (found_.empty()) found_ = what + ", at " + std::to_string(now_) + " ms";
+}
+
+SimulatedNode* Simulation::leader() {
+  SimulatedNode* found = nullptr;
+  for (const auto& [id, node] : nodes_) {
+    if (!node->is_up() || !node->core().is_leader()) continue;
+    if (found == nullptr || node->core().term() > found->core().term()) found = node.get();
+  }
+  return found;
+}
+
+std::string Simulation::run() {
+  for (const auto& [id, node] : nodes_) node->boot();
+  after(10, [this] { load(); });
+  after(1'500, [this] { disturb(); });
+  const std::uint64_t end = now_ + faults_ms;
+  while (found_.empty() && !queue_.empty() && now_ < end + healed_ms) {
+    const Event next = queue_.top();
+    queue_.pop();
+    now_ = next.at;
+    if (now_ >= end && !is_healed_) heal();
+    next.what();
+  }
+  if (found_.empty()) judge();
+  return found_;
+}
+
+void Simulation::heal() {
+  is_healed_ = true;
+  cut_.clear();
+  loss_ = 0;
+  for (const auto& [id, node] : nodes_) {
+    if (!node->is_up()) node->boot();
+  }
+}
+
+/// Clients claim keys at every node that takes itself for the leader, and read.
+void Simulation::load() {
+  for (const auto& [id, node] : nodes_) {
+    if (!node->is_up() || !node->core().is_leader()) continue;
+    const std::uint64_t count = 1 + random_.below(4);
+    for (std::uint64_t i = 0; i < count; ++i) node->claim(random_.below(keys), ++clients_);
+    if (random_.chance(1, 8)) node->begin_read();
+    ConsensusCore& core = node->core();
+    if (core.lease_until(node->clock()) <= node->clock()) continue;
+    ++counts_.leases;
+    for (const auto& [other_id, other] : nodes_) {
+      if (other_id != id && other->is_up() && other->core().is_leader() &&
+          other->core().term() > core.term()) {
+        find("a lease is held while there is a newer leader");
+      }
+    }
+  }
+  // When all faults are over, a little goes on: what is stuck must come free.
+  after(1 + random_.below(is_healed_ ? 200 : 6), [this] { load(); });
+}
+
+void Simulation::disturb() {
+  if (is_healed_) return;
+  auto chosen = nodes_.begin();
+  std::advance(chosen, static_cast<std::ptrdiff_t>(random_.below(nodes_.size())));
+  SimulatedNode& node = *chosen->second;
+  const std::uint64_t what = random_.below(13);
+  if (what < 4) {
+    if (node.is_up()) {
+      ++counts_.crashes;
+      node.crash();
+    }
+    const auto down = std::count_if(nodes_.begin(), nodes_.end(),
+                                    [](const auto& each) { return !each.second->is_up(); });
+    const bool too_many = 2 * static_cast<std::size_t>(down) > nodes_.size();
+    for (const auto& [id, other] : nodes_) {
+      if (!other->is_up() && (too_many || random_.chance(1, 4))) other->boot();
+    }
+  } else if (what < 6) {
+    for (const auto& [id, other] : nodes_) {
+      if (!other->is_up()) other->boot();
+    }
+  } else if (what < 8) {
+    cut_some();
+  } else if (what < 9) {
+    cut_.clear();
+    for (const auto& [id, other] : nodes_) {
+      if (id == node.id()) continue;
+      cut_.emplace(node.id(), id);
+      if (random_.chance(1, 2)) cut_.emplace(id, node.id());
+    }
+  } else if (what < 10) {
+    cut_.clear();
+  } else if (what < 11) {
+    SimulatedNode* const from = leader();
+    if (from != nullptr && from->core().transfer(from->clock(), random_.below(nodes_.size() + 1))) {
+      ++counts_.transfers;
+    }
+  } else {
+    change_members();
+  }
+  after(50 + random_.below(600), [this] { disturb(); });
+}
+
+void Simulation::cut_some() {
+  cut_.clear();
+  for (const auto& [from, one] : nodes_) {
+    for (const auto& [to, other] : nodes_) {
+      if (from != to && random_.chance(1, 5)) cut_.emplace(from, to);
+    }
+  }
+}
+
+void Simulation::change_members() {
+  SimulatedNode* const by = leader();
+  if (by == nullptr) return;
+  ConsensusCore& core = by->core();
+  const Configuration members = core.members();
+  const NodeId id = 1 + random_.below(nodes_.size());
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const Member& each) { return each.id == id; });
+  const auto voters = std::count_if(members.begin(), members.end(), [](const Member& each) {
+    return each.role == MemberRole::voter;
+  });
+  Status done{Done{}};
+  if (found == members.end()) {
+    done = core.add(by->clock(), id, "node-" + std::to_string(id));
+  } else if (found->role == MemberRole::standby) {
+    done = random_.chance(1, 6) ? core.remove(by->clock(), id) : core.promote(by->clock(), id);
+  } else if (voters > 2) {
+    done = core.demote(by->clock(), id);
+  }
+  if (done) ++counts_.changes;
+}
+
+void Simulation::send(const RaftMessage& message) {
+  ++counts_.messages;
+  const std::pair<NodeId, NodeId> way{message.from, message.to};
+  if (cut_.contains(way) || random_.below(1'000) < loss_) return;
+  const std::uint64_t copies = random_.chance(1, 100) ? 2 : 1;
+  for (std::uint64_t i = 0; i < copies; ++i) {
+    std::uint64_t delay = 1 + random_.below(latency_);
+    if (random_.chance(1, 100)) delay += random_.below(300);
+    after(delay, [this, way, message] {
+      const auto to = nodes_.find(way.second);
+      if (to != nodes_.end() && !cut_.contains(way)) to->second->receive(message);
+    });
+  }
+}
+
+void Simulation::committed(SimulatedNode& node, LogIndex index, const RaftEntry& entry) {
+  const auto [known, is_new] = log_.try_emplace(index, Committed{entry.term, *entry.data});
+  if (is_new) ++counts_.commits;
+  if (known->second.term != entry.term || known->second.data != *entry.data) {
+    find("node " + std::to_string(node.id()) + " has applied another entry " +
+         std::to_string(index));
+  }
+}
+
+/// After all faults are over: there is a leader, everyone has applied everything, and what clients
+/// were told is so.
+void Simulation::judge() {
+  SimulatedNode* const first = leader();
+  if (first == nullptr) return find("stuck: there is no leader");
+  const LogIndex all = log_.empty() ? 0 : log_.rbegin()->first;
+  const Configuration members = first->core().members();
+  for (const Member& each : members) {
+    SimulatedNode& node = *nodes_.at(each.id);
+    if (node.core().applied() + 20 < all) {
+      return find("stuck: node " + std::to_string(each.id) + " has applied " +
+                  std::to_string(node.core().applied()) + " of " + std::to_string(all));
+    }
+    if (node.core().applied() == first->core().applied() &&
+        node.state().digest != first->state().digest) {
+      return find("states differ");
+    }
+  }
+  if (first->core().commit() < answered_) return find("acknowledged entries are gone");
+  for (const auto& [key, owner] : owners_) {
+    const auto found = first->state().owners.find(key);
+    if (found == first->state().owners.end() || found->second != owner) {
+      return find("an acknowledged claim is lost");
+    }
+  }
+  // It can be changed further.
+  if (first->core().members() != first->core().applied_members()) {
+    find("stuck: a change of members does not end");
+  }
+}
+
+}  // namespace semel::tests

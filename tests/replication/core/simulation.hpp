@@ -1,0 +1,103 @@
+// A group of nodes in one thread: their network, their disks and their clocks are simulated, and
+// the consensus core is the real one. One seed is one run, the same each time.
+//
+// The network loses, doubles, delays and reorders messages, and cuts single directions. A crash
+// takes what was not synced, or leaves a part of it. A sync may fail, which stops the node. Each
+// node has a clock of its own, which differs in rate and offset. Members are added, promoted,
+// demoted and removed, leadership is handed over, logs are compacted and snapshots installed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replication/core/consensus_core.hpp"
+#include "tests/proofs/random.hpp"
+
+namespace semel::tests {
+
+struct SimulationCounts {
+  std::uint64_t commits = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t failed_syncs = 0;
+  std::uint64_t elections = 0;
+  std::uint64_t snapshots = 0;
+  std::uint64_t installs = 0;
+  std::uint64_t changes = 0;  // of members
+  std::uint64_t transfers = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t leases = 0;  // looked at while one was held
+  std::uint64_t messages = 0;
+
+  void add(const SimulationCounts& other);
+};
+
+class SimulatedNode;
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, const replication::Guards& guards);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  /// 30 s with faults, then 10 s without. Empty: nothing was found; else what, in a sentence.
+  [[nodiscard]] std::string run();
+  [[nodiscard]] const SimulationCounts& counts() const noexcept { return counts_; }
+
+ private:
+  friend class SimulatedNode;
+  struct Event {
+    std::uint64_t at;
+    std::uint64_t number;
+    std::function<void()> what;
+    [[nodiscard]] bool operator<(const Event& other) const noexcept {
+      return at != other.at ? at > other.at : number > other.number;
+    }
+  };
+  struct Committed {
+    replication::Term term;
+    std::string data;
+  };
+
+  void after(std::uint64_t delay, std::function<void()> what);
+  void find(const std::string& what);
+  [[nodiscard]] SimulatedNode* leader();
+  void load();
+  void disturb();
+  void change_members();
+  void cut_some();
+  void heal();
+  void judge();
+  void send(const replication::RaftMessage& message);
+  void committed(SimulatedNode& node, replication::LogIndex index,
+                 const replication::RaftEntry& entry);
+
+  proofs::Random random_;
+  const replication::Guards guards_;
+  SimulationCounts counts_;
+  std::uint64_t now_ = 1'000;
+  std::uint64_t events_ = 0;
+  std::priority_queue<Event> queue_;
+  std::map<replication::NodeId, std::unique_ptr<SimulatedNode>> nodes_;
+  std::set<std::pair<replication::NodeId, replication::NodeId>> cut_;
+  std::uint64_t loss_ = 0;      // in 1,000
+  std::uint64_t latency_ = 1;   // ms
+  std::uint64_t slowness_ = 1;  // of disks, ms
+  std::uint64_t clients_ = 0;
+  bool is_healed_ = false;
+  std::string found_;
+  std::map<replication::LogIndex, Committed> log_;  // that any node has applied
+  std::map<std::uint64_t, std::uint64_t> owners_;   // key: client that was told so
+  std::map<replication::Term, replication::NodeId> leaders_;
+  replication::LogIndex answered_ = 0;  // the largest index of an entry that was acknowledged
+};
+
+}  // namespace semel::tests
