@@ -18,9 +18,13 @@ Error no_member(NodeId id) {
 
 // --- membership -----------------------------------------------------------------------------
 
+bool ConsensusCore::is_changing_members() const noexcept {
+  return raft_shim_uncommitted_configuration(shim_.get()) != 0;
+}
+
 Status ConsensusCore::check_change() const {
   if (failed_ || !is_leader() || is_handing_over()) return Error{ErrorCode::not_leader, {}};
-  if (raft_shim_uncommitted_configuration(shim_.get()) != 0) {
+  if (is_changing_members()) {
     return Error{ErrorCode::refused, "another change of members is under way"};
   }
   // Before that, a change of the leader before may be undone by one of ours.

@@ -156,6 +156,8 @@ class ConsensusCore {
   /// The newest that is committed and applied, and its index: those of a snapshot.
   [[nodiscard]] const Configuration& applied_members() const noexcept { return applied_members_; }
   [[nodiscard]] LogIndex applied_members_index() const noexcept { return applied_members_index_; }
+  /// A change of members is not committed, as far as this node knows.
+  [[nodiscard]] bool is_changing_members() const noexcept;
   [[nodiscard]] bool is_handing_over() const noexcept;
   [[nodiscard]] bool is_installing() const noexcept { return installing_; }
   [[nodiscard]] std::uint64_t next_timeout() const noexcept;

@@ -23,7 +23,7 @@ void add_extension(X509* certificate, int kind, const char* value) {
 
 }  // namespace
 
-Identity::Identity(const std::string& name, const Identity* authority)
+Identity::Identity(const std::string& name, const Identity* authority, const std::string& uri)
     : key_(EVP_EC_gen("P-256")), certificate_(X509_new()) {
   REQUIRE(key_ != nullptr);
   X509* const made = certificate_.get();
@@ -40,6 +40,7 @@ Identity::Identity(const std::string& name, const Identity* authority)
   X509* const issuer = authority == nullptr ? made : authority->certificate();
   X509_set_issuer_name(made, X509_get_subject_name(issuer));
   if (authority == nullptr) add_extension(made, NID_basic_constraints, "critical,CA:TRUE");
+  if (!uri.empty()) add_extension(made, NID_subject_alt_name, ("URI:" + uri).c_str());
   EVP_PKEY* const signer = authority == nullptr ? key_.get() : authority->key();
   REQUIRE(X509_sign(made, signer, EVP_sha256()) != 0);
 }

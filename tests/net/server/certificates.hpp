@@ -19,7 +19,9 @@ struct FreeCertificate {
 /// A key and its certificate, signed by itself or by another one.
 class Identity {
  public:
-  explicit Identity(const std::string& name, const Identity* authority = nullptr);
+  /// `uri`: its subjectAltName; empty: it has none.
+  explicit Identity(const std::string& name, const Identity* authority = nullptr,
+                    const std::string& uri = {});
 
   [[nodiscard]] EVP_PKEY* key() const noexcept { return key_.get(); }
   [[nodiscard]] X509* certificate() const noexcept { return certificate_.get(); }

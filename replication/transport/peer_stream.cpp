@@ -1,0 +1,141 @@
+#include "replication/transport/peer_stream.hpp"
+
+#include <openssl/x509v3.h>
+
+#include <boost/asio/read.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <cstdio>
+#include <utility>
+
+namespace semel::replication {
+
+namespace asio = boost::asio;
+using asio::use_awaitable;
+
+namespace {
+
+std::string address_of(const PeerStream::Socket& socket) {
+  boost::system::error_code error;
+  const auto remote = socket.remote_endpoint(error);
+  if (error) return "unknown";
+  return remote.address().to_string() + ":" + std::to_string(remote.port());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<asio::ssl::context>> load_tls(const PeerTls& files) {
+  auto made = std::make_shared<asio::ssl::context>(asio::ssl::context::tls);
+  boost::system::error_code error;
+  const auto failed = [&](const std::string& file) {
+    return Error{ErrorCode::bad_option, "'" + file + "': " + error.message()};
+  };
+  SSL_CTX_set_min_proto_version(made->native_handle(), TLS1_3_VERSION);
+  SSL_CTX_set_session_cache_mode(made->native_handle(), SSL_SESS_CACHE_OFF);
+  made->use_certificate_chain_file(files.certificate, error);
+  if (error) return failed(files.certificate);
+  made->use_private_key_file(files.key, asio::ssl::context::pem, error);
+  if (error) return failed(files.key);
+  made->load_verify_file(files.authorities, error);
+  if (error) return failed(files.authorities);
+  made->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+  return made;
+}
+
+std::string node_uri(std::uint64_t cluster_id, NodeId node_id) {
+  char text[64];
+  std::snprintf(text, sizeof text, "semel://%016llx/%llu",
+                static_cast<unsigned long long>(cluster_id),
+                static_cast<unsigned long long>(node_id));
+  return text;
+}
+
+PeerStream::PeerStream(Socket socket, std::shared_ptr<asio::ssl::context> tls)
+    : tls_(std::move(tls)),
+      none_(tls_ ? tls_ : std::make_shared<asio::ssl::context>(asio::ssl::context::tls)),
+      stream_(std::move(socket), *none_),
+      deadline_(stream_.get_executor()),
+      address_(address_of(stream_.next_layer())) {
+  boost::system::error_code ignored;
+  stream_.next_layer().set_option(asio::ip::tcp::no_delay{true}, ignored);
+}
+PeerStream::~PeerStream() = default;
+
+asio::awaitable<void> PeerStream::begin_tls(bool is_server) {
+  if (!tls_) co_return;
+  co_await stream_.async_handshake(
+      is_server ? asio::ssl::stream_base::server : asio::ssl::stream_base::client, use_awaitable);
+}
+
+bool PeerStream::proves(std::uint64_t cluster_id, NodeId node_id) const {
+  if (!tls_) return true;
+  const std::string wanted = node_uri(cluster_id, node_id);
+  auto& stream = const_cast<asio::ssl::stream<Socket>&>(stream_);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate{
+      SSL_get1_peer_certificate(stream.native_handle()), X509_free};
+  if (certificate == nullptr) return false;
+  const auto free_names = [](GENERAL_NAMES* names) { GENERAL_NAMES_free(names); };
+  const std::unique_ptr<GENERAL_NAMES, decltype(free_names)> names{
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      free_names};
+  if (names == nullptr) return false;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* const uri = name->d.uniformResourceIdentifier;
+    const Bytes text{reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                     static_cast<std::size_t>(ASN1_STRING_length(uri))};
+    if (text == wanted) return true;
+  }
+  return false;
+}
+
+asio::awaitable<void> PeerStream::fill(asio::mutable_buffer to) {
+  if (tls_) {
+    co_await asio::async_read(stream_, to, use_awaitable);
+  } else {
+    co_await asio::async_read(stream_.next_layer(), to, use_awaitable);
+  }
+}
+
+asio::awaitable<Frame> PeerStream::read(std::size_t bytes_max) {
+  char head[frame_head_bytes];
+  co_await fill(asio::buffer(head));
+  const auto rest = frame_rest(head, bytes_max);
+  if (!rest.ok()) throw PeerError{rest.error().detail};
+  std::string bytes(*rest, '\0');
+  co_await fill(asio::buffer(bytes));
+  auto frame = decode_frame(bytes);
+  if (!frame.ok()) throw PeerError{frame.error().detail};
+  co_return *std::move(frame);
+}
+
+asio::awaitable<void> PeerStream::write(const std::string& bytes) {
+  if (tls_) {
+    co_await asio::async_write(stream_, asio::buffer(bytes), use_awaitable);
+  } else {
+    co_await asio::async_write(stream_.next_layer(), asio::buffer(bytes), use_awaitable);
+  }
+}
+
+asio::awaitable<void> PeerStream::say(const Frame& frame) {
+  std::string bytes;
+  encode(frame, bytes);
+  co_await write(bytes);
+}
+
+void PeerStream::close() noexcept {
+  deadline_.cancel();
+  boost::system::error_code ignored;
+  stream_.next_layer().close(ignored);
+}
+
+void PeerStream::close_in(Millis time) {
+  deadline_.expires_after(time);
+  deadline_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) close();
+  });
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,105 @@
+#include "replication/transport/peer_transport.hpp"
+
+#include <utility>
+
+#include "base/assert.hpp"
+#include "replication/transport/transport_inside.hpp"
+
+namespace semel::replication {
+
+namespace asio = boost::asio;
+
+std::optional<std::pair<std::string, std::string>> split_address(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) return std::nullopt;
+  std::string host = address.substr(0, colon);
+  if (host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string::npos) {
+    return std::nullopt;
+  }
+  if (host.empty()) return std::nullopt;
+  return std::pair{host, address.substr(colon + 1)};
+}
+
+PeerTransport::PeerTransport(std::shared_ptr<Inside> inside) : inside_(std::move(inside)) {}
+PeerTransport::~PeerTransport() {
+  stop();
+}
+
+Result<std::unique_ptr<PeerTransport>> PeerTransport::open(asio::io_context& context,
+                                                           const TransportOptions& options,
+                                                           PeerHandler& handler) {
+  const auto address = split_address(options.listen);
+  if (!address) {
+    return Error{ErrorCode::bad_option, "'" + options.listen + "' is not host:port"};
+  }
+  std::shared_ptr<asio::ssl::context> tls;
+  if (options.tls) {
+    SEMEL_TRY(loaded, load_tls(*options.tls));
+    tls = std::move(loaded);
+  }
+  auto inside = std::make_shared<Inside>(context, options, handler, std::move(tls));
+  boost::system::error_code error;
+  asio::ip::tcp::resolver resolver{context};
+  const auto found =
+      resolver.resolve(address->first, address->second, asio::ip::tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return Error{ErrorCode::bad_option, "'" + options.listen + "': " + error.message()};
+  }
+  const asio::ip::tcp::endpoint endpoint = *found.begin();
+  asio::ip::tcp::acceptor& acceptor = inside->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address{true}, error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return Error{ErrorCode::storage_in_use, options.listen + ": " + error.message()};
+  inside->begin();
+  return std::unique_ptr<PeerTransport>{new PeerTransport{std::move(inside)}};
+}
+
+std::uint16_t PeerTransport::port() const noexcept {
+  boost::system::error_code ignored;
+  return inside_->acceptor.local_endpoint(ignored).port();
+}
+
+void PeerTransport::set_peers(const std::map<NodeId, std::string>& peers) {
+  inside_->set_peers(peers);
+}
+void PeerTransport::send(const RaftMessage& message) {
+  SEMEL_ASSERT(message.from == inside_->options.node_id);
+  static_cast<void>(inside_->queue(message.to, message));
+}
+bool PeerTransport::send(NodeId to, const Frame& frame) {
+  return inside_->queue(to, frame);
+}
+void PeerTransport::fetch(NodeId from, LogIndex index, Term term, const std::string& path,
+                          std::function<void(const std::string&)> done) {
+  inside_->fetch(from, {.index = index, .term = term}, path, std::move(done));
+}
+void PeerTransport::cancel_fetch() {
+  inside_->cancel_fetch();
+}
+std::uint64_t PeerTransport::refused() const noexcept {
+  return inside_->refused;
+}
+void PeerTransport::stop() {
+  inside_->stop();
+}
+
+Status PeerTransport::reload_tls(const PeerTls& files) {
+  SEMEL_TRY(loaded, load_tls(files));
+  inside_->tls = std::move(loaded);
+  return Done{};
+}
+
+std::map<NodeId, PeerStats> PeerTransport::stats() const {
+  std::map<NodeId, PeerStats> found;
+  for (const auto& [id, peer] : inside_->peers) {
+    found[id] = peer->stats;
+    found[id].is_connected = peer->out != nullptr;
+  }
+  return found;
+}
+
+}  // namespace semel::replication

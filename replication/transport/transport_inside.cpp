@@ -1,0 +1,425 @@
+#include "replication/transport/transport_inside.hpp"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace semel::replication {
+
+namespace asio = boost::asio;
+using asio::use_awaitable;
+
+namespace {
+
+/// A peer that does not acknowledge bytes for so long is gone.
+constexpr unsigned unanswered_ms = 5'000;
+constexpr std::size_t write_bytes = std::size_t{1} << 20;
+
+/// A descriptor that is closed.
+class File {
+ public:
+  File(const std::string& path, int flags)
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0640)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] std::uint64_t size() const noexcept {
+    struct stat info {};
+    return fstat(descriptor_, &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+  }
+
+ private:
+  const int descriptor_;
+};
+
+void notice_loss(asio::ip::tcp::socket& socket) {
+  const unsigned time = unanswered_ms;
+  setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &time, sizeof time);
+  boost::system::error_code ignored;
+  socket.set_option(asio::socket_base::keep_alive{true}, ignored);
+}
+
+}  // namespace
+
+void PeerTransport::Inside::begin() {
+  asio::co_spawn(context, accept_all(), asio::detached);
+}
+
+void PeerTransport::Inside::stop() {
+  if (std::exchange(is_stopped, true)) return;
+  boost::system::error_code ignored;
+  acceptor.close(ignored);
+  for (const auto& [id, peer] : peers) disconnect(*peer);
+  for (const Stream& stream : streams) stream->close();
+  cancel_fetch();
+}
+
+Hello PeerTransport::Inside::hello(Purpose purpose) const {
+  Hello made;
+  made.cluster_id = options.cluster_id;
+  made.node_id = options.node_id;
+  made.purpose = purpose;
+  return made;
+}
+
+void PeerTransport::Inside::disconnect(Peer& peer) {
+  peer.is_gone = true;
+  if (peer.out != nullptr) peer.out->close();
+  peer.wakeup.cancel();
+}
+
+void PeerTransport::Inside::set_peers(const std::map<NodeId, std::string>& wanted) {
+  std::erase_if(peers, [&](const auto& known) {
+    const auto found = wanted.find(known.first);
+    if (found != wanted.end() && found->second == known.second->address) return false;
+    disconnect(*known.second);
+    return true;
+  });
+  for (const auto& [id, address] : wanted) {
+    if (id == options.node_id || peers.contains(id)) continue;
+    auto peer = std::make_shared<Peer>(context, id, address);
+    peers[id] = peer;
+    asio::co_spawn(context, connect_again(std::move(peer)), asio::detached);
+  }
+}
+
+bool PeerTransport::Inside::queue(NodeId to, const Frame& frame) {
+  const auto found = peers.find(to);
+  if (found == peers.end()) return false;
+  Peer& peer = *found->second;
+  if (peer.out == nullptr || peer.queued > options.queue_bytes ||
+      peer.queue.size() >= options.queue_frames) {
+    ++peer.stats.dropped;
+    return false;
+  }
+  std::string bytes;
+  encode(frame, bytes);
+  peer.queued += bytes.size();
+  peer.queue.push_back(std::move(bytes));
+  if (peer.queue.size() == 1) peer.wakeup.cancel();
+  return true;
+}
+
+// --- what peers open --------------------------------------------------------------------------
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::accept_all() {
+  const auto self = shared_from_this();
+  while (!is_stopped) {
+    boost::system::error_code error;
+    Tcp::socket socket = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, error));
+    if (is_stopped) co_return;
+    if (error) {  // no descriptors, perhaps
+      co_await pause(Millis{50});
+      continue;
+    }
+    if (streams.size() >= options.connections_max) {
+      ++refused;
+      continue;  // the socket closes
+    }
+    notice_loss(socket);
+    auto stream = std::make_shared<PeerStream>(std::move(socket), tls);
+    streams.insert(stream);
+    asio::co_spawn(context, serve(std::move(stream)), asio::detached);
+  }
+}
+
+std::string PeerTransport::Inside::objection(const Hello& hello, const PeerStream& stream) const {
+  if (hello.cluster_id != options.cluster_id) return "it is of another cluster";
+  if (hello.version < wire_version_least || wire_version < hello.version_least) {
+    return "it speaks version " + std::to_string(hello.version_least) + " to " +
+           std::to_string(hello.version) + ", here is " + std::to_string(wire_version);
+  }
+  if (hello.node_id == options.node_id) return "it has the id of this node";
+  if (!stream.proves(options.cluster_id, hello.node_id)) {
+    return "its certificate is not that of node " + std::to_string(hello.node_id);
+  }
+  if (!handler.knows(hello.node_id)) {
+    return "node " + std::to_string(hello.node_id) + " is not a member";
+  }
+  return {};
+}
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::serve(Stream stream) {
+  const auto self = shared_from_this();
+  std::string what;
+  try {
+    stream->close_in(options.hello_time);
+    co_await stream->begin_tls(true);
+    const Frame first = co_await stream->read(hello_bytes_max);
+    const Hello* const theirs = std::get_if<Hello>(&first);
+    what = theirs == nullptr ? "it does not begin with a hello" : objection(*theirs, *stream);
+    if (!what.empty()) {
+      ++refused;
+      handler.on_event("peer " + stream->address() + " is refused: " + what);
+      const Frame refusal = Refusal{what};
+      co_await stream->say(refusal);
+    } else {
+      const Frame ours = hello(theirs->purpose);
+      co_await stream->say(ours);
+      stream->never_close();
+      if (theirs->purpose == Purpose::snapshot) {
+        co_await serve_snapshot(stream);
+      } else {
+        co_await serve_messages(stream, theirs->node_id);
+      }
+    }
+  } catch (const PeerError& error) {
+    ++refused;
+    what = error.what();
+  } catch (const std::exception& error) {  // of the network, or no memory
+    what.clear();
+  }
+  if (!what.empty() && !is_stopped) handler.on_event("peer " + stream->address() + ": " + what);
+  stream->close();
+  streams.erase(stream);
+  std::erase_if(incoming, [&](const auto& each) { return each.second == stream; });
+}
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::serve_messages(Stream stream, NodeId from) {
+  // Of two connections the peer has opened the second because it has given up the first.
+  if (const auto older = incoming.find(from); older != incoming.end()) older->second->close();
+  incoming[from] = stream;
+  while (!is_stopped) take(from, co_await stream->read());
+}
+
+void PeerTransport::Inside::take(NodeId from, Frame frame) {
+  if (is_stopped) return;
+  if (const auto known = peers.find(from); known != peers.end()) {
+    ++known->second->stats.frames_received;
+  }
+  if (auto* message = std::get_if<RaftMessage>(&frame)) {
+    if (message->from != from || message->to != options.node_id) {
+      throw PeerError{"a message from node " + std::to_string(message->from) + " to node " +
+                      std::to_string(message->to) + " comes from node " + std::to_string(from)};
+    }
+    handler.on_message(std::move(*message));
+  } else if (auto* forward = std::get_if<Forward>(&frame)) {
+    handler.on_forward(from, std::move(*forward));
+  } else if (auto* reply = std::get_if<ForwardReply>(&frame)) {
+    handler.on_forward_reply(from, std::move(*reply));
+  } else {
+    throw PeerError{"a frame of kind " + std::to_string(frame.index()) + " among messages"};
+  }
+}
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::serve_snapshot(Stream stream) {
+  const Frame first = co_await stream->read(hello_bytes_max);
+  const auto* const request = std::get_if<SnapshotRequest>(&first);
+  if (request == nullptr) throw PeerError{"it does not ask for a snapshot"};
+  const auto path = handler.snapshot_path(request->index, request->term);
+  if (!path) {
+    const Frame none = SnapshotEnd{};
+    co_await stream->say(none);
+    co_return;
+  }
+  const File file{*path, O_RDONLY};
+  const std::uint64_t size = file.size();
+  std::string bytes(chunk_bytes, '\0');
+  auto due = std::chrono::steady_clock::now();
+  for (std::uint64_t at = request->offset; at < size;) {
+    const ssize_t count =
+        pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (count <= 0) throw PeerError{"a snapshot cannot be read"};
+    at += static_cast<std::uint64_t>(count);
+    const Frame chunk = SnapshotChunk{bytes.substr(0, static_cast<std::size_t>(count))};
+    co_await stream->say(chunk);
+    if (options.snapshot_bytes_per_s == 0) continue;
+    due += std::chrono::nanoseconds{static_cast<std::uint64_t>(count) * 1'000'000'000 /
+                                    options.snapshot_bytes_per_s};
+    const auto now = std::chrono::steady_clock::now();
+    if (due > now) co_await pause(std::chrono::duration_cast<Millis>(due - now));
+  }
+  const Frame end = SnapshotEnd{.is_there = true, .bytes = size};
+  co_await stream->say(end);
+}
+
+// --- what we open -----------------------------------------------------------------------------
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::pause(Millis time) {
+  asio::steady_timer timer{context, time};
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(use_awaitable, ignored));
+}
+
+asio::awaitable<PeerTransport::Inside::Stream> PeerTransport::Inside::connect(
+    const std::string& address, NodeId id, Purpose purpose) {
+  const auto parts = split_address(address);
+  if (!parts) throw PeerError{"'" + address + "' is not host:port"};
+  Tcp::resolver resolver{context};
+  const auto found = co_await resolver.async_resolve(parts->first, parts->second, use_awaitable);
+  Tcp::socket socket{context};
+  co_await asio::async_connect(socket, found, use_awaitable);
+  notice_loss(socket);
+  auto stream = std::make_shared<PeerStream>(std::move(socket), tls);
+  stream->close_in(options.hello_time);
+  co_await stream->begin_tls(false);
+  if (!stream->proves(options.cluster_id, id)) {
+    throw PeerError{"its certificate is not that of node " + std::to_string(id)};
+  }
+  const Frame ours = hello(purpose);
+  co_await stream->say(ours);
+  const Frame answer = co_await stream->read(hello_bytes_max);
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+    throw PeerError{"it refuses: " + refusal->reason};
+  }
+  const auto* const theirs = std::get_if<Hello>(&answer);
+  if (theirs == nullptr || theirs->cluster_id != options.cluster_id || theirs->node_id != id) {
+    throw PeerError{"it is not node " + std::to_string(id) + " of this cluster"};
+  }
+  stream->never_close();
+  co_return stream;
+}
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::connect_again(std::shared_ptr<Peer> peer) {
+  const auto self = shared_from_this();
+  Millis wait = options.retry_least;
+  std::string told;
+  while (!is_stopped && !peer->is_gone) {
+    std::string what;
+    try {
+      Stream stream = co_await connect(peer->address, peer->id, Purpose::messages);
+      if (is_stopped || peer->is_gone) co_return stream->close();
+      wait = options.retry_least;
+      told.clear();
+      peer->out = stream;
+      ++peer->stats.connects;
+      asio::co_spawn(context, watch(stream), asio::detached);
+      co_await write_queue(peer, stream);
+    } catch (const PeerError& error) {
+      what = error.what();
+    } catch (const std::exception& error) {  // of the network
+    }
+    if (peer->out != nullptr) peer->out->close();
+    peer->out = nullptr;
+    // Raft sends again what is missing then.
+    peer->stats.dropped += peer->queue.size();
+    peer->queue.clear();
+    peer->queued = 0;
+    if (is_stopped || peer->is_gone) co_return;
+    if (!what.empty() && what != told) {
+      told = what;
+      handler.on_event("node " + std::to_string(peer->id) + " at " + peer->address + ": " + what);
+    }
+    const auto part = static_cast<std::int64_t>(random() % 100);
+    co_await pause(wait / 2 + wait * part / 200);
+    wait = std::min(2 * wait, options.retry_most);
+  }
+}
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::write_queue(std::shared_ptr<Peer> peer,
+                                                                  Stream stream) {
+  std::string bytes;
+  while (!is_stopped && !peer->is_gone && peer->out == stream) {
+    if (peer->queue.empty()) {
+      boost::system::error_code ignored;
+      peer->wakeup.expires_at(std::chrono::steady_clock::time_point::max());
+      co_await peer->wakeup.async_wait(asio::redirect_error(use_awaitable, ignored));
+      continue;
+    }
+    bytes.clear();
+    std::uint64_t frames = 0;
+    while (!peer->queue.empty() && bytes.size() < write_bytes) {
+      bytes += peer->queue.front();
+      peer->queued -= peer->queue.front().size();
+      peer->queue.pop_front();
+      ++frames;
+    }
+    co_await stream->write(bytes);
+    peer->stats.frames_sent += frames;
+    peer->stats.bytes_sent += bytes.size();
+  }
+}
+
+/// Nothing comes on a connection of ours but its end.
+PeerTransport::Inside::Nothing PeerTransport::Inside::watch(Stream stream) {
+  const auto self = shared_from_this();
+  try {
+    static_cast<void>(co_await stream->read(hello_bytes_max));
+  } catch (const std::exception&) {
+  }
+  stream->close();
+  for (const auto& [id, peer] : peers) {
+    if (peer->out == stream) {
+      peer->out = nullptr;
+      peer->wakeup.cancel();
+    }
+  }
+}
+
+// --- fetching a snapshot ------------------------------------------------------------------------
+
+void PeerTransport::Inside::cancel_fetch() {
+  ++fetches;
+  if (fetching != nullptr) fetching->close();
+  fetching = nullptr;
+}
+
+void PeerTransport::Inside::fetch(NodeId from, SnapshotRequest request, const std::string& path,
+                                  std::function<void(const std::string&)> done) {
+  cancel_fetch();
+  const auto found = peers.find(from);
+  if (found == peers.end()) return done("node " + std::to_string(from) + " is not known");
+  const auto run = [](std::shared_ptr<Inside> self, std::string address, NodeId id,
+                      SnapshotRequest what, std::string to, std::uint64_t number,
+                      std::function<void(const std::string&)> then) -> Nothing {
+    std::string error;
+    try {
+      Stream stream = co_await self->connect(address, id, Purpose::snapshot);
+      if (self->fetches != number) co_return stream->close();
+      self->fetching = stream;
+      co_await self->receive_file(stream, what, to);
+    } catch (const std::exception& failed) {
+      error = failed.what();
+      if (error.empty()) error = "the connection has ended";
+    }
+    if (self->fetches != number) co_return;
+    self->fetching = nullptr;
+    if (!self->is_stopped) then(error);
+  };
+  asio::co_spawn(context,
+                 run(shared_from_this(), found->second->address, from, request, path, fetches,
+                     std::move(done)),
+                 asio::detached);
+}
+
+PeerTransport::Inside::Nothing PeerTransport::Inside::receive_file(Stream stream,
+                                                                   SnapshotRequest request,
+                                                                   std::string path) {
+  const File file{path, O_WRONLY | O_CREAT | O_APPEND};
+  if (file.descriptor() < 0) throw PeerError{path + ": it cannot be written"};
+  request.offset = file.size();
+  const Frame asked = request;
+  co_await stream->say(asked);
+  for (;;) {
+    const Frame frame = co_await stream->read(2 * chunk_bytes);
+    if (const auto* end = std::get_if<SnapshotEnd>(&frame)) {
+      if (!end->is_there) throw PeerError{"the snapshot is not there any more"};
+      if (end->bytes == file.size()) co_return;
+      throw PeerError{path + " has " + std::to_string(file.size()) + " bytes, not " +
+                      std::to_string(end->bytes)};
+    }
+    const auto* const chunk = std::get_if<SnapshotChunk>(&frame);
+    if (chunk == nullptr) throw PeerError{"a frame that is no part of a snapshot"};
+    if (write(file.descriptor(), chunk->bytes.data(), chunk->bytes.size()) !=
+        static_cast<ssize_t>(chunk->bytes.size())) {
+      throw PeerError{path + ": it cannot be written"};
+    }
+  }
+}
+
+}  // namespace semel::replication

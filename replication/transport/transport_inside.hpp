@@ -1,0 +1,83 @@
+// The connections of a transport and the coroutines that serve them. They share it, so that one
+// which ends late finds it.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+
+#include "replication/transport/peer_transport.hpp"
+
+namespace semel::replication {
+
+struct PeerTransport::Inside : std::enable_shared_from_this<PeerTransport::Inside> {
+  using Tcp = boost::asio::ip::tcp;
+  using Nothing = boost::asio::awaitable<void>;
+  using Stream = std::shared_ptr<PeerStream>;
+
+  struct Peer {
+    Peer(boost::asio::io_context& context, NodeId peer, std::string at)
+        : id(peer), address(std::move(at)), wakeup(context) {}
+    const NodeId id;
+    const std::string address;
+    std::deque<std::string> queue{};
+    std::size_t queued = 0;  // bytes
+    Stream out{};            // null: not connected
+    boost::asio::steady_timer wakeup;
+    bool is_gone = false;  // no member any more, or at another address
+    PeerStats stats{};
+  };
+
+  Inside(boost::asio::io_context& io, const TransportOptions& wanted, PeerHandler& to,
+         std::shared_ptr<boost::asio::ssl::context> with)
+      : context(io), options(wanted), handler(to), tls(std::move(with)), acceptor(io) {}
+
+  void begin();
+  void stop();
+  void set_peers(const std::map<NodeId, std::string>& wanted);
+  bool queue(NodeId to, const Frame& frame);
+  void fetch(NodeId from, SnapshotRequest request, const std::string& path,
+             std::function<void(const std::string&)> done);
+  void cancel_fetch();
+
+  // --- coroutines ---------------------------------------------------------------------------
+  Nothing accept_all();
+  Nothing serve(Stream stream);
+  Nothing serve_messages(Stream stream, NodeId from);
+  Nothing serve_snapshot(Stream stream);
+  Nothing connect_again(std::shared_ptr<Peer> peer);
+  Nothing write_queue(std::shared_ptr<Peer> peer, Stream stream);
+  Nothing watch(Stream stream);
+  boost::asio::awaitable<Stream> connect(const std::string& address, NodeId id, Purpose purpose);
+  Nothing receive_file(Stream stream, SnapshotRequest request, std::string path);
+  Nothing pause(Millis time);
+
+  /// Empty: it may come in.
+  [[nodiscard]] std::string objection(const Hello& hello, const PeerStream& stream) const;
+  void take(NodeId from, Frame frame);
+  void disconnect(Peer& peer);
+  [[nodiscard]] Hello hello(Purpose purpose) const;
+
+  boost::asio::io_context& context;
+  const TransportOptions options;
+  PeerHandler& handler;
+  std::shared_ptr<boost::asio::ssl::context> tls;
+  Tcp::acceptor acceptor;
+  std::map<NodeId, std::shared_ptr<Peer>> peers;
+  std::map<NodeId, Stream> incoming;  // the newest of each peer, for messages
+  std::set<Stream> streams;           // all that peers have opened
+  Stream fetching;
+  std::uint64_t fetches = 0;
+  std::uint64_t refused = 0;
+  std::minstd_rand random{std::random_device{}()};
+  bool is_stopped = false;
+};
+
+}  // namespace semel::replication
