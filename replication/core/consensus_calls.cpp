@@ -74,8 +74,9 @@ Status ConsensusCore::promote(std::uint64_t now, NodeId id) {
     if (state != raft_shim_catch_up_finished || match(id) < raft_configuration_index()) {
       begin(now);
       raft_shim_update update;
-      const int error = raft_shim_catch_up(shim_.get(), now, id, &update);
-      carry_out(error, update, {});
+      int error = raft_shim_catch_up(shim_.get(), now, id, &update);
+      // It is seen to have caught up when it takes an entry more; without one it never is.
+      if (carry_out(error, update, {})) submit(now, EntryType::barrier, empty_entry(), error);
       after(now);
       return Error{ErrorCode::refused, "node " + std::to_string(id) + " begins to catch up"};
     }

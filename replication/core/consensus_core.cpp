@@ -342,12 +342,16 @@ void ConsensusCore::after(std::uint64_t now) {
   busy_ = false;
 }
 
+SharedData ConsensusCore::empty_entry() {
+  static const SharedData nothing = std::make_shared<const std::string>(8, '\0');
+  return nothing;
+}
+
 /// A leader without an entry of its term does not know what is committed.
 void ConsensusCore::begin_term(std::uint64_t now) {
   if (failed_ || !is_leader() || is_handing_over() || term_of(last()) == term()) return;
   int error = 0;
-  static const SharedData nothing = std::make_shared<const std::string>(8, '\0');
-  if (!submit(now, EntryType::barrier, nothing, error) && !failed_) {
+  if (!submit(now, EntryType::barrier, empty_entry(), error) && !failed_) {
     fail(std::string{"a leader cannot begin its term: "} + raft_shim_error_text(error));
   }
 }

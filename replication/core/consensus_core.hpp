@@ -176,6 +176,8 @@ class ConsensusCore {
   bool apply_configuration(std::uint64_t now, LogIndex index, const RaftEntry& entry);
   void report_persisted(std::uint64_t now);
   void begin_term(std::uint64_t now);
+  /// Of a barrier, as the library's own.
+  [[nodiscard]] static SharedData empty_entry();
   void note_state();
   bool submit(std::uint64_t now, EntryType type, SharedData data, int& error);
   [[nodiscard]] Status change(std::uint64_t now, const Configuration& to);

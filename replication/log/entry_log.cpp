@@ -101,6 +101,11 @@ const EntryLog::Kept* EntryLog::segment_of(LogOffset offset) const noexcept {
   return at < segments_.size() ? &segments_[at] : nullptr;
 }
 
+std::uint8_t EntryLog::type_of(LogIndex index) const noexcept {
+  SEMEL_ASSERT(index >= first_ && index <= last());
+  return entries_[index - first_].type;
+}
+
 Result<std::string> EntryLog::read(LogIndex index) const {
   if (index < first_ || index > last()) {
     return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is not in the log"};
@@ -240,7 +245,8 @@ void EntryLog::take(const LogStatement& statement, LogOffset offset) {
       break;
     case What::entry:
       entries_.resize(entry.index - first_);
-      entries_.push_back({offset, static_cast<std::uint32_t>(entry.data.size()), entry.term});
+      entries_.push_back(
+          {offset, static_cast<std::uint32_t>(entry.data.size()), entry.type, entry.term});
       break;
     case What::truncate:
       entries_.resize(std::min<std::size_t>(entries_.size(), entry.index - first_));

@@ -52,6 +52,8 @@ class EntryLog {
   [[nodiscard]] LogIndex last() const noexcept { return first_ + entries_.size() - 1; }
   /// Of an entry that is there, or of the one before the first, if it is known; else 0.
   [[nodiscard]] Term term_of(LogIndex index) const noexcept;
+  /// Of an entry that is there.
+  [[nodiscard]] std::uint8_t type_of(LogIndex index) const noexcept;
   [[nodiscard]] std::size_t data_bytes_max() const noexcept;
   /// Of all that it has on disk.
   [[nodiscard]] std::uint64_t disk_bytes() const noexcept;
@@ -85,6 +87,7 @@ class EntryLog {
   struct Place {
     storage::LogOffset offset;
     std::uint32_t bytes;  // of the data
+    std::uint8_t type;
     Term term;
   };
   struct Kept {

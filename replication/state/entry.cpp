@@ -35,28 +35,36 @@ EntryBuilder::EntryBuilder(std::int64_t unix_ms, std::uint64_t secret) {
   put_number(bytes_, secret);
 }
 
-Result<bool> EntryBuilder::add(const Command& command) {
-  const std::size_t versions = versions_of(command);
-  if (versions > entry_versions_max) {
-    return Error{ErrorCode::too_many_keys, std::to_string(versions) + " changes in one command, " +
+Result<PreparedCommand> prepare(const Command& command) {
+  PreparedCommand made;
+  made.versions = versions_of(command);
+  if (made.versions > entry_versions_max) {
+    return Error{ErrorCode::too_many_keys, std::to_string(made.versions) +
+                                               " changes in one command, " +
                                                std::to_string(entry_versions_max) + " at most"};
   }
-  if (commands_ == entry_commands_max || versions_ + versions > entry_versions_max) return false;
-  const std::size_t before = bytes_.size();
-  encode(command, bytes_);
+  encode(command, made.bytes);
   // Every replica would stop at an entry that it cannot read.
-  Bytes written = std::string_view{bytes_}.substr(before);
-  if (Result<Command> read = decode(written); !read.ok()) {
-    bytes_.resize(before);
-    return read.error();
-  }
-  if (commands_ != 0 && bytes_.size() > entry_bytes_max) {
-    bytes_.resize(before);
+  Bytes written = made.bytes;
+  SEMEL_CHECK(decode(written));
+  return made;
+}
+
+bool EntryBuilder::add(const PreparedCommand& command) {
+  SEMEL_ASSERT(command.versions <= entry_versions_max && !command.bytes.empty());
+  if (commands_ == entry_commands_max || versions_ + command.versions > entry_versions_max) {
     return false;
   }
+  if (commands_ != 0 && bytes_.size() + command.bytes.size() > entry_bytes_max) return false;
+  bytes_ += command.bytes;
   ++commands_;
-  versions_ += versions;
+  versions_ += command.versions;
   return true;
+}
+
+Result<bool> EntryBuilder::add(const Command& command) {
+  SEMEL_TRY(prepared, prepare(command));
+  return add(prepared);
 }
 
 Result<Entry> read_entry(Bytes bytes) {

@@ -28,14 +28,24 @@ inline constexpr LogIndex log_index_max = limits::version_max >> fence_place_bit
   return index << fence_place_bits;
 }
 
+/// A command as bytes that every replica can read.
+struct PreparedCommand {
+  std::string bytes;
+  std::size_t versions = 0;
+};
+/// Errors: too_many_keys (it needs more versions than an entry has), bad_encoding (no replica could
+/// read it).
+[[nodiscard]] Result<PreparedCommand> prepare(const Command& command);
+
 /// Made by the leader. Belongs to one thread.
 class EntryBuilder {
  public:
   EntryBuilder(std::int64_t unix_ms, std::uint64_t secret);
 
   /// False: it has no room for this command, which belongs into the next entry. An entry without
-  /// commands takes any but one that needs too many versions (Error too_many_keys), or one that no
-  /// replica could read (Error bad_encoding).
+  /// commands takes any.
+  [[nodiscard]] bool add(const PreparedCommand& command);
+  /// The same. Errors: those of prepare().
   [[nodiscard]] Result<bool> add(const Command& command);
   [[nodiscard]] std::size_t size() const noexcept { return commands_; }
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }

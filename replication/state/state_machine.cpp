@@ -19,14 +19,14 @@ Result<std::unique_ptr<StateMachine>> StateMachine::open(Options options) {
   return made;
 }
 
-Status StateMachine::check(LogIndex index, const Entry& entry) const {
+Status StateMachine::check(LogIndex index, std::int64_t unix_ms) const {
   if (index != applied_ + 1 || index > log_index_max) {
     return Error{ErrorCode::bad_option,
                  "entry " + std::to_string(index) + " after entry " + std::to_string(applied_)};
   }
-  if (entry.unix_ms < clock_->unix_ms()) {
+  if (unix_ms < clock_->unix_ms()) {
     return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is of " +
-                                            std::to_string(entry.unix_ms) + " ms, before " +
+                                            std::to_string(unix_ms) + " ms, before " +
                                             std::to_string(clock_->unix_ms())};
   }
   if (!engine::may_follow(*engine_, version_before(index) + 1)) {
@@ -39,7 +39,7 @@ Status StateMachine::check(LogIndex index, const Entry& entry) const {
 Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   if (stopped_) return Error{ErrorCode::closing, "the replica stopped at an error"};
   SEMEL_TRY(entry, read_entry(bytes));
-  SEMEL_CHECK(check(index, entry));
+  SEMEL_CHECK(check(index, entry.unix_ms));
   std::vector<Answer> answers;
   std::optional<ErrorCode> local;
   try {
@@ -72,11 +72,26 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   return answers;
 }
 
+Status StateMachine::skip(LogIndex index) {
+  if (stopped_) return Error{ErrorCode::closing, "the replica stopped at an error"};
+  const std::int64_t unix_ms = clock_->unix_ms();
+  SEMEL_CHECK(check(index, unix_ms));
+  const Version before = version_before(index);
+  const engine::DecisionScope scope{*engine_,
+                                    {.now = Timestamp{Millis{unix_ms}},
+                                     .unix_ms = unix_ms,
+                                     .first = before + 1,
+                                     .end = before + 1 + entry_versions_max,
+                                     .secret = 0}};
+  applied_ = index;
+  return Done{};
+}
+
 Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& state,
                               const std::function<void(const Mutation&)>& visit) {
   ReplicaState cut;
   bool is_visited = false;
-  return engine::snapshot_at(
+  SEMEL_CHECK(engine::snapshot_at(
       *engine_,
       [&] {
         const LogIndex next = engine::next_version(*engine_) >> fence_place_bits;
@@ -87,7 +102,9 @@ Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& st
       [&](const Mutation& mutation) {
         if (!std::exchange(is_visited, true)) state(cut);
         visit(mutation);
-      });
+      }));
+  if (!is_visited) state(cut);  // an empty engine has a state as well
+  return Done{};
 }
 
 Status StateMachine::restore(const ReplicaState& state) {

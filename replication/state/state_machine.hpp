@@ -42,6 +42,9 @@ class StateMachine {
   /// that of no index, and the replica must stop. After an error every further call has one.
   [[nodiscard]] Result<std::vector<Answer>> apply(LogIndex index, Bytes entry);
 
+  /// An entry that is not for the engine: of the consensus. Errors: bad_option (another index).
+  [[nodiscard]] Status skip(LogIndex index);
+
   /// The state after one entry, while others are applied: `state` once, then each mutation, in
   /// another order on each replica. Errors: those of Engine::snapshot.
   [[nodiscard]] Status snapshot(const std::function<void(const ReplicaState&)>& state,
@@ -52,7 +55,7 @@ class StateMachine {
 
  private:
   StateMachine() = default;
-  [[nodiscard]] Status check(LogIndex index, const Entry& entry) const;
+  [[nodiscard]] Status check(LogIndex index, std::int64_t unix_ms) const;
 
   std::unique_ptr<LogClock> clock_ = std::make_unique<LogClock>();
   std::unique_ptr<Engine> engine_;

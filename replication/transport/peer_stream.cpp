@@ -42,6 +42,19 @@ Result<std::shared_ptr<asio::ssl::context>> load_tls(const PeerTls& files) {
   return made;
 }
 
+std::optional<std::pair<std::string, std::string>> split_address(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) return std::nullopt;
+  std::string host = address.substr(0, colon);
+  if (host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string::npos) {
+    return std::nullopt;
+  }
+  if (host.empty()) return std::nullopt;
+  return std::pair{host, address.substr(colon + 1)};
+}
+
 std::string node_uri(std::uint64_t cluster_id, NodeId node_id) {
   char text[64];
   std::snprintf(text, sizeof text, "semel://%016llx/%llu",

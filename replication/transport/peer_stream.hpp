@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "replication/transport/wire.hpp"
 #include "semel/types.hpp"
@@ -28,6 +29,10 @@ struct PeerTls {
 [[nodiscard]] Result<std::shared_ptr<boost::asio::ssl::context>> load_tls(const PeerTls& files);
 /// "semel://%016x/NODE": what a certificate says of its node.
 [[nodiscard]] std::string node_uri(std::uint64_t cluster_id, NodeId node_id);
+
+/// "host:port" or "[v6]:port". None: it is neither.
+[[nodiscard]] std::optional<std::pair<std::string, std::string>> split_address(
+    const std::string& address);
 
 /// Used by coroutines of one thread. What fails is an exception of boost::system::system_error, or
 /// of PeerError; close() from elsewhere lets all that waits fail.

@@ -9,20 +9,8 @@ namespace semel::replication {
 
 namespace asio = boost::asio;
 
-std::optional<std::pair<std::string, std::string>> split_address(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) return std::nullopt;
-  std::string host = address.substr(0, colon);
-  if (host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return std::nullopt;
-  }
-  if (host.empty()) return std::nullopt;
-  return std::pair{host, address.substr(colon + 1)};
-}
-
-PeerTransport::PeerTransport(std::shared_ptr<Inside> inside) : inside_(std::move(inside)) {}
+PeerTransport::PeerTransport(std::shared_ptr<TransportInside> inside)
+    : inside_(std::move(inside)) {}
 PeerTransport::~PeerTransport() {
   stop();
 }
@@ -39,7 +27,7 @@ Result<std::unique_ptr<PeerTransport>> PeerTransport::open(asio::io_context& con
     SEMEL_TRY(loaded, load_tls(*options.tls));
     tls = std::move(loaded);
   }
-  auto inside = std::make_shared<Inside>(context, options, handler, std::move(tls));
+  auto inside = std::make_shared<TransportInside>(context, options, handler, std::move(tls));
   boost::system::error_code error;
   asio::ip::tcp::resolver resolver{context};
   const auto found =

@@ -14,7 +14,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
-#include "base/assert.hpp"
+#include "base/random.hpp"
 
 namespace semel::replication {
 
@@ -56,11 +56,11 @@ void notice_loss(asio::ip::tcp::socket& socket) {
 
 }  // namespace
 
-void PeerTransport::Inside::begin() {
+void TransportInside::begin() {
   asio::co_spawn(context, accept_all(), asio::detached);
 }
 
-void PeerTransport::Inside::stop() {
+void TransportInside::stop() {
   if (std::exchange(is_stopped, true)) return;
   boost::system::error_code ignored;
   acceptor.close(ignored);
@@ -69,21 +69,22 @@ void PeerTransport::Inside::stop() {
   cancel_fetch();
 }
 
-Hello PeerTransport::Inside::hello(Purpose purpose) const {
+Hello TransportInside::hello(Purpose purpose) const {
   Hello made;
   made.cluster_id = options.cluster_id;
   made.node_id = options.node_id;
   made.purpose = purpose;
+  made.address = options.address.empty() ? options.listen : options.address;
   return made;
 }
 
-void PeerTransport::Inside::disconnect(Peer& peer) {
+void TransportInside::disconnect(Peer& peer) {
   peer.is_gone = true;
   if (peer.out != nullptr) peer.out->close();
   peer.wakeup.cancel();
 }
 
-void PeerTransport::Inside::set_peers(const std::map<NodeId, std::string>& wanted) {
+void TransportInside::set_peers(const std::map<NodeId, std::string>& wanted) {
   std::erase_if(peers, [&](const auto& known) {
     const auto found = wanted.find(known.first);
     if (found != wanted.end() && found->second == known.second->address) return false;
@@ -98,7 +99,7 @@ void PeerTransport::Inside::set_peers(const std::map<NodeId, std::string>& wante
   }
 }
 
-bool PeerTransport::Inside::queue(NodeId to, const Frame& frame) {
+bool TransportInside::queue(NodeId to, const Frame& frame) {
   const auto found = peers.find(to);
   if (found == peers.end()) return false;
   Peer& peer = *found->second;
@@ -117,7 +118,7 @@ bool PeerTransport::Inside::queue(NodeId to, const Frame& frame) {
 
 // --- what peers open --------------------------------------------------------------------------
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::accept_all() {
+TransportInside::Nothing TransportInside::accept_all() {
   const auto self = shared_from_this();
   while (!is_stopped) {
     boost::system::error_code error;
@@ -138,7 +139,7 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::accept_all() {
   }
 }
 
-std::string PeerTransport::Inside::objection(const Hello& hello, const PeerStream& stream) const {
+std::string TransportInside::objection(const Hello& hello, const PeerStream& stream) const {
   if (hello.cluster_id != options.cluster_id) return "it is of another cluster";
   if (hello.version < wire_version_least || wire_version < hello.version_least) {
     return "it speaks version " + std::to_string(hello.version_least) + " to " +
@@ -154,7 +155,7 @@ std::string PeerTransport::Inside::objection(const Hello& hello, const PeerStrea
   return {};
 }
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::serve(Stream stream) {
+TransportInside::Nothing TransportInside::serve(Stream stream) {
   const auto self = shared_from_this();
   std::string what;
   try {
@@ -175,6 +176,7 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::serve(Stream stream) {
       if (theirs->purpose == Purpose::snapshot) {
         co_await serve_snapshot(stream);
       } else {
+        handler.on_peer(theirs->node_id, theirs->address);
         co_await serve_messages(stream, theirs->node_id);
       }
     }
@@ -190,14 +192,14 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::serve(Stream stream) {
   std::erase_if(incoming, [&](const auto& each) { return each.second == stream; });
 }
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::serve_messages(Stream stream, NodeId from) {
+TransportInside::Nothing TransportInside::serve_messages(Stream stream, NodeId from) {
   // Of two connections the peer has opened the second because it has given up the first.
   if (const auto older = incoming.find(from); older != incoming.end()) older->second->close();
   incoming[from] = stream;
   while (!is_stopped) take(from, co_await stream->read());
 }
 
-void PeerTransport::Inside::take(NodeId from, Frame frame) {
+void TransportInside::take(NodeId from, Frame frame) {
   if (is_stopped) return;
   if (const auto known = peers.find(from); known != peers.end()) {
     ++known->second->stats.frames_received;
@@ -217,7 +219,7 @@ void PeerTransport::Inside::take(NodeId from, Frame frame) {
   }
 }
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::serve_snapshot(Stream stream) {
+TransportInside::Nothing TransportInside::serve_snapshot(Stream stream) {
   const Frame first = co_await stream->read(hello_bytes_max);
   const auto* const request = std::get_if<SnapshotRequest>(&first);
   if (request == nullptr) throw PeerError{"it does not ask for a snapshot"};
@@ -230,7 +232,7 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::serve_snapshot(Stream stre
   const File file{*path, O_RDONLY};
   const std::uint64_t size = file.size();
   std::string bytes(chunk_bytes, '\0');
-  auto due = std::chrono::steady_clock::now();
+  std::uint64_t debt_us = 0;
   for (std::uint64_t at = request->offset; at < size;) {
     const ssize_t count =
         pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(at));
@@ -239,10 +241,12 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::serve_snapshot(Stream stre
     const Frame chunk = SnapshotChunk{bytes.substr(0, static_cast<std::size_t>(count))};
     co_await stream->say(chunk);
     if (options.snapshot_bytes_per_s == 0) continue;
-    due += std::chrono::nanoseconds{static_cast<std::uint64_t>(count) * 1'000'000'000 /
-                                    options.snapshot_bytes_per_s};
-    const auto now = std::chrono::steady_clock::now();
-    if (due > now) co_await pause(std::chrono::duration_cast<Millis>(due - now));
+    // The time that sending takes comes on top: the rate is a bound.
+    debt_us += static_cast<std::uint64_t>(count) * 1'000'000 / options.snapshot_bytes_per_s;
+    if (debt_us >= 2'000) {
+      co_await pause(Millis{static_cast<std::int64_t>(debt_us / 1'000)});
+      debt_us %= 1'000;
+    }
   }
   const Frame end = SnapshotEnd{.is_there = true, .bytes = size};
   co_await stream->say(end);
@@ -250,14 +254,14 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::serve_snapshot(Stream stre
 
 // --- what we open -----------------------------------------------------------------------------
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::pause(Millis time) {
+TransportInside::Nothing TransportInside::pause(Millis time) {
   asio::steady_timer timer{context, time};
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(use_awaitable, ignored));
 }
 
-asio::awaitable<PeerTransport::Inside::Stream> PeerTransport::Inside::connect(
-    const std::string& address, NodeId id, Purpose purpose) {
+asio::awaitable<TransportInside::Stream> TransportInside::connect(const std::string& address,
+                                                                  NodeId id, Purpose purpose) {
   const auto parts = split_address(address);
   if (!parts) throw PeerError{"'" + address + "' is not host:port"};
   Tcp::resolver resolver{context};
@@ -285,7 +289,7 @@ asio::awaitable<PeerTransport::Inside::Stream> PeerTransport::Inside::connect(
   co_return stream;
 }
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::connect_again(std::shared_ptr<Peer> peer) {
+TransportInside::Nothing TransportInside::connect_again(std::shared_ptr<Peer> peer) {
   const auto self = shared_from_this();
   Millis wait = options.retry_least;
   std::string told;
@@ -315,14 +319,13 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::connect_again(std::shared_
       told = what;
       handler.on_event("node " + std::to_string(peer->id) + " at " + peer->address + ": " + what);
     }
-    const auto part = static_cast<std::int64_t>(random() % 100);
+    const auto part = static_cast<std::int64_t>(base::random_number() % 100);
     co_await pause(wait / 2 + wait * part / 200);
     wait = std::min(2 * wait, options.retry_most);
   }
 }
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::write_queue(std::shared_ptr<Peer> peer,
-                                                                  Stream stream) {
+TransportInside::Nothing TransportInside::write_queue(std::shared_ptr<Peer> peer, Stream stream) {
   std::string bytes;
   while (!is_stopped && !peer->is_gone && peer->out == stream) {
     if (peer->queue.empty()) {
@@ -346,7 +349,7 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::write_queue(std::shared_pt
 }
 
 /// Nothing comes on a connection of ours but its end.
-PeerTransport::Inside::Nothing PeerTransport::Inside::watch(Stream stream) {
+TransportInside::Nothing TransportInside::watch(Stream stream) {
   const auto self = shared_from_this();
   try {
     static_cast<void>(co_await stream->read(hello_bytes_max));
@@ -363,18 +366,18 @@ PeerTransport::Inside::Nothing PeerTransport::Inside::watch(Stream stream) {
 
 // --- fetching a snapshot ------------------------------------------------------------------------
 
-void PeerTransport::Inside::cancel_fetch() {
+void TransportInside::cancel_fetch() {
   ++fetches;
   if (fetching != nullptr) fetching->close();
   fetching = nullptr;
 }
 
-void PeerTransport::Inside::fetch(NodeId from, SnapshotRequest request, const std::string& path,
-                                  std::function<void(const std::string&)> done) {
+void TransportInside::fetch(NodeId from, SnapshotRequest request, const std::string& path,
+                            std::function<void(const std::string&)> done) {
   cancel_fetch();
   const auto found = peers.find(from);
   if (found == peers.end()) return done("node " + std::to_string(from) + " is not known");
-  const auto run = [](std::shared_ptr<Inside> self, std::string address, NodeId id,
+  const auto run = [](std::shared_ptr<TransportInside> self, std::string address, NodeId id,
                       SnapshotRequest what, std::string to, std::uint64_t number,
                       std::function<void(const std::string&)> then) -> Nothing {
     std::string error;
@@ -397,9 +400,8 @@ void PeerTransport::Inside::fetch(NodeId from, SnapshotRequest request, const st
                  asio::detached);
 }
 
-PeerTransport::Inside::Nothing PeerTransport::Inside::receive_file(Stream stream,
-                                                                   SnapshotRequest request,
-                                                                   std::string path) {
+TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRequest request,
+                                                       std::string path) {
   const File file{path, O_WRONLY | O_CREAT | O_APPEND};
   if (file.descriptor() < 0) throw PeerError{path + ": it cannot be written"};
   request.offset = file.size();

@@ -7,17 +7,18 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 
-#include "replication/transport/peer_transport.hpp"
+#include "replication/transport/transport_options.hpp"
 
 namespace semel::replication {
 
-struct PeerTransport::Inside : std::enable_shared_from_this<PeerTransport::Inside> {
+class TransportInside : public std::enable_shared_from_this<TransportInside> {
+ public:
   using Tcp = boost::asio::ip::tcp;
   using Nothing = boost::asio::awaitable<void>;
   using Stream = std::shared_ptr<PeerStream>;
@@ -35,8 +36,8 @@ struct PeerTransport::Inside : std::enable_shared_from_this<PeerTransport::Insid
     PeerStats stats{};
   };
 
-  Inside(boost::asio::io_context& io, const TransportOptions& wanted, PeerHandler& to,
-         std::shared_ptr<boost::asio::ssl::context> with)
+  TransportInside(boost::asio::io_context& io, const TransportOptions& wanted, PeerHandler& to,
+                  std::shared_ptr<boost::asio::ssl::context> with)
       : context(io), options(wanted), handler(to), tls(std::move(with)), acceptor(io) {}
 
   void begin();
@@ -76,7 +77,6 @@ struct PeerTransport::Inside : std::enable_shared_from_this<PeerTransport::Insid
   Stream fetching;
   std::uint64_t fetches = 0;
   std::uint64_t refused = 0;
-  std::minstd_rand random{std::random_device{}()};
   bool is_stopped = false;
 };
 

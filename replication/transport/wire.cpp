@@ -140,7 +140,9 @@ void all(Fields& fields, Hello& it) {
   fields.number(it.node_id);
   choice(fields, it.purpose, 0, Purpose::snapshot);
   fields.number(it.feature_level);
+  text(fields, it.address);
   if constexpr (std::is_same_v<Fields, FieldReader>) {
+    if (it.address.size() > address_bytes_max) fields.fail();
     if (magic != wire_magic || it.version < it.version_least) fields.fail();
   }
 }

@@ -36,6 +36,7 @@ struct Hello {
   NodeId node_id = 0;
   Purpose purpose = Purpose::messages;
   std::uint64_t feature_level = 1;
+  std::string address{};  ///< where the sender listens: a new node does not know who leads
 };
 /// Instead of a hello: why there is no connection. The last frame.
 struct Refusal {

@@ -64,7 +64,8 @@ RaftMessage some_message(Random& random) {
 Frame some_frame(Random& random) {
   switch (random.below(10)) {
     case 0:
-      return Hello{.cluster_id = random.bits(), .node_id = random.bits()};
+      return Hello{
+          .cluster_id = random.bits(), .node_id = random.bits(), .address = some_text(random, 30)};
     case 1:
       return Refusal{some_text(random, 80)};
     case 2:

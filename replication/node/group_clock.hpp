@@ -1,0 +1,65 @@
+// The time that a leader gives its entries.
+//
+// It goes on from the newest entry by a clock that no one sets (CLOCK_BOOTTIME), and follows the
+// wall clock slowly. So neither a step of the wall clock nor a new leader whose wall clock is wrong
+// lets records end at once. Belongs to one thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace semel::replication {
+
+class GroupClock {
+ public:
+  /// An entry of this time was applied now; `boot_ms`: milliseconds of this machine's clock.
+  void saw(std::int64_t entry_ms, std::int64_t boot_ms) noexcept {
+    if (entry_ms < newest_) return;
+    // What this node has counted on since the entry before stays, if it is more.
+    if (!is_set_ || entry_ms > at(boot_ms)) {
+      base_ = entry_ms;
+      base_boot_ = boot_ms;
+      is_set_ = true;
+    }
+    newest_ = entry_ms;
+  }
+  /// Where no entry is known, or none since this process began: the wall clock, if it is later than
+  /// the newest entry by at most `ahead_max`. Otherwise that entry's time.
+  void begin(std::int64_t newest_entry_ms, std::int64_t unix_ms, std::int64_t boot_ms,
+             std::int64_t ahead_max) noexcept {
+    const bool is_plausible = newest_entry_ms == 0 ||
+                              (unix_ms > newest_entry_ms && unix_ms - newest_entry_ms <= ahead_max);
+    base_ = is_plausible ? unix_ms : newest_entry_ms;
+    base_boot_ = boot_ms;
+    newest_ = newest_entry_ms;
+    is_set_ = true;
+  }
+  /// For the next entry: not before the newest one.
+  [[nodiscard]] std::int64_t next(std::int64_t boot_ms, std::int64_t unix_ms) noexcept {
+    const std::int64_t passed = std::max<std::int64_t>(0, boot_ms - base_boot_);
+    if (passed >= 1'000) {  // at most a thousandth faster or slower than time passes
+      const std::int64_t here = base_ + passed;
+      const std::int64_t most = passed / 1'000;
+      base_ = here + std::clamp<std::int64_t>(unix_ms - here, -most, most);
+      base_boot_ = boot_ms;
+    }
+    newest_ = std::max(newest_, at(boot_ms));
+    return newest_;
+  }
+  /// How far the wall clock is from the group's time.
+  [[nodiscard]] std::int64_t off_by(std::int64_t boot_ms, std::int64_t unix_ms) const noexcept {
+    return unix_ms - at(boot_ms);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t at(std::int64_t boot_ms) const noexcept {
+    return base_ + std::max<std::int64_t>(0, boot_ms - base_boot_);
+  }
+
+  std::int64_t base_ = 0;
+  std::int64_t base_boot_ = 0;
+  std::int64_t newest_ = 0;
+  bool is_set_ = false;
+};
+
+}  // namespace semel::replication

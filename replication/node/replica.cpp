@@ -1,0 +1,99 @@
+#include "replication/node/replica.hpp"
+
+#include <future>
+#include <utility>
+
+#include "replication/node/replica_loop.hpp"
+
+namespace semel::replication {
+
+Replica::Replica(std::unique_ptr<ReplicaLoop> loop) : loop_(std::move(loop)) {}
+Replica::~Replica() = default;
+
+Result<std::unique_ptr<Replica>> Replica::open(const ReplicaOptions& options) {
+  if (options.cluster_id == 0 || options.node_id == 0 || options.directory.empty()) {
+    return Error{ErrorCode::bad_option,
+                 "a replica needs a cluster id, a node id from 1 and a directory"};
+  }
+  if (options.engine.journal != nullptr || options.engine.cold != nullptr) {
+    return Error{ErrorCode::bad_option, "a replica's engine has neither journal nor cold store"};
+  }
+  static storage::Disk file_system;
+  storage::Disk& disk = options.disk == nullptr ? file_system : *options.disk;
+  SEMEL_TRY(found, open_disk(options, disk));
+  return std::unique_ptr<Replica>{
+      new Replica{std::make_unique<ReplicaLoop>(options, disk, std::move(found))}};
+}
+
+Engine& Replica::engine() noexcept {
+  return loop_->engine();
+}
+Status Replica::start(RequestRunner* runner) {
+  return loop_->start(runner);
+}
+void Replica::stop() {
+  loop_->stop();
+}
+void Replica::propose(PreparedCommand command, ProposalDone done) {
+  loop_->propose(std::move(command), std::move(done));
+}
+void Replica::read(ProposalDone done) {
+  loop_->read(std::move(done));
+}
+
+namespace {
+
+/// Waits for what `ask` is answered.
+template <class Ask>
+Result<Answer> waited(Ask&& ask) {
+  auto promise = std::make_shared<std::promise<Result<Answer>>>();
+  auto result = promise->get_future();
+  ask([promise](Result<Answer> answer) { promise->set_value(std::move(answer)); });
+  return result.get();
+}
+
+}  // namespace
+
+Result<Answer> Replica::propose(const Command& command) {
+  SEMEL_TRY(prepared, prepare(command));
+  return waited([&](ProposalDone done) { propose(std::move(prepared), std::move(done)); });
+}
+Status Replica::read() {
+  const Result<Answer> answer = waited([&](ProposalDone done) { read(std::move(done)); });
+  return answer.ok() ? Status{Done{}} : Status{answer.error()};
+}
+ReplicaStatus Replica::status() const {
+  return loop_->status();
+}
+bool Replica::is_leader() const noexcept {
+  return loop_->leads();
+}
+std::uint16_t Replica::port() const noexcept {
+  return loop_->port();
+}
+
+Status Replica::add(NodeId id, const std::string& address) {
+  if (!split_address(address)) {
+    return Error{ErrorCode::bad_option, "'" + address + "' is not host:port"};
+  }
+  return loop_->call(
+      [&](ConsensusCore& core, std::uint64_t now) { return core.add(now, id, address); });
+}
+Status Replica::promote(NodeId id) {
+  return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.promote(now, id); });
+}
+Status Replica::demote(NodeId id) {
+  return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.demote(now, id); });
+}
+Status Replica::remove(NodeId id) {
+  return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.remove(now, id); });
+}
+Status Replica::transfer(NodeId id) {
+  return loop_->call(
+      [&](ConsensusCore& core, std::uint64_t now) { return core.transfer(now, id); });
+}
+Status Replica::reload_tls(const PeerTls& files) {
+  return loop_->reload_tls(files);
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,69 @@
+// A node of a group: an engine whose changes are decided by the group's log.
+//
+//   callers --- proposals --> loop (one thread): consensus, transport, state machine
+//                              |  entries           ^ what has reached the disk
+//                              v                    |
+//                             log writer (one thread)
+//
+// A proposal is answered when its entry is applied, which is when a majority has it on its disks.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "replication/node/replica_options.hpp"
+#include "replication/state/apply.hpp"
+#include "replication/state/entry.hpp"
+#include "semel/engine.hpp"
+
+namespace semel::replication {
+
+class ReplicaLoop;
+
+class Replica {
+ public:
+  /// Reads what is on the disk. Errors: bad_option, storage_in_use, storage_failed,
+  /// storage_damaged, memory_full, those of Engine::open.
+  [[nodiscard]] static Result<std::unique_ptr<Replica>> open(const ReplicaOptions& options);
+  /// Ends as stop().
+  ~Replica();
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  /// To be read by any thread. Changes are refused but by the log.
+  [[nodiscard]] Engine& engine() noexcept;
+  /// Listens, and takes part in the group. `runner`: of RequestCommand, or null; must outlive this.
+  /// Once. Errors: bad_option, storage_in_use (the address), no_thread.
+  [[nodiscard]] Status start(RequestRunner* runner = nullptr);
+  /// What has been proposed is answered: outcome_unknown. What was written is synced. After it,
+  /// every call ends with `closing`.
+  void stop();
+
+  // --- from any thread ------------------------------------------------------------------------
+  void propose(PreparedCommand command, ProposalDone done);
+  /// The same, and waits. Errors: besides, those of prepare().
+  [[nodiscard]] Result<Answer> propose(const Command& command);
+  /// `done` with a PlainAnswer when the engine has all that was answered before this call, by
+  /// whatever node. Only the leader can say so. Errors: not_leader, closing.
+  void read(ProposalDone done);
+  [[nodiscard]] Status read();
+  [[nodiscard]] ReplicaStatus status() const;
+  /// A hint, without a lock: whether it leads, as it saw last.
+  [[nodiscard]] bool is_leader() const noexcept;
+  [[nodiscard]] std::uint16_t port() const noexcept;
+
+  // --- for operators; they block until it is proposed -------------------------------------------
+  // Errors: those of ConsensusCore, closing.
+  [[nodiscard]] Status add(NodeId id, const std::string& address);
+  [[nodiscard]] Status promote(NodeId id);
+  [[nodiscard]] Status demote(NodeId id);
+  [[nodiscard]] Status remove(NodeId id);
+  [[nodiscard]] Status transfer(NodeId id);
+  [[nodiscard]] Status reload_tls(const PeerTls& files);
+
+ private:
+  explicit Replica(std::unique_ptr<ReplicaLoop> loop);
+  const std::unique_ptr<ReplicaLoop> loop_;
+};
+
+}  // namespace semel::replication

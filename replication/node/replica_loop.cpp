@@ -1,0 +1,355 @@
+#include "replication/node/replica_loop.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <system_error>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/random.hpp"
+
+namespace semel::replication {
+
+namespace asio = boost::asio;
+
+ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, ReplicaDisk found)
+    : options_(options),
+      disk_(disk),
+      wall_(options.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options.clock),
+      timer_(context_),
+      state_(std::move(found.state)),
+      votes_(std::move(found.votes)),
+      vote_(found.vote),
+      stored_(std::move(found.stored)),
+      log_(std::move(found.log)),
+      snapshot_bytes_(found.snapshot_bytes) {}
+
+ReplicaLoop::~ReplicaLoop() {
+  stop();
+}
+
+std::uint64_t ReplicaLoop::now() const noexcept {
+  return static_cast<std::uint64_t>(wall_.now().time_since_epoch().count());
+}
+std::int64_t ReplicaLoop::unix_ms() const noexcept {
+  return wall_.unix_ms();
+}
+void ReplicaLoop::report(const std::string& what) const {
+  if (options_.report) options_.report(what);
+}
+
+Status ReplicaLoop::start(RequestRunner* runner) {
+  SEMEL_ASSERT(log_ != nullptr);
+  SEMEL_CHECK(start_parts(runner));
+  guard_.emplace(context_.get_executor());
+  try {
+    thread_ = std::thread{[this] { run(); }};
+  } catch (const std::system_error&) {
+    return Error{ErrorCode::no_thread, "the replica's thread"};
+  }
+  const base::MutexLock lock{mutex_};
+  is_closed_ = false;
+  return semel::Done{};
+}
+
+Status ReplicaLoop::start_parts(RequestRunner* runner) {
+  state_->set_runner(runner);
+  clock_.begin(state_->unix_ms() == 1 ? 0 : state_->unix_ms(), unix_ms(),
+               static_cast<std::int64_t>(now()), options_.clock_ahead_max.count());
+  if (stored_.snapshot) snapshot_index_ = stored_.snapshot->index;
+  TransportOptions transport;
+  transport.cluster_id = options_.cluster_id;
+  transport.node_id = options_.node_id;
+  transport.listen = options_.listen;
+  transport.address = options_.address;
+  transport.tls = options_.tls;
+  transport.snapshot_bytes_per_s = options_.snapshot_bytes_per_s;
+  SEMEL_TRY(opened, PeerTransport::open(context_, transport, *this));
+  transport_ = std::move(opened);
+  port_ = transport_->port();
+  ConsensusOptions consensus;
+  consensus.id = options_.node_id;
+  consensus.address = options_.address.empty() ? options_.listen : options_.address;
+  consensus.election = options_.election;
+  consensus.heartbeat = options_.heartbeat;
+  consensus.seed = static_cast<std::uint32_t>(base::random_number());
+  SEMEL_TRY(core, ConsensusCore::make(consensus, *this));
+  core_ = std::move(core);
+  writer_ = std::make_unique<LogWriter>(std::move(log_), [this](const LogWriter::Written& written) {
+    asio::post(context_, [this, written] {
+      if (is_ended_) return;
+      if (!written.status) return stop_with(written.status.error().detail);
+      core_->persisted(now(), written.last, written.term);
+      turn();
+    });
+  });
+  SEMEL_CHECK(core_->start(now(), std::move(stored_)));
+  know_members();
+  show();
+  return semel::Done{};
+}
+
+void ReplicaLoop::run() {
+  storage::name_thread("semel-replica");
+  arm();
+  context_.run();
+}
+
+void ReplicaLoop::stop() {
+  {
+    const base::MutexLock lock{mutex_};
+    is_closed_ = true;
+  }
+  if (thread_.joinable()) {
+    asio::post(context_, [this] {
+      end();
+      guard_.reset();
+    });
+    thread_.join();
+  }
+  if (worker_.joinable()) worker_.join();
+  context_.restart();
+  context_.poll();  // what was posted meanwhile is let go
+  transport_.reset();
+  writer_.reset();
+}
+
+/// The replica takes part no longer.
+void ReplicaLoop::end() {
+  if (std::exchange(is_ended_, true)) return;
+  {
+    const base::MutexLock lock{mutex_};
+    is_closed_ = true;
+  }
+  leads_.store(false, std::memory_order_release);  // mo: release [replica.leads]
+  timer_.cancel();
+  take_calls();
+  give_up(ErrorCode::outcome_unknown, ErrorCode::closing);
+  transport_->stop();
+}
+
+void ReplicaLoop::stop_with(const std::string& why) {
+  if (is_ended_) return;
+  {
+    const base::MutexLock lock{mutex_};
+    if (status_.failed.empty()) status_.failed = why;
+  }
+  report("this node takes part no longer: " + why);
+  end();
+  show();
+}
+
+// --- the loop ---------------------------------------------------------------------------------
+
+void ReplicaLoop::wake() {
+  if (std::exchange(is_woken_, true)) return;
+  asio::post(context_, [this] { turn(); });
+}
+
+void ReplicaLoop::turn() {
+  if (is_ended_) return;
+  take_calls();
+  if (std::exchange(members_changed_, false)) know_members();
+  finish_reads();
+  propose_waiting();
+  ask_waiting_reads();
+  consider_snapshot();
+}
+
+void ReplicaLoop::take_calls() {
+  base::MutexLock lock{mutex_};
+  is_woken_ = false;
+  std::vector<Proposal> proposals;
+  std::vector<ProposalDone> reads;
+  proposals.swap(new_proposals_);
+  reads.swap(new_reads_);
+  lock.unlock();
+  for (Proposal& each : proposals) proposals_.push_back(std::move(each));
+  for (ProposalDone& each : reads) reads_.push_back(std::move(each));
+}
+
+void ReplicaLoop::arm() {
+  const std::uint64_t at = core_->next_timeout();
+  const std::uint64_t here = now();
+  const auto most = static_cast<std::uint64_t>(options_.heartbeat.count());
+  const std::uint64_t wait = at <= here ? 1 : std::min(at - here, most);
+  timer_.expires_after(Millis{static_cast<std::int64_t>(std::max<std::uint64_t>(wait, 1))});
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || is_ended_) return;
+    tick();
+    if (!is_ended_) arm();
+  });
+}
+
+void ReplicaLoop::tick() {
+  // One that cannot write for long keeps everything in memory.
+  constexpr std::size_t unwritten_max = std::size_t{256} << 20;
+  if (writer_->bytes_waiting() > unwritten_max) {
+    return stop_with("the disk has not taken " + std::to_string(unwritten_max) + " bytes");
+  }
+  if (core_->next_timeout() <= now()) core_->tick(now());
+  propose_time();
+  turn();
+  show();
+}
+
+void ReplicaLoop::know_members() {
+  std::map<NodeId, std::string> peers = met_;
+  for (const Member& each : core_->members()) peers[each.id] = each.address;
+  transport_->set_peers(peers);
+}
+
+void ReplicaLoop::show() {
+  ReplicaStatus is;
+  is.role = core_->role();
+  is.term = core_->term();
+  is.leader = core_->is_leader() ? options_.node_id : core_->leader();
+  is.commit = core_->commit();
+  is.applied = core_->applied();
+  is.first = core_->first();
+  is.last = core_->last();
+  is.snapshot = snapshot_index_;
+  is.members = core_->members();
+  for (const Member& each : is.members) {
+    if (each.id == is.leader) is.leader_address = each.address;
+    if (core_->is_leader()) is.matches[each.id] = core_->match(each.id);
+  }
+  is.peers = transport_->stats();
+  is.elections = elections_;
+  is.syncs = writer_->syncs();
+  is.disk_is_full = writer_->is_full();
+  is.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
+  if (is_ended_) is.role = Role::follower;
+  const base::MutexLock lock{mutex_};
+  is.failed = status_.failed;
+  is.needs_reopen = status_.needs_reopen;
+  status_ = std::move(is);
+}
+
+ReplicaStatus ReplicaLoop::status() const {
+  const base::MutexLock lock{mutex_};
+  return status_;
+}
+
+// --- effects of the core ------------------------------------------------------------------------
+
+Status ReplicaLoop::save_vote(Term term, NodeId voted_for) {
+  vote_.term = term;
+  vote_.voted_for = voted_for;
+  return votes_->write_and_sync(vote_);
+}
+
+void ReplicaLoop::append(LogIndex first, std::vector<RaftEntry> entries) {
+  for (const RaftEntry& each : entries) {
+    members_changed_ = members_changed_ || each.type == EntryType::configuration;
+    log_bytes_ += each.data->size();
+  }
+  writer_->append(first, std::move(entries));
+}
+
+void ReplicaLoop::send(RaftMessage message) {
+  transport_->send(message);
+}
+
+void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
+  {
+    const base::MutexLock lock{mutex_};
+    if (is_marking_) marks_.push_back(mark_of(index));
+  }
+  Result<std::vector<Answer>> answers = std::vector<Answer>{};
+  if (entry.type == EntryType::command) {
+    answers = state_->apply(index, *entry.data);
+    clock_.saw(state_->unix_ms(), static_cast<std::int64_t>(now()));
+  } else if (const Status skipped = state_->skip(index); !skipped) {
+    answers = skipped.error();
+  }
+  answer(index, entry.term, answers);
+  if (!answers.ok()) {
+    // Its state is that of no index. It must not answer reads, and begins anew from a snapshot.
+    return stop_with("entry " + std::to_string(index) + ": " + answers.error().detail);
+  }
+}
+
+void ReplicaLoop::install(const SnapshotOffer&) {
+  SEMEL_ASSERT(false);  // it is fetched, and taken by open()
+}
+
+void ReplicaLoop::changed() {
+  const bool leads = core_->is_leader();
+  if (leads && !leads_.load(std::memory_order_relaxed)) ++elections_;  // mo: relaxed: own thread
+  leads_.store(leads, std::memory_order_release);  // mo: release [replica.leads]
+  report("term " + std::to_string(core_->term()) + ": " +
+         (leads                  ? "this node leads"
+          : core_->leader() != 0 ? "node " + std::to_string(core_->leader()) + " leads"
+                                 : "no leader is known"));
+  if (!leads) give_up(ErrorCode::outcome_unknown, ErrorCode::not_leader);
+  show();
+}
+
+void ReplicaLoop::failed(const Error& error) {
+  stop_with(error.detail);
+}
+
+// --- of the transport ---------------------------------------------------------------------------
+
+void ReplicaLoop::on_message(RaftMessage message) {
+  if (is_ended_) return;
+  if (std::holds_alternative<SnapshotOffer>(message.what)) {
+    fetch_snapshot(message);
+  } else {
+    core_->receive(now(), std::move(message));
+  }
+  if (!is_ended_) turn();
+}
+
+void ReplicaLoop::on_forward(NodeId from, Forward forward) {
+  static_cast<void>(transport_->send(from, ForwardReply{forward.id, {}}));
+}
+void ReplicaLoop::on_forward_reply(NodeId, ForwardReply) {}
+
+void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
+  if (is_ended_ || !split_address(address)) return;
+  for (const Member& each : core_->members()) {
+    if (each.id == id) return;
+  }
+  // A leader that this node does not know yet: it can be answered only over a connection to it.
+  if (std::exchange(met_[id], address) != address) members_changed_ = true;
+  turn();
+}
+
+bool ReplicaLoop::knows(NodeId id) const {
+  const Configuration members = core_->members();
+  if (members.empty()) return true;
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& each) { return each.id == id; });
+}
+
+void ReplicaLoop::on_event(const std::string& what) {
+  report(what);
+}
+
+// --- calls of operators
+// ---------------------------------------------------------------------------
+
+Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what) {
+  std::promise<Status> promise;
+  auto result = promise.get_future();
+  {
+    const base::MutexLock lock{mutex_};
+    if (is_closed_) return Error{ErrorCode::closing, {}};
+    asio::post(context_, [&] {
+      if (is_ended_) return promise.set_value(Error{ErrorCode::closing, {}});
+      Status done = what(*core_, now());
+      turn();
+      promise.set_value(std::move(done));
+    });
+  }
+  return result.get();
+}
+
+Status ReplicaLoop::reload_tls(const PeerTls& files) {
+  return call([&](ConsensusCore&, std::uint64_t) { return transport_->reload_tls(files); });
+}
+
+}  // namespace semel::replication

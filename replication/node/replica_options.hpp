@@ -1,0 +1,74 @@
+// What a replica is opened with, and what it says of itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replication/core/consensus_core.hpp"
+#include "replication/state/answer.hpp"
+#include "replication/transport/transport_options.hpp"
+#include "semel/clock.hpp"
+#include "semel/options.hpp"
+#include "storage/log/disk.hpp"
+
+namespace semel::replication {
+
+struct ReplicaOptions {
+  std::uint64_t cluster_id = 0;  ///< not 0; nodes of other clusters are refused
+  NodeId node_id = 0;            ///< from 1
+  std::string directory;         ///< of this node alone
+  std::string listen;            ///< host:port for the other nodes
+  std::string address{};         ///< by which they reach it; empty: `listen`
+  /// Of a new group: all of its first members, this node among them, the same on each. Not looked
+  /// at when the directory has a log. Empty: this node waits until a leader adds it.
+  std::map<NodeId, std::string> founders{};
+  std::optional<PeerTls> tls{};  ///< none: plain bytes, for networks that nobody else is in
+  Millis election{500};
+  Millis heartbeat{50};
+  std::uint64_t snapshot_bytes_per_s = std::uint64_t{256} << 20;  ///< sent to a node that joins
+  /// A snapshot is taken when the log has grown by so much, and by as much as the last snapshot.
+  std::uint64_t snapshot_every_bytes = std::uint64_t{64} << 20;
+  /// Of the log, kept behind a snapshot for those who were away for a short time.
+  std::uint64_t trailing_bytes = std::uint64_t{64} << 20;
+  std::size_t segment_bytes = std::size_t{16} << 20;
+  std::size_t proposals_bytes_max = std::size_t{64} << 20;     ///< that wait to be proposed
+  Millis clock_ahead_max{std::int64_t{7} * 24 * 3600 * 1000};  ///< of a wall clock after a start
+  Options engine{};                                            ///< without journal and cold store
+  storage::Disk* disk = nullptr;                               ///< null: the file system
+  const Clock* clock = nullptr;  ///< null: the system\'s; it must outlive the replica
+  bool accepts_copy = false;     ///< of a directory that was copied (EntryLogOptions)
+  /// For a log of the operator. From any thread; must not call the replica.
+  std::function<void(const std::string& what)> report{};
+};
+
+/// Called once: on the replica's thread, where it must be quick and must not wait, or at once on
+/// the caller's. Errors: not_leader and log_busy: nothing was changed; outcome_unknown: it may be
+/// applied later; closing.
+using ProposalDone = std::function<void(Result<Answer>)>;
+
+struct ReplicaStatus {
+  Role role = Role::follower;
+  Term term = 0;
+  NodeId leader = 0;  ///< 0: not known
+  std::string leader_address{};
+  LogIndex commit = 0;
+  LogIndex applied = 0;
+  LogIndex first = 1;
+  LogIndex last = 0;
+  LogIndex snapshot = 0;
+  Configuration members{};
+  std::map<NodeId, LogIndex> matches{};  ///< of the leader
+  std::map<NodeId, PeerStats> peers{};
+  std::uint64_t elections = 0;  ///< won by this node since it began
+  std::uint64_t syncs = 0;
+  std::int64_t clock_off_ms = 0;  ///< the wall clock minus the group's time
+  bool disk_is_full = false;
+  std::string failed{};       ///< why it has stopped; empty: it runs
+  bool needs_reopen = false;  ///< a snapshot has come that only open() can take
+};
+
+}  // namespace semel::replication

@@ -1,0 +1,54 @@
+// What a transport is opened with, whom it tells what comes, and what it counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "replication/transport/peer_stream.hpp"
+
+namespace semel::replication {
+
+struct TransportOptions {
+  std::uint64_t cluster_id = 0;
+  NodeId node_id = 0;
+  std::string listen;            ///< "127.0.0.1:7000", "[::]:7000"; port 0: one that is free
+  std::string address{};         ///< by which others reach it; empty: `listen`
+  std::optional<PeerTls> tls{};  ///< none: plain bytes
+  std::size_t queue_bytes = std::size_t{64} << 20;  ///< to one peer
+  std::size_t queue_frames = 10'000;
+  std::size_t connections_max = 64;  ///< that peers have opened, or are opening
+  Millis hello_time{5'000};          ///< for TLS and hello
+  Millis retry_least{20};            ///< between two tries to connect
+  Millis retry_most{1'000};
+  std::uint64_t snapshot_bytes_per_s = std::uint64_t{256} << 20;  ///< 0: no limit
+};
+
+struct PeerStats {
+  bool is_connected = false;  ///< our end
+  std::uint64_t connects = 0;
+  std::uint64_t frames_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t frames_received = 0;
+  std::uint64_t dropped = 0;  ///< the queue was full, or there was no connection
+};
+
+/// What the node does with what comes. Called on the io_context's thread.
+class PeerHandler {
+ public:
+  virtual ~PeerHandler() = default;
+  virtual void on_message(RaftMessage message) = 0;
+  virtual void on_forward(NodeId from, Forward forward) = 0;
+  virtual void on_forward_reply(NodeId from, ForwardReply reply) = 0;
+  /// Whether a node may connect. Those that are not known may be new members; they cannot change
+  /// anything but by what the log says.
+  [[nodiscard]] virtual bool knows(NodeId id) const = 0;
+  /// It has connected, and says that it listens there.
+  virtual void on_peer(NodeId id, const std::string& address) = 0;
+  /// The path of the file of a snapshot; none: it is not there.
+  [[nodiscard]] virtual std::optional<std::string> snapshot_path(LogIndex index, Term term) = 0;
+  /// For the log: what happened, with the peer's address.
+  virtual void on_event(const std::string& what) = 0;
+};
+
+}  // namespace semel::replication

@@ -1,0 +1,49 @@
+// A group of replicas in one process, on loopback, each with a directory of its own.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "replication/node/replica.hpp"
+
+namespace semel::tests {
+
+class Group {
+ public:
+  explicit Group(unsigned nodes, std::uint64_t snapshot_every = std::uint64_t{64} << 20);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  /// Opens and starts a node that is not open. `founds`: it may begin the group.
+  void open(replication::NodeId id, bool founds = true);
+  void close(replication::NodeId id);
+  /// Opens a node anew for which a snapshot has come. True: one was.
+  bool reopen_where_needed();
+  [[nodiscard]] replication::Replica& node(replication::NodeId id) { return *nodes_.at(id); }
+  [[nodiscard]] bool is_open(replication::NodeId id) const { return nodes_.at(id) != nullptr; }
+  /// The node that leads; waits for it, and opens again what has to be. 0: there is none in time.
+  [[nodiscard]] replication::NodeId wait_leader();
+  /// Waits until a node has applied all that was answered before.
+  [[nodiscard]] bool wait_equal(replication::NodeId id);
+  /// False: it does not come true in time.
+  [[nodiscard]] static bool wait_for(const std::function<bool()>& is);
+  [[nodiscard]] std::string address(replication::NodeId id) const;
+  [[nodiscard]] std::string said() const;
+
+ private:
+  const std::uint64_t snapshot_every_;
+  std::uint64_t marks_ = 0;
+  std::string path_;
+  std::map<replication::NodeId, std::string> addresses_;
+  std::map<replication::NodeId, std::string> founders_;
+  std::map<replication::NodeId, std::unique_ptr<replication::Replica>> nodes_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> said_;
+};
+
+}  // namespace semel::tests
