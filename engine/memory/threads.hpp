@@ -109,6 +109,11 @@ struct alignas(128) ThreadContext {
   void bump(Count which, std::uint64_t by = 1) noexcept {
     add(counts[static_cast<std::size_t>(which)], by);
   }
+  /// Of this thread alone.
+  [[nodiscard]] std::uint64_t count(Count which) const noexcept {
+    // mo: relaxed: its own thread writes it
+    return counts[static_cast<std::size_t>(which)].load(std::memory_order_relaxed);
+  }
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
     // mo: relaxed: one writer; readers want a recent figure, not an order.
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);

@@ -17,6 +17,11 @@ DecisionScope::DecisionScope(Engine& engine, const DecisionContext& decision)
   own.version_next = decision.first;
   own.version_end = decision.end;
   own.decision = &decision_;
+  refused_before_ = own.count(Count::refused);
+}
+
+bool DecisionScope::lacked_memory() const noexcept {
+  return impl_of(engine_).core().context().count(Count::refused) != refused_before_;
 }
 
 DecisionScope::~DecisionScope() {

@@ -2,6 +2,7 @@
 // is decided by the entry's time, versions and secret (engine/memory/decision_context.hpp).
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -16,12 +17,17 @@ class DecisionScope {
  public:
   DecisionScope(Engine& engine, const DecisionContext& decision);
   ~DecisionScope();
+  /// Whether an operation of the entry was refused for memory: this replica's affair, and its state
+  /// is that of no index then.
+  [[nodiscard]] bool lacked_memory() const noexcept;
+
   DecisionScope(const DecisionScope&) = delete;
   DecisionScope& operator=(const DecisionScope&) = delete;
 
  private:
   Engine& engine_;
   const DecisionContext decision_;
+  std::uint64_t refused_before_ = 0;
   const base::MutexLock applying_;
 };
 

@@ -44,6 +44,14 @@ AclSession Acl::open_session() const {
   return session;
 }
 
+AclSession Acl::open_internal() const {
+  AclSession session;
+  session.user_ = std::make_shared<const User>(User::default_user(catalog_, 0));
+  session.seen_ = generation();
+  session.authenticated_ = true;
+  return session;
+}
+
 AclSession Acl::open_session(const AclSession& before) const {
   AclSession session = open_session();
   if (before.guarded_) session.guard();

@@ -75,6 +75,8 @@ class Acl {
   /// As a connection begins, and after RESET: the user `default`, logged in if that one needs no
   /// password.
   [[nodiscard]] AclSession open_session() const;
+  /// Of what the node does itself: with all rights, whatever the users' are.
+  [[nodiscard]] AclSession open_internal() const;
   /// The same after `before`, which stays guarded.
   [[nodiscard]] AclSession open_session(const AclSession& before) const;
   /// Before each command. Progress: one load; after a change of any user, once, a mutex.

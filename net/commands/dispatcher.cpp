@@ -97,6 +97,7 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 }  // namespace
 
 void Call::fail(ErrorCode code) {
+  if (client.applies_log) client.failures.push_back(code);
   // Nothing else in a node holds a section for long.
   if (code == ErrorCode::section_held) return fail(services.busy_scripts.text());
   std::string text{resp_prefix_of(code)};
@@ -238,6 +239,7 @@ std::string large_name(const StoreOp& op) {
 }
 
 void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
+  if (call.client.applies_log) call.client.failures.push_back(code);
   std::string text{resp_prefix_of(code)};
   text.append(" ").append(sentence_of(code)).append(sizes_of(code, op));
   call.fail(text);

@@ -13,6 +13,7 @@ namespace semel::net {
 
 class Acl;
 class BusyScripts;
+class Group;
 class ClientMemory;
 class Clients;
 class Deadlines;
@@ -63,6 +64,7 @@ struct Services {
   Scripts& scripts;
   NodeControl& control;
   const TickSource* tick_source;  ///< never null
+  Group* group = nullptr;         ///< that the node belongs to; null: none
 
   /// What commands are timed by.
   [[nodiscard]] const TickSource& ticks() const noexcept { return *tick_source; }

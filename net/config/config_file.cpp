@@ -129,7 +129,9 @@ void check_storage(const Settings& settings, std::vector<std::string>& errors) {
     errors.push_back(shown(settings, Setting::durability) + ", but storage-enabled is no");
   }
   // Every redis.conf has a dir. In our file it means that the operator expects persistence.
-  const bool is_undecided = settings.origin(Setting::storage_enabled).kind == Origin::Kind::builtin;
+  const bool is_undecided =
+      settings.origin(Setting::storage_enabled).kind == Origin::Kind::builtin &&
+      settings.integer(Setting::node_id) == 0;
   const Origin::Kind from = settings.origin(Setting::dir).kind;
   if (is_undecided && !settings.text(Setting::dir).empty() && from != Origin::Kind::redis_conf) {
     errors.push_back(shown(settings, Setting::dir) +

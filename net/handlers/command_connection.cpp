@@ -89,7 +89,8 @@ void hello(Call& call) {
   call.reply.bulk("proto"), call.reply.integer(static_cast<std::int64_t>(call.client.dialect));
   call.reply.bulk("id"),
       call.reply.integer(static_cast<std::int64_t>(call.client.handle->origin.id));
-  call.reply.bulk("mode"), call.reply.bulk("standalone");
+  call.reply.bulk("mode");
+  call.reply.bulk(call.services.group == nullptr ? "standalone" : "cluster");
   call.reply.bulk("role"), call.reply.bulk("master");
   call.reply.bulk("modules"), call.reply.array(0);
 }

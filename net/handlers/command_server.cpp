@@ -1,8 +1,11 @@
 // The node as a whole: its time, its end, its disk, and the roles that Redis gives to servers.
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 
 #include "base/ascii.hpp"
+#include "net/cluster/group.hpp"
 #include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
@@ -110,10 +113,35 @@ void time(Call& call) {
 
 void role(Call& call) {
   constexpr std::size_t fields = 3;
-  call.reply.array(fields);
-  call.reply.bulk("master");
-  call.reply.integer(0);
-  call.reply.array(0);
+  const GroupView view =
+      call.services.group == nullptr ? GroupView{.leads = true} : call.services.group->view();
+  const auto offset = static_cast<std::int64_t>(view.applied);
+  if (view.leads) {
+    call.reply.array(fields);
+    call.reply.bulk("master");
+    call.reply.integer(offset);
+    call.reply.array(view.members.empty() ? 0 : view.members.size() - 1);
+    for (const GroupMember& each : view.members) {
+      if (each.id == view.node_id) continue;
+      const auto [host, port] = host_and_port(each.client_address);
+      call.reply.array(fields);
+      call.reply.bulk(host);
+      call.reply.bulk(port);
+      call.reply.bulk(std::to_string(offset));
+    }
+    return;
+  }
+  std::string address;
+  for (const GroupMember& each : view.members) {
+    if (each.id == view.leader) address = each.client_address;
+  }
+  const auto [host, port] = host_and_port(address);
+  call.reply.array(5);
+  call.reply.bulk("slave");
+  call.reply.bulk(host);
+  call.reply.integer(std::strtoll(port.c_str(), nullptr, 10));
+  call.reply.bulk(view.leader == 0 ? "connect" : "connected");
+  call.reply.integer(offset);
 }
 
 void wait(Call& call) {
@@ -121,6 +149,13 @@ void wait(Call& call) {
   if (!replicas) return call.fail_number();
   const auto ms = timeout_of(call, call.args[2]);
   if (!ms) return;
+  if (call.services.group != nullptr) {
+    // Whatever was answered is on a majority: that many, and this node is not counted.
+    const GroupView view = call.services.group->view();
+    const auto voters = std::count_if(view.members.begin(), view.members.end(),
+                                      [](const GroupMember& each) { return each.is_voter; });
+    return call.reply.integer(voters / 2);
+  }
   if (*replicas <= 0 || call.client.executing) return call.reply.integer(0);
   wait_for_time(call, *ms, ":0\r\n");
 }

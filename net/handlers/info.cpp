@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "net/cluster/group.hpp"
 #include "net/commands/command.hpp"
 #include "net/commands/node_hooks.hpp"
 #include "net/resp/client_memory.hpp"
@@ -80,7 +81,7 @@ std::string server(Facts& facts) {
   lines.put("redis_git_sha1", "00000000");
   lines.put("redis_git_dirty", 0);
   lines.put("redis_build_id", "0");
-  lines.put("redis_mode", "standalone");
+  lines.put("redis_mode", facts.services.group == nullptr ? "standalone" : "cluster");
   lines.put("os", facts.process.system);
   lines.put("arch_bits", 8 * sizeof(void*));
   lines.put("monotonic_clock", "POSIX clock_gettime");
@@ -272,13 +273,29 @@ std::string stats(Facts& facts) {
 
 std::string replication(Facts& facts) {
   Lines lines{"Replication"};
-  lines.put("role", "master");
-  lines.put("connected_slaves", 0);
+  const GroupView view =
+      facts.services.group == nullptr ? GroupView{.leads = true} : facts.services.group->view();
+  lines.put("role", view.leads ? "master" : "slave");
+  if (!view.leads) {
+    std::string address;
+    for (const GroupMember& each : view.members) {
+      if (each.id == view.leader) address = each.client_address;
+    }
+    const auto [host, port] = host_and_port(address);
+    lines.put("master_host", host);
+    lines.put("master_port", port);
+    lines.put("master_link_status", view.leader == 0 ? "down" : "up");
+    lines.put("slave_repl_offset", view.applied);
+  }
+  lines.put("connected_slaves",
+            static_cast<std::uint64_t>(std::count_if(
+                view.members.begin(), view.members.end(),
+                [&](const GroupMember& each) { return view.leads && each.is_connected; })));
   lines.put("master_failover_state", "no-failover");
   lines.put("master_replid", facts.services.facts.run_id);
   constexpr std::size_t id_digits = 40;
   lines.put("master_replid2", std::string(id_digits, '0'));
-  lines.put("master_repl_offset", 0);
+  lines.put("master_repl_offset", view.applied);
   lines.put("second_repl_offset", -1);
   lines.zeros({"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
                "repl_backlog_histlen"});
@@ -351,9 +368,9 @@ std::string latency_stats(Facts& facts) {
   return lines.take();
 }
 
-std::string cluster(Facts&) {
+std::string cluster(Facts& facts) {
   Lines lines{"Cluster"};
-  lines.put("cluster_enabled", 0);
+  lines.put("cluster_enabled", facts.services.group == nullptr ? 0 : 1);
   return lines.take();
 }
 

@@ -26,6 +26,7 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
   client_.handle = std::make_shared<ClientHandle>(std::move(origin), host, node.client_memory);
   client_.large = &large_;
   open_user();
+  if (node.services().group != nullptr) group_ = std::make_unique<GroupRound>();
   client_.lane = &node.stats.lane(batch.lane_.lane);
   client_.lane->connected();
   if (batch.scripts_ == nullptr || &batch.scripts_->thread.scripts() != &node.scripts) {
@@ -263,6 +264,8 @@ void Connection::skip_too_long(std::string& out) {
 std::size_t Connection::run(std::string_view input, std::string& out) {
   const std::size_t all = input.size();
   const char* const end = input.data() + all;
+  round_begin_ = input.data();
+  round_end_ = end;
   wanted_ = 0;
   more_ = false;
   rewind_ = nullptr;
@@ -299,6 +302,11 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
     input.remove_prefix(parser_.consumed());
   }
   if (rewind_ == nullptr) flush(out);
+  if (group_ != nullptr) [[unlikely]] {
+    submit_round();
+    const auto done = static_cast<std::size_t>(input.data() - round_begin_);
+    group_->fresh -= std::min(group_->fresh, done);
+  }
   if (rewind_ != nullptr) {  // the rest of a batch, when what it has answered is sent
     input = {rewind_, static_cast<std::size_t>(end - rewind_)};
     parser_.reset();
@@ -321,6 +329,8 @@ bool Connection::accept_request(const char* start, std::string& out) {
   batch_.starts_[batch_.count_] = start;
   if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
     return false;
+  if (group_ != nullptr) [[unlikely]]
+    return accept_in_group(start, out);
   RespWriter reply{out, client_.dialect};
   if (row != nullptr &&
       (row->single != nullptr ? enqueue_single(*row, reply) : enqueue_native(*row, reply))) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/cluster/group_round.hpp"
 #include "net/commands/command.hpp"
 #include "net/node/node.hpp"
 #include "net/resp/resp_parser.hpp"
@@ -117,6 +118,13 @@ class Connection {
   void count_batch(std::size_t count);
   void count_natives(std::size_t count, std::int64_t ns_each);
   void flush(std::string& out);
+  // Of a node in a group, connection_group.cpp. False: the request is to come again.
+  [[nodiscard]] bool accept_in_group(const char* start, std::string& out);
+  [[nodiscard]] bool write_in_group(const CommandRow& row, std::string& out);
+  [[nodiscard]] bool read_in_group(const CommandRow& row, const char* start, std::string& out);
+  [[nodiscard]] bool refuse_in_group(std::string_view text, std::string& out);
+  void gather_transaction();
+  void submit_round();
   /// Dispatches the parsed request; the batch is empty.
   void dispatch_now(std::string& out);
   void keep(std::string_view bytes);
@@ -134,9 +142,12 @@ class Connection {
   std::size_t wanted_ = 0;
   std::uint64_t requests_ = 0;
   LargeReplies large_;
-  std::size_t charged_ = 0;       // of the node's memory of clients
-  std::size_t output_ = 0;        // unsent, held by the sender
-  const char* rewind_ = nullptr;  // the first request of the batch that did not run
+  std::size_t charged_ = 0;            // of the node's memory of clients
+  std::size_t output_ = 0;             // unsent, held by the sender
+  const char* rewind_ = nullptr;       // the first request of the batch that did not run
+  std::unique_ptr<GroupRound> group_;  // null: the node is by itself
+  const char* round_begin_ = nullptr;  // of the input that run() works on
+  const char* round_end_ = nullptr;
   bool more_ = false;
 };
 

@@ -60,6 +60,9 @@ class Node final : private NodeControl {
   /// connection. It must outlive this.
   [[nodiscard]] const TickSource& ticks() const noexcept { return services_.ticks(); }
   void set_ticks(const TickSource& ticks) noexcept { services_.tick_source = &ticks; }
+  /// The group that it belongs to, whose engine is this node's. Before the first connection; it
+  /// must outlive the connections.
+  void set_group(Group& group) noexcept { services_.group = &group; }
 
  private:
   void users_changed() override;

@@ -55,6 +55,8 @@ struct ClientState {
   bool held_back = false;            ///< by CLIENT PAUSE; nothing else is carried out
   bool executing = false;            ///< the commands of a transaction or script: nothing may wait
   bool in_script = false;            ///< the present command comes from a script
+  bool applies_log = false;          ///< it carries out what the log of a group says
+  bool reads_here = false;           ///< READONLY: of a group, what this node has is recent enough
   bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
   bool may_yield = false;           ///< its thread serves others meanwhile
   bool error_is_counted = false;    ///< of the present command: the same as one before
@@ -75,6 +77,7 @@ struct ClientState {
   bool pushes_directly = false;           ///< the handle's direct() is on
   std::shared_ptr<ScriptHost> scripts{};  ///< the thread's
   std::optional<Claims> space{};          ///< that it named last
+  std::vector<ErrorCode> failures{};      ///< of the engine; while it applies the log
   std::string* out = nullptr;  ///< where the present round's bytes go; null: there is none
   /// What the replies hold by reference; null: they are copied. Outlives this.
   LargeReplies* large = nullptr;

@@ -73,7 +73,7 @@ std::uint16_t Replica::port() const noexcept {
 }
 
 Status Replica::add(NodeId id, const std::string& address) {
-  if (!split_address(address)) {
+  if (!split_address(peer_part(address))) {
     return Error{ErrorCode::bad_option, "'" + address + "' is not host:port"};
   }
   return loop_->call(

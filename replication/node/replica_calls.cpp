@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "base/random.hpp"
 #include "replication/node/replica_loop.hpp"
+#include "replication/state/fields.hpp"
 
 namespace semel::replication {
 namespace {
@@ -45,6 +46,7 @@ void ReplicaLoop::read(ProposalDone done) {
 void ReplicaLoop::propose_waiting() {
   if (proposals_.empty() || is_ended_) return;
   if (!core_->is_leader() || core_->is_handing_over()) {
+    if (options_.forwards) forward_waiting();
     return give_up(ErrorCode::ok, ErrorCode::not_leader);
   }
   while (!proposals_.empty() && in_flight_.size() < in_flight_max) {
@@ -146,6 +148,83 @@ void ReplicaLoop::give_up(ErrorCode in_flight, ErrorCode waiting) {
   }
   for (ProposalDone& done : reads) done(Error{waiting, {}});
 }
+
+// --- to the leader and back ---------------------------------------------------------------------
+
+void ReplicaLoop::forward_waiting() {
+  const NodeId leader = core_->leader();
+  if (leader == 0 || leader == options_.node_id) return;
+  std::size_t bytes = 0;
+  while (!proposals_.empty()) {
+    Proposal& first = proposals_.front();
+    const std::uint64_t id = forwards_ + 1;
+    if (!transport_->send(leader, Forward{id, first.command.bytes})) break;
+    forwards_ = id;
+    bytes += first.command.bytes.size();
+    if (first.done) forwarded_[id] = {leader, now(), std::move(first.done)};
+    proposals_.pop_front();
+  }
+  const base::MutexLock lock{mutex_};
+  waiting_bytes_ -= bytes;
+}
+
+void ReplicaLoop::forget_forwarded(const std::function<bool(const Forwarded&)>& is) {
+  std::vector<ProposalDone> dones;
+  std::erase_if(forwarded_, [&](auto& each) {
+    if (!is(each.second)) return false;
+    dones.push_back(std::move(each.second.done));
+    return true;
+  });
+  for (ProposalDone& done : dones) done(Error{ErrorCode::outcome_unknown, {}});
+}
+
+/// Of a member, and yet read as if it were hostile: an entry that no replica can read stops all.
+void ReplicaLoop::on_forward(NodeId from, Forward forward) {
+  const auto reply = [this, from, id = forward.id](const Result<Answer>& answer) {
+    std::string bytes;
+    FieldWriter fields{bytes};
+    const auto* const plain = answer.ok() ? std::get_if<PlainAnswer>(&answer->what) : nullptr;
+    const ErrorCode error = plain != nullptr ? ErrorCode::ok
+                            : answer.ok()    ? ErrorCode::outcome_unknown
+                                             : answer.error().code;
+    fields.number(static_cast<std::uint64_t>(error));
+    fields.number(std::uint64_t{plain == nullptr ? 0U : static_cast<unsigned>(plain->error)});
+    fields.number(plain == nullptr ? std::int64_t{0} : plain->number);
+    fields.bytes(plain == nullptr ? Bytes{} : Bytes{plain->text});
+    if (!is_ended_) static_cast<void>(transport_->send(from, ForwardReply{id, std::move(bytes)}));
+  };
+  if (is_ended_) return;
+  Bytes rest = forward.bytes;
+  const Result<Command> command = decode(rest);
+  if (!command.ok() || !rest.empty()) return reply(Error{ErrorCode::bad_encoding, {}});
+  Result<PreparedCommand> prepared = prepare(*command);
+  if (!prepared.ok()) return reply(prepared.error());
+  if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
+  propose(*std::move(prepared), reply);
+}
+
+void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
+  const auto found = forwarded_.find(reply.id);
+  if (found == forwarded_.end() || found->second.leader != from) return;
+  const ProposalDone done = std::move(found->second.done);
+  forwarded_.erase(found);
+  FieldReader fields{reply.bytes};
+  std::uint64_t error = 0;
+  std::uint64_t answered = 0;
+  PlainAnswer plain;
+  Bytes text;
+  fields.number(error);
+  fields.number(answered);
+  fields.number(plain.number);
+  fields.bytes(text);
+  if (!fields.is_good()) return done(Error{ErrorCode::outcome_unknown, {}});
+  if (error != 0) return done(Error{static_cast<ErrorCode>(error), {}});
+  plain.error = static_cast<ErrorCode>(answered);
+  plain.text = text;
+  done(Answer{std::move(plain)});
+}
+
+// --- reads --------------------------------------------------------------------------------------
 
 void ReplicaLoop::ask_waiting_reads() {
   // One round is under way: the next one is for all who come meanwhile.

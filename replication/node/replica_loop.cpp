@@ -126,6 +126,7 @@ void ReplicaLoop::end() {
   timer_.cancel();
   take_calls();
   give_up(ErrorCode::outcome_unknown, ErrorCode::closing);
+  forget_forwarded([](const Forwarded&) { return true; });
   transport_->stop();
 }
 
@@ -190,13 +191,16 @@ void ReplicaLoop::tick() {
   }
   if (core_->next_timeout() <= now()) core_->tick(now());
   propose_time();
+  // A leader that does not answer may have taken it.
+  const std::uint64_t patience = 10 * static_cast<std::uint64_t>(options_.election.count());
+  forget_forwarded([&](const Forwarded& each) { return now() > each.since + patience; });
   turn();
   show();
 }
 
 void ReplicaLoop::know_members() {
   std::map<NodeId, std::string> peers = met_;
-  for (const Member& each : core_->members()) peers[each.id] = each.address;
+  for (const Member& each : core_->members()) peers[each.id] = peer_part(each.address);
   transport_->set_peers(peers);
 }
 
@@ -284,6 +288,7 @@ void ReplicaLoop::changed() {
           : core_->leader() != 0 ? "node " + std::to_string(core_->leader()) + " leads"
                                  : "no leader is known"));
   if (!leads) give_up(ErrorCode::outcome_unknown, ErrorCode::not_leader);
+  forget_forwarded([&](const Forwarded& each) { return each.leader != core_->leader(); });
   show();
 }
 
@@ -303,18 +308,16 @@ void ReplicaLoop::on_message(RaftMessage message) {
   if (!is_ended_) turn();
 }
 
-void ReplicaLoop::on_forward(NodeId from, Forward forward) {
-  static_cast<void>(transport_->send(from, ForwardReply{forward.id, {}}));
-}
-void ReplicaLoop::on_forward_reply(NodeId, ForwardReply) {}
-
 void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
-  if (is_ended_ || !split_address(address)) return;
+  if (is_ended_ || !split_address(peer_part(address))) return;
   for (const Member& each : core_->members()) {
     if (each.id == id) return;
   }
   // A leader that this node does not know yet: it can be answered only over a connection to it.
-  if (std::exchange(met_[id], address) != address) members_changed_ = true;
+  std::string peer = peer_part(address);
+  std::string& known = met_[id];
+  if (known != peer) members_changed_ = true;
+  known = std::move(peer);
   turn();
 }
 

@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,6 +57,12 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     LogIndex index;
     Term term;
     std::vector<ProposalDone> dones;
+  };
+  /// To the leader, and not answered.
+  struct Forwarded {
+    NodeId leader;
+    std::uint64_t since;
+    ProposalDone done;
   };
   struct WaitingRead {
     std::uint64_t round;
@@ -105,6 +112,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void finish_reads();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
   void give_up(ErrorCode in_flight, ErrorCode waiting);
+  void forward_waiting();
+  /// It is not known what became of those that `is` says.
+  void forget_forwarded(const std::function<bool(const Forwarded&)>& is);
 
   // --- snapshots, replica_snapshots.cpp ---------------------------------------------------------
   void consider_snapshot();
@@ -138,6 +148,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::deque<InFlight> in_flight_;
   std::vector<ProposalDone> reads_;  // that no round is for yet
   std::deque<WaitingRead> waiting_reads_;
+  std::map<std::uint64_t, Forwarded> forwarded_;
+  std::uint64_t forwards_ = 0;
   std::map<NodeId, std::string> met_;  // who has connected, and listens there
   bool members_changed_ = true;
   std::uint64_t last_proposal_ = 0;

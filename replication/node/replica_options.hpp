@@ -23,6 +23,8 @@ struct ReplicaOptions {
   std::string directory;         ///< of this node alone
   std::string listen;            ///< host:port for the other nodes
   std::string address{};         ///< by which they reach it; empty: `listen`
+  /// Proposals of a node that does not lead go to the leader, if they have a plain answer.
+  bool forwards = false;
   /// Of a new group: all of its first members, this node among them, the same on each. Not looked
   /// at when the directory has a log. Empty: this node waits until a leader adds it.
   std::map<NodeId, std::string> founders{};

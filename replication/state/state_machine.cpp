@@ -60,6 +60,8 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
       local = local_error(answers.back());
       if (local) break;
     }
+    // Whatever the answer says: replies of clients are text.
+    if (!local && scope.lacked_memory()) local = ErrorCode::memory_full;
   } catch (const std::bad_alloc&) {
     local = ErrorCode::memory_full;
   }

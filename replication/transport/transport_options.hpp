@@ -9,6 +9,11 @@
 
 namespace semel::replication {
 
+/// An address may have a part for others behind a comma, which is not looked at here.
+[[nodiscard]] inline std::string peer_part(const std::string& address) {
+  return address.substr(0, address.find(','));
+}
+
 struct TransportOptions {
   std::uint64_t cluster_id = 0;
   NodeId node_id = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -36,6 +37,18 @@ void give_back_large_buffers() {
   static_cast<void>(mallopt(M_MMAP_THRESHOLD, large_bytes));
 }
 
+/// The same program with the same arguments, in the same process. Returns if that cannot be.
+void begin_anew() {
+  std::ifstream file{"/proc/self/cmdline", std::ios::binary};
+  std::string text{std::istreambuf_iterator<char>{file}, {}};
+  std::vector<char*> words;
+  for (std::size_t at = 0; at < text.size(); at += std::strlen(text.data() + at) + 1) {
+    words.push_back(text.data() + at);
+  }
+  words.push_back(nullptr);
+  if (words.size() > 1) execv("/proc/self/exe", words.data());
+}
+
 constexpr Millis drain_within{10'000};  // for requests under way, when the node shuts down
 
 }  // namespace
@@ -45,10 +58,12 @@ NodeRun::NodeRun(net::Settings& settings, std::string file,
     : settings_(settings),
       file_(std::move(file)),
       declared_(std::move(declared)),
-      watch_(settings, system_clock_) {}
+      watch_(settings, system_clock_),
+      group_(settings) {}
 
 NodeRun::~NodeRun() {
   watch_.forget();
+  group_.stop();  // its thread wakes connections
   ticker_.reset();
   server_.reset();  // its threads use everything else
 }
@@ -77,9 +92,17 @@ Status NodeRun::open_engine(bool with_storage) {
     // Callers of `synced` are answered when the disk has; the thread that serves them goes on.
     if (level_ > Durability::logged) options.durability = Durability::logged;
   }
+  if (with_storage && group_.is_wanted()) {
+    SEMEL_CHECK(group_.open(options, [this](const std::string& text) {
+      watch_.log().add(net::LogLevel::notice, "group", {{"text", text}});
+    }));
+    engine_ = &group_.engine();
+    return Done{};
+  }
   auto opened = Engine::open(options);
   if (!opened) return with_whole_text(opened.error());
-  engine_ = *std::move(opened);
+  own_engine_ = *std::move(opened);
+  engine_ = own_engine_.get();
   return Done{};
 }
 
@@ -183,6 +206,16 @@ Status NodeRun::open_namespaces() {
   return Done{};
 }
 
+/// Before the first client, and after everything that its thread uses.
+Status NodeRun::start_group() {
+  if (!group_.is_open()) return Done{};
+  if (!declared_.empty()) {
+    return usage_error(declared_.front().location +
+                       ": in a group namespaces are declared with SEMEL.NAMESPACE");
+  }
+  return group_.start(*node_);
+}
+
 /// Declares the namespaces of the configuration. It overrides what was declared before a restart.
 Status NodeRun::declare_namespaces() {
   for (const net::DeclaredNamespace& space : declared_) {
@@ -233,6 +266,7 @@ Status NodeRun::open_server() {
     watch_.tick();
     certificates_->tick();
     end_if_storage_failed();
+    end_if_group_failed();
   });
   return Done{};
 }
@@ -251,6 +285,18 @@ void NodeRun::end_if_storage_failed() {
   // mo: relaxed: ask_for_end() orders it before the end
   storage_failed_.store(true, std::memory_order_relaxed);
   watch_.fail("the storage has failed, and the node ends: " + stats->trouble);
+  ask_for_end();
+}
+
+/// It begins anew: with the snapshot that has come, or as its supervisor says.
+void NodeRun::end_if_group_failed() {
+  // mo: relaxed: only the ticker sets it
+  if (!group_.is_open() || group_ended_.load(std::memory_order_relaxed)) return;
+  const std::string why = group_.failed();
+  if (why.empty()) return;
+  // mo: relaxed: ask_for_end() orders it before the end
+  group_ended_.store(true, std::memory_order_relaxed);
+  if (!group_.needs_reopen()) watch_.fail("the node ends: " + why);
   ask_for_end();
 }
 
@@ -316,6 +362,7 @@ Status NodeRun::announce_ready() {
       {.values =
            [this](net::MetricValues& values) { fill_metrics(*node_, *server_, *storage_, values); },
        .serving = [this]() -> Status {
+         if (!group_.knows_leader()) return file_error("the group has no leader");
          // A disk may be slow for a moment: the node stays ready.
          constexpr std::chrono::seconds storage_silent_after{30};
          if (const Millis busy = storage_->busy_for(); busy > storage_silent_after) {
@@ -387,15 +434,22 @@ Exit NodeRun::end() {
       exit = Exit::file;
     }
   }
+  // mo: relaxed: as where it is set
+  if (group_ended_.load(std::memory_order_relaxed)) {
+    if (!group_.needs_reopen()) exit = Exit::file;
+    group_.stop();
+    watch_.log().info("ended", {{"code", static_cast<int>(exit)}});
+    if (exit == Exit::ok) begin_anew();
+  }
   watch_.log().info("ended", {{"code", static_cast<int>(exit)}});
   return exit;
 }
 
 Status NodeRun::prepare() {
   const EndAtOnce while_nobody_is_served;
-  for (const auto step :
-       {&NodeRun::open_watch, &NodeRun::open_stores, &NodeRun::open_node,
-        &NodeRun::check_server_options, &NodeRun::recover, &NodeRun::declare_namespaces}) {
+  for (const auto step : {&NodeRun::open_watch, &NodeRun::open_stores, &NodeRun::open_node,
+                          &NodeRun::check_server_options, &NodeRun::recover, &NodeRun::start_group,
+                          &NodeRun::declare_namespaces}) {
     SEMEL_CHECK((this->*step)());
   }
   return Done{};

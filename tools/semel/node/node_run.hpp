@@ -16,6 +16,7 @@
 #include "semel/result.hpp"
 #include "tools/semel/node/node_backup.hpp"
 #include "tools/semel/node/node_certificates.hpp"
+#include "tools/semel/node/node_group.hpp"
 #include "tools/semel/node/node_storage.hpp"
 #include "tools/semel/node/node_ticker.hpp"
 #include "tools/semel/node/node_watch.hpp"
@@ -51,10 +52,12 @@ class NodeRun {
   [[nodiscard]] Status recover();
   [[nodiscard]] Status open_namespaces();
   [[nodiscard]] Status declare_namespaces();
+  [[nodiscard]] Status start_group();
   [[nodiscard]] Status open_server();
   [[nodiscard]] Status announce_ready();
   void set_hooks();
   void end_if_storage_failed();
+  void end_if_group_failed();
   void follow_settings();
   void log_listeners();
   void log_scripts();
@@ -71,7 +74,9 @@ class NodeRun {
   NodeWatch watch_;
   std::unique_ptr<net::TestClock> test_clock_;  // null: the system's clock
   std::unique_ptr<NodeStorage> storage_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> own_engine_;  // null: the group's
+  NodeGroup group_;
+  Engine* engine_ = nullptr;
   Durability level_ = Durability::memory;
   std::unique_ptr<net::Node> node_;
   std::vector<std::unique_ptr<net::Batch>> batches_;  // one a thread
@@ -82,6 +87,7 @@ class NodeRun {
   std::unique_ptr<Ticker> ticker_;
   unsigned ticks_ = 0;                       // of the ticker
   std::atomic<bool> storage_failed_{false};  // set by the ticker, before it asks for the end
+  std::atomic<bool> group_ended_{false};     // as above
 };
 
 }  // namespace semel::tool

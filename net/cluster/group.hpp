@@ -1,0 +1,76 @@
+// What a node that belongs to a group needs of it. Every change goes through the group's log: a
+// connection hands its requests over, each node carries them out when they are applied, and the
+// replies come back on the node that was asked.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/result.hpp"
+#include "semel/types.hpp"
+
+namespace semel::net {
+
+/// What a client has asked, one after the other or as a transaction. The views are valid during the
+/// call that takes it.
+struct GroupRequest {
+  struct Watched {
+    std::uint8_t db;
+    std::string_view key;
+    Version version;  ///< 0: it was absent
+  };
+  std::uint8_t db = 0;
+  std::uint8_t dialect = 2;
+  bool is_transaction = false;
+  std::vector<Watched> watched{};
+  std::vector<std::vector<std::string_view>> requests{};
+};
+
+struct GroupReply {
+  ErrorCode error = ErrorCode::ok;  ///< not_leader, log_busy: nothing was changed; outcome_unknown
+  std::string replies{};
+};
+
+struct GroupMember {
+  std::uint64_t id = 0;
+  std::string client_address{};  ///< host:port; empty: not known
+  bool is_voter = true;
+  bool is_connected = false;
+};
+
+/// Of "host:port" and "[v6]:port".
+[[nodiscard]] std::pair<std::string, std::string> host_and_port(const std::string& address);
+
+/// As it was seen last.
+struct GroupView {
+  std::uint64_t cluster_id = 0;
+  std::uint64_t node_id = 0;
+  std::uint64_t leader = 0;  ///< 0: not known
+  bool leads = false;
+  std::uint64_t term = 0;
+  std::uint64_t commit = 0;
+  std::uint64_t applied = 0;
+  std::uint64_t elections = 0;
+  std::vector<GroupMember> members{};
+};
+
+class Group {
+ public:
+  virtual ~Group() = default;
+  // --- from any thread --------------------------------------------------------------------------
+  [[nodiscard]] virtual bool leads() const noexcept = 0;
+  /// Whether submit() hands over to the leader what this node cannot take itself.
+  [[nodiscard]] virtual bool forwards() const noexcept = 0;
+  [[nodiscard]] virtual GroupView view() const = 0;
+  /// `done` is called once, on some thread, where it must be quick.
+  virtual void submit(const GroupRequest& request, std::function<void(GroupReply)> done) = 0;
+  /// The same, when the engine has all that was answered before, by whatever node.
+  virtual void read(std::function<void(ErrorCode)> done) = 0;
+};
+
+}  // namespace semel::net

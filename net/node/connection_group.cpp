@@ -1,0 +1,215 @@
+// A connection of a node that belongs to a group: requests that change anything are gathered,
+// handed to the group together, and answered when they are applied. Reads wait until this node is
+// known to lead. Everything else is as in a node by itself.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/cluster/key_slot.hpp"
+#include "net/commands/access.hpp"
+#include "net/commands/transaction.hpp"
+#include "net/node/connection.hpp"
+#include "net/resp/text.hpp"
+#include "net/scripts/script_host.hpp"
+#include "net/scripts/scripts.hpp"
+
+namespace semel::net {
+namespace {
+
+const CommandRow* row_of(std::span<const std::string_view> words) {
+  const CommandRow* row = find_command(words[0]);
+  if (row != nullptr && is_container(*row) && words.size() > 1) {
+    row = find_subcommand(*row, words[1]);
+  }
+  return row;
+}
+
+std::uint16_t first_slot(const CommandRow& row, std::span<const std::string_view> words) {
+  const UsedKeys used = used_keys(row.keys, words);
+  return used.keys.empty() ? std::uint16_t{0} : slot_of(used.keys.front().name);
+}
+
+/// What the writes of a transaction are: all of it, one after the other.
+GroupKind kind_of_transaction(const Services& services, ClientState& client) {
+  GroupKind kind = GroupKind::here;
+  for (const QueuedCommand& queued : client.transaction->commands) {
+    const std::vector<std::string_view> words{queued.words.begin(), queued.words.end()};
+    const GroupKind one = group_kind(services, client, *queued.row, words);
+    kind = std::max(kind, one);
+  }
+  return kind;
+}
+
+}  // namespace
+
+bool Connection::accept_in_group(const char* start, std::string& out) {
+  const auto words = parser_.arguments();
+  GroupRound& round = *group_;
+  const CommandRow* const row = row_of(words);
+  GroupKind kind = GroupKind::here;
+  const bool is_transaction = row != nullptr && row->has(fact_executes) &&
+                              client_.transaction != nullptr && !client_.transaction->failed;
+  const bool is_queued_now = client_.transaction != nullptr && row != nullptr && is_queued(*row);
+  if (is_transaction) {
+    kind = kind_of_transaction(node_.services(), client_);
+  } else if (row != nullptr && row->takes(words.size()) && !is_queued_now) {
+    kind = group_kind(node_.services(), client_, *row, words);
+  }
+  // Replies come in the order of requests: whatever is not gathered comes after what is.
+  if (!round.is_empty() && (kind != GroupKind::write || is_transaction)) {
+    submit_round();
+    return false;
+  }
+  switch (kind) {
+    case GroupKind::here:
+      dispatch_now(out);
+      return true;
+    case GroupKind::read:
+      return read_in_group(*row, start, out);
+    case GroupKind::not_here:
+      return refuse_in_group(
+          "ERR a group runs scripts only that it knows as one operation, and no functions: this "
+          "one may come to another result on each node",
+          out);
+    case GroupKind::write:
+      break;
+  }
+  return write_in_group(*row, out);
+}
+
+/// As the command would have been refused: a transaction goes with it.
+bool Connection::refuse_in_group(std::string_view text, std::string& out) {
+  if (client_.transaction != nullptr) end_transaction(node_.services(), client_);
+  RespWriter reply{out, client_.dialect};
+  reply.error(text);
+  return true;
+}
+
+bool Connection::write_in_group(const CommandRow& row, std::string& out) {
+  const auto words = parser_.arguments();
+  Group& group = *node_.services().group;
+  GroupRound& round = *group_;
+  const bool is_transaction = row.has(fact_executes) && client_.transaction != nullptr;
+  if (!round.is_empty() && !may_wait(row)) {
+    submit_round();
+    return false;
+  }
+  if (round.is_empty()) {
+    RespWriter reply{out, client_.dialect};
+    Call call{node_.services(), node_.engine(), client_, words, reply};
+    if (admit(call) == nullptr) return true;  // the error is written
+    if (!group.leads() && !group.forwards()) {
+      return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
+                             out);
+    }
+  }
+  if (is_transaction) {
+    gather_transaction();
+    submit_round();
+    return true;
+  }
+  std::vector<std::string_view>& kept =
+      round.gathered.requests.emplace_back(words.begin(), words.end());
+  for (const std::string_view word : words) round.bytes += word.size();
+  if (row.has(fact_script_digest)) {  // the others need not know the text by its digest
+    const SharedScript& script = client_.scripts->thread.find(words[1]);
+    SEMEL_ASSERT(script != nullptr);
+    kept[0] = "EVAL";
+    kept[1] = script->text;
+    round.bytes += script->text.size();
+  }
+  // The words of an inline command are gone when the next is read.
+  if (!parser_.in_place() || round.gathered.requests.size() == GroupRound::requests_max ||
+      round.bytes >= GroupRound::bytes_max) {
+    submit_round();
+  }
+  return true;
+}
+
+void Connection::gather_transaction() {
+  GroupRound& round = *group_;
+  round.gathered.is_transaction = true;
+  for (const QueuedCommand& queued : client_.transaction->commands) {
+    round.gathered.requests.emplace_back(queued.words.begin(), queued.words.end());
+  }
+  if (client_.watcher == nullptr) return;
+  for (const Watcher::Key& each : client_.watcher->keys) {
+    // A key that was touched is never as it was: no record has this version.
+    // mo: relaxed: set by commands that ended before
+    const bool touched = client_.watcher->touched.load(std::memory_order_relaxed);
+    round.gathered.watched.push_back(
+        {each.db, each.key, touched ? limits::version_max : each.version});
+  }
+}
+
+/// The connection waits for the replies of what was gathered.
+void Connection::submit_round() {
+  GroupRound& round = *group_;
+  if (round.is_empty()) return;
+  Group& group = *node_.services().group;
+  round.gathered.db = client_.db;
+  round.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
+  const std::size_t replies = round.gathered.is_transaction ? 1 : round.gathered.requests.size();
+  const std::vector<std::string_view>& first = round.gathered.requests.front();
+  const CommandRow* const row = row_of(first);
+  const std::uint16_t slot = row == nullptr ? std::uint16_t{0} : first_slot(*row, first);
+  const std::uint64_t wait = client_.handle->begin_work();
+  client_.waits = true;
+  client_.discards_wait_reply = client_.replies != Replies::on;
+  if (client_.replies == Replies::skip) client_.replies = Replies::on;
+  group.submit(round.gathered,
+               [&group, handle = client_.handle, wait, replies, slot](GroupReply reply) {
+                 if (reply.error != ErrorCode::ok) {
+                   reply.replies.clear();
+                   const std::string error = group_error(group, reply.error, slot);
+                   for (std::size_t i = 0; i < replies; ++i) {
+                     RespWriter{reply.replies, Resp::two}.error(error);
+                   }
+                 }
+                 handle->reply(wait, std::move(reply.replies));
+               });
+  const bool was_transaction = round.gathered.is_transaction;
+  round.gathered = {};
+  round.bytes = 0;
+  if (was_transaction) end_transaction(node_.services(), client_);
+}
+
+/// False: it waits, and comes again.
+bool Connection::read_in_group(const CommandRow& row, const char* start, std::string& out) {
+  Group& group = *node_.services().group;
+  GroupRound& round = *group_;
+  const auto words = parser_.arguments();
+  if (client_.reads_here) {
+    dispatch_now(out);
+    return true;
+  }
+  if (!group.leads() && group.forwards()) return write_in_group(row, out);
+  if (round.outcome != nullptr) {
+    const ErrorCode error = std::exchange(round.outcome, nullptr)->read;
+    if (error != ErrorCode::ok) {
+      round.fresh = 0;
+      return refuse_in_group(group_error(group, error, first_slot(row, words)), out);
+    }
+  }
+  const auto end = static_cast<std::size_t>(start - round_begin_) + parser_.consumed();
+  if (end <= round.fresh) {
+    dispatch_now(out);
+    return true;
+  }
+  if (!group.leads()) {
+    return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)), out);
+  }
+  // All that has come so far was sent before the answer of this.
+  round.fresh = static_cast<std::size_t>(round_end_ - start);
+  round.outcome = std::make_shared<GroupRound::Outcome>();
+  const std::uint64_t wait = client_.handle->begin_work();
+  client_.waits = true;
+  client_.discards_wait_reply = false;
+  group.read([handle = client_.handle, outcome = round.outcome, wait](ErrorCode error) {
+    outcome->read = error;
+    handle->reply(wait, {});
+  });
+  return false;
+}
+
+}  // namespace semel::net

@@ -1,0 +1,92 @@
+#include "net/node/group_runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/commands/command.hpp"
+#include "net/resp/resp_writer.hpp"
+#include "net/scripts/script_host.hpp"
+
+namespace semel::net {
+
+GroupRunner::GroupRunner(Node& node) : node_(node) {}
+GroupRunner::~GroupRunner() = default;
+
+/// On the thread that applies, which is not the one that makes this.
+void GroupRunner::begin() {
+  client_.handle =
+      std::make_shared<ClientHandle>(ClientHandle::Origin{.address = "group"}, nullptr);
+  client_.user = node_.acl.open_internal();
+  client_.lane = &node_.stats.lane(lane_.lane);
+  client_.scripts = std::make_shared<ScriptHost>(node_.scripts);
+  client_.applies_log = true;
+}
+
+GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
+  if (client_.handle == nullptr) begin();
+  client_.db = request.db;
+  client_.dialect = request.dialect == 3 ? Resp::three : Resp::two;
+  client_.failures.clear();
+  // Nothing may wait: what comes behind it in the log is waiting for it.
+  client_.executing = true;
+  Result result;
+  client_.begin_round(result.replies);
+  static_cast<void>(client_.lane->lap(node_.ticks()));
+  if (request.is_transaction) {
+    run_transaction(request, result.replies);
+  } else {
+    run_each(request, result.replies);
+  }
+  client_.end_round();
+  client_.executing = false;
+  node_.events.drain();
+  result.failures = std::exchange(client_.failures, {});
+  return result;
+}
+
+void GroupRunner::run_each(const GroupRequest& request, std::string& replies) {
+  for (const std::vector<std::string_view>& words : request.requests) {
+    RespWriter reply{replies, client_.dialect};
+    reply.set_bound(replies.size() + node_.client_memory->reply_bytes_max());
+    run_one(words, reply);
+  }
+}
+
+void GroupRunner::run_transaction(const GroupRequest& request, std::string& replies) {
+  RespWriter reply{replies, client_.dialect};
+  auto section = node_.engine().section({});
+  if (!section.ok()) {
+    client_.failures.push_back(section.error().code);
+    return reply.error("ERR " + section.error().message());
+  }
+  if (has_changed(request)) return reply.null_array();
+  reply.array(request.requests.size());
+  for (const std::vector<std::string_view>& words : request.requests) run_one(words, reply);
+  if (const Status done = section->commit(); !done) client_.failures.push_back(done.error().code);
+}
+
+bool GroupRunner::has_changed(const GroupRequest& request) {
+  return std::any_of(request.watched.begin(), request.watched.end(), [&](const auto& each) {
+    StoreOutcome found;
+    node_.engine().apply({.verb = Verb::exists, .db = each.db, .key = each.key}, found);
+    return (found.found ? found.version : 0) != each.version;
+  });
+}
+
+/// The node that was asked has looked at its rights and its form. One that has another table of
+/// commands answers otherwise, and has another state: releases differ by a level of features.
+void GroupRunner::run_one(const std::vector<std::string_view>& words, RespWriter& reply) {
+  Call call{node_.services(), node_.engine(), client_, words, reply};
+  call.row = find_command(words[0]);
+  if (call.row != nullptr && is_container(*call.row) && words.size() > 1) {
+    call.row = find_subcommand(*call.row, words[1]);
+  }
+  if (call.row == nullptr || !call.row->takes(words.size())) {
+    return reply.error("ERR a command that this release does not know is in the group's log");
+  }
+  execute(call);
+  SEMEL_ASSERT(!client_.waits && client_.transaction == nullptr);
+}
+
+}  // namespace semel::net

@@ -1,0 +1,230 @@
+#include "tools/semel/node/node_group.hpp"
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "net/cluster/group.hpp"
+#include "net/node/group_runner.hpp"
+#include "replication/node/replica.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+
+namespace semel::tool {
+
+using net::Setting;
+using replication::Replica;
+using replication::ReplicaOptions;
+using replication::ReplicaStatus;
+
+namespace {
+
+std::optional<std::uint64_t> number_of(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+/// "id=host:port" and, perhaps, ",host:port".
+Status read_peers(const std::vector<std::string>& words,
+                  std::map<std::uint64_t, std::string>& peers) {
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const auto id = number_of(std::string_view{word}.substr(0, equals), 10);
+    const std::string address = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const std::size_t comma = address.find(',');
+    if (!id || *id == 0 || !replication::split_address(replication::peer_part(address)) ||
+        (comma != std::string::npos && !replication::split_address(address.substr(comma + 1)))) {
+      return usage_error("peer: '" + word + "' is not id=host:port or id=host:port,host:port");
+    }
+    if (!peers.emplace(*id, address).second) {
+      return usage_error("peer: node " + std::to_string(*id) + " stands there twice");
+    }
+  }
+  return Done{};
+}
+
+}  // namespace
+
+class NodeGroup::Inside final : public net::Group, public replication::RequestRunner {
+ public:
+  Inside(std::unique_ptr<Replica> made, const ReplicaOptions& options, std::string port)
+      : replica(std::move(made)),
+        cluster_id_(options.cluster_id),
+        node_id_(options.node_id),
+        forwards_(options.forwards),
+        port_(std::move(port)) {}
+
+  // --- net::Group
+  // ---------------------------------------------------------------------------------
+  [[nodiscard]] bool leads() const noexcept override { return replica->is_leader(); }
+  [[nodiscard]] bool forwards() const noexcept override { return forwards_; }
+
+  [[nodiscard]] net::GroupView view() const override {
+    const ReplicaStatus status = replica->status();
+    net::GroupView view;
+    view.cluster_id = cluster_id_;
+    view.node_id = node_id_;
+    view.leader = status.leader;
+    view.leads = replica->is_leader();
+    view.term = status.term;
+    view.commit = status.commit;
+    view.applied = status.applied;
+    view.elections = status.elections;
+    for (const replication::Member& each : status.members) {
+      const auto peer = status.peers.find(each.id);
+      view.members.push_back(
+          {.id = each.id,
+           .client_address = client_address(each.address),
+           .is_voter = each.role == replication::MemberRole::voter,
+           .is_connected = peer != status.peers.end() && peer->second.is_connected});
+    }
+    return view;
+  }
+
+  void submit(const net::GroupRequest& request,
+              std::function<void(net::GroupReply)> done) override {
+    replication::RequestCommand command;
+    command.db = request.db;
+    command.dialect = request.dialect;
+    command.is_transaction = request.is_transaction;
+    for (const auto& each : request.watched) {
+      command.watched.push_back({each.db, each.key, each.version});
+    }
+    command.requests = request.requests;
+    auto prepared = replication::prepare({std::move(command)});
+    if (!prepared.ok()) return done({.error = prepared.error().code, .replies = {}});
+    replica->propose(*std::move(prepared),
+                     [done = std::move(done)](Result<replication::Answer> answer) {
+                       if (!answer.ok()) return done({.error = answer.error().code, .replies = {}});
+                       auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
+                       if (plain == nullptr)
+                         return done({.error = ErrorCode::outcome_unknown, .replies = {}});
+                       done({.error = ErrorCode::ok, .replies = std::move(plain->text)});
+                     });
+  }
+
+  void read(std::function<void(ErrorCode)> done) override {
+    replica->read([done = std::move(done)](const Result<replication::Answer>& answer) {
+      done(answer.ok() ? ErrorCode::ok : answer.error().code);
+    });
+  }
+
+  // --- replication::RequestRunner
+  // -------------------------------------------------------------------
+  [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override {
+    net::GroupRequest request;
+    request.db = command.db;
+    request.dialect = command.dialect;
+    request.is_transaction = command.is_transaction;
+    for (const auto& each : command.watched) {
+      request.watched.push_back({each.db, each.key, each.version});
+    }
+    request.requests = command.requests;
+    net::GroupRunner::Result result = runner->run(request);
+    replication::PlainAnswer answer{.text = std::move(result.replies)};
+    for (const ErrorCode each : result.failures) {
+      if (replication::local_error({replication::PlainAnswer{.error = each}})) answer.error = each;
+    }
+    return answer;
+  }
+
+  std::unique_ptr<Replica> replica;
+  std::unique_ptr<net::GroupRunner> runner;
+
+ private:
+  /// Behind the comma, or else the host of the other part with this node's own port.
+  [[nodiscard]] std::string client_address(const std::string& address) const {
+    const std::size_t comma = address.find(',');
+    if (comma != std::string::npos) return address.substr(comma + 1);
+    return address.substr(0, address.rfind(':') + 1) + port_;
+  }
+
+  const std::uint64_t cluster_id_;
+  const std::uint64_t node_id_;
+  const bool forwards_;
+  const std::string port_;
+};
+
+NodeGroup::NodeGroup(const net::Settings& settings) : settings_(settings) {}
+NodeGroup::~NodeGroup() = default;
+
+bool NodeGroup::is_wanted() const {
+  return settings_.integer(Setting::node_id) != 0;
+}
+
+Status NodeGroup::open(const Options& engine, Report report) {
+  ReplicaOptions options;
+  options.node_id = static_cast<std::uint64_t>(settings_.integer(Setting::node_id));
+  const auto cluster = number_of(settings_.text(Setting::cluster_id), 16);
+  if (!cluster || *cluster == 0) {
+    return usage_error("cluster-id: '" + settings_.text(Setting::cluster_id) +
+                       "' is not a number of 1 to 16 hex digits, and not 0");
+  }
+  options.cluster_id = *cluster;
+  options.directory = settings_.text(Setting::dir);
+  if (options.directory.empty()) return usage_error("dir: a node of a group needs a directory");
+  if (settings_.boolean(Setting::storage_enabled)) {
+    return usage_error("storage-enabled: a node of a group keeps the group's log, not a storage");
+  }
+  SEMEL_CHECK(read_peers(settings_.list(Setting::peer), options.founders));
+  const auto own = options.founders.find(options.node_id);
+  options.address = settings_.text(Setting::cluster_announce);
+  options.listen = settings_.text(Setting::cluster_listen);
+  if (options.address.empty()) {
+    options.address = own != options.founders.end() ? own->second : options.listen;
+  }
+  if (options.listen.empty()) options.listen = replication::peer_part(options.address);
+  if (options.listen.empty()) {
+    return usage_error("cluster-listen: this node is not among `peer`, so it needs an address");
+  }
+  options.election = Millis{settings_.integer(Setting::cluster_election_timeout)};
+  options.heartbeat = Millis{settings_.integer(Setting::cluster_heartbeat)};
+  if (!settings_.text(Setting::cluster_tls_cert_file).empty()) {
+    options.tls = replication::PeerTls{settings_.text(Setting::cluster_tls_cert_file),
+                                       settings_.text(Setting::cluster_tls_key_file),
+                                       settings_.text(Setting::cluster_tls_ca_cert_file)};
+  }
+  options.forwards = settings_.boolean(Setting::cluster_forward);
+  options.snapshot_bytes_per_s =
+      static_cast<std::uint64_t>(settings_.integer(Setting::cluster_snapshot_rate));
+  options.engine = engine;
+  options.report = std::move(report);
+  auto opened = Replica::open(options);
+  if (!opened.ok()) return with_whole_text(opened.error(), options.directory);
+  inside_ = std::make_unique<Inside>(*std::move(opened), options,
+                                     std::to_string(settings_.integer(Setting::port)));
+  return Done{};
+}
+
+bool NodeGroup::is_open() const noexcept {
+  return inside_ != nullptr;
+}
+Engine& NodeGroup::engine() noexcept {
+  return inside_->replica->engine();
+}
+
+Status NodeGroup::start(net::Node& node) {
+  inside_->runner = std::make_unique<net::GroupRunner>(node);
+  node.set_group(*inside_);
+  const Status started = inside_->replica->start(inside_.get());
+  if (!started) return with_whole_text(started.error());
+  return Done{};
+}
+
+void NodeGroup::stop() {
+  if (inside_ != nullptr) inside_->replica->stop();
+}
+std::string NodeGroup::failed() const {
+  return inside_ == nullptr ? std::string{} : inside_->replica->status().failed;
+}
+bool NodeGroup::needs_reopen() const {
+  return inside_ != nullptr && inside_->replica->status().needs_reopen;
+}
+bool NodeGroup::knows_leader() const {
+  return inside_ == nullptr || inside_->replica->status().leader != 0;
+}
+
+}  // namespace semel::tool

@@ -1,0 +1,47 @@
+// The group that a node belongs to, where the program was built with replication.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/node/node.hpp"
+#include "net/settings/settings.hpp"
+#include "semel/engine.hpp"
+#include "semel/options.hpp"
+#include "semel/result.hpp"
+
+namespace semel::tool {
+
+class NodeGroup {
+ public:
+  /// From any thread: something for the log.
+  using Report = std::function<void(const std::string& text)>;
+
+  explicit NodeGroup(const net::Settings& settings);
+  ~NodeGroup();
+  NodeGroup(const NodeGroup&) = delete;
+  NodeGroup& operator=(const NodeGroup&) = delete;
+
+  /// Whether the settings say that the node belongs to one.
+  [[nodiscard]] bool is_wanted() const;
+  /// Reads what is on the disk. `options`: of the engine. The detail of an error is the whole text.
+  [[nodiscard]] Status open(const Options& options, Report report);
+  [[nodiscard]] bool is_open() const noexcept;
+  [[nodiscard]] Engine& engine() noexcept;
+  /// Takes part. Before the node's first connection; `node` must outlive stop().
+  [[nodiscard]] Status start(net::Node& node);
+  void stop();
+  /// Why it takes part no longer; empty: it does.
+  [[nodiscard]] std::string failed() const;
+  /// It has to be opened anew, which only a new process can.
+  [[nodiscard]] bool needs_reopen() const;
+  [[nodiscard]] bool knows_leader() const;
+
+ private:
+  class Inside;
+  const net::Settings& settings_;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace semel::tool
