@@ -100,6 +100,10 @@ semel_package(tools semel-tools utils "removes duplicates from streams; a dedup 
   "${semel_about} has the program: it writes the first occurrence of each
 line of a stream, serves Redis' protocol, and looks after storages.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
+# Debian 12 has it among its backports. An older one has the same name and loses what was committed.
+if(TARGET semel_replica)
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libraft0 (>= 0.22.1), libraft0 (<< 0.23)")
+endif()
 
 semel_package(node semel-node database "dedup and idempotency node (service)"
   "${semel_about} runs a node that speaks Redis' protocol, as a service.")

@@ -67,7 +67,7 @@ PARTS_OF_FILES = {
     'net/node/connection_batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},
     'tools/semel/node/node_group.cpp': {'project': ('semel/', 'net/', 'replication/', 'tools/'),
-                                        'foreign': ()},
+                                        'foreign': ('os',)},
     'net/acl/password.cpp': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/admin/admin_server.cpp': {'project': ('semel/', 'net/'),
                                    'foreign': ('os', 'boost/asio/', 'boost/beast/')},

@@ -47,7 +47,7 @@ enum class Durability : std::uint8_t {
   logged,  ///< the end of the process, also kill -9, takes nothing; a power cut may take what is
            ///< younger than the journal's sync interval (StorageOptions::sync_every, 1 s)
   synced,  ///< neither takes anything: it is on the disk; the loss of the disk takes all of it
-  quorum,  ///< the loss of a minority of nodes takes nothing. Not there yet: a wait for it ends
+  quorum,  ///< the loss of a minority of nodes takes nothing. Only of nodes of a group: a wait ends
            ///< with outcome_unknown
 };
 

@@ -17,8 +17,9 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 /// Writes the error of `parsed` if there is one, and returns false then.
 [[nodiscard]] bool accept(Call& call, const Status& parsed);
 
-/// Sets the owner of the request from the words: the connection, or a remote owner.
-void set_owner(Call& call, ClaimWords& words);
+/// Sets the owner of the request from the words: the connection, or a remote owner. False: an error
+/// has been written.
+[[nodiscard]] bool set_owner(Call& call, ClaimWords& words);
 
 /// An error of the engine about `key`, with what can be said about it.
 void fail_about(Call& call, ErrorCode code, std::string_view key);

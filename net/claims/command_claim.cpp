@@ -25,8 +25,13 @@ bool accept(Call& call, const Status& parsed) {
   return false;
 }
 
-void set_owner(Call& call, ClaimWords& words) {
+bool set_owner(Call& call, ClaimWords& words) {
+  if (words.binds && call.client.applies_log) {
+    call.fail("ERR BIND: in a group no claim is bound to a connection; use LEASE and SEMEL.RENEW");
+    return false;
+  }
   words.request.session = words.binds ? session_of(call.engine, call.client) : 0;
+  return true;
 }
 
 void fail_about(Call& call, ErrorCode code, std::string_view key) {
@@ -81,7 +86,7 @@ void semel_claim(Call& call) {
   Claims* const claims = claims_of(call, call.args[1]);
   if (claims == nullptr) return;
   words.request.key = call.args[2];
-  set_owner(call, words);
+  if (!set_owner(call, words)) return;
   const ClaimOutcome outcome = claims->claim(words.request);
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);

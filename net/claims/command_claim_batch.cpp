@@ -18,7 +18,7 @@ Claims* read_batch(Call& call, std::vector<ClaimRequest>& requests) {
   }
   Claims* const claims = claims_of(call, call.args[1]);
   if (claims == nullptr) return nullptr;
-  set_owner(call, words);
+  if (!set_owner(call, words)) return nullptr;
   requests.assign(rest.size(), words.request);
   for (std::size_t i = 0; i < rest.size(); ++i) requests[i].key = rest[i];
   return claims;

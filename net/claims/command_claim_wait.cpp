@@ -53,7 +53,7 @@ void semel_wait(Call& call) {
   Claims* const claims = claims_of(call, call.args[2]);
   if (claims == nullptr) return;
   words.request.key = call.args[3];
-  set_owner(call, words);
+  if (!set_owner(call, words)) return;
   const ClaimOutcome outcome = claims->claim(words.request);
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);

@@ -27,6 +27,7 @@ struct GroupRequest {
   std::uint8_t db = 0;
   std::uint8_t dialect = 2;
   bool is_transaction = false;
+  bool grows = false;  ///< not all of it only frees memory
   std::vector<Watched> watched{};
   std::vector<std::vector<std::string_view>> requests{};
 };
@@ -34,6 +35,7 @@ struct GroupRequest {
 struct GroupReply {
   ErrorCode error = ErrorCode::ok;  ///< not_leader, log_busy: nothing was changed; outcome_unknown
   std::string replies{};
+  std::string detail{};  ///< of an error; may be empty
 };
 
 struct GroupMember {
@@ -67,7 +69,8 @@ class Group {
   /// Whether submit() hands over to the leader what this node cannot take itself.
   [[nodiscard]] virtual bool forwards() const noexcept = 0;
   [[nodiscard]] virtual GroupView view() const = 0;
-  /// `done` is called once, on some thread, where it must be quick.
+  /// `done` is called once, on some thread, where it must be quick. What grows is refused when the
+  /// node's memory is full (memory_full): once it is in the log it is too late.
   virtual void submit(const GroupRequest& request, std::function<void(GroupReply)> done) = 0;
   /// The same, when the engine has all that was answered before, by whatever node.
   virtual void read(std::function<void(ErrorCode)> done) = 0;

@@ -108,6 +108,7 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
     submit_round();
     return true;
   }
+  round.gathered.grows = round.gathered.grows || !row.has(fact_frees);
   std::vector<std::string_view>& kept =
       round.gathered.requests.emplace_back(words.begin(), words.end());
   for (const std::string_view word : words) round.bytes += word.size();
@@ -131,6 +132,8 @@ void Connection::gather_transaction() {
   round.gathered.is_transaction = true;
   for (const QueuedCommand& queued : client_.transaction->commands) {
     round.gathered.requests.emplace_back(queued.words.begin(), queued.words.end());
+    round.gathered.grows =
+        round.gathered.grows || (queued.row->is(flag_write) && !queued.row->has(fact_frees));
   }
   if (client_.watcher == nullptr) return;
   for (const Watcher::Key& each : client_.watcher->keys) {
@@ -161,7 +164,8 @@ void Connection::submit_round() {
                [&group, handle = client_.handle, wait, replies, slot](GroupReply reply) {
                  if (reply.error != ErrorCode::ok) {
                    reply.replies.clear();
-                   const std::string error = group_error(group, reply.error, slot);
+                   std::string error = group_error(group, reply.error, slot);
+                   if (!reply.detail.empty()) error.append(": ").append(reply.detail);
                    for (std::size_t i = 0; i < replies; ++i) {
                      RespWriter{reply.replies, Resp::two}.error(error);
                    }

@@ -40,6 +40,8 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   }
   client_.end_round();
   client_.executing = false;
+  // What was published waits until the reply is written, as behind a transaction.
+  if (client_.held != nullptr) node_.pubsub.release(client_);
   node_.events.drain();
   result.failures = std::exchange(client_.failures, {});
   return result;

@@ -17,6 +17,13 @@ constexpr std::uint64_t time_every_ms = 1'000;
 }  // namespace
 
 void ReplicaLoop::propose(PreparedCommand command, ProposalDone done) {
+  // A longer one would end every node that has to write it.
+  if (command.bytes.size() > command_bytes_max(options_)) {
+    return done(Error{ErrorCode::value_too_long, "a command of " +
+                                                     std::to_string(command.bytes.size()) +
+                                                     " bytes, in a group at most " +
+                                                     std::to_string(command_bytes_max(options_))});
+  }
   ErrorCode refused = ErrorCode::closing;
   {
     const base::MutexLock lock{mutex_};

@@ -1,6 +1,8 @@
 // What a replica is opened with, and what it says of itself.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -51,6 +53,11 @@ struct ReplicaOptions {
 /// the caller's. Errors: not_leader and log_busy: nothing was changed; outcome_unknown: it may be
 /// applied later; closing.
 using ProposalDone = std::function<void(Result<Answer>)>;
+
+/// Bytes of one command: an entry must fit into a segment of the log, and a frame.
+[[nodiscard]] inline std::size_t command_bytes_max(const ReplicaOptions& options) noexcept {
+  return std::min(options.segment_bytes / 2, std::size_t{8} << 20);
+}
 
 struct ReplicaStatus {
   Role role = Role::follower;

@@ -1,5 +1,8 @@
 #include "tools/semel/node/node_group.hpp"
 
+#include <poll.h>
+
+#include <atomic>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -48,6 +51,14 @@ Status read_peers(const std::vector<std::string>& words,
 
 }  // namespace
 
+namespace {
+
+/// On top of maxmemory: for what was admitted while there was room, and is not applied yet. A node
+/// that could not apply an entry would have to stop, and all others with it.
+constexpr std::size_t memory_reserve = std::size_t{256} << 20;
+
+}  // namespace
+
 class NodeGroup::Inside final : public net::Group, public replication::RequestRunner {
  public:
   Inside(std::unique_ptr<Replica> made, const ReplicaOptions& options, std::string port)
@@ -86,6 +97,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
 
   void submit(const net::GroupRequest& request,
               std::function<void(net::GroupReply)> done) override {
+    if (request.grows && is_full()) return failed(done, Error{ErrorCode::memory_full, {}});
     replication::RequestCommand command;
     command.db = request.db;
     command.dialect = request.dialect;
@@ -95,15 +107,14 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     }
     command.requests = request.requests;
     auto prepared = replication::prepare({std::move(command)});
-    if (!prepared.ok()) return done({.error = prepared.error().code, .replies = {}});
-    replica->propose(*std::move(prepared),
-                     [done = std::move(done)](Result<replication::Answer> answer) {
-                       if (!answer.ok()) return done({.error = answer.error().code, .replies = {}});
-                       auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
-                       if (plain == nullptr)
-                         return done({.error = ErrorCode::outcome_unknown, .replies = {}});
-                       done({.error = ErrorCode::ok, .replies = std::move(plain->text)});
-                     });
+    if (!prepared.ok()) return failed(done, prepared.error());
+    replica->propose(
+        *std::move(prepared), [done = std::move(done)](Result<replication::Answer> answer) {
+          if (!answer.ok()) return failed(done, answer.error());
+          auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
+          if (plain == nullptr) return failed(done, Error{ErrorCode::outcome_unknown, {}});
+          done({.error = ErrorCode::ok, .replies = std::move(plain->text), .detail = {}});
+        });
   }
 
   void read(std::function<void(ErrorCode)> done) override {
@@ -135,6 +146,26 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   std::unique_ptr<net::GroupRunner> runner;
 
  private:
+  static void failed(const std::function<void(net::GroupReply)>& done, const Error& error) {
+    done({.error = error.code, .replies = {}, .detail = error.detail});
+  }
+  /// Whether the engine has what the operator gives it. Looked at every few milliseconds.
+  [[nodiscard]] bool is_full() {
+    constexpr std::int64_t every_ms = 5;
+    const std::int64_t now = clock_.now().time_since_epoch().count();
+    // mo: relaxed: figures of a moment ago, whoever took them
+    if (looked_.load(std::memory_order_relaxed) + every_ms < now) {
+      looked_.store(now, std::memory_order_relaxed);  // mo: relaxed: as above
+      const Stats stats = replica->engine().stats();
+      // What is free again is in lists for the next one; but it may lie where that does not fit.
+      const std::uint64_t held = stats.bytes_records + stats.bytes_table + stats.bytes_wheel;
+      const bool full = held + memory_reserve > stats.bytes_limit ||
+                        stats.bytes_used + memory_reserve / 4 > stats.bytes_limit;
+      is_full_.store(full, std::memory_order_relaxed);  // mo: relaxed: as above
+    }
+    return is_full_.load(std::memory_order_relaxed);  // mo: relaxed: as above
+  }
+
   /// Behind the comma, or else the host of the other part with this node's own port.
   [[nodiscard]] std::string client_address(const std::string& address) const {
     const std::size_t comma = address.find(',');
@@ -146,6 +177,9 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   const std::uint64_t node_id_;
   const bool forwards_;
   const std::string port_;
+  const SystemClock clock_;
+  std::atomic<std::int64_t> looked_{0};
+  std::atomic<bool> is_full_{false};
 };
 
 NodeGroup::NodeGroup(const net::Settings& settings) : settings_(settings) {}
@@ -190,7 +224,11 @@ Status NodeGroup::open(const Options& engine, Report report) {
   options.forwards = settings_.boolean(Setting::cluster_forward);
   options.snapshot_bytes_per_s =
       static_cast<std::uint64_t>(settings_.integer(Setting::cluster_snapshot_rate));
+  if (settings_.boolean(Setting::test_clock)) {
+    return usage_error("test-clock: the time of a node in a group is the group's");
+  }
   options.engine = engine;
+  options.engine.memory_bytes += memory_reserve;
   options.report = std::move(report);
   auto opened = Replica::open(options);
   if (!opened.ok()) return with_whole_text(opened.error(), options.directory);
@@ -214,6 +252,13 @@ Status NodeGroup::start(net::Node& node) {
   return Done{};
 }
 
+void NodeGroup::hand_over() {
+  if (inside_ == nullptr) return;
+  Replica& replica = *inside_->replica;
+  if (!replica.is_leader() || !replica.transfer(0)) return;
+  constexpr int tries = 300;
+  for (int i = 0; i < tries && replica.is_leader(); ++i) poll(nullptr, 0, 1);
+}
 void NodeGroup::stop() {
   if (inside_ != nullptr) inside_->replica->stop();
 }

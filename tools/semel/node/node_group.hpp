@@ -31,6 +31,9 @@ class NodeGroup {
   [[nodiscard]] Engine& engine() noexcept;
   /// Takes part. Before the node's first connection; `node` must outlive stop().
   [[nodiscard]] Status start(net::Node& node);
+  /// If it leads, another node does so at once, and not after an election timeout. Waits for that,
+  /// 300 ms at most.
+  void hand_over();
   void stop();
   /// Why it takes part no longer; empty: it does.
   [[nodiscard]] std::string failed() const;

@@ -420,6 +420,7 @@ void NodeRun::wait_for_end() {
 
 Exit NodeRun::end() {
   let_signals_kill();
+  group_.hand_over();
   watch_.drains();
   ticker_->end_waits();
   const std::size_t cut = server_->drain(drain_within);

@@ -24,6 +24,7 @@ Engine& NodeGroup::engine() noexcept {
 Status NodeGroup::start(net::Node&) {
   return Done{};
 }
+void NodeGroup::hand_over() {}
 void NodeGroup::stop() {}
 std::string NodeGroup::failed() const {
   return {};

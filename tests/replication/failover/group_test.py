@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What clients of a group of nodes meet: group_test.py --program semel [unittest arguments]."""
+import argparse
+import signal
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from failover import Connection, Failed, Group  # noqa: E402
+
+program = None
+
+
+class GroupTest(unittest.TestCase):
+    options = ()
+
+    def setUp(self):
+        self.group = Group(program, 3, self.options)
+        self.addCleanup(self.group.end)
+        self.leader = self.group.wait_leader()
+        self.others = [node for node in self.group.nodes if node is not self.leader]
+        self.connections = {}
+
+    def ask(self, node, *words):
+        """The reply, or the text of the error."""
+        if node not in self.connections:
+            self.connections[node] = Connection(self.group.ports[node.number], 10)
+            self.addCleanup(self.connections[node].close)
+        try:
+            return self.connections[node].ask(*words)
+        except Failed as error:
+            return str(error)
+
+    def lead(self, *words):
+        return self.ask(self.leader, *words)
+
+    def soon(self, node, wanted, *words):
+        end = time.monotonic() + 20
+        while self.ask(node, *words) != wanted:
+            self.assertLess(time.monotonic(), end, words)
+            time.sleep(0.005)
+
+
+class Commands(GroupTest):
+    def test_other_nodes_say_who_leads(self):
+        where = f'127.0.0.1:{self.group.ports[self.leader.number]}'
+        for node in self.others:
+            self.assertEqual(self.ask(node, 'SET', 'foo', 'bar'), f'MOVED 12182 {where}')
+            self.assertEqual(self.ask(node, 'GET', '{foo}x'), f'MOVED 12182 {where}')
+            self.assertEqual(self.ask(node, 'PING'), b'PONG')
+        self.assertEqual(self.lead('CLUSTER', 'KEYSLOT', 'foo'), 12182)
+        slots = self.ask(self.others[0], 'CLUSTER', 'SLOTS')
+        self.assertEqual(slots[0][:2], [0, 16383])
+        self.assertEqual(slots[0][2][1], self.group.ports[self.leader.number])
+        self.assertEqual(len(slots[0]), 5)
+        self.assertIn(b'cluster_state:ok', self.lead('CLUSTER', 'INFO'))
+        nodes = self.lead('CLUSTER', 'NODES').decode()
+        self.assertEqual(nodes.count('myself,master'), 1)
+        self.assertEqual(nodes.count('slave'), 2)
+        self.assertEqual(self.lead('ROLE')[0], b'master')
+        self.assertEqual(self.ask(self.others[0], 'ROLE')[0], b'slave')
+        self.assertEqual(self.lead('WAIT', 1, 0), 1)
+
+    def test_replicas_answer_reads_if_they_are_asked_to(self):
+        self.lead('SET', 'foo', 'bar')
+        for node in self.others:
+            self.assertEqual(self.ask(node, 'READONLY'), b'OK')
+            self.soon(node, b'bar', 'GET', 'foo')
+            self.assertTrue(self.ask(node, 'SET', 'foo', 'x').startswith('MOVED'))
+            self.assertEqual(self.ask(node, 'READWRITE'), b'OK')
+            self.assertTrue(self.ask(node, 'GET', 'foo').startswith('MOVED'))
+
+    def test_pipelines_are_answered_in_order(self):
+        connection = Connection(self.group.ports[self.leader.number], 10)
+        self.addCleanup(connection.close)
+        words = []
+        for i in range(500):
+            words += [('SET', f'k{i % 7}', i), ('GET', f'k{i % 7}'), ('PING', str(i)),
+                      ('INCR', 'count')]
+        self.assertEqual(connection.all(words), [
+            reply for i in range(500)
+            for reply in (b'OK', str(i).encode(), str(i).encode(), i + 1)])
+
+    def test_transactions_are_one_step_and_see_what_was_watched(self):
+        self.assertEqual(self.lead('MULTI'), b'OK')
+        self.assertEqual(self.lead('SET', 'a', 1), b'QUEUED')
+        self.assertEqual(self.lead('INCR', 'a'), b'QUEUED')
+        self.assertEqual(self.lead('GET', 'a'), b'QUEUED')
+        self.assertEqual(self.lead('EXEC'), [b'OK', 2, b'2'])
+        for touched, wanted in ((False, [b'OK']), (True, None)):
+            self.assertEqual(self.lead('WATCH', 'a'), b'OK')
+            if touched:
+                self.leader.ask('SET', 'a', 9)
+            self.lead('MULTI')
+            self.lead('SET', 'a', 5)
+            self.assertEqual(self.lead('EXEC'), wanted)
+        self.lead('MULTI')
+        self.lead('NOSUCH')
+        self.assertTrue(self.lead('EXEC').startswith('EXECABORT'))
+
+    def test_known_scripts_run_and_others_are_refused(self):
+        unlock = ("if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) "
+                  "else return 0 end")
+        self.lead('SET', 'lock', 'me')
+        sha = self.lead('SCRIPT', 'LOAD', unlock)
+        self.assertEqual(self.lead('EVALSHA', sha, 1, 'lock', 'you'), 0)
+        self.assertEqual(self.lead('EVALSHA', sha, 1, 'lock', 'me'), 1)
+        self.assertEqual(self.lead('EVAL', unlock, 1, 'lock', 'me'), 0)
+        timed = 'redis.call("set", "at", redis.call("time")[1]) return 1'
+        self.assertTrue(self.lead('EVAL', timed, 0).startswith('ERR a group'))
+        self.assertTrue(self.lead('FCALL', 'f', 0).startswith('ERR a group'))
+        self.assertTrue(self.lead('EVALSHA', '0' * 40, 0).startswith('NOSCRIPT'))
+
+    def test_claims(self):
+        first = self.lead('SEMEL.CLAIM', 'pay', 'order:7', 'CLAIM-ID', 'a' * 32)
+        again = self.lead('SEMEL.CLAIM', 'pay', 'order:7', 'CLAIM-ID', 'a' * 32)
+        other = self.lead('SEMEL.CLAIM', 'pay', 'order:7')
+        self.assertEqual([first[1], again[1], other[1]], [b'granted', b'regranted', b'in_flight'])
+        epoch = first[3]
+        self.assertEqual(self.lead('SEMEL.COMPLETE', 'pay', 'order:7', epoch, 'paid')[1],
+                         b'ok')
+        self.assertIn(b'paid', self.lead('SEMEL.CLAIM', 'pay', 'order:7'))
+        self.assertTrue(self.lead('SEMEL.CLAIM', 'pay', 'x', 'BIND').startswith('ERR BIND'))
+        self.assertEqual(self.lead('SEMEL.WAIT', 50, 'pay', 'order:9')[1], b'granted')
+
+    def test_what_is_too_long_is_refused_and_ends_nobody(self):
+        self.assertTrue(self.lead('SET', 'big', b'x' * (9 << 20)).startswith('ERR value exceeds'))
+        self.assertEqual(self.lead('SET', 'big', b'x' * (7 << 20)), b'OK')
+        many = [word for i in range(40000) for word in (f'k{i}', 'v')]
+        self.assertTrue(self.lead('MSET', *many).startswith('ERR too many keys'))
+        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+        self.assertEqual(self.lead('DEL', 'big'), 1)
+
+    def test_messages_reach_subscribers_of_all_nodes(self):
+        node = self.others[0]
+        self.ask(node, 'SUBSCRIBE', 'news')
+        self.lead('PUBLISH', 'news', 'hello')
+        connection = self.connections[node]
+        self.assertEqual(connection.next(), [b'message', b'news', b'hello'])
+
+    def test_a_leader_that_is_asked_to_end_hands_over(self):
+        self.lead('SET', 'a', 1)
+        self.leader.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        self.group.wait_leader()
+        self.assertLess(time.monotonic() - began, 20)
+        self.leader.process.wait()
+        self.leader.process = None
+        self.assertEqual(self.group.wait_leader().ask('GET', 'a'), b'1')
+
+
+class FullMemory(GroupTest):
+    options = ('--maxmemory', 33554432)
+
+    def test_it_refuses_and_recovers(self):
+        for _ in range(3):
+            count = 0
+            while (reply := self.lead('SET', f'k{count}', b'y' * 100000)) == b'OK':
+                count += 1
+            self.assertTrue(reply.startswith('OOM'))
+            self.assertGreater(count, 100)
+            self.assertTrue(str(self.lead('SEMEL.CLAIM', 'ns', 'a')).startswith('OOM'))
+            self.assertEqual(self.lead('DEL', *[f'k{i}' for i in range(count)]), count)
+            self.soon(self.leader, b'OK', 'SET', 'small', 'x')
+        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+
+
+class Forwarding(GroupTest):
+    options = ('--cluster-forward', 'yes')
+
+    def test_every_node_takes_every_request(self):
+        for number, node in enumerate(self.group.nodes):
+            self.assertEqual(self.ask(node, 'SET', f'k{number}', number), b'OK')
+            self.assertEqual(self.ask(node, 'GET', f'k{number}'), str(number).encode())
+        for node in self.group.nodes:
+            self.assertEqual(self.ask(node, 'MGET', 'k0', 'k1', 'k2'), [b'0', b'1', b'2'])
+            self.assertIn(self.ask(node, 'INCR', 'count'), (1, 2, 3))
+        self.assertEqual(self.lead('GET', 'count'), b'3')
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument('--program', required=True)
+    given, rest = parser.parse_known_args()
+    program = given.program
+    unittest.main(argv=[sys.argv[0], *rest])
