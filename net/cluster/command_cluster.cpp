@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "net/cluster/group.hpp"
+#include "net/cluster/group_round.hpp"
 #include "net/cluster/key_slot.hpp"
 #include "net/commands/handlers.hpp"
+#include "net/resp/text.hpp"
 
 namespace semel::net {
 
@@ -160,6 +162,73 @@ void readwrite(Call& call) {
   if (!in_order(call, view)) return;
   call.client.reads_here = false;
   call.reply.ok();
+}
+
+namespace {
+
+void change(Call& call, Group::Change what, std::string_view id_word, std::string_view address) {
+  if (call.services.group == nullptr) return call.fail("ERR this node belongs to no group");
+  std::int64_t id = 0;
+  if (!id_word.empty()) {
+    const auto number = integer_of(id_word);
+    if (!number || *number < 1) return call.fail("ERR a node's number is from 1");
+    id = *number;
+  }
+  const Status done =
+      call.services.group->change(what, static_cast<std::uint64_t>(id), std::string{address});
+  if (done) return call.reply.ok();
+  const ErrorCode code = done.error().code;
+  if (code == ErrorCode::not_leader) return call.fail(group_error(*call.services.group, code, 0));
+  call.fail((code == ErrorCode::refused ? "TRYAGAIN " : "ERR ") + done.error().detail);
+}
+
+}  // namespace
+
+void semel_group_add(Call& call) {
+  change(call, Group::Change::add, call.args[2], call.args[3]);
+}
+void semel_group_promote(Call& call) {
+  change(call, Group::Change::promote, call.args[2], {});
+}
+void semel_group_demote(Call& call) {
+  change(call, Group::Change::demote, call.args[2], {});
+}
+void semel_group_remove(Call& call) {
+  change(call, Group::Change::remove, call.args[2], {});
+}
+void semel_group_transfer(Call& call) {
+  change(call, Group::Change::transfer, call.args.size() > 2 ? call.args[2] : std::string_view{},
+         {});
+}
+
+void semel_group_status(Call& call) {
+  if (call.services.group == nullptr) return call.fail("ERR this node belongs to no group");
+  const GroupView view = call.services.group->view();
+  const auto number = [&](std::string_view name, std::uint64_t value) {
+    call.reply.bulk(name);
+    call.reply.integer(static_cast<std::int64_t>(value));
+  };
+  call.reply.map(8);
+  number("node", view.node_id);
+  call.reply.bulk("role");
+  call.reply.bulk(view.leads ? "leader" : "follower");
+  number("leader", view.leader);
+  number("term", view.term);
+  number("commit", view.commit);
+  number("applied", view.applied);
+  number("elections_won", view.elections);
+  call.reply.bulk("members");
+  call.reply.array(view.members.size());
+  for (const GroupMember& each : view.members) {
+    call.reply.map(5);
+    number("id", each.id);
+    call.reply.bulk("address");
+    call.reply.bulk(each.address);
+    call.reply.bulk("role");
+    call.reply.bulk(each.is_voter ? "voter" : "standby");
+    number("match", each.match);
+    number("connected", each.is_connected || each.id == view.node_id ? 1 : 0);
+  }
 }
 
 }  // namespace handlers

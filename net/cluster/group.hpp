@@ -41,8 +41,10 @@ struct GroupReply {
 struct GroupMember {
   std::uint64_t id = 0;
   std::string client_address{};  ///< host:port; empty: not known
+  std::string address{};         ///< as the group knows it
   bool is_voter = true;
   bool is_connected = false;
+  std::uint64_t match = 0;  ///< entries that it has on its disk; known to the leader
 };
 
 /// Of "host:port" and "[v6]:port".
@@ -74,6 +76,14 @@ class Group {
   virtual void submit(const GroupRequest& request, std::function<void(GroupReply)> done) = 0;
   /// The same, when the engine has all that was answered before, by whatever node.
   virtual void read(std::function<void(ErrorCode)> done) = 0;
+
+  // --- for operators, at the leader; they block for a moment
+  // --------------------------------------
+  enum class Change : std::uint8_t { add, promote, demote, remove, transfer };
+  /// `id` 0 of a transfer: to one that has everything. `address`: of an add. Errors: not_leader,
+  /// refused (too early; says why), bad_option (says what), closing.
+  [[nodiscard]] virtual Status change(Change what, std::uint64_t id,
+                                      const std::string& address) = 0;
 };
 
 }  // namespace semel::net

@@ -345,6 +345,7 @@ Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_
       if (is_ended_) return promise.set_value(Error{ErrorCode::closing, {}});
       Status done = what(*core_, now());
       turn();
+      if (!is_ended_) show();
       promise.set_value(std::move(done));
     });
   }

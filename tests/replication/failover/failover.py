@@ -87,7 +87,10 @@ class Node:
                  '--cluster-id', 'feed', '--cluster-election-timeout', ELECTION_MS,
                  '--cluster-heartbeat', HEARTBEAT_MS, '--maxmemory', 268435456,
                  '--io-threads', 1, *self.options]
-        for other in range(len(group.ports)):
+        if self.number >= group.founders:
+            words += ['--cluster-announce', f'127.0.0.1:{group.peers[self.number]},'
+                                            f'127.0.0.1:{group.ports[self.number]}']
+        for other in range(group.founders if self.number < group.founders else 0):
             words += ['--peer', f'{other + 1}=127.0.0.1:{group.peers[other]},'
                                 f'127.0.0.1:{group.ports[other]}']
         log = open(group.place / f'{self.number}.log', 'ab')
@@ -116,9 +119,17 @@ class Group:
         self.place = Path(tempfile.mkdtemp(prefix='semel_failover_'))
         ports = free_ports(2 * count)
         self.ports, self.peers = ports[:count], ports[count:]
+        self.founders = count
         self.nodes = [Node(self, number, options) for number in range(count)]
         for node in self.nodes:
             node.start()
+
+    def grow(self):
+        """One more node, which is no member yet."""
+        ports = free_ports(2)
+        self.ports.append(ports[0])
+        self.peers.append(ports[1])
+        self.nodes.append(Node(self, len(self.nodes), self.nodes[0].options))
 
     def leader(self):
         for node in self.nodes:

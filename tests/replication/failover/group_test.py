@@ -152,6 +152,41 @@ class Commands(GroupTest):
         self.assertEqual(self.group.wait_leader().ask('GET', 'a'), b'1')
 
 
+class Members(GroupTest):
+    def members(self):
+        status = self.lead('SEMEL.GROUP', 'STATUS')
+        found = [dict(zip(each[::2], each[1::2])) for each in status[status.index(b'members') + 1]]
+        return {each[b'id']: each[b'role'] for each in found}
+
+    def test_a_node_is_added_promoted_and_another_removed(self):
+        for i in range(100):
+            self.lead('SET', f'k{i}', i)
+        group = self.group
+        group.grow()
+        new = group.nodes[3]
+        new.start()
+        address = f'127.0.0.1:{group.peers[3]},127.0.0.1:{group.ports[3]}'
+        self.assertEqual(self.lead('SEMEL.GROUP', 'ADD', 4, address), b'OK')
+        again = self.lead('SEMEL.GROUP', 'ADD', 4, address)
+        self.assertTrue(again.startswith(('ERR', 'TRYAGAIN')))
+        self.soon(self.leader, b'OK', 'SEMEL.GROUP', 'PROMOTE', 4)
+        self.soon(new, b'OK', 'READONLY')
+        self.soon(new, b'99', 'GET', 'k99')
+        gone = self.others[0].number + 1
+        self.soon(self.leader, b'OK', 'SEMEL.GROUP', 'REMOVE', gone)
+        end = time.monotonic() + 20
+        while self.members() != {number: b'voter' for number in {1, 2, 3, 4} - {gone}}:
+            self.assertLess(time.monotonic(), end, self.members())
+        self.assertTrue(self.lead('SEMEL.GROUP', 'PROMOTE', 9).startswith('ERR'))
+        self.assertTrue(self.lead('SEMEL.GROUP', 'PROMOTE', 'x').startswith('ERR'))
+        self.assertTrue(self.ask(self.others[1], 'SEMEL.GROUP', 'REMOVE', 4).startswith('MOVED'))
+        self.assertEqual(self.lead('SEMEL.GROUP', 'TRANSFER', 4), b'OK')
+        end = time.monotonic() + 20
+        while self.ask(new, 'ROLE')[0] != b'master':
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(self.ask(new, 'SET', 'k1', 'after'), b'OK')
+
+
 class FullMemory(GroupTest):
     options = ('--maxmemory', 33554432)
 

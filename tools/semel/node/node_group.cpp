@@ -89,8 +89,10 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
       view.members.push_back(
           {.id = each.id,
            .client_address = client_address(each.address),
+           .address = each.address,
            .is_voter = each.role == replication::MemberRole::voter,
-           .is_connected = peer != status.peers.end() && peer->second.is_connected});
+           .is_connected = peer != status.peers.end() && peer->second.is_connected,
+           .match = match_of(status, each.id)});
     }
     return view;
   }
@@ -123,6 +125,22 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     });
   }
 
+  [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override {
+    switch (what) {
+      case Change::add:
+        return replica->add(id, address);
+      case Change::promote:
+        return replica->promote(id);
+      case Change::demote:
+        return replica->demote(id);
+      case Change::remove:
+        return replica->remove(id);
+      case Change::transfer:
+        return replica->transfer(id);
+    }
+    return Error{ErrorCode::bad_option, {}};
+  }
+
   // --- replication::RequestRunner
   // -------------------------------------------------------------------
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override {
@@ -146,6 +164,10 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   std::unique_ptr<net::GroupRunner> runner;
 
  private:
+  static std::uint64_t match_of(const ReplicaStatus& status, std::uint64_t id) {
+    const auto found = status.matches.find(id);
+    return found == status.matches.end() ? 0 : found->second;
+  }
   static void failed(const std::function<void(net::GroupReply)>& done, const Error& error) {
     done({.error = error.code, .replies = {}, .detail = error.detail});
   }
