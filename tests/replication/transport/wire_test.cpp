@@ -2,6 +2,8 @@
 #include "replication/transport/wire.hpp"
 
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "tests/proofs/random.hpp"
 #include "tests/support/catch.hpp"
@@ -153,6 +155,42 @@ TEST_CASE("wire: a length beyond the bound is refused before anything is kept", 
   const auto most = static_cast<std::uint32_t>(hello_bytes_max - frame_tail_bytes);
   std::memcpy(head, &most, sizeof most);
   CHECK(frame_rest(head, hello_bytes_max).ok());
+}
+
+TEST_CASE("wire: the examples of docs/replication-wire.md are what they say", "[wire][docs]") {
+  std::ifstream page{SEMEL_REPLICATION_WIRE};
+  REQUIRE(page);
+  std::vector<std::string> examples;
+  std::string line;
+  bool is_inside = false;
+  while (std::getline(page, line)) {
+    if (line.starts_with("```")) {
+      is_inside = line == "```hex";
+      if (is_inside) examples.emplace_back();
+    } else if (is_inside) {
+      std::istringstream words{line};
+      unsigned byte = 0;
+      while (words >> std::hex >> byte) examples.back().push_back(static_cast<char>(byte));
+    }
+  }
+  REQUIRE(examples.size() == 2);
+  const auto first = read(examples[0]);
+  REQUIRE(first.ok());
+  const Hello& hello = std::get<Hello>(*first);
+  CHECK(hello.cluster_id == 0xc0ffee);
+  CHECK(hello.node_id == 2);
+  CHECK(hello.address == "127.0.0.1:7102");
+  const auto second = read(examples[1]);
+  REQUIRE(second.ok());
+  const RaftMessage& message = std::get<RaftMessage>(*second);
+  CHECK(message.from == 1);
+  CHECK(message.to == 2);
+  CHECK(message.term == 3);
+  const AppendRequest& append = std::get<AppendRequest>(message.what);
+  CHECK(append.previous_index == 7);
+  CHECK(append.commit == 6);
+  CHECK(*append.entries.at(0).data == "hello");
+  for (const std::string& each : examples) CHECK(bytes_of(*read(each)) == each);
 }
 
 }  // namespace semel::tests
