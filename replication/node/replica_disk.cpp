@@ -117,7 +117,16 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
   found.state = std::move(state);
   SEMEL_CHECK(load_snapshot(options, disk, found));
   const bool is_new = !found.stored.snapshot && found.log->last() == 0 && found.vote.term == 0;
-  if (is_new && !options.founders.empty()) SEMEL_CHECK(found_group(options, found));
+  if (is_new && options.founds) {
+    SEMEL_CHECK(found_group(options, found));
+  } else if (is_new && !options.founders.empty()) {
+    return Error{ErrorCode::bad_option, options.directory +
+                                            " has no group: of a new group, prepare it once "
+                                            "(--cluster-init); if its disk was lost, this "
+                                            "node has to be added under another number"};
+  } else if (options.founds) {
+    return Error{ErrorCode::bad_option, options.directory + " has a group already"};
+  }
   SEMEL_CHECK(join_log(found));
   if (!found.stored.entries.empty() && found.vote.term == 0) {
     return Error{ErrorCode::storage_damaged,

@@ -27,9 +27,12 @@ struct ReplicaOptions {
   std::string address{};         ///< by which they reach it; empty: `listen`
   /// Proposals of a node that does not lead go to the leader, if they have a plain answer.
   bool forwards = false;
-  /// Of a new group: all of its first members, this node among them, the same on each. Not looked
-  /// at when the directory has a log. Empty: this node waits until a leader adds it.
+  /// First members of the group, this node among them, the same on each. Looked at only when the
+  /// directory is empty. None: this node waits until a leader adds it.
   std::map<NodeId, std::string> founders{};
+  /// An empty directory becomes that of a first member of a new group. Only once: a node that has
+  /// lost its disk and founds its group again would vote without what it had acknowledged.
+  bool founds = false;
   std::optional<PeerTls> tls{};  ///< none: plain bytes, for networks that nobody else is in
   Millis election{500};
   Millis heartbeat{50};

@@ -93,6 +93,9 @@ class Node:
         for other in range(group.founders if self.number < group.founders else 0):
             words += ['--peer', f'{other + 1}=127.0.0.1:{group.peers[other]},'
                                 f'127.0.0.1:{group.ports[other]}']
+        if self.number < group.founders and not (group.place / str(self.number)).exists():
+            subprocess.run([str(word) for word in [*words, '--cluster-init']], check=True,
+                           stdout=subprocess.DEVNULL)
         log = open(group.place / f'{self.number}.log', 'ab')
         self.process = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log)
         log.close()

@@ -79,7 +79,10 @@ void Group::open(NodeId id, bool founds) {
   options.node_id = id;
   options.directory = path_ + "/" + std::to_string(id);
   options.listen = addresses_.at(id);
-  if (founds && founders_.contains(id)) options.founders = founders_;
+  if (founds && founders_.contains(id)) {
+    options.founders = founders_;
+    options.founds = !std::filesystem::exists(options.directory);
+  }
   options.election = Millis{150};
   options.heartbeat = Millis{30};
   options.segment_bytes = std::size_t{1} << 20;

@@ -8,6 +8,7 @@
 #include "net/config/config_text.hpp"
 #include "net/config/flags.hpp"
 #include "net/settings/settings.hpp"
+#include "tools/semel/node/node_group.hpp"
 #include "tools/semel/node/node_run.hpp"
 #include "tools/semel/shared/output.hpp"
 
@@ -19,6 +20,8 @@ NodeCommand::NodeCommand(CLI::App& program)
   app_->add_flag("--print-config", prints_config_,
                  "print the settings as a file, each with its origin, and exit");
   app_->add_flag("--check-config", checks_config_, "report all errors in the settings, and exit");
+  app_->add_flag("--cluster-init", prepares_group_,
+                 "make the directory that of a first member of a new group, once, and exit");
   app_->footer(
       "Precedence: flags, then the environment (SEMEL_PORT), then the file.\n"
       "See docs/operations.md.");
@@ -39,6 +42,12 @@ Exit NodeCommand::run() {
     for (const Error& error : found) print_error("semel node: {}\n", error.detail);
     if (!found.empty()) return exit_of(found.front().code);
     return write_out("semel node: the configuration is right\n");
+  }
+  if (prepares_group_) {
+    const Status done = NodeGroup{settings}.prepare();
+    if (done) return write_out("semel node: the directory is that of a new group's member\n");
+    print_error("semel node: {}\n", done.error().detail);
+    return exit_of(done.error().code);
   }
   return NodeRun{settings, sources_.file, findings.namespaces}.run();
 }

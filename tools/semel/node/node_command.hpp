@@ -21,6 +21,7 @@ class NodeCommand {
   net::ConfigSources sources_;
   bool prints_config_ = false;
   bool checks_config_ = false;
+  bool prepares_group_ = false;
 };
 
 }  // namespace semel::tool

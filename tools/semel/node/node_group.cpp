@@ -211,24 +211,26 @@ bool NodeGroup::is_wanted() const {
   return settings_.integer(Setting::node_id) != 0;
 }
 
-Status NodeGroup::open(const Options& engine, Report report) {
-  ReplicaOptions options;
-  options.node_id = static_cast<std::uint64_t>(settings_.integer(Setting::node_id));
-  const auto cluster = number_of(settings_.text(Setting::cluster_id), 16);
+namespace {
+
+/// All but the engine. The detail of an error is the whole text.
+Status read_options(const net::Settings& settings, ReplicaOptions& options) {
+  options.node_id = static_cast<std::uint64_t>(settings.integer(Setting::node_id));
+  const auto cluster = number_of(settings.text(Setting::cluster_id), 16);
   if (!cluster || *cluster == 0) {
-    return usage_error("cluster-id: '" + settings_.text(Setting::cluster_id) +
+    return usage_error("cluster-id: '" + settings.text(Setting::cluster_id) +
                        "' is not a number of 1 to 16 hex digits, and not 0");
   }
   options.cluster_id = *cluster;
-  options.directory = settings_.text(Setting::dir);
+  options.directory = settings.text(Setting::dir);
   if (options.directory.empty()) return usage_error("dir: a node of a group needs a directory");
-  if (settings_.boolean(Setting::storage_enabled)) {
+  if (settings.boolean(Setting::storage_enabled)) {
     return usage_error("storage-enabled: a node of a group keeps the group's log, not a storage");
   }
-  SEMEL_CHECK(read_peers(settings_.list(Setting::peer), options.founders));
+  SEMEL_CHECK(read_peers(settings.list(Setting::peer), options.founders));
   const auto own = options.founders.find(options.node_id);
-  options.address = settings_.text(Setting::cluster_announce);
-  options.listen = settings_.text(Setting::cluster_listen);
+  options.address = settings.text(Setting::cluster_announce);
+  options.listen = settings.text(Setting::cluster_listen);
   if (options.address.empty()) {
     options.address = own != options.founders.end() ? own->second : options.listen;
   }
@@ -236,19 +238,38 @@ Status NodeGroup::open(const Options& engine, Report report) {
   if (options.listen.empty()) {
     return usage_error("cluster-listen: this node is not among `peer`, so it needs an address");
   }
-  options.election = Millis{settings_.integer(Setting::cluster_election_timeout)};
-  options.heartbeat = Millis{settings_.integer(Setting::cluster_heartbeat)};
-  if (!settings_.text(Setting::cluster_tls_cert_file).empty()) {
-    options.tls = replication::PeerTls{settings_.text(Setting::cluster_tls_cert_file),
-                                       settings_.text(Setting::cluster_tls_key_file),
-                                       settings_.text(Setting::cluster_tls_ca_cert_file)};
+  options.election = Millis{settings.integer(Setting::cluster_election_timeout)};
+  options.heartbeat = Millis{settings.integer(Setting::cluster_heartbeat)};
+  if (!settings.text(Setting::cluster_tls_cert_file).empty()) {
+    options.tls = replication::PeerTls{settings.text(Setting::cluster_tls_cert_file),
+                                       settings.text(Setting::cluster_tls_key_file),
+                                       settings.text(Setting::cluster_tls_ca_cert_file)};
   }
-  options.forwards = settings_.boolean(Setting::cluster_forward);
+  options.forwards = settings.boolean(Setting::cluster_forward);
   options.snapshot_bytes_per_s =
-      static_cast<std::uint64_t>(settings_.integer(Setting::cluster_snapshot_rate));
+      static_cast<std::uint64_t>(settings.integer(Setting::cluster_snapshot_rate));
+  return Done{};
+}
+
+}  // namespace
+
+Status NodeGroup::prepare() {
+  ReplicaOptions options;
+  SEMEL_CHECK(read_options(settings_, options));
+  if (options.founders.empty()) {
+    return usage_error("cluster-init: the first members are needed, as `peer`");
+  }
+  options.founds = true;
+  auto opened = Replica::open(options);
+  return opened.ok() ? Status{Done{}} : with_whole_text(opened.error(), options.directory);
+}
+
+Status NodeGroup::open(const Options& engine, Report report) {
   if (settings_.boolean(Setting::test_clock)) {
     return usage_error("test-clock: the time of a node in a group is the group's");
   }
+  ReplicaOptions options;
+  SEMEL_CHECK(read_options(settings_, options));
   options.engine = engine;
   options.engine.memory_bytes += memory_reserve;
   options.report = std::move(report);

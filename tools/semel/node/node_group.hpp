@@ -25,6 +25,9 @@ class NodeGroup {
 
   /// Whether the settings say that the node belongs to one.
   [[nodiscard]] bool is_wanted() const;
+  /// Makes the directory that of a first member of a new group, once. The detail of an error is the
+  /// whole text.
+  [[nodiscard]] Status prepare();
   /// Reads what is on the disk. `options`: of the engine. The detail of an error is the whole text.
   [[nodiscard]] Status open(const Options& options, Report report);
   [[nodiscard]] bool is_open() const noexcept;
