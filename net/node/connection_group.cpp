@@ -204,7 +204,7 @@ bool Connection::read_in_group(const CommandRow& row, const char* start, std::st
     return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)), out);
   }
   // All that has come so far was sent before the answer of this.
-  round.fresh = static_cast<std::size_t>(round_end_ - start);
+  round.fresh = static_cast<std::size_t>(round_end_ - round_begin_);
   round.outcome = std::make_shared<GroupRound::Outcome>();
   const std::uint64_t wait = client_.handle->begin_work();
   client_.waits = true;
