@@ -109,6 +109,13 @@ void of_databases(Samples& to, std::string_view prefix, const MetricValues& valu
   }
 }
 
+void of_members(Samples& to, const MetricValues& values,
+                std::uint64_t (*value)(const GroupMemberMetric&)) {
+  for (const GroupMemberMetric& each : values.group->members) {
+    to.labelled({{"member", std::to_string(each.id)}}, value(each));
+  }
+}
+
 void of_times(Samples& to, const MetricValues& values) {
   constexpr std::size_t times_max = 64;
   const std::size_t count = std::min(values.command_times.size(), times_max);
@@ -128,7 +135,7 @@ void of_times(Samples& to, const MetricValues& values) {
 void instance(Samples& to, const MetricValues& values) {
   to.labelled({{"role", "master"},
                {"redis_version", values.redis_version},
-               {"redis_mode", "standalone"},
+               {"redis_mode", values.group ? "cluster" : "standalone"},
                {"run_id", values.run_id},
                {"process_id", std::to_string(values.process_id)},
                {"tcp_port", std::to_string(values.port)},
@@ -136,7 +143,7 @@ void instance(Samples& to, const MetricValues& values) {
               std::uint64_t{1});
 }
 
-enum class When : std::uint8_t { always, storage, process, redis };
+enum class When : std::uint8_t { always, storage, process, group, redis };
 
 struct Metric {
   std::string_view name;
@@ -163,6 +170,8 @@ bool applies(When when, const MetricValues& values, const MetricOptions& options
       return values.storage.has_value();
     case When::process:
       return values.process.has_value();
+    case When::group:
+      return values.group.has_value();
     case When::redis:
       return options.redis_names;
   }
@@ -210,7 +219,8 @@ std::string metrics_text(const MetricValues& values, const MetricOptions& option
 std::string metrics_table() {
   return rows_of(When::always) + "\nOf the process, where /proc can be read:\n\n" +
          rows_of(When::process) + "\nOf the storage, where there is one:\n\n" +
-         rows_of(When::storage) + "\nWith `redis-metric-names`:\n\n" + rows_of(When::redis);
+         rows_of(When::storage) + "\nOf the group, where the node belongs to one:\n\n" +
+         rows_of(When::group) + "\nWith `redis-metric-names`:\n\n" + rows_of(When::redis);
 }
 
 }  // namespace semel::net

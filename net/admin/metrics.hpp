@@ -42,6 +42,22 @@ struct DatabaseMetric {
   std::uint64_t records_with_ttl = 0;
 };
 
+struct GroupMemberMetric {
+  std::uint64_t id = 0;
+  std::uint64_t lag = 0;  ///< entries that it lacks; known to the leader
+  bool connected = false;
+};
+/// Of the group that the node belongs to.
+struct GroupMetric {
+  std::uint64_t term = 0;
+  std::uint64_t leader = 0;  ///< 0: not known
+  bool leads = false;
+  std::uint64_t commit = 0;
+  std::uint64_t applied = 0;
+  std::uint64_t elections_won = 0;
+  std::vector<GroupMemberMetric> members{};  ///< but this node
+};
+
 struct MetricValues {
   // The process.
   std::string version{};  ///< of Semel
@@ -79,6 +95,7 @@ struct MetricValues {
   Stats engine{};
   std::vector<DatabaseMetric> databases{};
   std::optional<StorageStats> storage{};  ///< none: memory only
+  std::optional<GroupMetric> group{};     ///< none: it belongs to none
 };
 
 struct MetricOptions {

@@ -290,6 +290,28 @@ TEST_CASE("metrics: every figure of the engine is shown", "[net][metrics]") {
   }
 }
 
+TEST_CASE("metrics: a group is shown where the node belongs to one", "[net][metrics]") {
+  MetricValues values = metrics_of_a_node();
+  CHECK(metrics_text(values).find("semel_group") == std::string::npos);
+  values.group = net::GroupMetric{.term = 3,
+                                  .leader = 2,
+                                  .leads = true,
+                                  .commit = 40,
+                                  .applied = 39,
+                                  .elections_won = 5,
+                                  .members = {{.id = 1, .lag = 7, .connected = true}}};
+  const Page page = page_of(metrics_text(values));
+  CHECK(page.find("semel_group_term") == "3");
+  CHECK(page.find("semel_group_leads") == "1");
+  CHECK(page.find("semel_group_leader") == "2");
+  CHECK(page.find("semel_group_commit_index") == "40");
+  CHECK(page.find("semel_group_applied_index") == "39");
+  CHECK(page.find("semel_group_elections_won_total") == "5");
+  const std::string text = metrics_text(values);
+  CHECK(text.find("semel_group_member_connected{member=\"1\"} 1\n") != std::string::npos);
+  CHECK(text.find("semel_group_member_lag_entries{member=\"1\"} 7\n") != std::string::npos);
+}
+
 TEST_CASE("metrics: a storage and the process are shown where there is one", "[net][metrics]") {
   MetricValues values = metrics_of_a_node();
   values.storage = StorageStats{.accepting = false,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "net/cluster/group.hpp"
 #include "net/commands/command.hpp"
 #include "net/handlers/info.hpp"
 #include "semel/limits.hpp"
@@ -68,6 +69,22 @@ void fill_databases(const Engine& engine, net::MetricValues& values) {
   }
 }
 
+void fill_group(const net::Group& from, net::MetricValues& values) {
+  const net::GroupView view = from.view();
+  net::GroupMetric& group = values.group.emplace();
+  group.term = view.term;
+  group.leader = view.leader;
+  group.leads = view.leads;
+  group.commit = view.commit;
+  group.applied = view.applied;
+  group.elections_won = view.elections;
+  for (const net::GroupMember& each : view.members) {
+    if (each.id == view.node_id) continue;
+    const std::uint64_t lag = view.leads ? view.commit - std::min(view.commit, each.match) : 0;
+    group.members.push_back({.id = each.id, .lag = lag, .connected = each.is_connected});
+  }
+}
+
 }  // namespace
 
 void fill_metrics(net::Node& node, const net::Server& server, const NodeStorage& storage,
@@ -79,6 +96,7 @@ void fill_metrics(net::Node& node, const net::Server& server, const NodeStorage&
   values.engine = node.engine().stats();
   fill_databases(node.engine(), values);
   values.storage = storage.stats();
+  if (node.services().group != nullptr) fill_group(*node.services().group, values);
 }
 
 }  // namespace semel::tool
