@@ -29,15 +29,19 @@ std::uint16_t first_slot(const CommandRow& row, std::span<const std::string_view
   return used.keys.empty() ? std::uint16_t{0} : slot_of(used.keys.front().name);
 }
 
-/// What the writes of a transaction are: all of it, one after the other.
+/// A transaction that changes something is carried out by every node, so that all of it must be
+/// about keys: a SUBSCRIBE would be the node's own, and a SHUTDOWN that of all nodes.
 GroupKind kind_of_transaction(const Services& services, ClientState& client) {
-  GroupKind kind = GroupKind::here;
+  GroupKind most = GroupKind::here;
+  bool has_here = false;
   for (const QueuedCommand& queued : client.transaction->commands) {
     const std::vector<std::string_view> words{queued.words.begin(), queued.words.end()};
-    const GroupKind one = group_kind(services, client, *queued.row, words);
-    kind = std::max(kind, one);
+    const GroupKind kind = group_kind(services, client, *queued.row, words);
+    most = std::max(most, kind);
+    has_here = has_here || (kind == GroupKind::here && queued.row->name != "ping" &&
+                            queued.row->name != "echo");
   }
-  return kind;
+  return most == GroupKind::write && has_here ? GroupKind::not_here : most;
 }
 
 }  // namespace
@@ -68,8 +72,11 @@ bool Connection::accept_in_group(const char* start, std::string& out) {
       return read_in_group(*row, start, out);
     case GroupKind::not_here:
       return refuse_in_group(
-          "ERR a group runs scripts only that it knows as one operation, and no functions: this "
-          "one may come to another result on each node",
+          is_transaction
+              ? "ERR in a group a transaction that changes something has only commands about keys, "
+                "and no scripts but known ones"
+              : "ERR a group runs scripts only that it knows as one operation, and no functions: "
+                "this one may come to another result on each node",
           out);
     case GroupKind::write:
       break;
