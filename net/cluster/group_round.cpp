@@ -32,9 +32,10 @@ GroupKind group_kind(const Services& services, ClientState& client, const Comman
   if ((row.facts.bits & code) != 0) {
     return row.is(flag_readonly) ? GroupKind::read : kind_of_code(services, client, row, words);
   }
-  if (row.name.starts_with("function|") && row.is(flag_write)) return GroupKind::not_here;
+  if (row.has(fact_libraries)) return GroupKind::not_here;
   if (row.is(flag_write) || row.has(fact_publishes)) return GroupKind::write;
-  if (row.is(flag_readonly) || row.name == "watch") return GroupKind::read;
+  // WATCH reads the versions of its keys.
+  if (row.is(flag_readonly) || row.first_key != 0) return GroupKind::read;
   return GroupKind::here;
 }
 

@@ -77,7 +77,9 @@ enum CommandFact : std::uint16_t {
   fact_function = 1U << 9U,        ///< "function": runs the function that word 1 names
   fact_audited = 1U << 10U,        ///< "audited": the log has its calls
   fact_audited_words = 1U << 11U,  ///< "audited-words": the same, if words follow its name
-  fact_frees = 1U << 12U           ///< "frees": only erases or ends claims; accepted on a full disk
+  fact_frees = 1U << 12U,          ///< "frees": only erases or ends claims; accepted on a full disk
+  fact_stateless = 1U << 13U,      ///< "stateless": reads and changes nothing
+  fact_libraries = 1U << 14U       ///< "libraries": changes which functions there are
 };
 
 /// Which arguments of a request are secret.

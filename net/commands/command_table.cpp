@@ -60,6 +60,8 @@ constexpr std::array fact_words{
     FactWord{"audited", fact_audited},
     FactWord{"audited-words", fact_audited_words},
     FactWord{"frees", fact_frees},
+    FactWord{"stateless", fact_stateless},
+    FactWord{"libraries", fact_libraries},
 };
 
 /// Of one digit. 0: it is none.

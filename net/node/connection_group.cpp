@@ -38,8 +38,7 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
     const std::vector<std::string_view> words{queued.words.begin(), queued.words.end()};
     const GroupKind kind = group_kind(services, client, *queued.row, words);
     most = std::max(most, kind);
-    has_here = has_here || (kind == GroupKind::here && queued.row->name != "ping" &&
-                            queued.row->name != "echo");
+    has_here = has_here || (kind == GroupKind::here && !queued.row->has(fact_stateless));
   }
   return most == GroupKind::write && has_here ? GroupKind::not_here : most;
 }
