@@ -139,15 +139,18 @@ asio::awaitable<void> PeerStream::say(const Frame& frame) {
 }
 
 void PeerStream::close() noexcept {
+  ++deadlines_;
   deadline_.cancel();
   boost::system::error_code ignored;
   stream_.next_layer().close(ignored);
 }
 
 void PeerStream::close_in(Millis time) {
+  const std::uint64_t number = ++deadlines_;
   deadline_.expires_after(time);
-  deadline_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) close();
+  deadline_.async_wait([weak = weak_from_this(), number](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self != nullptr && self->deadlines_ == number) self->close();
   });
 }
 

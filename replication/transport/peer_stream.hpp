@@ -45,7 +45,7 @@ class PeerError : public std::exception {
   std::string what_;
 };
 
-class PeerStream {
+class PeerStream : public std::enable_shared_from_this<PeerStream> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
   /// `tls`: null: none.
@@ -66,7 +66,10 @@ class PeerStream {
 
   /// Closes the connection when a time has passed, unless it is moved on or stopped.
   void close_in(Millis time);
-  void never_close() { deadline_.cancel(); }
+  void never_close() {
+    ++deadlines_;
+    deadline_.cancel();
+  }
 
  private:
   [[nodiscard]] boost::asio::awaitable<void> fill(boost::asio::mutable_buffer to);
@@ -75,6 +78,7 @@ class PeerStream {
   const std::shared_ptr<boost::asio::ssl::context> none_;  // for a stream without TLS
   boost::asio::ssl::stream<Socket> stream_;
   boost::asio::steady_timer deadline_;
+  std::uint64_t deadlines_ = 0;  // a timer that has fired is not called back by cancel()
   const std::string address_;
 };
 

@@ -71,6 +71,9 @@ void PeerTransport::cancel_fetch() {
 std::uint64_t PeerTransport::refused() const noexcept {
   return inside_->refused;
 }
+std::size_t PeerTransport::half_open() const noexcept {
+  return inside_->unknown.size();
+}
 void PeerTransport::stop() {
   inside_->stop();
 }

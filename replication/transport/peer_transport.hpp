@@ -48,6 +48,8 @@ class PeerTransport {
   [[nodiscard]] Status reload_tls(const PeerTls& files);
   [[nodiscard]] std::map<NodeId, PeerStats> stats() const;
   [[nodiscard]] std::uint64_t refused() const noexcept;
+  /// Connections that peers have opened and that have not said who they are.
+  [[nodiscard]] std::size_t half_open() const noexcept;
   /// Closes everything. What waits on the io_context afterwards does nothing.
   void stop();
 

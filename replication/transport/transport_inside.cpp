@@ -66,6 +66,7 @@ void TransportInside::stop() {
   acceptor.close(ignored);
   for (const auto& [id, peer] : peers) disconnect(*peer);
   for (const Stream& stream : streams) stream->close();
+  for (const auto& each : connecting) each->give_up();
   cancel_fetch();
 }
 
@@ -128,14 +129,21 @@ TransportInside::Nothing TransportInside::accept_all() {
       co_await pause(Millis{50});
       continue;
     }
-    if (streams.size() >= options.connections_max) {
+    try {
+      // A member says its hello at once; who only holds connections is not in its way.
+      if (unknown.size() >= options.connections_max) {
+        ++refused;
+        unknown.front()->close();
+        unknown.pop_front();
+      }
+      notice_loss(socket);
+      auto stream = std::make_shared<PeerStream>(std::move(socket), tls);
+      streams.insert(stream);
+      unknown.push_back(stream);
+      asio::co_spawn(context, serve(std::move(stream)), asio::detached);
+    } catch (const std::exception&) {  // no memory: the next one may find some
       ++refused;
-      continue;  // the socket closes
     }
-    notice_loss(socket);
-    auto stream = std::make_shared<PeerStream>(std::move(socket), tls);
-    streams.insert(stream);
-    asio::co_spawn(context, serve(std::move(stream)), asio::detached);
   }
 }
 
@@ -158,21 +166,24 @@ std::string TransportInside::objection(const Hello& hello, const PeerStream& str
 TransportInside::Nothing TransportInside::serve(Stream stream) {
   const auto self = shared_from_this();
   std::string what;
+  bool is_known = false;
   try {
     stream->close_in(options.hello_time);
     co_await stream->begin_tls(true);
     const Frame first = co_await stream->read(hello_bytes_max);
     const Hello* const theirs = std::get_if<Hello>(&first);
+    if (is_stopped) co_return stream->close();
     what = theirs == nullptr ? "it does not begin with a hello" : objection(*theirs, *stream);
     if (!what.empty()) {
-      ++refused;
-      handler.on_event("peer " + stream->address() + " is refused: " + what);
       const Frame refusal = Refusal{what};
       co_await stream->say(refusal);
     } else {
+      is_known = true;
+      std::erase(unknown, stream);
       const Frame ours = hello(theirs->purpose);
       co_await stream->say(ours);
       stream->never_close();
+      if (is_stopped) co_return stream->close();
       if (theirs->purpose == Purpose::snapshot) {
         co_await serve_snapshot(stream);
       } else {
@@ -181,14 +192,17 @@ TransportInside::Nothing TransportInside::serve(Stream stream) {
       }
     }
   } catch (const PeerError& error) {
-    ++refused;
     what = error.what();
-  } catch (const std::exception& error) {  // of the network, or no memory
-    what.clear();
+  } catch (const std::exception& error) {  // of the network or of TLS, or no memory
+    if (!is_known) what = error.what();
   }
-  if (!what.empty() && !is_stopped) handler.on_event("peer " + stream->address() + ": " + what);
+  if (!what.empty()) ++refused;
+  if (!what.empty() && !is_stopped) {
+    handler.on_event("peer " + stream->address() + " is refused: " + what);
+  }
   stream->close();
   streams.erase(stream);
+  std::erase(unknown, stream);
   std::erase_if(incoming, [&](const auto& each) { return each.second == stream; });
 }
 
@@ -220,7 +234,9 @@ void TransportInside::take(NodeId from, Frame frame) {
 }
 
 TransportInside::Nothing TransportInside::serve_snapshot(Stream stream) {
+  stream->close_in(options.hello_time);
   const Frame first = co_await stream->read(hello_bytes_max);
+  stream->never_close();
   const auto* const request = std::get_if<SnapshotRequest>(&first);
   if (request == nullptr) throw PeerError{"it does not ask for a snapshot"};
   const auto path = handler.snapshot_path(request->index, request->term);
@@ -260,14 +276,34 @@ TransportInside::Nothing TransportInside::pause(Millis time) {
   co_await timer.async_wait(asio::redirect_error(use_awaitable, ignored));
 }
 
-asio::awaitable<TransportInside::Stream> TransportInside::connect(const std::string& address,
-                                                                  NodeId id, Purpose purpose) {
+asio::awaitable<TransportInside::Tcp::socket> TransportInside::open_socket(
+    const std::string& address) {
   const auto parts = split_address(address);
   if (!parts) throw PeerError{"'" + address + "' is not host:port"};
-  Tcp::resolver resolver{context};
-  const auto found = co_await resolver.async_resolve(parts->first, parts->second, use_awaitable);
-  Tcp::socket socket{context};
-  co_await asio::async_connect(socket, found, use_awaitable);
+  const auto made = std::make_shared<Connecting>(context);
+  connecting.insert(made);
+  // Without it the kernel tries for two minutes, more and more seldom.
+  made->deadline.expires_after(options.connect_time);
+  made->deadline.async_wait([weak = std::weak_ptr{made}](const boost::system::error_code& error) {
+    const auto late = weak.lock();
+    if (!error && late != nullptr) late->give_up();
+  });
+  boost::system::error_code error;
+  const auto found = co_await made->resolver.async_resolve(
+      parts->first, parts->second, asio::redirect_error(use_awaitable, error));
+  if (!error) {
+    co_await asio::async_connect(made->socket, found, asio::redirect_error(use_awaitable, error));
+  }
+  made->deadline.cancel();
+  connecting.erase(made);
+  if (!error && !made->socket.is_open()) error = asio::error::timed_out;
+  if (error) throw boost::system::system_error{error};
+  co_return std::move(made->socket);
+}
+
+asio::awaitable<TransportInside::Stream> TransportInside::connect(const std::string& address,
+                                                                  NodeId id, Purpose purpose) {
+  Tcp::socket socket = co_await open_socket(address);
   notice_loss(socket);
   auto stream = std::make_shared<PeerStream>(std::move(socket), tls);
   stream->close_in(options.hello_time);
@@ -306,7 +342,8 @@ TransportInside::Nothing TransportInside::connect_again(std::shared_ptr<Peer> pe
       co_await write_queue(peer, stream);
     } catch (const PeerError& error) {
       what = error.what();
-    } catch (const std::exception& error) {  // of the network
+    } catch (const std::exception& error) {  // of the network or of TLS
+      what = error.what();
     }
     if (peer->out != nullptr) peer->out->close();
     peer->out = nullptr;
@@ -408,10 +445,13 @@ TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRe
   const Frame asked = request;
   co_await stream->say(asked);
   for (;;) {
+    stream->close_in(options.silent_time);
     const Frame frame = co_await stream->read(2 * chunk_bytes);
     if (const auto* end = std::get_if<SnapshotEnd>(&frame)) {
       if (!end->is_there) throw PeerError{"the snapshot is not there any more"};
-      if (end->bytes == file.size()) co_return;
+      if (end->bytes == file.size()) co_return stream->close();
+      // It is of another file of that name, perhaps: from the begin, then.
+      static_cast<void>(ftruncate(file.descriptor(), 0));
       throw PeerError{path + " has " + std::to_string(file.size()) + " bytes, not " +
                       std::to_string(end->bytes)};
     }

@@ -59,6 +59,20 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   boost::asio::awaitable<Stream> connect(const std::string& address, NodeId id, Purpose purpose);
   Nothing receive_file(Stream stream, SnapshotRequest request, std::string path);
   Nothing pause(Millis time);
+  /// A connection that is being made, so that it can be given up.
+  struct Connecting {
+    explicit Connecting(boost::asio::io_context& io) : socket(io), resolver(io), deadline(io) {}
+    void give_up() {
+      boost::system::error_code ignored;
+      resolver.cancel();
+      socket.close(ignored);
+      deadline.cancel();
+    }
+    Tcp::socket socket;
+    Tcp::resolver resolver;
+    boost::asio::steady_timer deadline;
+  };
+  boost::asio::awaitable<Tcp::socket> open_socket(const std::string& address);
 
   /// Empty: it may come in.
   [[nodiscard]] std::string objection(const Hello& hello, const PeerStream& stream) const;
@@ -74,6 +88,8 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   std::map<NodeId, std::shared_ptr<Peer>> peers;
   std::map<NodeId, Stream> incoming;  // the newest of each peer, for messages
   std::set<Stream> streams;           // all that peers have opened
+  std::deque<Stream> unknown;         // of them, those without a hello, the oldest first
+  std::set<std::shared_ptr<Connecting>> connecting;
   Stream fetching;
   std::uint64_t fetches = 0;
   std::uint64_t refused = 0;

@@ -22,9 +22,12 @@ struct TransportOptions {
   std::optional<PeerTls> tls{};  ///< none: plain bytes
   std::size_t queue_bytes = std::size_t{64} << 20;  ///< to one peer
   std::size_t queue_frames = 10'000;
-  std::size_t connections_max = 64;  ///< that peers have opened, or are opening
-  Millis hello_time{5'000};          ///< for TLS and hello
-  Millis retry_least{20};            ///< between two tries to connect
+  /// That are not known yet: beyond, the oldest of them is closed for a new one.
+  std::size_t connections_max = 64;
+  Millis hello_time{5'000};    ///< for TLS and hello
+  Millis connect_time{1'000};  ///< for a name and a TCP connection
+  Millis silent_time{10'000};  ///< of a peer that sends a snapshot
+  Millis retry_least{20};      ///< between two tries to connect
   Millis retry_most{1'000};
   std::uint64_t snapshot_bytes_per_s = std::uint64_t{256} << 20;  ///< 0: no limit
 };

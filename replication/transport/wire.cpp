@@ -246,7 +246,9 @@ Result<Frame> decode_frame(Bytes rest) {
   const auto kind = static_cast<unsigned char>(body[0]);
   if (kind >= std::variant_size_v<Frame>) return bad("kind " + std::to_string(kind));
   read_alternative(fields, frame, kind);
-  if (!fields.is_good() || !fields.rest().empty()) {
+  // The hello of a later release may say more; whether it fits is judged by its versions.
+  const bool may_say_more = std::holds_alternative<Hello>(frame);
+  if (!fields.is_good() || (!fields.rest().empty() && !may_say_more)) {
     return bad("kind " + std::to_string(kind) + " cannot be read");
   }
   return frame;

@@ -45,14 +45,14 @@ struct Folder {
 class End final : public PeerHandler {
  public:
   explicit End(NodeId id, std::optional<PeerTls> tls = {}, std::uint64_t of = cluster,
-               std::uint64_t rate = 0)
+               std::uint64_t rate = 0, Millis hello_time = Millis{2'000})
       : id_(id), guard_(context_.get_executor()), thread_([this] { context_.run(); }) {
     TransportOptions options;
     options.cluster_id = of;
     options.node_id = id;
     options.listen = "127.0.0.1:0";
     options.tls = std::move(tls);
-    options.hello_time = Millis{2'000};
+    options.hello_time = hello_time;
     options.connections_max = 16;
     options.snapshot_bytes_per_s = rate;
     auto made = PeerTransport::open(context_, options, *this);
@@ -309,6 +309,56 @@ TEST_CASE("peers: those that say nothing are bounded, and are closed", "[peers]"
   two.wait_connected(1);
 }
 
+TEST_CASE("peers: a member connects beside those that only hold connections", "[peers]") {
+  End one{1};
+  std::vector<Socket> silent;
+  for (int i = 0; i < 40; ++i) silent.emplace_back(one.transport().port());
+  End two{2};
+  two.know(1, one.address());
+  two.wait_connected(1);
+  // And it stays, whoever comes after it.
+  for (int i = 0; i < 40; ++i) silent.emplace_back(one.transport().port());
+  one.know(2, two.address());
+  two.send(append_of(1, 7, 5));
+  one.wait_until([&] { return one.messages.size() == 1; });
+}
+
+TEST_CASE("peers: a client that leaves as its time is over", "[peers]") {
+  End one{1, {}, cluster, 0, Millis{30}};
+  for (int i = 0; i < 5; ++i) {
+    Socket socket{one.transport().port()};
+    while (one.call([&] { return one.transport().half_open(); }) == 0) std::this_thread::yield();
+    // The loop is busy until both have happened.
+    one.call([&] {
+      socket.close();
+      poll(nullptr, 0, 60);
+    });
+    while (one.call([&] { return one.transport().half_open(); }) != 0) std::this_thread::yield();
+  }
+}
+
+TEST_CASE("peers: the hello of a later release may say more", "[peers]") {
+  End one{1};
+  Hello hello{.cluster_id = cluster, .node_id = 2};
+  hello.version = 2;
+  std::string bytes = frame_bytes(hello);
+  const std::size_t body = bytes.size() - frame_head_bytes - frame_tail_bytes;
+  bytes.insert(frame_head_bytes + body, "more");
+  const auto size = static_cast<std::uint32_t>(body + 4);
+  std::memcpy(bytes.data(), &size, sizeof size);
+  const std::uint64_t sum = checksum({bytes.data() + frame_head_bytes, body + 4});
+  std::memcpy(bytes.data() + frame_head_bytes + body + 4, &sum, sizeof sum);
+  Socket socket{one.transport().port()};
+  socket.send(bytes);
+  const auto head = socket.read(frame_head_bytes);
+  REQUIRE(head.size() == frame_head_bytes);
+  const auto rest = frame_rest(head.data(), hello_bytes_max);
+  REQUIRE(rest.ok());
+  const auto answer = decode_frame(socket.read(*rest));
+  REQUIRE(answer.ok());
+  CHECK(std::holds_alternative<Hello>(*answer));
+}
+
 TEST_CASE("peers: the newest connection of a peer takes the place of the one before", "[peers]") {
   End one{1};
   const std::string hello = frame_bytes(Hello{.cluster_id = cluster, .node_id = 3});
@@ -342,6 +392,7 @@ TEST_CASE("peers: a certificate is that of its node, its cluster and its authori
   CHECK_FALSE(tries(authority.of(3)));
   CHECK_FALSE(tries(authority.of(2, 1)));
   CHECK_FALSE(tries(other.of(2)));
+  CHECK(one.refused() >= 3);
   CHECK(tries(authority.of(2)));
   // Without TLS.
   Socket plain{one.transport().port()};
