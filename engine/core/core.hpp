@@ -395,6 +395,7 @@ class Core final : public SegmentSink {
   bool compacting_ SEMEL_GUARDED_BY(wheel_mutex_) = false;
   std::uint64_t advances_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;
   std::size_t compact_above_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;
+  std::size_t compacted_to_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;  // what it held after the last time
   unsigned compact_pause_ SEMEL_GUARDED_BY(wheel_mutex_) = 0;  // calls until a pass is tried again
   Compactor compactor_{*this};
   // futile_bytes_: relaxed; what lay idle when making room was last in vain. An old value

@@ -119,11 +119,16 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
 void Core::step_wheel_compaction(std::size_t budget) {
   // Timers of records that ended early take memory from the same limit as the records.
   const std::size_t slack = std::clamp<std::size_t>(options_.memory_bytes >> 12, 1'024, 65'536);
+  // Without memory for records, what they leave is all that owners have to end their work with:
+  // every timer beyond one for each record is looked for, and sooner again.
+  const bool is_short = region_.used_bytes() >= region_.limit_bytes(Region::Use::record);
+  const std::size_t per_record = is_short ? 1 : 2;
   if (!compacting_) {
-    compact_above_ = std::min(compact_above_, 3 * wheel_->size() + slack);
+    compact_above_ = std::min(
+        compact_above_, is_short ? compacted_to_ + compacted_to_ / 16 : 3 * wheel_->size() + slack);
     if (wheel_->size() < std::max(slack, compact_above_)) return;
     const std::uint64_t timed = threads_.sum(Count::records_with_ttl);
-    if (wheel_->size() < std::max(2 * timed + slack, compact_above_)) return;
+    if (wheel_->size() < std::max(per_record * timed + slack, compact_above_)) return;
   }
   ThreadContext& own = threads_.context();
   const Operation operation{*this, own};
@@ -131,7 +136,8 @@ void Core::step_wheel_compaction(std::size_t budget) {
       std::max<std::size_t>(budget, slack),
       [&](std::uint64_t bits, Timestamp wake) { return timers_alive(bits, wake, 1) != 0; });
   // Not again before there is something new to find, however little was found this time.
-  compact_above_ = wheel_->size() + wheel_->size() / 2;
+  compacted_to_ = wheel_->size();
+  compact_above_ = compacted_to_ + compacted_to_ / 2;
 }
 
 void Core::put_off(ThreadContext& context, HashBits hash, Timestamp now) {
