@@ -190,7 +190,9 @@ void ReplicaLoop::on_forward(NodeId from, Forward forward) {
   const auto reply = [this, from, id = forward.id](const Result<Answer>& answer) {
     std::string bytes;
     FieldWriter fields{bytes};
-    const auto* const plain = answer.ok() ? std::get_if<PlainAnswer>(&answer->what) : nullptr;
+    const auto* plain = answer.ok() ? std::get_if<PlainAnswer>(&answer->what) : nullptr;
+    // One that no frame has room for is done all the same.
+    if (plain != nullptr && plain->text.size() > frame_bytes_max / 2) plain = nullptr;
     const ErrorCode error = plain != nullptr ? ErrorCode::ok
                             : answer.ok()    ? ErrorCode::outcome_unknown
                                              : answer.error().code;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <future>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -92,8 +93,15 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
 
 void ReplicaLoop::run() {
   storage::name_thread("semel-replica");
-  arm();
-  context_.run();
+  try {
+    arm();
+    context_.run();
+    return;
+  } catch (const std::bad_alloc&) {
+    // Between two steps of the state machine: what it has and what the core thinks may differ.
+    stop_with("no memory");
+  }
+  context_.run();  // until stop()
 }
 
 void ReplicaLoop::stop() {
@@ -315,6 +323,7 @@ void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
   }
   // A leader that this node does not know yet: it can be answered only over a connection to it.
   std::string peer = peer_part(address);
+  if (met_.size() >= members_max && met_.count(id) == 0) met_.clear();  // the leader comes again
   std::string& known = met_[id];
   if (known != peer) members_changed_ = true;
   known = std::move(peer);
@@ -332,8 +341,7 @@ void ReplicaLoop::on_event(const std::string& what) {
   report(what);
 }
 
-// --- calls of operators
-// ---------------------------------------------------------------------------
+// --- calls of operators ------------------------------------------------------------------
 
 Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what) {
   std::promise<Status> promise;

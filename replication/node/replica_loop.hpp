@@ -123,6 +123,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void snapshot_done(const Result<SnapshotFront>& taken, std::uint64_t bytes);
   void fetch_snapshot(const RaftMessage& message);
   void check_fetched(const SnapshotId& id, const std::string& path);
+  [[nodiscard]] Status take_over(const SnapshotId& id, const std::string& path);
+  void fetched(const Status& checked);
   [[nodiscard]] SnapshotId mark_of(LogIndex index) const;
 
   const ReplicaOptions options_;
@@ -159,6 +161,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   LogIndex snapshot_index_ = 0;
   bool is_snapping_ = false;
   std::optional<SnapshotId> fetching_;
+  std::function<void()> after_snapshot_;  // what needs the worker next
   bool is_ended_ = false;
   std::thread worker_;  // one snapshot at a time is written, or checked
 

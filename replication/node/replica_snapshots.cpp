@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,20 @@
 namespace semel::replication {
 
 namespace asio = boost::asio;
+
+namespace {
+
+/// What `work` gives: a thread of ours must not end the process for want of memory.
+template <class T, class Work>
+Result<T> unless_memory_ends(Work&& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::memory_full, {}};
+  }
+}
+
+}  // namespace
 
 /// What an entry that is applied now is, for a snapshot that is cut behind it.
 SnapshotId ReplicaLoop::mark_of(LogIndex index) const {
@@ -37,7 +52,8 @@ void ReplicaLoop::take_snapshot() {
     worker_ = std::thread{[this] {
       storage::name_thread("semel-snapshot");
       std::uint64_t bytes = 0;
-      Result<SnapshotFront> taken = write_snapshot(bytes);
+      Result<SnapshotFront> taken =
+          unless_memory_ends<SnapshotFront>([&] { return write_snapshot(bytes); });
       asio::post(context_, [this, taken = std::move(taken), bytes] {
         if (!is_ended_) snapshot_done(taken, bytes);
       });
@@ -94,8 +110,9 @@ Result<SnapshotFront> ReplicaLoop::write_snapshot(std::uint64_t& bytes) {
 
 void ReplicaLoop::snapshot_done(const Result<SnapshotFront>& taken, std::uint64_t bytes) {
   is_snapping_ = false;
+  if (after_snapshot_) std::exchange(after_snapshot_, nullptr)();
   if (!taken.ok()) {
-    report("a snapshot could not be written: " + taken.error().detail);
+    report("a snapshot could not be written: " + taken.error().message());
     log_bytes_ = log_bytes_ / 2;  // it is tried again
     return;
   }
@@ -121,8 +138,7 @@ std::optional<std::string> ReplicaLoop::snapshot_path(LogIndex index, Term term)
   return access(path.c_str(), R_OK) == 0 ? std::optional{path} : std::nullopt;
 }
 
-// --- from another node
-// ----------------------------------------------------------------------------
+// --- from another node -------------------------------------------------------------------
 
 void ReplicaLoop::fetch_snapshot(const RaftMessage& message) {
   const SnapshotId id = std::get<SnapshotOffer>(message.what).snapshot;
@@ -143,32 +159,49 @@ void ReplicaLoop::fetch_snapshot(const RaftMessage& message) {
 
 /// All of it is read once: a file that only looks right must not take the place of the state.
 void ReplicaLoop::check_fetched(const SnapshotId& id, const std::string& path) {
+  if (is_snapping_) {  // the loop does not wait for its worker
+    after_snapshot_ = [this, id, path] { check_fetched(id, path); };
+    return;
+  }
   if (worker_.joinable()) worker_.join();
-  worker_ = std::thread{[this, id, path] {
-    Status checked = read_snapshot(
-        path,
-        [&](const SnapshotFront& front) -> Status {
-          if (front.cluster_id == options_.cluster_id && front.id.index == id.index &&
-              front.id.term == id.term) {
-            return semel::Done{};
-          }
-          return Error{ErrorCode::storage_damaged, path + " is another snapshot"};
-        },
-        [](std::span<const Mutation>) { return Status{semel::Done{}}; });
-    if (checked) checked = disk_.sync_file(path);
-    if (checked) checked = disk_.rename(path, options_.directory + "/" + snapshot_name(id));
-    if (!checked) unlink(path.c_str());
-    asio::post(context_, [this, checked = std::move(checked)] {
-      if (is_ended_) return;
-      fetching_.reset();
-      if (!checked) return report("a snapshot was not taken: " + checked.error().detail);
-      {
-        const base::MutexLock lock{mutex_};
-        status_.needs_reopen = true;
-      }
-      stop_with("a snapshot has come: it takes the place of the state when the replica is opened");
-    });
-  }};
+  try {
+    worker_ = std::thread{[this, id, path] {
+      const Result<semel::Done> checked =
+          unless_memory_ends<semel::Done>([&] { return take_over(id, path); });
+      asio::post(context_, [this, checked] {
+        if (!is_ended_) fetched(checked);
+      });
+    }};
+  } catch (const std::system_error&) {
+    fetching_.reset();  // the leader offers it again
+  }
+}
+
+Status ReplicaLoop::take_over(const SnapshotId& id, const std::string& path) {
+  Status checked = read_snapshot(
+      path,
+      [&](const SnapshotFront& front) -> Status {
+        if (front.cluster_id == options_.cluster_id && front.id.index == id.index &&
+            front.id.term == id.term) {
+          return semel::Done{};
+        }
+        return Error{ErrorCode::storage_damaged, path + " is another snapshot"};
+      },
+      [](std::span<const Mutation>) { return Status{semel::Done{}}; });
+  if (checked) checked = disk_.sync_file(path);
+  if (checked) checked = disk_.rename(path, options_.directory + "/" + snapshot_name(id));
+  if (!checked) unlink(path.c_str());
+  return checked;
+}
+
+void ReplicaLoop::fetched(const Status& checked) {
+  fetching_.reset();
+  if (!checked) return report("a snapshot was not taken: " + checked.error().message());
+  {
+    const base::MutexLock lock{mutex_};
+    status_.needs_reopen = true;
+  }
+  stop_with("a snapshot has come: it takes the place of the state when the replica is opened");
 }
 
 }  // namespace semel::replication
