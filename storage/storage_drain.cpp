@@ -255,7 +255,8 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
   {
     const base::MutexLock lock{archive_mutex_};
     SEMEL_CHECK(archive_batch(batch, releases ? kept * log_->segment_bytes() : 0));
-    end_batch(end * log_->segment_bytes());
+    // A floor inside a group would make its first parts void, and the rest would wait for them.
+    if (batch.parts.unfinished() == 0) end_batch(end * log_->segment_bytes());
   }
   drain_next_ = end;
   if (releases) {
