@@ -73,6 +73,10 @@ void cluster_slots(Call& call) {
   GroupView view;
   if (!in_order(call, view)) return;
   if (view.leader == 0) return call.reply.array(0);
+  // As in a Redis Cluster: clients may read from any replica that stands here.
+  std::erase_if(view.members, [&](const GroupMember& each) {
+    return each.id != view.leader && !is_alive(view, each);
+  });
   call.reply.array(1);
   call.reply.array(2 + view.members.size());
   call.reply.integer(0);

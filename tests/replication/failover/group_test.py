@@ -52,10 +52,9 @@ class Commands(GroupTest):
             self.assertEqual(self.ask(node, 'GET', '{foo}x'), f'MOVED 12182 {where}')
             self.assertEqual(self.ask(node, 'PING'), b'PONG')
         self.assertEqual(self.lead('CLUSTER', 'KEYSLOT', 'foo'), 12182)
-        slots = self.ask(self.others[0], 'CLUSTER', 'SLOTS')
-        self.assertEqual(slots[0][:2], [0, 16383])
-        self.assertEqual(slots[0][2][1], self.group.ports[self.leader.number])
-        self.assertEqual(len(slots[0]), 5)
+        slots = self.slots_with(3)
+        self.assertEqual(slots[:2], [0, 16383])
+        self.assertEqual(slots[2][1], self.group.ports[self.leader.number])
         self.assertIn(b'cluster_state:ok', self.lead('CLUSTER', 'INFO'))
         nodes = self.lead('CLUSTER', 'NODES').decode()
         self.assertEqual(nodes.count('myself,master'), 1)
@@ -63,6 +62,20 @@ class Commands(GroupTest):
         self.assertEqual(self.lead('ROLE')[0], b'master')
         self.assertEqual(self.ask(self.others[0], 'ROLE')[0], b'slave')
         self.assertEqual(self.lead('WAIT', 1, 0), 1)
+
+    def slots_with(self, count):
+        """What CLUSTER SLOTS says, once it names so many nodes."""
+        end = time.monotonic() + 20
+        while len((slots := self.ask(self.others[0], 'CLUSTER', 'SLOTS'))[0]) != 2 + count:
+            self.assertLess(time.monotonic(), end, slots)
+        return slots[0]
+
+    def test_a_replica_that_has_ended_is_not_read_from(self):
+        self.slots_with(3)
+        self.others[1].kill()
+        named = [node[1] for node in self.slots_with(2)[2:]]
+        self.assertEqual(named, [self.group.ports[node.number]
+                                 for node in (self.leader, self.others[0])])
 
     def test_replicas_answer_reads_if_they_are_asked_to(self):
         self.lead('SET', 'foo', 'bar')
