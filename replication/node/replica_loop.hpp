@@ -120,6 +120,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void consider_snapshot();
   void take_snapshot();
   [[nodiscard]] Result<SnapshotFront> write_snapshot(std::uint64_t& bytes);
+  void end_marking();
   void snapshot_done(const Result<SnapshotFront>& taken, std::uint64_t bytes);
   void fetch_snapshot(const RaftMessage& message);
   void check_fetched(const SnapshotId& id, const std::string& path);

@@ -33,6 +33,12 @@ SnapshotId ReplicaLoop::mark_of(LogIndex index) const {
   return {index, core_->term_of(index), core_->applied_members_index(), core_->applied_members()};
 }
 
+void ReplicaLoop::end_marking() {
+  const base::MutexLock lock{mutex_};
+  is_marking_ = false;
+  marks_.clear();
+}
+
 void ReplicaLoop::consider_snapshot() {
   if (is_snapping_ || fetching_ || is_ended_ || core_->applied() == snapshot_index_) return;
   // As much as the last one has: then all of them together write no more than the log does.
@@ -59,6 +65,7 @@ void ReplicaLoop::take_snapshot() {
       });
     }};
   } catch (const std::system_error&) {
+    end_marking();
     is_snapping_ = false;  // later
     log_bytes_ = 0;
   }
@@ -90,11 +97,7 @@ Result<SnapshotFront> ReplicaLoop::write_snapshot(std::uint64_t& bytes) {
   const Status read = state_->snapshot(begin, [&](const Mutation& mutation) {
     if (written) written = writer->add(mutation);
   });
-  {
-    const base::MutexLock lock{mutex_};
-    is_marking_ = false;
-    marks_.clear();
-  }
+  end_marking();
   SEMEL_CHECK(read);
   SEMEL_CHECK(written);
   SEMEL_TRY(path, writer->finish());
@@ -110,6 +113,7 @@ Result<SnapshotFront> ReplicaLoop::write_snapshot(std::uint64_t& bytes) {
 
 void ReplicaLoop::snapshot_done(const Result<SnapshotFront>& taken, std::uint64_t bytes) {
   is_snapping_ = false;
+  end_marking();  // also where memory ended before the snapshot did
   if (after_snapshot_) std::exchange(after_snapshot_, nullptr)();
   if (!taken.ok()) {
     report("a snapshot could not be written: " + taken.error().message());
