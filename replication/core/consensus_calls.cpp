@@ -191,6 +191,35 @@ void ConsensusCore::count_probe(const RaftMessage& message) {
   confirm_reads();
 }
 
+void ConsensusCore::tell_commit(NodeId id) {
+  if (failed_ || !is_leader() || term_of(commit()) != term() || member(id) == nullptr) return;
+  LogIndex& told = told_[id];
+  if (told >= commit()) return;
+  told = commit();
+  effects_.send({.from = options_.id,
+                 .to = id,
+                 .term = term(),
+                 .what = CommitNotice{.index = commit(), .index_term = term()}});
+}
+
+/// For the library it is a heartbeat that has this entry as its previous one. Its reply stays here:
+/// the leader has sent no append that it would be for.
+void ConsensusCore::take_notice(std::uint64_t now, const RaftMessage& message) {
+  const CommitNotice& notice = std::get<CommitNotice>(message.what);
+  if (is_leader() || message.term != term() || leader() != message.from || installing_) return;
+  // An equal term at an index means an equal log up to it.
+  if (notice.index <= commit() || term_of(notice.index) != notice.index_term) return;
+  RaftMessage heartbeat = message;
+  heartbeat.what = AppendRequest{.previous_index = notice.index,
+                                 .previous_term = notice.index_term,
+                                 .commit = notice.index,
+                                 .echo = 0,
+                                 .entries = {}};
+  is_muted_ = true;
+  give(now, heartbeat);
+  is_muted_ = false;
+}
+
 // --- lease ----------------------------------------------------------------------------------
 
 void ConsensusCore::note_echo(const RaftMessage& message) {

@@ -320,6 +320,7 @@ void ConsensusCore::note_state() {
   if (now_role != seen_role_ || now_term != seen_term_) {
     echoes_.clear();
     probed_.clear();
+    told_.clear();
     read_confirmed_ = 0;
     read_index_ = 0;
   }

@@ -134,6 +134,9 @@ class ConsensusCore {
   [[nodiscard]] Result<std::uint64_t> read(std::uint64_t now);
   [[nodiscard]] std::uint64_t read_confirmed() const noexcept { return read_confirmed_; }
   [[nodiscard]] LogIndex read_index() const noexcept;
+  /// By the leader, to a member that waits for what is committed now. Later ones wait for the next
+  /// append.
+  void tell_commit(NodeId id);
   /// Until when no other node can be the leader, if clocks differ in speed by less than a tenth; 0:
   /// not known. On the clock of `now`.
   [[nodiscard]] std::uint64_t lease_until(std::uint64_t now) const;
@@ -189,6 +192,7 @@ class ConsensusCore {
   /// Hands one message to the library.
   void give(std::uint64_t now, const RaftMessage& message);
   void note_echo(const RaftMessage& message);
+  void take_notice(std::uint64_t now, const RaftMessage& message);
   void answer_probe(const RaftMessage& message);
   void count_probe(const RaftMessage& message);
   /// Null: it is none. Valid until the next call.
@@ -221,6 +225,7 @@ class ConsensusCore {
   std::optional<SnapshotOffer> offered_;  // of the message under way
   bool failed_ = false;
   bool busy_ = false;
+  bool is_muted_ = false;  // the library answers what no peer has sent
   // What was reported last.
   Role seen_role_ = Role::follower;
   Term seen_term_ = 0;
@@ -231,6 +236,7 @@ class ConsensusCore {
   std::uint64_t read_round_ = 0;
   std::uint64_t read_confirmed_ = 0;
   LogIndex read_index_ = 0;
+  std::map<NodeId, LogIndex> told_;         // by tell_commit()
   std::map<NodeId, std::uint64_t> probed_;  // the newest round that a member has confirmed
   // Of a follower: the newest `echo` of the leader of this term.
   std::uint64_t echo_ = 0;

@@ -13,6 +13,10 @@ namespace semel::replication {
 
 void ConsensusCore::send(const raft_shim_message& message) {
   RaftMessage out{.from = options_.id, .to = message.peer, .term = message.term, .what = {}};
+  if (is_muted_) {
+    SEMEL_ASSERT(message.type == raft_shim_type_append_reply);
+    return;
+  }
   switch (message.type) {
     case raft_shim_type_append:
       return send_append(message, std::move(out));
@@ -128,6 +132,7 @@ void ConsensusCore::receive(std::uint64_t now, RaftMessage message) {
 void ConsensusCore::take(std::uint64_t now, RaftMessage& message) {
   if (std::holds_alternative<ReadProbe>(message.what)) return answer_probe(message);
   if (std::holds_alternative<ReadReply>(message.what)) return count_probe(message);
+  if (std::holds_alternative<CommitNotice>(message.what)) return take_notice(now, message);
   if (std::holds_alternative<AppendRequest>(message.what)) return take_append(now, message);
   // It forgot whom it follows when it stopped, and another vote within the time of that leader's
   // lease would let two nodes lead.

@@ -83,12 +83,19 @@ struct ReadReply {
   std::uint64_t round = 0;
 };
 
+/// So far a majority has the entries: at once, to one that waits for it, instead of with the next
+/// append. Ours as well; there is no answer.
+struct CommitNotice {
+  LogIndex index = 0;
+  Term index_term = 0;
+};
+
 struct RaftMessage {
   NodeId from = 0;
   NodeId to = 0;
   Term term = 0;  ///< the sender's, or of a pre-vote the term that is asked for
   std::variant<VoteRequest, VoteReply, AppendRequest, AppendReply, SnapshotOffer, TimeoutNow,
-               ReadProbe, ReadReply>
+               ReadProbe, ReadReply, CommitNotice>
       what;
 };
 

@@ -127,6 +127,11 @@ template <class Fields>
 void all(Fields& fields, ReadReply& it) {
   fields.number(it.round);
 }
+template <class Fields>
+void all(Fields& fields, CommitNotice& it) {
+  fields.number(it.index);
+  fields.number(it.index_term);
+}
 
 // --- frames ---------------------------------------------------------------------------------
 

@@ -107,6 +107,7 @@ void SimulatedNode::receive(const RaftMessage& message) {
   if (!is_up()) return;
   core_->receive(clock(), message);
   finish_reads();
+  if (core_->is_leader() && world_.random_.chance(1, 4)) core_->tell_commit(message.from);
 }
 
 void SimulatedNode::claim(std::uint64_t key, std::uint64_t client) {

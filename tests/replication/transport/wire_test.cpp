@@ -22,7 +22,7 @@ std::string some_text(Random& random, std::size_t most) {
 
 RaftMessage some_message(Random& random) {
   RaftMessage made{.from = random.bits(), .to = random.below(9), .term = random.bits(), .what = {}};
-  switch (random.below(8)) {
+  switch (random.below(9)) {
     case 0:
       made.what = VoteRequest{random.bits(), random.bits(), random.chance(1, 2), true};
       break;
@@ -56,6 +56,9 @@ RaftMessage some_message(Random& random) {
       break;
     case 6:
       made.what = ReadProbe{random.bits()};
+      break;
+    case 7:
+      made.what = CommitNotice{random.bits(), random.bits()};
       break;
     default:
       made.what = ReadReply{random.bits()};
