@@ -101,7 +101,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 # rooms. Which part may see which at all is the table above.
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
-    'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/core', 'engine/api',
+    'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/logged', 'engine/core',
+    'engine/api',
     'engine/claims', 'engine/replica',
     'patterns/json', 'patterns/tokens', 'patterns',
     'storage/log', 'storage/archive', 'storage/cold', 'storage/joint',
@@ -122,7 +123,7 @@ ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication',
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20
-ROOM_UNITS_MORE = {'include/semel': 28}
+ROOM_UNITS_MORE = {'include/semel': 29}
 # What is not yet as it should be: it may become less, never more.
 INCLUDE_RATCHET = 'tools/include_ratchet.json'
 

@@ -12,6 +12,7 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
+#include "engine/logged/call_log.hpp"
 
 namespace semel {
 
@@ -125,6 +126,14 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   }
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    using replication::DatabaseCommand;
+    const auto what = db ? DatabaseCommand::What::flush : DatabaseCommand::What::flush_all;
+    // How many there were differs from replica to replica by what has ended and is not swept yet.
+    SEMEL_CHECK(
+        engine::decided(*log, {DatabaseCommand{what, db.value_or(0)}}, engine::Repeat::never));
+    return 0;
+  }
   if (!impl_->accepts_changes()) return Error{ErrorCode::refused, {}};
   // Expired keys do not count. Do not wait for the advancing thread: it may wait for our section.
   if (mode == FlushMode::sync) {
@@ -172,6 +181,12 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   }
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    using replication::DatabaseCommand;
+    SEMEL_CHECK(engine::decided(*log, {DatabaseCommand{DatabaseCommand::What::swap, one, other}},
+                                engine::Repeat::never));
+    return Done{};
+  }
   if (!impl_->accepts_changes()) return Error{ErrorCode::refused, {}};
   {
     auto all = section({});

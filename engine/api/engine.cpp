@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
+#include "engine/api/store_calls.hpp"
 #include "engine/core/apply.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/core/section.hpp"
@@ -268,10 +269,14 @@ Hashes Engine::hashes(std::uint8_t db) noexcept {
 }
 
 void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
+  if (engine::CallLog* const log = impl_->log_for_call()) [[unlikely]]
+    return store_calls::apply_logged(*log, *this, op, outcome);
   impl_->apply(op, outcome, impl_->now());
 }
 
 void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
+  if (engine::CallLog* const log = impl_->log_for_call()) [[unlikely]]
+    return store_calls::apply_logged(*log, *this, ops, outcomes);
   impl_->apply(ops, outcomes, {});
 }
 
@@ -305,6 +310,11 @@ void Engine::unsubscribe_expired(std::uint64_t handle) {
 }
 
 SessionId Engine::open_session() {
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    const auto answer =
+        engine::decided(*log, {replication::SessionCommand{}}, engine::Repeat::never);
+    return answer.ok() ? static_cast<SessionId>(answer->number) : 0;
+  }
   if (impl_->core().begin_call() != ErrorCode::ok || !impl_->accepts_changes()) return 0;
   engine::ThreadContext& own = impl_->core().context();
   if (own.decision == nullptr) return impl_->sessions().open();
@@ -313,6 +323,13 @@ SessionId Engine::open_session() {
 }
 
 void Engine::close_session(SessionId session) {
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    // If it fails, the lease ends what was bound to it.
+    static_cast<void>(engine::decided(
+        *log, {replication::SessionCommand{replication::SessionCommand::What::close, session}},
+        engine::Repeat::safe));
+    return;
+  }
   if (impl_->core().begin_call() != ErrorCode::ok || !impl_->accepts_changes()) return;
   if (impl_->sessions().close(session)) impl_->wait_queue().session_closed(session);
 }
@@ -359,14 +376,19 @@ Stats Engine::stats() const {
 }
 
 const Clock& Engine::clock() const noexcept {
-  return impl_->clock();
+  // A replica's own clock stands still between entries: no one could compute a deadline from it.
+  const engine::CallLog* const log = impl_->call_log;
+  return log == nullptr ? impl_->clock() : log->clock();
 }
 
 Timestamp Engine::now() const noexcept {
-  return impl_->now();
+  const engine::CallLog* const log = impl_->log_for_call();
+  return log == nullptr ? impl_->now() : log->clock().now();
 }
 
 Status Engine::confirm(Durability level) {
+  // Of a group every answer has the highest level; only what others have seen may be newer.
+  if (engine::CallLog* const log = impl_->log_for_call()) return log->read();
   return impl_->confirm(level);
 }
 

@@ -19,6 +19,11 @@
 
 namespace semel {
 
+namespace engine {
+class CallLog;
+class LoggedWaits;
+}  // namespace engine
+
 class Engine::Impl {
  public:
   Impl(const Options& options, std::uint64_t incarnation);
@@ -39,6 +44,16 @@ class Engine::Impl {
   /// Whether this thread may change it: a replica is changed by entries of its log alone.
   [[nodiscard]] bool accepts_changes() noexcept {
     return !core_.options().replicated || core_.context().decision != nullptr;
+  }
+  /// What decides this thread's call, if not the engine by itself: of a replica, outside of its
+  /// entries, the log of its group. Null: the engine. In a section too: entries wait for it to end,
+  /// so that its thread must not wait for them.
+  [[nodiscard]] engine::CallLog* log_for_call() noexcept {
+    if (call_log == nullptr) [[likely]]
+      return nullptr;
+    const engine::ThreadContext* const own = core_.threads().try_context();
+    const bool is_free = own != nullptr && own->decision == nullptr && own->section == nullptr;
+    return is_free ? call_log : nullptr;
   }
   [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
   [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
@@ -96,6 +111,9 @@ class Engine::Impl {
   Version db_map_version = 0;  // under a section over everything
   base::Mutex snapshot_mutex;  // one snapshot at a time
   base::Mutex decision_mutex;  // held while an entry of a replicated log is applied
+  // Set before calls are made, and taken away after them.
+  engine::CallLog* call_log = nullptr;
+  std::shared_ptr<engine::LoggedWaits> logged_waits{};  // with a call log
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
   void apply_or_refuse(engine::Core::Operation& operation,

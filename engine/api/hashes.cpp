@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/logged/call_log.hpp"
 #include "engine/rules/hash_rules.hpp"
 #include "engine/rules/kinds.hpp"
 
@@ -52,6 +53,46 @@ std::uint64_t seed_of(Core& core, const engine::ThreadContext& own, KeyRef key) 
   return core.hash64_of(core.databases().stored(key.db), key.key);
 }
 
+replication::HashCommand command_of(KeyRef key, const HashOp& op) {
+  using What = replication::HashCommand::What;
+  replication::HashCommand command{.db = key.db, .key = key.key};
+  command.pairs.assign(op.pairs.begin(), op.pairs.end());
+  command.fields.assign(op.fields.begin(), op.fields.end());
+  switch (op.verb) {
+    case HashVerb::set_if_absent:
+      command.what = What::set_if_absent;
+      break;
+    case HashVerb::del:
+      command.what = What::erase;
+      break;
+    case HashVerb::incr_by:
+      command.what = What::add;
+      command.amount = op.amount;
+      command.pairs = {{op.field, {}}};
+      break;
+    case HashVerb::incr_by_float:
+      command.what = What::add_float;
+      command.by_float = op.by_float;
+      command.pairs = {{op.field, {}}};
+      break;
+    default:
+      command.what = What::set;
+  }
+  return command;
+}
+
+/// A write of a replica, by the log of its group.
+void decide_logged(engine::CallLog& log, KeyRef key, const HashOp& op, HashOutcome& out) {
+  auto answer = engine::decided(log, {command_of(key, op)}, engine::Repeat::never);
+  if (!answer.ok()) {
+    out.error = answer.error().code;
+    return;
+  }
+  out.number = answer->number;
+  out.found_field = op.verb == HashVerb::set_if_absent && answer->number == 0;
+  out.value = std::move(answer->text);
+}
+
 /// Applies one operation to one key, in the section of this thread if it is in one; `read` turns
 /// its outcome into the answer.
 template <class Read>
@@ -62,6 +103,14 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
   HashOutcome out;
   if (out.error = core.begin_call(); out.error != ErrorCode::ok) [[unlikely]]
     return explain(core.options(), key.key, key.db, op, out);
+  if (engine::CallLog* const log = impl.log_for_call()) [[unlikely]] {
+    if (op.verb >= HashVerb::set) {
+      decide_logged(*log, key, op, out);
+      if (out.error != ErrorCode::ok) return explain(core.options(), key.key, key.db, op, out);
+      return read(out);
+    }
+    if (const Status ready = log->read(); !ready) return ready.error();
+  }
   engine::ThreadContext& own = core.context();
   own.bump(engine::Count::operations);
   std::string scratch;

@@ -10,6 +10,7 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/logged/call_log.hpp"
 #include "semel/claims.hpp"
 
 namespace semel {
@@ -120,10 +121,31 @@ class Drop {
   DropReport report_;
 };
 
+using What = replication::NamespaceCommand::What;
+
+/// The call of a replica, by the log of its group; its text. Errors name the namespace alone:
+/// answers carry no sentences.
+[[nodiscard]] Result<std::string> decide_logged(engine::CallLog& log, What what, Bytes name,
+                                                const Policy& policy) {
+  auto answer =
+      engine::decided(log, {replication::NamespaceCommand{what, name, policy}},
+                      what == What::declare ? engine::Repeat::safe : engine::Repeat::never);
+  if (!answer.ok()) {
+    Error error = answer.error();
+    if (error.detail.empty()) error.detail = name;
+    return error;
+  }
+  return std::move(answer->text);
+}
+
 }  // namespace
 
 Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    SEMEL_CHECK(decide_logged(*log, What::declare, name, policy));
+    return claims(name);
+  }
   Ticket ticket = 0;
   SEMEL_TRY(found, impl_->namespaces().declare(name, policy, ticket));
   SEMEL_CHECK(impl_->confirm_ticket(ticket));
@@ -139,6 +161,9 @@ Result<Claims> Engine::claims(Bytes name) {
 
 Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    return decide_logged(*log, What::change, name, policy);
+  }
   Ticket ticket = 0;
   SEMEL_TRY(changed, impl_->namespaces().change(name, policy, ticket));
   SEMEL_CHECK(impl_->confirm_ticket(ticket));
@@ -150,6 +175,13 @@ Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
   if (rule > DropRule::all) return Error{ErrorCode::bad_option, "rule of a drop"};
   if (impl_->core().context().section != nullptr) {
     return Error{ErrorCode::bad_option, "a namespace cannot be dropped inside a section"};
+  }
+  if (engine::CallLog* const log = impl_->log_for_call()) {
+    if (rule != DropRule::unused) {
+      return Error{ErrorCode::bad_option, "a group drops only a namespace that is unused"};
+    }
+    SEMEL_CHECK(decide_logged(*log, What::drop, name, {}));
+    return DropReport{};
   }
   NamespaceHandle found = impl_->namespaces().find(name);
   if (!found) return Error{ErrorCode::bad_namespace, std::string{name}};

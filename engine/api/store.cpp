@@ -28,6 +28,11 @@ bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
          engine::in_range(expiry);
 }
 
+/// Whether the log of a group decides this thread's calls.
+bool is_logged(Engine& engine) noexcept {
+  return engine::impl_of(engine).log_for_call() != nullptr;
+}
+
 /// The rest of read_or_apply(): applies the operation. True: it changed the record.
 template <class T, class Read>
 [[gnu::noinline]] bool apply_missed(Engine& engine, Core::Operation& operation,
@@ -104,7 +109,7 @@ Result<SetResult> Store::set(Bytes key, Bytes value, const SetOptions& options) 
     return SetResult{.stored = out.applied, .previous = value_or_none(out), .version = out.version};
   };
   if (options.condition != Condition::if_absent || !fits(*engine_, db_, key) ||
-      !fits(*engine_, value, options.expiry)) {
+      !fits(*engine_, value, options.expiry) || is_logged(*engine_)) {
     return run(*engine_, op(), read);
   }
   return read_or_apply<SetResult>(*engine_, {db_, key}, op, read,
@@ -116,7 +121,9 @@ Result<SetResult> Store::set(Bytes key, Bytes value, const SetOptions& options) 
 
 Result<std::optional<std::string>> Store::get(Bytes key) {
   const auto op = [&] { return StoreOp{.verb = Verb::get, .db = db_, .key = key}; };
-  if (!fits(*engine_, db_, key)) return run(*engine_, op(), value_or_none);
+  if (!fits(*engine_, db_, key) || is_logged(*engine_)) {
+    return run(*engine_, op(), value_or_none);
+  }
   return read_or_apply<std::optional<std::string>>(
       *engine_, {db_, key}, op, value_or_none,
       [](const engine::Entry& live, auto& value) { value.emplace(live.value()); });
@@ -299,7 +306,7 @@ Result<TtlResult> Store::ttl(Bytes key) {
     result.due = out.due;
     if (result.has_ttl) {
       // A found key has at least 1 ms left, even if the clock has moved since.
-      result.remaining = std::max(out.due - engine::impl_of(*engine_).now(), Millis{1});
+      result.remaining = std::max(out.due - engine_->now(), Millis{1});
     }
     return result;
   });

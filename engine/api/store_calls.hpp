@@ -4,15 +4,32 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "engine/logged/call_log.hpp"
 #include "semel/engine.hpp"
+#include "semel/store.hpp"
 
 namespace semel::store_calls {
 
 /// Names the value and the limit. On the cold path: only a failed call pays for it.
 [[nodiscard]] Error explain(Engine& engine, const StoreOp& op, ErrorCode code);
+
+/// The same calls of a replica with a log: what changes is decided by it, and what only reads waits
+/// until this replica has all that was answered before.
+void apply_logged(engine::CallLog& log, Engine& engine, const StoreOp& op,
+                  StoreOutcome& outcome) noexcept;
+void apply_logged(engine::CallLog& log, Engine& engine, std::span<const StoreOp> ops,
+                  std::span<StoreOutcome> outcomes) noexcept;
+[[nodiscard]] Result<bool> set_all_logged(engine::CallLog& log, std::uint8_t db,
+                                          std::span<const KeyValue> pairs, Condition condition,
+                                          Expiry expiry);
+[[nodiscard]] Result<std::int64_t> delete_logged(engine::CallLog& log, std::uint8_t db,
+                                                 std::span<const Bytes> keys);
+[[nodiscard]] Result<bool> transfer_logged(engine::CallLog& log,
+                                           const replication::TransferCommand& command);
 
 /// Applies one operation to one key; `read` turns its outcome into the answer.
 template <class Read>

@@ -16,6 +16,13 @@ namespace semel {
 namespace {
 
 using namespace store_calls;
+using engine::CallLog;
+using What = replication::TransferCommand::What;
+
+/// What decides this thread's calls, if not the engine by itself; or null.
+CallLog* log_of(Engine& engine) noexcept {
+  return engine::impl_of(engine).log_for_call();
+}
 
 /// One operation after another inside a section; after the first error no more are applied.
 class Group {
@@ -113,6 +120,11 @@ Result<std::int64_t> count_keys(Engine& engine, std::uint8_t db, std::span<const
     const StoreOp op{.verb = verb, .db = db, .key = keys[0]};
     return run(engine, op, [&](StoreOutcome& out) -> std::int64_t { return counts(out) ? 1 : 0; });
   }
+  if (CallLog* const log = log_of(engine)) {
+    for (const Bytes key : keys) SEMEL_CHECK(check(engine, {.verb = verb, .db = db, .key = key}));
+    if (verb == Verb::del) return delete_logged(*log, db, keys);
+    SEMEL_CHECK(log->read());
+  }
   SEMEL_TRY(group, begin_group(engine, db, keys));
   if (verb == Verb::del) {
     std::size_t bytes = 0;
@@ -147,7 +159,10 @@ Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> 
   if (pairs.size() == 1) {
     return run(engine, op_of(pairs[0], condition), applied);
   }
-
+  if (CallLog* const log = log_of(engine)) {
+    for (const KeyValue& pair : pairs) SEMEL_CHECK(check(engine, op_of(pair, condition)));
+    return set_all_logged(*log, db, pairs, condition, expiry);
+  }
   std::vector<Bytes> keys;
   keys.reserve(pairs.size());
   std::size_t bytes = 0;
@@ -176,6 +191,7 @@ Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> 
 /// Moves or copies a record of any kind with its ttl; false: `from` is absent, or `to` is in the
 /// way and may not be replaced.
 struct Transfer {
+  replication::TransferCommand::What what;
   KeyRef from;
   KeyRef to;
   bool replace = false;
@@ -184,6 +200,11 @@ struct Transfer {
 };
 
 Result<bool> transfer(Engine& engine, const Transfer& how) {
+  if (CallLog* const log = log_of(engine)) {
+    SEMEL_CHECK(check(engine, {.db = how.from.db, .key = how.from.key}));
+    SEMEL_CHECK(check(engine, {.db = how.to.db, .key = how.to.key}));
+    return transfer_logged(*log, {how.what, how.from.db, how.to.db, how.from.key, how.to.key});
+  }
   SEMEL_TRY(group, begin_group(engine, how.from, how.to));
   const bool there = group.exists(how.from);
   if (!there && how.from_must_exist) return Error{ErrorCode::no_such_key, {}};
@@ -234,6 +255,7 @@ Result<std::vector<std::optional<std::string>>> Store::mget(std::span<const Byte
     if (!take(0, out)) return explain(*engine_, op, out.error);
     return values;
   }
+  if (CallLog* const log = log_of(*engine_)) SEMEL_CHECK(log->read());
   SEMEL_TRY(section, begin_section(*engine_, db_, keys));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const StoreOp op{.verb = Verb::get, .db = db_, .key = keys[i]};
@@ -266,7 +288,8 @@ Status Store::rename(Bytes from, Bytes to) {
     return Done{};
   }
   // It must exist and may replace, so it was.
-  SEMEL_CHECK(transfer(*engine_, {.from = source,
+  SEMEL_CHECK(transfer(*engine_, {.what = What::rename,
+                                  .from = source,
                                   .to = {db_, to},
                                   .replace = true,
                                   .erase_from = true,
@@ -280,7 +303,8 @@ Result<bool> Store::renamenx(Bytes from, Bytes to) {
     if (!there) return Error{ErrorCode::no_such_key, {}};
     return false;
   }
-  return transfer(*engine_, {.from = {db_, from},
+  return transfer(*engine_, {.what = What::rename_if_absent,
+                             .from = {db_, from},
                              .to = {db_, to},
                              .replace = false,
                              .erase_from = true,
@@ -290,7 +314,8 @@ Result<bool> Store::renamenx(Bytes from, Bytes to) {
 Result<bool> Store::copy(Bytes from, Bytes to, std::optional<std::uint8_t> to_db, bool replace) {
   const KeyRef target{to_db.value_or(db_), to};
   if (target.db == db_ && from == to) return Error{ErrorCode::same_key, {}};
-  return transfer(*engine_, {.from = {db_, from},
+  return transfer(*engine_, {.what = replace ? What::copy_and_replace : What::copy,
+                             .from = {db_, from},
                              .to = target,
                              .replace = replace,
                              .erase_from = false,
@@ -299,7 +324,8 @@ Result<bool> Store::copy(Bytes from, Bytes to, std::optional<std::uint8_t> to_db
 
 Result<bool> Store::move(Bytes key, std::uint8_t to_db) {
   if (to_db == db_) return Error{ErrorCode::same_key, {}};
-  return transfer(*engine_, {.from = {db_, key},
+  return transfer(*engine_, {.what = What::move,
+                             .from = {db_, key},
                              .to = {to_db, key},
                              .replace = false,
                              .erase_from = true,

@@ -5,18 +5,33 @@
 #include <string>
 
 #include "engine/claims/claim_calls.hpp"
+#include "engine/claims/logged_claims.hpp"
 #include "engine/rules/claim_view.hpp"
 
 namespace semel {
 
 using Context = engine::ClaimContext;
+using engine::CallLog;
 using engine::ClaimFacts;
 using engine::Decision;
 using engine::OwnerVerb;
 using engine::RecordView;
 using engine::TableKey;
 
+namespace {
+
+OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVerb verb,
+                        const OwnerCall& call) {
+  if (CallLog* const log = engine::impl_of(engine).log_for_call()) [[unlikely]]
+    return engine::owner_call_logged(*log, Context{engine, names}, verb, call);
+  return engine::owner_call(engine, names, verb, call);
+}
+
+}  // namespace
+
 ClaimOutcome Claims::claim(const ClaimRequest& request) {
+  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) [[unlikely]]
+    return engine::claim_logged(*log, *engine_, *names_, engine::LoggedRequest{request});
   const Context context{*engine_, *names_};
   const TableKey key{context.prefix, request.key};
   ClaimOutcome outcome;
@@ -30,20 +45,23 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
 }
 
 OwnerOutcome Claims::complete(const OwnerCall& call) {
-  return engine::owner_call(*engine_, *names_, OwnerVerb::complete, call);
+  return call_owner(*engine_, *names_, OwnerVerb::complete, call);
 }
 OwnerOutcome Claims::fail(const OwnerCall& call) {
-  return engine::owner_call(*engine_, *names_, OwnerVerb::fail, call);
+  return call_owner(*engine_, *names_, OwnerVerb::fail, call);
 }
 OwnerOutcome Claims::renew(const OwnerCall& call) {
-  return engine::owner_call(*engine_, *names_, OwnerVerb::renew, call);
+  return call_owner(*engine_, *names_, OwnerVerb::renew, call);
 }
 OwnerOutcome Claims::release(const OwnerCall& call) {
-  return engine::owner_call(*engine_, *names_, OwnerVerb::release, call);
+  return call_owner(*engine_, *names_, OwnerVerb::release, call);
 }
 
 Result<ClaimView> Claims::get(Bytes key) {
   if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
+  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+    if (const Status ready = log->read(); !ready) return ready.error();
+  }
   const Context context{*engine_, *names_};
   if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name()}};
   const TableKey table_key{context.prefix, key};

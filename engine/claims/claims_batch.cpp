@@ -7,12 +7,14 @@
 
 #include "engine/claims/claim_calls.hpp"
 #include "engine/claims/fold_table.hpp"
+#include "engine/claims/logged_claims.hpp"
 #include "engine/core/section.hpp"
 
 namespace semel {
 namespace {
 
 using Context = engine::ClaimContext;
+using engine::CallLog;
 using engine::ClaimFacts;
 using engine::Core;
 using engine::Decision;
@@ -147,6 +149,10 @@ class ClaimAll {
 
 void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
   if (refuse_batch(engine::impl_of(*engine_), requests.size(), outcomes)) return;
+  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+    engine::claim_logged(*log, *engine_, *names_, engine::ClaimBatch::each, requests, outcomes);
+    return;
+  }
   const std::size_t total = std::min(requests.size(), outcomes.size());
   const Context context{*engine_, *names_};
   FoldTable folds{context.impl.core(), requests, is_valid};
@@ -193,6 +199,10 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
   }
   const std::size_t total = std::min(calls.size(), outcomes.size());
   const Context context{*engine_, *names_};
+  if (CallLog* const log = context.impl.log_for_call()) {
+    engine::complete_logged(*log, context, calls.first(total), outcomes.first(total));
+    return;
+  }
   std::array<TableKey, Core::group_max> keys;
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);
@@ -232,6 +242,10 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
   requests = requests.first(std::min(requests.size(), outcomes.size()));
   outcomes = outcomes.first(requests.size());
   if (requests.empty()) return true;
+  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+    return engine::claim_logged(*log, *engine_, *names_, engine::ClaimBatch::all_or_none, requests,
+                                outcomes);
+  }
   const Policy policy = names_->policy();
   std::vector<std::string> keys;
   std::vector<KeyRef> refs;

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "engine/claims/claim_calls.hpp"
+#include "engine/logged/call_log.hpp"
 #include "engine/rules/operator_rules.hpp"
 
 namespace semel {
@@ -40,6 +41,22 @@ template <class Decide>
   return outcome.found;
 }
 
+using engine::CallLog;
+using What = replication::OperatorCommand::What;
+
+/// By the log of a group. A lost answer is not asked for again: the second would be that of a call
+/// that comes too late.
+[[nodiscard]] Result<bool> operator_call_logged(CallLog& log,
+                                                const replication::OperatorCommand& command) {
+  if (command.key.empty()) return engine::key_error(ErrorCode::key_empty, command.key);
+  auto answer = engine::decided(log, {command}, engine::Repeat::never);
+  if (!answer.ok()) {
+    return answer.error().detail.empty() ? engine::key_error(answer.error().code, command.key)
+                                         : answer.error();
+  }
+  return answer->number != 0;
+}
+
 }  // namespace
 
 Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
@@ -51,6 +68,10 @@ Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
   if (lives < Millis{1} || lives > limits::ttl_max) {
     return Error{ErrorCode::bad_option, "ttl of " + std::to_string(lives.count()) + " ms"};
   }
+  if (CallLog* const log = context.impl.log_for_call()) {
+    return operator_call_logged(*log,
+                                {.what = What::issue, .name = name(), .key = key, .ttl = lives});
+  }
   Scratch scratch;
   SEMEL_TRY(found,
             operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& out) {
@@ -60,6 +81,9 @@ Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
 }
 
 Result<bool> Claims::forget(Bytes key) {
+  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+    return operator_call_logged(*log, {.what = What::forget, .name = name(), .key = key});
+  }
   return operator_call({*engine_, *names_}, key,
                        [](const RecordView* live, engine::OperatorOutcome& outcome) {
                          return engine::decide_forget(live, outcome);
@@ -72,6 +96,14 @@ Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
   if (result.size() > limit) {
     return Error{ErrorCode::value_too_long,
                  std::to_string(result.size()) + " bytes, limit " + std::to_string(limit)};
+  }
+  if (CallLog* const log = context.impl.log_for_call()) {
+    const bool is_done = resolution == Resolution::done;
+    return operator_call_logged(
+        *log, {.what = is_done ? What::resolve_as_done : What::resolve_as_released,
+               .name = name(),
+               .key = key,
+               .result = result});
   }
   Scratch scratch;
   return operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& outcome) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/claims/claim_calls.hpp"
+#include "engine/claims/logged_waits.hpp"
 
 namespace semel {
 namespace {
@@ -46,11 +47,25 @@ void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
           .deadline = deadline};
 }
 
+/// As WaitQueue::wait(), of an engine by itself or of a replica.
+[[nodiscard]] bool start_wait(Engine& engine, const engine::WaitStart& start, ClaimCallback& done,
+                              WaitTicket& ticket, ClaimOutcome& outcome) {
+  Engine::Impl& impl = engine::impl_of(engine);
+  if (impl.log_for_call() != nullptr) {
+    const auto waits = impl.logged_waits;  // which `done` may end
+    return waits->begin(start, done, ticket, outcome);
+  }
+  const TableKey key{start.names->prefix(), start.request.key};
+  return impl.wait_queue().wait(wait_call(engine, start.names, start.request, start.deadline, key),
+                                done, ticket, outcome);
+}
+
 }  // namespace
 
 ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline) {
-  const TableKey key{names_->prefix(), request.key};
   Engine::Impl& impl = engine::impl_of(*engine_);
+  if (impl.log_for_call() != nullptr) return impl.logged_waits->wait(names_, request, deadline);
+  const TableKey key{names_->prefix(), request.key};
   return impl.wait_queue().wait(wait_call(*engine_, names_, request, deadline, key), impl.clock());
 }
 
@@ -60,23 +75,23 @@ WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline
   engine::WaitQueue& queue = engine::impl_of(*engine_).wait_queue();
   WaitTicket ticket = 0;
   ClaimOutcome outcome;
-  const TableKey key{names_->prefix(), request.key};
-  const auto call = wait_call(*engine_, names_, request, deadline, key);
-  if (queue.wait(call, done, ticket, outcome)) return ticket;
+  if (start_wait(*engine_, {names_, request, deadline}, done, ticket, outcome)) return ticket;
   queue.callbacks().run(Callback::waiter, [&] { done(std::move(outcome)); });
   return 0;
 }
 
 bool Claims::begin_wait(const ClaimRequest& request, Timestamp deadline, WaitTicket& ticket,
                         ClaimOutcome& outcome, ClaimCallback done) {
-  const TableKey key{names_->prefix(), request.key};
-  return engine::impl_of(*engine_).wait_queue().wait(
-      wait_call(*engine_, names_, request, deadline, key), done, ticket, outcome);
+  return start_wait(*engine_, {names_, request, deadline}, done, ticket, outcome);
 }
 
 bool Claims::cancel_wait(Bytes key, WaitTicket ticket) noexcept {
   Engine::Impl& impl = engine::impl_of(*engine_);
   if (impl.core().threads().is_forked()) return false;
+  if (engine::LoggedWaits::is_mine(ticket)) {
+    const auto waits = impl.logged_waits;
+    return waits != nullptr && waits->cancel(ticket);
+  }
   try {
     const TableKey table_key{names_->prefix(), key};
     return impl.wait_queue().cancel(names_->policy().db, table_key.bytes(), ticket);

@@ -1,7 +1,10 @@
 #include "engine/replica/decision_scope.hpp"
 
+#include <memory>
+
 #include "base/assert.hpp"
 #include "engine/api/engine_impl.hpp"
+#include "engine/claims/logged_waits.hpp"
 
 namespace semel::engine {
 
@@ -45,6 +48,25 @@ std::vector<SessionId> open_sessions(Engine& engine) {
 
 void restore_session(Engine& engine, SessionId session) {
   impl_of(engine).sessions().open(session);
+}
+
+void set_call_log(Engine& engine, CallLog* log) {
+  Engine::Impl& impl = impl_of(engine);
+  SEMEL_ASSERT(log == nullptr || impl.core().options().replicated);
+  if (impl.logged_waits != nullptr) {
+    impl.logged_waits->close();
+    impl.wait_queue().close();  // blocked threads would go on to the log that is taken away
+  }
+  impl.call_log = log;
+  if (log != nullptr) impl.logged_waits = std::make_shared<LoggedWaits>(engine, *log);
+}
+
+bool poll_waits(Engine& engine, Timestamp now) noexcept {
+  Engine::Impl& impl = impl_of(engine);
+  if (impl.logged_waits != nullptr) impl.logged_waits->retry();
+  if (!impl.wait_queue().has_waiters()) return false;
+  impl.wait_queue().poll(now);
+  return true;
 }
 
 }  // namespace semel::engine

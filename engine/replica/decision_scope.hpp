@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "engine/logged/call_log.hpp"
 #include "engine/memory/decision_context.hpp"
 #include "semel/engine.hpp"
 
@@ -39,5 +40,12 @@ class DecisionScope {
 [[nodiscard]] std::vector<SessionId> open_sessions(Engine& engine);
 /// Puts one back, as a snapshot has it.
 void restore_session(Engine& engine, SessionId session);
+
+/// From now on, calls of a replica outside of entries go to `log`. Null: no longer, and for good;
+/// all waits end. Not beside other calls of the engine.
+void set_call_log(Engine& engine, CallLog* log);
+/// Ends waits that are due by `now`: the replica's own clock stands still between entries. Returns
+/// whether anyone waits.
+bool poll_waits(Engine& engine, Timestamp now) noexcept;
 
 }  // namespace semel::engine

@@ -50,12 +50,12 @@ class GroupClock {
   [[nodiscard]] std::int64_t off_by(std::int64_t boot_ms, std::int64_t unix_ms) const noexcept {
     return unix_ms - at(boot_ms);
   }
-
- private:
+  /// The group's time, as far as this node knows it.
   [[nodiscard]] std::int64_t at(std::int64_t boot_ms) const noexcept {
     return base_ + std::max<std::int64_t>(0, boot_ms - base_boot_);
   }
 
+ private:
   std::int64_t base_ = 0;
   std::int64_t base_boot_ = 0;
   std::int64_t newest_ = 0;

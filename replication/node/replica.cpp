@@ -3,6 +3,7 @@
 #include <future>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "replication/node/replica_loop.hpp"
 
 namespace semel::replication {
@@ -34,11 +35,17 @@ Status Replica::start(RequestRunner* runner) {
 void Replica::stop() {
   loop_->stop();
 }
-void Replica::propose(PreparedCommand command, ProposalDone done) {
-  loop_->propose(std::move(command), std::move(done));
+void Replica::propose(PreparedCommand command, ProposalDone done, ProposalTerms terms) {
+  loop_->propose(std::move(command), std::move(done), terms);
 }
-void Replica::read(ProposalDone done) {
-  loop_->read(std::move(done));
+void Replica::read(ProposalDone done, ProposalTerms terms) {
+  loop_->read(std::move(done), terms);
+}
+const Clock& Replica::clock() const noexcept {
+  return loop_->group_time();
+}
+bool Replica::is_own_thread() const noexcept {
+  return loop_->is_own_thread();
 }
 
 namespace {
@@ -54,12 +61,14 @@ Result<Answer> waited(Ask&& ask) {
 
 }  // namespace
 
-Result<Answer> Replica::propose(const Command& command) {
+Result<Answer> Replica::propose(const Command& command, ProposalTerms terms) {
+  SEMEL_ASSERT(!is_own_thread());
   SEMEL_TRY(prepared, prepare(command));
-  return waited([&](ProposalDone done) { propose(std::move(prepared), std::move(done)); });
+  return waited([&](ProposalDone done) { propose(std::move(prepared), std::move(done), terms); });
 }
-Status Replica::read() {
-  const Result<Answer> answer = waited([&](ProposalDone done) { read(std::move(done)); });
+Status Replica::read(ProposalTerms terms) {
+  SEMEL_ASSERT(!is_own_thread());
+  const Result<Answer> answer = waited([&](ProposalDone done) { read(std::move(done), terms); });
   return answer.ok() ? Status{Done{}} : Status{answer.error()};
 }
 ReplicaStatus Replica::status() const {

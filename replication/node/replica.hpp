@@ -40,13 +40,19 @@ class Replica {
   void stop();
 
   // --- from any thread ------------------------------------------------------------------------
-  void propose(PreparedCommand command, ProposalDone done);
-  /// The same, and waits. Errors: besides, those of prepare().
-  [[nodiscard]] Result<Answer> propose(const Command& command);
+  /// `done` when its entry is applied here.
+  void propose(PreparedCommand command, ProposalDone done, ProposalTerms terms = {});
+  /// The same, and waits. Not on the replica's thread. Errors: besides, those of prepare().
+  [[nodiscard]] Result<Answer> propose(const Command& command, ProposalTerms terms = {});
   /// `done` with a PlainAnswer when the engine has all that was answered before this call, by
-  /// whatever node. Only the leader can say so. Errors: not_leader, closing.
-  void read(ProposalDone done);
-  [[nodiscard]] Status read();
+  /// whatever node. Only the leader can say so; with `forwards` it is asked. Errors: not_leader,
+  /// closing.
+  void read(ProposalDone done, ProposalTerms terms = {});
+  [[nodiscard]] Status read(ProposalTerms terms = {});
+  /// The group's time, as far as this node knows it: it goes on between entries.
+  [[nodiscard]] const Clock& clock() const noexcept;
+  /// Whether this is the thread that applies entries. It must not wait for itself.
+  [[nodiscard]] bool is_own_thread() const noexcept;
   [[nodiscard]] ReplicaStatus status() const;
   /// A hint, without a lock: whether it leads, as it saw last.
   [[nodiscard]] bool is_leader() const noexcept;

@@ -1,10 +1,9 @@
-// Proposals and reads: from callers to entries, and from applied entries back to callers.
+// Proposals: from callers to entries, and from applied entries back to callers.
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/random.hpp"
 #include "replication/node/replica_loop.hpp"
-#include "replication/state/fields.hpp"
 
 namespace semel::replication {
 namespace {
@@ -16,7 +15,7 @@ constexpr std::uint64_t time_every_ms = 1'000;
 
 }  // namespace
 
-void ReplicaLoop::propose(PreparedCommand command, ProposalDone done) {
+void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const ProposalTerms& terms) {
   // A longer one would end every node that has to write it.
   if (command.bytes.size() > command_bytes_max(options_)) {
     return done(Error{ErrorCode::value_too_long, "a command of " +
@@ -29,8 +28,10 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done) {
     const base::MutexLock lock{mutex_};
     if (!is_closed_) {
       if (waiting_bytes_ + command.bytes.size() <= options_.proposals_bytes_max) {
-        waiting_bytes_ += command.bytes.size();
-        new_proposals_.push_back({std::move(command), std::move(done)});
+        const std::uint64_t until = now() + static_cast<std::uint64_t>(terms.patience.count());
+        const std::size_t bytes = command.bytes.size();
+        new_proposals_.push_back({std::move(command), std::move(done), terms.repeats, until});
+        waiting_bytes_ += bytes;
         return wake();
       }
       refused = ErrorCode::log_busy;
@@ -39,35 +40,69 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done) {
   done(Error{refused, {}});
 }
 
-void ReplicaLoop::read(ProposalDone done) {
-  {
+bool ReplicaLoop::may_wait(std::uint64_t until) const noexcept {
+  return !is_ended_ && now() < until;
+}
+
+void ReplicaLoop::retry_or_refuse(Proposal proposal, ErrorCode why, bool is_untouched) {
+  const bool may_repeat = is_untouched || proposal.repeats;
+  if (may_repeat && !proposal.command.bytes.empty() && may_wait(proposal.until)) {
     const base::MutexLock lock{mutex_};
-    if (!is_closed_) {
-      new_reads_.push_back(std::move(done));
-      return wake();
+    waiting_bytes_ += proposal.command.bytes.size();
+    proposals_.push_back(std::move(proposal));
+  } else if (proposal.done) {
+    proposal.done(Error{why, {}});
+  }
+}
+
+void ReplicaLoop::refuse_waiting(ErrorCode why) {
+  std::deque<Proposal> proposals;
+  proposals.swap(proposals_);
+  std::size_t bytes = 0;
+  for (Proposal& each : proposals) {
+    if (may_wait(each.until)) {
+      proposals_.push_back(std::move(each));
+      continue;
+    }
+    bytes += each.command.bytes.size();
+    if (each.done) each.done(Error{why, {}});
+  }
+  const base::MutexLock lock{mutex_};
+  SEMEL_ASSERT(waiting_bytes_ >= bytes);
+  waiting_bytes_ -= bytes;
+}
+
+void ReplicaLoop::lose_in_flight() {
+  std::deque<InFlight> lost;
+  lost.swap(in_flight_);
+  for (InFlight& entry : lost) {
+    for (Proposal& each : entry.proposals) {
+      retry_or_refuse(std::move(each), ErrorCode::outcome_unknown, false);
     }
   }
-  done(Error{ErrorCode::closing, {}});
+  for (WaitingRead& each : std::exchange(waiting_reads_, {})) {
+    refuse_reads(std::move(each.readers), ErrorCode::not_leader);
+  }
 }
 
 void ReplicaLoop::propose_waiting() {
   if (proposals_.empty() || is_ended_) return;
   if (!core_->is_leader() || core_->is_handing_over()) {
     if (options_.forwards) forward_waiting();
-    return give_up(ErrorCode::ok, ErrorCode::not_leader);
+    return refuse_waiting(ErrorCode::not_leader);
   }
   while (!proposals_.empty() && in_flight_.size() < in_flight_max) {
     const std::uint64_t here = now();
     EntryBuilder entry{clock_.next(static_cast<std::int64_t>(here), unix_ms()),
                        base::random_number()};
-    std::vector<ProposalDone> dones;
+    std::vector<Proposal> taken;
     std::size_t bytes = 0;
     while (!proposals_.empty() && entry.add(proposals_.front().command)) {
       bytes += proposals_.front().command.bytes.size();
-      dones.push_back(std::move(proposals_.front().done));
+      taken.push_back(std::move(proposals_.front()));
       proposals_.pop_front();
     }
-    SEMEL_ASSERT(!dones.empty());
+    SEMEL_ASSERT(!taken.empty());
     {
       const base::MutexLock lock{mutex_};
       SEMEL_ASSERT(waiting_bytes_ >= bytes);
@@ -75,20 +110,23 @@ void ReplicaLoop::propose_waiting() {
     }
     last_proposal_ = here;
     // Before: with one voter it may be applied within the call.
-    in_flight_.push_back({core_->last() + 1, core_->term(), std::move(dones)});
+    in_flight_.push_back({core_->last() + 1, core_->term(), std::move(taken)});
     const LogIndex expected = in_flight_.back().index;
     const Result<LogIndex> index =
         core_->propose(here, std::make_shared<const std::string>(entry.bytes()));
+    const bool is_there = !is_ended_ && !in_flight_.empty() && in_flight_.back().index == expected;
     if (index.ok()) {
       SEMEL_ASSERT(*index == expected);
+      if (!is_there) continue;
+      for (Proposal& each : in_flight_.back().proposals) {
+        if (!each.repeats) each.command.bytes = {};
+      }
       continue;
     }
-    if (is_ended_ || in_flight_.empty() || in_flight_.back().index != expected) return;
-    std::vector<ProposalDone> refused = std::move(in_flight_.back().dones);
+    if (!is_there) return;
+    std::vector<Proposal> refused = std::move(in_flight_.back().proposals);
     in_flight_.pop_back();
-    for (ProposalDone& done : refused) {
-      if (done) done(index.error());
-    }
+    for (Proposal& each : refused) retry_or_refuse(std::move(each), index.error().code, true);
     return;
   }
 }
@@ -113,149 +151,16 @@ void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>&
   InFlight mine = std::move(in_flight_.front());
   in_flight_.pop_front();
   const bool is_ours = mine.term == term;
-  for (std::size_t i = 0; i < mine.dones.size(); ++i) {
-    if (!mine.dones[i]) continue;
-    if (!is_ours) {
-      mine.dones[i](Error{ErrorCode::not_leader, {}});  // another entry is there: it never will be
+  for (std::size_t i = 0; i < mine.proposals.size(); ++i) {
+    Proposal& each = mine.proposals[i];
+    if (!is_ours) {  // another entry is there: it never will be
+      retry_or_refuse(std::move(each), ErrorCode::not_leader, true);
     } else if (!answers.ok()) {
-      mine.dones[i](Error{ErrorCode::outcome_unknown, {}});
+      if (each.done) each.done(Error{ErrorCode::outcome_unknown, {}});
     } else {
-      SEMEL_ASSERT(answers->size() == mine.dones.size());
-      mine.dones[i](std::move((*answers)[i]));
+      SEMEL_ASSERT(answers->size() == mine.proposals.size());
+      if (each.done) each.done(std::move((*answers)[i]));
     }
-  }
-}
-
-/// ErrorCode::ok: these are left.
-void ReplicaLoop::give_up(ErrorCode in_flight, ErrorCode waiting) {
-  std::deque<InFlight> flying;
-  if (in_flight != ErrorCode::ok) flying.swap(in_flight_);
-  std::deque<Proposal> proposals;
-  proposals.swap(proposals_);
-  std::vector<ProposalDone> reads;
-  reads.swap(reads_);
-  for (WaitingRead& each : waiting_reads_) {
-    for (ProposalDone& done : each.dones) reads.push_back(std::move(done));
-  }
-  waiting_reads_.clear();
-  std::size_t bytes = 0;
-  for (const Proposal& each : proposals) bytes += each.command.bytes.size();
-  {
-    const base::MutexLock lock{mutex_};
-    SEMEL_ASSERT(waiting_bytes_ >= bytes);
-    waiting_bytes_ -= bytes;
-  }
-  for (InFlight& each : flying) {
-    for (ProposalDone& done : each.dones) {
-      if (done) done(Error{in_flight, {}});
-    }
-  }
-  for (Proposal& each : proposals) {
-    if (each.done) each.done(Error{waiting, {}});
-  }
-  for (ProposalDone& done : reads) done(Error{waiting, {}});
-}
-
-// --- to the leader and back ---------------------------------------------------------------------
-
-void ReplicaLoop::forward_waiting() {
-  const NodeId leader = core_->leader();
-  if (leader == 0 || leader == options_.node_id) return;
-  std::size_t bytes = 0;
-  while (!proposals_.empty()) {
-    Proposal& first = proposals_.front();
-    const std::uint64_t id = forwards_ + 1;
-    if (!transport_->send(leader, Forward{id, first.command.bytes})) break;
-    forwards_ = id;
-    bytes += first.command.bytes.size();
-    if (first.done) forwarded_[id] = {leader, now(), std::move(first.done)};
-    proposals_.pop_front();
-  }
-  const base::MutexLock lock{mutex_};
-  waiting_bytes_ -= bytes;
-}
-
-void ReplicaLoop::forget_forwarded(const std::function<bool(const Forwarded&)>& is) {
-  std::vector<ProposalDone> dones;
-  std::erase_if(forwarded_, [&](auto& each) {
-    if (!is(each.second)) return false;
-    dones.push_back(std::move(each.second.done));
-    return true;
-  });
-  for (ProposalDone& done : dones) done(Error{ErrorCode::outcome_unknown, {}});
-}
-
-/// Of a member, and yet read as if it were hostile: an entry that no replica can read stops all.
-void ReplicaLoop::on_forward(NodeId from, Forward forward) {
-  const auto reply = [this, from, id = forward.id](const Result<Answer>& answer) {
-    std::string bytes;
-    FieldWriter fields{bytes};
-    const auto* plain = answer.ok() ? std::get_if<PlainAnswer>(&answer->what) : nullptr;
-    // One that no frame has room for is done all the same.
-    if (plain != nullptr && plain->text.size() > frame_bytes_max / 2) plain = nullptr;
-    const ErrorCode error = plain != nullptr ? ErrorCode::ok
-                            : answer.ok()    ? ErrorCode::outcome_unknown
-                                             : answer.error().code;
-    fields.number(static_cast<std::uint64_t>(error));
-    fields.number(std::uint64_t{plain == nullptr ? 0U : static_cast<unsigned>(plain->error)});
-    fields.number(plain == nullptr ? std::int64_t{0} : plain->number);
-    fields.bytes(plain == nullptr ? Bytes{} : Bytes{plain->text});
-    if (!is_ended_) static_cast<void>(transport_->send(from, ForwardReply{id, std::move(bytes)}));
-  };
-  if (is_ended_) return;
-  Bytes rest = forward.bytes;
-  const Result<Command> command = decode(rest);
-  if (!command.ok() || !rest.empty()) return reply(Error{ErrorCode::bad_encoding, {}});
-  Result<PreparedCommand> prepared = prepare(*command);
-  if (!prepared.ok()) return reply(prepared.error());
-  if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
-  propose(*std::move(prepared), reply);
-}
-
-void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
-  const auto found = forwarded_.find(reply.id);
-  if (found == forwarded_.end() || found->second.leader != from) return;
-  const ProposalDone done = std::move(found->second.done);
-  forwarded_.erase(found);
-  FieldReader fields{reply.bytes};
-  std::uint64_t error = 0;
-  std::uint64_t answered = 0;
-  PlainAnswer plain;
-  Bytes text;
-  fields.number(error);
-  fields.number(answered);
-  fields.number(plain.number);
-  fields.bytes(text);
-  if (!fields.is_good()) return done(Error{ErrorCode::outcome_unknown, {}});
-  if (error != 0) return done(Error{static_cast<ErrorCode>(error), {}});
-  plain.error = static_cast<ErrorCode>(answered);
-  plain.text = text;
-  done(Answer{std::move(plain)});
-}
-
-// --- reads --------------------------------------------------------------------------------------
-
-void ReplicaLoop::ask_waiting_reads() {
-  // One round is under way: the next one is for all who come meanwhile.
-  if (reads_.empty() || !waiting_reads_.empty() || is_ended_) return;
-  const Result<std::uint64_t> round = core_->read(now());
-  if (!round.ok()) {
-    std::vector<ProposalDone> refused;
-    refused.swap(reads_);
-    for (ProposalDone& done : refused) done(round.error());
-    return;
-  }
-  waiting_reads_.push_back({*round, core_->read_index(), std::move(reads_)});
-  reads_.clear();
-  finish_reads();
-}
-
-void ReplicaLoop::finish_reads() {
-  while (!waiting_reads_.empty() && core_->read_confirmed() >= waiting_reads_.front().round &&
-         core_->applied() >= waiting_reads_.front().index) {
-    WaitingRead read = std::move(waiting_reads_.front());
-    waiting_reads_.pop_front();
-    for (ProposalDone& done : read.dones) done(Answer{PlainAnswer{}});
   }
 }
 

@@ -133,8 +133,11 @@ void ReplicaLoop::end() {
   leads_.store(false, std::memory_order_release);  // mo: release [replica.leads]
   timer_.cancel();
   take_calls();
-  give_up(ErrorCode::outcome_unknown, ErrorCode::closing);
+  lose_in_flight();
+  refuse_waiting(ErrorCode::closing);
+  refuse_reads(std::exchange(reads_, {}), ErrorCode::closing);
   forget_forwarded([](const Forwarded&) { return true; });
+  run_applied(log_index_max);  // they are decided, if not applied here
   transport_->stop();
 }
 
@@ -170,12 +173,12 @@ void ReplicaLoop::take_calls() {
   base::MutexLock lock{mutex_};
   is_woken_ = false;
   std::vector<Proposal> proposals;
-  std::vector<ProposalDone> reads;
+  std::vector<Reader> reads;
   proposals.swap(new_proposals_);
   reads.swap(new_reads_);
   lock.unlock();
   for (Proposal& each : proposals) proposals_.push_back(std::move(each));
-  for (ProposalDone& each : reads) reads_.push_back(std::move(each));
+  for (Reader& each : reads) reads_.push_back(std::move(each));
 }
 
 void ReplicaLoop::arm() {
@@ -212,6 +215,19 @@ void ReplicaLoop::know_members() {
   transport_->set_peers(peers);
 }
 
+void ReplicaLoop::show_time() noexcept {
+  const auto here = static_cast<std::int64_t>(now());
+  // mo: relaxed: a time, not an order
+  time_offset_.store(clock_.at(here) - here, std::memory_order_relaxed);
+}
+
+Timestamp ReplicaLoop::GroupTime::now() const noexcept {
+  const auto here = static_cast<std::int64_t>(loop_.now());
+  // mo: relaxed: as where it is set
+  const Timestamp passed{Millis{here + loop_.time_offset_.load(std::memory_order_relaxed)}};
+  return std::max(passed, loop_.state_->now());
+}
+
 void ReplicaLoop::show() {
   ReplicaStatus is;
   is.role = core_->role();
@@ -233,6 +249,7 @@ void ReplicaLoop::show() {
   is.disk_is_full = writer_->is_full();
   is.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
   if (is_ended_) is.role = Role::follower;
+  show_time();
   const base::MutexLock lock{mutex_};
   is.failed = status_.failed;
   is.needs_reopen = status_.needs_reopen;
@@ -276,7 +293,9 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   } else if (const Status skipped = state_->skip(index); !skipped) {
     answers = skipped.error();
   }
+  show_time();
   answer(index, entry.term, answers);
+  if (answers.ok()) run_applied(index);
   if (!answers.ok()) {
     // Its state is that of no index. It must not answer reads, and begins anew from a snapshot.
     return stop_with("entry " + std::to_string(index) + ": " + answers.error().detail);
@@ -295,7 +314,7 @@ void ReplicaLoop::changed() {
          (leads                  ? "this node leads"
           : core_->leader() != 0 ? "node " + std::to_string(core_->leader()) + " leads"
                                  : "no leader is known"));
-  if (!leads) give_up(ErrorCode::outcome_unknown, ErrorCode::not_leader);
+  if (!leads) lose_in_flight();
   forget_forwarded([&](const Forwarded& each) { return each.leader != core_->leader(); });
   show();
 }

@@ -36,8 +36,12 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] Engine& engine() noexcept { return state_->engine(); }
   [[nodiscard]] Status start(RequestRunner* runner);
   void stop();
-  void propose(PreparedCommand command, ProposalDone done);
-  void read(ProposalDone done);
+  void propose(PreparedCommand command, ProposalDone done, const ProposalTerms& terms);
+  void read(ProposalDone done, const ProposalTerms& terms);
+  [[nodiscard]] const Clock& group_time() const noexcept { return group_time_; }
+  [[nodiscard]] bool is_own_thread() const noexcept {
+    return std::this_thread::get_id() == thread_.get_id();
+  }
   [[nodiscard]] ReplicaStatus status() const;
   [[nodiscard]] bool leads() const noexcept {
     return leads_.load(std::memory_order_acquire);  // mo: acquire [replica.leads]
@@ -49,25 +53,44 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
 
  private:
   struct Proposal {
-    PreparedCommand command;
+    PreparedCommand command;  // without bytes: it cannot be proposed again
     ProposalDone done;
+    bool repeats = false;
+    std::uint64_t until = 0;  // it waits for a leader
+  };
+  struct Reader {
+    ProposalDone done;
+    std::uint64_t until = 0;
   };
   /// An entry of this leader that is not applied yet.
   struct InFlight {
     LogIndex index;
     Term term;
-    std::vector<ProposalDone> dones;
+    std::vector<Proposal> proposals;
   };
-  /// To the leader, and not answered.
+  /// To the leader, and not answered: a proposal, or else readers.
   struct Forwarded {
     NodeId leader;
     std::uint64_t since;
-    ProposalDone done;
+    std::optional<Proposal> proposal;
+    std::vector<Reader> readers;
   };
   struct WaitingRead {
     std::uint64_t round;
     LogIndex index;
-    std::vector<ProposalDone> dones;
+    std::vector<Reader> readers;
+  };
+  /// The group's time for other threads: what was applied last, and what has passed since.
+  class GroupTime final : public Clock {
+   public:
+    explicit GroupTime(const ReplicaLoop& loop) noexcept : loop_(loop) {}
+    [[nodiscard]] Timestamp now() const noexcept override;
+    [[nodiscard]] std::int64_t unix_ms() const noexcept override {
+      return now().time_since_epoch().count();
+    }
+
+   private:
+    const ReplicaLoop& loop_;
   };
 
   // --- of the core ------------------------------------------------------------------------------
@@ -99,22 +122,37 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void take_calls();
   void know_members();
   void show();
+  void show_time() noexcept;
   void stop_with(const std::string& why);
   void end();
   [[nodiscard]] std::uint64_t now() const noexcept;
   [[nodiscard]] std::int64_t unix_ms() const noexcept;
   void report(const std::string& what) const;
 
-  // --- proposals and reads, replica_calls.cpp ---------------------------------------------------
+  // --- proposals, replica_calls.cpp -------------------------------------------------------------
   void propose_waiting();
   void propose_time();
-  void ask_waiting_reads();
-  void finish_reads();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
-  void give_up(ErrorCode in_flight, ErrorCode waiting);
+  [[nodiscard]] bool may_wait(std::uint64_t until) const noexcept;
+  /// Proposes it again, later, or answers with `why`. `is_untouched`: it was not decided.
+  void retry_or_refuse(Proposal proposal, ErrorCode why, bool is_untouched);
+  /// What has not been proposed, and may not wait.
+  void refuse_waiting(ErrorCode why);
+  /// This node leads no longer, or has ended: what was under way may be decided by another.
+  void lose_in_flight();
+
+  // --- to the leader and back, reads, replica_forwards.cpp --------------------------------------
   void forward_waiting();
   /// It is not known what became of those that `is` says.
   void forget_forwarded(const std::function<bool(const Forwarded&)>& is);
+  void lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched);
+  /// Calls it when this node has applied the entry.
+  void when_applied(LogIndex index, std::function<void()> then);
+  void run_applied(LogIndex index);
+  void ask_waiting_reads();
+  [[nodiscard]] bool forward_reads();
+  void refuse_reads(std::vector<Reader> readers, ErrorCode why);
+  void finish_reads();
 
   // --- snapshots, replica_snapshots.cpp ---------------------------------------------------------
   void consider_snapshot();
@@ -149,9 +187,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // Of the loop's thread.
   std::deque<Proposal> proposals_;
   std::deque<InFlight> in_flight_;
-  std::vector<ProposalDone> reads_;  // that no round is for yet
+  std::vector<Reader> reads_;  // that no round is for yet
   std::deque<WaitingRead> waiting_reads_;
   std::map<std::uint64_t, Forwarded> forwarded_;
+  bool has_forwarded_reads_ = false;  // the next ones go together, when these are answered
+  std::multimap<LogIndex, std::function<void()>> applied_waits_;
   std::uint64_t forwards_ = 0;
   std::map<NodeId, std::string> met_;  // who has connected, and listens there
   bool members_changed_ = true;
@@ -169,7 +209,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   mutable base::Mutex mutex_;
   std::vector<Proposal> new_proposals_ SEMEL_GUARDED_BY(mutex_);
   std::size_t waiting_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of what is not proposed yet
-  std::vector<ProposalDone> new_reads_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<Reader> new_reads_ SEMEL_GUARDED_BY(mutex_);
   bool is_woken_ SEMEL_GUARDED_BY(mutex_) = false;
   bool is_closed_ SEMEL_GUARDED_BY(mutex_) = true;  // until start()
   ReplicaStatus status_ SEMEL_GUARDED_BY(mutex_);
@@ -177,6 +217,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::deque<SnapshotId> marks_ SEMEL_GUARDED_BY(mutex_);
   bool is_marking_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> leads_{false};
+  std::atomic<std::int64_t> time_offset_{0};  // of the group's time from CLOCK_BOOTTIME
+  const GroupTime group_time_{*this};
   std::thread thread_;
 };
 

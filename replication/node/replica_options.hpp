@@ -25,8 +25,7 @@ struct ReplicaOptions {
   std::string directory;         ///< of this node alone
   std::string listen;            ///< host:port for the other nodes
   std::string address{};         ///< by which they reach it; empty: `listen`
-  /// Proposals of a node that does not lead go to the leader, if they have a plain answer.
-  bool forwards = false;
+  bool forwards = false;  ///< what is proposed to a node that does not lead goes to the leader
   /// First members of the group, this node among them, the same on each. Looked at only when the
   /// directory is empty. None: this node waits until a leader adds it.
   std::map<NodeId, std::string> founders{};
@@ -56,6 +55,14 @@ struct ReplicaOptions {
 /// the caller's. Errors: not_leader and log_busy: nothing was changed; outcome_unknown: it may be
 /// applied later; closing.
 using ProposalDone = std::function<void(Result<Answer>)>;
+
+/// How a proposal, or a read, is treated while there is no leader or leaders change.
+struct ProposalTerms {
+  /// A second decision is as good as the first: it is proposed again where it is not known what
+  /// became of it. Otherwise that is outcome_unknown.
+  bool repeats = false;
+  Millis patience{0};  ///< how long it may wait for a leader
+};
 
 /// Bytes of one command: an entry must fit into a segment of the log, and a frame.
 [[nodiscard]] inline std::size_t command_bytes_max(const ReplicaOptions& options) noexcept {

@@ -1,5 +1,7 @@
 #include "replication/state/answer.hpp"
 
+#include <type_traits>
+
 #include "replication/state/fields.hpp"
 
 namespace semel::replication {
@@ -57,72 +59,119 @@ struct Local {
   }
 };
 
-void put(FieldWriter& to, const std::optional<std::int64_t>& value) {
-  to.flag(value.has_value());
-  if (value) to.number(*value);
+template <class Fields>
+void error(Fields& fields, ErrorCode& code) {
+  auto number = static_cast<std::uint64_t>(code);
+  fields.number(number);
+  code = static_cast<ErrorCode>(number);
 }
 
-struct Encode {
-  void error(ErrorCode code) const { to.number(static_cast<std::uint64_t>(code)); }
+void text(FieldWriter& fields, const std::string& value) {
+  fields.bytes(value);
+}
+void text(FieldReader& fields, std::string& value) {
+  Bytes found;
+  fields.bytes(found);
+  value = found;
+}
 
-  void operator()(const PlainAnswer& answer) const {
-    error(answer.error);
-    to.number(answer.number);
-    to.bytes(answer.text);
-  }
-  void operator()(const StoreOutcome& answer) const {
-    error(answer.error);
-    to.flag(answer.found);
-    to.flag(answer.applied);
-    to.flag(answer.has_value);
-    to.small(static_cast<std::uint8_t>(answer.kind), 255);
-    to.number(answer.number);
-    to.number(answer.second);
-    to.number(std::int64_t{answer.due.time_since_epoch().count()});
-    to.number(answer.version);
-    to.bytes(answer.value);
-  }
-  void operator()(const ClaimOutcome& answer) const {
-    to.small(static_cast<std::uint8_t>(answer.answer), 255);
-    error(answer.error);
-    to.flag(answer.takeover);
-    to.flag(answer.result_expired);
-    to.flag(answer.poison);
-    to.number(std::uint64_t{answer.attempt});
-    to.number(answer.epoch);
-    to.number(std::int64_t{answer.remaining.count()});
-    to.number(std::int64_t{answer.retry_after.count()});
-    to.number(std::uint64_t{answer.folded_onto ? *answer.folded_onto + 1 : 0});
-    put(to, answer.window_start_unix_ms);
-    put(to, answer.window_end_unix_ms);
-    to.number(answer.version);
-    to.bytes(answer.owner);
-    to.bytes(answer.result);
-  }
-  void operator()(const OwnerOutcome& answer) const {
-    to.small(static_cast<std::uint8_t>(answer.answer), 255);
-    error(answer.error);
-    to.flag(answer.late);
-    error(answer.dropped);
-    to.flag(answer.has_result);
-    to.number(answer.version);
-    to.bytes(answer.result);
-  }
-  void operator()(const std::vector<ClaimOutcome>& answers) const {
-    static_cast<void>(to.count(answers.size()));
-    for (const ClaimOutcome& answer : answers) (*this)(answer);
-  }
-  void operator()(const std::vector<Answer>& answers) const {
-    static_cast<void>(to.count(answers.size()));
-    for (const Answer& answer : answers) whole(answer);
-  }
-  void whole(const Answer& answer) const {
-    to.small(static_cast<std::uint8_t>(answer.what.index()), 255);
-    std::visit(*this, answer.what);
-  }
+// --- one description for both directions ------------------------------------------------------
 
-  FieldWriter& to;
-};
+template <class Fields>
+void all(Fields& fields, PlainAnswer& answer) {
+  error(fields, answer.error);
+  fields.number(answer.number);
+  text(fields, answer.text);
+}
+
+template <class Fields>
+void all(Fields& fields, StoreOutcome& answer) {
+  error(fields, answer.error);
+  fields.flag(answer.found);
+  fields.flag(answer.applied);
+  fields.flag(answer.has_value);
+  choice(fields, answer.kind, Kind::hash);
+  fields.number(answer.number);
+  fields.number(answer.second);
+  std::int64_t due = answer.due.time_since_epoch().count();
+  fields.number(due);
+  answer.due = Timestamp{Millis{due}};
+  fields.number(answer.version);
+  text(fields, answer.value);
+}
+
+template <class Fields>
+void all(Fields& fields, ClaimOutcome& answer) {
+  choice(fields, answer.answer, ClaimAnswer::unknown);
+  error(fields, answer.error);
+  fields.flag(answer.takeover);
+  fields.flag(answer.result_expired);
+  fields.flag(answer.poison);
+  std::uint64_t attempt = answer.attempt;
+  fields.number(attempt);
+  answer.attempt = static_cast<std::uint32_t>(attempt);
+  fields.number(answer.epoch);
+  millis(fields, answer.remaining);
+  millis(fields, answer.retry_after);
+  std::uint64_t folded = answer.folded_onto ? *answer.folded_onto + 1 : 0;
+  fields.number(folded);
+  answer.folded_onto = folded == 0 ? std::optional<std::size_t>{} : folded - 1;
+  const auto time = [](auto& f, std::int64_t& value) { f.number(value); };
+  perhaps(fields, answer.window_start_unix_ms, time);
+  perhaps(fields, answer.window_end_unix_ms, time);
+  fields.number(answer.version);
+  text(fields, answer.owner);
+  text(fields, answer.result);
+}
+
+template <class Fields>
+void all(Fields& fields, OwnerOutcome& answer) {
+  choice(fields, answer.answer, OwnerAnswer::refused);
+  error(fields, answer.error);
+  fields.flag(answer.late);
+  error(fields, answer.dropped);
+  fields.flag(answer.has_result);
+  fields.number(answer.version);
+  text(fields, answer.result);
+}
+
+template <class Fields>
+void all(Fields& fields, std::vector<ClaimOutcome>& answers) {
+  list(fields, answers, [](auto& f, ClaimOutcome& item) { all(f, item); });
+}
+
+template <class Fields>
+void whole(Fields& fields, Answer& answer, bool is_outermost);
+
+template <class Fields>
+void all(Fields& fields, std::vector<Answer>& answers) {
+  list(fields, answers, [](auto& f, Answer& item) { whole(f, item, false); });
+}
+
+template <std::size_t Place = 0>
+void make(FieldReader& fields, Answer& answer, std::size_t place) {
+  if constexpr (Place < std::variant_size_v<decltype(Answer::what)>) {
+    if (place != Place) return make<Place + 1>(fields, answer, place);
+    answer.what.emplace<Place>();
+  } else {
+    fields.fail();
+  }
+}
+
+constexpr std::size_t answers_place = std::variant_size_v<decltype(Answer::what)> - 1;
+
+template <class Fields>
+void whole(Fields& fields, Answer& answer, bool is_outermost) {
+  auto place = static_cast<std::uint8_t>(answer.what.index());
+  fields.small(place, answers_place);
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    // Sections are not within sections: what is deeper is damage.
+    if (place == answers_place && !is_outermost) fields.fail();
+    if (!fields.is_good()) return;
+    make(fields, answer, place);
+  }
+  std::visit([&](auto& what) { all(fields, what); }, answer.what);
+}
 
 }  // namespace
 
@@ -132,7 +181,16 @@ std::optional<ErrorCode> local_error(const Answer& answer) noexcept {
 
 void encode(const Answer& answer, std::string& to) {
   FieldWriter fields{to};
-  Encode{fields}.whole(answer);
+  // The description is one for both directions, and the writer changes nothing.
+  whole(fields, const_cast<Answer&>(answer), true);
+}
+
+Result<Answer> decode_answer(Bytes from) {
+  FieldReader fields{from};
+  Answer answer;
+  whole(fields, answer, true);
+  if (fields.is_good() && fields.rest().empty()) return answer;
+  return Error{ErrorCode::bad_encoding, "an answer of " + std::to_string(from.size()) + " bytes"};
 }
 
 }  // namespace semel::replication

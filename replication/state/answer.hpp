@@ -1,29 +1,14 @@
-// What a command was answered when its entry was applied: the same on every replica.
+// Answers as bytes, and which of them are one replica's affair (engine/logged/answer.hpp has what
+// they are).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
-#include <vector>
 
-#include "semel/claims.hpp"
-#include "semel/op.hpp"
+#include "engine/logged/answer.hpp"
+#include "semel/result.hpp"
 
 namespace semel::replication {
-
-/// Of a call that has no outcome of its own.
-struct PlainAnswer {
-  ErrorCode error = ErrorCode::ok;
-  std::int64_t number = 0;  ///< how many; 1: yes; of a session: its id
-  std::string text{};       ///< a float's new value
-};
-
-struct Answer {
-  std::variant<PlainAnswer, StoreOutcome, std::vector<ClaimOutcome>, OwnerOutcome,
-               std::vector<Answer>>
-      what{};
-};
 
 /// Why this replica alone could not do what the log says: its memory, its disk, its process. None:
 /// every replica answers the same.
@@ -31,5 +16,7 @@ struct Answer {
 
 /// Appends bytes that are equal if and only if the answers are.
 void encode(const Answer& answer, std::string& to);
+/// Reads what encode() wrote, all of `from`. Errors: bad_encoding.
+[[nodiscard]] Result<Answer> decode_answer(Bytes from);
 
 }  // namespace semel::replication

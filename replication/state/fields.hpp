@@ -142,4 +142,43 @@ class FieldReader {
   bool is_good_ = true;
 };
 
+// --- what both directions share: Fields is a FieldWriter or a FieldReader
+// -------------------------
+
+template <class Fields, class Choice>
+void choice(Fields& fields, Choice& value, Choice last) {
+  auto number = static_cast<std::uint8_t>(value);
+  fields.small(number, static_cast<std::uint8_t>(last));
+  value = static_cast<Choice>(number);
+}
+
+template <class Fields>
+void millis(Fields& fields, Millis& value) {
+  std::int64_t number = value.count();
+  fields.number(number);
+  value = Millis{number};
+}
+
+/// `put(fields, value)` writes or reads what is there.
+template <class Fields, class Value, class Put>
+void perhaps(Fields& fields, std::optional<Value>& value, Put&& put) {
+  bool is_there = value.has_value();
+  fields.flag(is_there);
+  if (!is_there) return value.reset();
+  if (!value) value.emplace();
+  put(fields, *value);
+}
+
+template <class Fields, class Item, class Put>
+void list(Fields& fields, std::vector<Item>& items, Put&& put) {
+  const std::size_t count = fields.count(items.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<Fields, FieldReader>) {
+      if (!fields.is_good()) return;
+      items.emplace_back();
+    }
+    put(fields, items[i]);
+  }
+}
+
 }  // namespace semel::replication

@@ -33,6 +33,8 @@ class StateMachine {
   [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
   /// Of the newest entry that is applied.
   [[nodiscard]] std::int64_t unix_ms() const noexcept { return clock_->unix_ms(); }
+  /// The same, for any thread.
+  [[nodiscard]] Timestamp now() const noexcept { return clock_->now(); }
   /// For RequestCommand; must outlive this. Before the first apply().
   void set_runner(RequestRunner* runner) noexcept { runner_ = runner; }
 

@@ -19,19 +19,6 @@ using namespace replication;
 
 namespace {
 
-/// Of this machine, and free a moment ago.
-std::uint16_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  close(socket);
-  return ntohs(address.sin_port);
-}
-
 template <class Is>
 bool wait_until(Is&& is) {
   const base::Stopwatch waited;
@@ -43,6 +30,18 @@ bool wait_until(Is&& is) {
 }
 
 }  // namespace
+
+std::uint16_t free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  close(socket);
+  return ntohs(address.sin_port);
+}
 
 Group::Group(unsigned nodes, std::uint64_t snapshot_every) : snapshot_every_(snapshot_every) {
   std::string pattern = (std::filesystem::temp_directory_path() / "semel_group_XXXXXX").string();

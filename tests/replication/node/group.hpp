@@ -12,6 +12,9 @@
 
 namespace semel::tests {
 
+/// A port of this machine that was free a moment ago.
+[[nodiscard]] std::uint16_t free_port();
+
 class Group {
  public:
   explicit Group(unsigned nodes, std::uint64_t snapshot_every = std::uint64_t{64} << 20);

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <atomic>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "net/cluster/group.hpp"
 #include "net/node/group_runner.hpp"
+#include "replication/node/memory_gate.hpp"
 #include "replication/node/replica.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -48,14 +48,6 @@ Status read_peers(const std::vector<std::string>& words,
   }
   return Done{};
 }
-
-}  // namespace
-
-namespace {
-
-/// On top of maxmemory: for what was admitted while there was room, and is not applied yet. A node
-/// that could not apply an entry would have to stop, and all others with it.
-constexpr std::size_t memory_reserve = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -99,7 +91,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
 
   void submit(const net::GroupRequest& request,
               std::function<void(net::GroupReply)> done) override {
-    if (request.grows && is_full()) return failed(done, Error{ErrorCode::memory_full, {}});
+    if (request.grows && gate_.is_full()) return failed(done, Error{ErrorCode::memory_full, {}});
     replication::RequestCommand command;
     command.db = request.db;
     command.dialect = request.dialect;
@@ -171,23 +163,6 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   static void failed(const std::function<void(net::GroupReply)>& done, const Error& error) {
     done({.error = error.code, .replies = {}, .detail = error.detail});
   }
-  /// Whether the engine has what the operator gives it. Looked at every few milliseconds.
-  [[nodiscard]] bool is_full() {
-    constexpr std::int64_t every_ms = 5;
-    const std::int64_t now = clock_.now().time_since_epoch().count();
-    // mo: relaxed: figures of a moment ago, whoever took them
-    if (looked_.load(std::memory_order_relaxed) + every_ms < now) {
-      looked_.store(now, std::memory_order_relaxed);  // mo: relaxed: as above
-      const Stats stats = replica->engine().stats();
-      // What is free again is in lists for the next one; but it may lie where that does not fit.
-      const std::uint64_t held = stats.bytes_records + stats.bytes_table + stats.bytes_wheel;
-      const bool full = held + memory_reserve > stats.bytes_limit ||
-                        stats.bytes_used + memory_reserve / 4 > stats.bytes_limit;
-      is_full_.store(full, std::memory_order_relaxed);  // mo: relaxed: as above
-    }
-    return is_full_.load(std::memory_order_relaxed);  // mo: relaxed: as above
-  }
-
   /// Behind the comma, or else the host of the other part with this node's own port.
   [[nodiscard]] std::string client_address(const std::string& address) const {
     const std::size_t comma = address.find(',');
@@ -199,9 +174,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   const std::uint64_t node_id_;
   const bool forwards_;
   const std::string port_;
-  const SystemClock clock_;
-  std::atomic<std::int64_t> looked_{0};
-  std::atomic<bool> is_full_{false};
+  replication::MemoryGate gate_{replica->engine()};
 };
 
 NodeGroup::NodeGroup(const net::Settings& settings) : settings_(settings) {}
@@ -271,7 +244,7 @@ Status NodeGroup::open(const Options& engine, Report report) {
   ReplicaOptions options;
   SEMEL_CHECK(read_options(settings_, options));
   options.engine = engine;
-  options.engine.memory_bytes += memory_reserve;
+  options.engine.memory_bytes += replication::memory_reserve;
   options.report = std::move(report);
   auto opened = Replica::open(options);
   if (!opened.ok()) return with_whole_text(opened.error(), options.directory);

@@ -1,0 +1,172 @@
+#include "engine/claims/logged_claims.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/random.hpp"
+#include "engine/claims/claim_calls.hpp"
+
+namespace semel::engine {
+namespace {
+
+using replication::Answer;
+using replication::ClaimCommand;
+using replication::Command;
+using replication::OwnerCommand;
+
+/// Of a record that answers here: the group's time may be known worse on this node by so much.
+constexpr Millis skew_margin{1'000};
+
+/// The answer of a record whose work is finished, if there is one here.
+std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& context,
+                                        const ClaimRequest& request) {
+  const TableKey key{context.prefix, request.key};
+  ClaimOutcome outcome;
+  ClaimFacts facts;
+  Timestamp due{};
+  run_claim(
+      context, request, facts, outcome,
+      [&](auto&& decide, Version& version) {
+        return context.impl.core().update(
+            context.policy.db, key.bytes(), context.now,
+            [&](const RecordView* live, const auto&) {
+              ClaimRecord record;
+              const bool is_done = live != nullptr && live->kind == Kind::claim &&
+                                   decode(live->value, record) && record.state == ClaimState::done;
+              if (!is_done) return Decision{};
+              due = live->due;
+              return decide(live, [] { return Version{0}; });
+            },
+            version);
+      },
+      false);
+  if (outcome.answer != ClaimAnswer::replay) return std::nullopt;
+  if (due != no_end && due - log.clock().now() < skew_margin) return std::nullopt;
+  count_answer(context.impl, outcome);
+  return outcome;
+}
+
+OwnerCommand::What what_of(OwnerVerb verb) noexcept {
+  switch (verb) {
+    case OwnerVerb::complete:
+      return OwnerCommand::What::complete;
+    case OwnerVerb::fail:
+      return OwnerCommand::What::fail;
+    case OwnerVerb::renew:
+      return OwnerCommand::What::renew;
+    case OwnerVerb::release:
+      break;
+  }
+  return OwnerCommand::What::release;
+}
+
+OwnerOutcome refused(ErrorCode why) {
+  OwnerOutcome outcome;
+  outcome.answer = OwnerAnswer::refused;
+  outcome.error = why;
+  return outcome;
+}
+
+}  // namespace
+
+LoggedRequest::LoggedRequest(const ClaimRequest& from)
+    : request(from), has_own_id(!from.claim_id.has_value()) {
+  if (has_own_id) base::fill_random(request.claim_id.emplace());
+}
+
+Command command_of(Bytes name, const ClaimRequest& request) {
+  return {ClaimCommand{ClaimCommand::What::each, name, {request}}};
+}
+
+ClaimOutcome outcome_of(Result<Answer>&& answer) {
+  ClaimOutcome outcome;
+  outcome.error = ErrorCode::bad_encoding;
+  if (!answer.ok()) {
+    outcome.error = answer.error().code;
+  } else if (auto* const found = std::get_if<std::vector<ClaimOutcome>>(&answer->what)) {
+    if (found->size() == 1) outcome = std::move(found->front());
+  } else if (const auto* plain = std::get_if<replication::PlainAnswer>(&answer->what)) {
+    outcome.error = plain->error;
+  }
+  return outcome;
+}
+
+ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace& names,
+                          const LoggedRequest& asked) {
+  const ClaimContext context{engine, names};
+  ClaimOutcome outcome;
+  if (const ErrorCode bad = check(asked.request); bad != ErrorCode::ok) {
+    refuse(outcome, bad);
+    return outcome;
+  }
+  if (auto repeat = answer_here(log, context, asked.request)) return *std::move(repeat);
+  outcome = outcome_of(log.decide(command_of(names.name(), asked.request), Repeat::safe));
+  asked.finish(outcome);
+  return outcome;
+}
+
+bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBatch what,
+                  std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
+  const std::size_t count = std::min(requests.size(), outcomes.size());
+  std::vector<LoggedRequest> asked;
+  asked.reserve(count);
+  ClaimCommand command{what, names.name(), {}};
+  for (const ClaimRequest& request : requests.first(count)) {
+    command.requests.push_back(asked.emplace_back(request).request);
+  }
+  auto found = decided<std::vector<ClaimOutcome>>(log, {std::move(command)}, Repeat::safe);
+  bool all = found.ok();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!found.ok()) {
+      refuse(outcomes[i], found.error().code);
+      continue;
+    }
+    outcomes[i] = std::move((*found)[i]);
+    if (!outcomes[i].folded_onto) asked[i].finish(outcomes[i]);
+    all = all && (outcomes[i].answer == ClaimAnswer::granted ||
+                  outcomes[i].answer == ClaimAnswer::regranted);
+  }
+  return all;
+}
+
+OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerVerb verb,
+                               const OwnerCall& call) {
+  const ErrorCode bad = check(context, verb, call);
+  if (bad != ErrorCode::ok && !may_drop(verb, call, bad)) return refused(bad);
+  OwnerCommand command{what_of(verb), context.names.name(), call};
+  auto found = decided<OwnerOutcome>(log, {command}, Repeat::safe);
+  if (found.ok()) return *std::move(found);
+  const ErrorCode why = found.error().code;
+  if (!may_drop(verb, call, why)) return refused(why);
+  // Longer than an entry: the work is done all the same.
+  command.call.payload = {};
+  command.call.keeping = ResultKeeping::none;
+  found = decided<OwnerOutcome>(log, {command}, Repeat::safe);
+  if (!found.ok()) return refused(found.error().code);
+  if (found->answer == OwnerAnswer::ok) found->dropped = why;
+  return *std::move(found);
+}
+
+void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
+                     std::span<OwnerOutcome> outcomes) {
+  replication::SectionCommand section;
+  section.commands.reserve(calls.size());
+  for (const OwnerCall& call : calls) {
+    section.commands.push_back(
+        {OwnerCommand{OwnerCommand::What::complete, context.names.name(), call}});
+  }
+  auto found = decided<std::vector<Answer>>(log, {std::move(section)}, Repeat::safe);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    auto* const each = found.ok() ? std::get_if<OwnerOutcome>(&(*found)[i].what) : nullptr;
+    const auto* const plain =
+        found.ok() ? std::get_if<replication::PlainAnswer>(&(*found)[i].what) : nullptr;
+    outcomes[i] = each != nullptr    ? std::move(*each)
+                  : plain != nullptr ? refused(plain->error)
+                                     : refused(found.error().code);
+  }
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,312 @@
+#include "engine/claims/logged_waits.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/claims/claim_calls.hpp"
+
+namespace semel::engine {
+namespace {
+
+[[nodiscard]] bool is_grant(const ClaimOutcome& outcome) noexcept {
+  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+}
+
+/// It looks at a record; there is nothing to give back.
+void nothing_to_give_back(const WaitCall&, const ClaimOutcome&) {}
+
+[[nodiscard]] ClaimOutcome refusal(ClaimAnswer answer, ErrorCode why) noexcept {
+  ClaimOutcome outcome;
+  outcome.answer = answer;
+  outcome.error = why;
+  return outcome;
+}
+
+}  // namespace
+
+ClaimOutcome look(const WaitCall& call, Seen& seen) {
+  const ClaimContext context{*call.engine, *call.names};
+  ClaimOutcome outcome;
+  outcome.answer = ClaimAnswer::granted;
+  seen.now = context.now;
+  // Between entries the replica's clock stands still; a lease that is over by the group's time can
+  // be asked for.
+  const CallLog* const log = context.impl.log_for_call();
+  if (log != nullptr) seen.now = std::max(seen.now, log->clock().now());
+  if (context.dropped()) return outcome;
+  Version version = 0;
+  static_cast<void>(context.single(call.table_key)(
+      [&](const RecordView* live, const auto&) {
+        ClaimRecord record;
+        const bool is_held = live != nullptr && live->kind == Kind::claim &&
+                             decode(live->value, record) && record.state == ClaimState::held &&
+                             record.lease_until > seen.now && !context.owner_dead(live);
+        if (is_held) {
+          outcome.answer = ClaimAnswer::in_flight;
+          outcome.owner = record.owner;
+          outcome.attempt = record.attempts;
+          seen.held_until = record.lease_until;
+          seen.held_session = record.session;
+        }
+        return Decision{};
+      },
+      version));
+  return outcome;
+}
+
+WaitCall look_call(Engine& engine, const Claims::NamespaceRef& names, const ClaimRequest& request,
+                   Timestamp deadline, const TableKey& key) {
+  return {.attempt = look,
+          .give_back = nothing_to_give_back,
+          .engine = &engine,
+          .names = names,
+          .request = request,
+          .table_key = key.bytes(),
+          .db = names->policy().db,
+          .deadline = deadline};
+}
+
+// --- blocking -----------------------------------------------------------------------------------
+
+ClaimOutcome LoggedWaits::wait(const Claims::NamespaceRef& names, const ClaimRequest& request,
+                               Timestamp deadline) {
+  const LoggedRequest asked{request};
+  const TableKey key{names->prefix(), request.key};
+  Engine::Impl& impl = impl_of(engine_);
+  for (;;) {
+    ClaimOutcome outcome = claim_logged(log_, engine_, *names, asked);
+    if (outcome.answer != ClaimAnswer::in_flight) return outcome;
+    if (deadline <= log_.clock().now()) {
+      outcome.error = ErrorCode::timed_out;
+      return outcome;
+    }
+    ClaimOutcome seen = impl.wait_queue().wait(
+        look_call(engine_, names, asked.request, deadline, key), impl.clock());
+    // Timed out, too many who wait, or the end of the engine.
+    if (seen.error != ErrorCode::ok) return seen;
+  }
+}
+
+// --- with a callback ----------------------------------------------------------------------------
+
+struct LoggedWaits::Wait {
+  explicit Wait(const WaitStart& start)
+      : names(start.names),
+        key(start.request.key),
+        owner(start.request.owner),
+        asked(start.request),
+        deadline(start.deadline) {
+    asked.request.key = key;
+    asked.request.owner = owner;
+  }
+
+  const Claims::NamespaceRef names;
+  const std::string key;
+  const std::string owner;
+  LoggedRequest asked;
+  const Timestamp deadline;
+  // Under the mutex.
+  ClaimCallback done;
+  WaitTicket ticket = 0;
+  WaitTicket queued = 0;     // in the wait queue; 0: it is not there
+  bool is_over = false;      // its callback has begun, or never will
+  bool is_unasked = false;   // there was no memory to ask
+  std::thread::id runner{};  // while it runs: where
+};
+
+bool LoggedWaits::begin(const WaitStart& start, ClaimCallback& done, WaitTicket& ticket,
+                        ClaimOutcome& outcome) {
+  const auto wait = std::make_shared<Wait>(start);
+  ticket = 0;
+  {
+    const base::MutexLock lock{mutex_};
+    ErrorCode why = ErrorCode::ok;
+    if (waits_.size() >= limits::waiters_total_max) why = ErrorCode::waiters_full;
+    if (is_closed_) why = ErrorCode::closing;
+    if (why != ErrorCode::ok) {
+      outcome = refusal(ClaimAnswer::busy, why);
+      return false;
+    }
+    wait->ticket = mark | next_++;
+    waits_.emplace(wait->ticket, wait);
+    wait->done = std::move(done);
+    ticket = wait->ticket;
+  }
+  // From here on the callback may have run, and with it may be gone what `ticket` belonged to.
+  ask(wait);
+  return true;
+}
+
+/// From any thread, also the one that applies: it does not block. Without memory retry() asks.
+void LoggedWaits::ask(const SharedWait& wait) noexcept {
+  try {
+    log_.decide(command_of(wait->names->name(), wait->asked.request), Repeat::safe,
+                [self = shared_from_this(), wait](Result<replication::Answer> answer) {
+                  self->answered(wait, outcome_of(std::move(answer)));
+                });
+  } catch (const std::bad_alloc&) {
+    const base::MutexLock lock{mutex_};
+    wait->is_unasked = has_unasked_ = true;
+  }
+}
+
+void LoggedWaits::retry() noexcept {
+  SharedWait found;
+  {
+    const base::MutexLock lock{mutex_};
+    if (!has_unasked_) return;
+    has_unasked_ = false;
+    for (const auto& [ticket, wait] : waits_) {
+      if (!wait->is_unasked) continue;
+      if (found != nullptr) has_unasked_ = true;  // the next time
+      if (found == nullptr) found = wait;
+    }
+    if (found != nullptr) found->is_unasked = false;
+  }
+  if (found != nullptr) ask(found);
+}
+
+void LoggedWaits::answered(const SharedWait& wait, ClaimOutcome&& outcome) {
+  bool is_over = false;
+  {
+    const base::MutexLock lock{mutex_};
+    is_over = wait->is_over;
+  }
+  if (is_over) {
+    if (is_grant(outcome)) give_back(wait, outcome.epoch);
+    return;
+  }
+  wait->asked.finish(outcome);
+  if (outcome.answer != ClaimAnswer::in_flight) return finish(wait, std::move(outcome));
+  if (wait->deadline <= log_.clock().now()) {
+    outcome.error = ErrorCode::timed_out;
+    return finish(wait, std::move(outcome));
+  }
+  try {
+    park(wait);
+  } catch (const std::bad_alloc&) {
+    finish(wait, refusal(ClaimAnswer::busy, ErrorCode::memory_full));
+  }
+}
+
+/// Not on the thread that applies.
+void LoggedWaits::park(const SharedWait& wait) {
+  ClaimCallback woken{[self = shared_from_this(), wait](ClaimOutcome&& seen) {
+    self->woken(wait, std::move(seen));
+  }};
+  const TableKey key{wait->names->prefix(), wait->key};
+  WaitTicket queued = 0;
+  ClaimOutcome at_once;
+  WaitQueue& queue = impl_of(engine_).wait_queue();
+  if (!queue.wait(look_call(engine_, wait->names, wait->asked.request, wait->deadline, key), woken,
+                  queued, at_once)) {
+    if (at_once.error == ErrorCode::ok) return ask(wait);
+    return finish(wait, std::move(at_once));
+  }
+  bool is_over = false;
+  {
+    const base::MutexLock lock{mutex_};
+    // It may have been woken meanwhile, and wait anew: then cancel() misses it in the queue, and it
+    // ends when it is woken.
+    wait->queued = queued;
+    is_over = wait->is_over;
+  }
+  if (is_over) static_cast<void>(queue.cancel(queued));
+}
+
+/// This may be the thread that applies: nothing here blocks, or calls what others wrote.
+void LoggedWaits::woken(const SharedWait& wait, ClaimOutcome&& seen) noexcept {
+  {
+    const base::MutexLock lock{mutex_};
+    wait->queued = 0;
+    if (wait->is_over) return;
+  }
+  if (seen.error == ErrorCode::ok) return ask(wait);
+  try {
+    log_.run([self = shared_from_this(), wait, seen = std::move(seen)]() mutable {
+      self->finish(wait, std::move(seen));
+    });
+  } catch (const std::bad_alloc&) {
+    ask(wait);  // its answer comes where it can be finished
+  }
+}
+
+void LoggedWaits::finish(const SharedWait& wait, ClaimOutcome&& outcome) {
+  ClaimCallback done;
+  bool is_first = false;
+  {
+    const base::MutexLock lock{mutex_};
+    is_first = !std::exchange(wait->is_over, true);
+    if (is_first) {
+      wait->runner = std::this_thread::get_id();
+      done = std::move(wait->done);
+    }
+  }
+  if (!is_first) {
+    if (is_grant(outcome)) give_back(wait, outcome.epoch);
+    return;
+  }
+  impl_of(engine_).core().callbacks().run(Callback::waiter, [&] { done(std::move(outcome)); });
+  done = nullptr;  // what it has captured is gone before cancel() returns
+  const base::MutexLock lock{mutex_};
+  wait->runner = {};
+  waits_.erase(wait->ticket);
+  callback_ended_.notify_all();
+}
+
+/// If this fails, the lease ends it.
+void LoggedWaits::give_back(const SharedWait& wait, Epoch epoch) {
+  const OwnerCall call{.key = wait->key, .epoch = epoch};
+  // `wait` has the bytes, which are read before this returns.
+  log_.decide({replication::OwnerCommand{replication::OwnerCommand::What::release,
+                                         wait->names->name(), call}},
+              Repeat::safe, [](const Result<replication::Answer>&) {});
+}
+
+bool LoggedWaits::cancel(WaitTicket ticket) noexcept {
+  SharedWait wait;
+  WaitTicket queued = 0;
+  ClaimCallback done;  // what it has captured is destroyed without the mutex
+  {
+    base::MutexLock lock{mutex_};
+    const auto found = waits_.find(ticket);
+    if (found == waits_.end()) return false;
+    wait = found->second;
+    if (wait->is_over) {  // it runs
+      if (wait->runner == std::this_thread::get_id()) return false;
+      while (waits_.count(ticket) != 0) callback_ended_.wait(lock);
+      return false;
+    }
+    wait->is_over = true;
+    done = std::move(wait->done);
+    queued = std::exchange(wait->queued, 0);
+    waits_.erase(found);
+  }
+  if (queued != 0) static_cast<void>(impl_of(engine_).wait_queue().cancel(queued));
+  return true;
+}
+
+void LoggedWaits::close() noexcept {
+  std::vector<SharedWait> ended;
+  {
+    const base::MutexLock lock{mutex_};
+    is_closed_ = true;
+    for (const auto& [ticket, wait] : waits_) {
+      if (!wait->is_over) ended.push_back(wait);
+    }
+  }
+  for (const SharedWait& wait : ended) {
+    WaitTicket queued = 0;
+    {
+      const base::MutexLock lock{mutex_};
+      queued = std::exchange(wait->queued, 0);
+    }
+    if (queued != 0) static_cast<void>(impl_of(engine_).wait_queue().cancel(queued));
+    finish(wait, refusal(ClaimAnswer::in_flight, ErrorCode::closing));
+  }
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,80 @@
+// Claims of a replica that wait. The log of the group decides them; the wait queue of this replica
+// knows when to ask again.
+//
+//   begin() -> asking --- in_flight ---> parked (in the wait queue, as a look at the record)
+//                ^                          |
+//                '---- may be free now -----'      any other answer: the callback runs
+//
+// Of a key that becomes free all waiters ask, and the log grants it to one: the others park again,
+// behind each other as before. Callbacks run on the log's thread for callbacks, never on the one
+// that applies entries.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "base/mutex.hpp"
+#include "engine/claims/logged_claims.hpp"
+
+namespace semel::engine {
+
+/// What the wait queue asks for a logged wait: in_flight while the record is held, granted when the
+/// log is to be asked again. Takes no version, changes nothing.
+[[nodiscard]] ClaimOutcome look(const WaitCall& call, Seen& seen);
+/// `request`: its bytes must live during the call that takes this.
+[[nodiscard]] WaitCall look_call(Engine& engine, const Claims::NamespaceRef& names,
+                                 const ClaimRequest& request, Timestamp deadline,
+                                 const TableKey& key);
+
+struct WaitStart {
+  const Claims::NamespaceRef& names;
+  const ClaimRequest& request;
+  Timestamp deadline;
+};
+
+/// Safe from any thread.
+class LoggedWaits : public std::enable_shared_from_this<LoggedWaits> {
+ public:
+  LoggedWaits(Engine& engine, CallLog& log) noexcept : engine_(engine), log_(log) {}
+
+  /// See Claims::claim_or_wait. Blocks.
+  [[nodiscard]] ClaimOutcome wait(const Claims::NamespaceRef& names, const ClaimRequest& request,
+                                  Timestamp deadline);
+  /// The same; `done` is taken and called once. `ticket` is written before. False: `outcome` is the
+  /// answer, and `done` is left where it is.
+  [[nodiscard]] bool begin(const WaitStart& start, ClaimCallback& done, WaitTicket& ticket,
+                           ClaimOutcome& outcome);
+  [[nodiscard]] static bool is_mine(WaitTicket ticket) noexcept { return (ticket & mark) != 0; }
+  /// See Claims::cancel_wait.
+  bool cancel(WaitTicket ticket) noexcept;
+  /// Asks for one of those for which there was no memory. To be called now and then.
+  void retry() noexcept;
+  /// Ends all waits that have a callback: error closing. None begins after it.
+  void close() noexcept;
+
+ private:
+  static constexpr WaitTicket mark = WaitTicket{1} << 63;
+  struct Wait;
+  using SharedWait = std::shared_ptr<Wait>;
+
+  void ask(const SharedWait& wait) noexcept;
+  void answered(const SharedWait& wait, ClaimOutcome&& outcome);
+  void park(const SharedWait& wait);
+  void woken(const SharedWait& wait, ClaimOutcome&& seen) noexcept;
+  void finish(const SharedWait& wait, ClaimOutcome&& outcome);
+  void give_back(const SharedWait& wait, Epoch epoch);
+
+  Engine& engine_;
+  CallLog& log_;
+  base::Mutex mutex_;
+  base::Condition callback_ended_;
+  std::map<WaitTicket, SharedWait> waits_ SEMEL_GUARDED_BY(mutex_);
+  WaitTicket next_ SEMEL_GUARDED_BY(mutex_) = 1;
+  bool is_closed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool has_unasked_ SEMEL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace semel::engine

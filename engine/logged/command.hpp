@@ -1,0 +1,124 @@
+// What an entry of the replicated log asks of the engine. Each is one call of the engine's face,
+// decided when the entry is applied, on every replica alike.
+//
+// Bytes point into the entry. Times are the log's (log_clock.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "semel/claims.hpp"
+#include "semel/hashes.hpp"
+#include "semel/op.hpp"
+#include "semel/policies.hpp"
+#include "semel/store.hpp"
+
+namespace semel::replication {
+
+struct StoreCommand {
+  StoreOp op{};  ///< a write; its `arithmetic` is set by apply
+  std::optional<Arithmetic> arithmetic{};
+};
+/// MSET, MSETNX, MSETEX.
+struct SetManyCommand {
+  std::uint8_t db = 0;
+  Condition condition = Condition::always;  ///< or if_absent, if_present
+  Expiry expiry{};
+  std::vector<KeyValue> pairs{};
+};
+struct DeleteManyCommand {
+  std::uint8_t db = 0;
+  std::vector<Bytes> keys{};
+};
+/// A record under another key, or in another database.
+struct TransferCommand {
+  enum class What : std::uint8_t { rename, rename_if_absent, copy, copy_and_replace, move };
+  What what = What::rename;
+  std::uint8_t db = 0;
+  std::uint8_t to_db = 0;  ///< of a copy and a move
+  Bytes from{};
+  Bytes to{};  ///< not of a move
+};
+struct HashCommand {
+  enum class What : std::uint8_t { set, set_if_absent, erase, add, add_float };
+  What what = What::set;
+  std::uint8_t db = 0;
+  Bytes key{};
+  std::vector<FieldValue> pairs{};  ///< of all but erase; of add and add_float one, without value
+  std::vector<Bytes> fields{};      ///< of erase
+  std::int64_t amount = 0;
+  long double by_float = 0;
+};
+struct ClaimCommand {
+  enum class What : std::uint8_t { each, all_or_none };
+  What what = What::each;
+  Bytes name{};
+  std::vector<ClaimRequest> requests{};
+};
+struct OwnerCommand {
+  enum class What : std::uint8_t { complete, fail, renew, release };
+  What what = What::complete;
+  Bytes name{};
+  OwnerCall call{};
+};
+struct OperatorCommand {
+  enum class What : std::uint8_t { issue, forget, resolve_as_done, resolve_as_released };
+  What what = What::forget;
+  Bytes name{};
+  Bytes key{};
+  Bytes result{};
+  std::optional<Millis> ttl{};  ///< of issue
+};
+struct NamespaceCommand {
+  /// What is dropped must be unused: to end many claims would take too long in one entry.
+  enum class What : std::uint8_t { declare, change, drop };
+  What what = What::declare;
+  Bytes name{};
+  Policy policy{};
+};
+struct DatabaseCommand {
+  enum class What : std::uint8_t { flush, flush_all, swap };
+  What what = What::flush;
+  std::uint8_t one = 0;
+  std::uint8_t other = 0;
+};
+/// The end of a connection, or of what else claims were bound to.
+struct SessionCommand {
+  enum class What : std::uint8_t { open, close };
+  What what = What::open;
+  SessionId session = 0;  ///< of close
+};
+struct Command;
+/// MULTI, and what a script did: in one step. Not within another one.
+struct SectionCommand {
+  std::vector<Command> commands;  // not `{}`: a command is not complete yet
+};
+/// Of the entries without work: the time goes on.
+struct TimeCommand {};
+
+/// What a client of a node has asked in the words of its protocol: one after the other, or as a
+/// transaction. A RequestRunner knows what it means.
+struct RequestCommand {
+  struct Watched {
+    std::uint8_t db = 0;
+    Bytes key{};
+    Version version = 0;  ///< that it had; 0: it was absent
+  };
+  std::uint8_t db = 0;
+  std::uint8_t dialect = 2;  ///< of its replies: RESP2 or RESP3
+  bool is_transaction = false;
+  std::vector<Watched> watched{};  ///< of a transaction, which does nothing if one has changed
+  std::vector<std::vector<Bytes>> requests{};
+};
+
+struct Command {
+  std::variant<TimeCommand, StoreCommand, SetManyCommand, DeleteManyCommand, TransferCommand,
+               HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
+               DatabaseCommand, SessionCommand, RequestCommand, SectionCommand>
+      what{};
+};
+
+}  // namespace semel::replication

@@ -1,0 +1,138 @@
+#include "replication/node/group_calls.hpp"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "engine/replica/decision_scope.hpp"
+#include "replication/state/entry.hpp"
+#include "storage/log/disk.hpp"
+
+namespace semel::replication {
+namespace {
+
+/// Whether a command can make the state larger. What gives memory back, or ends work that was
+/// admitted, is taken by a full group too.
+struct Grows {
+  bool operator()(const TimeCommand&) const noexcept { return false; }
+  bool operator()(const StoreCommand& command) const noexcept {
+    return command.op.verb != Verb::del && command.op.verb != Verb::delex &&
+           command.op.verb != Verb::getdel && command.op.verb != Verb::expire;
+  }
+  bool operator()(const DeleteManyCommand&) const noexcept { return false; }
+  bool operator()(const OwnerCommand&) const noexcept { return false; }
+  bool operator()(const OperatorCommand& command) const noexcept {
+    return command.what == OperatorCommand::What::issue;
+  }
+  bool operator()(const DatabaseCommand&) const noexcept { return false; }
+  bool operator()(const SessionCommand& command) const noexcept {
+    return command.what == SessionCommand::What::open;
+  }
+  bool operator()(const HashCommand& command) const noexcept {
+    return command.what != HashCommand::What::erase;
+  }
+  bool operator()(const SectionCommand& command) const noexcept {
+    return std::any_of(command.commands.begin(), command.commands.end(),
+                       [this](const Command& each) { return std::visit(*this, each.what); });
+  }
+  template <class Other>
+  bool operator()(const Other&) const noexcept {
+    return true;
+  }
+};
+
+constexpr const char* own_thread =
+    "called by the thread that applies entries, which would wait "
+    "for itself";
+
+}  // namespace
+
+Status GroupCalls::start() {
+  try {
+    thread_ = std::thread{[this] { run_all(); }};
+  } catch (const std::system_error&) {
+    return Error{ErrorCode::no_thread, "the thread of callbacks"};
+  }
+  return semel::Done{};
+}
+
+void GroupCalls::stop() {
+  {
+    const base::MutexLock lock{mutex_};
+    is_stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status GroupCalls::admit(const Command& command) {
+  if (!std::visit(Grows{}, command.what) || !gate_.is_full()) return semel::Done{};
+  return Error{ErrorCode::memory_full, "the group holds what it may"};
+}
+
+Result<Answer> GroupCalls::decide(const Command& command, engine::Repeat repeat) {
+  if (replica_.is_own_thread()) return Error{ErrorCode::refused, own_thread};
+  SEMEL_CHECK(admit(command));
+  return replica_.propose(command, terms(repeat));
+}
+
+void GroupCalls::decide(const Command& command, engine::Repeat repeat, Done done) {
+  const auto answer = [this, done = std::move(done)](Result<Answer> what) {
+    run([done, what = std::move(what)]() mutable { done(std::move(what)); });
+  };
+  if (const Status admitted = admit(command); !admitted) return answer(admitted.error());
+  Result<PreparedCommand> prepared = prepare(command);
+  if (!prepared.ok()) return answer(prepared.error());
+  replica_.propose(*std::move(prepared), answer, terms(repeat));
+}
+
+Status GroupCalls::read() {
+  if (replica_.is_own_thread()) return Error{ErrorCode::refused, own_thread};
+  return replica_.read(terms(engine::Repeat::safe));
+}
+
+void GroupCalls::read(std::function<void(Status)> done) {
+  replica_.read(
+      [this, done = std::move(done)](const Result<Answer>& answer) {
+        Status status = answer.ok() ? Status{semel::Done{}} : Status{answer.error()};
+        run([done, status = std::move(status)] { done(status); });
+      },
+      terms(engine::Repeat::safe));
+}
+
+void GroupCalls::run(std::function<void()> what) {
+  {
+    const base::MutexLock lock{mutex_};
+    tasks_.push_back(std::move(what));
+  }
+  wake_.notify_one();
+}
+
+void GroupCalls::run_all() {
+  storage::name_thread("semel-callbacks");
+  constexpr Millis pause{100};
+  constexpr Millis pause_with_waits{10};
+  bool is_waiting = false;
+  for (;;) {
+    std::vector<std::function<void()>> tasks;
+    {
+      base::MutexLock lock{mutex_};
+      if (tasks_.empty()) {
+        if (is_stopping_) return;
+        wake_.wait_for(lock, is_waiting ? pause_with_waits : pause);
+      }
+      tasks.swap(tasks_);
+    }
+    for (const std::function<void()>& each : tasks) {
+      try {
+        each();
+      } catch (const std::bad_alloc&) {  // it is asked again, or the lease ends it
+      }
+    }
+    is_waiting = engine::poll_waits(replica_.engine(), replica_.clock().now());
+  }
+}
+
+}  // namespace semel::replication

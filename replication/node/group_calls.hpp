@@ -1,0 +1,58 @@
+// The calls of a replica's engine, carried out by its group (engine/logged/call_log.hpp): commands
+// are proposed, and where this node does not lead, handed over to the leader.
+//
+// A thread of its own runs what must not hold up the one that applies entries: callbacks of those
+// who wait, and the timers of waits.
+#pragma once
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "engine/logged/call_log.hpp"
+#include "replication/node/memory_gate.hpp"
+#include "replication/node/replica.hpp"
+
+namespace semel::replication {
+
+class GroupCalls final : public engine::CallLog {
+ public:
+  /// `patience`: how long a call waits for a leader.
+  GroupCalls(Replica& replica, Millis patience)
+      : replica_(replica), patience_(patience), gate_(replica.engine()) {}
+  ~GroupCalls() override { stop(); }
+  GroupCalls(const GroupCalls&) = delete;
+  GroupCalls& operator=(const GroupCalls&) = delete;
+
+  /// Errors: no_thread.
+  [[nodiscard]] Status start();
+  /// What was given to run() has run when this returns. After the replica's stop.
+  void stop();
+
+  [[nodiscard]] Result<Answer> decide(const Command& command, engine::Repeat repeat) override;
+  void decide(const Command& command, engine::Repeat repeat, Done done) override;
+  [[nodiscard]] Status read() override;
+  void read(std::function<void(Status)> done) override;
+  void run(std::function<void()> what) override;
+  [[nodiscard]] const Clock& clock() const noexcept override { return replica_.clock(); }
+
+ private:
+  /// Why it is not even proposed; ok: it may be.
+  [[nodiscard]] Status admit(const Command& command);
+  [[nodiscard]] ProposalTerms terms(engine::Repeat repeat) const noexcept {
+    return {.repeats = repeat == engine::Repeat::safe, .patience = patience_};
+  }
+  void run_all();
+
+  Replica& replica_;
+  const Millis patience_;
+  MemoryGate gate_;
+  base::Mutex mutex_;
+  base::Condition wake_;
+  std::vector<std::function<void()>> tasks_ SEMEL_GUARDED_BY(mutex_);
+  bool is_stopping_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::replication

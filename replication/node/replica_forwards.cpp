@@ -1,0 +1,192 @@
+// What a node hands over to the leader, and reads. Every node answers when it has applied what it
+// was told, so that its own engine shows it.
+//
+//   forward        u64 id | command; nothing: it is for a read
+//   its reply      u64 id | error | index of the entry, or that the read needs | answer
+#include <utility>
+
+#include "base/assert.hpp"
+#include "replication/node/replica_loop.hpp"
+#include "replication/state/fields.hpp"
+
+namespace semel::replication {
+
+void ReplicaLoop::forward_waiting() {
+  const NodeId leader = core_->leader();
+  if (leader == 0 || leader == options_.node_id) return;
+  std::size_t bytes = 0;
+  while (!proposals_.empty()) {
+    Proposal& first = proposals_.front();
+    const std::uint64_t id = forwards_ + 1;
+    if (!transport_->send(leader, Forward{id, first.command.bytes})) break;
+    forwards_ = id;
+    bytes += first.command.bytes.size();
+    if (!may_wait(first.until)) first.command.bytes = {};
+    if (first.done) forwarded_[id] = {leader, now(), std::move(first), {}};
+    proposals_.pop_front();
+  }
+  const base::MutexLock lock{mutex_};
+  SEMEL_ASSERT(waiting_bytes_ >= bytes);
+  waiting_bytes_ -= bytes;
+}
+
+void ReplicaLoop::lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched) {
+  if (forwarded.proposal) {
+    return retry_or_refuse(*std::move(forwarded.proposal), why, is_untouched);
+  }
+  has_forwarded_reads_ = false;
+  refuse_reads(std::move(forwarded.readers), ErrorCode::not_leader);
+}
+
+void ReplicaLoop::forget_forwarded(const std::function<bool(const Forwarded&)>& is) {
+  std::vector<Forwarded> lost;
+  std::erase_if(forwarded_, [&](auto& each) {
+    if (!is(each.second)) return false;
+    lost.push_back(std::move(each.second));
+    return true;
+  });
+  for (Forwarded& each : lost) lose_forwarded(std::move(each), ErrorCode::outcome_unknown, false);
+}
+
+/// Of a member, and yet read as if it were hostile: an entry that no replica can read stops all.
+void ReplicaLoop::on_forward(NodeId from, Forward forward) {
+  // It is called when the entry is applied here, or the read confirmed.
+  const auto reply = [this, from, id = forward.id](const Result<Answer>& answer) {
+    if (is_ended_) return;
+    std::string bytes;
+    if (answer.ok()) encode(*answer, bytes);
+    ErrorCode error = answer.ok() ? ErrorCode::ok : answer.error().code;
+    // One that no frame has room for is done all the same.
+    if (bytes.size() > frame_bytes_max / 2) error = ErrorCode::outcome_unknown;
+    if (error != ErrorCode::ok) bytes.clear();
+    core_->tell_commit(from);
+    std::string whole;
+    FieldWriter fields{whole};
+    fields.number(static_cast<std::uint64_t>(error));
+    fields.number(std::uint64_t{state_->applied()});
+    fields.bytes(bytes);
+    static_cast<void>(transport_->send(from, ForwardReply{id, std::move(whole)}));
+  };
+  if (is_ended_) return;
+  if (forward.bytes.empty()) {
+    if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
+    return read(reply, {});
+  }
+  Bytes rest = forward.bytes;
+  const Result<Command> command = decode(rest);
+  if (!command.ok() || !rest.empty()) return reply(Error{ErrorCode::bad_encoding, {}});
+  Result<PreparedCommand> prepared = prepare(*command);
+  if (!prepared.ok()) return reply(prepared.error());
+  if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
+  propose(*std::move(prepared), reply, {});
+}
+
+void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
+  const auto found = forwarded_.find(reply.id);
+  if (found == forwarded_.end() || found->second.leader != from) return;
+  Forwarded forwarded = std::move(found->second);
+  forwarded_.erase(found);
+  FieldReader fields{reply.bytes};
+  std::uint64_t error = 0;
+  LogIndex index = 0;
+  Bytes bytes;
+  fields.number(error);
+  fields.number(index);
+  fields.bytes(bytes);
+  Result<Answer> answer = Error{ErrorCode::outcome_unknown, {}};
+  if (fields.is_good() && error != 0) answer = Error{static_cast<ErrorCode>(error), {}};
+  if (fields.is_good() && error == 0) answer = decode_answer(bytes);
+  if (!answer.ok()) {
+    const ErrorCode why = answer.error().code;
+    const bool is_again = why == ErrorCode::not_leader || why == ErrorCode::log_busy;
+    if (is_again || why == ErrorCode::outcome_unknown || !forwarded.proposal) {
+      return lose_forwarded(std::move(forwarded), why, is_again);
+    }
+    return forwarded.proposal->done(answer.error());
+  }
+  if (forwarded.proposal) {
+    when_applied(index, [done = std::move(forwarded.proposal->done),
+                         shared = std::make_shared<Answer>(*std::move(answer))] {
+      done(std::move(*shared));
+    });
+    return;
+  }
+  has_forwarded_reads_ = false;
+  when_applied(index, [readers = std::move(forwarded.readers)] {
+    for (const Reader& each : readers) each.done(Answer{PlainAnswer{}});
+  });
+  ask_waiting_reads();
+}
+
+void ReplicaLoop::when_applied(LogIndex index, std::function<void()> then) {
+  if (state_->applied() >= index) return then();
+  applied_waits_.emplace(index, std::move(then));
+}
+
+void ReplicaLoop::run_applied(LogIndex index) {
+  while (!applied_waits_.empty() && applied_waits_.begin()->first <= index) {
+    const std::function<void()> then = std::move(applied_waits_.begin()->second);
+    applied_waits_.erase(applied_waits_.begin());
+    then();
+  }
+}
+
+// --- reads --------------------------------------------------------------------------------------
+
+void ReplicaLoop::read(ProposalDone done, const ProposalTerms& terms) {
+  {
+    const base::MutexLock lock{mutex_};
+    if (!is_closed_) {
+      const std::uint64_t until = now() + static_cast<std::uint64_t>(terms.patience.count());
+      new_reads_.push_back({std::move(done), until});
+      return wake();
+    }
+  }
+  done(Error{ErrorCode::closing, {}});
+}
+
+/// Those that may wait stay.
+void ReplicaLoop::refuse_reads(std::vector<Reader> readers, ErrorCode why) {
+  for (Reader& each : readers) {
+    if (may_wait(each.until)) {
+      reads_.push_back(std::move(each));
+    } else {
+      each.done(Error{why, {}});
+    }
+  }
+}
+
+void ReplicaLoop::ask_waiting_reads() {
+  // One round is under way: the next one is for all who come meanwhile.
+  if (reads_.empty() || !waiting_reads_.empty() || is_ended_) return;
+  if (!core_->is_leader() && forward_reads()) return;
+  const Result<std::uint64_t> round = core_->read(now());
+  if (!round.ok()) return refuse_reads(std::exchange(reads_, {}), round.error().code);
+  waiting_reads_.push_back({*round, core_->read_index(), std::move(reads_)});
+  reads_.clear();
+  finish_reads();
+}
+
+/// True: they are under way, or wait for those that are.
+bool ReplicaLoop::forward_reads() {
+  const NodeId leader = core_->leader();
+  if (!options_.forwards || leader == 0 || leader == options_.node_id) return false;
+  if (has_forwarded_reads_) return true;
+  const std::uint64_t id = forwards_ + 1;
+  if (!transport_->send(leader, Forward{id, {}})) return false;
+  forwards_ = id;
+  has_forwarded_reads_ = true;
+  forwarded_[id] = {leader, now(), std::nullopt, std::exchange(reads_, {})};
+  return true;
+}
+
+void ReplicaLoop::finish_reads() {
+  while (!waiting_reads_.empty() && core_->read_confirmed() >= waiting_reads_.front().round &&
+         core_->applied() >= waiting_reads_.front().index) {
+    WaitingRead read = std::move(waiting_reads_.front());
+    waiting_reads_.pop_front();
+    for (Reader& each : read.readers) each.done(Answer{PlainAnswer{}});
+  }
+}
+
+}  // namespace semel::replication

@@ -1,0 +1,168 @@
+#include "semel/replication.hpp"
+
+#include <poll.h>
+
+#include <utility>
+
+#include "engine/replica/decision_scope.hpp"
+#include "replication/node/group_calls.hpp"
+#include "replication/node/replica.hpp"
+#include "semel/process.hpp"
+
+namespace semel {
+
+using replication::GroupCalls;
+using replication::Replica;
+using replication::ReplicaOptions;
+
+namespace {
+
+Status check(const char* name, Millis value, Millis least, Millis most) {
+  if (value >= least && value <= most) return Done{};
+  return Error{ErrorCode::bad_option, std::string{name} + " = " + std::to_string(value.count()) +
+                                          " ms, range " + std::to_string(least.count()) + ".." +
+                                          std::to_string(most.count())};
+}
+
+replication::PeerTls peer_tls(const ReplicationTls& files) {
+  return {files.certificate, files.key, files.authority};
+}
+
+Result<ReplicaOptions> replica_options(const ReplicationOptions& from) {
+  SEMEL_CHECK(check("election", from.election, Millis{50}, Millis{60'000}));
+  SEMEL_CHECK(check("heartbeat", from.heartbeat, Millis{1}, from.election / 3));
+  SEMEL_CHECK(check("patience", from.patience, Millis{0}, Millis{600'000}));
+  if (from.engine.clock != nullptr) {
+    return Error{ErrorCode::bad_option, "the time of a group is its log's: no clock of its own"};
+  }
+  const Durability level = from.engine.durability;
+  if (level != Durability::memory && level != Durability::quorum) {
+    return Error{ErrorCode::bad_option, "the durability of a group is quorum"};
+  }
+  ReplicaOptions options;
+  options.cluster_id = from.cluster_id;
+  options.node_id = from.node_id;
+  options.directory = from.directory;
+  options.founders = {from.peers.begin(), from.peers.end()};
+  const auto own = from.peers.find(from.node_id);
+  options.listen = from.listen;
+  if (options.listen.empty() && own != from.peers.end()) options.listen = own->second;
+  if (options.listen.empty()) {
+    return Error{ErrorCode::bad_option, "this node is not among the peers, so it needs `listen`"};
+  }
+  options.address = from.address;
+  if (options.address.empty()) {
+    options.address = own != from.peers.end() ? own->second : options.listen;
+  }
+  if (from.tls) options.tls = peer_tls(*from.tls);
+  options.election = from.election;
+  options.heartbeat = from.heartbeat;
+  options.forwards = true;
+  options.report = from.report;
+  options.engine = from.engine;
+  options.engine.durability = Durability::memory;  // the log is the group's, not the engine's
+  options.engine.memory_bytes += replication::memory_reserve;
+  return options;
+}
+
+}  // namespace
+
+class Replication::Impl {
+ public:
+  Impl(std::unique_ptr<Replica> made, Millis patience)
+      : replica(std::move(made)), calls(*replica, patience) {}
+  ~Impl() {
+    hand_over();
+    replica->stop();
+    engine::set_call_log(replica->engine(), nullptr);
+    calls.stop();
+  }
+
+  [[nodiscard]] Status start() {
+    SEMEL_CHECK(calls.start());
+    engine::set_call_log(replica->engine(), &calls);
+    return replica->start();
+  }
+
+  const ProcessMark mark;
+  std::unique_ptr<Replica> replica;
+  GroupCalls calls;
+
+ private:
+  void hand_over() {
+    constexpr int tries_ms = 300;
+    if (!replica->is_leader() || !replica->transfer(0)) return;
+    for (int i = 0; i < tries_ms && replica->is_leader(); ++i) poll(nullptr, 0, 1);
+  }
+};
+
+Replication::Replication(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Replication::~Replication() {
+  // In a child process nothing of the parent's is here but its memory.
+  if (impl_ != nullptr && !impl_->mark.is_here()) static_cast<void>(impl_.release());
+}
+
+Status Replication::found(const ReplicationOptions& options) {
+  SEMEL_TRY(made, replica_options(options));
+  if (made.founders.empty()) {
+    return Error{ErrorCode::bad_option, "a group is founded by its first members: `peers`"};
+  }
+  made.founds = true;
+  SEMEL_CHECK(Replica::open(made));
+  return Done{};
+}
+
+Result<std::unique_ptr<Replication>> Replication::open(const ReplicationOptions& options) {
+  SEMEL_TRY(made, replica_options(options));
+  SEMEL_TRY(replica, Replica::open(made));
+  auto impl = std::make_unique<Impl>(std::move(replica), options.patience);
+  SEMEL_CHECK(impl->start());
+  return std::unique_ptr<Replication>{new Replication{std::move(impl)}};
+}
+
+Engine& Replication::engine() noexcept {
+  return impl_->replica->engine();
+}
+
+ReplicationStatus Replication::status() const {
+  const replication::ReplicaStatus from = impl_->replica->status();
+  ReplicationStatus status;
+  status.leads = impl_->replica->is_leader();
+  status.leader = from.leader;
+  status.term = from.term;
+  status.commit = from.commit;
+  status.applied = from.applied;
+  status.disk_is_full = from.disk_is_full;
+  status.needs_reopen = from.needs_reopen;
+  status.failed = from.failed;
+  for (const replication::Member& each : from.members) {
+    const auto peer = from.peers.find(each.id);
+    status.members.push_back(
+        {.id = each.id,
+         .address = each.address,
+         .is_voter = each.role == replication::MemberRole::voter,
+         .is_connected = peer != from.peers.end() && peer->second.is_connected});
+  }
+  return status;
+}
+
+Status Replication::add(std::uint64_t id, const std::string& address) {
+  return impl_->replica->add(id, address);
+}
+Status Replication::promote(std::uint64_t id) {
+  return impl_->replica->promote(id);
+}
+Status Replication::demote(std::uint64_t id) {
+  return impl_->replica->demote(id);
+}
+Status Replication::remove(std::uint64_t id) {
+  return impl_->replica->remove(id);
+}
+Status Replication::transfer(std::uint64_t id) {
+  return impl_->replica->transfer(id);
+}
+Status Replication::reload_tls(const ReplicationTls& files) {
+  return impl_->replica->reload_tls(peer_tls(files));
+}
+
+}  // namespace semel
