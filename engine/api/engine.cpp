@@ -316,10 +316,9 @@ SessionId Engine::open_session() {
     return answer.ok() ? static_cast<SessionId>(answer->number) : 0;
   }
   if (impl_->core().begin_call() != ErrorCode::ok || !impl_->accepts_changes()) return 0;
-  engine::ThreadContext& own = impl_->core().context();
-  if (own.decision == nullptr) return impl_->sessions().open();
-  const SessionId session = impl_->core().versions().take(own);
-  return impl_->sessions().open(session) ? session : 0;
+  // A replica opens those of its log: engine::open_session().
+  if (impl_->core().context().decision != nullptr) return 0;
+  return impl_->sessions().open();
 }
 
 void Engine::close_session(SessionId session) {

@@ -114,6 +114,7 @@ class Engine::Impl {
   // Set before calls are made, and taken away after them.
   engine::CallLog* call_log = nullptr;
   std::shared_ptr<engine::LoggedWaits> logged_waits{};  // with a call log
+  const Clock* group_clock = nullptr;                   // of a replica that takes part
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
   void apply_or_refuse(engine::Core::Operation& operation,

@@ -2,13 +2,27 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_set>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "semel/claim.hpp"
 
 namespace semel::engine {
+
+/// Of a session of a replicated log: the node that has opened it, and which of its lives. All 0:
+/// nobody in particular.
+struct SessionOwner {
+  std::uint64_t node = 0;
+  std::uint64_t life = 0;
+  [[nodiscard]] bool operator==(const SessionOwner&) const = default;
+};
+struct OpenSession {
+  SessionId id = 0;
+  SessionOwner owner{};
+};
 
 /// Safe from any thread. is_closed() of the engine's own session and of 0 takes no lock.
 class Sessions {
@@ -23,13 +37,24 @@ class Sessions {
 
   [[nodiscard]] SessionId open() {
     const base::MutexLock lock{mutex_};
-    open_.insert(next_);
+    open_.emplace(next_, SessionOwner{});
     return next_++;
   }
   /// One that a replicated log has named. False: it is open already.
-  bool open(SessionId given) {
+  bool open(const OpenSession& given) {
     const base::MutexLock lock{mutex_};
-    return open_.insert(given).second;
+    return open_.emplace(given.id, given.owner).second;
+  }
+  /// Closes those of other lives of the owner's node. Returns them, ascending.
+  [[nodiscard]] std::vector<SessionId> close_former(const SessionOwner& owner) {
+    std::vector<SessionId> closed;
+    const base::MutexLock lock{mutex_};
+    for (const auto& [id, of] : open_) {
+      if (of.node == owner.node && of.life != owner.life) closed.push_back(id);
+    }
+    for (const SessionId id : closed) open_.erase(id);
+    std::sort(closed.begin(), closed.end());
+    return closed;
   }
   /// False: it was not open.
   bool close(SessionId session) {
@@ -43,18 +68,26 @@ class Sessions {
     return !open_.contains(session);
   }
   /// Ascending.
-  [[nodiscard]] std::vector<SessionId> all_open() const {
-    const base::MutexLock lock{mutex_};
-    std::vector<SessionId> found{open_.begin(), open_.end()};
-    std::sort(found.begin(), found.end());
+  [[nodiscard]] std::vector<OpenSession> all_open() const {
+    std::vector<OpenSession> found;
+    {
+      const base::MutexLock lock{mutex_};
+      for (const auto& [id, owner] : open_) found.push_back({id, owner});
+    }
+    std::sort(found.begin(), found.end(),
+              [](const OpenSession& one, const OpenSession& other) { return one.id < other.id; });
     return found;
+  }
+  [[nodiscard]] std::size_t count() const {
+    const base::MutexLock lock{mutex_};
+    return open_.size();
   }
 
  private:
   const SessionId own_;
   mutable base::Mutex mutex_;
   SessionId next_ SEMEL_GUARDED_BY(mutex_);
-  std::unordered_set<SessionId> open_ SEMEL_GUARDED_BY(mutex_);
+  std::unordered_map<SessionId, SessionOwner> open_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::engine

@@ -33,9 +33,10 @@ ClaimOutcome look(const WaitCall& call, Seen& seen) {
   outcome.answer = ClaimAnswer::granted;
   seen.now = context.now;
   // Between entries the replica's clock stands still; a lease that is over by the group's time can
-  // be asked for.
-  const CallLog* const log = context.impl.log_for_call();
-  if (log != nullptr) seen.now = std::max(seen.now, log->clock().now());
+  // be asked for. Within one, its time is the group's.
+  const Clock* const clock = context.impl.group_clock;
+  const bool is_deciding = context.impl.core().context().decision != nullptr;
+  if (clock != nullptr && !is_deciding) seen.now = std::max(seen.now, clock->now());
   if (context.dropped()) return outcome;
   Version version = 0;
   static_cast<void>(context.single(call.table_key)(

@@ -87,9 +87,12 @@ struct DatabaseCommand {
 };
 /// The end of a connection, or of what else claims were bound to.
 struct SessionCommand {
-  enum class What : std::uint8_t { open, close };
+  /// close_former: those that other lives of this node have opened; it begins with it.
+  enum class What : std::uint8_t { open, close, close_former };
   What what = What::open;
-  SessionId session = 0;  ///< of close
+  SessionId session = 0;   ///< of close
+  std::uint64_t node = 0;  ///< of the others: who opens it
+  std::uint64_t life = 0;  ///< and in which of its lives
 };
 struct Command;
 /// MULTI, and what a script did: in one step. Not within another one.
@@ -110,6 +113,7 @@ struct RequestCommand {
   std::uint8_t db = 0;
   std::uint8_t dialect = 2;  ///< of its replies: RESP2 or RESP3
   bool is_transaction = false;
+  SessionId session = 0;           ///< of the client's connection, for BIND; 0: none
   std::vector<Watched> watched{};  ///< of a transaction, which does nothing if one has changed
   std::vector<std::vector<Bytes>> requests{};
 };

@@ -42,12 +42,28 @@ bool may_follow(Engine& engine, Version first) noexcept {
   return first != 0 && first >= next_version(engine);
 }
 
-std::vector<SessionId> open_sessions(Engine& engine) {
+std::vector<OpenSession> open_sessions(Engine& engine) {
   return impl_of(engine).sessions().all_open();
 }
 
-void restore_session(Engine& engine, SessionId session) {
+void restore_session(Engine& engine, const OpenSession& session) {
   impl_of(engine).sessions().open(session);
+}
+
+SessionId open_session(Engine& engine, const SessionOwner& owner) {
+  Engine::Impl& impl = impl_of(engine);
+  ThreadContext& own = impl.core().context();
+  SEMEL_ASSERT(own.decision != nullptr);
+  if (impl.sessions().count() >= limits::sessions_max) return 0;
+  const SessionId session = impl.core().versions().take(own);
+  return impl.sessions().open({session, owner}) ? session : 0;
+}
+
+std::size_t close_former_sessions(Engine& engine, const SessionOwner& owner) {
+  Engine::Impl& impl = impl_of(engine);
+  const std::vector<SessionId> closed = impl.sessions().close_former(owner);
+  for (const SessionId each : closed) impl.wait_queue().session_closed(each);
+  return closed.size();
 }
 
 void set_call_log(Engine& engine, CallLog* log) {
@@ -59,6 +75,25 @@ void set_call_log(Engine& engine, CallLog* log) {
   }
   impl.call_log = log;
   if (log != nullptr) impl.logged_waits = std::make_shared<LoggedWaits>(engine, *log);
+}
+
+void set_group_clock(Engine& engine, const Clock* clock) noexcept {
+  impl_of(engine).group_clock = clock;
+}
+
+bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
+                     WaitTicket& ticket, ClaimOutcome& outcome) {
+  Engine::Impl& impl = impl_of(engine);
+  outcome = {};
+  const NamespaceHandle names = impl.namespaces().find(name);
+  if (!names) return false;
+  const TableKey table_key{names->prefix(), key};
+  return impl.wait_queue().wait(look_call(engine, names, {.key = key}, deadline, table_key), done,
+                                ticket, outcome);
+}
+
+bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept {
+  return impl_of(engine).wait_queue().cancel(ticket);
 }
 
 bool poll_waits(Engine& engine, Timestamp now) noexcept {

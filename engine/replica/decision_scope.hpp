@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "engine/api/sessions.hpp"
 #include "engine/logged/call_log.hpp"
 #include "engine/memory/decision_context.hpp"
 #include "semel/engine.hpp"
@@ -37,15 +38,32 @@ class DecisionScope {
 /// Whether an entry whose versions begin with `first` may follow what the replica holds.
 [[nodiscard]] bool may_follow(Engine& engine, Version first) noexcept;
 /// The sessions that are open on a replica, ascending: a part of its state.
-[[nodiscard]] std::vector<SessionId> open_sessions(Engine& engine);
+[[nodiscard]] std::vector<OpenSession> open_sessions(Engine& engine);
 /// Puts one back, as a snapshot has it.
-void restore_session(Engine& engine, SessionId session);
+void restore_session(Engine& engine, const OpenSession& session);
+/// Within an entry. 0: there are limits::sessions_max.
+[[nodiscard]] SessionId open_session(Engine& engine, const SessionOwner& owner);
+/// Within an entry: closes those that were opened by other lives of the owner's node. Returns how
+/// many.
+std::size_t close_former_sessions(Engine& engine, const SessionOwner& owner);
 
 /// From now on, calls of a replica outside of entries go to `log`. Null: no longer, and for good;
 /// all waits end. Not beside other calls of the engine.
 void set_call_log(Engine& engine, CallLog* log);
+/// The group's time, which goes on between entries: for waits. Before calls of the engine; it must
+/// outlive them.
+void set_group_clock(Engine& engine, const Clock* clock) noexcept;
 /// Ends waits that are due by `now`: the replica's own clock stands still between entries. Returns
 /// whether anyone waits.
 bool poll_waits(Engine& engine, Timestamp now) noexcept;
+
+/// Calls `done` once, when a claim of a replica may be free or otherwise answered (its error is ok:
+/// ask the log again), or at `deadline` of the group's time (timed_out). Perhaps on the thread that
+/// applies entries: it must not block, nor call the engine. `ticket` is written before. False:
+/// `outcome` is the answer, and `done` is not called. `name`: of a namespace.
+[[nodiscard]] bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline,
+                                   ClaimCallback done, WaitTicket& ticket, ClaimOutcome& outcome);
+/// See Claims::cancel_wait().
+bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept;
 
 }  // namespace semel::engine

@@ -26,6 +26,8 @@ inline constexpr std::size_t namespace_name_max = 64;
 inline constexpr std::size_t namespace_list_max = 65'536;  ///< namespaces listed by one call
 inline constexpr std::size_t owner_label_max = 64;
 inline constexpr std::size_t claim_id_bytes = 16;
+/// That are open at once in a group; each may have any number of claims.
+inline constexpr std::size_t sessions_max = 1'000'000;
 inline constexpr std::size_t batch_max = 65'536;         ///< operations in one batch call
 inline constexpr std::size_t section_keys_max = 65'536;  ///< keys of one atomic section
 inline constexpr std::size_t waiters_per_key_max = 1'024;

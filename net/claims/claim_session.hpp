@@ -1,8 +1,6 @@
 // What claims are bound to that shall end with their connection.
 #pragma once
 
-#include <utility>
-
 #include "net/session/client_state.hpp"
 #include "semel/engine.hpp"
 
@@ -12,13 +10,6 @@ namespace semel::net {
 [[nodiscard]] inline SessionId session_of(Engine& engine, ClientState& client) {
   if (client.session == 0) client.session = engine.open_session();
   return client.session;
-}
-
-/// At the end of the connection and at RESET: what was bound may be taken over at once.
-inline void end_session(Engine& engine, ClientState& client) {
-  if (const SessionId session = std::exchange(client.session, 0); session != 0) {
-    engine.close_session(session);
-  }
 }
 
 }  // namespace semel::net

@@ -26,8 +26,9 @@ bool accept(Call& call, const Status& parsed) {
 }
 
 bool set_owner(Call& call, ClaimWords& words) {
-  if (words.binds && call.client.applies_log) {
-    call.fail("ERR BIND: in a group no claim is bound to a connection; use LEASE and SEMEL.RENEW");
+  // In a group the session is an entry of the log, and comes with the request.
+  if (words.binds && call.client.applies_log && call.client.session == 0) {
+    call.fail("ERR BIND: the node that was asked has opened no session for its connection");
     return false;
   }
   words.request.session = words.binds ? session_of(call.engine, call.client) : 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/claims.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -27,7 +28,8 @@ struct GroupRequest {
   std::uint8_t db = 0;
   std::uint8_t dialect = 2;
   bool is_transaction = false;
-  bool grows = false;  ///< not all of it only frees memory
+  bool grows = false;     ///< not all of it only frees memory
+  SessionId session = 0;  ///< of the connection, for BIND; 0: none
   std::vector<Watched> watched{};
   std::vector<std::vector<std::string_view>> requests{};
 };
@@ -76,6 +78,22 @@ class Group {
   virtual void submit(const GroupRequest& request, std::function<void(GroupReply)> done) = 0;
   /// The same, when the engine has all that was answered before, by whatever node.
   virtual void read(std::function<void(ErrorCode)> done) = 0;
+
+  /// A session for what is bound to a connection of this node. Errors: those of submit().
+  virtual void open_session(std::function<void(ErrorCode, SessionId)> done) = 0;
+  /// Sooner or later, if there is a leader: at the latest this node's next life closes it.
+  virtual void close_session(SessionId session) noexcept = 0;
+  /// The group's time, as far as this node knows it.
+  [[nodiscard]] virtual Timestamp now() const noexcept = 0;
+
+  /// Calls `done` once, when a claim may be free or answered otherwise (its error is ok: submit it
+  /// again), or at `deadline` of the group's time (timed_out). Perhaps on the thread that applies
+  /// entries: it must not block, nor call the engine. `ticket` is written before. False: `outcome`
+  /// is the answer, and `done` is not called. `name`: of a namespace.
+  [[nodiscard]] virtual bool wait_for_change(Bytes name, Bytes key, Timestamp deadline,
+                                             ClaimCallback done, WaitTicket& ticket,
+                                             ClaimOutcome& outcome) = 0;
+  virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
 
   // --- for operators, at the leader; they block for a moment
   // --------------------------------------

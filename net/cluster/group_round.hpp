@@ -18,6 +18,7 @@ struct GroupRound {
   /// Written by the group's thread before the wait ends, read after it.
   struct Outcome {
     ErrorCode read = ErrorCode::ok;
+    SessionId session = 0;  ///< where one was asked for
   };
 
   GroupRequest gathered{};

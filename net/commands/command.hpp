@@ -79,7 +79,8 @@ enum CommandFact : std::uint16_t {
   fact_audited_words = 1U << 11U,  ///< "audited-words": the same, if words follow its name
   fact_frees = 1U << 12U,          ///< "frees": only erases or ends claims; accepted on a full disk
   fact_stateless = 1U << 13U,      ///< "stateless": reads and changes nothing
-  fact_libraries = 1U << 14U       ///< "libraries": changes which functions there are
+  fact_libraries = 1U << 14U,      ///< "libraries": changes which functions there are
+  fact_binds = 1U << 15U           ///< "binds": a claim may be bound to its connection
 };
 
 /// Which arguments of a request are secret.

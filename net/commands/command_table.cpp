@@ -62,6 +62,7 @@ constexpr std::array fact_words{
     FactWord{"frees", fact_frees},
     FactWord{"stateless", fact_stateless},
     FactWord{"libraries", fact_libraries},
+    FactWord{"binds", fact_binds},
 };
 
 /// Of one digit. 0: it is none.

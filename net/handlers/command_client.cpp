@@ -4,7 +4,7 @@
 #include <set>
 
 #include "net/acl/acl.hpp"
-#include "net/claims/claim_session.hpp"
+#include "net/cluster/group_session.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/events/monitor.hpp"
@@ -320,7 +320,7 @@ void reset(Call& call) {
   client.handle->shown.no_touch.store(false, std::memory_order_relaxed);
   call.services.pubsub.forget(client);
   call.services.monitors.remove(client);
-  end_session(call.engine, client);
+  end_session(call.services, client);
   client.dialect = Resp::two;
   client.db = 0;
   client.replies = Replies::on;

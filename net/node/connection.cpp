@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "net/claims/claim_session.hpp"
+#include "net/cluster/group_session.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/resp/release_capacity.hpp"
@@ -108,7 +108,7 @@ void Connection::end() {
   node_.monitors.remove(client_);
   node_.deadlines.cancel(client_.deadline);
   end_transaction(node_.services(), client_);
-  end_session(node_.engine(), client_);
+  end_session(node_.services(), client_);
 }
 
 void Connection::receive(std::string_view bytes, std::string& out) {

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "net/cluster/group_wait.hpp"
 #include "net/cluster/key_slot.hpp"
 #include "net/commands/access.hpp"
+#include "net/commands/claim_words.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/node/connection.hpp"
 #include "net/resp/text.hpp"
@@ -27,6 +29,24 @@ const CommandRow* row_of(std::span<const std::string_view> words) {
 std::uint16_t first_slot(const CommandRow& row, std::span<const std::string_view> words) {
   const UsedKeys used = used_keys(row.keys, words);
   return used.keys.empty() ? std::uint16_t{0} : slot_of(used.keys.front().name);
+}
+
+bool has_bind(std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](std::string_view word) { return is_word(word, "bind"); });
+}
+
+/// Whether a request, or one of its transaction, may bind a claim to its connection. A word that
+/// only looks like it costs a session that nothing is bound to.
+bool binds(const CommandRow& row, std::span<const std::string_view> words,
+           const ClientState& client) {
+  if (row.has(fact_binds)) return has_bind(words);
+  if (!row.has(fact_executes) || client.transaction == nullptr) return false;
+  const auto& commands = client.transaction->commands;
+  return std::any_of(commands.begin(), commands.end(), [](const QueuedCommand& queued) {
+    const std::vector<std::string_view> views{queued.words.begin(), queued.words.end()};
+    return queued.row->has(fact_binds) && has_bind(views);
+  });
 }
 
 /// A transaction that changes something is carried out by every node, so that all of it must be
@@ -96,7 +116,10 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
   Group& group = *node_.services().group;
   GroupRound& round = *group_;
   const bool is_transaction = row.has(fact_executes) && client_.transaction != nullptr;
-  if (!round.is_empty() && !may_wait(row)) {
+  // Nothing waits for a reply that is not wanted.
+  const bool waits = row.is(flag_blocking) && !is_transaction && client_.replies == Replies::on;
+  const bool opens = client_.session == 0 && binds(row, words, client_);
+  if (!round.is_empty() && (!may_wait(row) || waits || opens)) {
     submit_round();
     return false;
   }
@@ -109,6 +132,7 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
                              out);
     }
   }
+  if (opens && !take_session(row, out)) return !client_.waits;
   if (is_transaction) {
     gather_transaction();
     submit_round();
@@ -125,11 +149,74 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
     kept[1] = script->text;
     round.bytes += script->text.size();
   }
+  if (waits && submit_wait(row)) return true;
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || round.gathered.requests.size() == GroupRound::requests_max ||
       round.bytes >= GroupRound::bytes_max) {
     submit_round();
   }
+  return true;
+}
+
+/// The session that a claim is bound to is an entry of the log: it is opened, and the request comes
+/// again. False: it waits for that, or an error has been written.
+bool Connection::take_session(const CommandRow& row, std::string& out) {
+  Group& group = *node_.services().group;
+  GroupRound& round = *group_;
+  if (const auto outcome = std::exchange(round.outcome, nullptr)) {
+    client_.session = outcome->session;
+    if (client_.session != 0) return true;
+    const ErrorCode why = outcome->read == ErrorCode::ok ? ErrorCode::log_busy : outcome->read;
+    static_cast<void>(
+        refuse_in_group(group_error(group, why, first_slot(row, parser_.arguments())), out));
+    return false;
+  }
+  round.outcome = std::make_shared<GroupRound::Outcome>();
+  const std::uint64_t wait = client_.handle->begin_work();
+  client_.waits = true;
+  client_.discards_wait_reply = false;
+  group.open_session([&group, handle = client_.handle, outcome = round.outcome, wait](
+                         ErrorCode error, SessionId session) {
+    outcome->read = error;
+    outcome->session = session;
+    handle->reply(wait, {}, [&group, session] {
+      if (session != 0) group.close_session(session);
+    });
+  });
+  return false;
+}
+
+/// False: what it says is wrong, as the log will answer.
+bool Connection::submit_wait(const CommandRow& row) {
+  GroupRound& round = *group_;
+  Group& group = *node_.services().group;
+  const auto words = parser_.arguments();
+  Millis timeout{0};
+  ClaimWords claim;
+  WordSpan rest = words.subspan(std::min<std::size_t>(words.size(), 4));
+  if (!read_ms("timeout-ms", words[1], 0, timeout) || !read_claim_words(rest, false, claim)) {
+    return false;
+  }
+  round.gathered.db = client_.db;
+  round.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
+  round.gathered.session = client_.session;
+  const std::uint64_t wait = client_.handle->begin_wait();
+  client_.waits = true;
+  client_.discards_wait_reply = false;
+  // The answer may be a result: it is for those who may still read it then.
+  client_.waits_for =
+      std::make_unique<QueuedCommand>(QueuedCommand{&row, {words.begin(), words.end()}});
+  client_.waits_since = 0;
+  GroupWait::begin(
+      {.group = group,
+       .handle = client_.handle,
+       .wait = wait,
+       .request = round.gathered,
+       .slot = first_slot(row, words),
+       .deadline = timeout == Millis{0} ? no_end : deadline_after(group.now(), timeout),
+       .is_named = claim.request.claim_id.has_value()});
+  round.gathered = {};
+  round.bytes = 0;
   return true;
 }
 
@@ -158,6 +245,7 @@ void Connection::submit_round() {
   Group& group = *node_.services().group;
   round.gathered.db = client_.db;
   round.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
+  round.gathered.session = client_.session;
   const std::size_t replies = round.gathered.is_transaction ? 1 : round.gathered.requests.size();
   const std::vector<std::string_view>& first = round.gathered.requests.front();
   const CommandRow* const row = row_of(first);

@@ -27,6 +27,7 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   if (client_.handle == nullptr) begin();
   client_.db = request.db;
   client_.dialect = request.dialect == 3 ? Resp::three : Resp::two;
+  client_.session = request.session;
   client_.failures.clear();
   // Nothing may wait: what comes behind it in the log is waiting for it.
   client_.executing = true;

@@ -69,7 +69,11 @@ std::string front_bytes(const SnapshotFront& front) {
   fields.number(front.state.applied);
   fields.number(front.state.unix_ms);
   fields.number(std::uint64_t{front.state.sessions.size()});
-  for (const SessionId session : front.state.sessions) fields.number(session);
+  for (const engine::OpenSession& session : front.state.sessions) {
+    fields.number(session.id);
+    fields.number(session.owner.node);
+    fields.number(session.owner.life);
+  }
   return bytes;
 }
 
@@ -94,7 +98,10 @@ std::optional<SnapshotFront> read_front(Bytes bytes) {
   fields.number(sessions);
   if (sessions > fields.rest().size()) fields.fail();
   for (std::uint64_t i = 0; i < sessions && fields.is_good(); ++i) {
-    fields.number(front.state.sessions.emplace_back());
+    engine::OpenSession& session = front.state.sessions.emplace_back();
+    fields.number(session.id);
+    fields.number(session.owner.node);
+    fields.number(session.owner.life);
   }
   if (!fields.is_good() || !fields.rest().empty()) return std::nullopt;
   return front;

@@ -75,6 +75,12 @@ Status GroupCalls::admit(const Command& command) {
 Result<Answer> GroupCalls::decide(const Command& command, engine::Repeat repeat) {
   if (replica_.is_own_thread()) return Error{ErrorCode::refused, own_thread};
   SEMEL_CHECK(admit(command));
+  if (const auto* session = std::get_if<SessionCommand>(&command.what)) {
+    SessionCommand mine = *session;
+    mine.node = replica_.session_owner().node;
+    mine.life = replica_.session_owner().life;
+    return replica_.propose({mine}, terms(repeat));
+  }
   return replica_.propose(command, terms(repeat));
 }
 

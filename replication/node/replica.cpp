@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "engine/replica/decision_scope.hpp"
 #include "replication/node/replica_loop.hpp"
 
 namespace semel::replication {
@@ -44,6 +45,13 @@ void Replica::read(ProposalDone done, ProposalTerms terms) {
 const Clock& Replica::clock() const noexcept {
   return loop_->group_time();
 }
+bool Replica::wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
+                              WaitTicket& ticket, ClaimOutcome& outcome) {
+  return engine::wait_for_change(engine(), name, key, deadline, std::move(done), ticket, outcome);
+}
+void Replica::stop_waiting(WaitTicket ticket) noexcept {
+  engine::stop_waiting(engine(), ticket);
+}
 bool Replica::is_own_thread() const noexcept {
   return loop_->is_own_thread();
 }
@@ -76,6 +84,9 @@ ReplicaStatus Replica::status() const {
 }
 bool Replica::is_leader() const noexcept {
   return loop_->leads();
+}
+const engine::SessionOwner& Replica::session_owner() const noexcept {
+  return loop_->session_owner();
 }
 std::uint16_t Replica::port() const noexcept {
   return loop_->port();

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/api/sessions.hpp"
 #include "replication/node/replica_options.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
@@ -51,12 +52,19 @@ class Replica {
   [[nodiscard]] Status read(ProposalTerms terms = {});
   /// The group's time, as far as this node knows it: it goes on between entries.
   [[nodiscard]] const Clock& clock() const noexcept;
+  /// engine::wait_for_change() and stop_waiting() of its engine.
+  [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
+                                     WaitTicket& ticket, ClaimOutcome& outcome);
+  void stop_waiting(WaitTicket ticket) noexcept;
   /// Whether this is the thread that applies entries. It must not wait for itself.
   [[nodiscard]] bool is_own_thread() const noexcept;
   [[nodiscard]] ReplicaStatus status() const;
   /// A hint, without a lock: whether it leads, as it saw last.
   [[nodiscard]] bool is_leader() const noexcept;
   [[nodiscard]] std::uint16_t port() const noexcept;
+  /// Of sessions that this node opens. What an earlier life of it has opened is closed when this
+  /// one reaches a leader.
+  [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept;
 
   // --- for operators; they block until it is proposed -------------------------------------------
   // Errors: those of ConsensusCore, closing.

@@ -30,7 +30,8 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const Prop
       if (waiting_bytes_ + command.bytes.size() <= options_.proposals_bytes_max) {
         const std::uint64_t until = now() + static_cast<std::uint64_t>(terms.patience.count());
         const std::size_t bytes = command.bytes.size();
-        new_proposals_.push_back({std::move(command), std::move(done), terms.repeats, until});
+        new_proposals_.push_back(
+            {std::move(command), std::move(done), terms.repeats, until, terms.forwards});
         waiting_bytes_ += bytes;
         return wake();
       }
@@ -88,7 +89,7 @@ void ReplicaLoop::lose_in_flight() {
 void ReplicaLoop::propose_waiting() {
   if (proposals_.empty() || is_ended_) return;
   if (!core_->is_leader() || core_->is_handing_over()) {
-    if (options_.forwards) forward_waiting();
+    forward_waiting();
     return refuse_waiting(ErrorCode::not_leader);
   }
   while (!proposals_.empty() && in_flight_.size() < in_flight_max) {
@@ -144,6 +145,15 @@ void ReplicaLoop::propose_time() {
     waiting_bytes_ += prepared->bytes.size();
   }
   proposals_.push_back({*std::move(prepared), nullptr});
+}
+
+void ReplicaLoop::end_former_life() {
+  auto prepared = prepare({SessionCommand{
+      .what = SessionCommand::What::close_former, .node = owner_.node, .life = owner_.life}});
+  SEMEL_ASSERT(prepared.ok());
+  constexpr Millis for_good{std::int64_t{10} * 365 * 24 * 3600 * 1000};
+  propose(*std::move(prepared), [](const Result<Answer>&) {},
+          {.repeats = true, .patience = for_good, .forwards = true});
 }
 
 void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers) {

@@ -15,8 +15,14 @@ void ReplicaLoop::forward_waiting() {
   const NodeId leader = core_->leader();
   if (leader == 0 || leader == options_.node_id) return;
   std::size_t bytes = 0;
+  std::deque<Proposal> kept;
   while (!proposals_.empty()) {
     Proposal& first = proposals_.front();
+    if (!options_.forwards && !first.forwards) {
+      kept.push_back(std::move(first));
+      proposals_.pop_front();
+      continue;
+    }
     const std::uint64_t id = forwards_ + 1;
     if (!transport_->send(leader, Forward{id, first.command.bytes})) break;
     forwards_ = id;
@@ -25,6 +31,8 @@ void ReplicaLoop::forward_waiting() {
     if (first.done) forwarded_[id] = {leader, now(), std::move(first), {}};
     proposals_.pop_front();
   }
+  for (Proposal& each : proposals_) kept.push_back(std::move(each));
+  proposals_ = std::move(kept);
   const base::MutexLock lock{mutex_};
   SEMEL_ASSERT(waiting_bytes_ >= bytes);
   waiting_bytes_ -= bytes;

@@ -9,6 +9,7 @@
 
 #include "base/assert.hpp"
 #include "base/random.hpp"
+#include "engine/replica/decision_scope.hpp"
 
 namespace semel::replication {
 
@@ -16,6 +17,7 @@ namespace asio = boost::asio;
 
 ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, ReplicaDisk found)
     : options_(options),
+      owner_{options.node_id, base::random_number()},
       disk_(disk),
       wall_(options.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options.clock),
       timer_(context_),
@@ -49,13 +51,17 @@ Status ReplicaLoop::start(RequestRunner* runner) {
   } catch (const std::system_error&) {
     return Error{ErrorCode::no_thread, "the replica's thread"};
   }
-  const base::MutexLock lock{mutex_};
-  is_closed_ = false;
+  {
+    const base::MutexLock lock{mutex_};
+    is_closed_ = false;
+  }
+  end_former_life();
   return semel::Done{};
 }
 
 Status ReplicaLoop::start_parts(RequestRunner* runner) {
   state_->set_runner(runner);
+  engine::set_group_clock(state_->engine(), &group_time_);
   clock_.begin(state_->unix_ms() == 1 ? 0 : state_->unix_ms(), unix_ms(),
                static_cast<std::int64_t>(now()), options_.clock_ahead_max.count());
   if (stored_.snapshot) snapshot_index_ = stored_.snapshot->index;
@@ -202,6 +208,7 @@ void ReplicaLoop::tick() {
   }
   if (core_->next_timeout() <= now()) core_->tick(now());
   propose_time();
+  static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   // A leader that does not answer may have taken it.
   const std::uint64_t patience = 10 * static_cast<std::uint64_t>(options_.election.count());
   forget_forwarded([&](const Forwarded& each) { return now() > each.since + patience; });

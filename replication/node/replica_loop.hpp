@@ -47,6 +47,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     return leads_.load(std::memory_order_acquire);  // mo: acquire [replica.leads]
   }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept { return owner_; }
   /// Runs `what` on the loop and waits. Errors: closing, what it returns.
   [[nodiscard]] Status call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what);
   [[nodiscard]] Status reload_tls(const PeerTls& files);
@@ -57,6 +58,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     ProposalDone done;
     bool repeats = false;
     std::uint64_t until = 0;  // it waits for a leader
+    bool forwards = false;
   };
   struct Reader {
     ProposalDone done;
@@ -132,6 +134,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // --- proposals, replica_calls.cpp -------------------------------------------------------------
   void propose_waiting();
   void propose_time();
+  /// What was bound to an earlier life of this node, to connections or to itself, ends.
+  void end_former_life();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
   [[nodiscard]] bool may_wait(std::uint64_t until) const noexcept;
   /// Proposes it again, later, or answers with `why`. `is_untouched`: it was not decided.
@@ -167,6 +171,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] SnapshotId mark_of(LogIndex index) const;
 
   const ReplicaOptions options_;
+  const engine::SessionOwner owner_;
   storage::Disk& disk_;
   const SystemClock system_clock_;
   const Clock& wall_;

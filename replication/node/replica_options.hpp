@@ -61,7 +61,8 @@ struct ProposalTerms {
   /// A second decision is as good as the first: it is proposed again where it is not known what
   /// became of it. Otherwise that is outcome_unknown.
   bool repeats = false;
-  Millis patience{0};  ///< how long it may wait for a leader
+  Millis patience{0};     ///< how long it may wait for a leader
+  bool forwards = false;  ///< to the leader, also where ReplicaOptions::forwards says no
 };
 
 /// Bytes of one command: an entry must fit into a segment of the log, and a frame.

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/replica/decision_scope.hpp"
 #include "semel/hashes.hpp"
 #include "semel/store.hpp"
 
@@ -167,11 +168,17 @@ class Apply {
   }
 
   Answer operator()(const SessionCommand& command) const {
-    if (command.what == SessionCommand::What::open) {
-      return {number(static_cast<std::int64_t>(engine_.open_session()))};
+    const engine::SessionOwner owner{command.node, command.life};
+    switch (command.what) {
+      case SessionCommand::What::open:
+        return {number(static_cast<std::int64_t>(engine::open_session(engine_, owner)))};
+      case SessionCommand::What::close:
+        engine_.close_session(command.session);
+        return {PlainAnswer{}};
+      case SessionCommand::What::close_former:
+        return {number(static_cast<std::int64_t>(engine::close_former_sessions(engine_, owner)))};
     }
-    engine_.close_session(command.session);
-    return {PlainAnswer{}};
+    return {failed(ErrorCode::bad_encoding)};
   }
 
   /// A replica that cannot run it is not one of those that can.

@@ -211,8 +211,10 @@ void all(Fields& fields, DatabaseCommand& command) {
 
 template <class Fields>
 void all(Fields& fields, SessionCommand& command) {
-  choice(fields, command.what, SessionCommand::What::close);
+  choice(fields, command.what, SessionCommand::What::close_former);
   fields.number(command.session);
+  fields.number(command.node);
+  fields.number(command.life);
 }
 
 template <class Fields>
@@ -220,6 +222,7 @@ void all(Fields& fields, RequestCommand& command) {
   database(fields, command.db);
   fields.small(command.dialect, 3);
   fields.flag(command.is_transaction);
+  fields.number(command.session);
   list(fields, command.watched, [](auto& f, RequestCommand::Watched& item) {
     database(f, item.db);
     f.bytes(item.key);

@@ -111,7 +111,8 @@ Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& st
 
 Status StateMachine::restore(const ReplicaState& state) {
   if (applied_ != 0) return Error{ErrorCode::bad_option, "the replica has applied entries"};
-  for (const SessionId session : state.sessions) engine::restore_session(*engine_, session);
+  for (const engine::OpenSession& session : state.sessions)
+    engine::restore_session(*engine_, session);
   clock_->advance_to(state.unix_ms);
   applied_ = state.applied;
   return Done{};

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/api/sessions.hpp"
 #include "replication/state/answer.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
@@ -18,8 +19,8 @@ namespace semel::replication {
 /// What a snapshot has besides the engine's mutations.
 struct ReplicaState {
   LogIndex applied = 0;
-  std::int64_t unix_ms = 0;           ///< of the newest entry
-  std::vector<SessionId> sessions{};  ///< that are open, ascending
+  std::int64_t unix_ms = 0;                     ///< of the newest entry
+  std::vector<engine::OpenSession> sessions{};  ///< that are open, ascending
 };
 
 /// apply() by one thread at a time. The engine may be read by all.

@@ -59,6 +59,10 @@ class Connection:
         self.plug.sendall(encode(*words))
         return read_reply(self.lines, error=raise_error)
 
+    def send(self, *words):
+        """The reply is next()."""
+        self.plug.sendall(encode(*words))
+
     def all(self, requests):
         """The replies to requests that are sent together."""
         self.plug.sendall(b''.join(encode(*words) for words in requests))

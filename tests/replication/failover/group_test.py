@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What clients of a group of nodes meet: group_test.py --program semel [unittest arguments]."""
 import argparse
+import select
 import signal
 import sys
 import time
@@ -37,9 +38,10 @@ class GroupTest(unittest.TestCase):
     def lead(self, *words):
         return self.ask(self.leader, *words)
 
-    def soon(self, node, wanted, *words):
+    def soon(self, node, wanted, *words, at=None):
+        """`at`: of a list, the item that is meant."""
         end = time.monotonic() + 20
-        while self.ask(node, *words) != wanted:
+        while (reply := self.ask(node, *words)) != wanted and (at is None or reply[at] != wanted):
             self.assertLess(time.monotonic(), end, words)
             time.sleep(0.005)
 
@@ -155,7 +157,6 @@ class Commands(GroupTest):
         self.assertEqual(self.lead('SEMEL.COMPLETE', 'pay', 'order:7', epoch, 'paid')[1],
                          b'ok')
         self.assertIn(b'paid', self.lead('SEMEL.CLAIM', 'pay', 'order:7'))
-        self.assertTrue(self.lead('SEMEL.CLAIM', 'pay', 'x', 'BIND').startswith('ERR BIND'))
         self.assertEqual(self.lead('SEMEL.WAIT', 50, 'pay', 'order:9')[1], b'granted')
 
     def test_what_is_too_long_is_refused_and_ends_nobody(self):
@@ -182,6 +183,126 @@ class Commands(GroupTest):
         self.leader.process.wait()
         self.leader.process = None
         self.assertEqual(self.group.wait_leader().ask('GET', 'a'), b'1')
+
+
+class Waiting(GroupTest):
+    """SEMEL.WAIT, and claims that are bound to their connection."""
+
+    def setUp(self):
+        super().setUp()
+        self.lead('SEMEL.NAMESPACE', 'DECLARE', 'pay')
+
+    def connect(self, node=None):
+        made = Connection(self.group.ports[(node or self.leader).number], 30)
+        self.addCleanup(made.close)
+        return made
+
+    def waits(self, count):
+        """Until so many clients wait at the leader."""
+        wanted = f'blocked_clients:{count}'.encode()
+        end = time.monotonic() + 20
+        while wanted not in self.lead('INFO', 'clients'):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.002)
+
+    def test_one_waiter_after_the_other_gets_the_claim(self):
+        epoch = self.lead('SEMEL.CLAIM', 'pay', 'a', 'LEASE', 60000)[3]
+        waiters = [self.connect() for _ in range(5)]
+        for each in waiters:
+            each.send('SEMEL.WAIT', 30000, 'pay', 'a', 'LEASE', 60000)
+        self.waits(5)
+        epochs = [int(epoch)]
+        for turn in range(5):
+            self.assertEqual(self.lead('SEMEL.RELEASE', 'pay', 'a', epochs[-1])[1], b'ok')
+            ready = self.ready(waiters)
+            reply = ready.next()
+            self.assertEqual(reply[1], b'granted')
+            epochs.append(int(reply[3]))
+            waiters.remove(ready)
+        self.assertEqual(epochs, sorted(set(epochs)))
+        last = [self.connect() for _ in range(3)]
+        for each in last:
+            each.send('SEMEL.WAIT', 0, 'pay', 'a')
+        self.waits(3)
+        self.lead('SEMEL.COMPLETE', 'pay', 'a', epochs[-1], 'paid')
+        for each in last:
+            self.assertIn(b'paid', each.next())
+
+    def ready(self, connections):
+        found, _, _ = select.select([each.plug for each in connections], [], [], 20)
+        self.assertTrue(found)
+        return next(each for each in connections if each.plug is found[0])
+
+    def test_a_wait_ends_at_its_deadline_and_with_a_lease(self):
+        self.lead('SEMEL.CLAIM', 'pay', 'b', 'LEASE', 60000, 'OWNER', 'me')
+        began = time.monotonic()
+        reply = self.lead('SEMEL.WAIT', 200, 'pay', 'b')
+        self.assertEqual(reply[1], b'in_flight')
+        self.assertIn(b'me', reply)
+        self.assertGreater(time.monotonic() - began, 0.15)
+        self.lead('SEMEL.CLAIM', 'pay', 'c', 'LEASE', 300)
+        self.assertEqual(self.lead('SEMEL.WAIT', 30000, 'pay', 'c')[1], b'granted')
+        self.assertTrue(self.lead('SEMEL.WAIT', 'x', 'pay', 'b').startswith('ERR'))
+        self.assertTrue(self.lead('SEMEL.WAIT', 10, 'pay').startswith('ERR'))
+        self.assertTrue(self.ask(self.others[0], 'SEMEL.WAIT', 9, 'pay', 'b').startswith('MOVED'))
+
+    def test_what_is_granted_to_a_client_that_has_gone_is_free_again(self):
+        epoch = self.lead('SEMEL.CLAIM', 'pay', 'd', 'LEASE', 600000)[3]
+        gone = [self.connect() for _ in range(3)]
+        for each in gone:
+            each.send('SEMEL.WAIT', 0, 'pay', 'd', 'LEASE', 600000)
+        self.waits(3)
+        for each in gone:
+            each.close()
+        self.lead('SEMEL.RELEASE', 'pay', 'd', epoch)
+        self.assertEqual(self.lead('SEMEL.WAIT', 20000, 'pay', 'd')[1], b'granted')
+
+    def test_a_wait_outlives_its_leader_as_an_error(self):
+        self.lead('SEMEL.CLAIM', 'pay', 'e', 'LEASE', 600000)
+        waiter = self.connect()
+        waiter.send('SEMEL.WAIT', 0, 'pay', 'e')
+        self.waits(1)
+        target = self.others[0].number + 1
+        end = time.monotonic() + 20
+        while (new := self.group.wait_leader()) is self.leader:
+            self.lead('SEMEL.GROUP', 'TRANSFER', target)  # which may take a moment
+            self.assertLess(time.monotonic(), end)
+        new.ask('SEMEL.FORGET', 'pay', 'e')
+        with self.assertRaisesRegex(Failed, 'MOVED'):
+            waiter.next()
+
+    def test_a_bound_claim_ends_with_its_connection(self):
+        owner = self.connect()
+        self.assertEqual(owner.ask('SEMEL.CLAIM', 'pay', 'f', 'LEASE', 600000, 'BIND')[1],
+                         b'granted')
+        self.assertEqual(self.lead('SEMEL.CLAIM', 'pay', 'f')[1], b'in_flight')
+        waiter = self.connect()
+        waiter.send('SEMEL.WAIT', 0, 'pay', 'f')
+        self.waits(1)
+        owner.close()
+        self.assertEqual(waiter.next()[1], b'granted')
+        self.lead('MULTI')
+        self.lead('SEMEL.CLAIM', 'pay', 'g', 'LEASE', 600000, 'BIND')
+        self.assertEqual(self.lead('EXEC')[0][1], b'granted')
+        self.lead('RESET')
+        self.soon(self.leader, b'granted', 'SEMEL.WAIT', 20000, 'pay', 'g', at=1)
+
+    def test_what_was_bound_at_a_node_that_died_ends_with_its_next_life(self):
+        self.assertEqual(self.lead('SEMEL.CLAIM', 'pay', 'h', 'LEASE', 600000, 'BIND')[1],
+                         b'granted')
+        self.leader.kill()
+        new = self.group.wait_leader()
+        self.assertEqual(new.ask('SEMEL.CLAIM', 'pay', 'h')[1], b'in_flight')
+        self.leader.start()
+        end = time.monotonic() + 20
+        while True:
+            try:
+                if self.group.wait_leader().ask('SEMEL.CLAIM', 'pay', 'h')[1] == b'granted':
+                    break
+            except (Failed, OSError):
+                pass
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
 
 
 class Members(GroupTest):

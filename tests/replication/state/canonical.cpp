@@ -76,7 +76,11 @@ std::string Canonical::bytes() const {
   to.number(state.applied);
   to.number(state.unix_ms);
   static_cast<void>(to.count(state.sessions.size()));
-  for (const SessionId session : state.sessions) to.number(session);
+  for (const engine::OpenSession& session : state.sessions) {
+    to.number(session.id);
+    to.number(session.owner.node);
+    to.number(session.owner.life);
+  }
   for (const std::string& mutation : mutations) to.bytes(mutation);
   return bytes;
 }

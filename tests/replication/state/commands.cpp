@@ -216,7 +216,13 @@ NamespaceCommand Commands::name_space() {
 SessionCommand Commands::session() {
   SessionCommand command;
   const bool opens = sessions_.size() < sessions_max && random_.chance(1, 2);
+  command.node = random_.below(3);
+  command.life = random_.below(2);
   if (opens || sessions_.empty()) return command;
+  if (random_.chance(1, 20)) {
+    command.what = SessionCommand::What::close_former;
+    return command;
+  }
   command.what = SessionCommand::What::close;
   // One that was closed before is still named by claims.
   command.session = sessions_[random_.below(sessions_.size())];

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <map>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -96,6 +97,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     command.db = request.db;
     command.dialect = request.dialect;
     command.is_transaction = request.is_transaction;
+    command.session = request.session;
     for (const auto& each : request.watched) {
       command.watched.push_back({each.db, each.key, each.version});
     }
@@ -116,6 +118,40 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
       done(answer.ok() ? ErrorCode::ok : answer.error().code);
     });
   }
+
+  void open_session(std::function<void(ErrorCode, SessionId)> done) override {
+    const auto& owner = replica->session_owner();
+    auto prepared =
+        replication::prepare({replication::SessionCommand{.node = owner.node, .life = owner.life}});
+    if (!prepared.ok()) return done(prepared.error().code, 0);
+    replica->propose(
+        *std::move(prepared), [done = std::move(done)](const Result<replication::Answer>& answer) {
+          if (!answer.ok()) return done(answer.error().code, 0);
+          const auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
+          done(ErrorCode::ok, plain == nullptr ? 0 : static_cast<SessionId>(plain->number));
+        });
+  }
+
+  void close_session(SessionId session) noexcept override {
+    using replication::SessionCommand;
+    constexpr Millis day{std::int64_t{24} * 3600 * 1000};
+    try {
+      auto prepared = replication::prepare(
+          {SessionCommand{.what = SessionCommand::What::close, .session = session}});
+      if (!prepared.ok()) return;
+      replica->propose(*std::move(prepared), [](const Result<replication::Answer>&) {},
+                       {.repeats = true, .patience = day, .forwards = true});
+    } catch (const std::bad_alloc&) {  // the lease ends what was bound
+    }
+  }
+
+  [[nodiscard]] Timestamp now() const noexcept override { return replica->clock().now(); }
+
+  [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
+                                     WaitTicket& ticket, ClaimOutcome& outcome) override {
+    return replica->wait_for_change(name, key, deadline, std::move(done), ticket, outcome);
+  }
+  void stop_waiting(WaitTicket ticket) noexcept override { replica->stop_waiting(ticket); }
 
   [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override {
     switch (what) {
@@ -140,6 +176,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     request.db = command.db;
     request.dialect = command.dialect;
     request.is_transaction = command.is_transaction;
+    request.session = command.session;
     for (const auto& each : command.watched) {
       request.watched.push_back({each.db, each.key, each.version});
     }
