@@ -85,6 +85,10 @@ def machine():
     return f'{model}, {os.cpu_count()} processors, Linux {os.uname().release}'
 
 
+def shown(figure):
+    return '-' if figure is None else f'{figure:,.2f}'
+
+
 def write_rows(name, rows, options):
     """Into the files that were asked for. Rows that an earlier run has left in the JSON stay, if
     this run has none of their work: a long bench may be run in parts."""
@@ -101,12 +105,18 @@ def write_rows(name, rows, options):
         return
     with open(options.markdown, encoding='utf-8') as file:
         page = file.read()
+    has_peers = any('peer' in row for row in rows)  # else it is redis-server
+    head = ('peer | | ratio | goal | met | peer\'s name' if has_peers else
+            'redis-server 7.0.15 | | ratio | goal')
     lines = [f'- Machine: {machine()}', f'- Command: `tools/bench {name}`', '',
-             '| work | ours | redis-server 7.0.15 | | ratio | goal | rounds | measured |',
-             '|---|---|---|---|---|---|---|---|']
-    lines += [f'| {row["work"]} | {row["ours"]:,.2f} | {row["redis"]:,.2f} | {row["unit"]} | '
-              f'{row["ratio"]:.2f}x | {row["goal"]} | {row["rounds"]} | {row["at"]} |'
-              for row in rows]
+             f'| work | ours | {head} | rounds | measured |',
+             '|---' * (10 if has_peers else 8) + '|']
+    for row in rows:
+        ours, theirs = (shown(row[side]) for side in ('ours', 'redis'))
+        ratio = '-' if row['ratio'] is None else f'{row["ratio"]:.2f}x'
+        peer = f' | {row["met"]} | {row["peer"]}' if has_peers else ''
+        lines.append(f'| {row["work"]} | {ours} | {theirs} | {row["unit"]} | {ratio} | '
+                     f'{row["goal"]}{peer} | {row["rounds"]} | {row["at"]} |')
     begin, end = (f'<!-- {name} figures: {side} -->' for side in ('begin', 'end'))
     before, rest = page.split(begin)
     text = '\n'.join([begin, '', *lines, '', end])
@@ -187,6 +197,7 @@ def run_bench(name, doc, parts, make, work):
     parser.add_argument('--quick', action='store_true', help='small counts, one round')
     parser.add_argument('--json', help='write the rows here; those of other parts stay')
     parser.add_argument('--markdown', help='put the table between its marks in this page')
+    parser.add_argument('--seed', type=int, default=0, help='of what is drawn')
     parser.add_argument('--only', default='', help=f'{parts}; with commas')
     options = parser.parse_args()
     options.semel, options.load = map(os.path.abspath, (options.semel, options.load))

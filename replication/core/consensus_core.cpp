@@ -340,6 +340,7 @@ void ConsensusCore::after(std::uint64_t now) {
     // A candidate that became the leader can be told now.
     has_more = persisted_ != 0 && !installing_ && role() != Role::candidate;
   }
+  if (!failed_) send_held();
   busy_ = false;
 }
 

@@ -35,8 +35,9 @@ struct Guards {
   bool trims_compacted = true;     ///< entries that the own snapshot has
   bool waits_for_catch_up = true;  ///< before a promotion, a demotion and a removal
   bool bounds_uncommitted = true;
-  bool gives_lease_up = true;  ///< for the term in which TimeoutNow was sent
-  bool sits_out = true;        ///< a restarted voter, for one election timeout
+  bool gives_lease_up = true;     ///< for the term in which TimeoutNow was sent
+  bool sits_out = true;           ///< a restarted voter, for one election timeout
+  bool holds_timeout_now = true;  ///< until everything is on its receiver's disk
 };
 
 struct ConsensusOptions {
@@ -174,6 +175,7 @@ class ConsensusCore {
   bool persist(const raft_shim_update& update, const std::vector<RaftEntry>& own);
   void send(const raft_shim_message& message);
   void send_append(const raft_shim_message& message, RaftMessage head);
+  void send_held();
   void after(std::uint64_t now);
   void apply_committed(std::uint64_t now);
   bool apply_configuration(std::uint64_t now, LogIndex index, const RaftEntry& entry);
@@ -223,6 +225,7 @@ class ConsensusCore {
   bool sits_out_ = false;
   bool installing_ = false;
   std::optional<SnapshotOffer> offered_;  // of the message under way
+  std::optional<RaftMessage> held_;       // a TimeoutNow that its receiver would ignore
   bool failed_ = false;
   bool busy_ = false;
   bool is_muted_ = false;  // the library answers what no peer has sent

@@ -47,11 +47,25 @@ void ConsensusCore::send(const raft_shim_message& message) {
       // It may arrive after the transfer was given up: another leader then, at any time.
       no_lease_term_ = term();
       out.what = TimeoutNow{.last_index = message.index, .last_term = message.index_term};
+      // The library sends it with the first reply to an append, once; while others are under way
+      // the receiver ignores it, and the transfer is given up an election timeout later.
+      if (options_.guards.holds_timeout_now && match(message.peer) < message.index) {
+        held_ = std::move(out);
+        return;
+      }
       break;
     default:
       return fail("the library sends a message of type " + std::to_string(message.type));
   }
   effects_.send(std::move(out));
+}
+
+void ConsensusCore::send_held() {
+  if (!held_) return;
+  if (!is_leader() || held_->term != term() || !is_handing_over()) return held_.reset();
+  if (match(held_->to) < std::get<TimeoutNow>(held_->what).last_index) return;
+  effects_.send(*std::move(held_));
+  held_.reset();
 }
 
 /// In parts, if the entries have many bytes: each is an append of its own.

@@ -26,6 +26,7 @@ const std::map<std::string, bool Guards::*> guards = {
     {"uncommitted", &Guards::bounds_uncommitted},
     {"transfers", &Guards::gives_lease_up},
     {"restarts", &Guards::sits_out},
+    {"hand-over", &Guards::holds_timeout_now},
 };
 
 struct Wanted {

@@ -1,6 +1,7 @@
 // One node of a simulation: its disk, its clock, its state machine.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -38,6 +39,11 @@ class SimulatedNode final : public replication::ConsensusEffects {
   [[nodiscard]] const SimulatedState& state() const noexcept { return state_; }
   [[nodiscard]] replication::NodeId id() const noexcept { return id_; }
   [[nodiscard]] std::uint64_t clock() const noexcept;
+  [[nodiscard]] replication::Term stored_term() const noexcept { return term_; }
+  /// Up to which entry its disk has everything.
+  [[nodiscard]] replication::LogIndex stored() const noexcept {
+    return std::max(first_ + log_.size() - 1, snapshot_ ? snapshot_->id.index : 0);
+  }
   void receive(const replication::RaftMessage& message);
   void claim(std::uint64_t key, std::uint64_t client);
   void begin_read();

@@ -189,6 +189,13 @@ void Simulation::change_members() {
 
 void Simulation::send(const RaftMessage& message) {
   ++counts_.messages;
+  if (const auto* offer = std::get_if<TimeoutNow>(&message.what)) {
+    // Else it would be ignored, and not be sent again. Who is in a newer term may have lost them.
+    const SimulatedNode& to = *nodes_.at(message.to);
+    if (to.stored_term() <= message.term && to.stored() < offer->last_index) {
+      find("leadership is offered to node " + std::to_string(message.to) + ", which lacks entries");
+    }
+  }
   const std::pair<NodeId, NodeId> way{message.from, message.to};
   if (cut_.contains(way) || random_.below(1'000) < loss_) return;
   const std::uint64_t copies = random_.chance(1, 100) ? 2 : 1;
