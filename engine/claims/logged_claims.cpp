@@ -17,9 +17,6 @@ using replication::ClaimCommand;
 using replication::Command;
 using replication::OwnerCommand;
 
-/// Of a record that answers here: the group's time may be known worse on this node by so much.
-constexpr Millis skew_margin{1'000};
-
 /// The answer of a record whose work is finished, if there is one here.
 std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& context,
                                         const ClaimRequest& request) {

@@ -14,6 +14,9 @@
 
 namespace semel::engine {
 
+/// Of a record that answers here: the group's time may be known worse on this node by so much.
+inline constexpr Millis skew_margin{1'000};
+
 /// A claim with an id. Bytes are the caller's.
 struct LoggedRequest {
   explicit LoggedRequest(const ClaimRequest& from);

@@ -1,10 +1,13 @@
 #include "engine/replica/decision_scope.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/assert.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/claims/logged_waits.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/rules/claim_codec.hpp"
 
 namespace semel::engine {
 
@@ -90,6 +93,26 @@ bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline, 
   const TableKey table_key{names->prefix(), key};
   return impl.wait_queue().wait(look_call(engine, names, {.key = key}, deadline, table_key), done,
                                 ticket, outcome);
+}
+
+bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key) {
+  Engine::Impl& impl = impl_of(engine);
+  bool is_done = false;
+  Version version = 0;
+  Timestamp now = impl.now();
+  const Clock* const clock = impl.group_clock;
+  const Timestamp group_now = clock == nullptr ? now : std::max(now, clock->now());
+  static_cast<void>(impl.core().update(
+      db, table_key, now,
+      [&](const RecordView* live, const auto&) {
+        ClaimRecord record;
+        is_done = live != nullptr && live->kind == Kind::claim && decode(live->value, record) &&
+                  record.state == ClaimState::done &&
+                  (live->due == no_end || live->due - group_now >= skew_margin);
+        return Decision{};
+      },
+      version));
+  return is_done;
 }
 
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept {

@@ -94,6 +94,8 @@ class Group {
                                              ClaimCallback done, WaitTicket& ticket,
                                              ClaimOutcome& outcome) = 0;
   virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
+  /// Whether this node may repeat what was answered: the work of the claim is done.
+  [[nodiscard]] virtual bool has_finished_claim(std::uint8_t db, Bytes table_key) = 0;
 
   // --- for operators, at the leader; they block for a moment
   // --------------------------------------

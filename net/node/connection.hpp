@@ -123,6 +123,7 @@ class Connection {
   [[nodiscard]] bool write_in_group(const CommandRow& row, std::string& out);
   [[nodiscard]] bool read_in_group(const CommandRow& row, const char* start, std::string& out);
   [[nodiscard]] bool refuse_in_group(std::string_view text, std::string& out);
+  [[nodiscard]] bool repeat_here(const CommandRow& row, std::string& out);
   [[nodiscard]] bool take_session(const CommandRow& row, std::string& out);
   [[nodiscard]] bool submit_wait(const CommandRow& row);
   void gather_transaction();

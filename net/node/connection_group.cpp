@@ -119,6 +119,7 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
   // Nothing waits for a reply that is not wanted.
   const bool waits = row.is(flag_blocking) && !is_transaction && client_.replies == Replies::on;
   const bool opens = client_.session == 0 && binds(row, words, client_);
+  if (round.is_empty() && repeat_here(row, out)) return true;
   if (!round.is_empty() && (!may_wait(row) || waits || opens)) {
     submit_round();
     return false;
@@ -156,6 +157,21 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
     submit_round();
   }
   return true;
+}
+
+/// A claim of work that is done is answered by any node, without the log. False: the log decides.
+bool Connection::repeat_here(const CommandRow& row, std::string& out) {
+  if (!row.has(fact_binds) || client_.replies != Replies::on) return false;
+  const UsedKeys used = used_keys(row.keys, parser_.arguments());
+  if (used.keys.size() != 1) return false;
+  Group& group = *node_.services().group;
+  if (!group.has_finished_claim(client_.db, used.keys.front().name)) return false;
+  const std::size_t before = out.size();
+  dispatch_now(out);
+  if (out.size() > before && out[before] != '-') return true;
+  // It has ended since, or it is refused: as the log will say.
+  out.resize(before);
+  return false;
 }
 
 /// The session that a claim is bound to is an entry of the log: it is opened, and the request comes

@@ -56,6 +56,7 @@ class Replica {
   [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
                                      WaitTicket& ticket, ClaimOutcome& outcome);
   void stop_waiting(WaitTicket ticket) noexcept;
+  [[nodiscard]] bool has_finished_claim(std::uint8_t db, Bytes table_key);
   /// Whether this is the thread that applies entries. It must not wait for itself.
   [[nodiscard]] bool is_own_thread() const noexcept;
   [[nodiscard]] ReplicaStatus status() const;

@@ -168,6 +168,11 @@ void ReplicaLoop::ask_waiting_reads() {
   // One round is under way: the next one is for all who come meanwhile.
   if (reads_.empty() || !waiting_reads_.empty() || is_ended_) return;
   if (!core_->is_leader() && forward_reads()) return;
+  // No other node can have answered anything since: what is committed here is all there is.
+  if (options_.reads_by_lease && core_->is_leader() && core_->lease_until(now()) > now()) {
+    waiting_reads_.push_back({0, core_->commit(), std::exchange(reads_, {})});
+    return finish_reads();
+  }
   const Result<std::uint64_t> round = core_->read(now());
   if (!round.ok()) return refuse_reads(std::exchange(reads_, {}), round.error().code);
   waiting_reads_.push_back({*round, core_->read_index(), std::move(reads_)});

@@ -26,6 +26,9 @@ struct ReplicaOptions {
   std::string listen;            ///< host:port for the other nodes
   std::string address{};         ///< by which they reach it; empty: `listen`
   bool forwards = false;  ///< what is proposed to a node that does not lead goes to the leader
+  /// The leader answers reads while it holds its lease (ConsensusCore::lease_until), without a
+  /// round.
+  bool reads_by_lease = false;
   /// First members of the group, this node among them, the same on each. Looked at only when the
   /// directory is empty. None: this node waits until a leader adds it.
   std::map<NodeId, std::string> founders{};

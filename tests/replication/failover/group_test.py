@@ -305,6 +305,54 @@ class Waiting(GroupTest):
             time.sleep(0.01)
 
 
+    def test_finished_work_is_repeated_by_every_node(self):
+        epoch = self.lead('SEMEL.CLAIM', 'pay', 'r')[3]
+        for node in self.others:
+            self.assertTrue(self.ask(node, 'SEMEL.CLAIM', 'pay', 'r').startswith('MOVED'))
+        self.lead('SEMEL.COMPLETE', 'pay', 'r', epoch, 'paid')
+        for node in self.group.nodes:
+            self.soon(node, b'replay', 'SEMEL.CLAIM', 'pay', 'r', at=1)
+            self.assertIn(b'paid', self.ask(node, 'SEMEL.WAIT', 0, 'pay', 'r'))
+            self.assertEqual(self.ask(node, 'SEMEL.CLAIM', 'pay', 'r', 'FINGERPRINT', 'f' * 32)[1],
+                             b'replay')
+            self.assertTrue(str(self.ask(node, 'SEMEL.CLAIM', 'pay', 'r', 'LEASE', 'x'))
+                            .startswith(('ERR', 'MOVED')))
+        entries = self.applied()
+        for _ in range(100):
+            self.lead('SEMEL.CLAIM', 'pay', 'r')
+        self.assertLess(self.applied() - entries, 50)  # only the time goes on
+        self.assertEqual(self.lead('SEMEL.FORGET', 'pay', 'r'), b'1')
+        self.assertEqual(self.lead('SEMEL.CLAIM', 'pay', 'r')[1], b'granted')
+
+    def applied(self):
+        status = self.lead('SEMEL.GROUP', 'STATUS')
+        return status[status.index(b'applied') + 1]
+
+
+class LeaseReads(GroupTest):
+    options = ('--cluster-lease-reads', 'yes')
+
+    def test_a_leader_reads_by_its_lease_and_a_cut_off_one_does_not(self):
+        for i in range(200):
+            self.assertEqual(self.lead('SET', 'k', i), b'OK')
+            self.assertEqual(self.lead('GET', 'k'), str(i).encode())
+        for node in self.others:
+            node.process.send_signal(signal.SIGSTOP)
+        try:
+            # Its lease is over within an election timeout; then it does not know whether it leads.
+            end = time.monotonic() + 20
+            while True:
+                try:
+                    self.leader.ask('GET', 'k', seconds=1)
+                except (Failed, OSError):
+                    break
+                self.assertLess(time.monotonic(), end)
+        finally:
+            for node in self.others:
+                node.process.send_signal(signal.SIGCONT)
+        self.assertEqual(self.group.wait_leader().ask('GET', 'k'), b'199')
+
+
 class Members(GroupTest):
     def members(self):
         status = self.lead('SEMEL.GROUP', 'STATUS')

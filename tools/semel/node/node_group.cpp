@@ -152,6 +152,9 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     return replica->wait_for_change(name, key, deadline, std::move(done), ticket, outcome);
   }
   void stop_waiting(WaitTicket ticket) noexcept override { replica->stop_waiting(ticket); }
+  [[nodiscard]] bool has_finished_claim(std::uint8_t db, Bytes table_key) override {
+    return replica->has_finished_claim(db, table_key);
+  }
 
   [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override {
     switch (what) {
@@ -256,6 +259,7 @@ Status read_options(const net::Settings& settings, ReplicaOptions& options) {
                                        settings.text(Setting::cluster_tls_ca_cert_file)};
   }
   options.forwards = settings.boolean(Setting::cluster_forward);
+  options.reads_by_lease = settings.boolean(Setting::cluster_lease_reads);
   options.snapshot_bytes_per_s =
       static_cast<std::uint64_t>(settings.integer(Setting::cluster_snapshot_rate));
   return Done{};
