@@ -72,7 +72,9 @@ namespace handlers {
 void cluster_slots(Call& call) {
   GroupView view;
   if (!in_order(call, view)) return;
-  if (view.leader == 0) return call.reply.array(0);
+  // An empty array is an answer to clients: they forget the nodes that they know, or fail with an
+  // error of their own. This one makes them ask again.
+  if (view.leader == 0) return call.fail("CLUSTERDOWN no leader is known");
   // As in a Redis Cluster: clients may read from any replica that stands here.
   std::erase_if(view.members, [&](const GroupMember& each) {
     return each.id != view.leader && !is_alive(view, each);

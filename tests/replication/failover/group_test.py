@@ -77,6 +77,14 @@ class Commands(GroupTest):
         self.assertEqual(named, [self.group.ports[node.number]
                                  for node in (self.leader, self.others[0])])
 
+    def test_without_a_leader_clients_are_not_told_that_nobody_has_slots(self):
+        self.slots_with(3)
+        self.leader.kill()
+        self.others[1].kill()
+        self.soon(self.others[0], 'CLUSTERDOWN no leader is known', 'CLUSTER', 'SLOTS')
+        self.assertTrue(self.ask(self.others[0], 'SET', 'foo', 'x').startswith('CLUSTERDOWN'))
+        self.assertIn(b'cluster_state:fail', self.ask(self.others[0], 'CLUSTER', 'INFO'))
+
     def test_replicas_answer_reads_if_they_are_asked_to(self):
         self.lead('SET', 'foo', 'bar')
         for node in self.others:
