@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from servers import Client, encode, end_with_parent
+from servers import Client, encode, end_with_parent, until
 
 ELECTION_MS = 150
 HEARTBEAT_MS = 30
@@ -156,6 +156,17 @@ class Group:
                 return node
             time.sleep(0.01)
         raise NoLeader('no leader in time\n' + self.said())
+
+    def is_complete(self):
+        """Whether all nodes know the leader, and each other."""
+        try:
+            return all(len(slots) == 1 and len(slots[0]) == 2 + len(self.nodes) for slots in
+                       (node.ask('CLUSTER', 'SLOTS') for node in self.nodes))
+        except (OSError, Failed):
+            return False
+
+    def wait_complete(self):
+        until(self.is_complete, 'all nodes know all nodes', PATIENCE)
 
     def has_seen(self, node, key, value):
         """Whether this node has it in time, by what it has itself."""

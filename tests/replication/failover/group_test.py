@@ -20,6 +20,7 @@ class GroupTest(unittest.TestCase):
     def setUp(self):
         self.group = Group(program, 3, self.options)
         self.addCleanup(self.group.end)
+        self.group.wait_complete()
         self.leader = self.group.wait_leader()
         self.others = [node for node in self.group.nodes if node is not self.leader]
         self.connections = {}
