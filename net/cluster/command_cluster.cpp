@@ -184,7 +184,10 @@ void change(Call& call, Group::Change what, std::string_view id_word, std::strin
       call.services.group->change(what, static_cast<std::uint64_t>(id), std::string{address});
   if (done) return call.reply.ok();
   const ErrorCode code = done.error().code;
-  if (code == ErrorCode::not_leader) return call.fail(group_error(*call.services.group, code, 0));
+  if (code == ErrorCode::not_leader) {
+    const std::string moved = moved_error(*call.services.group, 0);
+    return call.fail(moved.empty() ? group_error(*call.services.group, code, 0) : moved);
+  }
   call.fail((code == ErrorCode::refused ? "TRYAGAIN " : "ERR ") + done.error().detail);
 }
 

@@ -258,6 +258,22 @@ class Forwarding(GroupTest):
             self.assertEqual(self.ask(node, 'MGET', 'k0', 'k1', 'k2'), [b'0', b'1', b'2'])
             self.assertIn(self.ask(node, 'INCR', 'count'), (1, 2, 3))
         self.assertEqual(self.lead('GET', 'count'), b'3')
+        # What operators ask of the leader is not handed over.
+        self.assertTrue(self.ask(self.others[0], 'SEMEL.GROUP', 'TRANSFER').startswith('MOVED 0 '))
+
+    def test_no_node_sends_clients_elsewhere_while_the_leader_changes(self):
+        """Whoever needs a node that hands over cannot follow MOVED."""
+        self.assertEqual(self.lead('SET', 'k', 1), b'OK')
+        for _ in range(10):
+            leader = self.group.wait_leader()
+            self.ask(leader, 'SEMEL.GROUP', 'TRANSFER')
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                for node in self.group.nodes:
+                    for words in (('SET', 'k', 1), ('GET', 'k')):
+                        reply = self.ask(node, *words)
+                        self.assertTrue(isinstance(reply, bytes) or
+                                        reply.startswith(('CLUSTERDOWN', 'TRYAGAIN')), reply)
 
 
 if __name__ == '__main__':
