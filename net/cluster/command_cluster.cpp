@@ -72,7 +72,9 @@ namespace handlers {
 void cluster_slots(Call& call) {
   GroupView view;
   if (!in_order(call, view)) return;
-  if (view.leader == 0) return call.reply.array(0);
+  // An empty array is an answer to clients: they forget the nodes that they know, or fail with an
+  // error of their own. This one makes them ask again.
+  if (view.leader == 0) return call.fail("CLUSTERDOWN no leader is known");
   // As in a Redis Cluster: clients may read from any replica that stands here.
   std::erase_if(view.members, [&](const GroupMember& each) {
     return each.id != view.leader && !is_alive(view, each);
@@ -182,7 +184,10 @@ void change(Call& call, Group::Change what, std::string_view id_word, std::strin
       call.services.group->change(what, static_cast<std::uint64_t>(id), std::string{address});
   if (done) return call.reply.ok();
   const ErrorCode code = done.error().code;
-  if (code == ErrorCode::not_leader) return call.fail(group_error(*call.services.group, code, 0));
+  if (code == ErrorCode::not_leader) {
+    const std::string moved = moved_error(*call.services.group, 0);
+    return call.fail(moved.empty() ? group_error(*call.services.group, code, 0) : moved);
+  }
   call.fail((code == ErrorCode::refused ? "TRYAGAIN " : "ERR ") + done.error().detail);
 }
 

@@ -39,14 +39,19 @@ GroupKind group_kind(const Services& services, ClientState& client, const Comman
   return GroupKind::here;
 }
 
+std::string moved_error(const Group& group, std::uint16_t slot) {
+  const GroupView view = group.view();
+  for (const GroupMember& each : view.members) {
+    if (each.id != view.leader || each.id == view.node_id || each.client_address.empty()) continue;
+    return "MOVED " + std::to_string(slot) + " " + each.client_address;
+  }
+  return {};
+}
+
 std::string group_error(const Group& group, ErrorCode code, std::uint16_t slot) {
-  if (code == ErrorCode::not_leader) {
-    const GroupView view = group.view();
-    for (const GroupMember& each : view.members) {
-      if (each.id != view.leader || each.id == view.node_id || each.client_address.empty())
-        continue;
-      return "MOVED " + std::to_string(slot) + " " + each.client_address;
-    }
+  // Clients that need a node which hands over could not follow MOVED.
+  if (code == ErrorCode::not_leader && !group.forwards()) {
+    if (std::string moved = moved_error(group, slot); !moved.empty()) return moved;
   }
   std::string text{resp_prefix_of(code)};
   if (code == ErrorCode::outcome_unknown) {

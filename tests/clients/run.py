@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs real clients against our node: tests/clients/run.py [--against redis] [--only NAME]..
+"""Runs real clients against our node: tests/clients/run.py [--against TARGET] [--only NAME]..
 
 A suite is a program that prints one line a check, `ok NAME`, `failed NAME: why` or
 `skipped NAME: why`, and at its end `end`. It finds the server in SEMEL_TEST_HOST and
@@ -9,24 +9,33 @@ only where its toolchain or its packages cannot be had.
 
 With --against redis the suites are run against the redis-server of PATH, or one that knows no
 scripts (redis-without-scripts): what fails there is wrong with the suite.
+
+With --against group there are other suites, against three nodes which they have killed and started
+again (group_target.py). They also print figures, `figure NAME NUMBER`, of which medians are shown.
 """
 
 import argparse
 import os
 import re
+import signal
+import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import group_target  # noqa: E402
 import suites  # noqa: E402
 import target  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE_SECONDS = 240
 LINE = re.compile(r'(ok|failed|skipped) (.*)')
+FIGURE = re.compile(r'figure (\S+) (\d+)')
 
 
 def counted(text):
@@ -44,6 +53,49 @@ def counted(text):
     return counts, shown, ended
 
 
+def figures(text):
+    """A line for each figure that a suite has printed."""
+    found = {}
+    for name, number in FIGURE.findall(text):
+        found.setdefault(name, []).append(int(number))
+    return [f'{name}: median {statistics.median(each):.0f}, longest {max(each)}, of {len(each)}'
+            for name, each in found.items()]
+
+
+def end_all(process):
+    """A suite, and what it has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def converse(command, environment, folder, answer):
+    """Runs a suite and answers what it needs: (output, errors, exit code, whether in time)."""
+    late = threading.Event()
+    lines = []
+    with (tempfile.TemporaryFile('w+', errors='replace') as errors,
+          subprocess.Popen(command, env=environment, cwd=folder, text=True, errors='replace',
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                           start_new_session=True) as process):
+        clock = threading.Timer(SUITE_SECONDS, lambda: (late.set(), end_all(process)))
+        clock.start()
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith('need '):
+                    process.stdin.write(answer(line.split()[1:]) + '\n')
+                    process.stdin.flush()
+            process.wait()
+        except BrokenPipeError:  # it has ended meanwhile
+            process.wait()
+        finally:
+            clock.cancel()
+            end_all(process)
+        errors.seek(0)
+        return ''.join(lines), errors.read(), process.returncode, not late.is_set()
+
+
 def run_suite(suite, server, build):
     """(verdict, what to say, lines under it)"""
     try:
@@ -55,42 +107,48 @@ def run_suite(suite, server, build):
     server.call('FLUSHALL')
     environment = dict(os.environ, SEMEL_TEST_HOST=server.host, SEMEL_TEST_PORT=str(server.port),
                        SEMEL_TEST_SCRIPTS='yes' if server.knows('EVAL', 'return 1', 0) else 'no',
-                       PYTHONDONTWRITEBYTECODE='1')
-    try:
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, text=True,
-                              errors='replace', capture_output=True, timeout=SUITE_SECONDS,
-                              cwd=build / suite.folder, check=False)
-    except subprocess.TimeoutExpired as late:
-        output = late.stdout or b''
-        return 'failed', f'not ended after {SUITE_SECONDS} s', output.decode().splitlines()[-10:]
-    counts, shown, ended = counted(done.stdout)
+                       PYTHONDONTWRITEBYTECODE='1', **server.environment())
+    output, errors, code, in_time = converse(command, environment, build / suite.folder,
+                                             server.answer)
+    if not in_time:
+        return 'failed', f'not ended after {SUITE_SECONDS} s', output.splitlines()[-10:]
+    counts, shown, ended = counted(output)
     text = f'{counts["ok"]} checks'
     if counts['skipped']:
         text += f', {counts["skipped"]} skipped'
     if not server.is_alive():
         return 'failed', f'{text}; the server has ended', server.log_tail().splitlines()[-20:]
-    if counts['failed'] == 0 and counts['ok'] > 0 and ended and done.returncode == 0:
-        return 'ok', text, shown
-    text += f', {counts["failed"]} failed, exit code {done.returncode}'
-    rest = [] if ended else done.stdout.splitlines()[-5:] + done.stderr.splitlines()[-20:]
-    return 'failed', text, shown + rest
+    if counts['failed'] == 0 and counts['ok'] > 0 and ended and code == 0:
+        return 'ok', text, shown + figures(output)
+    text += f', {counts["failed"]} failed, exit code {code}'
+    rest = [] if ended else output.splitlines()[-5:] + errors.splitlines()[-20:]
+    return 'failed', text, shown + figures(output) + rest
+
+
+def open_server(suite, arguments):
+    """A server each: what one suite leaves behind is nothing to the next."""
+    if suite.nodes is None:
+        return target.open_target(arguments.against, arguments.program)
+    return group_target.GroupTarget(arguments.program, suite.nodes, arguments.kills)
 
 
 def main():
     parser = argparse.ArgumentParser(description='Runs real clients against our node.')
-    parser.add_argument('--against', choices=target.TARGETS, default='semel')
+    parser.add_argument('--against', choices=(*target.TARGETS, 'group'), default='semel')
     parser.add_argument('--program', default=ROOT / 'build/release/tools/semel/semel',
                         help='the program semel')
     parser.add_argument('--build', type=Path, default=ROOT / 'build/clients',
                         help='where packages are installed and suites are built')
     parser.add_argument('--only', action='append', default=[], metavar='NAME')
+    parser.add_argument('--kills', type=int, default=5, help='of leaders, in each suite of a group')
     arguments = parser.parse_args()
-    chosen = [s for s in suites.ALL if not arguments.only or s.name in arguments.only]
+    known = suites.GROUP if arguments.against == 'group' else suites.ALL
+    chosen = [s for s in known if not arguments.only or s.name in arguments.only]
     unknown = set(arguments.only) - {s.name for s in chosen}
     if unknown:
         parser.error(f'no suite {", ".join(sorted(unknown))}; there are '
-                     + ', '.join(s.name for s in suites.ALL))
-    if arguments.against != 'semel':
+                     + ', '.join(s.name for s in known))
+    if arguments.against.startswith('redis'):
         try:
             target.redis_program()
         except target.NoPeer as reason:
@@ -100,8 +158,8 @@ def main():
     checks = 0
     for suite in chosen:
         started = time.monotonic()
-        try:  # a server each: what one suite leaves behind is nothing to the next
-            with target.open_target(arguments.against, arguments.program) as server:
+        try:
+            with open_server(suite, arguments) as server:
                 verdict, text, lines = run_suite(suite, server, arguments.build.resolve())
         except target.CannotStart as error:
             print(f'clients: {error}')

@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import group_target  # noqa: E402
 import run  # noqa: E402
 import suites  # noqa: E402
 
@@ -24,6 +25,12 @@ class Server:
 
     def knows(self, *_):
         return False
+
+    def environment(self):
+        return {'SEMEL_TEST_MORE': 'more'}
+
+    def answer(self, words):
+        return f'done {" ".join(words)} 7'
 
     def is_alive(self):
         return self.alive
@@ -49,10 +56,46 @@ def verdict(code, error=None, alive=True):
         return run.run_suite(Printing(code, error), Server(alive), Path(build))
 
 
+class GroupTargetTest(unittest.TestCase):
+    def answer(self, *words, **doors):
+        server = group_target.GroupTarget('semel', (), 1)
+        self.addCleanup(server.dead.close)
+        for name, work in doors.items():
+            setattr(server, name, work)
+        return server.answer(words)
+
+    def test_what_was_found_is_the_answer(self):
+        self.assertEqual(self.answer('leader', leader=lambda: 7001), 'done 7001')
+        self.assertEqual(self.answer('restart', restart=lambda: None), 'done')
+        self.assertEqual(self.answer('count', 'k:', count=lambda prefix: f'{prefix}0'), 'done k:0')
+
+    def test_what_cannot_be_done_is_one_line_that_says_why(self):
+        def broken():
+            raise OSError('two\nlines')
+        self.assertEqual(self.answer('leader', leader=broken), 'failed OSError two lines')
+        for words in ((), ('nothing',), ('count',), ('leader', 'more')):
+            self.assertTrue(self.answer(*words).startswith('failed '), words)
+
+
 class RunnerTest(unittest.TestCase):
     def test_checks_and_skips_are_counted(self):
         word, text, lines = verdict('print("ok a\\nok b\\nskipped c: waits\\nend")')
         self.assertEqual((word, text, lines), ('ok', '2 checks, 1 skipped', ['skipped c: waits']))
+
+    def test_what_a_suite_needs_is_answered_and_its_figures_are_kept(self):
+        _, text, lines = verdict(r'import os; print("need door wide", flush=True); print("ok", '
+                                 'input(), os.environ["SEMEL_TEST_MORE"]); print("failed x: y"); '
+                                 r'print("figure kill 3\nfigure kill 9\nfigure kill 5\nend")')
+        self.assertEqual(lines, ['failed x: y', 'kill: median 5, longest 9, of 3'])
+        self.assertTrue(text.startswith('1 checks, 1 failed'), text)
+
+    def test_a_suite_that_does_not_end_is_stopped(self):
+        before = run.SUITE_SECONDS
+        run.SUITE_SECONDS = 0.5
+        self.addCleanup(setattr, run, 'SUITE_SECONDS', before)
+        word, text, lines = verdict('print("ok a", flush=True); input()')
+        self.assertEqual((word, text), ('failed', 'not ended after 0.5 s'))
+        self.assertEqual(lines, ['ok a'])
 
     def test_a_failed_check_fails_the_suite_and_is_shown(self):
         word, _, lines = verdict('print("ok a\\nfailed b: why\\nend")')

@@ -84,6 +84,8 @@ def files(folder):
 class Suite:
     """`folder` is shared by the suites of one toolchain."""
 
+    nodes = None  # of a suite against a group: the options of its nodes
+
     def __init__(self, name, folder):
         self.name = name
         self.folder = folder
@@ -114,27 +116,36 @@ class Hiredis(Suite):
 class DebianPython(Suite):
     """What Debian packages is for Debian's own interpreter."""
 
+    def __init__(self, name, script, *words):
+        super().__init__(name, 'debian')
+        self.words = [HERE / 'python' / script, *words]
+
     def prepare(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
         python = '/usr/bin/python3'
         if subprocess.run([python, '-c', 'import redis'], capture_output=True,
                           check=False).returncode != 0:
             raise Missing('python3-redis is not installed')
-        return [python, HERE / 'python/dialogue.py', '2']
+        return [python, *self.words]
 
 
 class PipPython(Suite):
+    def __init__(self, name, folder, requirements, script, *words):
+        super().__init__(name, folder)
+        self.requirements = requirements
+        self.words = [HERE / 'python' / script, *words]
+
     def prepare(self, folder):
         python = folder / 'venv/bin/python'
 
         def install():
             run([sys.executable, '-m', 'venv', '--clear', 'venv'], folder)
             run([python, '-m', 'pip', 'install', '--disable-pip-version-check', '--quiet',
-                 '--requirement', 'requirements.txt'], folder)
+                 '--requirement', self.requirements], folder)
 
         folder.mkdir(parents=True, exist_ok=True)
-        once(folder, [Path('python/requirements.txt')], install)
-        return [python, HERE / 'python/dialogue.py', '2', '3']
+        once(folder, [Path('python') / self.requirements], install)
+        return [python, *self.words]
 
 
 class Node(Suite):
@@ -152,12 +163,18 @@ class Node(Suite):
 
 
 class Go(Suite):
+    """`program`: the name of the module, or of the folder in it where the program is."""
+
+    def __init__(self, name, program):
+        super().__init__(name, 'go')
+        self.program = program
+
     def prepare(self, folder):
-        program = tool('go')
+        go = tool('go')
         folder.mkdir(parents=True, exist_ok=True)
         once(folder, files('go'), lambda: run(
-            [program, 'build', '-mod=readonly', '-o', 'dialogue', '.'], folder))
-        return [folder / 'dialogue']
+            [go, 'build', '-mod=readonly', '-o', 'built/', './...'], folder))
+        return [folder / 'built' / self.program]
 
 
 class Java(Suite):
@@ -180,15 +197,38 @@ ALL = (
     Cli('redis-cli', 'redis_cli.py', 'redis-cli'),
     Cli('redis-benchmark', 'redis_benchmark.py', 'redis-benchmark'),
     Hiredis('hiredis', 'c'),
-    DebianPython('python3-redis', 'debian'),
-    PipPython('redis-py', 'python'),
+    DebianPython('python3-redis', 'dialogue.py', '2'),
+    PipPython('redis-py', 'python', 'requirements.txt', 'dialogue.py', '2', '3'),
     Node('ioredis', 'ioredis.mjs'),
     Node('node-redis', 'node_redis.mjs'),
     Node('redlock', 'redlock.mjs'),
     Node('rate-limiter-flexible', 'rate_limiter.mjs'),
-    Go('go-redis', 'go'),
+    Go('go-redis', 'clients'),
     Java('jedis', 'JedisSuite'),
     Java('lettuce', 'LettuceSuite'),
     Java('redisson', 'RedissonSuite'),
     Java('spring-data-redis', 'SpringSuite'),
+)
+
+
+def in_group(suite, *options):
+    suite.nodes = options
+    return suite
+
+
+FORWARD = ('--cluster-forward', 'yes')
+
+# Against three nodes. Those with FORWARD know nothing of a cluster.
+GROUP = (
+    in_group(Cli('redis-cli', 'cluster_cli.py', 'redis-cli')),
+    in_group(DebianPython('python3-redis', 'cluster.py')),
+    in_group(PipPython('redis-py', 'python-cluster', 'cluster_requirements.txt', 'cluster.py')),
+    in_group(PipPython('redis-py-8', 'python', 'requirements.txt', 'cluster.py')),
+    in_group(Node('ioredis', 'cluster.mjs')),
+    in_group(Go('go-redis', 'cluster')),
+    in_group(Java('jedis', 'JedisClusterSuite')),
+    in_group(Java('lettuce', 'LettuceClusterSuite')),
+    in_group(Java('redisson', 'RedissonClusterSuite')),
+    in_group(PipPython('redis-py-plain', 'python', 'requirements.txt', 'plain.py'), *FORWARD),
+    in_group(Java('jedis-plain', 'PlainJedisSuite'), *FORWARD),
 )

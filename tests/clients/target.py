@@ -6,11 +6,9 @@
 A target has a host and a port of its own; it ends with the `with`, and with this process.
 """
 
-import ctypes
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -20,10 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'support'))
 import servers  # noqa: E402
-from servers import encode, free_port, ready_facts  # noqa: E402,F401
+from servers import encode, end_with_parent, free_port, ready_facts  # noqa: E402,F401
 
 START_SECONDS = 30
-PR_SET_PDEATHSIG = 1
 REDIS_MAJOR = '7'
 
 
@@ -37,10 +34,6 @@ class ServerError(Exception):
 
 def raise_error(text):
     raise ServerError(text.decode(errors='replace'))
-
-
-def end_with_parent():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Target:
@@ -96,6 +89,14 @@ class Target:
 
     def is_alive(self):
         return self.process.poll() is None
+
+    def environment(self):
+        """What a suite finds besides host and port."""
+        return {}
+
+    def answer(self, words):
+        """What a suite reads after it has printed that it needs something."""
+        return f'failed this server does nothing for suites: {words}'
 
     def connect(self):
         return Client(self.host, self.port)

@@ -9,8 +9,8 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from failover import Connection, Failed, Group  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
+from group import Connection, Failed, Group  # noqa: E402
 
 program = None
 
@@ -21,6 +21,7 @@ class GroupTest(unittest.TestCase):
     def setUp(self):
         self.group = Group(program, 3, self.options)
         self.addCleanup(self.group.end)
+        self.group.wait_complete()
         self.leader = self.group.wait_leader()
         self.others = [node for node in self.group.nodes if node is not self.leader]
         self.connections = {}
@@ -78,6 +79,14 @@ class Commands(GroupTest):
         named = [node[1] for node in self.slots_with(2)[2:]]
         self.assertEqual(named, [self.group.ports[node.number]
                                  for node in (self.leader, self.others[0])])
+
+    def test_without_a_leader_clients_are_not_told_that_nobody_has_slots(self):
+        self.slots_with(3)
+        self.leader.kill()
+        self.others[1].kill()
+        self.soon(self.others[0], 'CLUSTERDOWN no leader is known', 'CLUSTER', 'SLOTS')
+        self.assertTrue(self.ask(self.others[0], 'SET', 'foo', 'x').startswith('CLUSTERDOWN'))
+        self.assertIn(b'cluster_state:fail', self.ask(self.others[0], 'CLUSTER', 'INFO'))
 
     def test_replicas_answer_reads_if_they_are_asked_to(self):
         self.lead('SET', 'foo', 'bar')
@@ -418,6 +427,22 @@ class Forwarding(GroupTest):
             self.assertEqual(self.ask(node, 'MGET', 'k0', 'k1', 'k2'), [b'0', b'1', b'2'])
             self.assertIn(self.ask(node, 'INCR', 'count'), (1, 2, 3))
         self.assertEqual(self.lead('GET', 'count'), b'3')
+        # What operators ask of the leader is not handed over.
+        self.assertTrue(self.ask(self.others[0], 'SEMEL.GROUP', 'TRANSFER').startswith('MOVED 0 '))
+
+    def test_no_node_sends_clients_elsewhere_while_the_leader_changes(self):
+        """Whoever needs a node that hands over cannot follow MOVED."""
+        self.assertEqual(self.lead('SET', 'k', 1), b'OK')
+        for _ in range(10):
+            leader = self.group.wait_leader()
+            self.ask(leader, 'SEMEL.GROUP', 'TRANSFER')
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                for node in self.group.nodes:
+                    for words in (('SET', 'k', 1), ('GET', 'k')):
+                        reply = self.ask(node, *words)
+                        self.assertTrue(isinstance(reply, bytes) or
+                                        reply.startswith(('CLUSTERDOWN', 'TRYAGAIN')), reply)
 
 
 if __name__ == '__main__':
