@@ -84,6 +84,12 @@ class Replication::Impl {
     return replica->start();
   }
 
+  /// In a child process there is no thread that could answer.
+  [[nodiscard]] Status here() const {
+    if (!mark.is_here()) return Error{ErrorCode::forked, {}};
+    return Done{};
+  }
+
   const ProcessMark mark;
   std::unique_ptr<Replica> replica;
   GroupCalls calls;
@@ -125,8 +131,12 @@ Engine& Replication::engine() noexcept {
 }
 
 ReplicationStatus Replication::status() const {
-  const replication::ReplicaStatus from = impl_->replica->status();
   ReplicationStatus status;
+  if (!impl_->mark.is_here()) {
+    status.failed = sentence_of(ErrorCode::forked);
+    return status;
+  }
+  const replication::ReplicaStatus from = impl_->replica->status();
   status.leads = impl_->replica->is_leader();
   status.leader = from.leader;
   status.term = from.term;
@@ -147,21 +157,27 @@ ReplicationStatus Replication::status() const {
 }
 
 Status Replication::add(std::uint64_t id, const std::string& address) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->add(id, address);
 }
 Status Replication::promote(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->promote(id);
 }
 Status Replication::demote(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->demote(id);
 }
 Status Replication::remove(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->remove(id);
 }
 Status Replication::transfer(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->transfer(id);
 }
 Status Replication::reload_tls(const ReplicationTls& files) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->reload_tls(peer_tls(files));
 }
 

@@ -136,6 +136,25 @@ TEST_CASE("replication: calls under way end with the service, of whatever kind t
   }
 }
 
+TEST_CASE("replication: in a child process every call of the object ends, and says why",
+          "[replication]") {
+  Services services{3};
+  Replication& group = services.at(services.leader());
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    alarm(10);
+    bool is_refused = group.transfer().error().code == ErrorCode::forked;
+    is_refused = is_refused && group.add(9, "127.0.0.1:1").error().code == ErrorCode::forked;
+    is_refused = is_refused && !group.status().failed.empty() && !group.status().leads;
+    _exit(is_refused ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("replication: a visitor of a scan may call the engine", "[replication]") {
   Services services{3};
   const std::uint64_t here = services.leader();
