@@ -150,13 +150,15 @@ OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerV
   return *std::move(found);
 }
 
-void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
-                     std::span<OwnerOutcome> outcomes) {
+namespace {
+
+/// Of one entry.
+void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls,
+                      std::span<OwnerOutcome> outcomes) {
   replication::SectionCommand section;
   section.commands.reserve(calls.size());
   for (const OwnerCall& call : calls) {
-    section.commands.push_back(
-        {OwnerCommand{OwnerCommand::What::complete, context.names.name(), call}});
+    section.commands.push_back({OwnerCommand{OwnerCommand::What::complete, name, call}});
   }
   auto found = decided<std::vector<Answer>>(log, {std::move(section)}, Repeat::safe);
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -166,6 +168,28 @@ void complete_logged(CallLog& log, const ClaimContext& context, std::span<const 
     outcomes[i] = each != nullptr    ? std::move(*each)
                   : plain != nullptr ? refused(plain->error)
                                      : refused(found.error().code);
+  }
+}
+
+}  // namespace
+
+/// Work that ran is to be recorded, however many bytes all of its results have: they go in parts.
+void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
+                     std::span<OwnerOutcome> outcomes) {
+  constexpr std::size_t part_bytes = std::size_t{1} << 20;
+  for (std::size_t at = 0; at < calls.size();) {
+    std::size_t end = at;
+    for (std::size_t bytes = 0; end < calls.size(); ++end) {
+      bytes += calls[end].key.size() + calls[end].payload.size();
+      if (end != at && bytes > part_bytes) break;
+    }
+    if (end - at == 1) {  // alone, what is too long for an entry is recorded without its result
+      outcomes[at] = owner_call_logged(log, context, OwnerVerb::complete, calls[at]);
+    } else {
+      complete_section(log, context.names.name(), calls.subspan(at, end - at),
+                       outcomes.subspan(at, end - at));
+    }
+    at = end;
   }
 }
 

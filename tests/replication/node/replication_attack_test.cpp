@@ -155,6 +155,26 @@ TEST_CASE("replication: in a child process every call of the object ends, and sa
   CHECK(WEXITSTATUS(status) == 0);
 }
 
+TEST_CASE("replication: a batch of completions larger than an entry is recorded", "[replication]") {
+  Services services{3};
+  const std::uint64_t here = services.follower();
+  Claims claims = claims_of(services, here, "large");
+  constexpr std::size_t count = 24;
+  std::vector<std::string> keys;
+  std::vector<OwnerCall> calls;
+  const std::string result(500'000, 'r');
+  for (std::size_t i = 0; i < count; ++i) keys.push_back(std::to_string(i));
+  for (const std::string& key : keys) {
+    const ClaimOutcome claim = claims.claim({.key = key});
+    REQUIRE(claim.answer == ClaimAnswer::granted);
+    calls.push_back({.key = key, .epoch = claim.epoch, .payload = result});
+  }
+  std::vector<OwnerOutcome> outcomes(count);
+  claims.complete(calls, outcomes);
+  for (const OwnerOutcome& each : outcomes) CHECK(each.answer == OwnerAnswer::ok);
+  for (const std::string& key : keys) CHECK(claims.claim({.key = key}).result == result);
+}
+
 TEST_CASE("replication: a visitor of a scan may call the engine", "[replication]") {
   Services services{3};
   const std::uint64_t here = services.leader();
