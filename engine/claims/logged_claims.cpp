@@ -94,6 +94,12 @@ ClaimOutcome outcome_of(Result<Answer>&& answer) {
   return outcome;
 }
 
+void open_if_full(const Policy& policy, ClaimOutcome& outcome) noexcept {
+  if (outcome.error != ErrorCode::memory_full || !policy.fail_open) return;
+  outcome.answer = ClaimAnswer::unprotected;
+  outcome.error = ErrorCode::ok;
+}
+
 ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace& names,
                           const LoggedRequest& asked) {
   const ClaimContext context{engine, names};
@@ -105,12 +111,14 @@ ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace&
   if (auto repeat = answer_here(log, context, asked.request)) return *std::move(repeat);
   outcome = outcome_of(log.decide(command_of(names.name(), asked.request), Repeat::safe));
   asked.finish(outcome);
+  open_if_full(context.policy, outcome);
   return outcome;
 }
 
 bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBatch what,
                   std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
   const std::size_t count = std::min(requests.size(), outcomes.size());
+  const Policy policy = names.policy();
   std::vector<LoggedRequest> asked;
   asked.reserve(count);
   ClaimCommand command{what, names.name(), {}};
@@ -122,6 +130,7 @@ bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBa
   for (std::size_t i = 0; i < count; ++i) {
     if (!found.ok()) {
       refuse(outcomes[i], found.error().code);
+      open_if_full(policy, outcomes[i]);
       continue;
     }
     outcomes[i] = std::move((*found)[i]);

@@ -183,6 +183,7 @@ void LoggedWaits::answered(const SharedWait& wait, ClaimOutcome&& outcome) {
     return;
   }
   wait->asked.finish(outcome);
+  open_if_full(wait->names->policy(), outcome);
   if (outcome.answer != ClaimAnswer::in_flight) return finish(wait, std::move(outcome));
   if (wait->deadline <= log_.clock().now()) {
     outcome.error = ErrorCode::timed_out;

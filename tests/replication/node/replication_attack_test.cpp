@@ -175,6 +175,34 @@ TEST_CASE("replication: a batch of completions larger than an entry is recorded"
   for (const std::string& key : keys) CHECK(claims.claim({.key = key}).result == result);
 }
 
+TEST_CASE("replication: a full group leaves work unprotected where the policy says so",
+          "[replication]") {
+  Options limits;
+  limits.memory_bytes = std::size_t{32} << 20;
+  Services services{1, limits};
+  Claims open = claims_of(services, 1, "open", {.fail_open = true});
+  Claims shut = claims_of(services, 1, "shut");
+  const std::string value(500'000, 'v');
+  bool is_full = false;
+  for (int i = 0; i < 1'000 && !is_full; ++i) {
+    is_full = !services.engine(1).store().set("k" + std::to_string(i), value).ok();
+  }
+  REQUIRE(is_full);
+  CHECK(shut.claim({.key = "a"}).error == ErrorCode::memory_full);
+  const ClaimOutcome one = open.claim({.key = "a"});
+  CHECK(one.answer == ClaimAnswer::unprotected);
+  CHECK(one.error == ErrorCode::ok);
+  const std::vector<ClaimRequest> requests{{.key = "b"}, {.key = "c"}};
+  std::vector<ClaimOutcome> outcomes(2);
+  open.claim(requests, outcomes);
+  CHECK(outcomes[1].answer == ClaimAnswer::unprotected);
+  CHECK(open.claim_or_wait({.key = "d"}, no_end).answer == ClaimAnswer::unprotected);
+  std::promise<ClaimAnswer> told;
+  static_cast<void>(open.claim_or_wait(
+      {.key = "e"}, no_end, [&](ClaimOutcome&& outcome) { told.set_value(outcome.answer); }));
+  CHECK(told.get_future().get() == ClaimAnswer::unprotected);
+}
+
 TEST_CASE("replication: a visitor of a scan may call the engine", "[replication]") {
   Services services{3};
   const std::uint64_t here = services.leader();
