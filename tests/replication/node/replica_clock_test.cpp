@@ -68,4 +68,26 @@ TEST_CASE("replica: a group whose wall clocks are behind its log goes on", "[rep
   }
 }
 
+TEST_CASE("replica: one that begins days ahead does not end leases when it leads",
+          "[replica_group]") {
+  const WrongClock ahead{6 * 24 * hour};
+  Group group{3};
+  declare(group);
+  REQUIRE(claim(group, "job").answer == ClaimAnswer::granted);
+  const NodeId wrong = group.wait_leader() % 3 + 1;
+  group.close(wrong);
+  group.open(wrong, false, &ahead);
+  // Of the leader that it follows: by then it knows the group's time.
+  REQUIRE(claim(group, "another").answer == ClaimAnswer::granted);
+  REQUIRE(group.wait_equal(wrong));
+  const auto leads = [&] {
+    const NodeId leader = group.wait_leader();
+    if (leader != 0 && leader != wrong) static_cast<void>(group.node(leader).transfer(wrong));
+    return group.node(wrong).is_leader();
+  };
+  REQUIRE(Group::wait_for(leads));
+  CHECK(claim(group, "job").answer == ClaimAnswer::regranted);
+  CHECK(group.node(wrong).status().clock_off_ms > 5 * 24 * hour);
+}
+
 }  // namespace semel::tests
