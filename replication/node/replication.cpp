@@ -79,8 +79,8 @@ class Replication::Impl {
   }
 
   [[nodiscard]] Status start() {
-    SEMEL_CHECK(calls.start());
     engine::set_call_log(replica->engine(), &calls);
+    SEMEL_CHECK(calls.start());  // its thread looks at the engine's waits from the beginning
     return replica->start();
   }
 
