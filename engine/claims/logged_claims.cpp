@@ -91,6 +91,12 @@ ClaimOutcome outcome_of(Result<Answer>&& answer) {
   return outcome;
 }
 
+void open_if_full(const Policy& policy, ClaimOutcome& outcome) noexcept {
+  if (outcome.error != ErrorCode::memory_full || !policy.fail_open) return;
+  outcome.answer = ClaimAnswer::unprotected;
+  outcome.error = ErrorCode::ok;
+}
+
 ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace& names,
                           const LoggedRequest& asked) {
   const ClaimContext context{engine, names};
@@ -102,12 +108,14 @@ ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace&
   if (auto repeat = answer_here(log, context, asked.request)) return *std::move(repeat);
   outcome = outcome_of(log.decide(command_of(names.name(), asked.request), Repeat::safe));
   asked.finish(outcome);
+  open_if_full(context.policy, outcome);
   return outcome;
 }
 
 bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBatch what,
                   std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
   const std::size_t count = std::min(requests.size(), outcomes.size());
+  const Policy policy = names.policy();
   std::vector<LoggedRequest> asked;
   asked.reserve(count);
   ClaimCommand command{what, names.name(), {}};
@@ -119,6 +127,7 @@ bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBa
   for (std::size_t i = 0; i < count; ++i) {
     if (!found.ok()) {
       refuse(outcomes[i], found.error().code);
+      open_if_full(policy, outcomes[i]);
       continue;
     }
     outcomes[i] = std::move((*found)[i]);
@@ -147,13 +156,15 @@ OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerV
   return *std::move(found);
 }
 
-void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
-                     std::span<OwnerOutcome> outcomes) {
+namespace {
+
+/// Of one entry.
+void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls,
+                      std::span<OwnerOutcome> outcomes) {
   replication::SectionCommand section;
   section.commands.reserve(calls.size());
   for (const OwnerCall& call : calls) {
-    section.commands.push_back(
-        {OwnerCommand{OwnerCommand::What::complete, context.names.name(), call}});
+    section.commands.push_back({OwnerCommand{OwnerCommand::What::complete, name, call}});
   }
   auto found = decided<std::vector<Answer>>(log, {std::move(section)}, Repeat::safe);
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -163,6 +174,28 @@ void complete_logged(CallLog& log, const ClaimContext& context, std::span<const 
     outcomes[i] = each != nullptr    ? std::move(*each)
                   : plain != nullptr ? refused(plain->error)
                                      : refused(found.error().code);
+  }
+}
+
+}  // namespace
+
+/// Work that ran is to be recorded, however many bytes all of its results have: they go in parts.
+void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
+                     std::span<OwnerOutcome> outcomes) {
+  constexpr std::size_t part_bytes = std::size_t{1} << 20;
+  for (std::size_t at = 0; at < calls.size();) {
+    std::size_t end = at;
+    for (std::size_t bytes = 0; end < calls.size(); ++end) {
+      bytes += calls[end].key.size() + calls[end].payload.size();
+      if (end != at && bytes > part_bytes) break;
+    }
+    if (end - at == 1) {  // alone, what is too long for an entry is recorded without its result
+      outcomes[at] = owner_call_logged(log, context, OwnerVerb::complete, calls[at]);
+    } else {
+      complete_section(log, context.names.name(), calls.subspan(at, end - at),
+                       outcomes.subspan(at, end - at));
+    }
+    at = end;
   }
 }
 

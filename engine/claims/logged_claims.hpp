@@ -35,6 +35,9 @@ struct LoggedRequest {
 /// The outcome that is in the answer to it.
 [[nodiscard]] ClaimOutcome outcome_of(Result<replication::Answer>&& answer);
 
+/// A full group refuses before anything is proposed: Policy::fail_open.
+void open_if_full(const Policy& policy, ClaimOutcome& outcome) noexcept;
+
 [[nodiscard]] ClaimOutcome claim_logged(CallLog& log, Engine& engine,
                                         const Claims::Namespace& names, const LoggedRequest& asked);
 

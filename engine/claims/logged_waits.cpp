@@ -11,8 +11,11 @@
 namespace semel::engine {
 namespace {
 
-[[nodiscard]] bool is_grant(const ClaimOutcome& outcome) noexcept {
-  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+/// Whether it was granted to this wait. An id of the caller may be that of a claim which is held
+/// already: what another call was granted must not be released here.
+[[nodiscard]] bool is_own_grant(const LoggedRequest& asked, const ClaimOutcome& outcome) noexcept {
+  return outcome.answer == ClaimAnswer::granted ||
+         (outcome.answer == ClaimAnswer::regranted && asked.has_own_id);
 }
 
 /// It looks at a record; there is nothing to give back.
@@ -177,10 +180,11 @@ void LoggedWaits::answered(const SharedWait& wait, ClaimOutcome&& outcome) {
     is_over = wait->is_over;
   }
   if (is_over) {
-    if (is_grant(outcome)) give_back(wait, outcome.epoch);
+    if (is_own_grant(wait->asked, outcome)) give_back(wait, outcome.epoch);
     return;
   }
   wait->asked.finish(outcome);
+  open_if_full(wait->names->policy(), outcome);
   if (outcome.answer != ClaimAnswer::in_flight) return finish(wait, std::move(outcome));
   if (wait->deadline <= log_.clock().now()) {
     outcome.error = ErrorCode::timed_out;
@@ -247,7 +251,7 @@ void LoggedWaits::finish(const SharedWait& wait, ClaimOutcome&& outcome) {
     }
   }
   if (!is_first) {
-    if (is_grant(outcome)) give_back(wait, outcome.epoch);
+    if (is_own_grant(wait->asked, outcome)) give_back(wait, outcome.epoch);
     return;
   }
   impl_of(engine_).core().callbacks().run(Callback::waiter, [&] { done(std::move(outcome)); });

@@ -100,6 +100,7 @@ class Replication {
   /// takes unused namespaces alone; scans, sizes and statistics are of this node. A claim is bound
   /// to no process unless it names a session.
   [[nodiscard]] Engine& engine() noexcept;
+  /// In a child of its process: failed says so, as all calls here end with forked.
   [[nodiscard]] ReplicationStatus status() const;
 
   // --- for operators, at the leader -------------------------------------------------------------

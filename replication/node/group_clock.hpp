@@ -23,6 +23,16 @@ class GroupClock {
     }
     newest_ = entry_ms;
   }
+  /// The same, of an entry of another node that leads at present. Its time is the group's: it takes
+  /// the place of what begin() has taken from a wall clock, which may be days ahead of it.
+  void follow(std::int64_t entry_ms, std::int64_t boot_ms) noexcept {
+    if (is_guess_ && entry_ms >= newest_) {
+      base_ = entry_ms;
+      base_boot_ = boot_ms;
+      is_guess_ = false;
+    }
+    saw(entry_ms, boot_ms);
+  }
   /// Where no entry is known, or none since this process began: the wall clock, if it is later than
   /// the newest entry by at most `ahead_max`. Otherwise that entry's time.
   void begin(std::int64_t newest_entry_ms, std::int64_t unix_ms, std::int64_t boot_ms,
@@ -32,7 +42,7 @@ class GroupClock {
     base_ = is_plausible ? unix_ms : newest_entry_ms;
     base_boot_ = boot_ms;
     newest_ = newest_entry_ms;
-    is_set_ = true;
+    is_set_ = is_guess_ = true;
   }
   /// For the next entry: not before the newest one.
   [[nodiscard]] std::int64_t next(std::int64_t boot_ms, std::int64_t unix_ms) noexcept {
@@ -60,6 +70,7 @@ class GroupClock {
   std::int64_t base_boot_ = 0;
   std::int64_t newest_ = 0;
   bool is_set_ = false;
+  bool is_guess_ = false;  // base_ is of begin()
 };
 
 }  // namespace semel::replication

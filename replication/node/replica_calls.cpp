@@ -92,6 +92,9 @@ void ReplicaLoop::propose_waiting() {
     forward_waiting();
     return refuse_waiting(ErrorCode::not_leader);
   }
+  // What former leaders have left is applied first: its time is not known before, and an entry with
+  // an earlier one stops every replica, each time that it is opened.
+  if (in_flight_.empty() && core_->applied() < core_->last()) return;
   while (!proposals_.empty() && in_flight_.size() < in_flight_max) {
     const std::uint64_t here = now();
     EntryBuilder entry{clock_.next(static_cast<std::int64_t>(here), unix_ms()),
@@ -135,7 +138,7 @@ void ReplicaLoop::propose_waiting() {
 /// Time is what entries say it is: an idle group's records end by this one.
 void ReplicaLoop::propose_time() {
   if (!core_->is_leader() || core_->is_handing_over() || !in_flight_.empty() ||
-      now() < last_proposal_ + time_every_ms || state_->engine().stats().records_with_ttl == 0) {
+      !proposals_.empty() || now() < last_proposal_ + time_every_ms || state_->engine().stats().records_with_ttl == 0) {
     return;
   }
   auto prepared = prepare({TimeCommand{}});

@@ -296,7 +296,9 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   Result<std::vector<Answer>> answers = std::vector<Answer>{};
   if (entry.type == EntryType::command) {
     answers = state_->apply(index, *entry.data);
-    clock_.saw(state_->unix_ms(), static_cast<std::int64_t>(now()));
+    const auto here = static_cast<std::int64_t>(now());
+    const bool is_followed = entry.term == core_->term() && !core_->is_leader();
+    is_followed ? clock_.follow(state_->unix_ms(), here) : clock_.saw(state_->unix_ms(), here);
   } else if (const Status skipped = state_->skip(index); !skipped) {
     answers = skipped.error();
   }

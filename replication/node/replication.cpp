@@ -79,9 +79,15 @@ class Replication::Impl {
   }
 
   [[nodiscard]] Status start() {
-    SEMEL_CHECK(calls.start());
     engine::set_call_log(replica->engine(), &calls);
+    SEMEL_CHECK(calls.start());  // its thread looks at the engine's waits from the beginning
     return replica->start();
+  }
+
+  /// In a child process there is no thread that could answer.
+  [[nodiscard]] Status here() const {
+    if (!mark.is_here()) return Error{ErrorCode::forked, {}};
+    return Done{};
   }
 
   const ProcessMark mark;
@@ -125,8 +131,12 @@ Engine& Replication::engine() noexcept {
 }
 
 ReplicationStatus Replication::status() const {
-  const replication::ReplicaStatus from = impl_->replica->status();
   ReplicationStatus status;
+  if (!impl_->mark.is_here()) {
+    status.failed = sentence_of(ErrorCode::forked);
+    return status;
+  }
+  const replication::ReplicaStatus from = impl_->replica->status();
   status.leads = impl_->replica->is_leader();
   status.leader = from.leader;
   status.term = from.term;
@@ -147,21 +157,27 @@ ReplicationStatus Replication::status() const {
 }
 
 Status Replication::add(std::uint64_t id, const std::string& address) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->add(id, address);
 }
 Status Replication::promote(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->promote(id);
 }
 Status Replication::demote(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->demote(id);
 }
 Status Replication::remove(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->remove(id);
 }
 Status Replication::transfer(std::uint64_t id) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->transfer(id);
 }
 Status Replication::reload_tls(const ReplicationTls& files) {
+  SEMEL_CHECK(impl_->here());
   return impl_->replica->reload_tls(peer_tls(files));
 }
 

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -38,11 +39,19 @@ class FieldWriter {
     number(std::uint64_t{value.size()});
     to_.append(value);
   }
-  /// Exact: every bit of the value comes back, on machines that have such numbers.
+  /// Exact: every bit of the value comes back, on machines that have such numbers. Not by printf:
+  /// services of one group may have set other locales, and none but its own reads 0x1,8p+0.
   void real(long double value) {
     char text[64];
-    const int length = std::snprintf(text, sizeof text, "%La", value);
-    bytes({text, static_cast<std::size_t>(length)});
+    char* at = text;
+    if (std::signbit(value)) *at++ = '-';
+    if (std::isfinite(value)) {
+      *at++ = '0';
+      *at++ = 'x';
+    }
+    const long double plain = std::signbit(value) ? -value : value;
+    const auto end = std::to_chars(at, text + sizeof text, plain, std::chars_format::hex);
+    bytes({text, static_cast<std::size_t>(end.ptr - text)});
   }
   template <class Array>
   void array(const Array& value) {
@@ -105,10 +114,15 @@ class FieldReader {
     Bytes text;
     bytes(text);
     if (!is_good_) return;
-    const std::string copy{text};
-    char* end = nullptr;
-    value = std::strtold(copy.c_str(), &end);
-    if (copy.empty() || end != copy.c_str() + copy.size()) fail();
+    const bool is_negative = text.starts_with('-');
+    if (is_negative) text.remove_prefix(1);
+    if (text.starts_with("0x")) text.remove_prefix(2);
+    long double found = 0;
+    const char* const last = text.data() + text.size();
+    const auto end = std::from_chars(text.data(), last, found, std::chars_format::hex);
+    // A second sign, and what is out of range here, is not what was written.
+    if (end.ec != std::errc{} || end.ptr != last || text.starts_with('-')) return fail();
+    value = is_negative ? -found : found;
   }
   template <class Array>
   void array(Array& value) noexcept {

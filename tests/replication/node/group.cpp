@@ -71,10 +71,11 @@ std::string Group::said() const {
   return all;
 }
 
-void Group::open(NodeId id, bool founds) {
+void Group::open(NodeId id, bool founds, const Clock* clock) {
   SEMEL_ASSERT(nodes_.at(id) == nullptr);
   ReplicaOptions options;
   options.cluster_id = 77;
+  options.clock = clock;
   options.node_id = id;
   options.directory = path_ + "/" + std::to_string(id);
   options.listen = addresses_.at(id);

@@ -22,8 +22,9 @@ class Group {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  /// Opens and starts a node that is not open. `founds`: it may begin the group.
-  void open(replication::NodeId id, bool founds = true);
+  /// Opens and starts a node that is not open. `founds`: it may begin the group. `clock` must
+  /// outlive it; null: the system's.
+  void open(replication::NodeId id, bool founds = true, const Clock* clock = nullptr);
   void close(replication::NodeId id);
   /// Opens a node anew for which a snapshot has come. True: one was.
   bool reopen_where_needed();

@@ -70,6 +70,21 @@ TEST_CASE("group clock: a new leader goes on from the newest entry", "[group_clo
   CHECK(clock.next(1'700, start - 3'600'000) == start + 700);
 }
 
+TEST_CASE("group clock: who begins with a wall clock days ahead has the time of the leader",
+          "[group_clock]") {
+  constexpr std::int64_t day = week / 7;
+  GroupClock clock;
+  clock.begin(start, start + 6 * day, 0, week);
+  clock.saw(start + 500, 500);  // an entry of the log that is as old as the log
+  CHECK(clock.at(500) == start + 6 * day + 500);
+  clock.follow(start + 1'000, 1'000);
+  CHECK(clock.at(1'100) == start + 1'100);
+  CHECK(clock.next(1'200, start + 6 * day + 1'200) == start + 1'200);
+  // From then on it is as with any other: what was counted on stays, if it is more.
+  clock.follow(start + 1'250, 1'300);
+  CHECK(clock.at(1'300) == start + 1'300);
+}
+
 TEST_CASE("group clock: it never goes back, whatever comes", "[group_clock]") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <clocale>
 #include <optional>
 #include <string>
 #include <thread>
@@ -227,6 +228,32 @@ TEST_CASE("replica: a command is read as it was written", "[replica]") {
     encode(*found, again);
     CHECK(again == bytes);
     CHECK(versions_of(*found) == versions_of(command));
+  }
+}
+
+TEST_CASE("replica: a real number is written and read alike in every locale", "[replica]") {
+  const auto written = [](long double value) {
+    std::string bytes;
+    encode(Command{HashCommand{.what = HashCommand::What::add_float,
+                               .key = "h",
+                               .pairs = {{"f", ""}},
+                               .by_float = value}},
+           bytes);
+    return bytes;
+  };
+  const long double value = 0.1L;
+  const std::string plain = written(value);
+  // Those with a decimal comma that this machine has; a group may have all of them.
+  for (const char* const locale : {"C", "de_DE.UTF-8", "fr_FR.UTF-8", "pt_BR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, locale) == nullptr) continue;
+    const std::string here = written(value);
+    Bytes rest = plain;
+    const auto command = decode(rest);
+    std::setlocale(LC_ALL, "C");
+    INFO(locale);
+    CHECK(here == plain);
+    REQUIRE(command.ok());
+    CHECK(std::get<HashCommand>(command->what).by_float == value);
   }
 }
 

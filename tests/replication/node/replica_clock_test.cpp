@@ -1,0 +1,93 @@
+// Nodes that begin again with a wall clock that is behind, or ahead of, the time of their group.
+#include <poll.h>
+
+#include "replication/node/replica.hpp"
+#include "semel/claims.hpp"
+#include "tests/replication/node/group.hpp"
+#include "tests/support/catch.hpp"
+
+namespace semel::tests {
+
+using namespace replication;
+
+namespace {
+
+constexpr std::int64_t hour = 3'600'000;
+
+class WrongClock final : public Clock {
+ public:
+  explicit WrongClock(std::int64_t ahead_ms) noexcept : ahead_ms_(ahead_ms) {}
+  [[nodiscard]] Timestamp now() const noexcept override { return right_.now(); }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override {
+    return right_.unix_ms() + ahead_ms_;
+  }
+
+ private:
+  const SystemClock right_;
+  const std::int64_t ahead_ms_;
+};
+
+constexpr ProposalTerms patient{.repeats = true, .patience = Millis{20'000}};
+
+ClaimOutcome claim(Group& group, Bytes key) {
+  const NodeId leader = group.wait_leader();
+  INFO(group.said());
+  REQUIRE(leader != 0);
+  ClaimCommand command{ClaimCommand::What::each, "jobs", {{.key = key, .lease = Millis{hour}}}};
+  command.requests[0].claim_id.emplace()[0] = static_cast<std::uint8_t>(key.size());
+  const Result<Answer> answer = group.node(leader).propose({command}, patient);
+  REQUIRE(answer.ok());
+  const auto* const outcomes = std::get_if<std::vector<ClaimOutcome>>(&answer->what);
+  REQUIRE(outcomes != nullptr);
+  return outcomes->front();
+}
+
+void declare(Group& group) {
+  const NodeId leader = group.wait_leader();
+  REQUIRE(leader != 0);
+  REQUIRE(group.node(leader)
+              .propose({NamespaceCommand{NamespaceCommand::What::declare, "jobs", Policy{}}},
+                       patient)
+              .ok());
+}
+
+}  // namespace
+
+TEST_CASE("replica: a group whose wall clocks are behind its log goes on", "[replica_group]") {
+  const WrongClock behind{-hour};
+  Group group{3};
+  declare(group);
+  CHECK(claim(group, "a").answer == ClaimAnswer::granted);
+  for (NodeId id = 1; id <= 3; ++id) group.close(id);
+  for (NodeId id = 1; id <= 3; ++id) group.open(id, false, &behind);
+  CHECK(claim(group, "a").answer == ClaimAnswer::regranted);
+  CHECK(claim(group, "bb").answer == ClaimAnswer::granted);
+  for (NodeId id = 1; id <= 3; ++id) {
+    CHECK(group.wait_equal(id));
+    CHECK(group.node(id).status().failed.empty());
+  }
+}
+
+TEST_CASE("replica: one that begins days ahead does not end leases when it leads",
+          "[replica_group]") {
+  const WrongClock ahead{6 * 24 * hour};
+  Group group{3};
+  declare(group);
+  REQUIRE(claim(group, "job").answer == ClaimAnswer::granted);
+  const NodeId wrong = group.wait_leader() % 3 + 1;
+  group.close(wrong);
+  group.open(wrong, false, &ahead);
+  // Of the leader that it follows: by then it knows the group's time.
+  REQUIRE(claim(group, "another").answer == ClaimAnswer::granted);
+  REQUIRE(group.wait_equal(wrong));
+  const auto leads = [&] {
+    const NodeId leader = group.wait_leader();
+    if (leader != 0 && leader != wrong) static_cast<void>(group.node(leader).transfer(wrong));
+    return group.node(wrong).is_leader();
+  };
+  REQUIRE(Group::wait_for(leads));
+  CHECK(claim(group, "job").answer == ClaimAnswer::regranted);
+  CHECK(group.node(wrong).status().clock_off_ms > 5 * 24 * hour);
+}
+
+}  // namespace semel::tests
