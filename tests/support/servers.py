@@ -1,8 +1,18 @@
 """What helpers of tests share that start a server and speak Redis' protocol to it."""
 
+import ctypes
+import signal
 import socket
 import time
 from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)  # here, since a child that was just forked should load nothing
+
+
+def end_with_parent():
+    """For preexec_fn: the child is killed when the thread that starts it ends."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def encode(*words):

@@ -7,162 +7,18 @@ Last line: the figure. Exit 1 if anything is wrong.
 """
 import argparse
 import collections
-import os
 import random
-import shutil
 import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 sys.dont_write_bytecode = True
-from support.servers import encode, read_reply  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
+from group import PATIENCE, Connection, Failed, Group  # noqa: E402
 
-ELECTION_MS = 150
-HEARTBEAT_MS = 30
-PATIENCE = 60
 CLIENTS = 8
-
-
-class Failed(Exception):
-    """An error reply."""
-
-
-def raise_error(text):
-    raise Failed(text.decode())
-
-
-def free_ports(count):
-    held = []
-    for _ in range(count):
-        plug = socket.socket()
-        plug.bind(('127.0.0.1', 0))
-        held.append(plug)
-    ports = [plug.getsockname()[1] for plug in held]
-    for plug in held:
-        plug.close()
-    return ports
-
-
-class Connection:
-    def __init__(self, port, seconds):
-        self.plug = socket.create_connection(('127.0.0.1', port), timeout=seconds)
-        self.plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.lines = self.plug.makefile('rb')
-
-    def ask(self, *words):
-        self.plug.sendall(encode(*words))
-        return read_reply(self.lines, error=raise_error)
-
-    def all(self, requests):
-        """The replies to requests that are sent together."""
-        self.plug.sendall(b''.join(encode(*words) for words in requests))
-        return [read_reply(self.lines, error=raise_error) for _ in requests]
-
-    def next(self):
-        """What comes without being asked for."""
-        return read_reply(self.lines, error=raise_error)
-
-    def close(self):
-        self.lines.close()
-        self.plug.close()
-
-
-class Node:
-    def __init__(self, group, number, options=()):
-        self.group = group
-        self.number = number
-        self.options = options
-        self.process = None
-
-    def start(self):
-        group = self.group
-        words = [group.program, 'node', '--port', group.ports[self.number],
-                 '--dir', group.place / str(self.number), '--node-id', self.number + 1,
-                 '--cluster-id', 'feed', '--cluster-election-timeout', ELECTION_MS,
-                 '--cluster-heartbeat', HEARTBEAT_MS, '--maxmemory', 268435456,
-                 '--io-threads', 1, *self.options]
-        if self.number >= group.founders:
-            words += ['--cluster-announce', f'127.0.0.1:{group.peers[self.number]},'
-                                            f'127.0.0.1:{group.ports[self.number]}']
-        for other in range(group.founders if self.number < group.founders else 0):
-            words += ['--peer', f'{other + 1}=127.0.0.1:{group.peers[other]},'
-                                f'127.0.0.1:{group.ports[other]}']
-        if self.number < group.founders and not (group.place / str(self.number)).exists():
-            subprocess.run([str(word) for word in [*words, '--cluster-init']], check=True,
-                           stdout=subprocess.DEVNULL)
-        log = open(group.place / f'{self.number}.log', 'ab')
-        self.process = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log)
-        log.close()
-
-    def is_up(self):
-        return self.process is not None and self.process.poll() is None
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process = None
-
-    def ask(self, *words, seconds=2):
-        connection = Connection(self.group.ports[self.number], seconds)
-        try:
-            return connection.ask(*words)
-        finally:
-            connection.close()
-
-
-class Group:
-    def __init__(self, program, count, options=()):
-        self.program = program
-        self.place = Path(tempfile.mkdtemp(prefix='semel_failover_'))
-        ports = free_ports(2 * count)
-        self.ports, self.peers = ports[:count], ports[count:]
-        self.founders = count
-        self.nodes = [Node(self, number, options) for number in range(count)]
-        for node in self.nodes:
-            node.start()
-
-    def grow(self):
-        """One more node, which is no member yet."""
-        ports = free_ports(2)
-        self.ports.append(ports[0])
-        self.peers.append(ports[1])
-        self.nodes.append(Node(self, len(self.nodes), self.nodes[0].options))
-
-    def leader(self):
-        for node in self.nodes:
-            try:
-                if node.is_up() and node.ask('ROLE', seconds=0.5)[0] == b'master':
-                    node.ask('GET', 'x', seconds=0.5)
-                    return node
-            except (OSError, Failed):
-                continue
-        return None
-
-    def wait_leader(self):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            node = self.leader()
-            if node is not None:
-                return node
-            time.sleep(0.01)
-        raise SystemExit('failover: no leader in time\n' + self.said())
-
-    def said(self):
-        return '\n'.join(f'--- {path.name}\n' + path.read_text(errors='replace')[-1500:]
-                         for path in sorted(self.place.glob('*.log')))
-
-    def end(self):
-        for node in self.nodes:
-            if node.process is not None:
-                node.process.send_signal(signal.SIGCONT)
-                node.kill()
-        shutil.rmtree(self.place, ignore_errors=True)
 
 
 class Client(threading.Thread):

@@ -8,8 +8,8 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from failover import Connection, Failed, Group  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
+from group import Connection, Failed, Group  # noqa: E402
 
 program = None
 
