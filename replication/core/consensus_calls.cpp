@@ -148,16 +148,24 @@ Result<std::uint64_t> ConsensusCore::read(std::uint64_t now) {
   begin(now);
   ++read_round_;
   read_index_ = commit();
+  send_probes();
+  confirm_reads();
+  busy_ = false;
+  return read_round_;
+}
+
+/// To voters that have not confirmed the newest round. A probe may be lost, or come to a node that
+/// is not in this term yet and does not answer.
+void ConsensusCore::send_probes() {
   for (const Member& each : members()) {
     if (each.id == options_.id || each.role != MemberRole::voter) continue;
+    const auto found = probed_.find(each.id);
+    if (found != probed_.end() && found->second >= read_round_) continue;
     effects_.send({.from = options_.id,
                    .to = each.id,
                    .term = term(),
                    .what = ReadProbe{.round = read_round_}});
   }
-  confirm_reads();
-  busy_ = false;
-  return read_round_;
 }
 
 /// The newest round that a majority has confirmed.

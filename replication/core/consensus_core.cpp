@@ -159,6 +159,8 @@ void ConsensusCore::tick(std::uint64_t now) {
   raft_shim_update update;
   const int error = raft_shim_tick(shim_.get(), now, &update);
   carry_out(error, update, {});
+  // A read must not wait for ever for a probe that was lost.
+  if (!failed_ && is_leader() && read_confirmed_ < read_round_) send_probes();
   after(now);
 }
 

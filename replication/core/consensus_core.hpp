@@ -200,6 +200,7 @@ class ConsensusCore {
   /// Null: it is none. Valid until the next call.
   [[nodiscard]] const Member* member(NodeId id) const;
   [[nodiscard]] LogIndex raft_configuration_index() const;
+  void send_probes();
   void confirm_reads();
   void fail(const std::string& what);
   void fail(const Error& error);

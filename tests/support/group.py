@@ -21,6 +21,7 @@ from servers import Client, encode, end_with_parent, until
 ELECTION_MS = 150
 HEARTBEAT_MS = 30
 PATIENCE = 60
+LOOPBACK = '127.0.0.1'
 
 
 class Failed(Exception):
@@ -58,16 +59,12 @@ class Connection(Client):
 
     error = staticmethod(raise_error)
 
-    def __init__(self, port, seconds):
-        super().__init__(socket.create_connection(('127.0.0.1', port), timeout=seconds), seconds)
+    def __init__(self, port, seconds, host=LOOPBACK):
+        super().__init__(socket.create_connection((host, port), timeout=seconds), seconds)
         self.plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, *words):
         return self(*words)
-
-    def send(self, *words):
-        """The reply is next()."""
-        self.plug.sendall(encode(*words))
 
     def all(self, requests):
         """The replies to requests that are sent together."""
@@ -85,27 +82,38 @@ class Node:
         self.number = number
         self.options = options
         self.process = None
+        self.directory = group.place / str(number)
+        self.host = LOOPBACK  # for clients
+        self.peer_host = LOOPBACK  # for the other nodes
+        self.prefix = ()  # words before the program's
+        self.environment = None
 
-    def start(self):
+    def addresses(self):
+        ports = self.group.ports[self.number], self.group.peers[self.number]
+        return f'{self.peer_host}:{ports[1]},{self.host}:{ports[0]}'
+
+    def words(self):
         group = self.group
         words = [group.program, 'node', '--port', group.ports[self.number],
-                 '--dir', group.place / str(self.number), '--node-id', self.number + 1,
+                 '--dir', self.directory, '--node-id', self.number + 1,
                  '--cluster-id', 'feed', '--cluster-election-timeout', ELECTION_MS,
                  '--cluster-heartbeat', HEARTBEAT_MS, '--maxmemory', 268435456,
                  '--io-threads', 1, *self.options]
         if self.number >= group.founders:
-            words += ['--cluster-announce', f'127.0.0.1:{group.peers[self.number]},'
-                                            f'127.0.0.1:{group.ports[self.number]}']
-        for other in range(group.founders if self.number < group.founders else 0):
-            words += ['--peer', f'{other + 1}=127.0.0.1:{group.peers[other]},'
-                                f'127.0.0.1:{group.ports[other]}']
-        if self.number < group.founders and not (group.place / str(self.number)).exists():
-            subprocess.run([str(word) for word in [*words, '--cluster-init']], check=True,
-                           stdout=subprocess.DEVNULL)
-        with open(group.place / f'{self.number}.log', 'ab') as log:
+            words += ['--cluster-announce', self.addresses()]
+        else:
+            for other in group.nodes[:group.founders]:
+                words += ['--peer', f'{other.number + 1}={other.addresses()}']
+        return [str(word) for word in words]
+
+    def start(self):
+        words = self.words()
+        if self.number < self.group.founders and not (self.directory / 'vote').exists():
+            subprocess.run([*words, '--cluster-init'], check=True, stdout=subprocess.DEVNULL)
+        with open(self.group.place / f'{self.number}.log', 'ab') as log:
             self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-                [str(word) for word in words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=end_with_parent)
+                [*self.prefix, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=end_with_parent, env=self.environment)
 
     def is_up(self):
         return self.process is not None and self.process.poll() is None
@@ -115,8 +123,11 @@ class Node:
         self.process.wait()
         self.process = None
 
+    def connect(self, seconds):
+        return Connection(self.group.ports[self.number], seconds, self.host)
+
     def ask(self, *words, seconds=2):
-        with Connection(self.group.ports[self.number], seconds) as connection:
+        with self.connect(seconds) as connection:
             return connection.ask(*words)
 
 
@@ -129,11 +140,15 @@ class Group:
         self.founders = count
         self.nodes = [Node(self, number, options) for number in range(count)]
         try:
+            self.prepare()
             for node in self.nodes:
                 node.start()
         except BaseException:
             self.end()
             raise
+
+    def prepare(self):
+        """For groups whose nodes are set up in another way, before they start."""
 
     def grow(self):
         """One more node, which is no member yet."""
@@ -177,7 +192,7 @@ class Group:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
-                with Connection(self.ports[node.number], 5) as connection:
+                with node.connect(5) as connection:
                     connection.ask('READONLY')
                     if connection.ask('GET', key) == str(value).encode():
                         return True
@@ -190,7 +205,7 @@ class Group:
         """Of what this node has itself, each once."""
         found = set()
         cursor = b'0'
-        with Connection(self.ports[node.number], 20) as connection:
+        with node.connect(20) as connection:
             connection.ask('READONLY')
             while True:
                 cursor, keys = connection.ask('SCAN', cursor, 'MATCH', pattern, 'COUNT', 1000)

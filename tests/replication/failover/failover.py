@@ -1,174 +1,59 @@
 #!/usr/bin/env python3
-"""Proof: nodes of a group are killed and stopped while clients claim keys, and nothing that was
-acknowledged is lost, nothing has two owners, and the nodes are equal when it is over.
+"""Proof: nodes of a group are killed, stopped, cut off, and have disks that are full, slow or fail
+and clocks that step, while clients use the group. Nothing that was acknowledged is lost, nothing
+has two owners, what clients have seen can be explained (two checkers), and the nodes are equal when
+it is over.
 
-failover.py --program semel [--seed N] [--kills N] [--long]
+failover.py --program semel [--seed N] [--faults N] [--only KIND] [--keep DIR] [--long]
 Last line: the figure. Exit 1 if anything is wrong.
 """
 import argparse
 import collections
 import random
-import signal
+import shutil
 import sys
-import threading
+import tempfile
 import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
-from group import PATIENCE, Connection, Failed, Group  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import faults  # noqa: E402
+import histories  # noqa: E402
+import networks  # noqa: E402
+from faulty_group import FaultyGroup  # noqa: E402
+from group import PATIENCE, NoLeader  # noqa: E402
+from world import World  # noqa: E402
 
-CLIENTS = 8
-
-
-class Client(threading.Thread):
-    """Claims one key after the other, with others who want the same."""
-
-    def __init__(self, world, number):
-        super().__init__(daemon=True)
-        self.world = world
-        self.number = number
-        self.connection = None
-        self.port = random.Random(number).choice(world.group.ports)
-        self.acknowledged = 0
-        self.unknown = 0
-
-    def insist(self, *words):
-        """The reply of whoever leads. Asked again, with the same words, until there is one."""
-        ports = self.world.group.ports
-        while not self.world.is_over:
-            try:
-                if self.connection is None:
-                    self.connection = Connection(self.port, 1)
-                return self.connection.ask(*words)
-            except Failed as error:
-                text = str(error)
-                if text.startswith('MOVED '):
-                    self.leave(int(text.rsplit(':', 1)[1]))
-                    continue
-                if not text.startswith(('CLUSTERDOWN', 'TRYAGAIN', 'BUSY')):
-                    raise
-                self.unknown += text.startswith('TRYAGAIN')
-            except (OSError, ConnectionError, ValueError):
-                self.unknown += 1
-            self.leave(ports[(ports.index(self.port) + 1) % len(ports)])
-            time.sleep(0.002)
-        return None
-
-    def leave(self, port):
-        if self.connection is not None:
-            self.connection.close()
-        self.connection = None
-        self.port = port
-
-    def run(self):
-        try:
-            while not self.world.is_over:
-                self.claim(self.world.next_key())
-        except Exception as error:  # told by the world
-            self.world.find(f'client {self.number}: {error!r}')
-
-    def claim(self, key):
-        mine = f'{self.number}:{self.acknowledged}'
-        if key % 2 == 0:
-            name = f'set:{key}'
-            found = self.insist('SET', name, mine, 'NX', 'GET')
-            if self.world.is_over and found is None:
-                return
-            owner = mine if found is None else found.decode()
-        else:
-            name = f'pay:{key}'
-            identity = f'{self.number:016x}{self.acknowledged:016x}'
-            found = self.insist('SEMEL.CLAIM', 'pay', str(key), 'LEASE', 600000,
-                                'CLAIM-ID', identity, 'OWNER', mine)
-            if found is None:
-                return
-            answer = dict(zip(found[::2], found[1::2]))
-            # Asked again with the same id, what was granted is granted still.
-            is_mine = answer[b'outcome'] in (b'granted', b'regranted')
-            owner = mine if is_mine else answer[b'owner'].decode()
-        self.acknowledged += 1
-        self.world.told(name, mine, owner)
+ROUND = 60  # faults, after which the nodes are compared and the histories checked
 
 
-class World:
-    def __init__(self, group):
-        self.group = group
-        self.lock = threading.Lock()
-        self.counter = 0
-        self.owners = {}
-        self.found = []
-        self.is_over = False
-        self.times = []  # of acknowledgements
-
-    def next_key(self):
-        with self.lock:
-            self.counter += 1
-            return self.counter // 3  # three clients want each
-
-    def told(self, name, mine, owner):
-        with self.lock:
-            self.times.append(time.monotonic())
-            known = self.owners.setdefault(name, owner)
-            if known != owner:
-                self.found.append(f'{name} has two owners: {known} and {owner}')
-
-    def find(self, what):
-        with self.lock:
-            self.found.append(what)
+def plan(given, chance, skipped):
+    """The kinds of faults, in order."""
+    if given.only:
+        kinds = [kind for kind in ALL if kind.__name__ in given.only.split(',')]
+        if not kinds:
+            raise SystemExit(f'failover: no fault {given.only}, there are '
+                             f'{", ".join(kind.__name__ for kind in ALL)}')
+        wanted = kinds * (given.faults // len(kinds) + 1)
+        del wanted[given.faults:]
+    elif given.long:
+        wanted = [faults.KILLS[i % 4] for i in range(1000)]
+        wanted += [faults.CUTS[i % 5] for i in range(500)]
+        wanted += [OTHERS[i % len(OTHERS)] for i in range(350)]
+    else:
+        # As many of each as there is room for, and of those that are left a choice.
+        whole, rest = divmod(given.faults, len(KINDS))
+        wanted = [*KINDS * whole, *chance.sample(KINDS, rest)]
+    left = [kind for kind in wanted if faults.NEEDS.get(kind) not in skipped]
+    chance.shuffle(left)
+    return left, len(wanted) - len(left)
 
 
-def disturb(group, random, kinds):
-    """One fault. Returns what it was and when it began."""
-    leader = group.wait_leader()
-    others = [node for node in group.nodes if node is not leader]
-    kind = random.choice(kinds)
-    began = time.monotonic()
-    if kind == 'stop':
-        leader.process.send_signal(signal.SIGSTOP)
-        time.sleep(random.uniform(0.2, 2))
-        leader.process.send_signal(signal.SIGCONT)
-        return kind, began
-    victims = {'leader': [leader], 'follower': [random.choice(others)],
-               'two': [leader, random.choice(others)]}[kind]
-    for victim in victims:
-        victim.kill()
-    time.sleep(random.uniform(0, 0.6) if kind != 'two' else 0.1)
-    for victim in victims:
-        victim.start()
-    return kind, began
-
-
-def dump(group, node):
-    """Everything that a node has, by key."""
-    found = {}
-    keys = group.keys(node, '*')
-    with Connection(group.ports[node.number], 20) as connection:
-        connection.ask('READONLY')
-        for key in keys:
-            if key.startswith(b'set:'):
-                found[key.decode()] = connection.ask('GET', key).decode()
-            elif key.startswith(b'pay:'):
-                reply = connection.ask('SEMEL.GETCLAIM', 'pay', key[4:])
-                answer = dict(zip(reply[::2], reply[1::2]))
-                found[key.decode()] = answer[b'owner'].decode()
-    return found
-
-
-def judge(world, group):
-    group.wait_leader().ask('SET', 'mark', world.counter)
-    states = []
-    for node in group.nodes:
-        if not group.has_seen(node, 'mark', world.counter):
-            world.find(f'node {node.number + 1} does not catch up')
-            return
-        states.append(dump(group, node))
-    for number, state in enumerate(states):
-        if state != states[0]:
-            world.find(f'node {number + 1} differs from node 1')
-    lost = [name for name, owner in world.owners.items() if states[0].get(name) != owner]
-    if lost:
-        world.find(f'{len(lost)} acknowledged claims are lost or have another owner: {lost[:3]}')
+ALL = (*faults.KILLS, *faults.CUTS, *faults.OTHERS)
+KINDS = tuple(kind for kind in ALL if kind not in faults.KNOWN)
+OTHERS = tuple(kind for kind in faults.OTHERS if kind in KINDS)
 
 
 def gap_after(times, began):
@@ -178,55 +63,120 @@ def gap_after(times, began):
     return max(gaps, default=0)
 
 
+class Run:
+    def __init__(self, given):
+        self.given = given
+        self.chance = random.Random(given.seed)
+        self.place = Path(tempfile.mkdtemp(prefix='semel_histories_'))
+        self.porcupine = histories.Porcupine(self.place)
+        self.counts = collections.Counter()
+        self.checked = 0
+        self.refused = collections.Counter()  # what was changed so that it must be, by how
+        self.gaps = []
+
+    def round(self, world, kinds):
+        clients = world.begin()
+        begins = []
+        try:
+            for kind in kinds:
+                situation = faults.Situation(world, self.chance, self.given.long)
+                print(f'failover: {time.monotonic() - self.began:.1f} s {kind.__name__}, node '
+                      f'{situation.leader.number + 1} leads', flush=True)
+                if kind is faults.kill_leader:
+                    begins.append(time.monotonic())
+                kind(situation)
+                self.counts[kind.__name__] += 1
+                time.sleep(self.chance.uniform(0.2, 0.7))
+                if world.found:
+                    break
+            world.end(clients)
+            world.judge()
+        except NoLeader:
+            world.find(f'no leader answers within {PATIENCE} s')
+            world.is_over = True
+        self.gaps += [gap_after(world.times, began) for began in begins]
+        self.check(world)
+
+    def check(self, world):
+        """What clients have seen, by both checkers; and what they have not."""
+        recorded = [history.whole() for history in world.keys.all if history.calls]
+        self.checked += len(recorded)
+        for what in histories.refused_here(recorded).values():
+            world.find(what)
+        changed = histories.mutated(recorded, self.chance)
+        named = {history['key'] for history in changed}
+        refused = [set(histories.refused_here(changed))]
+        if self.porcupine.missing is None:
+            for key in sorted(self.porcupine.refused(recorded)):
+                world.find(f'porcupine: no order explains {key}')
+            refused.append(self.porcupine.refused(changed))
+        for number, keys in enumerate(refused):
+            for key in sorted(named - keys)[:3]:
+                world.find(f'checker {number + 1} accepts {key}, which was changed')
+        self.refused.update(key.partition('/')[0] for key in named)
+        if world.found and self.given.keep:
+            keep = Path(self.given.keep)
+            keep.mkdir(parents=True, exist_ok=True)
+            histories.write(recorded, keep / f'histories-{self.given.seed}.jsonl')
+            histories.write(changed, keep / f'changed-{self.given.seed}.jsonl')
+
+    def run(self):
+        given = self.given
+        print(f'failover: seed {given.seed}', flush=True)
+        self.began = time.monotonic()
+        group = FaultyGroup(given.program, 3, self.chance)
+        world = World(group, given.seed)
+        try:
+            kinds, left_out = plan(given, self.chance, group.skipped)
+            for first in range(0, len(kinds), ROUND):
+                if not world.found:
+                    self.round(world, kinds[first:first + ROUND])
+            if world.found:
+                print(group.said())
+            if world.found and given.keep:
+                shutil.copytree(group.place, Path(given.keep) / f'nodes-{given.seed}',
+                                dirs_exist_ok=True)
+        finally:
+            group.end()
+            shutil.rmtree(self.place, ignore_errors=True)
+        return self.report(world, left_out)
+
+    def report(self, world, left_out):
+        for mutate in histories.MUTATIONS:
+            if not self.refused[mutate.__name__]:
+                world.find(f'no history that {mutate.__name__} could change')
+        for kind, why in faults.KNOWN.items():
+            if not self.given.only:
+                print(f'failover: without {kind.__name__}: {why}')
+        for what, why in world.group.skipped.items():
+            print(f'failover: without {what}: {why}')
+        if self.porcupine.missing:
+            print(f'failover: one checker alone: {self.porcupine.missing}')
+        for what in world.found[:10]:
+            print(f'failover: {what}')
+        gaps = sorted(self.gaps) or [0]
+        print('failover: ' + ', '.join(f'{count} {kind}' for kind, count in
+                                       sorted(self.counts.items())) +
+              f'; without an answer after a leader was killed: median '
+              f'{1000 * gaps[len(gaps) // 2]:.0f} ms, longest {1000 * gaps[-1]:.0f} ms')
+        missing = left_out + (self.porcupine.missing is not None)
+        print(f'failover: {sum(self.counts.values())} faults, {world.answers} acknowledged, '
+              f'{world.unknown} unknown, {world.claimed} keys with one owner, {self.checked} '
+              f'histories, {sum(self.refused.values())} changed ones refused, {missing} skipped, '
+              f'{len(world.found)} findings')
+        return 1 if world.found else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--program', required=True)
     parser.add_argument('--seed', type=int, default=random.randrange(10**6))
-    parser.add_argument('--kills', type=int, default=12)
+    parser.add_argument('--faults', type=int, default=2 * len(KINDS))
+    parser.add_argument('--only', help='kinds of faults, separated by commas')
+    parser.add_argument('--keep', help='where histories and nodes go if anything is wrong')
     parser.add_argument('--long', action='store_true')
-    given = parser.parse_args()
-    faults = 1000 if given.long else given.kills
-    chance = random.Random(given.seed)
-    print(f'failover: seed {given.seed}', flush=True)
-    group = Group(given.program, 3)
-    world = World(group)
-    try:
-        group.wait_leader()
-        group.leader().ask('SEMEL.NAMESPACE', 'DECLARE', 'pay', seconds=5)
-        clients = [Client(world, number) for number in range(CLIENTS)]
-        for client in clients:
-            client.start()
-        counts = collections.Counter()
-        begins = []
-        for _ in range(faults):
-            kind, began = disturb(group, chance, ('leader', 'leader', 'follower', 'two', 'stop'))
-            counts[kind] += 1
-            if kind == 'leader':
-                begins.append(began)
-            time.sleep(chance.uniform(0.3, 0.9))
-            if world.found:
-                break
-        group.wait_leader()
-        time.sleep(0.5)
-        world.is_over = True
-        for client in clients:
-            client.join(PATIENCE)
-        judge(world, group)
-        if world.found:
-            print(group.said())
-    finally:
-        group.end()
-    gaps = sorted(gap_after(world.times, began) for began in begins) or [0]
-    for what in world.found[:10]:
-        print(f'failover: {what}')
-    print('failover: ' + ', '.join(f'{count} {kind}' for kind, count in sorted(counts.items())) +
-          f'; without an answer after a leader was killed: median '
-          f'{1000 * gaps[len(gaps) // 2]:.0f} ms, longest {1000 * gaps[-1]:.0f} ms')
-    print(f'failover: {sum(counts.values())} faults, '
-          f'{sum(client.acknowledged for client in clients)} acknowledged, '
-          f'{sum(client.unknown for client in clients)} unknown, {len(world.owners)} keys, '
-          f'{len(world.found)} findings')
-    return 1 if world.found else 0
+    networks.isolate()
+    return Run(parser.parse_args()).run()
 
 
 if __name__ == '__main__':
