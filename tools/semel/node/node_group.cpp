@@ -37,9 +37,7 @@ Status read_peers(const std::vector<std::string>& words,
     const std::size_t equals = word.find('=');
     const auto id = number_of(std::string_view{word}.substr(0, equals), 10);
     const std::string address = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const std::size_t comma = address.find(',');
-    if (!id || *id == 0 || !replication::split_address(replication::peer_part(address)) ||
-        (comma != std::string::npos && !replication::split_address(address.substr(comma + 1)))) {
+    if (!id || *id == 0 || !replication::check_member_address(address)) {
       return usage_error("peer: '" + word + "' is not id=host:port or id=host:port,host:port");
     }
     if (!peers.emplace(*id, address).second) {
@@ -203,6 +201,11 @@ Status read_options(const net::Settings& settings, ReplicaOptions& options) {
   SEMEL_CHECK(read_peers(settings.list(Setting::peer), options.founders));
   const auto own = options.founders.find(options.node_id);
   options.address = settings.text(Setting::cluster_announce);
+  if (!options.address.empty()) {
+    if (const Status right = replication::check_member_address(options.address); !right) {
+      return usage_error("cluster-announce: " + right.error().detail);
+    }
+  }
   options.listen = settings.text(Setting::cluster_listen);
   if (options.address.empty()) {
     options.address = own != options.founders.end() ? own->second : options.listen;
