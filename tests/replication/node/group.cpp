@@ -76,7 +76,7 @@ void Group::open(NodeId id, bool founds) {
   ReplicaOptions options;
   options.cluster_id = 77;
   options.node_id = id;
-  options.directory = path_ + "/" + std::to_string(id);
+  options.directory = directory(id);
   options.listen = addresses_.at(id);
   if (founds && founders_.contains(id)) {
     options.founders = founders_;
