@@ -88,9 +88,9 @@ void Group::open(NodeId id, bool founds) {
   options.snapshot_every_bytes = snapshot_every_;
   options.trailing_bytes = snapshot_every_ / 4;
   options.engine.memory_bytes = std::size_t{64} << 20;
-  options.report = [this, id](const std::string& what) {
+  options.report = [this, id](const ReplicaEvent& event) {
     const std::lock_guard lock{mutex_};
-    said_.push_back(std::to_string(id) + ": " + what);
+    said_.push_back(std::to_string(id) + ": " + event.text);
   };
   auto made = Replica::open(options);
   if (!made.ok()) {

@@ -97,7 +97,7 @@ class End final : public PeerHandler {
     while (!call([&] { return transport_->stats()[to].is_connected; })) std::this_thread::yield();
   }
   [[nodiscard]] std::uint64_t refused() {
-    return call([&] { return transport_->refused(); });
+    return call([&] { return transport_->totals().refused; });
   }
 
   void on_message(RaftMessage message) override {
@@ -119,7 +119,7 @@ class End final : public PeerHandler {
     if (index != 7) return std::nullopt;
     return snapshot;
   }
-  void on_event(const std::string& what) override {
+  void on_event(Event, const std::string& what) override {
     const base::MutexLock lock{mutex_};
     events.push_back(what);
     changed_.notify_all();
@@ -446,7 +446,8 @@ TEST_CASE("peers: what cannot be sent is dropped, and bounded", "[peers]") {
 }
 
 TEST_CASE("peers: both parts of a member's address can be reached", "[peers]") {
-  for (const char* good : {"a.example:7000", "[::1]:7", "n_1:1,10.0.0.1:65535", "h:1,[fe80::1%e]:2"})
+  for (const char* good :
+       {"a.example:7000", "[::1]:7", "n_1:1,10.0.0.1:65535", "h:1,[fe80::1%e]:2"})
     CHECK(check_member_address(good));
   for (const char* bad :
        {"", "a", "a:", ":1", "a:0", "a:65536", "a:7x", "a:-1", "a b:1", "a\n:1", "a:1,", "a:1,b",
