@@ -46,6 +46,10 @@ struct GroupMemberMetric {
   std::uint64_t id = 0;
   std::uint64_t lag = 0;  ///< entries that it lacks; known to the leader
   bool connected = false;
+  bool votes = false;
+  std::uint64_t match = 0;  ///< the newest entry that it has; known to the leader
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t frames_received = 0;
 };
 /// Of the group that the node belongs to.
 struct GroupMetric {
@@ -55,6 +59,15 @@ struct GroupMetric {
   std::uint64_t commit = 0;
   std::uint64_t applied = 0;
   std::uint64_t elections_won = 0;
+  bool votes = false;     ///< it is a voter
+  std::uint64_t lag = 0;  ///< entries that are committed and not applied here
+  bool fetches_snapshot = false;
+  std::uint64_t snapshot_bytes_sent = 0;
+  std::uint64_t snapshot_bytes_received = 0;
+  std::uint64_t log_bytes = 0;
+  bool disk_full = false;
+  double clock_off_seconds = 0;
+  std::uint64_t refused = 0;                 ///< connections of those that are no members
   std::vector<GroupMemberMetric> members{};  ///< but this node
 };
 

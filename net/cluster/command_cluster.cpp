@@ -217,7 +217,7 @@ void semel_group_status(Call& call) {
     call.reply.bulk(name);
     call.reply.integer(static_cast<std::int64_t>(value));
   };
-  call.reply.map(8);
+  call.reply.map(9);
   number("node", view.node_id);
   call.reply.bulk("role");
   call.reply.bulk(view.leads ? "leader" : "follower");
@@ -226,13 +226,16 @@ void semel_group_status(Call& call) {
   number("commit", view.commit);
   number("applied", view.applied);
   number("elections_won", view.elections);
+  number("changing", view.is_changing ? 1 : 0);
   call.reply.bulk("members");
   call.reply.array(view.members.size());
   for (const GroupMember& each : view.members) {
-    call.reply.map(5);
+    call.reply.map(6);
     number("id", each.id);
     call.reply.bulk("address");
     call.reply.bulk(each.address);
+    call.reply.bulk("client");
+    call.reply.bulk(each.client_address);
     call.reply.bulk("role");
     call.reply.bulk(each.is_voter ? "voter" : "standby");
     number("match", each.match);

@@ -46,7 +46,9 @@ struct GroupMember {
   std::string address{};         ///< as the group knows it
   bool is_voter = true;
   bool is_connected = false;
-  std::uint64_t match = 0;  ///< entries that it has on its disk; known to the leader
+  std::uint64_t match = 0;            ///< entries that it has on its disk; known to the leader
+  std::uint64_t bytes_sent = 0;       ///< to it, by this node
+  std::uint64_t frames_received = 0;  ///< of it
 };
 
 /// Of "host:port" and "[v6]:port".
@@ -62,7 +64,20 @@ struct GroupView {
   std::uint64_t commit = 0;
   std::uint64_t applied = 0;
   std::uint64_t elections = 0;
+  std::uint64_t leader_commit = 0;  ///< the newest that a leader has said is committed
+  bool is_changing = false;         ///< a change of members is not committed
+  bool is_fetching = false;         ///< a snapshot comes from another node
+  bool disk_is_full = false;
+  std::int64_t clock_off_ms = 0;  ///< the wall clock minus the group's time
+  std::uint64_t log_bytes = 0;    ///< on the disk
+  std::uint64_t snapshot_bytes_sent = 0;
+  std::uint64_t snapshot_bytes_received = 0;
+  std::uint64_t refused = 0;  ///< connections of those that are no members
   std::vector<GroupMember> members{};
+  /// Entries that are committed and not applied here.
+  [[nodiscard]] std::uint64_t lag() const noexcept {
+    return leader_commit < applied ? 0 : leader_commit - applied;
+  }
 };
 
 class Group {

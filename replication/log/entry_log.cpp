@@ -52,20 +52,25 @@ Result<std::unique_ptr<EntryLog>> EntryLog::open(const EntryLogOptions& options)
                  "segment_bytes = " + std::to_string(bytes) + ", a power of two of " +
                      std::to_string(segment_bytes_min) + ".." + std::to_string(segment_bytes_max)};
   }
-  SEMEL_CHECK(storage::make_directory(options.directory));
-  SEMEL_TRY(lock, storage::DirectoryLock::acquire(options.directory,
-                                                  storage::DirectoryLock::Missing::create));
-  std::unique_ptr<EntryLog> log{new EntryLog{options, std::move(lock)}};
-  SEMEL_CHECK(storage::make_directory(log->log_directory()));
-  SEMEL_CHECK(log->check_identity());
+  std::unique_ptr<EntryLog> log{new EntryLog{options}};
+  if (!options.only_reads) SEMEL_CHECK(log->take_directory());
   SEMEL_CHECK(log->recover());
   return log;
+}
+
+Status EntryLog::take_directory() {
+  SEMEL_CHECK(storage::make_directory(options_.directory));
+  SEMEL_TRY(lock, storage::DirectoryLock::acquire(options_.directory,
+                                                  storage::DirectoryLock::Missing::create));
+  lock_.emplace(std::move(lock));
+  SEMEL_CHECK(storage::make_directory(log_directory()));
+  return check_identity();
 }
 
 /// Before anything is read or changed.
 Status EntryLog::check_identity() {
   const std::string boot_id = options_.disk->boot_id();
-  const auto identity = lock_.identity(boot_id);
+  const auto identity = lock_->identity(boot_id);
   const bool is_own = identity && identity->storage_id == options_.log_id;
   if (is_own) return Done{};
   SEMEL_TRY(names, storage::list_directory(log_directory()));
@@ -75,8 +80,8 @@ Status EntryLog::check_identity() {
                      ": is a copy of a log, or the log of another cluster: the node has to join "
                      "again with an empty directory"};
   }
-  return lock_.write({.storage_id = options_.log_id, .incarnation = base::random_number()},
-                     boot_id);
+  return lock_->write({.storage_id = options_.log_id, .incarnation = base::random_number()},
+                      boot_id);
 }
 
 std::size_t EntryLog::data_bytes_max() const noexcept {
@@ -168,6 +173,7 @@ Status EntryLog::restart(LogIndex index, Term term) {
 }
 
 Status EntryLog::write(const LogStatement& statement) {
+  SEMEL_ASSERT(!options_.only_reads);
   if (failed_) return failed_before();
   std::string payload;
   encode(statement, payload);
@@ -289,7 +295,7 @@ Result<std::vector<std::string>> EntryLog::find_segments() const {
   if (!names.empty()) {
     const std::string path = log_directory() + "/" + names.back();
     if (is_half_made(path)) {
-      SEMEL_CHECK(options_.disk->remove(path));
+      if (!options_.only_reads) SEMEL_CHECK(options_.disk->remove(path));
       names.pop_back();
     }
   }
@@ -333,6 +339,7 @@ Status EntryLog::recover() {
     if (next) file.emplace(std::move(*next));
   }
   SEMEL_CHECK(drop_empty_segment());
+  if (options_.only_reads) return Done{};
   // A process that was killed may have left what is not on the disk yet.
   for (std::size_t i = segments_.size() - std::min<std::size_t>(segments_.size(), 2);
        i < segments_.size(); ++i) {
@@ -356,7 +363,7 @@ Status EntryLog::drop_empty_segment() {
   if (segments_.empty()) return Done{};
   const LogOffset begin = segments_.back().number * options_.segment_bytes;
   if (end_ != begin + storage::segment_header_bytes) return Done{};
-  SEMEL_CHECK(options_.disk->remove(segments_.back().path));
+  if (!options_.only_reads) SEMEL_CHECK(options_.disk->remove(segments_.back().path));
   segments_.pop_back();
   end_ = end_before_last_;
   return Done{};

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ struct EntryLogOptions {
   /// Opens a log that is in another directory than the one in which it was written. Two nodes with
   /// one log would be one voter with two votes.
   bool accepts_copy = false;
+  /// Reads what is there and changes nothing, under the caller's lock on the directory, if any. The
+  /// log has no changes then.
+  bool only_reads = false;
 };
 
 /// Belongs to one thread.
@@ -96,8 +100,8 @@ class EntryLog {
     storage::SegmentHeader header{};
   };
 
-  EntryLog(const EntryLogOptions& options, storage::DirectoryLock&& lock)
-      : options_(options), lock_(std::move(lock)) {}
+  explicit EntryLog(const EntryLogOptions& options) : options_(options) {}
+  [[nodiscard]] Status take_directory();
   [[nodiscard]] Status check_identity();
   [[nodiscard]] Status recover();
   [[nodiscard]] Result<std::vector<std::string>> find_segments() const;
@@ -114,8 +118,8 @@ class EntryLog {
   [[nodiscard]] std::string log_directory() const { return options_.directory + "/log"; }
 
   const EntryLogOptions options_;
-  storage::DirectoryLock lock_;
-  std::vector<Kept> segments_;  // ascending, without gaps
+  std::optional<storage::DirectoryLock> lock_;  // none: it only reads
+  std::vector<Kept> segments_;                  // ascending, without gaps
   LogIndex first_ = 1;
   Term term_before_ = 0;  // of the entry before the first; 0: not known
   std::deque<Place> entries_;

@@ -9,7 +9,11 @@
 namespace semel::replication {
 
 LogWriter::LogWriter(std::unique_ptr<EntryLog> log, Report report, Millis pause)
-    : log_(std::move(log)), report_(std::move(report)), pause_(pause), thread_([this] { run(); }) {}
+    : log_(std::move(log)),
+      report_(std::move(report)),
+      pause_(pause),
+      disk_bytes_(log_->disk_bytes()),
+      thread_([this] { run(); }) {}
 
 LogWriter::~LogWriter() {
   {
@@ -58,6 +62,11 @@ std::uint64_t LogWriter::syncs() const {
   return syncs_;
 }
 
+std::uint64_t LogWriter::disk_bytes() const {
+  const base::MutexLock lock{mutex_};
+  return disk_bytes_;
+}
+
 void LogWriter::run() {
   storage::name_thread("semel-raft-log");
   std::vector<Job> jobs;
@@ -100,6 +109,7 @@ bool LogWriter::write(std::vector<Job>& jobs) {
   {
     const base::MutexLock lock{mutex_};
     ++syncs_;
+    disk_bytes_ = log_->disk_bytes();
     is_full_ = false;
   }
   if (!written.status) {

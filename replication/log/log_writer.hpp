@@ -48,6 +48,8 @@ class LogWriter {
   /// The disk is full: it is tried again.
   [[nodiscard]] bool is_full() const;
   [[nodiscard]] std::uint64_t syncs() const;
+  /// Of all that the log has on disk.
+  [[nodiscard]] std::uint64_t disk_bytes() const;
 
  private:
   struct Append {
@@ -79,6 +81,7 @@ class LogWriter {
   std::vector<Job> waiting_ SEMEL_GUARDED_BY(mutex_);
   std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t disk_bytes_ SEMEL_GUARDED_BY(mutex_);
   bool is_full_ SEMEL_GUARDED_BY(mutex_) = false;
   bool ends_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

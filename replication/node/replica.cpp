@@ -96,9 +96,7 @@ std::uint16_t Replica::port() const noexcept {
 }
 
 Status Replica::add(NodeId id, const std::string& address) {
-  if (!split_address(peer_part(address))) {
-    return Error{ErrorCode::bad_option, "'" + address + "' is not host:port"};
-  }
+  SEMEL_CHECK(check_member_address(address));
   return loop_->call(
       [&](ConsensusCore& core, std::uint64_t now) { return core.add(now, id, address); });
 }

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "replication/node/recovery.hpp"
 
 namespace semel::replication {
 namespace {
@@ -19,9 +21,12 @@ Status open_votes(const ReplicaOptions& options, storage::Disk& disk, ReplicaDis
   }
   if (what == VoteFile::Found::content &&
       (found.vote.cluster_id != options.cluster_id || found.vote.node_id != options.node_id)) {
+    char cluster[20];
+    std::snprintf(cluster, sizeof cluster, "%llx",
+                  static_cast<unsigned long long>(found.vote.cluster_id));
     return Error{ErrorCode::bad_option, options.directory + " is of node " +
                                             std::to_string(found.vote.node_id) + " of cluster " +
-                                            std::to_string(found.vote.cluster_id)};
+                                            cluster};
   }
   found.vote.cluster_id = options.cluster_id;
   found.vote.node_id = options.node_id;
@@ -104,6 +109,11 @@ Status found_group(const ReplicaOptions& options, ReplicaDisk& found) {
 
 Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk) {
   SEMEL_CHECK(storage::make_directory(options.directory));
+  if (is_recovery_begun(options.directory)) {
+    return Error{ErrorCode::bad_option,
+                 options.directory +
+                     ": its recovery was cut off; end it with the same `semel cluster recover`"};
+  }
   ReplicaDisk found;
   // First the log: it locks the directory.
   SEMEL_TRY(log, EntryLog::open({.directory = options.directory,

@@ -38,10 +38,6 @@ std::uint64_t ReplicaLoop::now() const noexcept {
 std::int64_t ReplicaLoop::unix_ms() const noexcept {
   return wall_.unix_ms();
 }
-void ReplicaLoop::report(const std::string& what) const {
-  if (options_.report) options_.report(what);
-}
-
 Status ReplicaLoop::start(RequestRunner* runner) {
   SEMEL_ASSERT(log_ != nullptr);
   SEMEL_CHECK(start_parts(runner));
@@ -153,7 +149,7 @@ void ReplicaLoop::stop_with(const std::string& why) {
     const base::MutexLock lock{mutex_};
     if (status_.failed.empty()) status_.failed = why;
   }
-  report("this node takes part no longer: " + why);
+  report(ReplicaEvent::What::stopped, "this node takes part no longer: " + why);
   end();
   show();
 }
@@ -209,6 +205,7 @@ void ReplicaLoop::tick() {
   if (core_->next_timeout() <= now()) core_->tick(now());
   propose_time();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
+  report_changes();
   // A leader that does not answer may have taken it.
   const std::uint64_t patience = 10 * static_cast<std::uint64_t>(options_.election.count());
   forget_forwarded([&](const Forwarded& each) { return now() > each.since + patience; });
@@ -253,6 +250,11 @@ void ReplicaLoop::show() {
   is.peers = transport_->stats();
   is.elections = elections_;
   is.syncs = writer_->syncs();
+  is.leader_commit = std::max(leader_commit_, is.commit);
+  is.is_changing_members = core_->is_changing_members();
+  is.is_fetching = fetching_.has_value();
+  is.log_bytes = writer_->disk_bytes();
+  is.totals = transport_->totals();
   is.disk_is_full = writer_->is_full();
   is.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
   if (is_ended_) is.role = Role::follower;
@@ -301,6 +303,8 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     is_followed ? clock_.follow(state_->unix_ms(), here) : clock_.saw(state_->unix_ms(), here);
   } else if (const Status skipped = state_->skip(index); !skipped) {
     answers = skipped.error();
+  } else if (entry.type == EntryType::configuration) {
+    report_members(*entry.data);
   }
   show_time();
   answer(index, entry.term, answers);
@@ -319,10 +323,10 @@ void ReplicaLoop::changed() {
   const bool leads = core_->is_leader();
   if (leads && !leads_.load(std::memory_order_relaxed)) ++elections_;  // mo: relaxed: own thread
   leads_.store(leads, std::memory_order_release);  // mo: release [replica.leads]
-  report("term " + std::to_string(core_->term()) + ": " +
-         (leads                  ? "this node leads"
-          : core_->leader() != 0 ? "node " + std::to_string(core_->leader()) + " leads"
-                                 : "no leader is known"));
+  report(ReplicaEvent::What::role, leads ? "this node leads"
+                                   : core_->leader() != 0
+                                       ? "node " + std::to_string(core_->leader()) + " leads"
+                                       : "no leader is known");
   if (!leads) lose_in_flight();
   forget_forwarded([&](const Forwarded& each) { return each.leader != core_->leader(); });
   show();
@@ -336,6 +340,11 @@ void ReplicaLoop::failed(const Error& error) {
 
 void ReplicaLoop::on_message(RaftMessage message) {
   if (is_ended_) return;
+  // What a leader has committed, not only what of it has come: how far this node lags behind.
+  const auto* const append = std::get_if<AppendRequest>(&message.what);
+  if (append != nullptr && message.term >= core_->term()) {
+    leader_commit_ = std::max(leader_commit_, append->commit);
+  }
   if (std::holds_alternative<SnapshotOffer>(message.what)) {
     fetch_snapshot(message);
   } else {
@@ -363,10 +372,6 @@ bool ReplicaLoop::knows(NodeId id) const {
   if (members.empty()) return true;
   return std::any_of(members.begin(), members.end(),
                      [&](const Member& each) { return each.id == id; });
-}
-
-void ReplicaLoop::on_event(const std::string& what) {
-  report(what);
 }
 
 // --- calls of operators ------------------------------------------------------------------

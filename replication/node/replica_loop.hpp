@@ -111,7 +111,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void on_peer(NodeId id, const std::string& address) override;
   [[nodiscard]] bool knows(NodeId id) const override;
   [[nodiscard]] std::optional<std::string> snapshot_path(LogIndex index, Term term) override;
-  void on_event(const std::string& what) override;
+  void on_event(Event event, const std::string& what) override;
 
   // --- the loop, replica_loop.cpp ---------------------------------------------------------------
   [[nodiscard]] Status start_parts(RequestRunner* runner);
@@ -129,7 +129,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void end();
   [[nodiscard]] std::uint64_t now() const noexcept;
   [[nodiscard]] std::int64_t unix_ms() const noexcept;
-  void report(const std::string& what) const;
+  // --- for the operator's log, replica_reports.cpp
+  void report(ReplicaEvent::What what, const std::string& text) const;
+  /// What has begun or ended since the last time.
+  void report_changes();
+  void report_members(Bytes configuration);
 
   // --- proposals, replica_calls.cpp -------------------------------------------------------------
   void propose_waiting();
@@ -200,6 +204,10 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::uint64_t forwards_ = 0;
   std::map<NodeId, std::string> met_;  // who has connected, and listens there
   bool members_changed_ = true;
+  std::string members_reported_;
+  bool full_reported_ = false;
+  bool off_reported_ = false;
+  LogIndex leader_commit_ = 0;
   std::uint64_t last_proposal_ = 0;
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // since the last snapshot

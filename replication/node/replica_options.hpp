@@ -19,6 +19,26 @@
 
 namespace semel::replication {
 
+/// Something for the log of an operator.
+struct ReplicaEvent {
+  enum class What : std::uint8_t {
+    role,              ///< it leads, or follows, or knows no leader
+    members,           ///< the group has others than before
+    snapshot,          ///< one was written, or begins to come from another node
+    snapshot_failed,   ///< to be written, sent or taken
+    peer_refused,      ///< who connected may not come in
+    peer_unreachable,  ///< once for each reason, until it is reached
+    disk_full,         ///< nothing is acknowledged until there is space
+    disk_has_space,
+    clock_off,  ///< the wall clock is far from the group's time
+    clock_right,
+    stopped,  ///< this node takes part no longer
+  };
+  What what;
+  Term term;
+  std::string text;
+};
+
 struct ReplicaOptions {
   std::uint64_t cluster_id = 0;  ///< not 0; nodes of other clusters are refused
   NodeId node_id = 0;            ///< from 1
@@ -50,8 +70,8 @@ struct ReplicaOptions {
   storage::Disk* disk = nullptr;                               ///< null: the file system
   const Clock* clock = nullptr;  ///< null: the system\'s; it must outlive the replica
   bool accepts_copy = false;     ///< of a directory that was copied (EntryLogOptions)
-  /// For a log of the operator. From any thread; must not call the replica.
-  std::function<void(const std::string& what)> report{};
+  /// From any thread; must not call the replica.
+  std::function<void(const ReplicaEvent& event)> report{};
 };
 
 /// Called once: on the replica's thread, where it must be quick and must not wait, or at once on
@@ -89,6 +109,11 @@ struct ReplicaStatus {
   std::uint64_t elections = 0;  ///< won by this node since it began
   std::uint64_t syncs = 0;
   std::int64_t clock_off_ms = 0;  ///< the wall clock minus the group's time
+  LogIndex leader_commit = 0;     ///< the newest that a leader has said is committed
+  bool is_changing_members = false;
+  bool is_fetching = false;     ///< a snapshot comes
+  std::uint64_t log_bytes = 0;  ///< of the log on the disk
+  TransportTotals totals{};
   bool disk_is_full = false;
   std::string failed{};       ///< why it has stopped; empty: it runs
   bool needs_reopen = false;  ///< a snapshot has come that only open() can take

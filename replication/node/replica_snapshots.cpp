@@ -116,7 +116,8 @@ void ReplicaLoop::snapshot_done(const Result<SnapshotFront>& taken, std::uint64_
   end_marking();  // also where memory ended before the snapshot did
   if (after_snapshot_) std::exchange(after_snapshot_, nullptr)();
   if (!taken.ok()) {
-    report("a snapshot could not be written: " + taken.error().message());
+    report(ReplicaEvent::What::snapshot_failed,
+           "a snapshot could not be written: " + taken.error().message());
     log_bytes_ = log_bytes_ / 2;  // it is tried again
     return;
   }
@@ -133,7 +134,8 @@ void ReplicaLoop::snapshot_done(const Result<SnapshotFront>& taken, std::uint64_
   }
   core_->snapshot_taken(now(), id, trailing);
   if (core_->first() > 1) writer_->forget(core_->first() - 1);
-  report("snapshot of entry " + std::to_string(id.index) + ", " + std::to_string(bytes) + " bytes");
+  report(ReplicaEvent::What::snapshot,
+         "snapshot of entry " + std::to_string(id.index) + ", " + std::to_string(bytes) + " bytes");
   show();
 }
 
@@ -151,12 +153,14 @@ void ReplicaLoop::fetch_snapshot(const RaftMessage& message) {
   if (fetching_ && fetching_->index == id.index && fetching_->term == id.term) return;
   fetching_ = id;
   const std::string path = options_.directory + "/" + snapshot_name(id) + ".part";
-  report("node " + std::to_string(message.from) + " sends the snapshot of entry " +
-         std::to_string(id.index));
+  report(ReplicaEvent::What::snapshot, "node " + std::to_string(message.from) +
+                                           " sends the snapshot of entry " +
+                                           std::to_string(id.index));
   transport_->fetch(message.from, id.index, id.term, path,
                     [this, id, path](const std::string& error) {
                       if (error.empty()) return check_fetched(id, path);
-                      report("the snapshot of entry " + std::to_string(id.index) + ": " + error);
+                      report(ReplicaEvent::What::snapshot_failed,
+                             "the snapshot of entry " + std::to_string(id.index) + ": " + error);
                       fetching_.reset();  // the leader offers it again, and the rest is fetched
                     });
 }
@@ -200,7 +204,10 @@ Status ReplicaLoop::take_over(const SnapshotId& id, const std::string& path) {
 
 void ReplicaLoop::fetched(const Status& checked) {
   fetching_.reset();
-  if (!checked) return report("a snapshot was not taken: " + checked.error().message());
+  if (!checked) {
+    return report(ReplicaEvent::What::snapshot_failed,
+                  "a snapshot was not taken: " + checked.error().message());
+  }
   {
     const base::MutexLock lock{mutex_};
     status_.needs_reopen = true;

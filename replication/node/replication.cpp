@@ -58,7 +58,11 @@ Result<ReplicaOptions> replica_options(const ReplicationOptions& from) {
   options.election = from.election;
   options.heartbeat = from.heartbeat;
   options.forwards = true;
-  options.report = from.report;
+  if (from.report) {
+    options.report = [report = from.report](const replication::ReplicaEvent& event) {
+      report("term " + std::to_string(event.term) + ": " + event.text);
+    };
+  }
   options.engine = from.engine;
   options.engine.durability = Durability::memory;  // the log is the group's, not the engine's
   options.engine.memory_bytes += replication::memory_reserve;

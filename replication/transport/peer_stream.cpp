@@ -2,9 +2,11 @@
 
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <boost/asio/read.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <charconv>
 #include <cstdio>
 #include <utility>
 
@@ -53,6 +55,49 @@ std::optional<std::pair<std::string, std::string>> split_address(const std::stri
   }
   if (host.empty()) return std::nullopt;
   return std::pair{host, address.substr(colon + 1)};
+}
+
+namespace {
+
+bool is_host_letter(char c) noexcept {
+  const auto is_in = [c](char from, char to) { return c >= from && c <= to; };
+  return is_in('a', 'z') || is_in('A', 'Z') || is_in('0', '9') || c == '.' || c == '-' ||
+         c == '_' || c == ':' || c == '%';
+}
+
+/// A host that others can be told, and a port of 1 to 65535.
+bool is_reachable(const std::string& address) {
+  constexpr unsigned port_max = 65535;
+  const auto parts = split_address(address);
+  if (!parts || !std::all_of(parts->first.begin(), parts->first.end(), is_host_letter))
+    return false;
+  const std::string& port = parts->second;
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return error == std::errc{} && end == port.data() + port.size() && number >= 1 &&
+         number <= port_max;
+}
+
+}  // namespace
+
+Status check_member_address(const std::string& address) {
+  const auto refused = [](const std::string& part, const char* whom) {
+    constexpr std::size_t shown_max = 60;
+    std::string shown = part.substr(0, shown_max);
+    for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
+    return Error{ErrorCode::bad_option,
+                 "'" + shown + "' is not host:port, the address for " + whom};
+  };
+  if (address.size() > address_bytes_max) {
+    return Error{ErrorCode::bad_option, "an address of " + std::to_string(address.size()) +
+                                            " bytes, limit " + std::to_string(address_bytes_max)};
+  }
+  const std::size_t comma = address.find(',');
+  const std::string peers = address.substr(0, comma);
+  if (!is_reachable(peers)) return refused(peers, "other nodes");
+  if (comma == std::string::npos) return Done{};
+  const std::string clients = address.substr(comma + 1);
+  return is_reachable(clients) ? Status{Done{}} : refused(clients, "clients");
 }
 
 std::string node_uri(std::uint64_t cluster_id, NodeId node_id) {

@@ -33,6 +33,9 @@ struct PeerTls {
 /// "host:port" or "[v6]:port". None: it is neither.
 [[nodiscard]] std::optional<std::pair<std::string, std::string>> split_address(
     const std::string& address);
+/// Of a member: "host:port", and perhaps ",host:port" for clients. Both are shown to clients and
+/// written into texts, so a host is a name or a number. Errors: bad_option, which names the part.
+[[nodiscard]] Status check_member_address(const std::string& address);
 
 /// Used by coroutines of one thread. What fails is an exception of boost::system::system_error, or
 /// of PeerError; close() from elsewhere lets all that waits fail.

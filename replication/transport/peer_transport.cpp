@@ -68,8 +68,8 @@ void PeerTransport::fetch(NodeId from, LogIndex index, Term term, const std::str
 void PeerTransport::cancel_fetch() {
   inside_->cancel_fetch();
 }
-std::uint64_t PeerTransport::refused() const noexcept {
-  return inside_->refused;
+TransportTotals PeerTransport::totals() const noexcept {
+  return inside_->totals;
 }
 std::size_t PeerTransport::half_open() const noexcept {
   return inside_->unknown.size();

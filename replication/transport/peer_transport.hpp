@@ -47,7 +47,7 @@ class PeerTransport {
   /// Certificates of new connections. Errors: bad_option.
   [[nodiscard]] Status reload_tls(const PeerTls& files);
   [[nodiscard]] std::map<NodeId, PeerStats> stats() const;
-  [[nodiscard]] std::uint64_t refused() const noexcept;
+  [[nodiscard]] TransportTotals totals() const noexcept;
   /// Connections that peers have opened and that have not said who they are.
   [[nodiscard]] std::size_t half_open() const noexcept;
   /// Closes everything. What waits on the io_context afterwards does nothing.

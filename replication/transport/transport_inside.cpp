@@ -132,7 +132,7 @@ TransportInside::Nothing TransportInside::accept_all() {
     try {
       // A member says its hello at once; who only holds connections is not in its way.
       if (unknown.size() >= options.connections_max) {
-        ++refused;
+        ++totals.refused;
         unknown.front()->close();
         unknown.pop_front();
       }
@@ -142,7 +142,7 @@ TransportInside::Nothing TransportInside::accept_all() {
       unknown.push_back(stream);
       asio::co_spawn(context, serve(std::move(stream)), asio::detached);
     } catch (const std::exception&) {  // no memory: the next one may find some
-      ++refused;
+      ++totals.refused;
     }
   }
 }
@@ -196,9 +196,10 @@ TransportInside::Nothing TransportInside::serve(Stream stream) {
   } catch (const std::exception& error) {  // of the network or of TLS, or no memory
     if (!is_known) what = error.what();
   }
-  if (!what.empty()) ++refused;
+  if (!what.empty()) ++totals.refused;
   if (!what.empty() && !is_stopped) {
-    handler.on_event("peer " + stream->address() + " is refused: " + what);
+    handler.on_event(PeerHandler::Event::refused,
+                     "peer " + stream->address() + " is refused: " + what);
   }
   stream->close();
   streams.erase(stream);
@@ -256,6 +257,7 @@ TransportInside::Nothing TransportInside::serve_snapshot(Stream stream) {
     at += static_cast<std::uint64_t>(count);
     const Frame chunk = SnapshotChunk{bytes.substr(0, static_cast<std::size_t>(count))};
     co_await stream->say(chunk);
+    totals.snapshot_bytes_sent += static_cast<std::uint64_t>(count);
     if (options.snapshot_bytes_per_s == 0) continue;
     // The time that sending takes comes on top: the rate is a bound.
     debt_us += static_cast<std::uint64_t>(count) * 1'000'000 / options.snapshot_bytes_per_s;
@@ -354,7 +356,8 @@ TransportInside::Nothing TransportInside::connect_again(std::shared_ptr<Peer> pe
     if (is_stopped || peer->is_gone) co_return;
     if (!what.empty() && what != told) {
       told = what;
-      handler.on_event("node " + std::to_string(peer->id) + " at " + peer->address + ": " + what);
+      handler.on_event(PeerHandler::Event::unreachable,
+                       "node " + std::to_string(peer->id) + " at " + peer->address + ": " + what);
     }
     const auto part = static_cast<std::int64_t>(base::random_number() % 100);
     co_await pause(wait / 2 + wait * part / 200);
@@ -461,6 +464,7 @@ TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRe
         static_cast<ssize_t>(chunk->bytes.size())) {
       throw PeerError{path + ": it cannot be written"};
     }
+    totals.snapshot_bytes_received += chunk->bytes.size();
   }
 }
 

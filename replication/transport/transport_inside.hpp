@@ -92,7 +92,7 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   std::set<std::shared_ptr<Connecting>> connecting;
   Stream fetching;
   std::uint64_t fetches = 0;
-  std::uint64_t refused = 0;
+  TransportTotals totals;
   bool is_stopped = false;
 };
 

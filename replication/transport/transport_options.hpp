@@ -41,6 +41,13 @@ struct PeerStats {
   std::uint64_t dropped = 0;  ///< the queue was full, or there was no connection
 };
 
+/// Of all connections together, since the transport was opened.
+struct TransportTotals {
+  std::uint64_t refused = 0;  ///< connections of those that may not come in
+  std::uint64_t snapshot_bytes_sent = 0;
+  std::uint64_t snapshot_bytes_received = 0;
+};
+
 /// What the node does with what comes. Called on the io_context's thread.
 class PeerHandler {
  public:
@@ -56,7 +63,8 @@ class PeerHandler {
   /// The path of the file of a snapshot; none: it is not there.
   [[nodiscard]] virtual std::optional<std::string> snapshot_path(LogIndex index, Term term) = 0;
   /// For the log: what happened, with the peer's address.
-  virtual void on_event(const std::string& what) = 0;
+  enum class Event { refused, unreachable };
+  virtual void on_event(Event event, const std::string& what) = 0;
 };
 
 }  // namespace semel::replication

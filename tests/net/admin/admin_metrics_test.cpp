@@ -299,7 +299,22 @@ TEST_CASE("metrics: a group is shown where the node belongs to one", "[net][metr
                                   .commit = 40,
                                   .applied = 39,
                                   .elections_won = 5,
-                                  .members = {{.id = 1, .lag = 7, .connected = true}}};
+                                  .votes = true,
+                                  .lag = 6,
+                                  .fetches_snapshot = true,
+                                  .snapshot_bytes_sent = 11,
+                                  .snapshot_bytes_received = 12,
+                                  .log_bytes = 13,
+                                  .disk_full = true,
+                                  .clock_off_seconds = -1.5,
+                                  .refused = 14,
+                                  .members = {{.id = 1,
+                                               .lag = 7,
+                                               .connected = true,
+                                               .votes = true,
+                                               .match = 33,
+                                               .bytes_sent = 21,
+                                               .frames_received = 22}}};
   const Page page = page_of(metrics_text(values));
   CHECK(page.find("semel_group_term") == "3");
   CHECK(page.find("semel_group_leads") == "1");
@@ -307,7 +322,21 @@ TEST_CASE("metrics: a group is shown where the node belongs to one", "[net][metr
   CHECK(page.find("semel_group_commit_index") == "40");
   CHECK(page.find("semel_group_applied_index") == "39");
   CHECK(page.find("semel_group_elections_won_total") == "5");
+  CHECK(page.find("semel_group_votes") == "1");
+  CHECK(page.find("semel_group_lag_entries") == "6");
+  CHECK(page.find("semel_group_fetches_snapshot") == "1");
+  CHECK(page.find("semel_group_snapshot_sent_bytes_total") == "11");
+  CHECK(page.find("semel_group_snapshot_received_bytes_total") == "12");
+  CHECK(page.find("semel_group_log_bytes") == "13");
+  CHECK(page.find("semel_group_disk_full") == "1");
+  CHECK(page.find("semel_group_clock_off_seconds") == "-1.5");
+  CHECK(page.find("semel_group_peers_refused_total") == "14");
   const std::string text = metrics_text(values);
+  CHECK(text.find("semel_group_member_votes{member=\"1\"} 1\n") != std::string::npos);
+  CHECK(text.find("semel_group_member_match_index{member=\"1\"} 33\n") != std::string::npos);
+  CHECK(text.find("semel_group_member_sent_bytes_total{member=\"1\"} 21\n") != std::string::npos);
+  CHECK(text.find("semel_group_member_received_frames_total{member=\"1\"} 22\n") !=
+        std::string::npos);
   CHECK(text.find("semel_group_member_connected{member=\"1\"} 1\n") != std::string::npos);
   CHECK(text.find("semel_group_member_lag_entries{member=\"1\"} 7\n") != std::string::npos);
 }

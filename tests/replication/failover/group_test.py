@@ -376,6 +376,9 @@ class Members(GroupTest):
         new = group.nodes[3]
         new.start()
         address = f'127.0.0.1:{group.peers[3]},127.0.0.1:{group.ports[3]}'
+        for wrong in ('x', '127.0.0.1:0', '127.0.0.1:7100,', '127.0.0.1:7100,x',
+                      '127.0.0.1:7100,a b:1', '127.0.0.1:7100,a:1,b:2', '127.0.0.1:7100,a:1\n'):
+            self.assertRegex(self.lead('SEMEL.GROUP', 'ADD', 4, wrong), '^ERR .* is not host:port')
         self.assertEqual(self.lead('SEMEL.GROUP', 'ADD', 4, address), b'OK')
         again = self.lead('SEMEL.GROUP', 'ADD', 4, address)
         self.assertTrue(again.startswith(('ERR', 'TRYAGAIN')))

@@ -77,7 +77,7 @@ void Group::open(NodeId id, bool founds, const Clock* clock) {
   options.cluster_id = 77;
   options.clock = clock;
   options.node_id = id;
-  options.directory = path_ + "/" + std::to_string(id);
+  options.directory = directory(id);
   options.listen = addresses_.at(id);
   if (founds && founders_.contains(id)) {
     options.founders = founders_;
@@ -89,9 +89,9 @@ void Group::open(NodeId id, bool founds, const Clock* clock) {
   options.snapshot_every_bytes = snapshot_every_;
   options.trailing_bytes = snapshot_every_ / 4;
   options.engine.memory_bytes = std::size_t{64} << 20;
-  options.report = [this, id](const std::string& what) {
+  options.report = [this, id](const ReplicaEvent& event) {
     const std::lock_guard lock{mutex_};
-    said_.push_back(std::to_string(id) + ": " + what);
+    said_.push_back(std::to_string(id) + ": " + event.text);
   };
   auto made = Replica::open(options);
   if (!made.ok()) {

@@ -37,6 +37,9 @@ class Group {
   /// False: it does not come true in time.
   [[nodiscard]] static bool wait_for(const std::function<bool()>& is);
   [[nodiscard]] std::string address(replication::NodeId id) const;
+  [[nodiscard]] std::string directory(replication::NodeId id) const {
+    return path_ + "/" + std::to_string(id);
+  }
   [[nodiscard]] std::string said() const;
 
  private:

@@ -97,7 +97,7 @@ class End final : public PeerHandler {
     while (!call([&] { return transport_->stats()[to].is_connected; })) std::this_thread::yield();
   }
   [[nodiscard]] std::uint64_t refused() {
-    return call([&] { return transport_->refused(); });
+    return call([&] { return transport_->totals().refused; });
   }
 
   void on_message(RaftMessage message) override {
@@ -119,7 +119,7 @@ class End final : public PeerHandler {
     if (index != 7) return std::nullopt;
     return snapshot;
   }
-  void on_event(const std::string& what) override {
+  void on_event(Event, const std::string& what) override {
     const base::MutexLock lock{mutex_};
     events.push_back(what);
     changed_.notify_all();
@@ -443,6 +443,23 @@ TEST_CASE("peers: what cannot be sent is dropped, and bounded", "[peers]") {
   CHECK(one.call([&] { return one.transport().stats()[2].dropped; }) == 100);
   CHECK_FALSE(one.call([&] { return one.transport().send(2, Forward{1, "x"}); }));
   CHECK_FALSE(one.call([&] { return one.transport().send(9, Forward{1, "x"}); }));
+}
+
+TEST_CASE("peers: both parts of a member's address can be reached", "[peers]") {
+  for (const char* good :
+       {"a.example:7000", "[::1]:7", "n_1:1,10.0.0.1:65535", "h:1,[fe80::1%e]:2"})
+    CHECK(check_member_address(good));
+  for (const char* bad :
+       {"", "a", "a:", ":1", "a:0", "a:65536", "a:7x", "a:-1", "a b:1", "a\n:1", "a:1,", "a:1,b",
+        "a:1,b:", "a:1,:2", "a:1,b:0", "a:1,b:2,c:3", "a:1,\xc3\xa4:2", "a:99999999999999999999"}) {
+    INFO(bad);
+    CHECK_FALSE(check_member_address(bad));
+  }
+  const std::string most = std::string(address_bytes_max - 2, 'a') + ":1";
+  CHECK(check_member_address(most));
+  CHECK_FALSE(check_member_address("a" + most));
+  CHECK(check_member_address("a:1,b").error().detail ==
+        "'b' is not host:port, the address for clients");
 }
 
 TEST_CASE("peers: an address is host:port", "[peers]") {

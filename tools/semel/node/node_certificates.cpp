@@ -1,6 +1,7 @@
 #include "tools/semel/node/node_certificates.hpp"
 
 #include <system_error>
+#include <utility>
 
 #include "tools/semel/node/node_options.hpp"
 
@@ -8,16 +9,13 @@ namespace semel::tool {
 
 using net::Setting;
 
-NodeCertificates::NodeCertificates(const net::Settings& settings, net::Log& log,
-                                   net::Server& server)
-    : settings_(settings), log_(log), server_(server), seen_(look()) {}
+NodeCertificates::NodeCertificates(const net::Settings& settings, net::Log& log, Use use)
+    : settings_(settings), log_(log), use_(std::move(use)), seen_(look()) {}
 
 NodeCertificates::Stamps NodeCertificates::look() const {
-  constexpr std::array files = {Setting::tls_cert_file, Setting::tls_key_file,
-                                Setting::tls_ca_cert_file, Setting::tls_ca_cert_dir};
   Stamps stamps;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::filesystem::path path = settings_.text(files[i]);
+  for (std::size_t i = 0; i < use_.files.size(); ++i) {
+    const std::filesystem::path path = settings_.text(use_.files[i]);
     // A file that is not there has a stamp, too: the empty one.
     std::error_code missing;
     const auto changed = std::filesystem::last_write_time(path, missing);
@@ -35,22 +33,39 @@ bool NodeCertificates::reload() {
 }
 
 void NodeCertificates::tick() {
-  if (settings_.integer(Setting::tls_port) < 0 || !settings_.boolean(Setting::tls_reload)) return;
+  if (!use_.is_on() || !settings_.boolean(Setting::tls_reload)) return;
   const base::MutexLock lock{mutex_};
   if (look() != seen_) static_cast<void>(reload_locked());  // the result is logged
 }
 
 bool NodeCertificates::reload_locked() {
-  if (settings_.integer(Setting::tls_port) < 0) return true;
+  if (!use_.is_on()) return true;
   seen_ = look();  // before they are read: what changes meanwhile is read again
-  const net::TlsFiles files = tls_files(settings_);
-  if (const Status loaded = server_.reload_tls(files); !loaded) {
-    log_.warning("tls_not_loaded",
+  const std::string name{use_.name};
+  if (const Status loaded = use_.read(); !loaded) {
+    log_.warning(name + "_not_loaded",
                  {{"reason", loaded.error().detail}, {"in_use", "the one before"}});
     return false;
   }
-  log_.info("tls_loaded", {{"certificate", files.certificate}});
+  const std::string certificate = settings_.text(use_.files.front());
+  log_.info(name + "_loaded", {{"certificate", certificate}});
   return true;
+}
+
+NodeCertificates::Use client_certificates(const net::Settings& settings, net::Server& server) {
+  return {.name = "tls",
+          .files = {Setting::tls_cert_file, Setting::tls_key_file, Setting::tls_ca_cert_file,
+                    Setting::tls_ca_cert_dir},
+          .is_on = [&settings] { return settings.integer(Setting::tls_port) >= 0; },
+          .read = [&settings, &server] { return server.reload_tls(tls_files(settings)); }};
+}
+
+NodeCertificates::Use group_certificates(NodeGroup& group) {
+  return {.name = "group_tls",
+          .files = {Setting::cluster_tls_cert_file, Setting::cluster_tls_key_file,
+                    Setting::cluster_tls_ca_cert_file, Setting::cluster_tls_ca_cert_file},
+          .is_on = [&group] { return group.uses_tls(); },
+          .read = [&group] { return group.reload_tls(); }};
 }
 
 }  // namespace semel::tool

@@ -3,20 +3,30 @@
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/mutex.hpp"
 #include "net/admin/log.hpp"
 #include "net/server/server.hpp"
 #include "net/settings/settings.hpp"
+#include "tools/semel/node/node_group.hpp"
 
 namespace semel::tool {
 
 /// Safe from any thread.
 class NodeCertificates {
  public:
-  /// All of them must outlive this. `server` has just read the files.
-  NodeCertificates(const net::Settings& settings, net::Log& log, net::Server& server);
+  /// Whose they are.
+  struct Use {
+    std::string_view name;              ///< of the events: NAME_loaded and NAME_not_loaded
+    std::array<net::Setting, 4> files;  ///< the certificate first; one may be there twice
+    std::function<bool()> is_on;        ///< they are used
+    std::function<Status()> read;       ///< takes the files; an error changes nothing
+  };
+  /// All must outlive this. The files have just been read.
+  NodeCertificates(const net::Settings& settings, net::Log& log, Use use);
 
   /// False: they cannot be used. The reason is logged and those in use stay.
   [[nodiscard]] bool reload();
@@ -35,9 +45,15 @@ class NodeCertificates {
 
   const net::Settings& settings_;
   net::Log& log_;
-  net::Server& server_;
+  const Use use_;
   base::Mutex mutex_;
   Stamps seen_ SEMEL_GUARDED_BY(mutex_);
 };
+
+/// Of the ports for clients. Both must outlive it.
+[[nodiscard]] NodeCertificates::Use client_certificates(const net::Settings& settings,
+                                                        net::Server& server);
+/// Between the nodes of a group, which must outlive it.
+[[nodiscard]] NodeCertificates::Use group_certificates(NodeGroup& group);
 
 }  // namespace semel::tool

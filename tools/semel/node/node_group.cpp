@@ -13,6 +13,7 @@
 #include "net/node/group_runner.hpp"
 #include "replication/node/memory_gate.hpp"
 #include "replication/node/replica.hpp"
+#include "tools/semel/node/node_options.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
@@ -38,9 +39,7 @@ Status read_peers(const std::vector<std::string>& words,
     const std::size_t equals = word.find('=');
     const auto id = number_of(std::string_view{word}.substr(0, equals), 10);
     const std::string address = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const std::size_t comma = address.find(',');
-    if (!id || *id == 0 || !replication::split_address(replication::peer_part(address)) ||
-        (comma != std::string::npos && !replication::split_address(address.substr(comma + 1)))) {
+    if (!id || *id == 0 || !replication::check_member_address(address)) {
       return usage_error("peer: '" + word + "' is not id=host:port or id=host:port,host:port");
     }
     if (!peers.emplace(*id, address).second) {
@@ -77,6 +76,15 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     view.commit = status.commit;
     view.applied = status.applied;
     view.elections = status.elections;
+    view.leader_commit = status.leader_commit;
+    view.is_changing = status.is_changing_members;
+    view.is_fetching = status.is_fetching || status.needs_reopen;
+    view.disk_is_full = status.disk_is_full;
+    view.clock_off_ms = status.clock_off_ms;
+    view.log_bytes = status.log_bytes;
+    view.snapshot_bytes_sent = status.totals.snapshot_bytes_sent;
+    view.snapshot_bytes_received = status.totals.snapshot_bytes_received;
+    view.refused = status.totals.refused;
     for (const replication::Member& each : status.members) {
       const auto peer = status.peers.find(each.id);
       view.members.push_back(
@@ -85,7 +93,9 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
            .address = each.address,
            .is_voter = each.role == replication::MemberRole::voter,
            .is_connected = peer != status.peers.end() && peer->second.is_connected,
-           .match = match_of(status, each.id)});
+           .match = match_of(status, each.id),
+           .bytes_sent = peer == status.peers.end() ? 0 : peer->second.bytes_sent,
+           .frames_received = peer == status.peers.end() ? 0 : peer->second.frames_received});
     }
     return view;
   }
@@ -226,6 +236,12 @@ bool NodeGroup::is_wanted() const {
 
 namespace {
 
+replication::PeerTls peer_tls(const net::Settings& settings) {
+  return {settings.text(Setting::cluster_tls_cert_file),
+          settings.text(Setting::cluster_tls_key_file),
+          settings.text(Setting::cluster_tls_ca_cert_file)};
+}
+
 /// All but the engine. The detail of an error is the whole text.
 Status read_options(const net::Settings& settings, ReplicaOptions& options) {
   options.node_id = static_cast<std::uint64_t>(settings.integer(Setting::node_id));
@@ -243,6 +259,11 @@ Status read_options(const net::Settings& settings, ReplicaOptions& options) {
   SEMEL_CHECK(read_peers(settings.list(Setting::peer), options.founders));
   const auto own = options.founders.find(options.node_id);
   options.address = settings.text(Setting::cluster_announce);
+  if (!options.address.empty()) {
+    if (const Status right = replication::check_member_address(options.address); !right) {
+      return usage_error("cluster-announce: " + right.error().detail);
+    }
+  }
   options.listen = settings.text(Setting::cluster_listen);
   if (options.address.empty()) {
     options.address = own != options.founders.end() ? own->second : options.listen;
@@ -253,16 +274,42 @@ Status read_options(const net::Settings& settings, ReplicaOptions& options) {
   }
   options.election = Millis{settings.integer(Setting::cluster_election_timeout)};
   options.heartbeat = Millis{settings.integer(Setting::cluster_heartbeat)};
-  if (!settings.text(Setting::cluster_tls_cert_file).empty()) {
-    options.tls = replication::PeerTls{settings.text(Setting::cluster_tls_cert_file),
-                                       settings.text(Setting::cluster_tls_key_file),
-                                       settings.text(Setting::cluster_tls_ca_cert_file)};
-  }
+  if (!settings.text(Setting::cluster_tls_cert_file).empty()) options.tls = peer_tls(settings);
   options.forwards = settings.boolean(Setting::cluster_forward);
   options.reads_by_lease = settings.boolean(Setting::cluster_lease_reads);
   options.snapshot_bytes_per_s =
       static_cast<std::uint64_t>(settings.integer(Setting::cluster_snapshot_rate));
   return Done{};
+}
+
+/// The names of operations.md.
+std::pair<std::string_view, bool> named(replication::ReplicaEvent::What what) {
+  using What = replication::ReplicaEvent::What;
+  switch (what) {
+    case What::role:
+      return {"group_role", false};
+    case What::members:
+      return {"group_members", false};
+    case What::snapshot:
+      return {"group_snapshot", false};
+    case What::snapshot_failed:
+      return {"group_snapshot_failed", true};
+    case What::peer_refused:
+      return {"group_peer_refused", true};
+    case What::peer_unreachable:
+      return {"group_peer_unreachable", true};
+    case What::disk_full:
+      return {"group_disk_full", true};
+    case What::disk_has_space:
+      return {"group_disk_has_space", false};
+    case What::clock_off:
+      return {"group_clock_off", true};
+    case What::clock_right:
+      return {"group_clock_right", false};
+    case What::stopped:
+      return {"group_stopped", true};
+  }
+  return {"group", false};
 }
 
 }  // namespace
@@ -286,7 +333,10 @@ Status NodeGroup::open(const Options& engine, Report report) {
   SEMEL_CHECK(read_options(settings_, options));
   options.engine = engine;
   options.engine.memory_bytes += replication::memory_reserve;
-  options.report = std::move(report);
+  options.report = [report = std::move(report)](const replication::ReplicaEvent& event) {
+    const auto& [name, is_warning] = named(event.what);
+    report({.name = name, .is_warning = is_warning, .term = event.term, .text = event.text});
+  };
   auto opened = Replica::open(options);
   if (!opened.ok()) return with_whole_text(opened.error(), options.directory);
   inside_ = std::make_unique<Inside>(*std::move(opened), options,
@@ -325,8 +375,29 @@ std::string NodeGroup::failed() const {
 bool NodeGroup::needs_reopen() const {
   return inside_ != nullptr && inside_->replica->status().needs_reopen;
 }
-bool NodeGroup::knows_leader() const {
-  return inside_ == nullptr || inside_->replica->status().leader != 0;
+Status NodeGroup::ready() const {
+  if (inside_ == nullptr) return Done{};
+  const ReplicaStatus status = inside_->replica->status();
+  if (!status.failed.empty()) return file_error("this node takes part no longer: " + status.failed);
+  if (status.is_fetching) {
+    return file_error("a snapshot is fetched from the leader, " +
+                      std::to_string(status.totals.snapshot_bytes_received) + " bytes so far");
+  }
+  if (status.leader == 0) return file_error("the group has no leader, or it is not known");
+  const std::uint64_t lag =
+      status.leader_commit < status.applied ? 0 : status.leader_commit - status.applied;
+  const auto lag_max = static_cast<std::uint64_t>(settings_.integer(Setting::cluster_ready_lag));
+  if (lag <= lag_max) return Done{};
+  return file_error("this node lags behind by " + std::to_string(lag) +
+                    " entries, and cluster-ready-lag is " + std::to_string(lag_max));
+}
+
+bool NodeGroup::uses_tls() const {
+  return inside_ != nullptr && !settings_.text(Setting::cluster_tls_cert_file).empty();
+}
+Status NodeGroup::reload_tls() {
+  if (!uses_tls()) return Done{};
+  return inside_->replica->reload_tls(peer_tls(settings_));
 }
 
 }  // namespace semel::tool

@@ -1,9 +1,11 @@
 // The group that a node belongs to, where the program was built with replication.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "net/node/node.hpp"
 #include "net/settings/settings.hpp"
@@ -15,8 +17,15 @@ namespace semel::tool {
 
 class NodeGroup {
  public:
-  /// From any thread: something for the log.
-  using Report = std::function<void(const std::string& text)>;
+  /// A line for the log.
+  struct Event {
+    std::string_view name;
+    bool is_warning;
+    std::uint64_t term;
+    std::string text;
+  };
+  /// From any thread.
+  using Report = std::function<void(const Event& event)>;
 
   explicit NodeGroup(const net::Settings& settings);
   ~NodeGroup();
@@ -42,7 +51,12 @@ class NodeGroup {
   [[nodiscard]] std::string failed() const;
   /// It has to be opened anew, which only a new process can.
   [[nodiscard]] bool needs_reopen() const;
-  [[nodiscard]] bool knows_leader() const;
+  /// Whether it is worth sending work to. The detail of an error says why not.
+  [[nodiscard]] Status ready() const;
+  /// Its connections to other nodes have certificates.
+  [[nodiscard]] bool uses_tls() const;
+  /// Reads them again, for new connections. After an error those before stay in use.
+  [[nodiscard]] Status reload_tls();
 
  private:
   class Inside;

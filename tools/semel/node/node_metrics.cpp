@@ -12,6 +12,7 @@ namespace semel::tool {
 namespace {
 
 constexpr double ns_per_second = 1e9;
+constexpr double ms_per_second = 1e3;
 
 void fill_clients(net::Node& node, const net::Server& server, net::MetricValues& values) {
   const net::ServerStats stats = server.stats();
@@ -78,10 +79,27 @@ void fill_group(const net::Group& from, net::MetricValues& values) {
   group.commit = view.commit;
   group.applied = view.applied;
   group.elections_won = view.elections;
+  group.lag = view.lag();
+  group.fetches_snapshot = view.is_fetching;
+  group.snapshot_bytes_sent = view.snapshot_bytes_sent;
+  group.snapshot_bytes_received = view.snapshot_bytes_received;
+  group.log_bytes = view.log_bytes;
+  group.disk_full = view.disk_is_full;
+  group.clock_off_seconds = static_cast<double>(view.clock_off_ms) / ms_per_second;
+  group.refused = view.refused;
   for (const net::GroupMember& each : view.members) {
-    if (each.id == view.node_id) continue;
+    if (each.id == view.node_id) {
+      group.votes = each.is_voter;
+      continue;
+    }
     const std::uint64_t lag = view.leads ? view.commit - std::min(view.commit, each.match) : 0;
-    group.members.push_back({.id = each.id, .lag = lag, .connected = each.is_connected});
+    group.members.push_back({.id = each.id,
+                             .lag = lag,
+                             .connected = each.is_connected,
+                             .votes = each.is_voter,
+                             .match = each.match,
+                             .bytes_sent = each.bytes_sent,
+                             .frames_received = each.frames_received});
   }
 }
 

@@ -93,8 +93,9 @@ Status NodeRun::open_engine(bool with_storage) {
     if (level_ > Durability::logged) options.durability = Durability::logged;
   }
   if (with_storage && group_.is_wanted()) {
-    SEMEL_CHECK(group_.open(options, [this](const std::string& text) {
-      watch_.log().add(net::LogLevel::notice, "group", {{"text", text}});
+    SEMEL_CHECK(group_.open(options, [this](const NodeGroup::Event& event) {
+      watch_.log().add(event.is_warning ? net::LogLevel::warning : net::LogLevel::notice,
+                       event.name, {{"term", event.term}, {"text", event.text}});
     }));
     engine_ = &group_.engine();
     return Done{};
@@ -258,13 +259,17 @@ Status NodeRun::open_server() {
   if (!started) return file_error(started.error().detail);
   server_ = *std::move(started);
   if (server_options_.port) node_->facts.tcp_port = server_->port();
-  certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(), *server_);
+  certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(),
+                                                     client_certificates(settings_, *server_));
+  group_certificates_ =
+      std::make_unique<NodeCertificates>(settings_, watch_.log(), group_certificates(group_));
   follow_settings();
   ticker_ = std::make_unique<Ticker>(*node_, [this] {
     arm_thread();
     watch_.pulse().beat(Pulse::ticker, std::chrono::steady_clock::now());
     watch_.tick();
     certificates_->tick();
+    group_certificates_->tick();
     end_if_storage_failed();
     end_if_group_failed();
   });
@@ -362,7 +367,7 @@ Status NodeRun::announce_ready() {
       {.values =
            [this](net::MetricValues& values) { fill_metrics(*node_, *server_, *storage_, values); },
        .serving = [this]() -> Status {
-         if (!group_.knows_leader()) return file_error("the group has no leader");
+         SEMEL_CHECK(group_.ready());
          // A disk may be slow for a moment: the node stays ready.
          constexpr std::chrono::seconds storage_silent_after{30};
          if (const Millis busy = storage_->busy_for(); busy > storage_silent_after) {
@@ -409,7 +414,9 @@ void NodeRun::wait_for_end() {
       watch_.log().info("signal_ignored", {{"signal", wished.signal}});
       continue;
     }
-    static_cast<void>(certificates_->reload());  // the result is logged
+    // Their results are logged.
+    static_cast<void>(certificates_->reload());
+    static_cast<void>(group_certificates_->reload());
     if (const Status reopened = watch_.log().reopen(); !reopened.ok()) {
       watch_.log().warning("log_not_reopened", {{"reason", reopened.error().detail}});
     } else {

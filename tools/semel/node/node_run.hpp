@@ -83,6 +83,7 @@ class NodeRun {
   net::ServerOptions server_options_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<NodeCertificates> certificates_;
+  std::unique_ptr<NodeCertificates> group_certificates_;
   std::unique_ptr<NodeBackup> backup_;  // null: there is no storage
   std::unique_ptr<Ticker> ticker_;
   unsigned ticks_ = 0;                       // of the ticker

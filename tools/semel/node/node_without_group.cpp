@@ -35,8 +35,14 @@ std::string NodeGroup::failed() const {
 bool NodeGroup::needs_reopen() const {
   return false;
 }
-bool NodeGroup::knows_leader() const {
-  return true;
+Status NodeGroup::ready() const {
+  return Done{};
+}
+bool NodeGroup::uses_tls() const {
+  return false;
+}
+Status NodeGroup::reload_tls() {
+  return Done{};
 }
 
 }  // namespace semel::tool
