@@ -90,6 +90,18 @@ def disturb(writer, name, fault, repair=None):
         writer.goes_on()
 
 
+def patient(read, retried, key):
+    """What the key has, though the group may change its leader meanwhile."""
+    end = time.monotonic() + GOES_ON_SECONDS
+    while True:
+        try:
+            return read(key)
+        except retried:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.005)
+
+
 def outages(claim, read, retried, prefix):
     """The checks. `read(key)` returns the value."""
     writer = Writer(claim, retried, prefix)
@@ -105,7 +117,8 @@ def outages(claim, read, retried, prefix):
         writer.join(GOES_ON_SECONDS)
         assert not writer.is_alive(), 'the client does not return'
         acknowledged = len(writer.times)
-        lost = [key for key, value in map(writer.pair, range(acknowledged)) if read(key) != value]
+        lost = [key for key, value in map(writer.pair, range(acknowledged))
+                if patient(read, retried, key) != value]
         assert not lost, f'{len(lost)} of {acknowledged} are lost: {lost[:3]}'
         # The last one may have been asked for without an answer.
         assert int(need('count', prefix)) in (acknowledged, acknowledged + 1)

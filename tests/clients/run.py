@@ -77,7 +77,7 @@ def converse(command, environment, folder, answer):
     with (tempfile.TemporaryFile('w+', errors='replace') as errors,
           subprocess.Popen(command, env=environment, cwd=folder, text=True, errors='replace',
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                           start_new_session=True) as process):
+                           start_new_session=True, preexec_fn=target.end_with_parent) as process):
         clock = threading.Timer(SUITE_SECONDS, lambda: (late.set(), end_all(process)))
         clock.start()
         try:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // What the suite has its group do: the leader is killed again and again while one client claims one
@@ -142,6 +144,18 @@ func (w *writer) kills(count int) error {
 	return nil
 }
 
+// What the key has, though the group may change its leader meanwhile.
+func patient(read func(key string) (string, error), key string) (string, error) {
+	end := time.Now().Add(goesOn)
+	for {
+		found, err := read(key)
+		if err == nil || errors.Is(err, redis.Nil) || time.Now().After(end) {
+			return found, err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 func (w *writer) nothingIsLost(read func(key string) (string, error)) error {
 	w.mutex.Lock()
 	w.isOver = true
@@ -150,7 +164,7 @@ func (w *writer) nothingIsLost(read func(key string) (string, error)) error {
 	acknowledged := len(w.times)
 	for i := range acknowledged {
 		key, value := w.pair(i)
-		found, err := read(key)
+		found, err := patient(read, key)
 		if err != nil || found != value {
 			return fmt.Errorf("%s of %d is lost: %q, %v", key, acknowledged, found, err)
 		}
