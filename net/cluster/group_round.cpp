@@ -19,7 +19,9 @@ GroupKind kind_of_code(const Services& services, ClientState& client, const Comm
     script = *std::move(taken);
   } else {
     script = client.scripts->thread.find(words[1]);
-    if (script == nullptr) return GroupKind::here;
+    // The leader may know its text.
+    const bool is_leaders = !services.group->leads() && !services.group->forwards();
+    if (script == nullptr) return is_leaders ? GroupKind::write : GroupKind::here;
   }
   return script->shape.known != lua::KnownScript::unknown ? GroupKind::write : GroupKind::not_here;
 }

@@ -16,6 +16,7 @@
 #include "net/stats/node_stats.hpp"
 #include "net/stats/process_facts.hpp"
 #include "net/time/deadlines.hpp"
+#include "semel/clock.hpp"
 #include "semel/version.hpp"
 
 namespace semel::net {
@@ -67,7 +68,10 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::int64_t uptime_seconds(Services& services) {
-  const std::int64_t now = services.engine.clock().now().time_since_epoch().count();
+  // The engine of a group has the time of its log, which begins anywhere.
+  const Timestamp when =
+      services.group != nullptr ? SystemClock{}.now() : services.engine.clock().now();
+  const std::int64_t now = when.time_since_epoch().count();
   return std::max<std::int64_t>(now - services.facts.started_ms, 0) / 1000;
 }
 
@@ -91,7 +95,10 @@ std::string server(Facts& facts) {
   lines.put("process_supervised", "no");
   lines.put("run_id", services.facts.run_id);
   lines.put("tcp_port", services.facts.tcp_port);
-  lines.put("server_time_usec", services.engine.clock().unix_ms() * 1000);
+  const Clock& clock = services.engine.clock();
+  const std::int64_t unix_ms =
+      services.group != nullptr ? SystemClock{}.unix_ms() : clock.unix_ms();
+  lines.put("server_time_usec", unix_ms * 1000);
   lines.put("uptime_in_seconds", uptime_seconds(services));
   lines.put("uptime_in_days", uptime_seconds(services) / seconds_per_day);
   lines.put("hz", 10);

@@ -156,6 +156,10 @@ class Commands(GroupTest):
         self.assertTrue(self.lead('EVAL', timed, 0).startswith('ERR a group'))
         self.assertTrue(self.lead('FCALL', 'f', 0).startswith('ERR a group'))
         self.assertTrue(self.lead('EVALSHA', '0' * 40, 0).startswith('NOSCRIPT'))
+        self.assertTrue(self.ask(self.others[0], 'EVALSHA', sha, 1, 'x', 'y').startswith('MOVED'))
+        up = dict(line.split(b':', 1) for line in self.lead('INFO', 'server').splitlines()
+                  if b':' in line)
+        self.assertLess(int(up[b'uptime_in_seconds']), 3600)
 
     def test_claims(self):
         first = self.lead('SEMEL.CLAIM', 'pay', 'order:7', 'CLAIM-ID', 'a' * 32)
