@@ -58,8 +58,18 @@ def asked(program):
     for command in found.values():
         for positional in command.positionals:
             if positional.names == ['SUBCOMMAND']:
-                positional.words = list(found)
+                positional.words = [name for name in found if ' ' not in name]
+    for command in found.values():
+        inner = [name.split()[1] for name in found if name.startswith(command.name + ' ')]
+        if inner:
+            command.positionals = [Flag('SUBCOMMAND', '', '')]
+            command.positionals[0].words = inner
     return own, list(found.values())
+
+
+def outer(commands):
+    """Those that are not below another one."""
+    return [command for command in commands if ' ' not in command.name]
 
 
 def sh(text):
@@ -74,6 +84,11 @@ _semel() {
   local IFS=$' \\t\\n' word=${COMP_WORDS[COMP_CWORD]} before='' subcommand='' words=''
   [ "$COMP_CWORD" -lt 1 ] || before=${COMP_WORDS[COMP_CWORD - 1]}
   [ "$COMP_CWORD" -lt 2 ] || subcommand=${COMP_WORDS[1]}
+  if [ "$COMP_CWORD" -ge 3 ]; then
+    case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
+      @NESTED@) subcommand="${COMP_WORDS[1]} ${COMP_WORDS[2]}" ;;
+    esac
+  fi
   # --flag=value comes as three words.
   if [ "$word" = = ]; then
     word=''
@@ -131,8 +146,10 @@ def bash_rest(command, subcommands=()):
 
 def bash(own, commands):
     values = [row for command in (own, *commands) for row in bash_values(command)]
-    rest = [*bash_rest(own, commands), *(row for c in commands for row in bash_rest(c))]
-    text = BASH.replace('@VALUES@', '\n'.join(values)).replace('@REST@', '\n'.join(rest))
+    rest = [*bash_rest(own, outer(commands)), *(row for c in commands for row in bash_rest(c))]
+    nested = ' | '.join(sh(c.name) for c in commands if ' ' in c.name) or "''"
+    text = BASH.replace('@NESTED@', nested)
+    text = text.replace('@VALUES@', '\n'.join(values)).replace('@REST@', '\n'.join(rest))
     return MADE.format('bash') + '\n' + text
 
 
@@ -152,7 +169,13 @@ _semel() {
       )
       _describe subcommand subcommands ;;
     rest)
-      case $words[1] in
+      local subcommand=$words[1]
+      if (( CURRENT > 2 )); then
+        case "$words[1] $words[2]" in
+          @NESTED@) subcommand="$words[1] $words[2]"; shift words; (( CURRENT-- )) ;;
+        esac
+      fi
+      case $subcommand in
 @REST@
       esac ;;
   esac
@@ -194,23 +217,28 @@ def zsh_specs(command):
 
 
 def zsh(own, commands):
-    shown = [f'        {sh(c.name + ":" + zsh_text(c.text))}' for c in commands]
+    shown = [f'        {sh(c.name + ":" + zsh_text(c.text))}' for c in outer(commands)]
     rest = []
     for command in commands:
         specs = ' \\\n'.join(f'            {sh(spec)}' for spec in zsh_specs(command))
-        rest += [f'        {command.name})', '          _arguments \\', f'{specs} ;;']
+        name = sh(command.name) if ' ' in command.name else command.name
+        rest += [f'        {name})', '          _arguments \\', f'{specs} ;;']
     text = ZSH.replace('@OWN@', '\n'.join(f'    {sh(spec)} \\' for spec in zsh_specs(own)))
-    text = text.replace('@SUBCOMMANDS@', '\n'.join(shown)).replace('@REST@', '\n'.join(rest))
+    nested = '|'.join(sh(c.name) for c in commands if ' ' in c.name) or "''"
+    text = text.replace('@NESTED@', nested).replace('@SUBCOMMANDS@', '\n'.join(shown))
+    text = text.replace('@REST@', '\n'.join(rest))
     return '#compdef semel\n' + MADE.format('zsh') + '\n' + text
 
 
 # --- fish ---------------------------------------------------------------------------------------
 
 FISH = '''
-# The subcommand is the first word behind the program; later words may look like one.
+# The subcommand is the first word behind the program, or the first two; later words may look like
+# one.
 function __semel_subcommand
     set -l words (commandline -opc)
-    test (count $words) -gt 1; and test "$words[2]" = $argv[1]
+    set -l last (math (count $argv) + 1)
+    test (count $words) -ge $last; and test "$words[2..$last]" = "$argv"
 end
 
 complete -c semel -f
@@ -246,7 +274,7 @@ def fish_rows(command):
 
 def fish(own, commands):
     rows = [f"complete -c semel -n __fish_use_subcommand -a {c.name} -d {fish_word(c.text)}"
-            for c in commands]
+            for c in outer(commands)]
     rows += [row for command in (own, *commands) for row in fish_rows(command)]
     return MADE.format('fish') + '\n' + FISH + '\n'.join(rows) + '\n'
 

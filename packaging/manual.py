@@ -74,7 +74,7 @@ def page(name, text, version, others):
     lines = text.split('\n')
     about = lines[0].rstrip('.')
     usage = lines[1].removeprefix('Usage: ')
-    words = name.replace('-', ' ', 1)
+    words = name.replace('-', ' ')
     if not usage.startswith(words) or not about:
         raise SystemExit(f'{name}: this help begins otherwise: {lines[:2]}')
     about = about[0].lower() + about[1:] if name != 'semel' else 'do the same work once'
@@ -107,16 +107,23 @@ def page(name, text, version, others):
     return '\n'.join(out) + '\n'
 
 
+def below(program, *words):
+    """The words of each subcommand, and of each that it has itself."""
+    listed = re.search(r'^Subcommands:\n((?:  .*\n)+)', helped(program, *words), re.MULTILINE)
+    found = []
+    for what, _ in items(listed.group(1).split('\n')) if listed else ():
+        found += [[*words, what], *below(program, *words, what)]
+    return found
+
+
 def main():
     program, folder = sys.argv[1], Path(sys.argv[2])
     version = subprocess.run([program, '--version'], capture_output=True, text=True, timeout=60,
                              check=True).stdout.split()[-1]
-    overview = helped(program)
-    listed = re.search(r'^Subcommands:\n((?:  .*\n)+)', overview, re.MULTILINE)
-    subcommands = [what for what, _ in items(listed.group(1).split('\n'))]
-    names = ['semel', *(f'semel-{what}' for what in subcommands)]
+    subcommands = below(program)
+    names = ['semel', *('-'.join(['semel', *words]) for words in subcommands)]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, words in zip(names, ([], *([what] for what in subcommands))):
+    for name, words in zip(names, ([], *subcommands)):
         (folder / f'{name}.1').write_text(page(name, helped(program, *words), version, names),
                                           encoding='utf-8')
     print(f'manual: {len(names)} pages')

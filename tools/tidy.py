@@ -68,6 +68,11 @@ PARTS_OF_FILES = {
                            'foreign': ()},
     'tools/semel/node/node_group.cpp': {'project': ('semel/', 'net/', 'replication/', 'tools/'),
                                         'foreign': ('os',)},
+    'tools/semel/cluster/cluster_directory.cpp': {
+        'project': ('semel/', 'net/', 'replication/', 'tools/'),
+        'foreign': ('os', 'CLI/', 'fmt/', 'boost/json/')},
+    'tools/semel/cluster/group_client.cpp': {'project': ('semel/', 'net/', 'tools/'),
+                                             'foreign': ('os', 'openssl/')},
     'net/acl/password.cpp': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/admin/admin_server.cpp': {'project': ('semel/', 'net/'),
                                    'foreign': ('os', 'boost/asio/', 'boost/beast/')},
@@ -92,7 +97,8 @@ PARTS_OF_FILES = {
                                            'foreign': ('openssl/',)},
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
-                       r'(unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|execinfo|'
+                       r'(unistd|fcntl|netdb|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'
+                       r'execinfo|'
                        r'[a-z]?mmintrin|x86intrin|ucontext|locale|malloc|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -116,7 +122,7 @@ ROOMS = (
     'net/node', 'net/config', 'net/server', 'net/admin',
     'bindings/c',
     'tools/semel/shared', 'tools/semel/dedup', 'tools/semel/storage', 'tools/semel/demo',
-    'tools/semel/node', 'tools/semel/help', 'tools/semel',
+    'tools/semel/node', 'tools/semel/cluster', 'tools/semel/help', 'tools/semel',
 )
 ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication', 'net',
               'lua_compat', 'bindings',

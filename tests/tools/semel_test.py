@@ -108,8 +108,8 @@ class Help(Case):
         self.assertEqual(self.semel("help").stdout, self.semel("--help").stdout)
         for name in filter(None, listed()):
             with self.subTest(name):
-                self.assertEqual(self.semel("help", name).stdout,
-                                 self.semel(name, "--help").stdout)
+                self.assertEqual(self.semel("help", *name.split()).stdout,
+                                 self.semel(*name.split(), "--help").stdout)
 
     def test_version_prints_what_the_flag_prints(self):
         self.assertEqual(self.semel("version").stdout, self.semel("--version").stdout)
@@ -181,6 +181,21 @@ class Help(Case):
             self.assertEqual(done.stderr.decode(), "semel verify: no flag '--jsno'; did you mean "
                              "'--json'?\nTry 'semel verify --help'.\n")
             self.assertIn(b"argument 'b'", self.semel("verify", "a", "b", code=2).stderr)
+
+    def test_a_subcommand_of_a_subcommand_is_named_with_both_words(self):
+        if "cluster" not in listed():
+            self.skipTest("this build has no node")
+        for arguments, said in (
+                (["cluster", "stauts"],
+                 "semel cluster: no subcommand 'stauts'; did you mean 'status'?"),
+                (["cluster", "status", "--jsno"],
+                 "semel cluster status: no flag '--jsno'; did you mean '--json'?"),
+                (["cluster", "status", "x"], "semel cluster status: unexpected argument 'x'")):
+            done = self.semel(*arguments, code=1)
+            name = said.split(":")[0]
+            self.assertEqual(done.stderr.decode(), f"{said}\nTry '{name} --help'.\n")
+        self.assertIn(b"Try 'semel cluster --help'", self.semel("cluster", code=1).stderr)
+        self.assertIn(b"no subcommand 'ad'", self.semel("help", "cluster", "ad", code=1).stderr)
 
     def test_help_tells_when_it_cannot_be_written(self):
         for arguments in (["help"], ["--help"], ["help", "dedup"], ["version"], ["--version"],
@@ -256,7 +271,7 @@ class Documents(Case):
     def test_each_subcommand_has_a_manual_page_with_its_flags(self):
         folder = self.made("manual.py")
         for name in listed():
-            page = (folder / ("-".join(filter(None, ["semel", name])) + ".1")).read_text()
+            page = (folder / ("-".join(["semel", *name.split()]) + ".1")).read_text()
             for names in shown(name):
                 self.assertIn(f".B {names}".replace("-", "\\-"), page, name)
 
@@ -272,14 +287,18 @@ class Documents(Case):
         self.made("completion.py")
         known = listed()
         self.assertEqual(self.complete_in_bash("d"), ["dedup", "demo"])
-        self.assertEqual(self.complete_in_bash("")[:len(known) - 1], list(known)[1:])
+        outer = [name for name in filter(None, known) if " " not in name]
+        self.assertEqual(self.complete_in_bash("")[:len(outer)], outer)
         for name in filter(None, known):
             names = [name for names in shown(name) for name in names.split(",")]
-            self.assertCountEqual(self.complete_in_bash(name, "-"), names, name)
+            self.assertCountEqual(self.complete_in_bash(*name.split(), "-"), names, name)
         self.assertEqual(self.complete_in_bash("dedup", "--late", ""), ["pass", "drop"])
         self.assertEqual(self.complete_in_bash("dedup", "--late", "=", "d"), ["drop"])
         self.assertEqual(self.complete_in_bash("dedup", "--window", ""), [])
         self.assertEqual(self.complete_in_bash("help", "de"), ["dedup", "demo"])
+        if "cluster" in known:
+            self.assertEqual(self.complete_in_bash("cluster", "re")[-1:], ["remove"])
+            self.assertEqual(self.complete_in_bash("cluster", "add", "--wa"), ["--wait"])
         path = self.file("only", b"")
         self.assertEqual(self.complete_in_bash("dedup", path[:-1]), [path])
         self.assertEqual(self.complete_in_bash("nobody", ""), [])
@@ -290,7 +309,8 @@ class Documents(Case):
         zsh = (folder / "_semel").read_text()
         for name in filter(None, listed()):
             mine = [row for row in fish if f"'__semel_subcommand {name}'" in row]
-            part = zsh.split(f"\n        {name})\n")[1].split(";;")[0]
+            pattern = f"'{name}'" if " " in name else name
+            part = zsh.split(f"\n        {pattern})\n")[1].split(";;")[0]
             for option in (option for names in shown(name) for option in names.split(",")):
                 word = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
                 self.assertTrue(any(f" {word} " in row for row in mine), f"fish: {name} {option}")

@@ -19,6 +19,7 @@
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 #ifdef SEMEL_HAS_NODE
+#include "tools/semel/cluster/cluster_command.hpp"
 #include "tools/semel/node/node_command.hpp"
 #endif
 
@@ -32,12 +33,13 @@ void print_refusal(const CLI::App& program, std::span<const char* const> argumen
                    const CLI::ParseError& error) {
   const CLI::App* app = &program;
   std::string text = error.what();
-  if (!program.get_subcommands().empty()) app = program.get_subcommands().front();
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   if (auto unknown = semel::tool::unknown_argument(program, arguments)) {
     app = unknown->app;
     text = std::move(unknown->text);
   }
-  const std::string chosen = app == &program ? "" : " " + app->get_name();
+  std::string chosen;
+  for (; app != &program; app = app->get_parent()) chosen = " " + app->get_name() + chosen;
   semel::tool::write_error(fmt::format("semel{0}: {1}\nTry 'semel{0} --help'.\n", chosen, text));
 }
 
@@ -54,6 +56,7 @@ int run(int argc, char** argv) {
   const semel::tool::DemoCommand demo{program};
 #ifdef SEMEL_HAS_NODE
   semel::tool::NodeCommand node{program};
+  const semel::tool::ClusterCommand cluster{program};
 #endif
   const semel::tool::StorageCommands storage_commands = semel::tool::storage_commands(program);
   const semel::tool::HelpCommand help{program};
@@ -75,6 +78,7 @@ int run(int argc, char** argv) {
   if (demo.is_chosen()) return static_cast<int>(demo.run());
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
+  if (cluster.is_chosen()) return static_cast<int>(cluster.run());
 #endif
   if (const auto* command = chosen_storage_command(storage_commands)) {
     const semel::tool::StorageExit exit = command->run();

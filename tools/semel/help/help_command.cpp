@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "semel/version.hpp"
+#include "tools/semel/help/nearest_name.hpp"
 #include "tools/semel/help/unknown_argument.hpp"
 #include "tools/semel/shared/output.hpp"
 
@@ -52,13 +53,18 @@ std::string listed_options(const CLI::App& app, const std::string& name) {
   return rows;
 }
 
-std::string listed(const CLI::App& program) {
-  std::string rows = listed_options(program, "");
-  for (const CLI::App* app : program.get_subcommands({})) {
-    rows += fmt::format("subcommand\t{}\t{}\n", app->get_name(), app->get_description());
-    rows += listed_options(*app, app->get_name());
+/// Of all below `app`; one below a subcommand has both names: "cluster status".
+std::string listed_below(const CLI::App& app, const std::string& before) {
+  std::string rows;
+  for (const CLI::App* below : app.get_subcommands({})) {
+    const std::string name = before + below->get_name();
+    rows += fmt::format("subcommand\t{}\t{}\n", name, below->get_description());
+    rows += listed_options(*below, name) + listed_below(*below, name + " ");
   }
   return rows;
+}
+std::string listed(const CLI::App& program) {
+  return listed_options(program, "") + listed_below(program, "");
 }
 
 /// CLI::App::help() would show that of the chosen subcommand, `help` itself.
@@ -75,8 +81,10 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
 HelpCommand::HelpCommand(CLI::App& program)
     : program_(program),
       app_(program.add_subcommand("help", "Show the help of the program or of a subcommand")) {
-  subcommand_ = app_->add_option("SUBCOMMAND", name_, "What to show; without it, the overview")
-                    ->type_name("");
+  constexpr int deepest = 2;
+  subcommand_ = app_->add_option("SUBCOMMAND", names_, "What to show; without it, the overview")
+                    ->type_name("")
+                    ->expected(0, deepest);
   app_->add_flag("--list", lists_, list_help);
   app_->footer(exit_help);
 }
@@ -88,11 +96,25 @@ Exit HelpCommand::run() const {
   }
   if (lists_) return write_out(listed(program_));
   if (subcommand_->count() == 0) return write_out(help_of(program_, program_.get_name()));
-  for (const CLI::App* app : program_.get_subcommands({})) {
-    if (app->get_name() == name_) return write_out(help_of(*app, "semel " + name_));
+  const CLI::App* app = &program_;
+  std::string path = program_.get_name();
+  for (const std::string& name : names_) {
+    const std::vector<const CLI::App*> below = app->get_subcommands({});
+    const auto found = std::find_if(below.begin(), below.end(),
+                                    [&](const CLI::App* each) { return each->get_name() == name; });
+    if (below.empty()) {
+      write_error(fmt::format("semel help: unexpected argument {}\nTry 'semel help --help'.\n",
+                              in_quotes(name)));
+      return Exit::usage;
+    }
+    if (found == below.end()) {
+      write_error(fmt::format("semel help: {}\nTry 'semel help'.\n", no_subcommand(*app, name)));
+      return Exit::usage;
+    }
+    app = *found;
+    path += " " + name;
   }
-  write_error(fmt::format("semel help: {}\nTry 'semel help'.\n", no_subcommand(program_, name_)));
-  return Exit::usage;
+  return write_out(help_of(*app, path));
 }
 
 VersionCommand::VersionCommand(CLI::App& program)

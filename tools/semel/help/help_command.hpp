@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -26,7 +27,7 @@ class HelpCommand {
   const CLI::App& program_;
   CLI::App* app_;
   CLI::Option* subcommand_;
-  std::string name_;
+  std::vector<std::string> names_;
   bool lists_ = false;
 };
 

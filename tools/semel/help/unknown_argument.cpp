@@ -82,8 +82,8 @@ std::optional<UnknownArgument> unknown_argument(const CLI::App& program,
                                                 std::span<const char* const> arguments) {
   const CLI::App* app = &program;
   std::vector<std::string> left = program.remaining();
-  if (left.empty() && !program.get_subcommands().empty()) {
-    app = program.get_subcommands().front();
+  while (left.empty() && !app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
     left = app->remaining();
   }
   if (left.empty()) return std::nullopt;
@@ -92,7 +92,9 @@ std::optional<UnknownArgument> unknown_argument(const CLI::App& program,
   if (flag != left.end() && (flag == left.begin() || app != &program)) {
     return UnknownArgument{app, no_flag(*app, *flag, arguments)};
   }
-  if (app == &program) return UnknownArgument{app, no_subcommand(program, left.front())};
+  if (!app->get_subcommands({}).empty() && app->get_subcommands().empty()) {
+    return UnknownArgument{app, no_subcommand(*app, left.front())};
+  }
   return UnknownArgument{app, "unexpected argument " + in_quotes(left.front())};
 }
 
