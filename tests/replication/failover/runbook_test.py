@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -27,13 +28,19 @@ program = None
 PATIENCE = 40
 
 
+# Not so short that a busy machine changes leaders.
+COMMON = ('--admin-port', 0, '--cluster-election-timeout', 400, '--cluster-heartbeat', 50)
+
+
 class Runbook(unittest.TestCase):
-    options = ('--admin-port', 0)
+    options = COMMON
 
     def setUp(self):
         self.group = Group(program, 3, self.options)
         self.addCleanup(self.group.end)
         self.leader = self.group.wait_leader()
+
+    connection = None  # of insist()
 
     # --- words of the runbook ---------------------------------------------------------------------
 
@@ -91,25 +98,47 @@ class Runbook(unittest.TestCase):
         self.until(lambda: 'event=serving' in self.log(node), 'a new node')
         return node
 
-    def claim(self, count, first=0):
-        """Acknowledged claims: their numbers by key."""
-        connection = Connection(self.group.ports[self.group.wait_leader().number], 10)
+    def insist(self, *words):
+        """The reply of whoever leads. Asked again, with the same words, until there is one."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            self.assertLess(time.monotonic(), end, words)
+            try:
+                if self.connection is None:
+                    leader = self.group.wait_leader()
+                    self.connection = Connection(self.group.ports[leader.number], 10)
+                return self.connection.ask(*words)
+            except Failed as error:
+                if not str(error).startswith(('MOVED', 'TRYAGAIN', 'CLUSTERDOWN')):
+                    raise
+            except (OSError, ConnectionError):
+                pass
+            self.hang_up()
+
+    def hang_up(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+    def claim(self, count):
+        """Acknowledged claims: their owners by key."""
         found = {}
-        for i in range(first, first + count):
-            reply = connection.ask('SEMEL.CLAIM', 'pay', f'order:{i}', 'LEASE', 600000,
-                                   'OWNER', f'owner {i}')
-            self.assertEqual(reply[1], b'granted')
+        for i in range(count):
+            reply = self.insist('SEMEL.CLAIM', 'pay', f'order:{i}', 'LEASE', 600000, 'CLAIM-ID',
+                                f'{i:032x}', 'OWNER', f'owner {i}')
+            self.assertIn(reply[1], (b'granted', b'regranted'))
             found[f'order:{i}'] = f'owner {i}'
-        connection.close()
+        self.hang_up()
+        self.leader = self.group.wait_leader()
         return found
 
-    def owners(self, node, keys):
-        connection = Connection(self.group.ports[node.number], 10)
+    def owners(self, keys):
+        """As the leader knows them."""
         found = {}
         for key in keys:
-            reply = connection.ask('SEMEL.GETCLAIM', 'pay', key)
+            reply = self.insist('SEMEL.GETCLAIM', 'pay', key)
             found[key] = dict(zip(reply[::2], reply[1::2])).get(b'owner', b'').decode()
-        connection.close()
+        self.hang_up()
         return found
 
 
@@ -131,7 +160,7 @@ class Members(Runbook):
         self.assertIn(4, [each['id'] for each in shown['members']])
         self.assertIn('node 4 leads', self.semel('transfer', *at, 4))
         self.until(lambda: self.group.leader() is new, 'node 4 leads')
-        self.assertEqual(self.owners(new, claimed), claimed)
+        self.assertEqual(self.owners(claimed), claimed)
         self.assertIn('event=group_members', self.log(new))
         self.assertIn('event=group_role', self.log(new))
         self.assertIn('done', self.semel('demote', *at, self.leader.number + 1))
@@ -192,8 +221,58 @@ class Members(Runbook):
         self.assertIn('not in time', self.semel('promote', *at, 4, '--wait', '500ms', code=2))
 
 
+class Strangers(unittest.TestCase):
+    """What is asked is no node, or one that means no good."""
+
+    def ask(self, *replies, words=('promote', 4), wait='500ms'):
+        """What `semel cluster` says of a server that answers so, `%d` being its own port."""
+        plug = socket.create_server(('127.0.0.1', 0))
+        port = plug.getsockname()[1]
+        asked = []
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    peer = plug.accept()[0]
+                    with contextlib.suppress(OSError):
+                        for reply in replies:
+                            while peer.recv(65536):
+                                asked.append(1)
+                                peer.sendall(reply.replace(b'%d', b'%d' % port))
+                    if not replies:
+                        time.sleep(1)
+                    peer.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        name, *rest = words
+        began = time.monotonic()
+        done = subprocess.run([program, 'cluster', name, '--at', f'127.0.0.1:{port}', '--wait',
+                               wait, *map(str, rest)], capture_output=True, text=True,
+                              timeout=30)
+        plug.close()
+        self.assertLess(time.monotonic() - began, 10)
+        return done.returncode, done.stderr, len(asked)
+
+    def test_they_are_not_believed_for_ever(self):
+        code, said, asked = self.ask(b'-MOVED 1 127.0.0.1:%d\r\n')
+        self.assertEqual(code, 2, said)
+        self.assertLess(asked, 20)
+        for reply, wanted in ((b'-MOVED 1 nobody\r\n', 1), (b'-MOVED\r\n', 1), (b'-ERR no\r\n', 1),
+                              (b'-TRYAGAIN x\r\n', 2), (b'-CLUSTERDOWN x\r\n', 2),
+                              (b'HTTP/1.1 200 OK\r\n\r\n', 2), (b'*-1\r\n', 2),
+                              (b'$99999999\r\nx', 2), (b'\0' * 2000, 2)):
+            # What is refused at once is not waited for.
+            code, said, _ = self.ask(reply, wait='9s' if wanted == 1 else '500ms')
+            self.assertEqual(code, wanted, (reply, said))
+        self.assertEqual(self.ask()[0], 2)
+        for reply in (b'*0\r\n', b':1\r\n', b'*2\r\n$7\r\nmembers\r\n:1\r\n', b'+OK\r\n',
+                      b'*2\r\n$7\r\nmembers\r\n*1\r\n*1\r\n*0\r\n'):
+            code, said, _ = self.ask(reply, words=('status',))
+            self.assertIn(code, (0, 2), (reply, said))
+
+
 class Password(Runbook):
-    options = ('--admin-port', 0, '--requirepass', 'se cret')
+    options = (*COMMON, '--requirepass', 'se cret')
 
     def setUp(self):
         self.group = Group(program, 3, self.options)
@@ -246,7 +325,7 @@ class QuorumLost(Runbook):
         self.until(lambda: self.group.leader() is kept, 'it leads alone')
         self.ready(kept)
         self.assertEqual([each['id'] for each in self.status(kept)['members']], [kept.number + 1])
-        self.assertEqual(self.owners(kept, claimed), claimed)
+        self.assertEqual(self.owners(claimed), claimed)
         # A node of the old group comes back, with its directory.
         shutil.move(self.group.place / 'aside', self.directory(aside))
         aside.start()
@@ -267,8 +346,7 @@ class QuorumLost(Runbook):
             self.ready(node)
         self.assertEqual([each['role'] for each in self.status(kept)['members']], ['voter'] * 3)
         kept.kill()
-        leader = self.group.wait_leader()
-        self.assertEqual(self.owners(leader, claimed), claimed)
+        self.assertEqual(self.owners(claimed), claimed)
 
     def test_a_directory_in_use_or_of_something_else_is_refused(self):
         node = self.leader
@@ -323,7 +401,7 @@ class QuorumLost(Runbook):
         self.semel(*self.recovery(node, '--yes'))
         self.restart(node)
         self.until(lambda: self.group.leader() is node, 'it leads alone')
-        self.assertEqual(self.owners(node, claimed), claimed)
+        self.assertEqual(self.owners(claimed), claimed)
 
 
 class DiskFull(Runbook):
@@ -349,18 +427,17 @@ class DiskFull(Runbook):
         self.semel('add', *at, 4, self.both_addresses(node))
         self.semel('promote', *at, 4)
         self.ready(node)
-        connection = Connection(self.group.ports[self.leader.number], 10)
-        self.addCleanup(connection.close)
+        self.addCleanup(self.hang_up)
         value = b'x' * 100000
         for i in range(300):
-            self.assertEqual(connection.ask('SET', f'k{i % 10}', value), b'OK')
+            self.assertEqual(self.insist('SET', f'k{i % 10}', value), b'OK')
         self.until(lambda: self.metric(node, 'semel_group_disk_full') == 1, 'the disk is full')
         self.until(lambda: 'event=group_disk_full' in self.log(node), 'the log says so')
-        self.assertEqual(connection.ask('SET', 'while', 'full'), b'OK')
+        self.assertEqual(self.insist('SET', 'while', 'full'), b'OK')
         Path(f'/proc/{node.process.pid}/root{small}/ballast').unlink()
         self.until(lambda: self.metric(node, 'semel_group_disk_full') == 0, 'there is space')
         self.until(lambda: 'event=group_disk_has_space' in self.log(node), 'the log says so')
-        match = self.metric(self.leader, 'semel_group_commit_index')
+        match = self.metric(self.group.wait_leader(), 'semel_group_commit_index')
         self.until(lambda: self.metric(node, 'semel_group_applied_index') >= match, 'it follows')
         self.assertLess(abs(self.metric(node, 'semel_group_clock_off_seconds')), 60)
 
@@ -389,10 +466,9 @@ class Ready(Runbook):
     def test_a_node_that_was_away_is_not_ready_until_it_has_caught_up(self):
         node = next(node for node in self.group.nodes if node is not self.leader)
         node.kill()
-        connection = Connection(self.group.ports[self.leader.number], 10)
-        self.addCleanup(connection.close)
+        self.addCleanup(self.hang_up)
         for i in range(3000):
-            connection.ask('SET', f'k{i % 10}', i)
+            self.insist('SET', f'k{i % 10}', i)
         node.options = (*self.options, '--cluster-ready-lag', 0)
         seen = set()
         node.start()

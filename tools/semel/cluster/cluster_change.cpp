@@ -13,6 +13,8 @@ namespace semel::tool {
 namespace {
 
 constexpr int pause_ms = 50;
+/// Two nodes may name each other for a moment.
+constexpr int moves_at_once = 4;
 
 struct ChangeWords {
   const char* name;
@@ -79,6 +81,7 @@ class ChangeAction final : public AskingAction {
   [[nodiscard]] Result<std::string> carry_out(GroupClient& client, Deadline until) {
     std::string node = at_;
     std::string why = "no leader is known";
+    int moves = 0;
     while (std::chrono::steady_clock::now() < until) {
       const auto reply = client.ask(node, words(), until);
       if (!reply.ok()) {
@@ -91,7 +94,8 @@ class ChangeAction final : public AskingAction {
         return wait_committed(client, node, until);
       } else if (const std::string to = moved_to(reply->text); !to.empty()) {
         why = "node " + node + " names " + to + " as the leader";
-        if (node != std::exchange(node, to)) continue;
+        node = to;
+        if (++moves <= moves_at_once) continue;
       } else if (reply->text.starts_with("TRYAGAIN") || reply->text.starts_with("CLUSTERDOWN")) {
         why = reply->text;
         if (reply->text.starts_with("CLUSTERDOWN")) node = at_;
