@@ -35,6 +35,10 @@ semel_install_part(core semel_api semel_engine semel_patterns semel_core)
 semel_install_part(signed semel_signed)
 semel_install_part(json semel_json)
 semel_install_part(storage semel_storage)
+if(TARGET semel_replica)
+  semel_install_part(replication semel_state semel_entry_log semel_raft_shim semel_consensus
+    semel_peers semel_replica)
+endif()
 semel_install_part(net semel_resp semel_lua semel_command semel_local_redis)
 semel_install_part(c semel_c)
 
@@ -53,6 +57,7 @@ write_basic_package_version_file(
 install(FILES "${PROJECT_BINARY_DIR}/SemelConfig.cmake"
               "${PROJECT_BINARY_DIR}/SemelConfigVersion.cmake"
               cmake/SemelNetDependencies.cmake
+              cmake/SemelRaft.cmake
         DESTINATION "${semel_package_dir}" COMPONENT development)
 
 include(pkgconfig)

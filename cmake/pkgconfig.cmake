@@ -64,6 +64,12 @@ if(TARGET semel_storage)
     LIBS -lsemel_storage -lrocksdb
     LIBS_PRIVATE -lgflags -lsnappy -lz -lbz2 -llz4 -lzstd)
 endif()
+if(TARGET semel_replica)
+  semel_pkgconfig(semel-replication "Services that link Semel form a group"
+    REQUIRES semel-storage libssl libcrypto "raft >= 0.22.1" "raft < 0.23"
+    LIBS -lsemel_replica -lsemel_peers -lsemel_consensus -lsemel_raft_shim -lsemel_entry_log
+         -lsemel_state)
+endif()
 if(TARGET semel_command)
   semel_link_name("${SEMEL_LUAJIT}" semel_pc_luajit)
   semel_link_name("${SEMEL_BOOST_CONTEXT}" semel_pc_context)

@@ -1,7 +1,7 @@
 // A group of processes that link Semel: what one of them is answered is on the disks of a majority,
 // and the end of a minority of them takes nothing. No server is needed.
 //
-//   auto group = Replication::open({.cluster_id = 0xC0FFEE, .node_id = 1, .directory = "group/1",
+//   auto group = Replication::open({.cluster_id = 0xC0FFEE, .node_id = 1, .directory = "orders-1",
 //                                   .peers = {{1, "10.0.0.1:7100"}, {2, "10.0.0.2:7100"},
 //                                             {3, "10.0.0.3:7100"}}});
 //   auto orders = group->engine().claims("orders", Policy{});

@@ -3,10 +3,12 @@
 
 run.py [--build DIR] [--work DIR] [--allow-missing]
 
-Six programs are built and run: by find_package, FetchContent, add_subdirectory, pkg-config, from C
-and from Python. A program whose library is not there yet counts as not working; --allow-missing
-lets the run end well nevertheless. Also reported: what the core adds to a program, and how long its
-header takes to compile. The last line is `consumers: N of 6 work`, and names what fell short.
+Seven programs are built and run: by find_package, FetchContent, add_subdirectory, pkg-config, from
+C, from Python, and of services that form a group. A program whose library is not there yet counts
+as not working; --allow-missing lets the run end well nevertheless. Where libraft cannot be had,
+find_package must say that replication was left out. Also reported: what the core adds to a program,
+and how long its header takes to compile. The last line is `consumers: N of 7 work`, and names what
+fell short.
 """
 
 import argparse
@@ -81,7 +83,10 @@ class Consumers:
     def pkg_config(self, *arguments):
         return shlex.split(run('pkg-config', *arguments, env=self.env))
 
-    # --- the six --------------------------------------------------------------------------------
+    def has_replication(self):
+        return (self.lib / 'cmake/Semel/Semel-replication-targets.cmake').exists()
+
+    # --- the seven ----------------------------------------------------------------------------
 
     def find_package(self):
         where = self.work / 'find_package'
@@ -95,23 +100,28 @@ class Consumers:
 
     def check_refusals(self):
         """A missing component is named."""
+        without = 'set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n'
+        self.check_messages(
+            self.prefix,
+            ('', 'Semel 0.1 CONFIG REQUIRED COMPONENTS wings', 'component wings is none of'),
+            (without, 'Semel CONFIG REQUIRED COMPONENTS storage',
+             'component storage needs RocksDB'),
+            (without, 'Semel CONFIG REQUIRED', 'component storage needs RocksDB'),
+            (without, 'Semel CONFIG REQUIRED COMPONENTS core', ''),
+            ('', 'Semel 7.0 CONFIG REQUIRED', 'compatible with requested version'))
+
+    def check_messages(self, prefix, *cases):
+        """Each case: lines before the call, the call, and what it must say (nothing: it works)."""
         project = self.work / 'refusal'
         project.mkdir(exist_ok=True)
-        without = 'set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n'
-        for first, call, wanted in (
-                ('', 'Semel 0.1 CONFIG REQUIRED COMPONENTS wings', 'component wings is none of'),
-                (without, 'Semel CONFIG REQUIRED COMPONENTS storage',
-                 'component storage needs RocksDB'),
-                (without, 'Semel CONFIG REQUIRED', 'component storage needs RocksDB'),
-                (without, 'Semel CONFIG REQUIRED COMPONENTS core', ''),
-                ('', 'Semel 7.0 CONFIG REQUIRED', 'compatible with requested version')):
+        for first, call, wanted in cases:
             (project / 'CMakeLists.txt').write_text(
                 'cmake_minimum_required(VERSION 3.25)\nproject(Refusal LANGUAGES CXX)\n'
                 f'{first}find_package({call})\n', encoding='utf-8')
             shutil.rmtree(project / 'build', ignore_errors=True)
             done = subprocess.run(
                 ['cmake', '-S', str(project), '-B', str(project / 'build'), *generator(),
-                 f'-DCMAKE_PREFIX_PATH={self.prefix}'],
+                 f'-DCMAKE_PREFIX_PATH={prefix}'],
                 capture_output=True, text=True, timeout=120, check=False)
             said = ' '.join((done.stdout + done.stderr).split())
             if (done.returncode != 0) != bool(wanted) or wanted not in said:
@@ -128,9 +138,12 @@ class Consumers:
 
     def add_subdirectory(self):
         where = self.work / 'add_subdirectory'
+        replication = self.has_replication()
         configure(HERE / 'add_subdirectory', where, f'-DSEMEL_SOURCE={ROOT}',
-                  '-DCMAKE_BUILD_TYPE=Debug')
+                  '-DCMAKE_BUILD_TYPE=Debug', f'-DREPLICATION={"ON" if replication else "OFF"}')
         with self.storage() as folder:
+            if replication:
+                self.launch(where / 'group', Path(folder) / 'group')
             return self.launch(where / 'consumer', Path(folder) / 'orders')
 
     def by_pkg_config(self):
@@ -181,6 +194,45 @@ class Consumers:
         with self.storage() as folder:
             return run(sys.executable, source, Path(folder) / 'orders', env=env,
                        seconds=120).strip()
+
+    def services(self):
+        """Three that form a group, by find_package and by pkg-config."""
+        call = 'Semel CONFIG REQUIRED COMPONENTS replication'
+        # As if libraft had not been there when it was built.
+        lacking = self.work / 'lacking'
+        shutil.rmtree(lacking, ignore_errors=True)
+        shutil.copytree(self.prefix, lacking, symlinks=True, copy_function=os.link)
+        for path in lacking.rglob('Semel-replication-targets*.cmake'):
+            path.unlink()
+        self.check_messages(lacking, ('', call, 'component replication is not installed: Semel was '
+                                                'built without it, which needs libraft 0.22.1'),
+                            ('', 'Semel CONFIG REQUIRED COMPONENTS storage', ''))
+        if not self.has_replication():
+            return 'left out, as libraft was not there; find_package says so'
+        old = self.work / 'old_raft'
+        old.mkdir(exist_ok=True)
+        (old / 'raft.h').write_text('#define RAFT_VERSION_MAJOR 0\n#define RAFT_VERSION_MINOR 15\n'
+                                    '#define RAFT_VERSION_RELEASE 0\n', encoding='utf-8')
+        cached = 'set({} {} CACHE PATH "")\n'.format
+        self.check_messages(
+            self.prefix,
+            (cached('SEMEL_RAFT_INCLUDE', old), call, 'libraft 0.22.1 to 0.22.x, found: 0.15.0'),
+            (cached('SEMEL_RAFT_LIBRARY', '""'), call, 'to 0.22.x, found: none'),
+            ('set(CMAKE_DISABLE_FIND_PACKAGE_OpenSSL ON)\n', call, "needs OpenSSL's libssl"),
+            ('set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n', call, 'replication needs RocksDB'),
+            ('set(CMAKE_DISABLE_FIND_PACKAGE_Boost ON)\n', call, ''))
+        where = self.work / 'replication'
+        configure(HERE / 'replication', where, f'-DCMAKE_PREFIX_PATH={self.prefix}')
+        programs = [where / 'consumer']
+        for name, options in (('by_hand', ()), ('static', ('-static',))):
+            programs.append(where / name)
+            run('g++', '-std=c++20', '-O1', *options, HERE / 'replication/main.cpp', '-o',
+                programs[-1], *self.pkg_config(*['--static'] * bool(options), '--cflags', '--libs',
+                                               'semel-replication'))
+        for program in programs:
+            with self.storage() as folder:
+                said = self.launch(program, Path(folder) / 'group')
+        return said
 
     # --- what else holds ------------------------------------------------------------------------
 
@@ -299,11 +351,12 @@ def main():
     consumers = Consumers(arguments.build.resolve(), work)
     working = missing = 0
     fell_short = []
-    six = (('find_package', consumers.find_package), ('FetchContent', consumers.fetch_content),
-           ('add_subdirectory', consumers.add_subdirectory),
-           ('pkg-config', consumers.by_pkg_config), ('C', consumers.from_c),
-           ('Python', consumers.from_python))
-    for name, consumer in six:
+    seven = (('find_package', consumers.find_package),
+             ('FetchContent', consumers.fetch_content),
+             ('add_subdirectory', consumers.add_subdirectory),
+             ('pkg-config', consumers.by_pkg_config), ('C', consumers.from_c),
+             ('Python', consumers.from_python), ('replication', consumers.services))
+    for name, consumer in seven:
         try:
             said = consumer()
             working += 1
@@ -322,8 +375,8 @@ def main():
             fell_short.append(check.__name__)
             print(f'{check.__name__}: BROKEN, {broken}', flush=True)
     short = f'; fell short: {", ".join(fell_short)}' if fell_short else ''
-    print(f'consumers: {working} of {len(six)} work{short}')
-    enough = len(six) - (missing if arguments.allow_missing else 0)
+    print(f'consumers: {working} of {len(seven)} work{short}')
+    enough = len(seven) - (missing if arguments.allow_missing else 0)
     return 0 if working >= enough and not fell_short else 1
 
 
