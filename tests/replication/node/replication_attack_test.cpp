@@ -57,8 +57,8 @@ TEST_CASE("replication: a cancelled wait takes nothing from an owner with the sa
   }
   // Answers come in order, and so does what is asked for: both are behind the cancelled waits.
   std::promise<void> told;
-  static_cast<void>(claims.claim_or_wait({.key = "other"}, no_end,
-                                         [&](ClaimOutcome&&) { told.set_value(); }));
+  static_cast<void>(
+      claims.claim_or_wait({.key = "other"}, no_end, [&](ClaimOutcome&&) { told.set_value(); }));
   told.get_future().get();
   REQUIRE(claims.claim({.key = "behind"}).answer == ClaimAnswer::granted);
   const auto view = claims.get("k");
@@ -99,15 +99,16 @@ TEST_CASE("replication: calls under way end with the service, of whatever kind t
         },
         [&] { return !engine.store().set("a", "b").ok(); },
         [&] { return !engine.store().get("a").ok(); },
-        [&] { return !engine.store().mget(std::vector<Bytes>{"a", "b"}).ok(); },
+        [&] {
+          return !engine.store().mget(std::vector<Bytes>{"a", "b"}).ok();
+        },
         [&] { return !engine.hashes().hset("h", "f", "v").ok(); },
         [&] { return !engine.hashes().hget("h", "f").ok(); },
         [&] { return !engine.confirm(Durability::quorum); },
         [&] { return engine.open_session() == 0; },
         [&] { return !engine.claims("new", Policy{}).ok(); },
         [&] { return !claims.get("held").ok(); },
-        [&] { return !engine.flush({}).ok(); },
-    };
+        [&] { return !engine.flush({}).ok(); }};
     std::vector<std::thread> threads;
     std::vector<std::promise<pid_t>> begun(calls.size());
     std::atomic<std::size_t> failed{0};
@@ -120,13 +121,12 @@ TEST_CASE("replication: calls under way end with the service, of whatever kind t
     std::atomic<int> called{0};
     for (int i = 0; i < 10; ++i) {
       // A callback that asks again at once, as one that knows nothing of the end would.
-      static_cast<void>(
-          claims.claim_or_wait({.key = "held"}, no_end, [&](ClaimOutcome&& outcome) {
-            if (outcome.error == ErrorCode::ok) return;
-            if (claims.claim({.key = "again"}).error == ErrorCode::ok) return;
-            static_cast<void>(claims.claim_or_wait({.key = "held"}, no_end,
-                                                   [&](ClaimOutcome&&) { ++called; }));
-          }));
+      static_cast<void>(claims.claim_or_wait({.key = "held"}, no_end, [&](ClaimOutcome&& outcome) {
+        if (outcome.error == ErrorCode::ok) return;
+        if (claims.claim({.key = "again"}).error == ErrorCode::ok) return;
+        static_cast<void>(
+            claims.claim_or_wait({.key = "held"}, no_end, [&](ClaimOutcome&&) { ++called; }));
+      }));
     }
     for (std::promise<pid_t>& each : begun) {
       const pid_t thread = each.get_future().get();
