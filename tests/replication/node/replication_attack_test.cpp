@@ -83,9 +83,8 @@ TEST_CASE("replication: calls under way end with the service, of whatever kind t
         [&] { return claims.claim({.key = "a"}).error != ErrorCode::ok; },
         [&] { return claims.claim_or_wait({.key = "held"}, no_end).error != ErrorCode::ok; },
         [&] {
-          const std::vector<ClaimRequest> requests{{.key = "b"}, {.key = "c"}};
           std::vector<ClaimOutcome> outcomes(2);
-          claims.claim(requests, outcomes);
+          claims.claim(std::vector<ClaimRequest>{{.key = "b"}, {.key = "c"}}, outcomes);
           return outcomes[1].error != ErrorCode::ok;
         },
         [&] {
