@@ -137,7 +137,8 @@ void ReplicaLoop::propose_waiting() {
 /// Time is what entries say it is: an idle group's records end by this one.
 void ReplicaLoop::propose_time() {
   if (!core_->is_leader() || core_->is_handing_over() || !in_flight_.empty() ||
-      !proposals_.empty() || now() < last_proposal_ + time_every_ms || state_->engine().stats().records_with_ttl == 0) {
+      !proposals_.empty() || now() < last_proposal_ + time_every_ms ||
+      state_->engine().stats().records_with_ttl == 0) {
     return;
   }
   auto prepared = prepare({TimeCommand{}});
