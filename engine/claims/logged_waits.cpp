@@ -37,8 +37,8 @@ ClaimOutcome look(const WaitCall& call, Seen& seen) {
   seen.now = context.now;
   // Between entries the replica's clock stands still; a lease that is over by the group's time can
   // be asked for.
-  const CallLog* const log = context.impl.log_for_call();
-  if (log != nullptr) seen.now = std::max(seen.now, log->clock().now());
+  const LoggedCall log = context.impl.log_for_call();
+  if (log) seen.now = std::max(seen.now, log->clock().now());
   if (context.dropped()) return outcome;
   Version version = 0;
   static_cast<void>(context.single(call.table_key)(
