@@ -16,7 +16,7 @@ void Engine::confirm_async(Durability level, std::function<void(Status)> then) {
     callbacks.run(Callback::confirmation, [&] { (*shared)(std::move(status)); });
   };
   if (impl_->core().threads().is_forked()) return notify(Error{ErrorCode::forked, {}});
-  if (engine::CallLog* const log = impl_->log_for_call()) return log->read(notify);
+  if (const engine::LoggedCall log = impl_->log_for_call()) return log->read(notify);
   Journal* const journal = impl_->core().journal();
   if (journal == nullptr) return notify(Error{ErrorCode::bad_option, "no journal"});
   const bool taken =

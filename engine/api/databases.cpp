@@ -126,7 +126,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   }
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     using replication::DatabaseCommand;
     const auto what = db ? DatabaseCommand::What::flush : DatabaseCommand::What::flush_all;
     // How many there were differs from replica to replica by what has ended and is not swept yet.
@@ -181,7 +181,7 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
   }
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     using replication::DatabaseCommand;
     SEMEL_CHECK(engine::decided(*log, {DatabaseCommand{DatabaseCommand::What::swap, one, other}},
                                 engine::Repeat::never));

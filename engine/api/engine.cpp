@@ -269,13 +269,13 @@ Hashes Engine::hashes(std::uint8_t db) noexcept {
 }
 
 void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
-  if (engine::CallLog* const log = impl_->log_for_call()) [[unlikely]]
+  if (const engine::LoggedCall log = impl_->log_for_call()) [[unlikely]]
     return store_calls::apply_logged(*log, *this, op, outcome);
   impl_->apply(op, outcome, impl_->now());
 }
 
 void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
-  if (engine::CallLog* const log = impl_->log_for_call()) [[unlikely]]
+  if (const engine::LoggedCall log = impl_->log_for_call()) [[unlikely]]
     return store_calls::apply_logged(*log, *this, ops, outcomes);
   impl_->apply(ops, outcomes, {});
 }
@@ -310,7 +310,7 @@ void Engine::unsubscribe_expired(std::uint64_t handle) {
 }
 
 SessionId Engine::open_session() {
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     const auto answer =
         engine::decided(*log, {replication::SessionCommand{}}, engine::Repeat::never);
     return answer.ok() ? static_cast<SessionId>(answer->number) : 0;
@@ -322,7 +322,7 @@ SessionId Engine::open_session() {
 }
 
 void Engine::close_session(SessionId session) {
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     // If it fails, the lease ends what was bound to it.
     static_cast<void>(engine::decided(
         *log, {replication::SessionCommand{replication::SessionCommand::What::close, session}},
@@ -376,18 +376,19 @@ Stats Engine::stats() const {
 
 const Clock& Engine::clock() const noexcept {
   // A replica's own clock stands still between entries: no one could compute a deadline from it.
-  const engine::CallLog* const log = impl_->call_log;
+  // mo: relaxed: set before calls are made
+  const engine::CallLog* const log = impl_->call_log.load(std::memory_order_relaxed);
   return log == nullptr ? impl_->clock() : log->clock();
 }
 
 Timestamp Engine::now() const noexcept {
-  const engine::CallLog* const log = impl_->log_for_call();
-  return log == nullptr ? impl_->now() : log->clock().now();
+  const engine::LoggedCall log = impl_->log_for_call();
+  return log ? log->clock().now() : impl_->now();
 }
 
 Status Engine::confirm(Durability level) {
   // Of a group every answer has the highest level; only what others have seen may be newer.
-  if (engine::CallLog* const log = impl_->log_for_call()) return log->read();
+  if (const engine::LoggedCall log = impl_->log_for_call()) return log->read();
   return impl_->confirm(level);
 }
 

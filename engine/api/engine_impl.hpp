@@ -24,6 +24,38 @@ class CallLog;
 class LoggedWaits;
 }  // namespace engine
 
+namespace engine {
+
+/// A call that the log of a group decides, or none. The log stays, and with it the engine, while it
+/// lives: set_call_log(nullptr) waits for it.
+class LoggedCall {
+ public:
+  using Log = std::atomic<CallLog*>;
+  using Calls = std::atomic<std::size_t>;
+
+  LoggedCall() noexcept = default;
+  LoggedCall(const Log& log, Calls& calls) noexcept : calls_(&calls) {
+    calls.fetch_add(1, std::memory_order_seq_cst);  // mo: seq_cst [engine.logged_calls]
+    log_ = log.load(std::memory_order_seq_cst);     // mo: seq_cst [engine.logged_calls]
+  }
+  ~LoggedCall() {
+    // mo: release [engine.logged_calls]: from here on nothing of the engine is touched
+    if (calls_ != nullptr) calls_->fetch_sub(1, std::memory_order_release);
+  }
+  LoggedCall(const LoggedCall&) = delete;
+  LoggedCall& operator=(const LoggedCall&) = delete;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return log_ != nullptr; }
+  [[nodiscard]] CallLog& operator*() const noexcept { return *log_; }
+  [[nodiscard]] CallLog* operator->() const noexcept { return log_; }
+
+ private:
+  CallLog* log_ = nullptr;
+  Calls* calls_ = nullptr;
+};
+
+}  // namespace engine
+
 class Engine::Impl {
  public:
   Impl(const Options& options, std::uint64_t incarnation);
@@ -46,14 +78,17 @@ class Engine::Impl {
     return !core_.options().replicated || core_.context().decision != nullptr;
   }
   /// What decides this thread's call, if not the engine by itself: of a replica, outside of its
-  /// entries, the log of its group. Null: the engine. In a section too: entries wait for it to end,
-  /// so that its thread must not wait for them.
-  [[nodiscard]] engine::CallLog* log_for_call() noexcept {
-    if (call_log == nullptr) [[likely]]
-      return nullptr;
+  /// entries, the log of its group. None: the engine. In a section too: entries wait for it to end,
+  /// so that its thread must not wait for them. To be kept until the call no longer needs the
+  /// engine.
+  [[nodiscard]] engine::LoggedCall log_for_call() noexcept {
+    // mo: relaxed: most engines have none; read again where there is one
+    if (call_log.load(std::memory_order_relaxed) == nullptr) [[likely]]
+      return {};
     const engine::ThreadContext* const own = core_.threads().try_context();
     const bool is_free = own != nullptr && own->decision == nullptr && own->section == nullptr;
-    return is_free ? call_log : nullptr;
+    if (!is_free) return {};
+    return {call_log, logged_calls};
   }
   [[nodiscard]] engine::Namespaces& namespaces() noexcept { return namespaces_; }
   [[nodiscard]] engine::Sessions& sessions() noexcept { return sessions_; }
@@ -112,7 +147,8 @@ class Engine::Impl {
   base::Mutex snapshot_mutex;  // one snapshot at a time
   base::Mutex decision_mutex;  // held while an entry of a replicated log is applied
   // Set before calls are made, and taken away after them.
-  engine::CallLog* call_log = nullptr;
+  engine::LoggedCall::Log call_log{nullptr};
+  engine::LoggedCall::Calls logged_calls{0};            // that are under way
   std::shared_ptr<engine::LoggedWaits> logged_waits{};  // with a call log
   const Clock* group_clock = nullptr;                   // of a replica that takes part
 

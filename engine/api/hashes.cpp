@@ -103,7 +103,8 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
   HashOutcome out;
   if (out.error = core.begin_call(); out.error != ErrorCode::ok) [[unlikely]]
     return explain(core.options(), key.key, key.db, op, out);
-  if (engine::CallLog* const log = impl.log_for_call()) [[unlikely]] {
+  const engine::LoggedCall log = impl.log_for_call();
+  if (log) [[unlikely]] {
     if (op.verb >= HashVerb::set) {
       decide_logged(*log, key, op, out);
       if (out.error != ErrorCode::ok) return explain(core.options(), key.key, key.db, op, out);

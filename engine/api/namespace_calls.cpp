@@ -142,7 +142,7 @@ using What = replication::NamespaceCommand::What;
 
 Result<Claims> Engine::claims(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     SEMEL_CHECK(decide_logged(*log, What::declare, name, policy));
     return claims(name);
   }
@@ -161,7 +161,7 @@ Result<Claims> Engine::claims(Bytes name) {
 
 Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     return decide_logged(*log, What::change, name, policy);
   }
   Ticket ticket = 0;
@@ -176,7 +176,7 @@ Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
   if (impl_->core().context().section != nullptr) {
     return Error{ErrorCode::bad_option, "a namespace cannot be dropped inside a section"};
   }
-  if (engine::CallLog* const log = impl_->log_for_call()) {
+  if (const engine::LoggedCall log = impl_->log_for_call()) {
     if (rule != DropRule::unused) {
       return Error{ErrorCode::bad_option, "a group drops only a namespace that is unused"};
     }

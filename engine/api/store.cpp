@@ -30,7 +30,7 @@ bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
 
 /// Whether the log of a group decides this thread's calls.
 bool is_logged(Engine& engine) noexcept {
-  return engine::impl_of(engine).log_for_call() != nullptr;
+  return static_cast<bool>(engine::impl_of(engine).log_for_call());
 }
 
 /// The rest of read_or_apply(): applies the operation. True: it changed the record.

@@ -16,11 +16,10 @@ namespace semel {
 namespace {
 
 using namespace store_calls;
-using engine::CallLog;
 using What = replication::TransferCommand::What;
 
-/// What decides this thread's calls, if not the engine by itself; or null.
-CallLog* log_of(Engine& engine) noexcept {
+/// What decides this thread's calls, if not the engine by itself.
+engine::LoggedCall log_of(Engine& engine) noexcept {
   return engine::impl_of(engine).log_for_call();
 }
 
@@ -120,7 +119,8 @@ Result<std::int64_t> count_keys(Engine& engine, std::uint8_t db, std::span<const
     const StoreOp op{.verb = verb, .db = db, .key = keys[0]};
     return run(engine, op, [&](StoreOutcome& out) -> std::int64_t { return counts(out) ? 1 : 0; });
   }
-  if (CallLog* const log = log_of(engine)) {
+  const engine::LoggedCall log = log_of(engine);
+  if (log) {
     for (const Bytes key : keys) SEMEL_CHECK(check(engine, {.verb = verb, .db = db, .key = key}));
     if (verb == Verb::del) return delete_logged(*log, db, keys);
     SEMEL_CHECK(log->read());
@@ -159,7 +159,7 @@ Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> 
   if (pairs.size() == 1) {
     return run(engine, op_of(pairs[0], condition), applied);
   }
-  if (CallLog* const log = log_of(engine)) {
+  if (const engine::LoggedCall log = log_of(engine)) {
     for (const KeyValue& pair : pairs) SEMEL_CHECK(check(engine, op_of(pair, condition)));
     return set_all_logged(*log, db, pairs, condition, expiry);
   }
@@ -200,7 +200,7 @@ struct Transfer {
 };
 
 Result<bool> transfer(Engine& engine, const Transfer& how) {
-  if (CallLog* const log = log_of(engine)) {
+  if (const engine::LoggedCall log = log_of(engine)) {
     SEMEL_CHECK(check(engine, {.db = how.from.db, .key = how.from.key}));
     SEMEL_CHECK(check(engine, {.db = how.to.db, .key = how.to.key}));
     return transfer_logged(*log, {how.what, how.from.db, how.to.db, how.from.key, how.to.key});
@@ -255,7 +255,8 @@ Result<std::vector<std::optional<std::string>>> Store::mget(std::span<const Byte
     if (!take(0, out)) return explain(*engine_, op, out.error);
     return values;
   }
-  if (CallLog* const log = log_of(*engine_)) SEMEL_CHECK(log->read());
+  const engine::LoggedCall log = log_of(*engine_);
+  if (log) SEMEL_CHECK(log->read());
   SEMEL_TRY(section, begin_section(*engine_, db_, keys));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const StoreOp op{.verb = Verb::get, .db = db_, .key = keys[i]};

@@ -11,7 +11,6 @@
 namespace semel {
 
 using Context = engine::ClaimContext;
-using engine::CallLog;
 using engine::ClaimFacts;
 using engine::Decision;
 using engine::OwnerVerb;
@@ -22,7 +21,7 @@ namespace {
 
 OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVerb verb,
                         const OwnerCall& call) {
-  if (CallLog* const log = engine::impl_of(engine).log_for_call()) [[unlikely]]
+  if (const engine::LoggedCall log = engine::impl_of(engine).log_for_call()) [[unlikely]]
     return engine::owner_call_logged(*log, Context{engine, names}, verb, call);
   return engine::owner_call(engine, names, verb, call);
 }
@@ -30,7 +29,7 @@ OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVer
 }  // namespace
 
 ClaimOutcome Claims::claim(const ClaimRequest& request) {
-  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) [[unlikely]]
+  if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) [[unlikely]]
     return engine::claim_logged(*log, *engine_, *names_, engine::LoggedRequest{request});
   const Context context{*engine_, *names_};
   const TableKey key{context.prefix, request.key};
@@ -59,7 +58,8 @@ OwnerOutcome Claims::release(const OwnerCall& call) {
 
 Result<ClaimView> Claims::get(Bytes key) {
   if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
-  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+  const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call();
+  if (log) {
     if (const Status ready = log->read(); !ready) return ready.error();
   }
   const Context context{*engine_, *names_};

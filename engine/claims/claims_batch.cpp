@@ -14,7 +14,6 @@ namespace semel {
 namespace {
 
 using Context = engine::ClaimContext;
-using engine::CallLog;
 using engine::ClaimFacts;
 using engine::Core;
 using engine::Decision;
@@ -149,7 +148,7 @@ class ClaimAll {
 
 void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes) {
   if (refuse_batch(engine::impl_of(*engine_), requests.size(), outcomes)) return;
-  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+  if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) {
     engine::claim_logged(*log, *engine_, *names_, engine::ClaimBatch::each, requests, outcomes);
     return;
   }
@@ -199,7 +198,7 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
   }
   const std::size_t total = std::min(calls.size(), outcomes.size());
   const Context context{*engine_, *names_};
-  if (CallLog* const log = context.impl.log_for_call()) {
+  if (const engine::LoggedCall log = context.impl.log_for_call()) {
     engine::complete_logged(*log, context, calls.first(total), outcomes.first(total));
     return;
   }
@@ -242,7 +241,7 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
   requests = requests.first(std::min(requests.size(), outcomes.size()));
   outcomes = outcomes.first(requests.size());
   if (requests.empty()) return true;
-  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+  if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) {
     return engine::claim_logged(*log, *engine_, *names_, engine::ClaimBatch::all_or_none, requests,
                                 outcomes);
   }

@@ -68,7 +68,7 @@ Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
   if (lives < Millis{1} || lives > limits::ttl_max) {
     return Error{ErrorCode::bad_option, "ttl of " + std::to_string(lives.count()) + " ms"};
   }
-  if (CallLog* const log = context.impl.log_for_call()) {
+  if (const engine::LoggedCall log = context.impl.log_for_call()) {
     return operator_call_logged(*log,
                                 {.what = What::issue, .name = name(), .key = key, .ttl = lives});
   }
@@ -81,7 +81,7 @@ Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
 }
 
 Result<bool> Claims::forget(Bytes key) {
-  if (CallLog* const log = engine::impl_of(*engine_).log_for_call()) {
+  if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) {
     return operator_call_logged(*log, {.what = What::forget, .name = name(), .key = key});
   }
   return operator_call({*engine_, *names_}, key,
@@ -97,7 +97,7 @@ Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
     return Error{ErrorCode::value_too_long,
                  std::to_string(result.size()) + " bytes, limit " + std::to_string(limit)};
   }
-  if (CallLog* const log = context.impl.log_for_call()) {
+  if (const engine::LoggedCall log = context.impl.log_for_call()) {
     const bool is_done = resolution == Resolution::done;
     return operator_call_logged(
         *log, {.what = is_done ? What::resolve_as_done : What::resolve_as_released,

@@ -51,7 +51,7 @@ void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
 [[nodiscard]] bool start_wait(Engine& engine, const engine::WaitStart& start, ClaimCallback& done,
                               WaitTicket& ticket, ClaimOutcome& outcome) {
   Engine::Impl& impl = engine::impl_of(engine);
-  if (impl.log_for_call() != nullptr) {
+  if (const engine::LoggedCall log = impl.log_for_call()) {
     const auto waits = impl.logged_waits;  // which `done` may end
     return waits->begin(start, done, ticket, outcome);
   }
@@ -64,7 +64,8 @@ void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
 
 ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline) {
   Engine::Impl& impl = engine::impl_of(*engine_);
-  if (impl.log_for_call() != nullptr) return impl.logged_waits->wait(names_, request, deadline);
+  if (const engine::LoggedCall log = impl.log_for_call())
+    return impl.logged_waits->wait(names_, request, deadline);
   const TableKey key{names_->prefix(), request.key};
   return impl.wait_queue().wait(wait_call(*engine_, names_, request, deadline, key), impl.clock());
 }

@@ -182,7 +182,7 @@ void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls
 /// Work that ran is to be recorded, however many bytes all of its results have: they go in parts.
 void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
                      std::span<OwnerOutcome> outcomes) {
-  constexpr std::size_t part_bytes = std::size_t{1} << 20;
+  constexpr std::size_t part_bytes = std::size_t{256} << 10;
   for (std::size_t at = 0; at < calls.size();) {
     std::size_t end = at;
     for (std::size_t bytes = 0; end < calls.size(); ++end) {

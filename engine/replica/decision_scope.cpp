@@ -1,5 +1,7 @@
 #include "engine/replica/decision_scope.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -76,7 +78,12 @@ void set_call_log(Engine& engine, CallLog* log) {
     impl.logged_waits->close();
     impl.wait_queue().close();  // blocked threads would go on to the log that is taken away
   }
-  impl.call_log = log;
+  impl.call_log.store(log, std::memory_order_seq_cst);  // mo: seq_cst [engine.logged_calls]
+  // Those under way have been answered, or are in a moment.
+  // mo: seq_cst [engine.logged_calls]
+  while (log == nullptr && impl.logged_calls.load(std::memory_order_seq_cst) != 0) {
+    poll(nullptr, 0, 1);
+  }
   if (log != nullptr) impl.logged_waits = std::make_shared<LoggedWaits>(engine, *log);
 }
 

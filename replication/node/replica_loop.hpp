@@ -182,6 +182,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   boost::asio::io_context context_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard_;
   boost::asio::steady_timer timer_;
+  // Outlive the engine, whose waits look at the group's time.
+  std::atomic<std::int64_t> time_offset_{0};  // of it from CLOCK_BOOTTIME
+  const GroupTime group_time_{*this};
   std::unique_ptr<StateMachine> state_;
   std::unique_ptr<VoteFile> votes_;
   VoteContent vote_;
@@ -230,8 +233,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::deque<SnapshotId> marks_ SEMEL_GUARDED_BY(mutex_);
   bool is_marking_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> leads_{false};
-  std::atomic<std::int64_t> time_offset_{0};  // of the group's time from CLOCK_BOOTTIME
-  const GroupTime group_time_{*this};
   std::thread thread_;
 };
 

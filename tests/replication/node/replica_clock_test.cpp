@@ -45,10 +45,10 @@ ClaimOutcome claim(Group& group, Bytes key) {
 void declare(Group& group) {
   const NodeId leader = group.wait_leader();
   REQUIRE(leader != 0);
-  REQUIRE(group.node(leader)
-              .propose({NamespaceCommand{NamespaceCommand::What::declare, "jobs", Policy{}}},
-                       patient)
-              .ok());
+  REQUIRE(
+      group.node(leader)
+          .propose({NamespaceCommand{NamespaceCommand::What::declare, "jobs", Policy{}}}, patient)
+          .ok());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
+#include "semel/limits.hpp"
 #include "semel/store.hpp"
 #include "tests/replication/node/services.hpp"
 #include "tests/support/catch.hpp"
@@ -31,13 +32,49 @@ bool comes_true(const std::function<bool()>& is) {
   return is();
 }
 
-/// Whether it is blocked: a call that has begun waits for a majority that is not there.
-bool sleeps(pid_t thread) {
+/// Whether it is blocked, as a call that has begun waits for a majority that is not there; or over:
+/// where the leader has noticed that, its call has ended already.
+bool sleeps_or_is_over(pid_t thread) {
   std::ifstream file{"/proc/self/task/" + std::to_string(thread) + "/stat"};
   std::string line;
   std::getline(file, line);
   const std::size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && line[name_end + 2] == 'S';
+  return name_end == std::string::npos || line[name_end + 2] == 'S';
+}
+
+/// Calls of every kind: each returns whether it has failed.
+std::vector<std::function<bool()>> calls_of(Engine& engine, Claims& claims) {
+  return {
+      [&] { return claims.claim({.key = "a"}).error != ErrorCode::ok; },
+      [&] { return claims.claim_or_wait({.key = "held"}, no_end).error != ErrorCode::ok; },
+      [&] {
+        const std::vector<ClaimRequest> requests{{.key = "b"}, {.key = "c"}};
+        std::vector<ClaimOutcome> outcomes(2);
+        claims.claim(requests, outcomes);
+        return outcomes[1].error != ErrorCode::ok;
+      },
+      [&] {
+        std::vector<StoreOp> ops(limits::batch_max);
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+          ops[i] = {.verb = i % 2 == 0 ? Verb::set : Verb::get, .key = "batch", .value = "1"};
+        }
+        std::vector<StoreOutcome> outcomes(ops.size());
+        engine.apply(ops, outcomes);
+        return outcomes.back().error != ErrorCode::ok;
+      },
+      [&] { return !engine.store().set("a", "b").ok(); },
+      [&] { return !engine.store().get("a").ok(); },
+      [&] {
+        return !engine.store().mget(std::vector<Bytes>{"a", "b"}).ok();
+      },
+      [&] { return !engine.hashes().hset("h", "f", "v").ok(); },
+      [&] { return !engine.hashes().hget("h", "f").ok(); },
+      [&] { return !engine.confirm(Durability::quorum); },
+      [&] { return engine.open_session() == 0; },
+      [&] { return !engine.claims("new", Policy{}).ok(); },
+      [&] { return !claims.get("held").ok(); },
+      [&] { return !engine.flush({}).ok(); },
+  };
 }
 
 }  // namespace
@@ -78,36 +115,7 @@ TEST_CASE("replication: calls under way end with the service, of whatever kind t
     for (std::uint64_t id = 1; id <= 3; ++id) {
       if (id != leader) services.close(id);
     }
-    // Each returns whether it has failed, as it has to.
-    const std::vector<std::function<bool()>> calls{
-        [&] { return claims.claim({.key = "a"}).error != ErrorCode::ok; },
-        [&] { return claims.claim_or_wait({.key = "held"}, no_end).error != ErrorCode::ok; },
-        [&] {
-          std::vector<ClaimOutcome> outcomes(2);
-          claims.claim(std::vector<ClaimRequest>{{.key = "b"}, {.key = "c"}}, outcomes);
-          return outcomes[1].error != ErrorCode::ok;
-        },
-        [&] {
-          std::vector<StoreOp> ops(6);
-          for (std::size_t i = 0; i < ops.size(); ++i) {
-            ops[i] = {.verb = i % 2 == 0 ? Verb::set : Verb::get, .key = "batch", .value = "1"};
-          }
-          std::vector<StoreOutcome> outcomes(ops.size());
-          engine.apply(ops, outcomes);
-          return outcomes[5].error != ErrorCode::ok;
-        },
-        [&] { return !engine.store().set("a", "b").ok(); },
-        [&] { return !engine.store().get("a").ok(); },
-        [&] {
-          return !engine.store().mget(std::vector<Bytes>{"a", "b"}).ok();
-        },
-        [&] { return !engine.hashes().hset("h", "f", "v").ok(); },
-        [&] { return !engine.hashes().hget("h", "f").ok(); },
-        [&] { return !engine.confirm(Durability::quorum); },
-        [&] { return engine.open_session() == 0; },
-        [&] { return !engine.claims("new", Policy{}).ok(); },
-        [&] { return !claims.get("held").ok(); },
-        [&] { return !engine.flush({}).ok(); }};
+    const std::vector<std::function<bool()>> calls = calls_of(engine, claims);
     std::vector<std::thread> threads;
     std::vector<std::promise<pid_t>> begun(calls.size());
     std::atomic<std::size_t> failed{0};
@@ -129,7 +137,7 @@ TEST_CASE("replication: calls under way end with the service, of whatever kind t
     }
     for (std::promise<pid_t>& each : begun) {
       const pid_t thread = each.get_future().get();
-      REQUIRE(comes_true([&] { return sleeps(thread); }));
+      REQUIRE(comes_true([&] { return sleeps_or_is_over(thread); }));
     }
     services.close(leader);
     for (std::thread& each : threads) each.join();
