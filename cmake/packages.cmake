@@ -78,6 +78,23 @@ a table of records with a time to live, and on top of it claims, records of
 one piece of work that are fenced by their owner.
 
 This package")
+# The program has libraft in it, as it has RocksDB: Debian 12 has 0.22 only among its backports, and
+# a service needs none of them that way. Who builds with the archives needs libraft-dev; a second
+# recommendation, of (<< 0.23), would be met by Debian 12's 0.15, and apt would install that.
+set(semel_tools_replication "
+It was built without replication.")
+set(semel_dev_replication "")
+set(semel_dev_raft "")
+if(TARGET semel_replica)
+  if(NOT SEMEL_RAFT_ARCHIVE)
+    message(FATAL_ERROR "SEMEL_PACKAGES needs libraft.a, or SEMEL_REPLICATION=OFF")
+  endif()
+  set(semel_tools_replication "
+Nodes form groups; replication needs no further package.")
+  set(semel_dev_replication "; replication needs libraft-dev 0.22, which
+Debian 12 has in bookworm-backports")
+  set(semel_dev_raft "libraft-dev (>= 0.22.1), ")
+endif()
 set(semel_dev_depends "libc6-dev, libstdc++-12-dev | libstdc++-dev")
 if(TARGET semel_c)
   semel_package(runtime libsemel0 libs "dedup and idempotency in process (library for C)"
@@ -91,19 +108,17 @@ if(TARGET semel_c)
 endif()
 semel_package(development libsemel-dev libdevel "dedup and idempotency in process (to build with)"
   "${semel_about} has headers, archives and what cmake and pkg-config
-ask for. What only the storage and the commands of Redis need is recommended.")
+ask for. What only the storage, replication and the commands of Redis need is
+recommended${semel_dev_replication}.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${semel_dev_depends}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS
-  "librocksdb-dev (>= 7.8), libssl-dev, libluajit-5.1-dev, libboost-context1.81-dev")
+  "librocksdb-dev (>= 7.8), libssl-dev, ${semel_dev_raft}libluajit-5.1-dev, \
+libboost-context1.81-dev")
 
 semel_package(tools semel-tools utils "removes duplicates from streams; a dedup node"
   "${semel_about} has the program: it writes the first occurrence of each
-line of a stream, serves Redis' protocol, and looks after storages.")
+line of a stream, serves Redis' protocol, and looks after storages.${semel_tools_replication}")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
-# Debian 12 has it among its backports. An older one has the same name and loses what was committed.
-if(TARGET semel_replica)
-  set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libraft0 (>= 0.22.1), libraft0 (<< 0.23)")
-endif()
 
 semel_package(node semel-node database "dedup and idempotency node (service)"
   "${semel_about} runs a node that speaks Redis' protocol, as a service.")

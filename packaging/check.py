@@ -74,6 +74,27 @@ def check_program(where, version):
             expect(done.returncode == 0 and not done.stderr, f'{page.name}: {done.stderr[:500]}')
 
 
+def check_replication(where, names):
+    """The program has what its description says, and needs no package for it. True: it is there."""
+    control = run('dpkg-deb', '-f', names['semel-tools'], 'Description', 'Depends').stdout
+    said = 'replication needs no further package' in ' '.join(control.split())
+    expect(said != ('built without replication' in ' '.join(control.split())),
+           f'semel-tools does not say whether it has replication: {control}')
+    expect('libraft' not in control, f'semel-tools depends on libraft: {control}')
+    needed = run('readelf', '-d', where / 'root/usr/bin/semel').stdout
+    expect('libraft' not in needed, 'semel links the shared library of libraft')
+    done = run(where / 'root/usr/bin/semel', 'node', '--port', '0', '--dir', where / 'member',
+               '--node-id', '1', '--cluster-id', 'c0ffee', '--cluster-init',
+               '--peer', '1=127.0.0.1:7101,127.0.0.1:7001')
+    expect((done.returncode == 0) == said, f'semel node --cluster-init: {done.stdout}{done.stderr}')
+    recommended = run('dpkg-deb', '-f', names['libsemel-dev'], 'Recommends').stdout
+    # One of them alone: 0.15, which is refused, would meet a bound from above.
+    bounds = re.findall(r'libraft-dev [^,]*', recommended)
+    expect(bounds == (['libraft-dev (>= 0.22.1)'] if said else []),
+           f'libsemel-dev recommends {recommended}')
+    return said
+
+
 def check_paths(where, root_of_sources):
     mark = str(root_of_sources).encode()
     for path in sorted((where / 'root').rglob('*')):
@@ -164,13 +185,15 @@ def main():
             expect(expected in names, f'there is no package {expected}')
         check_scripts(where, names)
         check_program(where, version)
+        replicates = check_replication(where, names)
         check_paths(where, sources)
         rehearsed = rehearse(where, names)
     errors, warnings = lint(packages)
     for name, package in sorted(names.items()):
         print(f'{package.stat().st_size // 1024:7} KiB  {package}')
     print(f'package: {len(packages)} packages, lintian {errors} errors {warnings} warnings, '
-          f'scripts {"rehearsed" if rehearsed else "not rehearsed"}, {len(failures)} failures')
+          f'{"with" if replicates else "WITHOUT"} replication, scripts '
+          f'{"rehearsed" if rehearsed else "not rehearsed"}, {len(failures)} failures')
     return 1 if failures else 0
 
 
