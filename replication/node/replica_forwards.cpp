@@ -3,6 +3,7 @@
 //
 //   forward        u64 id | command; nothing: it is for a read
 //   its reply      u64 id | error | index of the entry, or that the read needs | answer
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -113,30 +114,52 @@ void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
     return forwarded.proposal->done(answer.error());
   }
   if (forwarded.proposal) {
-    when_applied(index, [done = std::move(forwarded.proposal->done),
-                         shared = std::make_shared<Answer>(*std::move(answer))] {
-      done(std::move(*shared));
-    });
+    when_applied(index, forwarded.proposal->until,
+                 [done = std::move(forwarded.proposal->done),
+                  shared = std::make_shared<Answer>(*std::move(answer))](bool is_applied) {
+                   if (!is_applied) return done(Error{ErrorCode::outcome_unknown, {}});
+                   done(std::move(*shared));
+                 });
     return;
   }
   has_forwarded_reads_ = false;
-  when_applied(index, [readers = std::move(forwarded.readers)] {
-    for (const Reader& each : readers) each.done(Answer{PlainAnswer{}});
+  when_applied(index, 0, [readers = std::move(forwarded.readers)](bool is_applied) {
+    for (const Reader& each : readers) {
+      if (is_applied) {
+        each.done(Answer{PlainAnswer{}});
+      } else {
+        each.done(Error{ErrorCode::not_leader, {}});
+      }
+    }
   });
   ask_waiting_reads();
 }
 
-void ReplicaLoop::when_applied(LogIndex index, std::function<void()> then) {
-  if (state_->applied() >= index) return then();
-  applied_waits_.emplace(index, std::move(then));
+/// The entry comes with the next appends. One that is cut off right after the leader's answer must
+/// not wait for ever.
+void ReplicaLoop::when_applied(LogIndex index, std::uint64_t until,
+                               std::function<void(bool)> then) {
+  if (state_->applied() >= index) return then(true);
+  applied_waits_.emplace(index,
+                         AppliedWait{std::move(then), std::max(until, now() + answer_patience())});
 }
 
 void ReplicaLoop::run_applied(LogIndex index) {
   while (!applied_waits_.empty() && applied_waits_.begin()->first <= index) {
-    const std::function<void()> then = std::move(applied_waits_.begin()->second);
+    const AppliedWait wait = std::move(applied_waits_.begin()->second);
     applied_waits_.erase(applied_waits_.begin());
-    then();
+    wait.then(true);
   }
+}
+
+void ReplicaLoop::give_up_applied() {
+  std::vector<AppliedWait> late;
+  std::erase_if(applied_waits_, [&](auto& each) {
+    if (now() <= each.second.until) return false;
+    late.push_back(std::move(each.second));
+    return true;
+  });
+  for (const AppliedWait& each : late) each.then(false);
 }
 
 // --- reads --------------------------------------------------------------------------------------

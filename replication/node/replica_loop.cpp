@@ -207,8 +207,8 @@ void ReplicaLoop::tick() {
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   report_changes();
   // A leader that does not answer may have taken it.
-  const std::uint64_t patience = 10 * static_cast<std::uint64_t>(options_.election.count());
-  forget_forwarded([&](const Forwarded& each) { return now() > each.since + patience; });
+  forget_forwarded([&](const Forwarded& each) { return now() > each.since + answer_patience(); });
+  give_up_applied();
   turn();
   show();
 }

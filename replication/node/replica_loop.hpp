@@ -77,6 +77,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     std::optional<Proposal> proposal;
     std::vector<Reader> readers;
   };
+  /// What the leader has answered, and this node does not show yet.
+  struct AppliedWait {
+    std::function<void(bool is_applied)> then;
+    std::uint64_t until;
+  };
   struct WaitingRead {
     std::uint64_t round;
     LogIndex index;
@@ -154,9 +159,13 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// It is not known what became of those that `is` says.
   void forget_forwarded(const std::function<bool(const Forwarded&)>& is);
   void lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched);
-  /// Calls it when this node has applied the entry.
-  void when_applied(LogIndex index, std::function<void()> then);
+  /// Calls it when this node has applied the entry, or lags behind for too long.
+  void when_applied(LogIndex index, std::uint64_t until, std::function<void(bool)> then);
   void run_applied(LogIndex index);
+  void give_up_applied();
+  [[nodiscard]] std::uint64_t answer_patience() const noexcept {
+    return 10 * static_cast<std::uint64_t>(options_.election.count());
+  }
   void ask_waiting_reads();
   [[nodiscard]] bool forward_reads();
   void refuse_reads(std::vector<Reader> readers, ErrorCode why);
@@ -203,7 +212,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::deque<WaitingRead> waiting_reads_;
   std::map<std::uint64_t, Forwarded> forwarded_;
   bool has_forwarded_reads_ = false;  // the next ones go together, when these are answered
-  std::multimap<LogIndex, std::function<void()>> applied_waits_;
+  std::multimap<LogIndex, AppliedWait> applied_waits_;
   std::uint64_t forwards_ = 0;
   std::map<NodeId, std::string> met_;  // who has connected, and listens there
   bool members_changed_ = true;
