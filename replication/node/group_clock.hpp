@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace semel::replication {
 
@@ -42,10 +43,17 @@ class GroupClock {
     base_ = is_plausible ? unix_ms : newest_entry_ms;
     base_boot_ = boot_ms;
     newest_ = newest_entry_ms;
+    ahead_max_ = ahead_max;
     is_set_ = is_guess_ = true;
   }
   /// For the next entry: not before the newest one.
   [[nodiscard]] std::int64_t next(std::int64_t boot_ms, std::int64_t unix_ms) noexcept {
+    // When begin() was called the log was not read: only now is it known what the newest entry is.
+    const bool is_implausible = newest_ != 0 && at(boot_ms) - newest_ > ahead_max_;
+    if (std::exchange(is_guess_, false) && is_implausible) {
+      base_ = newest_;
+      base_boot_ = boot_ms;
+    }
     const std::int64_t passed = std::max<std::int64_t>(0, boot_ms - base_boot_);
     if (passed >= 1'000) {  // at most a thousandth faster or slower than time passes
       const std::int64_t here = base_ + passed;
@@ -70,6 +78,7 @@ class GroupClock {
   std::int64_t base_boot_ = 0;
   std::int64_t newest_ = 0;
   bool is_set_ = false;
+  std::int64_t ahead_max_ = 0;
   bool is_guess_ = false;  // base_ is of begin()
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t start = 1'700'000'000'000;
 constexpr std::int64_t week = std::int64_t{7} * 24 * 3'600'000;
+constexpr std::int64_t day = week / 7;
 
 }  // namespace
 
@@ -72,7 +73,6 @@ TEST_CASE("group clock: a new leader goes on from the newest entry", "[group_clo
 
 TEST_CASE("group clock: who begins with a wall clock days ahead has the time of the leader",
           "[group_clock]") {
-  constexpr std::int64_t day = week / 7;
   GroupClock clock;
   clock.begin(start, start + 6 * day, 0, week);
   clock.saw(start + 500, 500);  // an entry of the log that is as old as the log
@@ -83,6 +83,20 @@ TEST_CASE("group clock: who begins with a wall clock days ahead has the time of 
   // From then on it is as with any other: what was counted on stays, if it is more.
   clock.follow(start + 1'250, 1'300);
   CHECK(clock.at(1'300) == start + 1'300);
+}
+
+TEST_CASE("group clock: who leads a group that starts anew believes no clock that is years ahead",
+          "[group_clock]") {
+  GroupClock clock;
+  // Its log is read after it has begun.
+  clock.begin(0, start + 520 * week, 0, week);
+  clock.saw(start, 100);
+  CHECK(clock.next(200, start + 520 * week) == start);
+  CHECK(clock.next(300, start + 520 * week) == start + 100);
+  GroupClock plausible;
+  plausible.begin(0, start + day, 0, week);
+  plausible.saw(start, 100);
+  CHECK(plausible.next(200, start + day + 200) == start + day + 200);
 }
 
 TEST_CASE("group clock: it never goes back, whatever comes", "[group_clock]") {
