@@ -6,6 +6,7 @@
 #include "replication/core/message.hpp"
 #include "replication/core/raft_shim.h"
 #include "semel/result.hpp"
+#include "semel/types.hpp"
 
 namespace semel::replication {
 
