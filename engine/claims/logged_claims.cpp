@@ -23,25 +23,20 @@ std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& 
   const TableKey key{context.prefix, request.key};
   ClaimOutcome outcome;
   ClaimFacts facts;
-  Timestamp due{};
+  const Timestamp group_now = log.clock().now();
   run_claim(
       context, request, facts, outcome,
       [&](auto&& decide, Version& version) {
         return context.impl.core().update(
             context.policy.db, key.bytes(), context.now,
             [&](const RecordView* live, const auto&) {
-              ClaimRecord record;
-              const bool is_done = live != nullptr && live->kind == Kind::claim &&
-                                   decode(live->value, record) && record.state == ClaimState::done;
-              if (!is_done) return Decision{};
-              due = live->due;
+              if (!is_repeatable(live, group_now)) return Decision{};
               return decide(live, [] { return Version{0}; });
             },
             version);
       },
       false);
   if (outcome.answer != ClaimAnswer::replay) return std::nullopt;
-  if (due != no_end && due - log.clock().now() < skew_margin) return std::nullopt;
   count_answer(context.impl, outcome);
   return outcome;
 }

@@ -17,6 +17,15 @@ namespace semel::engine {
 /// Of a record that answers here: the group's time may be known worse on this node by so much.
 inline constexpr Millis skew_margin{1'000};
 
+/// Whether a record says that the work of a claim is done, and lives on for a while: that was
+/// acknowledged, so that any replica may repeat it.
+[[nodiscard]] inline bool is_repeatable(const RecordView* live, Timestamp group_now) {
+  ClaimRecord record;
+  return live != nullptr && live->kind == Kind::claim && decode(live->value, record) &&
+         record.state == ClaimState::done &&
+         (live->due == no_end || live->due - group_now >= skew_margin);
+}
+
 /// A claim with an id. Bytes are the caller's.
 struct LoggedRequest {
   explicit LoggedRequest(const ClaimRequest& from);

@@ -4,7 +4,6 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/claims/claim_calls.hpp"
 
@@ -294,19 +293,18 @@ bool LoggedWaits::cancel(WaitTicket ticket) noexcept {
   return true;
 }
 
+/// One at a time: it must need no memory.
 void LoggedWaits::close() noexcept {
-  std::vector<SharedWait> ended;
-  {
-    const base::MutexLock lock{mutex_};
-    is_closed_ = true;
-    for (const auto& [ticket, wait] : waits_) {
-      if (!wait->is_over) ended.push_back(wait);
-    }
-  }
-  for (const SharedWait& wait : ended) {
+  for (;;) {
+    SharedWait wait;
     WaitTicket queued = 0;
     {
       const base::MutexLock lock{mutex_};
+      is_closed_ = true;
+      const auto found = std::find_if(waits_.begin(), waits_.end(),
+                                      [](const auto& each) { return !each.second->is_over; });
+      if (found == waits_.end()) return;
+      wait = found->second;
       queued = std::exchange(wait->queued, 0);
     }
     if (queued != 0) static_cast<void>(impl_of(engine_).wait_queue().cancel(queued));

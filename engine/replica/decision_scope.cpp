@@ -9,7 +9,6 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/claims/logged_waits.hpp"
 #include "engine/core/core_update.hpp"
-#include "engine/rules/claim_codec.hpp"
 
 namespace semel::engine {
 
@@ -112,10 +111,7 @@ bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key) {
   static_cast<void>(impl.core().update(
       db, table_key, now,
       [&](const RecordView* live, const auto&) {
-        ClaimRecord record;
-        is_done = live != nullptr && live->kind == Kind::claim && decode(live->value, record) &&
-                  record.state == ClaimState::done &&
-                  (live->due == no_end || live->due - group_now >= skew_margin);
+        is_done = is_repeatable(live, group_now);
         return Decision{};
       },
       version));

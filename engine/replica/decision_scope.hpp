@@ -63,8 +63,7 @@ bool poll_waits(Engine& engine, Timestamp now) noexcept;
 /// `outcome` is the answer, and `done` is not called. `name`: of a namespace.
 [[nodiscard]] bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline,
                                    ClaimCallback done, WaitTicket& ticket, ClaimOutcome& outcome);
-/// Whether the record of a claim says that its work is done, and lives on for a second at least by
-/// the group's time: that was acknowledged, so that any replica may repeat it.
+/// is_repeatable() of a claim's record, by the group's time.
 [[nodiscard]] bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key);
 /// See Claims::cancel_wait().
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept;

@@ -96,9 +96,9 @@ class Replication {
   /// As long as this. Its calls have these besides: errors not_leader (no leader in time, nothing
   /// was changed) and outcome_unknown (asked again, claims and calls of owners are safe; they have
   /// been asked again already). Progress: they block for the leader and a majority; a claim of
-  /// finished work is answered from what is here. Sections may read and not write; drop_namespace()
-  /// takes unused namespaces alone; scans, sizes and statistics are of this node. A claim is bound
-  /// to no process unless it names a session.
+  /// finished work is answered from what is here. Sections may read and not write. flush() answers
+  /// 0, not how many there were. drop_namespace() takes unused namespaces alone. Scans, sizes and
+  /// statistics are of this node. A claim is bound to no process unless it names a session.
   [[nodiscard]] Engine& engine() noexcept;
   /// In a child of its process: failed says so, as all calls here end with forked.
   [[nodiscard]] ReplicationStatus status() const;

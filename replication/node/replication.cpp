@@ -7,6 +7,7 @@
 #include "engine/replica/decision_scope.hpp"
 #include "replication/node/group_calls.hpp"
 #include "replication/node/replica.hpp"
+#include "replication/transport/peer_stream.hpp"
 #include "semel/process.hpp"
 
 namespace semel {
@@ -54,6 +55,10 @@ Result<ReplicaOptions> replica_options(const ReplicationOptions& from) {
   if (options.address.empty()) {
     options.address = own != from.peers.end() ? own->second : options.listen;
   }
+  for (const auto& [id, address] : options.founders) {
+    SEMEL_CHECK(replication::check_member_address(address));
+  }
+  SEMEL_CHECK(replication::check_member_address(options.address));
   if (from.tls) options.tls = peer_tls(*from.tls);
   options.election = from.election;
   options.heartbeat = from.heartbeat;

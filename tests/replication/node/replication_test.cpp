@@ -469,6 +469,8 @@ TEST_CASE("replication: wrong options are refused by name", "[replication]") {
   options.cluster_id = 0;
   CHECK(detail().find("cluster id") != std::string::npos);
   options = services.options(1);
+  options.peers[2] = "nowhere:0";
+  CHECK(detail().find("nowhere:0") != std::string::npos);
   options.peers.clear();
   CHECK(detail().find("listen") != std::string::npos);
   CHECK_FALSE(Replication::found(options));
