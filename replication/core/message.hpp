@@ -51,6 +51,9 @@ struct VoteRequest {
 struct VoteReply {
   bool is_granted = false;
   bool is_pre_vote = false;
+  // What the voter thinks of the group's time: the node's affair, not the core's.
+  std::int64_t unix_ms = 0;
+  bool is_time_known = false;
 };
 struct AppendRequest {
   LogIndex previous_index = 0;

@@ -97,8 +97,7 @@ void ReplicaLoop::propose_waiting() {
   if (in_flight_.empty() && core_->applied() < core_->last()) return;
   while (!proposals_.empty() && in_flight_.size() < in_flight_max) {
     const std::uint64_t here = now();
-    EntryBuilder entry{clock_.next(static_cast<std::int64_t>(here), unix_ms()),
-                       base::random_number()};
+    EntryBuilder entry{next_time(), base::random_number()};
     std::vector<Proposal> taken;
     std::size_t bytes = 0;
     while (!proposals_.empty() && entry.add(proposals_.front().command)) {

@@ -2,6 +2,7 @@
 // vote.
 //
 //   vote                    term and vote, in two slots
+//   time                    how far the group's time is from CLOCK_BOOTTIME, in two slots
 //   log/                    entries (replication/log/entry_log.hpp)
 //   snapshot-INDEX-TERM     the state (replication/log/snapshot_file.hpp)
 #pragma once
@@ -11,6 +12,7 @@
 #include "replication/log/entry_log.hpp"
 #include "replication/log/snapshot_file.hpp"
 #include "replication/log/vote_file.hpp"
+#include "replication/node/group_clock.hpp"
 #include "replication/node/replica_options.hpp"
 #include "replication/state/state_machine.hpp"
 
@@ -22,6 +24,8 @@ struct ReplicaDisk {
   std::unique_ptr<EntryLog> log{};
   std::unique_ptr<VoteFile> votes{};
   VoteContent vote{};
+  std::unique_ptr<TimeFile> times{};  ///< null: it cannot be used, and time is asked for
+  TimeContent time{};                 ///< its boot is this one; boot_ms is -1: nothing is known
   std::uint64_t snapshot_bytes = 0;
 };
 

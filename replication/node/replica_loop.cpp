@@ -24,6 +24,8 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       state_(std::move(found.state)),
       votes_(std::move(found.votes)),
       vote_(found.vote),
+      times_(std::move(found.times)),
+      time_(found.time),
       stored_(std::move(found.stored)),
       log_(std::move(found.log)),
       snapshot_bytes_(found.snapshot_bytes) {}
@@ -60,6 +62,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   engine::set_group_clock(state_->engine(), &group_time_);
   clock_.begin(state_->unix_ms() == 1 ? 0 : state_->unix_ms(), unix_ms(),
                static_cast<std::int64_t>(now()), options_.clock_ahead_max.count());
+  if (time_.boot_ms >= 0) clock_.recall(time_, static_cast<std::int64_t>(now()));
   if (stored_.snapshot) snapshot_index_ = stored_.snapshot->index;
   TransportOptions transport;
   transport.cluster_id = options_.cluster_id;
@@ -139,6 +142,7 @@ void ReplicaLoop::end() {
   refuse_waiting(ErrorCode::closing);
   refuse_reads(std::exchange(reads_, {}), ErrorCode::closing);
   forget_forwarded([](const Forwarded&) { return true; });
+  keep_time();
   run_applied(log_index_max);  // they are decided, if not applied here
   transport_->stop();
 }
@@ -205,6 +209,7 @@ void ReplicaLoop::tick() {
   if (core_->next_timeout() <= now()) core_->tick(now());
   propose_time();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
+  keep_time();
   report_changes();
   // A leader that does not answer may have taken it.
   forget_forwarded([&](const Forwarded& each) { return now() > each.since + answer_patience(); });
@@ -223,6 +228,27 @@ void ReplicaLoop::show_time() noexcept {
   const auto here = static_cast<std::int64_t>(now());
   // mo: relaxed: a time, not an order
   time_offset_.store(clock_.at(here) - here, std::memory_order_relaxed);
+}
+
+void ReplicaLoop::keep_time() {
+  if (times_ == nullptr) return;
+  const auto known = clock_.to_keep(static_cast<std::int64_t>(now()));
+  if (!known) return;
+  time_.boot_ms = known->boot_ms;
+  time_.offset = known->offset;
+  // What cannot be written now is written later, and of what is older a start lets go more.
+  static_cast<void>(times_->write(time_));
+}
+
+/// Of an entry of this node, which leads.
+std::int64_t ReplicaLoop::next_time() {
+  if (clock_.has_to_settle()) {
+    const Configuration members = core_->members();
+    const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
+    clock_.settle(
+        static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_voter)));
+  }
+  return clock_.next(static_cast<std::int64_t>(now()), unix_ms());
 }
 
 Timestamp ReplicaLoop::GroupTime::now() const noexcept {
@@ -287,6 +313,11 @@ void ReplicaLoop::append(LogIndex first, std::vector<RaftEntry> entries) {
 }
 
 void ReplicaLoop::send(RaftMessage message) {
+  if (auto* const vote = std::get_if<VoteReply>(&message.what)) {
+    const TimeEstimate time = clock_.estimate(static_cast<std::int64_t>(now()));
+    vote->unix_ms = time.unix_ms;
+    vote->is_time_known = time.is_known;
+  }
   transport_->send(message);
 }
 
@@ -344,6 +375,11 @@ void ReplicaLoop::on_message(RaftMessage message) {
   const auto* const append = std::get_if<AppendRequest>(&message.what);
   if (append != nullptr && message.term >= core_->term()) {
     leader_commit_ = std::max(leader_commit_, append->commit);
+  }
+  // Whoever wins has heard a majority.
+  if (const auto* const vote = std::get_if<VoteReply>(&message.what)) {
+    clock_.heard(message.from, {vote->unix_ms, vote->is_time_known},
+                 static_cast<std::int64_t>(now()));
   }
   if (std::holds_alternative<SnapshotOffer>(message.what)) {
     fetch_snapshot(message);

@@ -130,6 +130,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void know_members();
   void show();
   void show_time() noexcept;
+  /// For another process of this boot.
+  void keep_time();
+  [[nodiscard]] std::int64_t next_time();
   void stop_with(const std::string& why);
   void end();
   [[nodiscard]] std::uint64_t now() const noexcept;
@@ -197,6 +200,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::unique_ptr<StateMachine> state_;
   std::unique_ptr<VoteFile> votes_;
   VoteContent vote_;
+  std::unique_ptr<TimeFile> times_;  // may be null
+  TimeContent time_;
   StoredState stored_;             // until start()
   std::unique_ptr<EntryLog> log_;  // until start()
   std::unique_ptr<LogWriter> writer_;

@@ -80,6 +80,8 @@ template <class Fields>
 void all(Fields& fields, VoteReply& it) {
   fields.flag(it.is_granted);
   fields.flag(it.is_pre_vote);
+  fields.number(it.unix_ms);
+  fields.flag(it.is_time_known);
 }
 template <class Fields>
 void all(Fields& fields, AppendRequest& it) {

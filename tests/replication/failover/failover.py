@@ -44,16 +44,15 @@ def plan(given, chance, skipped):
         wanted += [OTHERS[i % len(OTHERS)] for i in range(350)]
     else:
         # As many of each as there is room for, and of those that are left a choice.
-        whole, rest = divmod(given.faults, len(KINDS))
-        wanted = [*KINDS * whole, *chance.sample(KINDS, rest)]
+        whole, rest = divmod(given.faults, len(ALL))
+        wanted = [*ALL * whole, *chance.sample(ALL, rest)]
     left = [kind for kind in wanted if faults.NEEDS.get(kind) not in skipped]
     chance.shuffle(left)
     return left, len(wanted) - len(left)
 
 
 ALL = (*faults.KILLS, *faults.CUTS, *faults.OTHERS)
-KINDS = tuple(kind for kind in ALL if kind not in faults.KNOWN)
-OTHERS = tuple(kind for kind in faults.OTHERS if kind in KINDS)
+OTHERS = faults.OTHERS
 
 
 def gap_after(times, began):
@@ -145,9 +144,6 @@ class Run:
         for mutate in histories.MUTATIONS:
             if not self.refused[mutate.__name__]:
                 world.find(f'no history that {mutate.__name__} could change')
-        for kind, why in faults.KNOWN.items():
-            if not self.given.only:
-                print(f'failover: without {kind.__name__}: {why}')
         for what, why in world.group.skipped.items():
             print(f'failover: without {what}: {why}')
         if self.porcupine.missing:
@@ -171,12 +167,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--program', required=True)
     parser.add_argument('--seed', type=int, default=random.randrange(10**6))
-    parser.add_argument('--faults', type=int, default=2 * len(KINDS))
+    parser.add_argument('--faults', type=int, default=2 * len(ALL))
     parser.add_argument('--only', help='kinds of faults, separated by commas')
     parser.add_argument('--keep', help='where histories and nodes go if anything is wrong')
     parser.add_argument('--long', action='store_true')
+    given = parser.parse_args()
+    histories.fetch_porcupine()
     networks.isolate()
-    return Run(parser.parse_args()).run()
+    return Run(given).run()
 
 
 if __name__ == '__main__':

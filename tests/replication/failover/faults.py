@@ -244,10 +244,18 @@ def clock_step(situation):
     node.faults.step_clock(0)
 
 
+def forget_time(*nodes):
+    """As after a boot of the machine: nothing is known of the group's time."""
+    for node in nodes:
+        (node.directory / 'time').unlink(missing_ok=True)
+
+
 def clock_start(situation):
     """A node starts with a wall clock that is off, and leads."""
     node = situation.follower
     node.kill()
+    if situation.chance.random() < 0.5:
+        forget_time(node)
     node.faults.step_clock(situation.chance.choice(STEPS_NS))
     node.start()
     situation.pause(0.5, 1)
@@ -263,12 +271,14 @@ def clock_start(situation):
 
 def clock_start_all(situation):
     """All nodes start with a wall clock that is an hour or ten years off: the same one, or that
-    of one node."""
+    of one node, on machines that were booted or not."""
     nodes = situation.group.nodes
     wrong = nodes if situation.chance.random() < 0.5 else [situation.chance.choice(nodes)]
     step = situation.chance.choice(STEPS_NS)
     for node in nodes:
         node.kill()
+    if len(wrong) == 1 and situation.chance.random() < 0.5:
+        forget_time(*nodes)
     for node in wrong:
         node.faults.step_clock(step)
     for node in nodes:
@@ -286,8 +296,3 @@ OTHERS = (stop, transfer, end_leader, disk_full, failed_sync, failed_start, slow
 NEEDS = {**{kind: 'network' for kind in CUTS}, disk_full: 'disk', failed_sync: 'preload',
          failed_start: 'preload', slow_disk: 'preload', clock_step: 'preload',
          clock_start: 'preload', clock_start_all: 'preload'}
-# Known to fail, and in no run but by --only, until the product is corrected.
-KNOWN = {
-    clock_start: 'a node that starts with a wall clock ahead, and leads before it has applied an '
-                 'entry of another leader, ends leases early',
-    clock_start_all: 'the same, of nodes that start together'}
