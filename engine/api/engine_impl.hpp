@@ -15,6 +15,7 @@
 #include "engine/core/core.hpp"
 #include "engine/core/namespaces.hpp"
 #include "engine/core/spill.hpp"
+#include "engine/logged/group_time.hpp"
 #include "semel/engine.hpp"
 
 namespace semel {
@@ -150,7 +151,7 @@ class Engine::Impl {
   engine::LoggedCall::Log call_log{nullptr};
   engine::LoggedCall::Calls logged_calls{0};            // that are under way
   std::shared_ptr<engine::LoggedWaits> logged_waits{};  // with a call log
-  const Clock* group_clock = nullptr;                   // of a replica that takes part
+  const engine::GroupTime* group_clock = nullptr;       // of a replica that takes part
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
   void apply_or_refuse(engine::Core::Operation& operation,

@@ -23,14 +23,13 @@ std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& 
   const TableKey key{context.prefix, request.key};
   ClaimOutcome outcome;
   ClaimFacts facts;
-  const Timestamp group_now = log.clock().now();
   run_claim(
       context, request, facts, outcome,
       [&](auto&& decide, Version& version) {
         return context.impl.core().update(
             context.policy.db, key.bytes(), context.now,
             [&](const RecordView* live, const auto&) {
-              if (!is_repeatable(live, group_now)) return Decision{};
+              if (!is_repeatable(live, log.clock())) return Decision{};
               return decide(live, [] { return Version{0}; });
             },
             version);

@@ -18,12 +18,12 @@ namespace semel::engine {
 inline constexpr Millis skew_margin{1'000};
 
 /// Whether a record says that the work of a claim is done, and lives on for a while: that was
-/// acknowledged, so that any replica may repeat it.
-[[nodiscard]] inline bool is_repeatable(const RecordView* live, Timestamp group_now) {
+/// acknowledged, so that any replica which is current may repeat it.
+[[nodiscard]] inline bool is_repeatable(const RecordView* live, const GroupTime& time) {
   ClaimRecord record;
   return live != nullptr && live->kind == Kind::claim && decode(live->value, record) &&
-         record.state == ClaimState::done &&
-         (live->due == no_end || live->due - group_now >= skew_margin);
+         record.state == ClaimState::done && time.is_current() &&
+         (live->due == no_end || live->due - time.now() >= skew_margin);
 }
 
 /// A claim with an id. Bytes are the caller's.

@@ -36,7 +36,7 @@ ClaimOutcome look(const WaitCall& call, Seen& seen) {
   seen.now = context.now;
   // Between entries the replica's clock stands still; a lease that is over by the group's time can
   // be asked for. Within one, its time is the group's.
-  const Clock* const clock = context.impl.group_clock;
+  const GroupTime* const clock = context.impl.group_clock;
   const bool is_deciding = context.impl.core().context().decision != nullptr;
   if (clock != nullptr && !is_deciding) seen.now = std::max(seen.now, clock->now());
   if (context.dropped()) return outcome;

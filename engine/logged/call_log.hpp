@@ -10,7 +10,7 @@
 
 #include "engine/logged/answer.hpp"
 #include "engine/logged/command.hpp"
-#include "semel/clock.hpp"
+#include "engine/logged/group_time.hpp"
 #include "semel/engine.hpp"
 #include "semel/result.hpp"
 
@@ -39,8 +39,8 @@ class CallLog {
   virtual void read(std::function<void(Status)> done) = 0;
   /// Calls `what` once, soon, on the thread that calls `done` of the others.
   virtual void run(std::function<void()> what) = 0;
-  /// The group's time, as far as this node knows it: it goes on between entries.
-  [[nodiscard]] virtual const Clock& clock() const noexcept = 0;
+  /// The group's time, as far as this node knows it.
+  [[nodiscard]] virtual const GroupTime& clock() const noexcept = 0;
 };
 
 /// The answer to a command that has one of type T.

@@ -86,7 +86,7 @@ void set_call_log(Engine& engine, CallLog* log) {
   if (log != nullptr) impl.logged_waits = std::make_shared<LoggedWaits>(engine, *log);
 }
 
-void set_group_clock(Engine& engine, const Clock* clock) noexcept {
+void set_group_clock(Engine& engine, const GroupTime* clock) noexcept {
   impl_of(engine).group_clock = clock;
 }
 
@@ -106,12 +106,12 @@ bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key) {
   bool is_done = false;
   Version version = 0;
   Timestamp now = impl.now();
-  const Clock* const clock = impl.group_clock;
-  const Timestamp group_now = clock == nullptr ? now : std::max(now, clock->now());
+  const GroupTime* const clock = impl.group_clock;
+  if (clock == nullptr) return false;
   static_cast<void>(impl.core().update(
       db, table_key, now,
       [&](const RecordView* live, const auto&) {
-        is_done = is_repeatable(live, group_now);
+        is_done = is_repeatable(live, *clock);
         return Decision{};
       },
       version));

@@ -52,7 +52,7 @@ std::size_t close_former_sessions(Engine& engine, const SessionOwner& owner);
 void set_call_log(Engine& engine, CallLog* log);
 /// The group's time, which goes on between entries: for waits. Before calls of the engine; it must
 /// outlive them.
-void set_group_clock(Engine& engine, const Clock* clock) noexcept;
+void set_group_clock(Engine& engine, const GroupTime* clock) noexcept;
 /// Ends waits that are due by `now`: the replica's own clock stands still between entries. Returns
 /// whether anyone waits.
 bool poll_waits(Engine& engine, Timestamp now) noexcept;
@@ -63,7 +63,7 @@ bool poll_waits(Engine& engine, Timestamp now) noexcept;
 /// `outcome` is the answer, and `done` is not called. `name`: of a namespace.
 [[nodiscard]] bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline,
                                    ClaimCallback done, WaitTicket& ticket, ClaimOutcome& outcome);
-/// is_repeatable() of a claim's record, by the group's time.
+/// Whether this replica may repeat what a claim was answered: is_repeatable() of its record.
 [[nodiscard]] bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key);
 /// See Claims::cancel_wait().
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept;

@@ -35,7 +35,9 @@ class GroupCalls final : public engine::CallLog {
   [[nodiscard]] Status read() override;
   void read(std::function<void(Status)> done) override;
   void run(std::function<void()> what) override;
-  [[nodiscard]] const Clock& clock() const noexcept override { return replica_.clock(); }
+  [[nodiscard]] const engine::GroupTime& clock() const noexcept override {
+    return replica_.clock();
+  }
 
  private:
   /// Why it is not even proposed; ok: it may be.

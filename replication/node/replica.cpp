@@ -42,7 +42,7 @@ void Replica::propose(PreparedCommand command, ProposalDone done, ProposalTerms 
 void Replica::read(ProposalDone done, ProposalTerms terms) {
   loop_->read(std::move(done), terms);
 }
-const Clock& Replica::clock() const noexcept {
+const engine::GroupTime& Replica::clock() const noexcept {
   return loop_->group_time();
 }
 bool Replica::wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "engine/api/sessions.hpp"
+#include "engine/logged/group_time.hpp"
 #include "replication/node/replica_options.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
@@ -51,7 +52,7 @@ class Replica {
   void read(ProposalDone done, ProposalTerms terms = {});
   [[nodiscard]] Status read(ProposalTerms terms = {});
   /// The group's time, as far as this node knows it: it goes on between entries.
-  [[nodiscard]] const Clock& clock() const noexcept;
+  [[nodiscard]] const engine::GroupTime& clock() const noexcept;
   /// engine::wait_for_change() and stop_waiting() of its engine.
   [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
                                      WaitTicket& ticket, ClaimOutcome& outcome);

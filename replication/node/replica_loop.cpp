@@ -208,6 +208,7 @@ void ReplicaLoop::tick() {
   }
   if (core_->next_timeout() <= now()) core_->tick(now());
   propose_time();
+  if (core_->is_leader()) note_current();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   keep_time();
   report_changes();
@@ -256,6 +257,23 @@ Timestamp ReplicaLoop::GroupTime::now() const noexcept {
   // mo: relaxed: as where it is set
   const Timestamp passed{Millis{here + loop_.time_offset_.load(std::memory_order_relaxed)}};
   return std::max(passed, loop_.state_->now());
+}
+
+bool ReplicaLoop::GroupTime::is_current() const noexcept {
+  // mo: relaxed: a time, not an order
+  return loop_.now() < loop_.current_until_.load(std::memory_order_relaxed);
+}
+
+void ReplicaLoop::note_current() {
+  const std::uint64_t here = now();
+  // A leader that no majority answers ends as one within an election timeout.
+  const LogIndex commit = core_->is_leader() ? core_->commit() : leader_commit_;
+  if (heard_ && core_->applied() < heard_->commit) return;
+  if (heard_ && clock_.estimate(static_cast<std::int64_t>(here)).is_known) {
+    // mo: relaxed: as where it is read
+    current_until_.store(heard_->at + answer_patience(), std::memory_order_relaxed);
+  }
+  heard_ = {commit, here};
 }
 
 void ReplicaLoop::show() {
@@ -352,7 +370,10 @@ void ReplicaLoop::install(const SnapshotOffer&) {
 
 void ReplicaLoop::changed() {
   const bool leads = core_->is_leader();
-  if (leads && !leads_.load(std::memory_order_relaxed)) ++elections_;  // mo: relaxed: own thread
+  if (leads && !leads_.load(std::memory_order_relaxed)) {  // mo: relaxed: own thread
+    ++elections_;
+    heard_ = {core_->last(), now()};  // it has no less than what was decided
+  }
   leads_.store(leads, std::memory_order_release);  // mo: release [replica.leads]
   report(ReplicaEvent::What::role, leads ? "this node leads"
                                    : core_->leader() != 0
@@ -384,7 +405,9 @@ void ReplicaLoop::on_message(RaftMessage message) {
   if (std::holds_alternative<SnapshotOffer>(message.what)) {
     fetch_snapshot(message);
   } else {
+    const bool is_heard = append != nullptr && message.term >= core_->term();
     core_->receive(now(), std::move(message));
+    if (is_heard && !is_ended_ && !core_->is_leader()) note_current();
   }
   if (!is_ended_) turn();
 }

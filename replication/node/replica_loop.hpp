@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "engine/logged/group_time.hpp"
 #include "replication/log/log_writer.hpp"
 #include "replication/node/group_clock.hpp"
 #include "replication/node/replica_disk.hpp"
@@ -38,7 +39,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void stop();
   void propose(PreparedCommand command, ProposalDone done, const ProposalTerms& terms);
   void read(ProposalDone done, const ProposalTerms& terms);
-  [[nodiscard]] const Clock& group_time() const noexcept { return group_time_; }
+  [[nodiscard]] const engine::GroupTime& group_time() const noexcept { return group_time_; }
   [[nodiscard]] bool is_own_thread() const noexcept {
     return std::this_thread::get_id() == thread_.get_id();
   }
@@ -82,19 +83,25 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     std::function<void(bool is_applied)> then;
     std::uint64_t until;
   };
+  /// What a leader had committed, when it was heard. Once it is applied, all of then is here.
+  struct Heard {
+    LogIndex commit;
+    std::uint64_t at;
+  };
   struct WaitingRead {
     std::uint64_t round;
     LogIndex index;
     std::vector<Reader> readers;
   };
   /// The group's time for other threads: what was applied last, and what has passed since.
-  class GroupTime final : public Clock {
+  class GroupTime final : public engine::GroupTime {
    public:
     explicit GroupTime(const ReplicaLoop& loop) noexcept : loop_(loop) {}
     [[nodiscard]] Timestamp now() const noexcept override;
     [[nodiscard]] std::int64_t unix_ms() const noexcept override {
       return now().time_since_epoch().count();
     }
+    [[nodiscard]] bool is_current() const noexcept override;
 
    private:
     const ReplicaLoop& loop_;
@@ -133,6 +140,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// For another process of this boot.
   void keep_time();
   [[nodiscard]] std::int64_t next_time();
+  /// Of a leader, or of a node that has just heard from it how far it is.
+  void note_current();
   void stop_with(const std::string& why);
   void end();
   [[nodiscard]] std::uint64_t now() const noexcept;
@@ -195,7 +204,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard_;
   boost::asio::steady_timer timer_;
   // Outlive the engine, whose waits look at the group's time.
-  std::atomic<std::int64_t> time_offset_{0};  // of it from CLOCK_BOOTTIME
+  std::atomic<std::int64_t> time_offset_{0};     // of it from CLOCK_BOOTTIME
+  std::atomic<std::uint64_t> current_until_{0};  // GroupTime::is_current()
   const GroupTime group_time_{*this};
   std::unique_ptr<StateMachine> state_;
   std::unique_ptr<VoteFile> votes_;
@@ -225,6 +235,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   bool full_reported_ = false;
   bool off_reported_ = false;
   LogIndex leader_commit_ = 0;
+  std::optional<Heard> heard_;
   std::uint64_t last_proposal_ = 0;
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // since the last snapshot

@@ -127,6 +127,17 @@ class Checkers(unittest.TestCase):
         return [{'kind': kind, 'key': name.replace(' ', '-').replace(',', ''), 'calls': calls}
                 for name, (kind, calls) in table.items()]
 
+    def test_late_repeats_are_left_out(self):
+        calls = [granted(0, 10, 'a', 7), owned(20, 30, ['complete', 7, 'r'], 'ok', late=0),
+                 call(40, 50, ['forget'], 1),
+                 claimed(45, 60, 'b', 'replay', result='r'),
+                 claimed(140, 150, 'c', 'replay', result='r'),
+                 claimed(140, 150, 'd', 'replay', result='other'),
+                 claimed(151, 160, 'e', 'replay', result='r')]
+        left = histories.without_late_repeats({'kind': 'token', 'key': 'k', 'calls': calls},
+                                              100 * MS)['calls']
+        self.assertEqual([*calls[:3], calls[5], calls[6]], left)
+
     def test_our_own(self):
         self.assertEqual(histories.refused_here(self.whole(CAN_BE)), {})
         wrong = self.whole(CANNOT_BE)

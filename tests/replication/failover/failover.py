@@ -23,7 +23,7 @@ import faults  # noqa: E402
 import histories  # noqa: E402
 import networks  # noqa: E402
 from faulty_group import FaultyGroup  # noqa: E402
-from group import PATIENCE, NoLeader  # noqa: E402
+from group import ELECTION_MS, PATIENCE, NoLeader  # noqa: E402
 from world import World  # noqa: E402
 
 ROUND = 60  # faults, after which the nodes are compared and the histories checked
@@ -53,6 +53,7 @@ def plan(given, chance, skipped):
 
 ALL = (*faults.KILLS, *faults.CUTS, *faults.OTHERS)
 OTHERS = faults.OTHERS
+LATE_REPEATS_NS = 11 * ELECTION_MS * 10**6  # ten, and one in which a leader may not know that it ends
 
 
 def gap_after(times, began):
@@ -98,7 +99,8 @@ class Run:
 
     def check(self, world):
         """What clients have seen, by both checkers; and what they have not."""
-        recorded = [history.whole() for history in world.keys.all if history.calls]
+        recorded = [histories.without_late_repeats(history.whole(), LATE_REPEATS_NS)
+                    for history in world.keys.all if history.calls]
         self.checked += len(recorded)
         for what in histories.refused_here(recorded).values():
             world.find(what)

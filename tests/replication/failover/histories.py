@@ -29,6 +29,28 @@ class Recorded:
         return {'kind': self.kind, 'key': self.key, 'calls': list(self.calls)}
 
 
+def without_late_repeats(history, most_ns):
+    """A node that is cut off may repeat for so long what was made forgotten (docs/replication.md).
+    Such repeats change nothing and are left out; what is repeated later than that stays."""
+    forgotten = [call for call in history['calls'] if call['words'][0] == 'forget']
+    completed = [call for call in history['calls'] if call['words'][0] == 'complete']
+
+    def is_late(call):
+        reply = call['reply']
+        if call['words'][0] != 'claim' or not isinstance(reply, dict) or \
+                reply.get('outcome') != 'replay':
+            return False
+        for forget in forgotten:
+            is_near = forget['call'] < call['return'] and \
+                call['call'] - most_ns < (forget['return'] or call['call'])
+            if is_near and any(done['words'][2] == reply['result'] and
+                               done['call'] < (forget['return'] or call['return'])
+                               for done in completed):
+                return True
+        return False
+    return {**history, 'calls': [call for call in history['calls'] if not is_late(call)]}
+
+
 def write(histories, path):
     with open(path, 'w', encoding='utf-8') as file:
         for history in histories:
