@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/cluster/script_turns.hpp"
 #include "semel/claims.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
@@ -83,6 +84,7 @@ struct GroupView {
 class Group {
  public:
   virtual ~Group() = default;
+  [[nodiscard]] ScriptTurns& script_turns() noexcept { return script_turns_; }
   // --- from any thread --------------------------------------------------------------------------
   [[nodiscard]] virtual bool leads() const noexcept = 0;
   /// Whether submit() hands over to the leader what this node cannot take itself.
@@ -119,6 +121,9 @@ class Group {
   /// refused (too early; says why), bad_option (says what), closing.
   [[nodiscard]] virtual Status change(Change what, std::uint64_t id,
                                       const std::string& address) = 0;
+
+ private:
+  ScriptTurns script_turns_;
 };
 
 }  // namespace semel::net

@@ -8,7 +8,8 @@
 namespace semel::net {
 namespace {
 
-/// Of a script or function. Its text must be one that every node runs as one known operation.
+/// Of a script or function. A script whose text is one that Semel knows is one operation, which
+/// every node carries out.
 GroupKind kind_of_code(const Services& services, ClientState& client, const CommandRow& row,
                        std::span<const std::string_view> words) {
   if (row.has(fact_function)) return GroupKind::not_here;
@@ -23,7 +24,7 @@ GroupKind kind_of_code(const Services& services, ClientState& client, const Comm
     const bool is_leaders = !services.group->leads() && !services.group->forwards();
     if (script == nullptr) return is_leaders ? GroupKind::write : GroupKind::here;
   }
-  return script->shape.known != lua::KnownScript::unknown ? GroupKind::write : GroupKind::not_here;
+  return script->shape.known != lua::KnownScript::unknown ? GroupKind::write : GroupKind::script;
 }
 
 }  // namespace

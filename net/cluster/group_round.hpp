@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/cluster/group.hpp"
+#include "net/cluster/group_script.hpp"
 #include "net/commands/command.hpp"
 
 namespace semel::net {
@@ -24,7 +25,8 @@ struct GroupRound {
   GroupRequest gathered{};
   std::size_t bytes = 0;
   std::size_t fresh = 0;  ///< so many bytes of the input had come before a read was confirmed
-  std::shared_ptr<Outcome> outcome{};  ///< of the wait before; null: of none
+  std::shared_ptr<Outcome> outcome{};     ///< of the wait before; null: of none
+  std::unique_ptr<GroupScript> script{};  ///< that the request is, and how far it is
 
   [[nodiscard]] bool is_empty() const noexcept { return gathered.requests.empty(); }
 };
@@ -34,6 +36,7 @@ enum class GroupKind : std::uint8_t {
   here,      ///< it is about the connection or the node
   read,      ///< of the engine; the leader's, when it is confirmed
   write,     ///< through the log
+  script,    ///< it runs here, and its effect goes through the log
   not_here,  ///< a group cannot carry it out alike on all nodes
 };
 

@@ -64,7 +64,7 @@ enum CommandFlag : std::uint32_t {
 };
 
 // What only this node asks of a command: the column `facts`.
-enum CommandFact : std::uint16_t {
+enum CommandFact : std::uint32_t {
   fact_listening = 1U << 0U,       ///< "listening": a subscribed RESP2 client may send it
   fact_at_once = 1U << 1U,         ///< "at-once": not queued between MULTI and EXEC
   fact_executes = 1U << 2U,        ///< "executes": runs what was queued; refused, it discards it
@@ -80,7 +80,8 @@ enum CommandFact : std::uint16_t {
   fact_frees = 1U << 12U,          ///< "frees": only erases or ends claims; accepted on a full disk
   fact_stateless = 1U << 13U,      ///< "stateless": reads and changes nothing
   fact_libraries = 1U << 14U,      ///< "libraries": changes which functions there are
-  fact_binds = 1U << 15U           ///< "binds": a claim may be bound to its connection
+  fact_binds = 1U << 15U,          ///< "binds": a claim may be bound to its connection
+  fact_versions = 1U << 16U        ///< "versions": its reply has the version of a record
 };
 
 /// Which arguments of a request are secret.
@@ -93,7 +94,7 @@ struct SecretWords {
 };
 
 struct CommandFacts {
-  std::uint16_t bits = 0;  ///< of CommandFact
+  std::uint32_t bits = 0;  ///< of CommandFact
   SecretWords secrets{};
   std::uint8_t inner_at = 0;  ///< "inner@2": where the words of another command begin; 0: nowhere
   bool is_valid = true;

@@ -63,6 +63,7 @@ constexpr std::array fact_words{
     FactWord{"stateless", fact_stateless},
     FactWord{"libraries", fact_libraries},
     FactWord{"binds", fact_binds},
+    FactWord{"versions", fact_versions},
 };
 
 /// Of one digit. 0: it is none.
@@ -100,7 +101,7 @@ constexpr CommandFacts facts_of(std::string_view words) {
     bool is_known = false;
     for (const FactWord& each : fact_words) {
       if (each.word != word) continue;
-      facts.bits = static_cast<std::uint16_t>(facts.bits | each.fact);
+      facts.bits |= each.fact;
       is_known = true;
     }
     facts.is_valid = facts.is_valid && is_known;

@@ -192,9 +192,9 @@ void execute(Call& call) {
   }
   if (is_audited(*call.row)) [[unlikely]]
     audit(call, call.reply.since(before));
-  if (call.services.monitors.any()) [[unlikely]]
+  if (call.services.monitors.any() && !call.client.in_trial) [[unlikely]]
     show_to_monitors(call, call.client.in_script ? "lua" : "");
-  if (!call.row->is(flag_write) || !call.services.watches.any()) [[likely]]
+  if (!call.row->is(flag_write) || !call.services.watches.any() || call.client.in_trial) [[likely]]
     return;
   // Keys that have no place among the words, or are in another database.
   const UsedKeys used = used_keys(call.row->keys, call.args);

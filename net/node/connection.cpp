@@ -99,6 +99,7 @@ Connection::~Connection() {
 
 void Connection::end() {
   if (client_.has_yielded) client_.scripts->run.abandon();
+  if (group_ != nullptr) group_->script.reset();  // others may be waiting for its turn
   node_.clients.remove(client_.handle);
   client_.handle->end();
   node_.client_memory->remove(std::exchange(charged_, 0));

@@ -126,6 +126,20 @@ class Connection {
   [[nodiscard]] bool repeat_here(const CommandRow& row, std::string& out);
   [[nodiscard]] bool take_session(const CommandRow& row, std::string& out);
   [[nodiscard]] bool submit_wait(const CommandRow& row);
+  // The same, connection_script.cpp.
+  [[nodiscard]] bool script_in_group(const CommandRow& row, std::string& out);
+  enum class Next : std::uint8_t { go_on, wait, end };  ///< `end`: the script's reply is there
+  [[nodiscard]] Next step_script(const CommandRow& row);
+  [[nodiscard]] Next ask_for_turn(const CommandRow& row);
+  [[nodiscard]] Next run_script(const CommandRow& row);
+  [[nodiscard]] Next take_outcome();
+  [[nodiscard]] Next confirm_script();
+  [[nodiscard]] Next judge_script();
+  [[nodiscard]] Next run_script_again();
+  [[nodiscard]] Next fail_script(std::string_view text);
+  [[nodiscard]] Next fail_script(const GroupScript::Answer& answer);
+  void read_for_script();
+  [[nodiscard]] std::uint64_t begin_script_wait();
   void gather_transaction();
   void submit_round();
   /// Dispatches the parsed request; the batch is empty.

@@ -60,6 +60,8 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
     most = std::max(most, kind);
     has_here = has_here || (kind == GroupKind::here && !queued.row->has(fact_stateless));
   }
+  // A script's effect is a step of its own.
+  if (most == GroupKind::script) return GroupKind::not_here;
   return most == GroupKind::write && has_here ? GroupKind::not_here : most;
 }
 
@@ -69,6 +71,7 @@ bool Connection::accept_in_group(const char* start, std::string& out) {
   const auto words = parser_.arguments();
   GroupRound& round = *group_;
   const CommandRow* const row = row_of(words);
+  if (round.script != nullptr) return script_in_group(*row, out);  // it goes on
   GroupKind kind = GroupKind::here;
   const bool is_transaction = row != nullptr && row->has(fact_executes) &&
                               client_.transaction != nullptr && !client_.transaction->failed;
@@ -94,9 +97,10 @@ bool Connection::accept_in_group(const char* start, std::string& out) {
           is_transaction
               ? "ERR in a group a transaction that changes something has only commands about keys, "
                 "and no scripts but known ones"
-              : "ERR a group runs scripts only that it knows as one operation, and no functions: "
-                "this one may come to another result on each node",
+              : "ERR a group has no functions: their libraries are not replicated; send the script",
           out);
+    case GroupKind::script:
+      return script_in_group(*row, out);
     case GroupKind::write:
       break;
   }

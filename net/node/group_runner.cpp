@@ -63,7 +63,10 @@ void GroupRunner::run_transaction(const GroupRequest& request, std::string& repl
     client_.failures.push_back(section.error().code);
     return reply.error("ERR " + section.error().message());
   }
-  if (has_changed(request)) return reply.null_array();
+  if (has_changed(request)) {
+    note_conflict(request);
+    return reply.null_array();
+  }
   reply.array(request.requests.size());
   for (const std::vector<std::string_view>& words : request.requests) run_one(words, reply);
   if (const Status done = section->commit(); !done) client_.failures.push_back(done.error().code);
@@ -75,6 +78,13 @@ bool GroupRunner::has_changed(const GroupRequest& request) {
     node_.engine().apply({.verb = Verb::exists, .db = each.db, .key = each.key}, found);
     return (found.found ? found.version : 0) != each.version;
   });
+}
+
+void GroupRunner::note_conflict(const GroupRequest& request) {
+  std::uint64_t classes = 0;
+  for (const auto& each : request.watched) classes |= ScriptTurns::class_of(each.db, each.key);
+  if (node_.services().group != nullptr)
+    node_.services().group->script_turns().note_conflict(classes);
 }
 
 /// The node that was asked has looked at its rights and its form. One that has another table of

@@ -34,6 +34,7 @@ class GroupRunner {
   void run_transaction(const GroupRequest& request, std::string& replies);
   void run_one(const std::vector<std::string_view>& words, RespWriter& reply);
   [[nodiscard]] bool has_changed(const GroupRequest& request);
+  void note_conflict(const GroupRequest& request);
 
   Node& node_;
   ClientState client_;

@@ -23,6 +23,13 @@ namespace {
 constexpr std::int64_t slice_ns = 1'000'000;
 /// More keys than this and the section is over everything: most shards would be held anyway.
 constexpr std::size_t section_keys_max = 16;
+// Of a trial, which has no effect then. Short enough for the string itself, where memory is short.
+constexpr std::string_view ended_by_time =
+    "ERR the script was ended: it took longer than "
+    "script-time-max; nothing of it was carried out";
+constexpr std::string_view ended_by_kill =
+    "ERR the script was ended by SCRIPT KILL; nothing of it was carried out";
+constexpr std::string_view out_of_memory = "OOM memory";
 
 }  // namespace
 
@@ -63,7 +70,7 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
   if (program_.read_only && writes) {
     return refused("ERR Write commands are not allowed from read-only scripts.");
   }
-  if (row->is(flag_write)) {
+  if (row->is(flag_write) && trial_ == nullptr) {
     wrote_ = true;
     // mo: relaxed: as in BusyScripts::kill().
     if (busy_ != nullptr) busy_->wrote.store(true, std::memory_order_relaxed);
@@ -71,13 +78,21 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
   return row;
 }
 
+void ScriptRun::carry_out(Call& call, std::string& reply) {
+  if (trial_ == nullptr) return execute(call);
+  if (const Status allowed = trial_->admit(call); !allowed) {
+    return refuse(call.row, allowed.error().detail, reply);
+  }
+  call.row->has(fact_publishes) ? trial_->publish(call) : execute(call);
+}
+
 void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std::string& reply) {
   RespWriter writer{reply, dialect};
-  Call call{*services_, services_->engine, *client_, words, writer};
+  Call call{*services_, engine(), *client_, words, writer};
   const std::size_t before = reply.size();
   const std::size_t bytes_max = thread_.scripts().bounds().reply_bytes;
   writer.set_bound(before + bytes_max);
-  if (admit(call, reply) != nullptr) execute(call);
+  if (admit(call, reply) != nullptr) carry_out(call, reply);
   if (writer.is_cut()) {
     reply.resize(before);
     writer.error("ERR the reply is larger than the " + std::to_string(bytes_max) +
@@ -89,7 +104,7 @@ void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std:
 
 std::optional<bool> ScriptRun::may_call(std::span<const std::string_view> words) {
   RespWriter discarded{last_error_, Resp::two};
-  Call call{*services_, services_->engine, *client_, words, discarded};
+  Call call{*services_, engine(), *client_, words, discarded};
   return could_run(call);
 }
 
@@ -102,7 +117,10 @@ void ScriptRun::log(lua::LogLevel level, std::string_view text) {
 lua::Stop ScriptRun::pause() {
   const std::int64_t now = services_->ticks().ns();
   if (is_abandoned_) return lua::Stop::killed;
-  if (now - began_ns_ > thread_.scripts().time_max_ns()) return lua::Stop::time;
+  if (now - began_ns_ > thread_.scripts().time_max_ns()) {
+    if (trial_ != nullptr) trial_->discard(ended_by_time);
+    return lua::Stop::time;
+  }
   if (busy_ == nullptr) {
     if (now - began_ns_ < thread_.scripts().busy_after_ns()) return lua::Stop::none;
     become_busy();
@@ -115,7 +133,9 @@ lua::Stop ScriptRun::pause() {
   }
   // mo: relaxed: as in BusyScripts::kill().
   const bool is_killed = is_abandoned_ || busy_->killed.load(std::memory_order_relaxed);
-  return is_killed ? lua::Stop::killed : lua::Stop::none;
+  if (!is_killed) return lua::Stop::none;
+  if (trial_ != nullptr) trial_->discard(ended_by_kill);
+  return lua::Stop::killed;
 }
 
 void ScriptRun::become_busy() {
@@ -129,7 +149,7 @@ void ScriptRun::become_busy() {
   services_->busy_scripts.add(busy);
   busy_ = std::move(busy);
   // Calls that wait inside the engine for this section are to answer BUSY as well.
-  services_->engine.section_takes_long();
+  engine().section_takes_long();
 }
 
 // --- the run -------------------------------------------------------------------------------------
@@ -142,13 +162,15 @@ lua::Invocation ScriptRun::invocation() const noexcept {
 }
 
 ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
-  if (was_executing_ || (keeps_to_keys && key_count_ == 0)) return ErrorCode::ok;
+  if (trial_ == nullptr && (was_executing_ || (keeps_to_keys && key_count_ == 0))) {
+    return ErrorCode::ok;
+  }
   std::array<KeyRef, section_keys_max> keys;
   std::size_t count = 0;
   if (keeps_to_keys && key_count_ <= section_keys_max) {
     for (const std::string_view key : invocation().keys) keys[count++] = {client_->db, key};
   }
-  Result<Section> section = services_->engine.section(std::span{keys}.first(count));
+  Result<Section> section = engine().section(std::span{keys}.first(count));
   if (!section) return section.error().code;
   section_.emplace(std::move(*section));
   return ErrorCode::ok;
@@ -176,8 +198,10 @@ void ScriptRun::begin(Call& call) {
   was_executing_ = client_->executing;
   const lua::ScriptShape none;
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
-  is_native_ = !services_->monitors.any() && accepts_native(shape, invocation());
-  const ErrorCode error = begin_section(is_native_ ? keeps_to_keys(shape) : shape.declares_keys);
+  is_native_ =
+      trial_ == nullptr && !services_->monitors.any() && accepts_native(shape, invocation());
+  const ErrorCode error =
+      begin_section(trial_ == nullptr && (is_native_ ? keeps_to_keys(shape) : shape.declares_keys));
   if (error != ErrorCode::ok) {
     call.fail(error);
     return clear();
@@ -188,7 +212,8 @@ void ScriptRun::begin(Call& call) {
   db_ = client_->db;
   client_->executing = true;
   client_->in_script = true;
-  client_->script_unix_us = unix_us_of(call.engine.clock().unix_ms());
+  client_->in_trial = trial_ != nullptr;
+  client_->script_unix_us = unix_us_of(engine().clock().unix_ms());
   may_yield_ = client_->may_yield && !was_executing_;
   bool has_ended = true;
   try {
@@ -229,6 +254,7 @@ void ScriptRun::run_program() noexcept {
 }
 
 void ScriptRun::fail_for_memory() noexcept {
+  if (trial_ != nullptr) trial_->discard(out_of_memory);
   reply_.clear();
   reply_ += "-OOM memory\r\n";  // short enough for the string itself
 }
@@ -297,6 +323,7 @@ void ScriptRun::end() {
   client_->db = db_;
   client_->executing = was_executing_;
   client_->in_script = false;
+  client_->in_trial = false;
   client_->script_unix_us = 0;
   client_->last_command = &row_->name;
   client_->error_is_counted = !last_error_.empty() && reply_.starts_with(last_error_);
@@ -319,7 +346,8 @@ void ScriptRun::send_reply(std::int64_t now) {
   RespWriter writer{ignored, client_->dialect};
   Call call{*services_, services_->engine, *client_, words_, writer, row_};
   if (client_->lane != nullptr) measured(call, now - began_ns_, reply_);
-  client_->handle->reply(wait_, std::move(reply_));
+  if (trial_ != nullptr) trial_->keep_reply(std::move(reply_));
+  client_->handle->reply(wait_, trial_ != nullptr ? std::string{} : std::move(reply_));
   services_->pubsub.release(*client_);
 }
 
@@ -327,6 +355,7 @@ void ScriptRun::clear() {
   // A large reply or request is not held until the next script.
   constexpr std::size_t kept_bytes = std::size_t{64} << 10;
   section_.reset();
+  trial_ = nullptr;
   program_ = {};
   words_.clear();
   kept_words_.clear();

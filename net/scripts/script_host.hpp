@@ -14,6 +14,7 @@
 #include "net/commands/busy_scripts.hpp"
 #include "net/commands/command.hpp"
 #include "net/scripts/script_thread.hpp"
+#include "net/scripts/script_trial.hpp"
 #include "net/scripts/scripts.hpp"
 
 namespace semel::net {
@@ -36,6 +37,10 @@ class ScriptRun final : public lua::Host {
   /// Runs `program` with the keys and arguments of `call`, whose numbers have been checked. One
   /// reply is written, or, if it yields, comes by the client's handle.
   void start(Call& call, Program program, std::size_t key_count);
+  /// The next run is one of `trial`, which has begun and outlives it: its commands work there. If
+  /// it yields, the client's handle gets an empty reply when it has ended, and `trial` the
+  /// script's. Null: no longer, whether it has begun or not.
+  void set_trial(ScriptTrial* trial) noexcept { trial_ = trial; }
   /// Of a run that has yielded: goes on for a while. If it yields again, the host is to
   /// be woken once more.
   void go_on();
@@ -63,10 +68,15 @@ class ScriptRun final : public lua::Host {
   void end_aside();
   void send_reply(std::int64_t now);
   void clear();
+  [[nodiscard]] Engine& engine() noexcept {
+    return trial_ != nullptr ? trial_->engine() : services_->engine;
+  }
+  void carry_out(Call& call, std::string& reply);
   void refuse(const CommandRow* row, std::string_view text, std::string& reply);
   [[nodiscard]] const CommandRow* admit(Call& call, std::string& reply);
 
   ScriptThread& thread_;
+  ScriptTrial* trial_ = nullptr;  // null: the commands work in the node's engine
   // Of the present run.
   Services* services_ = nullptr;
   ClientState* client_ = nullptr;
@@ -96,6 +106,7 @@ struct ScriptHost {
 
   ScriptThread thread;
   ScriptRun run{thread};
+  ScriptTrial trial{};
 };
 
 }  // namespace semel::net

@@ -55,6 +55,7 @@ struct ClientState {
   bool held_back = false;            ///< by CLIENT PAUSE; nothing else is carried out
   bool executing = false;            ///< the commands of a transaction or script: nothing may wait
   bool in_script = false;            ///< the present command comes from a script
+  bool in_trial = false;             ///< and works on copies: nobody is to hear of it
   bool applies_log = false;          ///< it carries out what the log of a group says
   bool reads_here = false;           ///< READONLY: of a group, what this node has is recent enough
   bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
