@@ -1,6 +1,9 @@
 #include "net/cluster/group_round.hpp"
 
+#include "net/acl/acl.hpp"
 #include "net/resp/text.hpp"
+#include "net/scripts/native_scripts.hpp"
+#include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/time/ticks.hpp"
@@ -8,8 +11,22 @@
 namespace semel::net {
 namespace {
 
-/// Of a script or function. A script whose text is one that Semel knows is one operation, which
-/// every node carries out.
+/// Whether all nodes can carry the script itself out. It must need no interpreter. And those who
+/// apply the log know nothing of the client: what it sends that stands in its text, and not among
+/// KEYS, is checked only where the client's own rights are.
+bool is_for_all(const Services& services, ClientState& client, const Script& script,
+                std::span<const std::string_view> words) {
+  if (script.shape.known == lua::KnownScript::unknown) return false;
+  static_cast<void>(services.acl.refresh(client.user));
+  if (!client.user.user().is_unlimited()) return false;
+  const auto keys = script_keys(words);
+  return keys &&
+         accepts_native(script.shape, {.keys = *keys,
+                                       .args = words.subspan(script_words_fixed + keys->size()),
+                                       .dialect = client.dialect});
+}
+
+/// Of a script or function.
 GroupKind kind_of_code(const Services& services, ClientState& client, const CommandRow& row,
                        std::span<const std::string_view> words) {
   if (row.has(fact_function)) return GroupKind::not_here;
@@ -24,7 +41,7 @@ GroupKind kind_of_code(const Services& services, ClientState& client, const Comm
     const bool is_leaders = !services.group->leads() && !services.group->forwards();
     if (script == nullptr) return is_leaders ? GroupKind::write : GroupKind::here;
   }
-  return script->shape.known != lua::KnownScript::unknown ? GroupKind::write : GroupKind::script;
+  return is_for_all(services, client, *script, words) ? GroupKind::write : GroupKind::script;
 }
 
 }  // namespace

@@ -6,18 +6,15 @@
 #include "base/assert.hpp"
 #include "net/cluster/key_slot.hpp"
 #include "net/node/connection.hpp"
-#include "net/resp/text.hpp"
+#include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
 
 namespace semel::net {
 namespace {
 
-/// Where the keys begin, and how many there are. Of words that the handler will refuse: none.
+/// Of words that the handler will refuse: none.
 std::span<const std::string_view> keys_of(std::span<const std::string_view> words) {
-  constexpr std::size_t first = 3;
-  const auto count = integer_of(words[2]);
-  if (!count || *count < 0 || static_cast<std::uint64_t>(*count) > words.size() - first) return {};
-  return words.subspan(first, static_cast<std::size_t>(*count));
+  return script_keys(words).value_or(std::span<const std::string_view>{});
 }
 
 /// Of the keys that it names; of one that names none, of its own.

@@ -9,6 +9,16 @@
 
 namespace semel::net {
 
+std::optional<std::span<const std::string_view>> script_keys(
+    std::span<const std::string_view> words) {
+  const auto count = integer_of(words[2]);
+  const auto behind = words.subspan(script_words_fixed);
+  if (!count || *count < 0 || static_cast<std::uint64_t>(*count) > behind.size()) {
+    return std::nullopt;
+  }
+  return behind.first(static_cast<std::size_t>(*count));
+}
+
 std::optional<std::size_t> key_count_of(Call& call, std::string_view not_a_number) {
   const auto number = integer_of(call.args[2]);
   if (!number) {

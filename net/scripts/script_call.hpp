@@ -3,12 +3,18 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "net/commands/command.hpp"
 
 namespace semel::net {
 
+/// EVAL, the script, and the number of keys.
+inline constexpr std::size_t script_words_fixed = 3;
+/// Of a request that has them. None: the handler will refuse their number.
+[[nodiscard]] std::optional<std::span<const std::string_view>> script_keys(
+    std::span<const std::string_view> words);
 /// The number of keys in words[2]. None: an error has been written.
 [[nodiscard]] std::optional<std::size_t> key_count_of(
     Call& call, std::string_view not_a_number = "ERR value is not an integer or out of range");

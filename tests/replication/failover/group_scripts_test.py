@@ -202,6 +202,15 @@ class Effects(ScriptTest):
         for words in (('FCALL', 'f', 0), ('FUNCTION', 'LOAD', '#!lua name=x\n')):
             self.assertTrue(self.lead(*words).startswith('ERR a group has no functions'))
 
+    def test_a_known_script_with_other_arguments_runs_once_too(self):
+        """Where it is no operation of Semel's, the interpreter runs it, and not on every node."""
+        unlock = ("if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) "
+                  "else return 0 end")
+        self.lead('SET', 'lock', 'me')
+        self.assertIn('user_script', self.lead('EVAL', unlock, 0))
+        self.assertIn('Number of keys', self.lead('EVAL', unlock, 2, 'lock'))
+        self.assertEqual(self.lead('EVAL', unlock, 1, 'lock', 'me', 'more'), 1)
+
     def test_bounds(self):
         many = "for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'k' .. i, ARGV[2]) end return 1"
         self.assertEqual(self.lead('EVAL', many, 0, 4096, 'v'), 1)
@@ -259,9 +268,17 @@ class Effects(ScriptTest):
             self.assertEqual(connection.ask('EVAL', COUNT, 1, 'few:n'), 1)
             with self.assertRaisesRegex(Failed, 'NOPERM'):
                 connection.ask('EVAL', COUNT, 1, 'n')
-            with self.assertRaisesRegex(Failed, "can't access"):
-                connection.ask('EVAL', "local n = redis.call('INCR', 'n') return n + 1", 0)
-        self.assertEqual(self.lead('EXISTS', 'n'), 0)
+            # Also what Semel knows as one operation, and whose key is none of KEYS.
+            for text in ("local n = redis.call('INCR', 'n') return n + 1",
+                         "return redis.call('INCR', 'n')"):
+                with self.assertRaisesRegex(Failed, "can't access"):
+                    connection.ask('EVAL', text, 0)
+            self.assertEqual(connection.ask('EVAL', DELETE_OWN, 1, 'few:n', '1'), 1)
+            connection.ask('MULTI')
+            connection.ask('EVAL', "return redis.call('INCR', 'n')", 0)
+            with self.assertRaisesRegex(Failed, 'ERR in a group'):
+                connection.ask('EXEC')
+        self.assertEqual(self.lead('EXISTS', 'n', 'few:n'), 0)
 
     def test_one_that_takes_long_stops_no_group_and_can_be_killed(self):
         self.lead('CONFIG', 'SET', 'busy-reply-threshold', 20)
