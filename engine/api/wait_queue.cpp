@@ -28,6 +28,9 @@ namespace {
 constexpr std::size_t node_overhead = 64;
 /// When a waiter is tried again after its claim failed for want of memory.
 constexpr Millis ask_again{10};
+/// How long one that was told to ask for itself may take, before the next one is told so as well.
+/// If all were told at once, n of them would ask n times for each that is granted.
+constexpr Millis ask_first{100};
 
 }  // namespace
 
@@ -242,8 +245,11 @@ void WaitQueue::ask_heads(Shard& shard, Entry& entry, Deliveries& out) noexcept 
       return set_recheck(shard, entry, queue.seen.now + ask_again);
     }
     if (outcome.answer != ClaimAnswer::in_flight || head->cancelled) {
+      const bool is_first =
+          head->call.asks_first && !head->cancelled && outcome.answer == ClaimAnswer::granted;
       end_wait(shard, entry, head, std::move(outcome), out);
-      continue;
+      if (!is_first || queue.again) continue;
+      return set_recheck(shard, entry, seen.now + ask_first);
     }
     queue.seen = seen;
     queue.owner = std::move(outcome.owner);

@@ -76,6 +76,9 @@ struct WaitCall {
   std::uint8_t db = 0;
   Timestamp deadline = no_end;
   bool arrives = true;  ///< it is not in a line yet
+  /// `granted` is no grant yet, but leave to ask for one: the next in line is not asked before the
+  /// record has changed, or a moment has passed in which it did not.
+  bool asks_first = false;
 };
 
 class WaitQueue final : public ChangeListener {

@@ -47,6 +47,10 @@ ClaimOutcome look(const WaitCall& call, Seen& seen) {
         const bool is_held = live != nullptr && live->kind == Kind::claim &&
                              decode(live->value, record) && record.state == ClaimState::held &&
                              record.lease_until > seen.now && !context.owner_dead(live);
+        const bool is_finished = live != nullptr && live->kind == Kind::claim &&
+                                 decode(live->value, record) && record.state != ClaimState::held &&
+                                 record.state != ClaimState::vacant;
+        if (is_finished) outcome.answer = ClaimAnswer::replay;  // for each that waits
         if (is_held) {
           outcome.answer = ClaimAnswer::in_flight;
           outcome.owner = record.owner;
@@ -69,7 +73,8 @@ WaitCall look_call(Engine& engine, const Claims::NamespaceRef& names, const Clai
           .request = request,
           .table_key = key.bytes(),
           .db = names->policy().db,
-          .deadline = deadline};
+          .deadline = deadline,
+          .asks_first = true};
 }
 
 // --- blocking -----------------------------------------------------------------------------------

@@ -5,9 +5,9 @@
 //                ^                          |
 //                '---- may be free now -----'      any other answer: the callback runs
 //
-// Of a key that becomes free all waiters ask, and the log grants it to one: the others park again,
-// behind each other as before. Callbacks run on the log's thread for callbacks, never on the one
-// that applies entries.
+// Of a key that becomes free the first waiter of each replica asks, and the log grants it to one:
+// the others stay in line, or park again. Of a key that is finished all ask. Callbacks run on the
+// log's thread for callbacks, never on the one that applies entries.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@
 
 namespace semel::engine {
 
-/// What the wait queue asks for a logged wait: in_flight while the record is held, granted when the
-/// log is to be asked again. Takes no version, changes nothing.
+/// What the wait queue asks for a logged wait: in_flight while the record is held, granted when one
+/// is to ask the log, replay when all are: it has an answer for each. Takes no version, changes
+/// nothing.
 [[nodiscard]] ClaimOutcome look(const WaitCall& call, Seen& seen);
 /// `request`: its bytes must live during the call that takes this.
 [[nodiscard]] WaitCall look_call(Engine& engine, const Claims::NamespaceRef& names,

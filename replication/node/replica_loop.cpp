@@ -172,7 +172,18 @@ void ReplicaLoop::turn() {
   finish_reads();
   propose_waiting();
   ask_waiting_reads();
+  tell_idle();
   consider_snapshot();
+}
+
+/// With more to come, the next append says it. Otherwise those who wait at a follower, and those
+/// who read there, would see what was decided up to a heartbeat later.
+void ReplicaLoop::tell_idle() {
+  if (is_ended_ || !core_->is_leader() || !in_flight_.empty() || told_ == core_->commit()) return;
+  told_ = core_->commit();
+  for (const Member& each : core_->members()) {
+    if (each.id != options_.node_id) core_->tell_commit(each.id);
+  }
 }
 
 void ReplicaLoop::take_calls() {

@@ -132,6 +132,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// After whatever has happened.
   void turn();
   void tick();
+  void tell_idle();
   void arm();
   void take_calls();
   void know_members();
@@ -236,6 +237,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   bool off_reported_ = false;
   LogIndex leader_commit_ = 0;
   std::optional<Heard> heard_;
+  LogIndex told_ = 0;  // of tell_idle()
   std::uint64_t last_proposal_ = 0;
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // since the last snapshot

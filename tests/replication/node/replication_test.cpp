@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
 #include "semel/patterns/lock.hpp"
@@ -269,6 +270,48 @@ TEST_CASE("replication: a claim that waits gets its turn, whichever services the
       }
     }
   }
+}
+
+TEST_CASE("replication: many who wait for one key do not all ask each time", "[replication]") {
+  constexpr int count = 200;
+  Services services{3};
+  const std::uint64_t leader = services.leader();
+  Claims owner = namespace_of(services, leader, "crowd");
+  Claims claims = namespace_of(services, services.follower(), "crowd");
+  const ClaimOutcome first = owner.claim({.key = "k"});
+  REQUIRE(first.answer == ClaimAnswer::granted);
+  base::Mutex mutex;
+  std::vector<Epoch> granted;
+  std::atomic<int> others{0};
+  for (int i = 0; i < count; ++i) {
+    REQUIRE(claims.claim_or_wait({.key = "k"}, no_end, [&](ClaimOutcome&& end) {
+      const base::MutexLock lock{mutex};
+      if (end.answer == ClaimAnswer::granted) return granted.push_back(end.epoch);
+      ++others;
+    }) != 0);
+  }
+  const auto parked = [&] { return services.engine(services.follower()).stats().waiters; };
+  for (int wait = 0; wait < 20'000 && parked() != count; ++wait) poll(nullptr, 0, 1);
+  REQUIRE(parked() == count);
+  const auto asked = [&] { return services.engine(leader).stats().claims_duplicate; };
+  const std::uint64_t before = asked();
+  Epoch held = first.epoch;
+  for (std::size_t turn = 0; turn < count; ++turn) {
+    REQUIRE(owner.release({.key = "k", .epoch = held}).answer == OwnerAnswer::ok);
+    held = 0;
+    for (int wait = 0; wait < 20'000 && held == 0; ++wait) {
+      {
+        const base::MutexLock lock{mutex};
+        if (granted.size() > turn) held = granted[turn];
+      }
+      if (held == 0) poll(nullptr, 0, 1);
+    }
+    REQUIRE(held != 0);
+  }
+  CHECK(others == 0);
+  // All at once it would be half of the square of them, 19,900.
+  CHECK(asked() - before < 10 * count);
+  CHECK(granted.size() == count);
 }
 
 TEST_CASE("replication: waits end by their deadline, by a lease, by cancel and with the service",
