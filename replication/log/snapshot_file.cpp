@@ -74,6 +74,7 @@ std::string front_bytes(const SnapshotFront& front) {
     fields.number(session.owner.node);
     fields.number(session.owner.life);
   }
+  fields.bytes(front.state.answers);
   return bytes;
 }
 
@@ -103,6 +104,9 @@ std::optional<SnapshotFront> read_front(Bytes bytes) {
     fields.number(session.owner.node);
     fields.number(session.owner.life);
   }
+  Bytes answers;
+  fields.bytes(answers);
+  front.state.answers = answers;
   if (!fields.is_good() || !fields.rest().empty()) return std::nullopt;
   return front;
 }

@@ -2,7 +2,7 @@
 //
 //   header   u64 magic | u32 format 1 | u32 bytes of the front | front | u64 checksum of all of it
 //   front    cluster id | index | term | index of the configuration | members | applied | time
-//            | open sessions
+//            | open sessions | remembered answers (state/answer_table.hpp)
 //   blocks   u32 bytes | u32 mutations | mutations | u64 checksum, seeded by the block's number
 //   end      u32 0 | u32 0 | u64 mutations in all | u64 checksum of the end, seeded likewise
 //

@@ -68,7 +68,8 @@ void GroupCalls::stop() {
 }
 
 Status GroupCalls::admit(const Command& command) {
-  if (!std::visit(Grows{}, command.what) || !gate_.is_full()) return semel::Done{};
+  if (!std::visit(Grows{}, command.what) || !gate_.is_full(replica_.answer_bytes()))
+    return semel::Done{};
   return Error{ErrorCode::memory_full, "the group holds what it may"};
 }
 

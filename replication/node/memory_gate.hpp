@@ -21,8 +21,8 @@ class MemoryGate {
   /// Of an engine whose limit has the reserve in it.
   explicit MemoryGate(Engine& engine) noexcept : engine_(engine) {}
 
-  /// Looks every few milliseconds.
-  [[nodiscard]] bool is_full() {
+  /// Looks every few milliseconds. `besides`: memory that the engine does not count.
+  [[nodiscard]] bool is_full(std::size_t besides) {
     constexpr std::int64_t every_ms = 5;
     const std::int64_t now = clock_.now().time_since_epoch().count();
     // mo: relaxed: figures of a moment ago, whoever took them
@@ -30,9 +30,10 @@ class MemoryGate {
       looked_.store(now, std::memory_order_relaxed);  // mo: relaxed: as above
       const Stats stats = engine_.stats();
       // What is free again is in lists for the next one; but it may lie where that does not fit.
-      const std::uint64_t held = stats.bytes_records + stats.bytes_table + stats.bytes_wheel;
+      const std::uint64_t held =
+          stats.bytes_records + stats.bytes_table + stats.bytes_wheel + besides;
       const bool full = held + memory_reserve > stats.bytes_limit ||
-                        stats.bytes_used + memory_reserve / 4 > stats.bytes_limit;
+                        stats.bytes_used + besides + memory_reserve / 4 > stats.bytes_limit;
       is_full_.store(full, std::memory_order_relaxed);  // mo: relaxed: as above
     }
     return is_full_.load(std::memory_order_relaxed);  // mo: relaxed: as above

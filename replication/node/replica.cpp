@@ -91,6 +91,9 @@ bool Replica::is_leader() const noexcept {
 const engine::SessionOwner& Replica::session_owner() const noexcept {
   return loop_->session_owner();
 }
+std::size_t Replica::answer_bytes() const noexcept {
+  return loop_->answer_bytes();
+}
 std::uint16_t Replica::port() const noexcept {
   return loop_->port();
 }

@@ -1,4 +1,5 @@
 // Proposals: from callers to entries, and from applied entries back to callers.
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -23,54 +24,96 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const Prop
                                                      " bytes, in a group at most " +
                                                      std::to_string(command_bytes_max(options_))});
   }
+  submit({.command = std::move(command),
+          .done = std::move(done),
+          .repeats = terms.repeats,
+          .until = now() + static_cast<std::uint64_t>(terms.patience.count()),
+          .forwards = terms.forwards,
+          .is_numbered = terms.is_numbered,
+          .asks_again = static_cast<std::uint64_t>(terms.asks_again.count())});
+}
+
+void ReplicaLoop::submit(Proposal proposal) {
   ErrorCode refused = ErrorCode::closing;
   {
     const base::MutexLock lock{mutex_};
     if (!is_closed_) {
-      if (waiting_bytes_ + command.bytes.size() <= options_.proposals_bytes_max) {
-        const std::uint64_t until = now() + static_cast<std::uint64_t>(terms.patience.count());
-        const std::size_t bytes = command.bytes.size();
-        new_proposals_.push_back(
-            {std::move(command), std::move(done), terms.repeats, until, terms.forwards});
+      const std::size_t bytes = proposal.command.bytes.size();
+      if (waiting_bytes_ + bytes <= options_.proposals_bytes_max) {
+        new_proposals_.push_back(std::move(proposal));
         waiting_bytes_ += bytes;
         return wake();
       }
       refused = ErrorCode::log_busy;
     }
   }
-  done(Error{refused, {}});
+  if (proposal.done) proposal.done(Error{refused, {}});
+}
+
+void ReplicaLoop::take_calls() {
+  base::MutexLock lock{mutex_};
+  is_woken_ = false;
+  SEMEL_ASSERT(waiting_bytes_ >= freed_bytes_);
+  waiting_bytes_ -= std::exchange(freed_bytes_, 0);
+  std::vector<Proposal> proposals;
+  std::vector<Reader> reads;
+  proposals.swap(new_proposals_);
+  reads.swap(new_reads_);
+  lock.unlock();
+  for (Proposal& each : proposals) {
+    (each.is_numbered ? held_ : proposals_).push_back(std::move(each));
+  }
+  number_held();
+  for (Reader& each : reads) reads_.push_back(std::move(each));
 }
 
 bool ReplicaLoop::may_wait(std::uint64_t until) const noexcept {
   return !is_ended_ && now() < until;
 }
 
+void ReplicaLoop::drop_bytes(Proposal& proposal) {
+  freed_bytes_ += proposal.command.bytes.size();
+  proposal.command.bytes = {};
+}
+
+void ReplicaLoop::finish(Proposal& proposal, Result<Answer> answer) {
+  drop_bytes(proposal);
+  if (has_number(proposal)) sequences_.end(proposal.origin.sequence);
+  if (proposal.done) proposal.done(std::move(answer));
+}
+
 void ReplicaLoop::retry_or_refuse(Proposal proposal, ErrorCode why, bool is_untouched) {
-  const bool may_repeat = is_untouched || proposal.repeats;
+  if (!is_untouched && !proposal.is_open) {
+    proposal.is_open = true;
+    proposal.until = std::max(proposal.until, now() + proposal.asks_again);
+    // Where a node says who leads instead: that would let its client ask anew.
+    proposal.forwards = true;
+  }
+  const bool may_repeat = !proposal.is_open || has_number(proposal) || proposal.repeats;
   if (may_repeat && !proposal.command.bytes.empty() && may_wait(proposal.until)) {
-    const base::MutexLock lock{mutex_};
-    waiting_bytes_ += proposal.command.bytes.size();
-    proposals_.push_back(std::move(proposal));
-  } else if (proposal.done) {
-    proposal.done(Error{why, {}});
+    return proposals_.push_back(std::move(proposal));
+  }
+  // That this time nothing was changed says nothing about the times before.
+  finish(proposal, Error{proposal.is_open ? ErrorCode::outcome_unknown : why, {}});
+}
+
+void ReplicaLoop::refuse(std::deque<Proposal>& waiting, ErrorCode why) {
+  std::deque<Proposal> proposals;
+  proposals.swap(waiting);
+  for (Proposal& each : proposals) {
+    if (may_wait(each.until)) {
+      waiting.push_back(std::move(each));
+    } else {
+      finish(each, Error{each.is_open ? ErrorCode::outcome_unknown : why, {}});
+    }
   }
 }
 
 void ReplicaLoop::refuse_waiting(ErrorCode why) {
-  std::deque<Proposal> proposals;
-  proposals.swap(proposals_);
-  std::size_t bytes = 0;
-  for (Proposal& each : proposals) {
-    if (may_wait(each.until)) {
-      proposals_.push_back(std::move(each));
-      continue;
-    }
-    bytes += each.command.bytes.size();
-    if (each.done) each.done(Error{why, {}});
-  }
-  const base::MutexLock lock{mutex_};
-  SEMEL_ASSERT(waiting_bytes_ >= bytes);
-  waiting_bytes_ -= bytes;
+  refuse(proposals_, why);
+  // With a number for this life they are held back for others that are under way.
+  const bool is_full = life_ != 0 && why == ErrorCode::not_leader;
+  refuse(held_, is_full ? ErrorCode::log_busy : why);
 }
 
 void ReplicaLoop::lose_in_flight() {
@@ -87,7 +130,7 @@ void ReplicaLoop::lose_in_flight() {
 }
 
 void ReplicaLoop::propose_waiting() {
-  if (proposals_.empty() || is_ended_) return;
+  if ((proposals_.empty() && held_.empty()) || is_ended_) return;
   if (!core_->is_leader() || core_->is_handing_over()) {
     forward_waiting();
     return refuse_waiting(ErrorCode::not_leader);
@@ -99,18 +142,12 @@ void ReplicaLoop::propose_waiting() {
     const std::uint64_t here = now();
     EntryBuilder entry{next_time(), base::random_number()};
     std::vector<Proposal> taken;
-    std::size_t bytes = 0;
-    while (!proposals_.empty() && entry.add(proposals_.front().command)) {
-      bytes += proposals_.front().command.bytes.size();
+    while (!proposals_.empty() &&
+           entry.add(proposals_.front().command, origin_of(proposals_.front()))) {
       taken.push_back(std::move(proposals_.front()));
       proposals_.pop_front();
     }
     SEMEL_ASSERT(!taken.empty());
-    {
-      const base::MutexLock lock{mutex_};
-      SEMEL_ASSERT(waiting_bytes_ >= bytes);
-      waiting_bytes_ -= bytes;
-    }
     last_proposal_ = here;
     // Before: with one voter it may be applied within the call.
     in_flight_.push_back({core_->last() + 1, core_->term(), std::move(taken)});
@@ -122,7 +159,7 @@ void ReplicaLoop::propose_waiting() {
       SEMEL_ASSERT(*index == expected);
       if (!is_there) continue;
       for (Proposal& each : in_flight_.back().proposals) {
-        if (!each.repeats) each.command.bytes = {};
+        if (!can_ask_again(each)) drop_bytes(each);
       }
       continue;
     }
@@ -147,16 +184,7 @@ void ReplicaLoop::propose_time() {
     const base::MutexLock lock{mutex_};
     waiting_bytes_ += prepared->bytes.size();
   }
-  proposals_.push_back({*std::move(prepared), nullptr});
-}
-
-void ReplicaLoop::end_former_life() {
-  auto prepared = prepare({SessionCommand{
-      .what = SessionCommand::What::close_former, .node = owner_.node, .life = owner_.life}});
-  SEMEL_ASSERT(prepared.ok());
-  constexpr Millis for_good{std::int64_t{10} * 365 * 24 * 3600 * 1000};
-  propose(*std::move(prepared), [](const Result<Answer>&) {},
-          {.repeats = true, .patience = for_good, .forwards = true});
+  proposals_.push_back({.command = *std::move(prepared), .done = nullptr});
 }
 
 void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers) {
@@ -168,11 +196,18 @@ void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>&
     Proposal& each = mine.proposals[i];
     if (!is_ours) {  // another entry is there: it never will be
       retry_or_refuse(std::move(each), ErrorCode::not_leader, true);
-    } else if (!answers.ok()) {
-      if (each.done) each.done(Error{ErrorCode::outcome_unknown, {}});
+      continue;
+    }
+    if (!answers.ok()) {
+      finish(each, Error{ErrorCode::outcome_unknown, {}});
+      continue;
+    }
+    SEMEL_ASSERT(answers->size() == mine.proposals.size());
+    const auto* const refused = std::get_if<NotApplied>(&(*answers)[i].what);
+    if (refused != nullptr && each.is_numbered) {
+      not_applied(std::move(each), refused->why);
     } else {
-      SEMEL_ASSERT(answers->size() == mine.proposals.size());
-      if (each.done) each.done(std::move((*answers)[i]));
+      finish(each, std::move((*answers)[i]));
     }
   }
 }

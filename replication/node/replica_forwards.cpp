@@ -1,8 +1,11 @@
 // What a node hands over to the leader, and reads. Every node answers when it has applied what it
 // was told, so that its own engine shows it.
 //
-//   forward        u64 id | command; nothing: it is for a read
-//   its reply      u64 id | error | index of the entry, or that the read needs | answer
+//   forward        id | life | .. and if that is not 0: lowest sequence | sequence - lowest |
+//                  command; nothing behind the id: it is for a read
+//   its reply      id | error | index of the entry, or that the read needs | answer
+//
+// Whose command it is is known by the connection that it comes from, and is not asked.
 #include <algorithm>
 #include <utility>
 
@@ -11,32 +14,52 @@
 #include "replication/state/fields.hpp"
 
 namespace semel::replication {
+namespace {
+
+std::string forward_bytes(Origin origin, const PreparedCommand& command) {
+  std::string bytes;
+  FieldWriter fields{bytes};
+  fields.number(origin.life);
+  if (origin.life != 0) numbers(fields, origin);
+  bytes += command.bytes;
+  return bytes;
+}
+
+/// A session, and a life, is of the node that asks for it.
+bool is_of(NodeId from, const Command& command) {
+  if (const auto* session = std::get_if<SessionCommand>(&command.what)) {
+    return session->what == SessionCommand::What::close || session->node == from;
+  }
+  const auto* const section = std::get_if<SectionCommand>(&command.what);
+  return section == nullptr ||
+         std::all_of(section->commands.begin(), section->commands.end(),
+                     [from](const Command& each) { return is_of(from, each); });
+}
+
+}  // namespace
 
 void ReplicaLoop::forward_waiting() {
   const NodeId leader = core_->leader();
   if (leader == 0 || leader == options_.node_id) return;
-  std::size_t bytes = 0;
   std::deque<Proposal> kept;
   while (!proposals_.empty()) {
     Proposal& first = proposals_.front();
-    if (!options_.forwards && !first.forwards) {
+    if (first.is_of_peer || (!options_.forwards && !first.forwards)) {
       kept.push_back(std::move(first));
       proposals_.pop_front();
       continue;
     }
     const std::uint64_t id = forwards_ + 1;
-    if (!transport_->send(leader, Forward{id, first.command.bytes})) break;
+    if (!transport_->send(leader, Forward{id, forward_bytes(origin_of(first), first.command)})) {
+      break;
+    }
     forwards_ = id;
-    bytes += first.command.bytes.size();
-    if (!may_wait(first.until)) first.command.bytes = {};
-    if (first.done) forwarded_[id] = {leader, now(), std::move(first), {}};
+    if (!may_wait(first.until) && !can_ask_again(first)) drop_bytes(first);
+    forwarded_[id] = {leader, now(), std::move(first), {}};
     proposals_.pop_front();
   }
   for (Proposal& each : proposals_) kept.push_back(std::move(each));
   proposals_ = std::move(kept);
-  const base::MutexLock lock{mutex_};
-  SEMEL_ASSERT(waiting_bytes_ >= bytes);
-  waiting_bytes_ -= bytes;
 }
 
 void ReplicaLoop::lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched) {
@@ -55,6 +78,31 @@ void ReplicaLoop::forget_forwarded(const std::function<bool(const Forwarded&)>& 
     return true;
   });
   for (Forwarded& each : lost) lose_forwarded(std::move(each), ErrorCode::outcome_unknown, false);
+}
+
+/// It may have taken it, and has not answered: where it can be asked again that is done soon.
+void ReplicaLoop::give_up_forwarded() {
+  forget_forwarded([&](const Forwarded& each) {
+    const bool is_again = each.proposal && has_number(*each.proposal) &&
+                          !each.proposal->command.bytes.empty() && may_wait(each.proposal->until);
+    return now() > each.since + (is_again ? answer_patience() / 3 : answer_patience());
+  });
+}
+
+Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes) const {
+  FieldReader fields{bytes};
+  Origin origin;
+  fields.number(origin.life);
+  if (origin.life != 0) {
+    origin.node = from;
+    numbers(fields, origin);
+  }
+  Bytes rest = fields.rest();
+  if (!fields.is_good()) return Error{ErrorCode::bad_encoding, {}};
+  SEMEL_TRY(command, decode(rest));
+  if (!rest.empty() || !is_of(from, command)) return Error{ErrorCode::bad_encoding, {}};
+  SEMEL_TRY(prepared, prepare(command));
+  return Proposal{.command = std::move(prepared), .done = {}, .is_of_peer = true, .origin = origin};
 }
 
 /// Of a member, and yet read as if it were hostile: an entry that no replica can read stops all.
@@ -81,13 +129,14 @@ void ReplicaLoop::on_forward(NodeId from, Forward forward) {
     if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
     return read(reply, {});
   }
-  Bytes rest = forward.bytes;
-  const Result<Command> command = decode(rest);
-  if (!command.ok() || !rest.empty()) return reply(Error{ErrorCode::bad_encoding, {}});
-  Result<PreparedCommand> prepared = prepare(*command);
-  if (!prepared.ok()) return reply(prepared.error());
+  Result<Proposal> proposal = read_forward(from, forward.bytes);
+  if (!proposal.ok()) return reply(proposal.error());
   if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
-  propose(*std::move(prepared), reply, {});
+  if (proposal->command.bytes.size() > command_bytes_max(options_)) {
+    return reply(Error{ErrorCode::value_too_long, {}});
+  }
+  proposal->done = reply;
+  submit(*std::move(proposal));
 }
 
 void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
@@ -111,16 +160,23 @@ void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
     if (is_again || why == ErrorCode::outcome_unknown || !forwarded.proposal) {
       return lose_forwarded(std::move(forwarded), why, is_again);
     }
-    return forwarded.proposal->done(answer.error());
+    return finish(*forwarded.proposal, answer.error());
   }
+  if (!held_.empty()) wake_soon();  // there may be room for the next one
   if (forwarded.proposal) {
-    when_applied(index, forwarded.proposal->until,
-                 [done = std::move(forwarded.proposal->done),
-                  shared = std::make_shared<Answer>(*std::move(answer))](bool is_applied) {
-                   if (!is_applied) return done(Error{ErrorCode::outcome_unknown, {}});
-                   done(std::move(*shared));
-                 });
-    return;
+    const auto* const refused = std::get_if<NotApplied>(&answer->what);
+    if (refused != nullptr && forwarded.proposal->is_numbered) {
+      return not_applied(*std::move(forwarded.proposal), refused->why);
+    }
+    ProposalDone done = std::exchange(forwarded.proposal->done, nullptr);
+    finish(*forwarded.proposal, Answer{});  // its number: what follows needs no leader
+    if (!done) return;
+    return when_applied(
+        index, forwarded.proposal->until,
+        [done = std::move(done), shared = std::make_shared<Answer>(*std::move(answer))](bool is) {
+          if (!is) return done(Error{ErrorCode::outcome_unknown, {}});
+          done(std::move(*shared));
+        });
   }
   has_forwarded_reads_ = false;
   when_applied(index, 0, [readers = std::move(forwarded.readers)](bool is_applied) {

@@ -28,6 +28,7 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       time_(found.time),
       stored_(std::move(found.stored)),
       log_(std::move(found.log)),
+      forwards_(base::random_number() >> 8),
       snapshot_bytes_(found.snapshot_bytes) {}
 
 ReplicaLoop::~ReplicaLoop() {
@@ -53,7 +54,7 @@ Status ReplicaLoop::start(RequestRunner* runner) {
     const base::MutexLock lock{mutex_};
     is_closed_ = false;
   }
-  end_former_life();
+  begin_life();
   return semel::Done{};
 }
 
@@ -165,6 +166,11 @@ void ReplicaLoop::wake() {
   asio::post(context_, [this] { turn(); });
 }
 
+void ReplicaLoop::wake_soon() {
+  const base::MutexLock lock{mutex_};
+  wake();
+}
+
 void ReplicaLoop::turn() {
   if (is_ended_) return;
   take_calls();
@@ -184,18 +190,6 @@ void ReplicaLoop::tell_idle() {
   for (const Member& each : core_->members()) {
     if (each.id != options_.node_id) core_->tell_commit(each.id);
   }
-}
-
-void ReplicaLoop::take_calls() {
-  base::MutexLock lock{mutex_};
-  is_woken_ = false;
-  std::vector<Proposal> proposals;
-  std::vector<Reader> reads;
-  proposals.swap(new_proposals_);
-  reads.swap(new_reads_);
-  lock.unlock();
-  for (Proposal& each : proposals) proposals_.push_back(std::move(each));
-  for (Reader& each : reads) reads_.push_back(std::move(each));
 }
 
 void ReplicaLoop::arm() {
@@ -223,8 +217,7 @@ void ReplicaLoop::tick() {
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   keep_time();
   report_changes();
-  // A leader that does not answer may have taken it.
-  forget_forwarded([&](const Forwarded& each) { return now() > each.since + answer_patience(); });
+  give_up_forwarded();
   give_up_applied();
   turn();
   show();
@@ -350,6 +343,20 @@ void ReplicaLoop::send(RaftMessage message) {
   transport_->send(message);
 }
 
+namespace {
+
+/// Whom it says to be members. None: it says nothing.
+std::vector<NodeId> members_of(const RaftEntry& entry) {
+  std::vector<NodeId> ids;
+  if (entry.type != EntryType::configuration) return ids;
+  const auto members = ConsensusCore::decode(*entry.data);
+  if (!members.ok()) return ids;
+  for (const Member& each : *members) ids.push_back(each.id);
+  return ids;
+}
+
+}  // namespace
+
 void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   {
     const base::MutexLock lock{mutex_};
@@ -361,7 +368,7 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     const auto here = static_cast<std::int64_t>(now());
     const bool is_followed = entry.term == core_->term() && !core_->is_leader();
     is_followed ? clock_.follow(state_->unix_ms(), here) : clock_.saw(state_->unix_ms(), here);
-  } else if (const Status skipped = state_->skip(index); !skipped) {
+  } else if (const Status skipped = state_->skip(index, members_of(entry)); !skipped) {
     answers = skipped.error();
   } else if (entry.type == EntryType::configuration) {
     report_members(*entry.data);

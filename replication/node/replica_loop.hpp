@@ -23,6 +23,7 @@
 #include "replication/node/group_clock.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
+#include "replication/node/sequences.hpp"
 #include "replication/transport/peer_transport.hpp"
 
 namespace semel::replication {
@@ -48,6 +49,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     return leads_.load(std::memory_order_acquire);  // mo: acquire [replica.leads]
   }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] std::size_t answer_bytes() const noexcept { return state_->answer_bytes(); }
   [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept { return owner_; }
   /// Runs `what` on the loop and waits. Errors: closing, what it returns.
   [[nodiscard]] Status call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what);
@@ -60,6 +62,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     bool repeats = false;
     std::uint64_t until = 0;  // it waits for a leader
     bool forwards = false;
+    bool is_numbered = false;      // by this node
+    std::uint64_t asks_again = 0;  // milliseconds, once is_open
+    bool is_open = false;          // it may have been decided, or may be yet
+    bool is_of_peer = false;       // which is told who leads, and asks that one itself
+    Origin origin{};
   };
   struct Reader {
     ProposalDone done;
@@ -133,6 +140,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void turn();
   void tick();
   void tell_idle();
+  void wake_soon();
   void arm();
   void take_calls();
   void know_members();
@@ -154,24 +162,49 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void report_members(Bytes configuration);
 
   // --- proposals, replica_calls.cpp -------------------------------------------------------------
+  void submit(Proposal proposal);
   void propose_waiting();
   void propose_time();
-  /// What was bound to an earlier life of this node, to connections or to itself, ends.
-  void end_former_life();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
   [[nodiscard]] bool may_wait(std::uint64_t until) const noexcept;
   /// Proposes it again, later, or answers with `why`. `is_untouched`: it was not decided.
   void retry_or_refuse(Proposal proposal, ErrorCode why, bool is_untouched);
   /// What has not been proposed, and may not wait.
   void refuse_waiting(ErrorCode why);
+  void refuse(std::deque<Proposal>& waiting, ErrorCode why);
+  /// The last of it.
+  void finish(Proposal& proposal, Result<Answer> answer);
+  /// It need not be asked again.
+  void drop_bytes(Proposal& proposal);
   /// This node leads no longer, or has ended: what was under way may be decided by another.
   void lose_in_flight();
+
+  // --- numbers of proposals, replica_numbers.cpp ------------------------------------------------
+  /// What was bound to an earlier life of this node, to connections or to itself, ends. The log
+  /// gives this life its number, without which nothing of it is proposed.
+  void begin_life();
+  void number_held();
+  [[nodiscard]] bool has_number(const Proposal& proposal) const noexcept {
+    return proposal.is_numbered && proposal.origin.sequence != 0;
+  }
+  /// As it goes to the log now.
+  [[nodiscard]] const Origin& origin_of(Proposal& proposal) noexcept;
+  /// It gets another number.
+  void renew(Proposal proposal);
+  /// What to do with a proposal of this node that the log did not take.
+  void not_applied(Proposal proposal, NotApplied::Why why);
+  /// It may be asked again, if it is not known what became of it.
+  [[nodiscard]] bool can_ask_again(const Proposal& proposal) const noexcept;
 
   // --- to the leader and back, reads, replica_forwards.cpp --------------------------------------
   void forward_waiting();
   /// It is not known what became of those that `is` says.
   void forget_forwarded(const std::function<bool(const Forwarded&)>& is);
   void lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched);
+  /// That a leader which still leads has not answered.
+  void give_up_forwarded();
+  /// What a peer has sent, with the peer as its origin.
+  [[nodiscard]] Result<Proposal> read_forward(NodeId from, Bytes bytes) const;
   /// Calls it when this node has applied the entry, or lags behind for too long.
   void when_applied(LogIndex index, std::uint64_t until, std::function<void(bool)> then);
   void run_applied(LogIndex index);
@@ -223,13 +256,17 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
 
   // Of the loop's thread.
   std::deque<Proposal> proposals_;
+  std::deque<Proposal> held_;  // that have no number yet: so many are under way, or life_ is 0
+  Sequences sequences_;
+  std::uint64_t life_ = 0;       // of this node, as the log has numbered it; 0: not yet
+  std::size_t freed_bytes_ = 0;  // of waiting_bytes_, since the last turn
   std::deque<InFlight> in_flight_;
   std::vector<Reader> reads_;  // that no round is for yet
   std::deque<WaitingRead> waiting_reads_;
   std::map<std::uint64_t, Forwarded> forwarded_;
   bool has_forwarded_reads_ = false;  // the next ones go together, when these are answered
   std::multimap<LogIndex, AppliedWait> applied_waits_;
-  std::uint64_t forwards_ = 0;
+  std::uint64_t forwards_;  // the newest: a leader may still answer those of an earlier life
   std::map<NodeId, std::string> met_;  // who has connected, and listens there
   bool members_changed_ = true;
   std::string members_reported_;
@@ -251,7 +288,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
 
   mutable base::Mutex mutex_;
   std::vector<Proposal> new_proposals_ SEMEL_GUARDED_BY(mutex_);
-  std::size_t waiting_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of what is not proposed yet
+  std::size_t waiting_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of what is, or may be, proposed
   std::vector<Reader> new_reads_ SEMEL_GUARDED_BY(mutex_);
   bool is_woken_ SEMEL_GUARDED_BY(mutex_) = false;
   bool is_closed_ SEMEL_GUARDED_BY(mutex_) = true;  // until start()

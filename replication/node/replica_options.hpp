@@ -81,11 +81,16 @@ using ProposalDone = std::function<void(Result<Answer>)>;
 
 /// How a proposal, or a read, is treated while there is no leader or leaders change.
 struct ProposalTerms {
-  /// A second decision is as good as the first: it is proposed again where it is not known what
-  /// became of it. Otherwise that is outcome_unknown.
+  /// A second decision is as good as the first: it is proposed anew also where its answer could not
+  /// be kept, or the group has forgotten this node. Otherwise that is outcome_unknown.
   bool repeats = false;
-  Millis patience{0};     ///< how long it may wait for a leader
+  Millis patience{0};     ///< how long it may wait for a leader, and be asked again
   bool forwards = false;  ///< to the leader, also where ReplicaOptions::forwards says no
+  /// From then on that it is not known what became of it, it is asked again, by whatever way, for
+  /// so long at least: by its number it is decided once.
+  Millis asks_again{0};
+  /// False: the log need not know whether it comes a second time (`repeats`), however much later.
+  bool is_numbered = true;
 };
 
 /// Bytes of one command: an entry must fit into a segment of the log, and a frame.

@@ -44,6 +44,7 @@ struct Local {
     const Found found = local(answer.error);
     return found ? found : local(answer.dropped);
   }
+  Found operator()(const NotApplied&) const noexcept { return std::nullopt; }
   Found operator()(const std::vector<ClaimOutcome>& answers) const noexcept {
     for (const ClaimOutcome& answer : answers) {
       if (const Found found = local(answer.error)) return found;
@@ -133,6 +134,11 @@ void all(Fields& fields, OwnerOutcome& answer) {
   fields.flag(answer.has_result);
   fields.number(answer.version);
   text(fields, answer.result);
+}
+
+template <class Fields>
+void all(Fields& fields, NotApplied& answer) {
+  choice(fields, answer.why, NotApplied::Why::no_life);
 }
 
 template <class Fields>

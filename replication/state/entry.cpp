@@ -26,6 +26,15 @@ Error damaged(const std::string& what) {
   return {ErrorCode::bad_encoding, "entry of the log: " + what};
 }
 
+Result<Origin> take_origin(Bytes& from) {
+  FieldReader fields{from};
+  Origin origin;
+  all(fields, origin);
+  if (!fields.is_good()) return damaged("who has proposed a command cannot be read");
+  from = fields.rest();
+  return origin;
+}
+
 }  // namespace
 
 EntryBuilder::EntryBuilder(std::int64_t unix_ms, std::uint64_t secret) {
@@ -50,21 +59,27 @@ Result<PreparedCommand> prepare(const Command& command) {
   return made;
 }
 
-bool EntryBuilder::add(const PreparedCommand& command) {
+bool EntryBuilder::add(const PreparedCommand& command, Origin origin) {
   SEMEL_ASSERT(command.versions <= entry_versions_max && !command.bytes.empty());
   if (commands_ == entry_commands_max || versions_ + command.versions > entry_versions_max) {
     return false;
   }
-  if (commands_ != 0 && bytes_.size() + command.bytes.size() > entry_bytes_max) return false;
+  const std::size_t before = bytes_.size();
+  FieldWriter fields{bytes_};
+  all(fields, origin);
+  if (commands_ != 0 && bytes_.size() + command.bytes.size() > entry_bytes_max) {
+    bytes_.resize(before);
+    return false;
+  }
   bytes_ += command.bytes;
   ++commands_;
   versions_ += command.versions;
   return true;
 }
 
-Result<bool> EntryBuilder::add(const Command& command) {
+Result<bool> EntryBuilder::add(const Command& command, const Origin& origin) {
   SEMEL_TRY(prepared, prepare(command));
-  return add(prepared);
+  return add(prepared, origin);
 }
 
 Result<Entry> read_entry(Bytes bytes) {
@@ -82,10 +97,12 @@ Result<Entry> read_entry(Bytes bytes) {
   std::size_t versions = 0;
   for (Bytes rest = bytes.substr(header_bytes); !rest.empty();) {
     if (entry.commands.size() == entry_commands_max) return damaged("it has too many commands");
+    SEMEL_TRY(origin, take_origin(rest));
     SEMEL_TRY(command, decode(rest));
     versions += versions_of(command);
     if (versions > entry_versions_max) return damaged("its commands need too many versions");
     entry.commands.push_back(std::move(command));
+    entry.origins.push_back(origin);
   }
   return entry;
 }

@@ -1,7 +1,10 @@
 // An entry of the replicated log: 1 to 1,024 commands with the time, and the secret, that every
 // replica decides them by.
 //
-//   u8 format 1 | u64 time, unix ms | u64 secret | commands, one after the other, to the end
+//   u8 format 1 | u64 time, unix ms | u64 secret | origin, command | origin, command | .. to the
+//   end
+//
+//   origin   node; if it is not 0: life | lowest sequence | sequence - lowest (origin.hpp)
 //
 // A fence is 48 bits of the entry's index and 16 bits of a place in it: the versions that its
 // commands take, in their order, from 1 on. So epochs grow over failovers, restarts and restores.
@@ -13,6 +16,7 @@
 
 #include "replication/core/types.hpp"
 #include "replication/state/command.hpp"
+#include "replication/state/origin.hpp"
 
 namespace semel::replication {
 
@@ -44,9 +48,9 @@ class EntryBuilder {
 
   /// False: it has no room for this command, which belongs into the next entry. An entry without
   /// commands takes any.
-  [[nodiscard]] bool add(const PreparedCommand& command);
+  [[nodiscard]] bool add(const PreparedCommand& command, Origin origin = {});
   /// The same. Errors: those of prepare().
-  [[nodiscard]] Result<bool> add(const Command& command);
+  [[nodiscard]] Result<bool> add(const Command& command, const Origin& origin = {});
   [[nodiscard]] std::size_t size() const noexcept { return commands_; }
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
 
@@ -60,6 +64,7 @@ struct Entry {
   std::int64_t unix_ms = 0;
   std::uint64_t secret = 0;
   std::vector<Command> commands{};  ///< point into the entry's bytes
+  std::vector<Origin> origins{};    ///< of each
 };
 
 /// Errors: storage_newer (another format: a later release wrote it), bad_encoding.

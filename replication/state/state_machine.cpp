@@ -36,6 +36,28 @@ Status StateMachine::check(LogIndex index, std::int64_t unix_ms) const {
   return Done{};
 }
 
+Answer StateMachine::decide(LogIndex index, const Command& command, const Origin& origin) {
+  const bool is_numbered = origin.node != 0;
+  if (is_numbered) {
+    if (std::optional<Answer> known = answers_.find(origin)) return *std::move(known);
+  }
+  Answer answer = replication::apply(*engine_, command, runner_);
+  const auto* const session = std::get_if<SessionCommand>(&command.what);
+  const bool begins = session != nullptr && session->node != 0 &&
+                      session->what == SessionCommand::What::close_former;
+  if (begins) {
+    const std::uint64_t life = answers_.open(session->node, session->life, index);
+    answer = {PlainAnswer{.number = static_cast<std::int64_t>(life)}};
+  }
+  // One that this replica alone gives ends it.
+  if (is_numbered && !begins && !local_error(answer)) answers_.remember(origin, answer);
+  return answer;
+}
+
+void StateMachine::count_answers() noexcept {
+  answer_bytes_.store(answers_.bytes(), std::memory_order_relaxed);  // mo: relaxed: a figure
+}
+
 Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   if (stopped_) return Error{ErrorCode::closing, "the replica stopped at an error"};
   SEMEL_TRY(entry, read_entry(bytes));
@@ -55,13 +77,14 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
     clock_->advance_to(entry.unix_ms);
     // From the first change on, until all of the entry is there.
     stopped_ = true;
-    for (const Command& command : entry.commands) {
-      answers.push_back(replication::apply(*engine_, command, runner_));
+    for (std::size_t i = 0; i < entry.commands.size(); ++i) {
+      answers.push_back(decide(index, entry.commands[i], entry.origins[i]));
       local = local_error(answers.back());
       if (local) break;
     }
     // Whatever the answer says: replies of clients are text.
     if (!local && scope.lacked_memory()) local = ErrorCode::memory_full;
+    count_answers();
   } catch (const std::bad_alloc&) {
     local = ErrorCode::memory_full;
   }
@@ -74,7 +97,7 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   return answers;
 }
 
-Status StateMachine::skip(LogIndex index) {
+Status StateMachine::skip(LogIndex index, std::span<const std::uint64_t> members) {
   if (stopped_) return Error{ErrorCode::closing, "the replica stopped at an error"};
   const std::int64_t unix_ms = clock_->unix_ms();
   SEMEL_CHECK(check(index, unix_ms));
@@ -85,6 +108,8 @@ Status StateMachine::skip(LogIndex index) {
                                      .first = before + 1,
                                      .end = before + 1 + entry_versions_max,
                                      .secret = 0}};
+  if (!members.empty()) answers_.keep(members);
+  count_answers();
   applied_ = index;
   return Done{};
 }
@@ -100,6 +125,7 @@ Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& st
         cut.applied = next - std::min<LogIndex>(next, 1);
         cut.unix_ms = clock_->unix_ms();
         cut.sessions = engine::open_sessions(*engine_);
+        answers_.encode(cut.answers);
       },
       [&](const Mutation& mutation) {
         if (!std::exchange(is_visited, true)) state(cut);
@@ -111,6 +137,10 @@ Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& st
 
 Status StateMachine::restore(const ReplicaState& state) {
   if (applied_ != 0) return Error{ErrorCode::bad_option, "the replica has applied entries"};
+  if (!state.answers.empty() && !answers_.restore(state.answers)) {
+    return Error{ErrorCode::storage_damaged, "the remembered answers cannot be read"};
+  }
+  count_answers();
   for (const engine::OpenSession& session : state.sessions)
     engine::restore_session(*engine_, session);
   clock_->advance_to(state.unix_ms);

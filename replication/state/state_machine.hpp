@@ -2,13 +2,17 @@
 // on every replica whatever its threads, seeds, shards and clocks are.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/api/sessions.hpp"
 #include "replication/state/answer.hpp"
+#include "replication/state/answer_table.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
 #include "replication/state/log_clock.hpp"
@@ -21,6 +25,7 @@ struct ReplicaState {
   LogIndex applied = 0;
   std::int64_t unix_ms = 0;                     ///< of the newest entry
   std::vector<engine::OpenSession> sessions{};  ///< that are open, ascending
+  std::string answers{};                        ///< of AnswerTable::encode()
 };
 
 /// apply() by one thread at a time. The engine may be read by all.
@@ -39,30 +44,40 @@ class StateMachine {
   /// For RequestCommand; must outlive this. Before the first apply().
   void set_runner(RequestRunner* runner) noexcept { runner_ = runner; }
 
-  /// Applies the next entry: `index` is applied() + 1. An answer for each command, in order.
+  /// Applies the next entry: `index` is applied() + 1. An answer for each command, in order; one
+  /// that its node has had applied before gets the answer of then, or NotApplied.
   /// Errors: of an entry that cannot be read, has another index or goes back in time, and nothing
   /// was changed; or why this replica cannot go on (local_error, memory_full): then its state is
   /// that of no index, and the replica must stop. After an error every further call has one.
   [[nodiscard]] Result<std::vector<Answer>> apply(LogIndex index, Bytes entry);
 
-  /// An entry that is not for the engine: of the consensus. Errors: bad_option (another index).
-  [[nodiscard]] Status skip(LogIndex index);
+  /// An entry that is not for the engine: of the consensus. `members`: if it says who they are; of
+  /// other nodes no answers are remembered any more. Errors: bad_option (another index).
+  [[nodiscard]] Status skip(LogIndex index, std::span<const std::uint64_t> members = {});
+  /// Memory of the remembered answers, about. From any thread.
+  [[nodiscard]] std::size_t answer_bytes() const noexcept {
+    return answer_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
+  }
 
   /// The state after one entry, while others are applied: `state` once, then each mutation, in
   /// another order on each replica. Errors: those of Engine::snapshot.
   [[nodiscard]] Status snapshot(const std::function<void(const ReplicaState&)>& state,
                                 const std::function<void(const Mutation&)>& visit);
   /// Of a new one, before the mutations of the snapshot, which engine().restore() takes. Errors:
-  /// bad_option (it is not new).
+  /// bad_option (it is not new), storage_damaged (the answers).
   [[nodiscard]] Status restore(const ReplicaState& state);
 
  private:
   StateMachine() = default;
   [[nodiscard]] Status check(LogIndex index, std::int64_t unix_ms) const;
+  [[nodiscard]] Answer decide(LogIndex index, const Command& command, const Origin& origin);
+  void count_answers() noexcept;
 
   std::unique_ptr<LogClock> clock_ = std::make_unique<LogClock>();
   std::unique_ptr<Engine> engine_;
   RequestRunner* runner_ = nullptr;
+  AnswerTable answers_;  // changed within the scope of an entry alone, as a snapshot is cut
+  std::atomic<std::size_t> answer_bytes_{0};
   LogIndex applied_ = 0;
   bool stopped_ = false;
 };

@@ -37,7 +37,9 @@ void fill(Group& group) {
     command.op.verb = Verb::set;
     command.op.key = key;
     command.op.value = value;
-    REQUIRE(group.node(leader).propose({command}).ok());
+    // Beside other work leaders change: then it is asked again.
+    const ProposalTerms patient{.patience = Millis{20'000}, .forwards = true};
+    REQUIRE(group.node(leader).propose({command}, patient).ok());
   }
   REQUIRE(group.wait_equal(3));
 }

@@ -81,6 +81,7 @@ std::string Canonical::bytes() const {
     to.number(session.owner.node);
     to.number(session.owner.life);
   }
+  to.bytes(state.answers);
   for (const std::string& mutation : mutations) to.bytes(mutation);
   return bytes;
 }

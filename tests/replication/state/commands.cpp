@@ -216,7 +216,7 @@ NamespaceCommand Commands::name_space() {
 SessionCommand Commands::session() {
   SessionCommand command;
   const bool opens = sessions_.size() < sessions_max && random_.chance(1, 2);
-  command.node = random_.below(3);
+  command.node = random_.below(4);
   command.life = random_.below(2);
   if (opens || sessions_.empty()) return command;
   if (random_.chance(1, 20)) {

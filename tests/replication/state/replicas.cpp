@@ -23,6 +23,7 @@
 #include "tests/proofs/arguments.hpp"
 #include "tests/replication/state/canonical.hpp"
 #include "tests/replication/state/commands.hpp"
+#include "tests/replication/state/origins.hpp"
 
 namespace semel::tests {
 namespace {
@@ -61,7 +62,7 @@ std::string bytes_of(const std::vector<Answer>& answers) {
 class Replicas {
  public:
   Replicas(const Wanted& wanted, std::uint64_t seed)
-      : wanted_(wanted), seed_(seed), random_(seed), commands_(seed + 1) {}
+      : wanted_(wanted), seed_(seed), random_(seed), commands_(seed + 1), origins_(seed + 2) {}
   int run();
 
  private:
@@ -76,6 +77,7 @@ class Replicas {
   const std::uint64_t seed_;
   proofs::Random random_;
   Commands commands_;
+  Origins origins_;
   std::unique_ptr<StateMachine> leader_;
   std::unique_ptr<StateMachine> second_;
   std::unique_ptr<StateMachine> third_;
@@ -83,6 +85,7 @@ class Replicas {
   std::vector<Logged> log_;    // the newest stretch
   LogIndex logged_ = 0;
   std::uint64_t applied_ = 0;  // commands
+  std::uint64_t again_ = 0;    // that were answered as before
   std::uint64_t states_ = 0;
   std::uint64_t state_bytes_ = 0;
   std::atomic<bool> disturbs_{false};
@@ -111,9 +114,12 @@ bool Replicas::lead() {
   for (LogIndex i = 0; i < stretch && applied_ < wanted_.commands; ++i) {
     EntryBuilder builder{commands_.next_time(), random_.bits()};
     std::vector<Command> made;
+    std::vector<bool> is_new;
     for (std::uint64_t wanted = random_.between(1, 20); wanted > 0; --wanted) {
       made.push_back(commands_.next());
-      const auto added = builder.add(made.back());
+      const Origins::Next next = origins_.next();
+      const auto added = builder.add(made.back(), next.origin);
+      is_new.push_back(next.is_new);
       if (added.ok() && *added) continue;
       made.pop_back();
       break;
@@ -123,7 +129,14 @@ bool Replicas::lead() {
       find("the leader: " + answers.error().message());
       return false;
     }
-    for (std::size_t c = 0; c < made.size(); ++c) commands_.note(made[c], (*answers)[c]);
+    for (std::size_t c = 0; c < made.size(); ++c) {
+      // The answer of a number that came before is that of another command.
+      if (is_new[c]) commands_.note(made[c], (*answers)[c]);
+      if (is_new[c] || std::holds_alternative<NotApplied>((*answers)[c].what)) {
+        origins_.note(made[c], (*answers)[c]);
+      }
+      again_ += !is_new[c] && !std::holds_alternative<NotApplied>((*answers)[c].what);
+    }
     applied_ += made.size();
     log_.push_back({builder.bytes(), bytes_of(*answers)});
     commands_.forget_bytes();
@@ -226,6 +239,16 @@ int Replicas::run() {
     const std::uint64_t times = commands_.answered(answer);
     is_varied = is_varied && times > applied_ / 10'000;
     std::printf("replicas: claims answered %u: %llu\n", static_cast<unsigned>(answer),
+                static_cast<unsigned long long>(times));
+  }
+  using Why = NotApplied::Why;
+  is_varied = is_varied && again_ > applied_ / 100;
+  std::printf("replicas: commands answered as before: %llu\n",
+              static_cast<unsigned long long>(again_));
+  for (const Why why : {Why::forgotten, Why::too_far, Why::other_life, Why::no_life}) {
+    const std::uint64_t times = origins_.refused(why);
+    is_varied = is_varied && times > applied_ / 10'000;
+    std::printf("replicas: commands not applied %u: %llu\n", static_cast<unsigned>(why),
                 static_cast<unsigned long long>(times));
   }
   if (!is_varied) std::printf("replicas: some of these are next to none\n");

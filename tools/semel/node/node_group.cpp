@@ -58,6 +58,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
         cluster_id_(options.cluster_id),
         node_id_(options.node_id),
         forwards_(options.forwards),
+        terms_(terms_of(options)),
         port_(std::move(port)) {}
 
   // --- net::Group
@@ -102,7 +103,8 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
 
   void submit(const net::GroupRequest& request,
               std::function<void(net::GroupReply)> done) override {
-    if (request.grows && gate_.is_full()) return failed(done, Error{ErrorCode::memory_full, {}});
+    if (request.grows && gate_.is_full(replica->answer_bytes()))
+      return failed(done, Error{ErrorCode::memory_full, {}});
     replication::RequestCommand command;
     command.db = request.db;
     command.dialect = request.dialect;
@@ -115,12 +117,14 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     auto prepared = replication::prepare({std::move(command)});
     if (!prepared.ok()) return failed(done, prepared.error());
     replica->propose(
-        *std::move(prepared), [done = std::move(done)](Result<replication::Answer> answer) {
+        *std::move(prepared),
+        [done = std::move(done)](Result<replication::Answer> answer) {
           if (!answer.ok()) return failed(done, answer.error());
           auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
           if (plain == nullptr) return failed(done, Error{ErrorCode::outcome_unknown, {}});
           done({.error = ErrorCode::ok, .replies = std::move(plain->text), .detail = {}});
-        });
+        },
+        terms_);
   }
 
   void read(std::function<void(ErrorCode)> done) override {
@@ -135,11 +139,13 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
         replication::prepare({replication::SessionCommand{.node = owner.node, .life = owner.life}});
     if (!prepared.ok()) return done(prepared.error().code, 0);
     replica->propose(
-        *std::move(prepared), [done = std::move(done)](const Result<replication::Answer>& answer) {
+        *std::move(prepared),
+        [done = std::move(done)](const Result<replication::Answer>& answer) {
           if (!answer.ok()) return done(answer.error().code, 0);
           const auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
           done(ErrorCode::ok, plain == nullptr ? 0 : static_cast<SessionId>(plain->number));
-        });
+        },
+        terms_);
   }
 
   void close_session(SessionId session) noexcept override {
@@ -150,7 +156,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
           {SessionCommand{.what = SessionCommand::What::close, .session = session}});
       if (!prepared.ok()) return;
       replica->propose(*std::move(prepared), [](const Result<replication::Answer>&) {},
-                       {.repeats = true, .patience = day, .forwards = true});
+                       {.repeats = true, .patience = day, .forwards = true, .is_numbered = false});
     } catch (const std::bad_alloc&) {  // the lease ends what was bound
     }
   }
@@ -206,6 +212,14 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   std::unique_ptr<net::GroupRunner> runner;
 
  private:
+  /// A client of a node that hands over sees nothing of a leader's end. One that is told who leads
+  /// waits only for what was under way, and not for long: it may be this node that is cut off.
+  static replication::ProposalTerms terms_of(const ReplicaOptions& options) {
+    if (options.forwards) {
+      return {.patience = 10 * options.election, .asks_again = 10 * options.election};
+    }
+    return {.asks_again = 3 * options.election};
+  }
   static std::uint64_t match_of(const ReplicaStatus& status, std::uint64_t id) {
     const auto found = status.matches.find(id);
     return found == status.matches.end() ? 0 : found->second;
@@ -223,6 +237,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   const std::uint64_t cluster_id_;
   const std::uint64_t node_id_;
   const bool forwards_;
+  const replication::ProposalTerms terms_;
   const std::string port_;
   replication::MemoryGate gate_{replica->engine()};
 };
