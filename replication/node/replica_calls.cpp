@@ -61,7 +61,7 @@ void ReplicaLoop::take_calls() {
   reads.swap(new_reads_);
   lock.unlock();
   for (Proposal& each : proposals) {
-    (each.is_numbered ? held_ : proposals_).push_back(std::move(each));
+    wait_in(each.is_numbered ? held_ : proposals_, std::move(each));
   }
   number_held();
   for (Reader& each : reads) reads_.push_back(std::move(each));
@@ -91,7 +91,7 @@ void ReplicaLoop::retry_or_refuse(Proposal proposal, ErrorCode why, bool is_unto
   }
   const bool may_repeat = !proposal.is_open || has_number(proposal) || proposal.repeats;
   if (may_repeat && !proposal.command.bytes.empty() && may_wait(proposal.until)) {
-    return proposals_.push_back(std::move(proposal));
+    return wait_in(proposals_, std::move(proposal));
   }
   // That this time nothing was changed says nothing about the times before.
   finish(proposal, Error{proposal.is_open ? ErrorCode::outcome_unknown : why, {}});
@@ -102,14 +102,21 @@ void ReplicaLoop::refuse(std::deque<Proposal>& waiting, ErrorCode why) {
   proposals.swap(waiting);
   for (Proposal& each : proposals) {
     if (may_wait(each.until)) {
-      waiting.push_back(std::move(each));
+      wait_in(waiting, std::move(each));
     } else {
       finish(each, Error{each.is_open ? ErrorCode::outcome_unknown : why, {}});
     }
   }
 }
 
+void ReplicaLoop::wait_in(std::deque<Proposal>& waiting, Proposal proposal) {
+  refusal_at_ = std::min(refusal_at_, proposal.until);
+  waiting.push_back(std::move(proposal));
+}
+
 void ReplicaLoop::refuse_waiting(ErrorCode why) {
+  if (now() < refusal_at_ && !is_ended_) return;
+  refusal_at_ = ~std::uint64_t{0};
   refuse(proposals_, why);
   // With a number for this life they are held back for others that are under way.
   const bool is_full = life_ != 0 && why == ErrorCode::not_leader;
@@ -184,7 +191,7 @@ void ReplicaLoop::propose_time() {
     const base::MutexLock lock{mutex_};
     waiting_bytes_ += prepared->bytes.size();
   }
-  proposals_.push_back({.command = *std::move(prepared), .done = nullptr});
+  wait_in(proposals_, {.command = *std::move(prepared), .done = nullptr});
 }
 
 void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers) {

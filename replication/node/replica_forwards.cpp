@@ -7,6 +7,7 @@
 //
 // Whose command it is is known by the connection that it comes from, and is not asked.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -15,6 +16,10 @@
 
 namespace semel::replication {
 namespace {
+
+/// Under way to one leader. All of their answers find room in its queue for this node
+/// (TransportOptions::queue_frames), beside its other messages.
+constexpr std::size_t forwarded_max = 4'096;
 
 std::string forward_bytes(Origin origin, const PreparedCommand& command) {
   std::string bytes;
@@ -41,8 +46,8 @@ bool is_of(NodeId from, const Command& command) {
 void ReplicaLoop::forward_waiting() {
   const NodeId leader = core_->leader();
   if (leader == 0 || leader == options_.node_id) return;
-  std::deque<Proposal> kept;
-  while (!proposals_.empty()) {
+  std::vector<Proposal> kept;
+  while (!proposals_.empty() && forwarded_.size() < forwarded_max) {
     Proposal& first = proposals_.front();
     if (first.is_of_peer || (!options_.forwards && !first.forwards)) {
       kept.push_back(std::move(first));
@@ -54,12 +59,13 @@ void ReplicaLoop::forward_waiting() {
       break;
     }
     forwards_ = id;
+    ++first.asked;
     if (!may_wait(first.until) && !can_ask_again(first)) drop_bytes(first);
     forwarded_[id] = {leader, now(), std::move(first), {}};
     proposals_.pop_front();
   }
-  for (Proposal& each : proposals_) kept.push_back(std::move(each));
-  proposals_ = std::move(kept);
+  proposals_.insert(proposals_.begin(), std::make_move_iterator(kept.begin()),
+                    std::make_move_iterator(kept.end()));
 }
 
 void ReplicaLoop::lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched) {
@@ -80,12 +86,15 @@ void ReplicaLoop::forget_forwarded(const std::function<bool(const Forwarded&)>& 
   for (Forwarded& each : lost) lose_forwarded(std::move(each), ErrorCode::outcome_unknown, false);
 }
 
-/// It may have taken it, and has not answered: where it can be asked again that is done soon.
+/// It may have taken it, and has not answered. Where it can be asked again that is done soon, and
+/// then later and later: it may have too much to do.
 void ReplicaLoop::give_up_forwarded() {
   forget_forwarded([&](const Forwarded& each) {
     const bool is_again = each.proposal && has_number(*each.proposal) &&
                           !each.proposal->command.bytes.empty() && may_wait(each.proposal->until);
-    return now() > each.since + (is_again ? answer_patience() / 3 : answer_patience());
+    if (!is_again) return now() > each.since + answer_patience();
+    const std::uint64_t wait = (answer_patience() / 6) << std::min(each.proposal->asked, 10U);
+    return now() > each.since + wait;
   });
 }
 
@@ -113,6 +122,8 @@ void ReplicaLoop::on_forward(NodeId from, Forward forward) {
     std::string bytes;
     if (answer.ok()) encode(*answer, bytes);
     ErrorCode error = answer.ok() ? ErrorCode::ok : answer.error().code;
+    // It is this node that ends, not the one that asks, which goes on to the next leader.
+    if (error == ErrorCode::closing) error = ErrorCode::not_leader;
     // One that no frame has room for is done all the same.
     if (bytes.size() > frame_bytes_max / 2) error = ErrorCode::outcome_unknown;
     if (error != ErrorCode::ok) bytes.clear();
@@ -162,7 +173,7 @@ void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
     }
     return finish(*forwarded.proposal, answer.error());
   }
-  if (!held_.empty()) wake_soon();  // there may be room for the next one
+  if (!held_.empty() || !proposals_.empty()) wake_soon();  // there is room for the next one
   if (forwarded.proposal) {
     const auto* const refused = std::get_if<NotApplied>(&answer->what);
     if (refused != nullptr && forwarded.proposal->is_numbered) {

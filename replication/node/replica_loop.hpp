@@ -65,6 +65,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     bool is_numbered = false;      // by this node
     std::uint64_t asks_again = 0;  // milliseconds, once is_open
     bool is_open = false;          // it may have been decided, or may be yet
+    unsigned asked = 0;            // how often it was forwarded
     bool is_of_peer = false;       // which is told who leads, and asks that one itself
     Origin origin{};
   };
@@ -172,6 +173,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// What has not been proposed, and may not wait.
   void refuse_waiting(ErrorCode why);
   void refuse(std::deque<Proposal>& waiting, ErrorCode why);
+  /// Into proposals_ or held_.
+  void wait_in(std::deque<Proposal>& waiting, Proposal proposal);
   /// The last of it.
   void finish(Proposal& proposal, Result<Answer> answer);
   /// It need not be asked again.
@@ -258,8 +261,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::deque<Proposal> proposals_;
   std::deque<Proposal> held_;  // that have no number yet: so many are under way, or life_ is 0
   Sequences sequences_;
-  std::uint64_t life_ = 0;       // of this node, as the log has numbered it; 0: not yet
-  std::size_t freed_bytes_ = 0;  // of waiting_bytes_, since the last turn
+  std::uint64_t life_ = 0;        // of this node, as the log has numbered it; 0: not yet
+  std::uint64_t refusal_at_ = 0;  // none of proposals_ and held_ has waited for long enough before
+  std::size_t freed_bytes_ = 0;   // of waiting_bytes_, since the last turn
   std::deque<InFlight> in_flight_;
   std::vector<Reader> reads_;  // that no round is for yet
   std::deque<WaitingRead> waiting_reads_;

@@ -57,7 +57,7 @@ bool ReplicaLoop::can_ask_again(const Proposal& proposal) const noexcept {
 void ReplicaLoop::renew(Proposal proposal) {
   sequences_.end(proposal.origin.sequence);
   proposal.origin = {};
-  held_.push_back(std::move(proposal));
+  wait_in(held_, std::move(proposal));
   wake_soon();
 }
 

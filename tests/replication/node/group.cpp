@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/stopwatch.hpp"
@@ -43,7 +44,8 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-Group::Group(unsigned nodes, std::uint64_t snapshot_every) : snapshot_every_(snapshot_every) {
+Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner)
+    : snapshot_every_(snapshot_every), runner_(std::move(runner)) {
   std::string pattern = (std::filesystem::temp_directory_path() / "semel_group_XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) std::abort();
   path_ = pattern;
@@ -100,7 +102,7 @@ void Group::open(NodeId id, bool founds, const Clock* clock) {
     std::abort();
   }
   nodes_[id] = *std::move(made);
-  const Status started = nodes_[id]->start();
+  const Status started = nodes_[id]->start(runner_ ? runner_(id, nodes_[id]->engine()) : nullptr);
   if (!started) {
     std::fprintf(stderr, "node %llu: %s\n", static_cast<unsigned long long>(id),
                  started.error().detail.c_str());

@@ -38,8 +38,8 @@ void fill(Group& group) {
     command.op.key = key;
     command.op.value = value;
     // Beside other work leaders change: then it is asked again.
-    const ProposalTerms patient{.patience = Millis{20'000}, .forwards = true};
-    REQUIRE(group.node(leader).propose({command}, patient).ok());
+    const ProposalTerms waits{.patience = Millis{20'000}, .forwards = true};
+    REQUIRE(group.node(leader).propose({command}, waits).ok());
   }
   REQUIRE(group.wait_equal(3));
 }

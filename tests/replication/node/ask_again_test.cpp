@@ -1,0 +1,273 @@
+// Changes that are asked again when a leader ends before it answers: each is carried out once, and
+// those who asked a node that lives see neither an error nor a second count.
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "replication/state/answer_table.hpp"
+#include "semel/claims.hpp"
+#include "semel/store.hpp"
+#include "tests/replication/node/group.hpp"
+#include "tests/replication/node/runner.hpp"
+#include "tests/support/catch.hpp"
+
+namespace semel::tests {
+namespace {
+
+using namespace replication;
+
+const ProposalTerms asks_again{.patience = Millis{30'000}, .forwards = true};
+
+Command request(std::vector<std::vector<Bytes>> requests, bool is_transaction = false) {
+  RequestCommand command;
+  command.is_transaction = is_transaction;
+  command.requests = std::move(requests);
+  return {std::move(command)};
+}
+
+Command incr(Bytes key) {
+  StoreCommand command;
+  command.op.verb = Verb::incr_by;
+  command.op.key = key;
+  command.op.amount = 1;
+  return {command};
+}
+
+Command set_if_absent(Bytes key) {
+  StoreCommand command;
+  command.op.verb = Verb::set;
+  command.op.key = key;
+  command.op.value = "v";
+  command.op.condition = Condition::if_absent;
+  return {command};
+}
+
+NodeId after(NodeId id) {
+  return id % 3 + 1;
+}
+
+struct Served {
+  std::map<NodeId, WordsRunner> runners{};  // outlive the nodes
+  Group group{3, std::uint64_t{64} << 20, [this](NodeId id, Engine& engine) {
+                runners[id].set_engine(engine);
+                return &runners[id];
+              }};
+};
+
+std::string text_of(const Result<Answer>& answer) {
+  if (!answer.ok()) return answer.error().message();
+  const auto* const plain = std::get_if<PlainAnswer>(&answer->what);
+  return plain == nullptr ? "another answer" : plain->text;
+}
+
+}  // namespace
+
+TEST_CASE("ask again: a leader that ends between the commit and the answer, whatever was asked",
+          "[ask_again]") {
+  Served served;
+  Group& group = served.group;
+  struct Asked {
+    Command command;
+    const char* text;
+  };
+  const std::vector<Asked> all{
+      {request({{"INCR", "count"}}), "1 "},
+      {request({{"SETNX", "mine", "me"}}), "taken "},
+      {request({{"ISSUE", "token"}}), "issued "},
+      {request({{"TAKE", "token"}}), "first "},
+      {request({{"INCR", "a"}, {"INCR", "a"}, {"SETNX", "b", "x"}}, true), "1 2 taken "},
+      {request({{"INCR", "count"}, {"TAKE", "token"}}), "2 not "},
+  };
+  std::map<NodeId, std::uint64_t> before;
+  for (const Asked& each : all) {
+    const NodeId leader = group.wait_leader();
+    REQUIRE(leader != 0);
+    for (NodeId id = 1; id <= 3; ++id) {
+      REQUIRE(group.wait_equal(id));
+      before[id] = served.runners[id].runs();
+    }
+    // It has the entry committed when it comes to it, and answers nobody.
+    served.runners[leader].fail_next();
+    INFO(group.said());
+    CHECK(text_of(group.node(after(leader)).propose(each.command, asks_again)) == each.text);
+    CHECK_FALSE(group.node(leader).status().failed.empty());
+    for (NodeId id = 1; id <= 3; ++id) {
+      if (id == leader) continue;
+      REQUIRE(group.wait_equal(id));
+      CHECK(served.runners[id].runs() == before[id] + 1);
+    }
+    group.close(leader);
+    group.open(leader);
+  }
+  for (NodeId id = 1; id <= 3; ++id) {
+    REQUIRE(group.wait_equal(id));
+    CHECK(*group.node(id).engine().store().get("count") == "2");
+  }
+}
+
+TEST_CASE("ask again: what was asked of the node that ends stays unknown to its callers",
+          "[ask_again]") {
+  Served served;
+  const NodeId leader = served.group.wait_leader();
+  REQUIRE(leader != 0);
+  REQUIRE(served.group.wait_equal(leader));
+  served.runners[leader].fail_next();
+  const auto answer = served.group.node(leader).propose(request({{"INCR", "count"}}), asks_again);
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code == ErrorCode::outcome_unknown);
+  const NodeId next = served.group.wait_leader();
+  REQUIRE(served.group.wait_equal(next));
+  CHECK(*served.group.node(next).engine().store().get("count") == "1");
+}
+
+TEST_CASE("ask again: 8 threads count through nodes that live while leaders end and change",
+          "[ask_again]") {
+  Group group{3, 400'000};  // the table of answers is in snapshots as well
+  std::atomic<std::uint64_t> counted{0};
+  std::atomic<std::uint64_t> failed{0};
+  std::atomic<std::uint64_t> not_first{0};
+  std::mutex mutex;
+  std::set<std::int64_t> numbers;
+  std::string errors;
+  for (int round = 0; round < 6; ++round) {
+    // One that was away may get a snapshot, and ends for it.
+    for (NodeId id = 1; id <= 3; ++id) REQUIRE(group.wait_equal(id));
+    const NodeId leader = group.wait_leader();
+    REQUIRE(leader != 0);
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&, round, t, id = t % 2 == 0 ? after(leader) : after(after(leader))] {
+        for (int i = 0; !is_over; ++i) {
+          const auto answer = group.node(id).propose(incr("count"), asks_again);
+          const auto* const outcome =
+              answer.ok() ? std::get_if<StoreOutcome>(&answer->what) : nullptr;
+          if (outcome == nullptr) {
+            ++failed;
+            const std::lock_guard lock{mutex};
+            errors += text_of(answer) + "\n";
+            return;
+          }
+          const std::string mine =
+              std::to_string(round) + "/" + std::to_string(t) + "/" + std::to_string(i);
+          const auto taken = group.node(id).propose(set_if_absent(mine), asks_again);
+          const auto* const set = taken.ok() ? std::get_if<StoreOutcome>(&taken->what) : nullptr;
+          if (set == nullptr || !set->applied) ++not_first;
+          const std::lock_guard lock{mutex};
+          numbers.insert(outcome->number);
+          ++counted;
+        }
+      });
+    }
+    const auto wait_for = [&](std::uint64_t more) {
+      const std::uint64_t target = counted + more;
+      CHECK(Group::wait_for([&] { return counted >= target; }));
+    };
+    wait_for(100);
+    group.close(leader);  // without a word to the others
+    wait_for(200);
+    // Of two nodes each is needed, and they change places.
+    for (int i = 0; i < 2; ++i) {
+      for (const NodeId id : {after(leader), after(after(leader))}) {
+        if (group.node(id).is_leader()) static_cast<void>(group.node(id).transfer(0));
+      }
+      wait_for(100);
+    }
+    is_over = true;
+    for (std::thread& each : threads) each.join();
+    group.open(leader);
+  }
+  INFO(group.said());
+  INFO(errors);
+  CHECK(failed == 0);
+  CHECK(not_first == 0);
+  CHECK(numbers.size() == counted);  // each caller has a number of its own
+  for (NodeId id = 1; id <= 3; ++id) {
+    REQUIRE(group.wait_equal(id));
+    CHECK(*group.node(id).engine().store().get("count") == std::to_string(counted));
+  }
+}
+
+TEST_CASE("ask again: a node that begins anew in the middle of its calls counts none of them twice",
+          "[ask_again]") {
+  Group group{3};
+  std::int64_t newest = 0;
+  std::uint64_t counted = 0;
+  std::uint64_t unknown = 0;
+  for (int round = 0; round < 5; ++round) {
+    const NodeId leader = group.wait_leader();
+    REQUIRE(leader != 0);
+    const NodeId origin = after(leader);
+    // The sequences of each life are those of the one before: its answers must not be.
+    for (int i = 0; i < 20; ++i) {
+      const auto answer = group.node(origin).propose(incr("count"), asks_again);
+      INFO(text_of(answer));
+      REQUIRE(answer.ok());
+      const std::int64_t number = std::get<StoreOutcome>(answer->what).number;
+      CHECK(number > newest);
+      newest = number;
+      ++counted;
+    }
+    std::atomic<std::uint64_t> answered{0};
+    std::atomic<std::uint64_t> lost{0};
+    auto prepared = prepare(incr("count"));
+    for (int i = 0; i < 200; ++i) {
+      group.node(origin).propose(
+          *prepared, [&](const Result<Answer>& answer) { ++(answer.ok() ? answered : lost); },
+          asks_again);
+    }
+    group.close(origin);
+    CHECK(answered + lost == 200);
+    counted += answered;
+    unknown += lost;
+    group.open(origin);
+    REQUIRE(group.wait_equal(origin));
+    newest = std::atoll(group.node(origin).engine().store().get("count").value()->c_str());
+  }
+  const auto total = static_cast<std::uint64_t>(newest);
+  CHECK(total >= counted);
+  CHECK(total <= counted + unknown);
+}
+
+TEST_CASE("ask again: a node that was no member for a while begins a life anew", "[ask_again]") {
+  Group group{3};
+  const NodeId leader = group.wait_leader();
+  REQUIRE(leader != 0);
+  const NodeId away = after(leader);
+  CHECK(group.node(away).propose(incr("count"), asks_again).ok());
+  REQUIRE(Group::wait_for([&] { return group.node(leader).remove(away).ok(); }));
+  REQUIRE(group.wait_equal(leader));
+  REQUIRE(Group::wait_for([&] { return group.node(leader).add(away, group.address(away)).ok(); }));
+  REQUIRE(group.wait_equal(away));
+  const auto answer = group.node(away).propose(incr("count"), asks_again);
+  INFO(text_of(answer));
+  REQUIRE(answer.ok());
+  CHECK(std::get<StoreOutcome>(answer->what).number == 2);
+}
+
+TEST_CASE("ask again: more calls than the window holds are all answered", "[ask_again]") {
+  Group group{3};
+  const NodeId leader = group.wait_leader();
+  REQUIRE(leader != 0);
+  constexpr std::uint64_t calls = 3 * answers_window / 2;
+  for (const NodeId id : {leader, after(leader)}) {
+    std::atomic<std::uint64_t> answered{0};
+    std::atomic<std::uint64_t> lost{0};
+    auto prepared = prepare(incr(id == leader ? "leader" : "other"));
+    for (std::uint64_t i = 0; i < calls; ++i) {
+      group.node(id).propose(
+          *prepared, [&](const Result<Answer>& answer) { ++(answer.ok() ? answered : lost); },
+          asks_again);
+    }
+    CHECK(Group::wait_for([&] { return answered + lost == calls; }));
+    INFO(id << " of " << leader << ": " << answered << " answered, " << lost << " not");
+    CHECK(lost == 0);
+    CHECK(*group.node(leader).engine().store().get(id == leader ? "leader" : "other") ==
+          std::to_string(calls));
+  }
+}
+
+}  // namespace semel::tests
