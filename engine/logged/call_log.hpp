@@ -16,8 +16,9 @@
 
 namespace semel::engine {
 
-/// Whether a command whose outcome is not known may be decided once more: then its second answer is
-/// as good as the first. Otherwise the caller gets outcome_unknown.
+/// Where the outcome of a command is not known it is asked again by its number, and decided once.
+/// `safe`: a second decision is as good as the first, so that it is asked anew also where the
+/// number does not help, as the answer was too long to be kept. Otherwise that is outcome_unknown.
 enum class Repeat : std::uint8_t { never, safe };
 
 /// Thread-safe. Not to be called by the thread that applies entries, which would wait for itself.

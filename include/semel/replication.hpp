@@ -48,7 +48,8 @@ struct ReplicationOptions {
   std::optional<ReplicationTls> tls{};  ///< none: plain bytes, for networks nobody else is in
   Millis election{500};                 ///< without a leader for so long: another one. 50 ms..60 s
   Millis heartbeat{50};                 ///< at most a third of it
-  /// How long a call waits for a leader before it ends with not_leader. 0..10 min.
+  /// How long a call waits for a leader, and is asked again when one ends. Then it ends with
+  /// not_leader, or with outcome_unknown. 0..10 min.
   Millis patience{5'000};
   /// Limits are to be the same on each node. Neither journal nor cold store nor clock; durability
   /// is quorum, whatever it says. 256 MiB more than memory_bytes are used for what is under way.
@@ -94,11 +95,12 @@ class Replication {
   Replication& operator=(const Replication&) = delete;
 
   /// As long as this. Its calls have these besides: errors not_leader (no leader in time, nothing
-  /// was changed) and outcome_unknown (asked again, claims and calls of owners are safe; they have
-  /// been asked again already). Progress: they block for the leader and a majority; a claim of
-  /// finished work is answered from what is here. Sections may read and not write. flush() answers
-  /// 0, not how many there were. drop_namespace() takes unused namespaces alone. Scans, sizes and
-  /// statistics are of this node. A claim is bound to no process unless it names a session.
+  /// was changed) and outcome_unknown (asked again by the caller, claims and calls of owners are
+  /// safe; this service has asked for as long as `patience`, and changed nothing twice). Progress:
+  /// they block for the leader and a majority; a claim of finished work is answered from what is
+  /// here. Sections may read and not write. flush() answers 0, not how many there were.
+  /// drop_namespace() takes unused namespaces alone. Scans, sizes and statistics are of this node.
+  /// A claim is bound to no process unless it names a session.
   [[nodiscard]] Engine& engine() noexcept;
   /// In a child of its process: failed says so, as all calls here end with forked.
   [[nodiscard]] ReplicationStatus status() const;

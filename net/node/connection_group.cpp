@@ -301,7 +301,10 @@ bool Connection::read_in_group(const CommandRow& row, const char* start, std::st
     dispatch_now(out);
     return true;
   }
-  if (!group.leads() && group.forwards()) return write_in_group(row, out);
+  if (!group.leads() && group.forwards()) {
+    round.outcome = nullptr;  // of a round that this node did not lead to its end
+    return write_in_group(row, out);
+  }
   if (round.outcome != nullptr) {
     const ErrorCode error = std::exchange(round.outcome, nullptr)->read;
     if (error != ErrorCode::ok) {

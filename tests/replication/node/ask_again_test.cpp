@@ -8,9 +8,11 @@
 #include <thread>
 
 #include "replication/state/answer_table.hpp"
+#include "replication/state/fields.hpp"
 #include "semel/claims.hpp"
 #include "semel/store.hpp"
 #include "tests/replication/node/group.hpp"
+#include "tests/replication/node/peer.hpp"
 #include "tests/replication/node/runner.hpp"
 #include "tests/support/catch.hpp"
 
@@ -268,6 +270,82 @@ TEST_CASE("ask again: more calls than the window holds are all answered", "[ask_
     CHECK(*group.node(leader).engine().store().get(id == leader ? "leader" : "other") ==
           std::to_string(calls));
   }
+}
+
+TEST_CASE("ask again: a member gets at nobody's numbers but its own, whatever it sends",
+          "[ask_again]") {
+  Group group{3};
+  const NodeId leader = group.wait_leader();
+  REQUIRE(leader != 0);
+  const NodeId other = after(leader);
+  REQUIRE(group.node(other).propose(incr("count"), asks_again).ok());
+  REQUIRE(group.node(leader).add(4, group.address(4)));
+  REQUIRE(group.wait_equal(leader));
+  HostilePeer peer{4, group.address(4), 77};
+  peer.set_peers({{leader, group.address(leader)}});
+  REQUIRE(Group::wait_for([&] { return group.node(leader).status().peers[4].is_connected; }));
+
+  const auto bytes = [](const std::vector<std::uint64_t>& numbers, const Command& command) {
+    std::string made;
+    FieldWriter fields{made};
+    for (const std::uint64_t each : numbers) fields.number(each);
+    return made + prepare(command)->bytes;
+  };
+  const auto error = [&](const std::string& sent) {
+    const auto answer = peer.ask(leader, sent);
+    REQUIRE(answer);
+    return answer->ok() ? ErrorCode::ok : answer->error().code;
+  };
+  const auto why = [&](const std::string& sent) {
+    const auto answer = peer.ask(leader, sent);
+    REQUIRE(answer);
+    REQUIRE(answer->ok());
+    const auto* const refused = std::get_if<NotApplied>(&(*answer)->what);
+    REQUIRE(refused != nullptr);
+    return refused->why;
+  };
+  // The lives and sessions of others are not its own to begin or to end, nor within a section.
+  const auto begins = [](NodeId node, std::uint64_t life) {
+    return Command{
+        SessionCommand{.what = SessionCommand::What::close_former, .node = node, .life = life}};
+  };
+  CHECK(error(bytes({0}, begins(other, 1))) == ErrorCode::bad_encoding);
+  CHECK(error(bytes({0}, {SessionCommand{.node = other}})) == ErrorCode::bad_encoding);
+  SectionCommand section;
+  section.commands = {incr("count"), begins(other, 1)};
+  CHECK(error(bytes({0}, {section})) == ErrorCode::bad_encoding);
+  // It has no life yet, and that of another is none of its.
+  for (std::uint64_t life = 1; life < 12; ++life) {
+    CHECK(why(bytes({life, 1, 0}, incr("count"))) == NotApplied::Why::no_life);
+  }
+  const auto begun = peer.ask(leader, bytes({0}, begins(4, 1)));
+  REQUIRE((begun && begun->ok()));
+  const auto life = static_cast<std::uint64_t>(std::get<PlainAnswer>((*begun)->what).number);
+  CHECK(why(bytes({life + 1, 1, 0}, incr("count"))) == NotApplied::Why::other_life);
+  // Numbers that no node has.
+  constexpr std::uint64_t largest = ~std::uint64_t{0};
+  for (const auto& each : std::vector<std::vector<std::uint64_t>>{{life, 0, 1},
+                                                                  {life, 1, largest},
+                                                                  {life, largest, 0},
+                                                                  {life, largest, largest},
+                                                                  {life, sequence_max, 1}}) {
+    CHECK(error(bytes(each, incr("count"))) == ErrorCode::bad_encoding);
+  }
+  CHECK(error("\xff") == ErrorCode::bad_encoding);
+  CHECK(error(std::string(30, '\xff')) == ErrorCode::bad_encoding);
+  CHECK(error(bytes({life, 1}, {TimeCommand{}})) == ErrorCode::bad_encoding);
+  CHECK(why(bytes({life, 1, answers_window}, incr("count"))) == NotApplied::Why::too_far);
+  // It tells of answers that it never waited for: from then on it has only what is behind them.
+  const auto last = peer.ask(leader, bytes({life, sequence_max, 0}, incr("its own")));
+  REQUIRE((last && last->ok()));
+  CHECK(std::get<StoreOutcome>((*last)->what).number == 1);
+  CHECK(why(bytes({life, 1, 7}, incr("its own"))) == NotApplied::Why::forgotten);
+
+  // Nobody else has noticed.
+  const auto answer = group.node(other).propose(incr("count"), asks_again);
+  REQUIRE(answer.ok());
+  CHECK(std::get<StoreOutcome>(answer->what).number == 2);
+  for (NodeId id = 1; id <= 3; ++id) CHECK(group.node(id).status().failed.empty());
 }
 
 }  // namespace semel::tests

@@ -128,9 +128,11 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   }
 
   void read(std::function<void(ErrorCode)> done) override {
-    replica->read([done = std::move(done)](const Result<replication::Answer>& answer) {
-      done(answer.ok() ? ErrorCode::ok : answer.error().code);
-    });
+    replica->read(
+        [done = std::move(done)](const Result<replication::Answer>& answer) {
+          done(answer.ok() ? ErrorCode::ok : answer.error().code);
+        },
+        terms_);
   }
 
   void open_session(std::function<void(ErrorCode, SessionId)> done) override {
