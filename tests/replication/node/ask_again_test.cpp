@@ -272,6 +272,22 @@ TEST_CASE("ask again: more calls than the window holds are all answered", "[ask_
   }
 }
 
+namespace {
+
+/// Of a Forward.
+std::string bytes(const std::vector<std::uint64_t>& numbers, const Command& command) {
+  std::string made;
+  FieldWriter fields{made};
+  for (const std::uint64_t each : numbers) fields.number(each);
+  return made + prepare(command)->bytes;
+}
+
+Command begins(NodeId node, std::uint64_t life) {
+  return {SessionCommand{.what = SessionCommand::What::close_former, .node = node, .life = life}};
+}
+
+}  // namespace
+
 TEST_CASE("ask again: a member gets at nobody's numbers but its own, whatever it sends",
           "[ask_again]") {
   Group group{3};
@@ -285,12 +301,6 @@ TEST_CASE("ask again: a member gets at nobody's numbers but its own, whatever it
   peer.set_peers({{leader, group.address(leader)}});
   REQUIRE(Group::wait_for([&] { return group.node(leader).status().peers[4].is_connected; }));
 
-  const auto bytes = [](const std::vector<std::uint64_t>& numbers, const Command& command) {
-    std::string made;
-    FieldWriter fields{made};
-    for (const std::uint64_t each : numbers) fields.number(each);
-    return made + prepare(command)->bytes;
-  };
   const auto error = [&](const std::string& sent) {
     const auto answer = peer.ask(leader, sent);
     REQUIRE(answer);
@@ -305,10 +315,6 @@ TEST_CASE("ask again: a member gets at nobody's numbers but its own, whatever it
     return refused->why;
   };
   // The lives and sessions of others are not its own to begin or to end, nor within a section.
-  const auto begins = [](NodeId node, std::uint64_t life) {
-    return Command{
-        SessionCommand{.what = SessionCommand::What::close_former, .node = node, .life = life}};
-  };
   CHECK(error(bytes({0}, begins(other, 1))) == ErrorCode::bad_encoding);
   CHECK(error(bytes({0}, {SessionCommand{.node = other}})) == ErrorCode::bad_encoding);
   SectionCommand section;

@@ -229,6 +229,60 @@ TEST_CASE("replication: a leader that ends is not seen by those who claim elsewh
   }
 }
 
+TEST_CASE("replication: counters, tokens and fields count once while leaders end",
+          "[replication]") {
+  Services services{3};
+  Policy issued;
+  issued.issued = true;
+  static_cast<void>(namespace_of(services, services.follower(), "tokens", issued));
+  std::atomic<int> counted{0};
+  std::atomic<int> failed{0};
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t leader = services.leader();
+    REQUIRE(leader != 0);
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 8; ++thread) {
+      const std::uint64_t id = (leader + static_cast<std::uint64_t>(thread % 2)) % 3 + 1;
+      threads.emplace_back([&, round, thread, &engine = services.engine(id)] {
+        Store store = engine.store();
+        Hashes hashes = engine.hashes();
+        auto tokens = engine.claims("tokens");
+        for (int i = 0; tokens.ok() && !is_over.load(std::memory_order_relaxed); ++i) {
+          const std::string mine =
+              std::to_string(round) + "/" + std::to_string(thread) + "/" + std::to_string(i);
+          const auto count = store.incr_by("count", 1);
+          const auto field = hashes.hincrby("hash", "field", 1);
+          const auto token = tokens->issue(mine);
+          const auto gone = store.del("none");
+          const bool is_right = count.ok() && field.ok() && token.ok() && *token && gone.ok() &&
+                                tokens->claim({.key = mine}).answer == ClaimAnswer::granted;
+          ++(is_right ? counted : failed);
+          if (!is_right) return;
+        }
+      });
+    }
+    const auto wait_for = [&](int more) {
+      const int target = counted.load(std::memory_order_relaxed) + more;
+      for (int i = 0; i < 20'000 && counted.load(std::memory_order_relaxed) < target; ++i)
+        poll(nullptr, 0, 1);
+      CHECK(counted.load(std::memory_order_relaxed) >= target);
+    };
+    wait_for(40);
+    services.close(leader);
+    wait_for(80);
+    is_over = true;
+    for (std::thread& each : threads) each.join();
+    services.open(leader);
+  }
+  INFO(services.said());
+  CHECK(failed == 0);
+  Engine& engine = services.engine(services.leader());
+  CHECK(*engine.store().get("count") == std::to_string(counted.load(std::memory_order_relaxed)));
+  CHECK(*engine.hashes().hget("hash", "field") ==
+        std::to_string(counted.load(std::memory_order_relaxed)));
+}
+
 TEST_CASE("replication: a claim that waits gets its turn, whichever services they are of",
           "[replication]") {
   Services services{3};

@@ -6,15 +6,16 @@
 namespace semel::tests {
 
 replication::PlainAnswer WordsRunner::run(const replication::RequestCommand& command) {
-  if (fails_.exchange(false)) return {.error = ErrorCode::memory_full};
-  ++runs_;
+  // mo: relaxed: the test waits for what follows from it
+  if (fails_.exchange(false, std::memory_order_relaxed)) return {.error = ErrorCode::memory_full};
+  runs_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count
   std::string replies;
   for (const std::vector<Bytes>& words : command.requests) replies += reply(words) + " ";
   return {.text = std::move(replies)};
 }
 
 std::string WordsRunner::reply(const std::vector<Bytes>& words) {
-  Engine& engine = *engine_.load();
+  Engine& engine = *engine_.load(std::memory_order_acquire);  // mo: acquire [test.runner]
   Store store = engine.store();
   if (words[0] == "INCR") {
     const auto value = store.incr_by(words[1], 1);

@@ -13,11 +13,17 @@ namespace semel::tests {
 /// INCR key | SETNX key value | ISSUE key | TAKE key. A reply each, with a space behind it.
 class WordsRunner final : public replication::RequestRunner {
  public:
-  void set_engine(Engine& engine) noexcept { engine_ = &engine; }
+  void set_engine(Engine& engine) noexcept {
+    engine_.store(&engine, std::memory_order_release);  // mo: release [test.runner]
+  }
   /// The next request is not carried out here: this replica stops, as one whose memory ends.
-  void fail_next() noexcept { fails_ = true; }
+  void fail_next() noexcept {
+    fails_.store(true, std::memory_order_relaxed);  // mo: relaxed: before what is asked then
+  }
   /// Requests that this replica has carried out.
-  [[nodiscard]] std::uint64_t runs() const noexcept { return runs_; }
+  [[nodiscard]] std::uint64_t runs() const noexcept {
+    return runs_.load(std::memory_order_relaxed);  // mo: relaxed: a count
+  }
 
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override;
 
