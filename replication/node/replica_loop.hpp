@@ -140,18 +140,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// After whatever has happened.
   void turn();
   void tick();
-  void tell_idle();
   void wake_soon();
   void arm();
   void take_calls();
   void know_members();
   void show();
-  void show_time() noexcept;
-  /// For another process of this boot.
-  void keep_time();
-  [[nodiscard]] std::int64_t next_time();
-  /// Of a leader, or of a node that has just heard from it how far it is.
-  void note_current();
   void stop_with(const std::string& why);
   void end();
   [[nodiscard]] std::uint64_t now() const noexcept;
@@ -161,6 +154,15 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// What has begun or ended since the last time.
   void report_changes();
   void report_members(Bytes configuration);
+
+  // --- the group's time, and how current this node is, replica_time.cpp -------------------------
+  void show_time() noexcept;
+  /// For another process of this boot.
+  void keep_time();
+  [[nodiscard]] std::int64_t next_time();
+  /// Of a leader, or of a node that has just heard from it how far it is.
+  void note_current();
+  void tell_idle();
 
   // --- proposals, replica_calls.cpp -------------------------------------------------------------
   void submit(Proposal proposal);

@@ -1,0 +1,69 @@
+// The group's time on this node, and how current it is.
+#include <algorithm>
+
+#include "replication/node/replica_loop.hpp"
+
+namespace semel::replication {
+
+void ReplicaLoop::show_time() noexcept {
+  const auto here = static_cast<std::int64_t>(now());
+  // mo: relaxed: a time, not an order
+  time_offset_.store(clock_.at(here) - here, std::memory_order_relaxed);
+}
+
+void ReplicaLoop::keep_time() {
+  if (times_ == nullptr) return;
+  const auto known = clock_.to_keep(static_cast<std::int64_t>(now()));
+  if (!known) return;
+  time_.boot_ms = known->boot_ms;
+  time_.offset = known->offset;
+  // What cannot be written now is written later, and of what is older a start lets go more.
+  static_cast<void>(times_->write(time_));
+}
+
+/// Of an entry of this node, which leads.
+std::int64_t ReplicaLoop::next_time() {
+  if (clock_.has_to_settle()) {
+    const Configuration members = core_->members();
+    const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
+    clock_.settle(
+        static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_voter)));
+  }
+  return clock_.next(static_cast<std::int64_t>(now()), unix_ms());
+}
+
+Timestamp ReplicaLoop::GroupTime::now() const noexcept {
+  const auto here = static_cast<std::int64_t>(loop_.now());
+  // mo: relaxed: as where it is set
+  const Timestamp passed{Millis{here + loop_.time_offset_.load(std::memory_order_relaxed)}};
+  return std::max(passed, loop_.state_->now());
+}
+
+bool ReplicaLoop::GroupTime::is_current() const noexcept {
+  // mo: relaxed: a time, not an order
+  return loop_.now() < loop_.current_until_.load(std::memory_order_relaxed);
+}
+
+void ReplicaLoop::note_current() {
+  const std::uint64_t here = now();
+  // A leader that no majority answers ends as one within an election timeout.
+  const LogIndex commit = core_->is_leader() ? core_->commit() : leader_commit_;
+  if (heard_ && core_->applied() < heard_->commit) return;
+  if (heard_ && clock_.estimate(static_cast<std::int64_t>(here)).is_known) {
+    // mo: relaxed: as where it is read
+    current_until_.store(heard_->at + answer_patience(), std::memory_order_relaxed);
+  }
+  heard_ = {commit, here};
+}
+
+/// With more to come, the next append says it. Otherwise those who wait at a follower, and those
+/// who read there, would see what was decided up to a heartbeat later.
+void ReplicaLoop::tell_idle() {
+  if (is_ended_ || !core_->is_leader() || !in_flight_.empty() || told_ == core_->commit()) return;
+  told_ = core_->commit();
+  for (const Member& each : core_->members()) {
+    if (each.id != options_.node_id) core_->tell_commit(each.id);
+  }
+}
+
+}  // namespace semel::replication
