@@ -200,16 +200,17 @@ TEST_CASE("replication: a leader that ends is not seen by those who claim elsewh
     std::vector<std::thread> threads;
     for (std::uint64_t id = 1; id <= 3; ++id) {
       if (id == leader) continue;
-      threads.emplace_back([&, id, from = key + static_cast<int>(id) * 100'000] {
-        for (int i = 0; !is_over.load(std::memory_order_relaxed); ++i) {
-          const std::string name = std::to_string(from + i);
-          const ClaimOutcome claim = claims.at(id).claim({.key = name});
-          if (claim.answer != ClaimAnswer::granted) return;
-          const OwnerCall call{.key = name, .epoch = claim.epoch, .payload = "done"};
-          if (claims.at(id).complete(call).answer != OwnerAnswer::ok) return;
-          ++granted;
-        }
-      });
+      threads.emplace_back(
+          [&, mine = claims.at(id), from = key + static_cast<int>(id) * 100'000]() mutable {
+            for (int i = 0; !is_over.load(std::memory_order_relaxed); ++i) {
+              const std::string name = std::to_string(from + i);
+              const ClaimOutcome claim = mine.claim({.key = name});
+              if (claim.answer != ClaimAnswer::granted) return;
+              const OwnerCall call{.key = name, .epoch = claim.epoch, .payload = "done"};
+              if (mine.complete(call).answer != OwnerAnswer::ok) return;
+              ++granted;
+            }
+          });
     }
     const auto wait_for = [&](int more) {
       const int target = granted.load(std::memory_order_relaxed) + more;
