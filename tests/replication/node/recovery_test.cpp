@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -123,7 +124,9 @@ bool recover_killed(RecoveryOptions options, int steps) {
   if (child == 0) {
     KillingDisk disk{steps};
     options.disk = &disk;
-    _exit(recover_single(options).ok() ? 0 : 1);
+    const auto recovered = recover_single(options);
+    if (!recovered.ok()) std::fprintf(stderr, "recovery: %s\n", recovered.error().detail.c_str());
+    _exit(recovered.ok() ? 0 : 1);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
