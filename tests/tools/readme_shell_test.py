@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Each shell block of README.md runs as it stands: readme_shell_test.py SEMEL [LIBRARY PACKAGE]
+"""Each block of README.md and docs/start runs as it stands:
+readme_shell_test.py SEMEL [LIBRARY PACKAGE [COMPILER ARCHIVE...]]
 
 `tools/run` is the program SEMEL, and port 6379 a free one; nothing else is changed. What a comment
-names behind a command ("# outcome replay") must be in its output. The Python block runs with the
-shared LIBRARY and the PACKAGE. Blocks that install or build are looked at, not run: tools/prove
-consumers installs, and readme_test.py compares the packages. Ends with 77 without redis-cli.
+names behind a command ("# outcome replay") must be in its output. Blocks of Python run with the
+shared LIBRARY and the PACKAGE; one that begins with its file's name ("# worker.py") is a file of
+the page's shell. Blocks of C++ in docs/start are built by COMPILER with the ARCHIVEs, and run;
+those of README.md are examples. Blocks that install or build are looked at, not run: tools/prove
+consumers installs, and readme_test.py compares the packages. Ends with 77
+without redis-cli or curl.
 """
 
 import os
@@ -16,16 +20,20 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PROSE = ('a minute',)  # comments that promise no words
 TRACE = '@@'  # in front of each command in the output
 
 
-def blocks(language):
-    return re.findall(rf'^```{language}\n(.*?)^```$', (ROOT / 'README.md').read_text(),
-                      re.MULTILINE | re.DOTALL)
+def blocks(page, language):
+    return re.findall(rf'^```{language}\n(.*?)^```$', page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def prepare(folder, semel, redis_cli):
+def prepare(folder, semel, redis_cli, files):
     """A folder in which the commands of a block find what they name."""
+    for block in files:
+        port = "port=int(open('ready').read().split('port=')[1].split()[0])"
+        text = block.replace('port=6379', port)
+        (folder / block.split()[1]).write_text(text)
     run = folder / 'tools/run'
     run.parent.mkdir()
     run.write_text(f'#!/bin/bash\nexec "{semel}" "${{@/#6379/0}}"\n')
@@ -33,7 +41,9 @@ def prepare(folder, semel, redis_cli):
     shim.parent.mkdir()
     shim.write_text('#!/bin/bash\n'
                     f'exec "{redis_cli}" -p "$(sed -n \'s/^port=//p\' ready)" "$@"\n')
-    for program in (run, shim):
+    python = folder / 'bin/python3'
+    python.write_text(f'#!/bin/bash\nexec "{redis_python()}" "$@"\n')
+    for program in (run, shim, python):
         program.chmod(0o755)
     for name in ('access.log', 'monday.log', 'tuesday.log'):
         (folder / name).write_text('1 2 3 4 5 6 /a\n1 2 3 4 5 6 /a\n2 2 3 4 5 6 /b\n')
@@ -58,49 +68,100 @@ def run_block(block, folder):
     return [(*promise, output) for promise, output in zip(promises, outputs)]
 
 
-def check(command, promise, output):
+def check(command, promise, output, pattern):
     if f'{TRACE}ended with' in output:
         sys.exit(f'{command}:{output}')
-    if not command.startswith(('redis-cli', 'printf')):
+    if not re.match(pattern, command):
         return 0
     # "(nil): the key is yours": what stands in front of a colon is the reply.
-    words = promise.split(':')[0].replace('(nil)', '').replace(',', ' ').split()
-    for word in words if not promise.startswith('a minute') else []:
-        if word not in output.split():
-            sys.exit(f'{command}: README.md promises {word!r}:{output}')
+    words = promise if promise.startswith('{') else promise.split(':')[0]
+    words = words.replace('(nil)', '').replace(',', ' ').split()
+    if promise.startswith(PROSE):
+        words = []
+    for word in words:
+        if word not in output.replace(',', ' ').split():
+            sys.exit(f'{command}: the page promises {word!r}:{output}')
     if promise.startswith('(nil)') and output.strip():
-        sys.exit(f'{command}: README.md promises (nil):{output}')
+        sys.exit(f'{command}: the page promises (nil):{output}')
     return len(words)
 
 
-def main():
-    semel = Path(sys.argv[1]).resolve()
-    redis_cli = shutil.which('redis-cli')
-    if not redis_cli:
-        print('readme: skipped, redis-cli is not installed')
-        return 77
+def run_shell(page, semel, redis_cli):
+    """(commands, words) of a page's shell."""
+    pattern = r'redis-cli|printf'  # commands whose comments promise words
+    if page.parent.name == 'start':
+        pattern += r'|tools/run dedup|curl|cat|python3'
     ran = checked = 0
-    for block in blocks('sh'):
+    files = [block for block in blocks(page, 'python') if re.match(r'# \w+\.py\n', block)]
+    for block in blocks(page, 'sh'):
         if block.startswith('apt-get'):
             continue
         if block.startswith('cmake'):
             steps = [line.split()[1] for line in block.strip().split('\n')]
             if steps != ['--preset', '--build', '--install']:
-                sys.exit(f'README.md should configure, build and install, in this order: {steps}')
+                sys.exit(f'{page.name} should configure, build and install, in this order: {steps}')
+            continue
+        if 'python3 ' in block and not redis_python():
+            print(f'{page.name}: skipped, a block that needs python3-redis')
             continue
         with tempfile.TemporaryDirectory() as folder:
-            prepare(Path(folder), semel, redis_cli)
+            prepare(Path(folder), semel, redis_cli, files)
             for command, promise, output in run_block(block, folder):
                 ran += 1
-                checked += check(command, promise, output)
-    if len(sys.argv) > 2:
-        for block in blocks('python'):
-            environment = dict(os.environ, SEMEL_LIBRARY=sys.argv[2], PYTHONPATH=sys.argv[3])
-            subprocess.run([sys.executable, '-B', '-c', block], env=environment, timeout=60,
-                           check=True)
-            ran += 1
+                checked += check(command, promise, output, pattern)
+    return ran, checked
+
+
+def redis_python():
+    """A Python that has redis-py; None: there is none."""
+    for python in (shutil.which('python3'), '/usr/bin/python3'):
+        if python and subprocess.run([python, '-c', 'import redis'], check=False,
+                                     stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    return None
+
+
+def run_python(page, library, package):
+    environment = dict(os.environ, SEMEL_LIBRARY=library, PYTHONPATH=package)
+    chosen = [block for block in blocks(page, 'python') if not block.startswith('#')]
+    for block in chosen:
+        subprocess.run([sys.executable, '-B', '-c', block], env=environment, timeout=60, check=True)
+    return len(chosen)
+
+
+def run_cpp(page, compiler, archives):
+    chosen = blocks(page, 'cpp')
+    for block in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = Path(folder) / 'page.cpp', Path(folder) / 'page'
+            source.write_text(block)
+            subprocess.run([compiler, '-std=c++20', '-Wall', '-Wextra', '-Werror',
+                            f'-I{ROOT}/include', source, *archives, '-pthread', '-o', program],
+                           timeout=300, check=True)
+            subprocess.run([program], timeout=60, check=True)
+    return len(chosen)
+
+
+def main():
+    semel = Path(sys.argv[1]).resolve()
+    redis_cli = shutil.which('redis-cli')
+    if not redis_cli or not shutil.which('curl'):
+        print('readme: skipped, redis-cli or curl is not installed')
+        return 77
+    ran = checked = 0
+    starts = sorted((ROOT / 'docs/start').glob('*.md'))
+    for page in [ROOT / 'README.md', *starts]:
+        commands, words = run_shell(page, semel, redis_cli)
+        ran, checked = ran + commands, checked + words
+        languages = set(re.findall(r'^```(\w+)$', page.read_text(), re.MULTILINE))
+        if not languages <= {'sh', 'python', 'cpp', 'cmake'}:
+            sys.exit(f'{page.name} has code that nothing here runs: {languages}')
+        if len(sys.argv) > 2:
+            ran += run_python(page, *sys.argv[2:4])
+        if len(sys.argv) > 4 and page in starts:
+            ran += run_cpp(page, sys.argv[4], sys.argv[5:])
     print(f'readme: {ran} commands ran, {checked} words of their replies are as promised')
-    return 0 if ran > 10 and checked > 5 else 1
+    return 0 if ran > 60 and checked > 50 else 1
 
 
 if __name__ == '__main__':
