@@ -92,6 +92,14 @@ def check_markdown(site, pages):
     return wrong
 
 
+def check_navigation(names, nav):
+    """mkdocs warns of a page that is in no navigation, and a warning ends the build. Here it is
+    seen without mkdocs."""
+    listed = set(re.findall(r'[\w/-]+\.md$', nav, re.M))
+    return [f'{name} is not below nav in docs/site/mkdocs.yml' for name in names
+            if name not in listed]
+
+
 def numbers_of(cells):
     return [cell for cell in cells if re.fullmatch(r'[\d,]*\.?\d+x?', cell)]
 
@@ -170,9 +178,10 @@ def self_test():
         wrong, counts = check_links(site, pages)
         found = (len(wrong), counts['external'], len(check_fetched(site, pages)),
                  len(check_markdown(site, pages)),
+                 len(check_navigation(['a.md', 'b.md'], 'nav:\n  - b.md\n')),
                  len(check_figures('## Figures\n| x | 2.0 |', '| x | 2.1 |')),
                  len(check_errors('## Replies of a node\n| `ERR wrong thing` | y |', '"right"')))
-        if found != (2, 2, 1, 1, 1, 1):
+        if found != (2, 2, 1, 1, 1, 1, 1):
             sys.exit(f'check: planted faults are not found: {found}')
 
 
@@ -183,6 +192,9 @@ def main():
     wrong, counts = check_links(site, pages)
     too_large, size = check_sizes(site, root / 'docs/pictures')
     wrong += check_fetched(site, pages) + check_markdown(site, pages) + too_large
+    names = [path.relative_to(root / 'docs').as_posix() for path in (root / 'docs').rglob('*.md')
+             if path.parent.name not in ('decisions', 'site')]
+    wrong += check_navigation(sorted(names), (root / 'docs/site/mkdocs.yml').read_text())
     wrong += check_figures((root / 'docs/compare.md').read_text(),
                            (root / 'bench/RESULTS.md').read_text())
     wrong += check_errors((root / 'docs/troubleshooting.md').read_text(), words_of(root))

@@ -137,6 +137,21 @@ def line_of(element):
     return int(element.find('location').get('line'))
 
 
+def c_head(text):
+    """The comment at the head of the C header: words, a program, and terms with what they mean."""
+    out = []
+    for block in html.escape(text, quote=False).split('\n\n'):
+        if block.startswith('  '):
+            out.append(f'<pre><code>{block}</code></pre>')
+        elif re.match(r'[A-Z]\w+ {2,}', block):
+            terms = re.split(r'^([A-Z]\w+) {2,}', block, flags=re.M)[1:]
+            out += [f'<p><strong>{term}</strong> {" ".join(words.split())}</p>'
+                    for term, words in zip(terms[::2], terms[1::2])]
+        else:
+            out.append(f'<p>{" ".join(block.split())}</p>')
+    return '\n'.join(out)
+
+
 class Headers:
     def __init__(self, folder, root):
         self.root = root
@@ -164,8 +179,7 @@ class Headers:
         text = (self.root / 'include' / header).read_text()
         if text.startswith('/*'):
             lines = text[2:].split('*/')[0].split('\n')
-            lines = [re.sub(r'^ [*] ?', '', line) for line in lines]
-            return f'<pre class="semel-head">{html.escape(chr(10).join(lines).strip())}</pre>'
+            return c_head('\n'.join(re.sub(r'^ [*] ?', '', line) for line in lines).strip())
         lines = text.split('\n')
         words = []
         for line in lines:
