@@ -1,0 +1,321 @@
+package semel
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Work is what a function learns of its claim.
+type Work struct {
+	// Epoch is the fencing token: it grows with each owner. Pass it to what the work writes to.
+	Epoch   int64
+	Attempt int
+	// Takeover: an earlier owner went silent. Part of the work may have been done.
+	Takeover bool
+	// Unprotected: the node had no room and the namespace fails open, or the message has no id.
+	Unprotected bool
+}
+
+// held is a claim that this process owns, and the goroutine that renews its lease.
+type held struct {
+	claims *Claims
+	key    string
+	s      settings
+	policy policy
+	work   Work
+	lease  time.Duration
+	until  time.Time // when the lease ends at the earliest
+
+	ctx    context.Context // of the work; its cause says why it ended
+	cancel context.CancelCauseFunc
+	isLost atomic.Bool
+	stop   context.CancelFunc // ends renewing
+	done   chan struct{}
+}
+
+// answer is a claim that needs no run, or one that does: then held is set.
+type answer struct {
+	held   *held
+	replay fields
+}
+
+func (c *Claims) claimWords(key string, s settings, lease time.Duration) []any {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // it never fails
+	words := []any{c.name, key, "LEASE", milliseconds(lease), "CLAIM-ID", hex.EncodeToString(id)}
+	if s.fingerprint != "" {
+		words = append(words, "FINGERPRINT", s.fingerprint, "ALGORITHM", 2)
+	}
+	if !s.firstSent.IsZero() {
+		words = append(words, "FIRST-SENT", s.firstSent.UnixMilli())
+	}
+	if s.owner != "" {
+		words = append(words, "OWNER", s.owner)
+	}
+	return words
+}
+
+// acquire claims a key: it is held, or a replay, or an error says why neither.
+func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, error) {
+	if s.err != nil {
+		return answer{}, s.err
+	}
+	if key == "" {
+		return answer{}, fmt.Errorf("%w: it is empty", ErrKey)
+	}
+	if ctx.Err() != nil {
+		return answer{}, context.Cause(ctx)
+	}
+	known, err := c.ready(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	lease := s.lease
+	if lease == 0 {
+		lease = known.lease
+	}
+	claim := c.claimWords(key, s, lease)
+	asked := time.Now()
+	found, err := c.askFields(ctx, s.patience, append([]any{"SEMEL.CLAIM"}, claim...))
+	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {
+		found, err = c.wait(ctx, s, claim)
+		asked = time.Now()
+	}
+	if ctx.Err() != nil && !isReply(err) {
+		c.giveBack(ctx, claim) // it may have been granted
+		return answer{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	h := &held{claims: c, key: key, s: s, policy: known, lease: lease, until: asked.Add(lease),
+		work: Work{Epoch: found.number("epoch"), Attempt: int(found.number("attempt")),
+			Takeover: found.flag("takeover")}}
+	switch found.text("outcome") {
+	case "granted":
+	case "regranted":
+		h.until = time.Now().Add(min(lease, found.duration("remaining_ms")))
+	case "unprotected":
+		h.work.Unprotected = true
+	case "replay":
+		return answer{replay: found}, nil
+	default:
+		return answer{}, refusal(found)
+	}
+	if ctx.Err() != nil {
+		h.release()
+		return answer{}, context.Cause(ctx)
+	}
+	h.start(ctx)
+	return answer{held: h}, nil
+}
+
+// isReply says whether the node's reply is here.
+func isReply(err error) bool {
+	return err == nil || isAnswer(err) && !errors.Is(err, redis.ErrClosed)
+}
+
+// giveBack ends a claim whose reply was not read. With its id the node grants it again, so that it
+// can be released; if that fails, its lease ends it.
+func (c *Claims) giveBack(ctx context.Context, claim []any) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyUpTime)
+	defer cancel()
+	reply, err := c.send(ctx, append([]any{"SEMEL.CLAIM"}, claim...))
+	if err != nil {
+		return
+	}
+	found, err := fieldsOf(reply)
+	if epoch := found.number("epoch"); err == nil && epoch != 0 {
+		_, _ = c.send(ctx, []any{"SEMEL.RELEASE", c.name, claim[1], epoch})
+	}
+}
+
+// refusal is the error for a claim that is neither granted nor done.
+func refusal(found fields) error {
+	attempt := int(found.number("attempt"))
+	switch outcome := found.text("outcome"); outcome {
+	case "in_flight":
+		return &InFlightError{found.duration("remaining_ms"), found.duration("retry_after_ms"), attempt,
+			found.text("owner")}
+	case "kept_failure":
+		return &KeptFailureError{found.text("failure"), found.flag("poison"), attempt}
+	case "mismatch":
+		return ErrMismatch
+	case "in_doubt":
+		return &InDoubtError{attempt, found.text("owner")}
+	case "too_old", "too_new":
+		return fmt.Errorf("%w: %s", ErrOutsideWindow, outcome)
+	case "unknown":
+		return ErrUnknown
+	case "busy":
+		return &BusyError{found.text("reason")}
+	default:
+		return fmt.Errorf("semel: an outcome that this client does not know: %q", outcome)
+	}
+}
+
+func (h *held) start(ctx context.Context) {
+	if h.s.detached {
+		ctx = context.WithoutCancel(ctx)
+	}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.done = make(chan struct{})
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	h.stop = stop
+	if h.work.Unprotected {
+		close(h.done)
+		return
+	}
+	go h.renew(renewing)
+}
+
+// end stops renewing and frees what start took. It may be called more than once.
+func (h *held) end() {
+	h.stop()
+	<-h.done
+	h.cancel(nil)
+}
+
+func (h *held) lose(why string) {
+	h.isLost.Store(true)
+	h.cancel(lost(why))
+}
+
+// renew keeps the lease until ctx ends, the node refuses it, or it cannot be reached in time.
+func (h *held) renew(ctx context.Context) {
+	defer close(h.done)
+	deadline := time.Now().Add(h.s.runMax)
+	delay := min(time.Until(h.until)/3, h.lease/3)
+	for pause(ctx, delay) == nil {
+		if time.Now().After(deadline) {
+			h.lose(fmt.Sprintf("the work ran longer than %v", h.s.runMax))
+			return
+		}
+		asked := time.Now()
+		timed, cancel := context.WithDeadline(ctx, h.until)
+		reply, err := h.claims.send(timed, []any{"SEMEL.RENEW", h.claims.name, h.key, h.work.Epoch,
+			"LEASE", milliseconds(h.lease)})
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			found, err := fieldsOf(reply)
+			if outcome := found.text("outcome"); err != nil || outcome != "ok" {
+				h.lose(outcome)
+				return
+			}
+			h.until, delay = asked.Add(h.lease), h.lease/3
+			continue
+		}
+		if !time.Now().Before(h.until) {
+			h.lose(fmt.Sprintf("no renewal reached the node: %v", err))
+			return
+		}
+		delay = max(time.Millisecond, min(h.lease/20, time.Until(h.until)))
+	}
+}
+
+// owner asks for one of the owner's calls, also after the caller's context has ended.
+func (h *held) owner(name string, words ...any) (fields, error) {
+	args := append([]any{name, h.claims.name, h.key, h.work.Epoch}, words...)
+	ctx := context.Background()
+	if h.ctx != nil {
+		ctx = context.WithoutCancel(h.ctx)
+	}
+	return h.claims.askFields(ctx, h.s.patience, args)
+}
+
+// release gives the claim back as if it had not been granted.
+func (h *held) release() {
+	if !h.work.Unprotected {
+		_, _ = h.owner("SEMEL.RELEASE")
+	}
+}
+
+// complete records the work as done. stored: another owner has done it, and this is its result.
+func (h *held) complete(result []byte, encodes error) (late bool, stored *string, err error) {
+	if h.work.Unprotected {
+		return false, nil, nil
+	}
+	if encodes != nil {
+		result = notKept
+	}
+	found, err := h.owner("SEMEL.COMPLETE", result)
+	if _, answered := err.(redis.Error); answered && encodes == nil && !bytes.Equal(result, notKept) {
+		encodes = err // too long, or no memory for it
+		found, err = h.owner("SEMEL.COMPLETE", notKept)
+	}
+	if err != nil {
+		return false, nil, fmt.Errorf("%w: %w", ErrUnrecorded, err)
+	}
+	switch outcome := found.text("outcome"); outcome {
+	case "ok":
+		if encodes != nil {
+			err = fmt.Errorf("%w: %w", ErrResultNotKept, encodes)
+		}
+		return found.flag("late"), nil, err
+	case "unknown":
+		return false, nil, fmt.Errorf("%w: the node does not know the claim", ErrUnrecorded)
+	default:
+		if text, ok := found["result"].(string); ok {
+			stored = &text
+		}
+		return false, stored, lost(outcome)
+	}
+}
+
+// fail records a failure; ending empty: as the namespace says. It gives what the node said against
+// it, and what became of the claim as far as is known.
+func (h *held) fail(failure string, ending Ending) error {
+	if h.work.Unprotected {
+		return nil
+	}
+	words := []any{clipped(failure)}
+	if ending != "" {
+		words = append(words, string(ending))
+	} else if word := wordOf(failure); word == Release || word == Keep || word == InDoubt {
+		words[0] = "failure: " + failure // a single such word would be an option
+	}
+	found, err := h.owner("SEMEL.FAIL", words...)
+	if err != nil {
+		return err // the lease ends it
+	}
+	if outcome := found.text("outcome"); outcome != "ok" {
+		return lost(outcome)
+	}
+	return nil
+}
+
+// exception is what the namespace says of work that panics or does not know its outcome. Where the
+// policy cannot be read the safe word is none: the claim waits for the end of its lease.
+func (h *held) exception(failure string) error {
+	ending := h.s.failure
+	if ending == "" {
+		ending = h.policy.onException
+	}
+	if ending == "" {
+		return nil
+	}
+	return h.fail(failure, ending)
+}
+
+func clipped(text string) string {
+	if len(text) <= failureBytesMax {
+		return text
+	}
+	end := failureBytesMax
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,78 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Lock is a lock that this process holds. Its lease is renewed until Unlock, until it is lost, or
+// for the time of WithRunMax.
+type Lock struct {
+	held   *held
+	unlock sync.Once
+	err    error
+}
+
+// Lock waits for a lock until ctx ends, or for the time of WithWait; then the error is ErrInFlight.
+// ctx is for getting the lock: one that ends later does not unlock it.
+//
+// Declare the namespace as "lock", or as "fair-lock" for locks in the order of arrival.
+func (c *Claims) Lock(ctx context.Context, key string, options ...Option) (*Lock, error) {
+	s := c.settings(options)
+	if s.wait == 0 {
+		s.wait = Forever
+	}
+	return c.lock(ctx, key, s)
+}
+
+// TryLock does not wait: ErrInFlight says that another holds the lock.
+func (c *Claims) TryLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
+	s := c.settings(options)
+	s.wait = 0
+	return c.lock(ctx, key, s)
+}
+
+func (c *Claims) lock(ctx context.Context, key string, s settings) (*Lock, error) {
+	s.detached = true // the lock outlives the context that got it
+	found, err := c.acquire(ctx, key, s)
+	if err != nil {
+		return nil, err
+	}
+	if found.held == nil {
+		return nil, errors.New("semel: the key is that of finished work, not of a lock")
+	}
+	if found.held.work.Unprotected {
+		found.held.end()
+		return nil, &BusyError{"the namespace fails open, which is no lock"}
+	}
+	return &Lock{held: found.held}, nil
+}
+
+// Token is the fencing token: it grows with each holder. What the holder writes to should refuse a
+// token smaller than one it has seen.
+func (l *Lock) Token() int64 { return l.held.work.Epoch }
+
+// Context ends when the lock is lost or unlocked; context.Cause says ErrLeaseLost if lost.
+func (l *Lock) Context() context.Context { return l.held.ctx }
+
+// Lost says whether the lock is known to be lost. Context tells of it as it happens.
+func (l *Lock) Lost() bool { return l.held.isLost.Load() }
+
+// Unlock gives the lock back. ErrLeaseLost: it was not held any more. ErrUnavailable: the node did
+// not answer, and the lease ends the lock. A second call returns what the first one did.
+func (l *Lock) Unlock() error {
+	l.unlock.Do(func() {
+		h := l.held
+		h.stop()
+		<-h.done
+		found, err := h.owner("SEMEL.RELEASE")
+		if outcome := found.text("outcome"); err == nil && outcome != "ok" {
+			err = lost(outcome)
+			h.lose(outcome)
+		}
+		l.err = err
+		h.cancel(nil)
+	})
+	return l.err
+}

@@ -1,0 +1,178 @@
+package semel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Ending says what becomes of a claim whose work failed.
+type Ending string
+
+const (
+	// Release lets the next caller run it.
+	Release Ending = "RELEASE"
+	// Keep makes the failure final: later callers get a KeptFailureError.
+	Keep Ending = "KEEP"
+	// InDoubt keeps all from running it until an operator has decided (SEMEL.RESOLVE).
+	InDoubt Ending = "IN-DOUBT"
+)
+
+func wordOf(text string) Ending { return Ending(strings.ToUpper(text)) }
+
+// Policy is what a namespace is declared with. A zero field is left to As, or to the default.
+type Policy struct {
+	As            string // call, debounce, dedup, fair-lock, lock, message, nonce, payment, token
+	Lease         time.Duration
+	ResultTTL     time.Duration // how long results are replayed
+	UniqueTTL     time.Duration // how long the key stays taken; never shorter than ResultTTL
+	FailureTTL    time.Duration
+	AttemptsTTL   time.Duration
+	Window        time.Duration
+	Ahead         time.Duration
+	RetryAfterMax time.Duration
+	AttemptsMax   int
+	OnLeaseEnd    string // RETRY or IN-DOUBT
+	OnFailure     Ending // Release or Keep
+	OnException   Ending
+	Strict        bool
+	FailOpen      bool
+	Issued        bool
+	Fair          bool
+}
+
+func (p *Policy) words() []any {
+	var words []any
+	text := func(name, value string) {
+		if value != "" {
+			words = append(words, name, value)
+		}
+	}
+	text("AS", p.As)
+	times := []struct {
+		name  string
+		value time.Duration
+	}{{"LEASE", p.Lease}, {"RESULT-TTL", p.ResultTTL}, {"UNIQUE-TTL", p.UniqueTTL},
+		{"FAILURE-TTL", p.FailureTTL}, {"ATTEMPTS-TTL", p.AttemptsTTL}, {"WINDOW", p.Window},
+		{"AHEAD", p.Ahead}, {"RETRY-AFTER-MAX", p.RetryAfterMax}}
+	for _, each := range times {
+		if each.value != 0 {
+			words = append(words, each.name, milliseconds(each.value))
+		}
+	}
+	if p.AttemptsMax != 0 {
+		words = append(words, "ATTEMPTS-MAX", p.AttemptsMax)
+	}
+	text("ON-LEASE-END", p.OnLeaseEnd)
+	text("ON-FAILURE", string(p.OnFailure))
+	text("ON-EXCEPTION", string(p.OnException))
+	flags := []struct {
+		name string
+		set  bool
+	}{{"STRICT", p.Strict}, {"FAIL-OPEN", p.FailOpen}, {"ISSUED", p.Issued}, {"FAIR", p.Fair}}
+	for _, each := range flags {
+		if each.set {
+			words = append(words, each.name)
+		}
+	}
+	return words
+}
+
+// policy is what the node says of a namespace.
+type policy struct {
+	lease       time.Duration
+	attemptsTTL time.Duration
+	attemptsMax int64
+	onFailure   Ending
+	onException Ending
+}
+
+type settings struct {
+	policy      *Policy
+	lease       time.Duration
+	wait        time.Duration
+	fingerprint string
+	firstSent   time.Time
+	owner       string
+	codec       Codec
+	failure     Ending
+	runMax      time.Duration
+	patience    time.Duration
+	detached    bool
+	err         error
+}
+
+// Option changes a call, or all calls of a Claims (New).
+type Option func(*settings)
+
+func (s *settings) apply(options []Option) {
+	for _, each := range options {
+		each(s)
+	}
+}
+
+// WithPolicy declares the namespace at the first call. If it exists with other terms, the calls
+// fail and the error names the differences. For New.
+func WithPolicy(p Policy) Option { return func(s *settings) { s.policy = &p } }
+
+// WithLease is how long the owner may be silent before others take over, at least 1 ms; by default
+// the namespace's. It is renewed at each third of it while the work runs.
+func WithLease(d time.Duration) Option {
+	return func(s *settings) {
+		if d < time.Millisecond {
+			s.err = fmt.Errorf("semel: a lease of %v; the least is 1ms", d)
+		}
+		s.lease = d
+	}
+}
+
+// WithWait is how long to wait while another owner does the work; by default not at all. Forever
+// waits until the context ends.
+func WithWait(d time.Duration) Option { return func(s *settings) { s.wait = d } }
+
+// WithFingerprint has the same key with another payload refused (ErrMismatch): SHA-256 of the bytes.
+func WithFingerprint(payload []byte) Option {
+	sum := sha256.Sum256(payload)
+	return func(s *settings) { s.fingerprint = hex.EncodeToString(sum[:16]) }
+}
+
+// WithFingerprintOf is WithFingerprint of json.Marshal(value): of maps in any order, of structs in
+// that of their fields.
+func WithFingerprintOf(value any) Option {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return func(s *settings) { s.err = fmt.Errorf("semel: fingerprint: %w", err) }
+	}
+	return WithFingerprint(text)
+}
+
+// WithFirstSent is when the work was first requested, for namespaces with a window.
+func WithFirstSent(t time.Time) Option { return func(s *settings) { s.firstSent = t } }
+
+// WithOwner is a label of at most 64 bytes for people.
+func WithOwner(label string) Option { return func(s *settings) { s.owner = label } }
+
+// WithCodec says how results become bytes; by default JSON.
+func WithCodec(codec Codec) Option { return func(s *settings) { s.codec = codec } }
+
+// WithFailure says what becomes of the claim when the function returns an error or panics. Without
+// it the namespace's ON-FAILURE decides about errors, and its ON-EXCEPTION about panics, about
+// ErrOutcomeUnknown and about errors of a context that ended.
+func WithFailure(ending Ending) Option { return func(s *settings) { s.failure = ending } }
+
+// WithRunMax is how long the lease of one claim is renewed at most, by default an hour. Then the
+// function's context ends and the lease runs out, so that work which never ends does not hold its
+// key for ever.
+func WithRunMax(d time.Duration) Option { return func(s *settings) { s.runMax = d } }
+
+// WithPatience is how long a call is repeated while the node does not answer, by default 5 s.
+// Repeating is safe: each claim has an id, and a node answers a repeat as it did the first time.
+func WithPatience(d time.Duration) Option { return func(s *settings) { s.patience = d } }
+
+// milliseconds rounds up: what is positive stays so.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
