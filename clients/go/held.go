@@ -51,7 +51,7 @@ type answer struct {
 func (c *Claims) claimWords(key string, s settings, lease time.Duration) []any {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
-	words := []any{c.name, key, "LEASE", milliseconds(lease), "CLAIM-ID", hex.EncodeToString(id)}
+	words := []any{c.name, key, "CLAIM-ID", hex.EncodeToString(id), "LEASE", milliseconds(lease)}
 	if s.fingerprint != "" {
 		words = append(words, "FINGERPRINT", s.fingerprint, "ALGORITHM", 2)
 	}
@@ -86,12 +86,14 @@ func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, e
 	claim := c.claimWords(key, s, lease)
 	asked := time.Now()
 	found, err := c.askFields(ctx, s.patience, append([]any{"SEMEL.CLAIM"}, claim...))
+	if ctx.Err() != nil && !isReply(err) {
+		c.giveBack(ctx, claim) // it may have been granted
+	}
 	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {
 		found, err = c.wait(ctx, s, claim)
 		asked = time.Now()
 	}
 	if ctx.Err() != nil && !isReply(err) {
-		c.giveBack(ctx, claim) // it may have been granted
 		return answer{}, context.Cause(ctx)
 	}
 	if err != nil {
@@ -129,13 +131,13 @@ func isReply(err error) bool {
 func (c *Claims) giveBack(ctx context.Context, claim []any) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyUpTime)
 	defer cancel()
-	reply, err := c.send(ctx, append([]any{"SEMEL.CLAIM"}, claim...))
+	reply, err := c.ask(ctx, tidyUpTime, append([]any{"SEMEL.CLAIM"}, claim...))
 	if err != nil {
 		return
 	}
 	found, err := fieldsOf(reply)
 	if epoch := found.number("epoch"); err == nil && epoch != 0 {
-		_, _ = c.send(ctx, []any{"SEMEL.RELEASE", c.name, claim[1], epoch})
+		_, _ = c.ask(ctx, tidyUpTime, []any{"SEMEL.RELEASE", c.name, claim[1], epoch})
 	}
 }
 
@@ -226,19 +228,23 @@ func (h *held) renew(ctx context.Context) {
 }
 
 // owner asks for one of the owner's calls, also after the caller's context has ended.
-func (h *held) owner(name string, words ...any) (fields, error) {
+func (h *held) owner(name string, words ...any) (found fields, repeated bool, err error) {
 	args := append([]any{name, h.claims.name, h.key, h.work.Epoch}, words...)
 	ctx := context.Background()
 	if h.ctx != nil {
 		ctx = context.WithoutCancel(h.ctx)
 	}
-	return h.claims.askFields(ctx, h.s.patience, args)
+	reply, repeated, err := h.claims.insist(ctx, h.s.patience, args)
+	if err == nil {
+		found, err = fieldsOf(reply)
+	}
+	return found, repeated, err
 }
 
 // release gives the claim back as if it had not been granted.
 func (h *held) release() {
 	if !h.work.Unprotected {
-		_, _ = h.owner("SEMEL.RELEASE")
+		_, _, _ = h.owner("SEMEL.RELEASE")
 	}
 }
 
@@ -250,10 +256,10 @@ func (h *held) complete(result []byte, encodes error) (late bool, stored *string
 	if encodes != nil {
 		result = notKept
 	}
-	found, err := h.owner("SEMEL.COMPLETE", result)
+	found, _, err := h.owner("SEMEL.COMPLETE", result)
 	if _, answered := err.(redis.Error); answered && encodes == nil && !bytes.Equal(result, notKept) {
 		encodes = err // too long, or no memory for it
-		found, err = h.owner("SEMEL.COMPLETE", notKept)
+		found, _, err = h.owner("SEMEL.COMPLETE", notKept)
 	}
 	if err != nil {
 		return false, nil, fmt.Errorf("%w: %w", ErrUnrecorded, err)
@@ -286,14 +292,14 @@ func (h *held) fail(failure string, ending Ending) error {
 	} else if word := wordOf(failure); word == Release || word == Keep || word == InDoubt {
 		words[0] = "failure: " + failure // a single such word would be an option
 	}
-	found, err := h.owner("SEMEL.FAIL", words...)
+	found, repeated, err := h.owner("SEMEL.FAIL", words...)
 	if err != nil {
 		return err // the lease ends it
 	}
-	if outcome := found.text("outcome"); outcome != "ok" {
+	if outcome := found.text("outcome"); outcome != "ok" && !repeated {
 		return lost(outcome)
 	}
-	return nil
+	return nil // or the reply to the first try was lost, and the claim is given back since
 }
 
 // exception is what the namespace says of work that panics or does not know its outcome. Where the

@@ -66,8 +66,8 @@ func (l *Lock) Unlock() error {
 		h := l.held
 		h.stop()
 		<-h.done
-		found, err := h.owner("SEMEL.RELEASE")
-		if outcome := found.text("outcome"); err == nil && outcome != "ok" {
+		found, repeated, err := h.owner("SEMEL.RELEASE")
+		if outcome := found.text("outcome"); err == nil && outcome != "ok" && !repeated {
 			err = lost(outcome)
 			h.lose(outcome)
 		}

@@ -86,21 +86,28 @@ func isAnswer(err error) bool {
 	return errors.As(err, &answered)
 }
 
+// single is a command that go-redis does not repeat by itself: ask does, and counts.
+type single struct{ *redis.Cmd }
+
+func (single) NoRetry() bool { return true }
+
+func (c *Claims) do(ctx context.Context, args []any) (any, error) {
+	cmd := single{redis.NewCmd(ctx, args...)}
+	_ = c.rdb.Process(ctx, cmd) // the command has the error
+	return cmd.Result()
+}
+
 // send is one call. It returns when ctx ends; go-redis goes on until its own timeouts.
 func (c *Claims) send(ctx context.Context, args []any) (any, error) {
 	if ctx.Done() == nil {
-		return c.rdb.Do(ctx, args...).Result()
+		return c.do(ctx, args)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	type reply struct {
-		value any
-		err   error
-	}
 	replies := make(chan reply, 1)
 	go func() {
-		value, err := c.rdb.Do(ctx, args...).Result()
+		value, err := c.do(ctx, args)
 		replies <- reply{value, err}
 	}()
 	select {
@@ -125,37 +132,45 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // ask repeats a call until the node has answered, ctx ends or the patience does.
 func (c *Claims) ask(ctx context.Context, patience time.Duration, args []any) (any, error) {
+	reply, _, err := c.insist(ctx, patience, args)
+	return reply, err
+}
+
+// insist is ask, and says whether an earlier try may have had an effect.
+func (c *Claims) insist(ctx context.Context, patience time.Duration, args []any) (reply any,
+	repeated bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, 250*time.Millisecond) {
 		reply, err := c.send(timed, args)
 		if timed.Err() == nil && isAnswer(err) {
-			return reply, explained(err)
+			return reply, repeated, explained(err)
 		}
 		if err == nil {
-			return reply, nil // in the last moment
+			return reply, repeated, nil // in the last moment
 		}
 		if timed.Err() == nil {
 			last = err
 		}
+		repeated = true
 		if err := pause(timed, delay); err != nil {
 			break
 		}
 	}
 	c.stale()
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	if last == nil {
 		last = timed.Err()
 	}
-	return nil, fmt.Errorf("%w within %v: %w", ErrUnavailable, patience, last)
+	return nil, true, fmt.Errorf("%w within %v: %w", ErrUnavailable, patience, last)
 }
 
 // explained makes errors about keys an ErrKey.
 func explained(err error) error {
-	if redis.HasErrorPrefix(err, "ERR key ") {
+	if redis.HasErrorPrefix(err, "key ") {
 		return fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return err
