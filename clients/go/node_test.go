@@ -263,5 +263,12 @@ func (p *proxy) serve(client net.Conn, address string) {
 	}
 }
 
-func (n *node) stop() { _ = n.process.Process.Signal(syscall.SIGSTOP) }
+func (n *node) stop() {
+	_ = n.process.Process.Signal(syscall.SIGSTOP)
+	until(n.t, "it stands still", func() bool {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.process.Process.Pid))
+		return strings.Contains(string(text), ") T ")
+	})
+}
+
 func (n *node) goOn() { _ = n.process.Process.Signal(syscall.SIGCONT) }
