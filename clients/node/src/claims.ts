@@ -1,0 +1,334 @@
+import { randomBytes } from 'node:crypto';
+import { json, notKept } from './codec.js';
+import { driverOf, type AnyClient, type Driver, type Word } from './drivers.js';
+import * as errors from './errors.js';
+import { Held, type KnownPolicy, type Work } from './held.js';
+import { Lock } from './lock.js';
+import { consume, unguarded, type Consumed } from './consume.js';
+import { fingerprintWords, ms, policyWords, type CallOptions, type Policy } from './options.js';
+import { Fields, insist, isAnswer } from './wire.js';
+import { waitFor } from './wait.js';
+
+/** Work that is done, by this call or by an earlier one. */
+export interface Done<T> {
+  readonly value: T;
+  /** An earlier call ran it. */
+  readonly replayed: boolean;
+  /** The lease had ended when the work was recorded, but nobody had taken over. */
+  readonly late: boolean;
+  /** The node had no room and the namespace fails open; nothing was recorded. */
+  readonly unprotected: boolean;
+  /** Of the run; 0 if replayed. */
+  readonly epoch: bigint;
+  readonly attempt: number;
+}
+
+export interface ClaimsOptions extends Omit<CallOptions, 'signal' | 'fingerprint' | 'firstSent'> {
+  /**
+   * The first call declares the namespace with it. If it exists with other terms, the calls are
+   * rejected, and the error names the differences.
+   */
+  policy?: Policy;
+}
+
+export type Key = string | Uint8Array;
+
+const defaultLease = 60_000;
+const policyAge = 60_000; // after which the policy is read again
+const tidyUpTime = 1000;
+
+/** A claim as it is asked for. */
+interface Request {
+  options: CallOptions;
+  key: Word;
+  policy: KnownPolicy;
+  lease: number;
+  patience: number;
+  id: string;
+  /** Of the claim, behind its key and its id. */
+  words: string[];
+}
+
+/**
+ * A namespace of a node. It uses the client that it is given, which stays the caller's to close;
+ * a call that waits for another owner takes a connection of its own, made with the client's
+ * options.
+ */
+export class Claims {
+  readonly name: string;
+  readonly options: ClaimsOptions;
+  readonly driver: Driver;
+  #declared = false;
+  #policy: Promise<KnownPolicy> | undefined;
+  #read = 0;
+
+  /**
+   * Asks nothing: the first call declares the namespace if there is a policy. The other options are
+   * defaults of all calls.
+   */
+  constructor(client: AnyClient, namespace: string, options: ClaimsOptions = {}) {
+    this.driver = driverOf(client);
+    this.name = namespace;
+    this.options = options;
+  }
+
+  /**
+   * Runs `fn` for a key unless that was done before; then it gives the first result.
+   *
+   * While another owner runs it the call rejects with an InFlightError, or waits (`wait`). What `fn`
+   * throws is what the call rejects with. It ends the claim as the namespace's ON-EXCEPTION says,
+   * or ON-FAILURE for a Failure, or as `onFailure` does; by default the next call runs it.
+   *
+   * If the signal is aborted or the lease is lost, `fn` has a second to end. Then the call rejects,
+   * and the claim is ended when `fn` ends, or by its lease.
+   */
+  async once<T>(key: Key, fn: (work: Work) => T | PromiseLike<T>,
+    options: CallOptions = {}): Promise<Done<Awaited<T>>> {
+    const found = await this.acquire(key, options);
+    if (found instanceof Fields) return this.#replayed(found, options) as Done<Awaited<T>>;
+    return found.unlessGivenUp(this.#run(found, fn, options));
+  }
+
+  /**
+   * Handles a message once, however often a broker delivers it, and gives the verdict for the
+   * broker; it never rejects. A message without an id is handled unguarded.
+   */
+  async consumeOnce(id: Key | null | undefined, handle: (work: Work) => unknown,
+    options: CallOptions = {}): Promise<Consumed> {
+    if (id === null || id === undefined || id.length === 0) {
+      return unguarded(handle, options.signal);
+    }
+    return consume(() => this.acquire(id, options), handle);
+  }
+
+  /**
+   * Waits for a lock, by default without limit; after `wait` it rejects with an InFlightError. The
+   * signal is for getting the lock: aborted later it does not unlock it.
+   *
+   * Declare the namespace as `lock`, or as `fair-lock` for locks in the order of arrival.
+   */
+  lock(key: Key, options: CallOptions = {}): Promise<Lock> {
+    return this.#lock(key, { ...options, wait: options.wait ?? this.options.wait ?? Infinity });
+  }
+
+  /** Does not wait: an InFlightError says that another holds the lock. */
+  tryLock(key: Key, options: CallOptions = {}): Promise<Lock> {
+    return this.#lock(key, { ...options, wait: 0 });
+  }
+
+  async #lock(key: Key, options: CallOptions): Promise<Lock> {
+    const found = await this.acquire(key, options, true);
+    if (found instanceof Fields) {
+      throw new errors.SemelError('NO_LOCK', 'the key is that of finished work, not of a lock');
+    }
+    if (found.work.unprotected) {
+      found.end();
+      throw new errors.BusyError('the namespace fails open, which is no lock');
+    }
+    return new Lock(found);
+  }
+
+  /** The policy. One that an operator changes is seen within a minute. @internal */
+  ready(signal?: AbortSignal): Promise<KnownPolicy> {
+    if (this.#policy !== undefined && performance.now() - this.#read < policyAge) {
+      return this.#policy;
+    }
+    const read = this.#readPolicy(signal);
+    this.#policy = read;
+    this.#read = performance.now();
+    read.catch(() => { if (this.#policy === read) this.#policy = undefined; });
+    return read;
+  }
+
+  async #readPolicy(signal?: AbortSignal): Promise<KnownPolicy> {
+    const patience = this.options.patience ?? 5000;
+    const ask = async (...words: string[]): Promise<unknown> =>
+      (await insist(this.driver, ['SEMEL.NAMESPACE', ...words], patience)).reply;
+    const show = (): Promise<unknown> => ask('SHOW', this.name).catch((error: unknown) => {
+      if (/^NOPERM /.test(errors.messageOf(error))) return undefined;
+      throw error;
+    });
+    signal?.throwIfAborted();
+    const { policy } = this.options;
+    const declare = policy && (() => ask('DECLARE', this.name, ...policyWords(policy)));
+    if (!this.#declared) await declare?.();
+    let found = await show();
+    if (found === null && declare) { // a node without a storage has forgotten it
+      await declare();
+      found = await show();
+    }
+    this.#declared = true;
+    const unread: KnownPolicy = { lease: defaultLease, attemptsTtl: 0, attemptsMax: 0 };
+    if (found === undefined) return unread;
+    if (found === null) return { ...unread, onFailure: 'release', onException: 'release' };
+    const fields = new Fields(found);
+    return {
+      lease: fields.number('lease_ms'),
+      attemptsTtl: fields.number('attempts_ttl_ms'),
+      attemptsMax: fields.number('attempts_max'),
+      onFailure: fields.text('on_failure').toLowerCase() as KnownPolicy['onFailure'],
+      onException: fields.text('on_exception').toLowerCase() as KnownPolicy['onException'],
+    };
+  }
+
+  /** A claim that is held, or the fields of a replay. @internal */
+  async acquire(key: Key, given: CallOptions, detached = false): Promise<Held | Fields> {
+    const options = { ...this.options, ...given };
+    const { signal } = options;
+    signal?.throwIfAborted();
+    if (key.length === 0) throw new errors.KeyError('the key is empty');
+    const request = await this.#request(key, options);
+    const { patience } = request;
+    signal?.throwIfAborted();
+    let asked = performance.now();
+    let found = new Fields(await this.#claim(request));
+    if (found.outcome === 'in_flight' && (options.wait ?? 0) > 0) {
+      found = await waitFor({ driver: this.driver, namespace: this.name, key: request.key,
+        words: request.words, wait: options.wait ?? 0, patience, signal }).catch((error) => {
+        if (error instanceof errors.UnavailableError) this.#read = -Infinity;
+        throw error;
+      });
+      asked = performance.now();
+    }
+    const { lease, policy } = request;
+    const terms = { driver: this.driver, namespace: this.name, key: request.key, lease, patience,
+      policy, runMax: options.runMax ?? 3_600_000, onFailure: options.onFailure };
+    switch (found.outcome) {
+      case 'granted':
+      case 'unprotected':
+        break;
+      case 'regranted':
+        asked = performance.now() + Math.min(0, found.number('remaining_ms') - lease);
+        break;
+      case 'replay':
+        return found;
+      default:
+        throw refusal(found);
+    }
+    const held = new Held(terms, found, asked + lease, detached ? undefined : signal);
+    if (signal?.aborted) {
+      await held.release();
+      throw signal.reason;
+    }
+    return held;
+  }
+
+  async #request(key: Key, options: CallOptions): Promise<Request> {
+    const words = fingerprintWords(options.fingerprint);
+    if (options.firstSent) words.push('FIRST-SENT', String(options.firstSent.getTime()));
+    if (options.owner) words.push('OWNER', options.owner);
+    if (options.lease !== undefined && !(options.lease >= 1)) {
+      throw new RangeError(`lease: ${options.lease}; the least is 1 ms`);
+    }
+    const policy = await this.ready(options.signal);
+    const lease = options.lease ?? policy.lease;
+    words.push('LEASE', ms('lease', lease));
+    return { options, policy, lease, words, patience: options.patience ?? 5000,
+      key: typeof key === 'string' ? key : Buffer.from(key),
+      id: randomBytes(16).toString('hex') };
+  }
+
+  /** Asks once, however often that takes. */
+  async #claim({ key, id, words, patience, options }: Request): Promise<unknown> {
+    const all = ['SEMEL.CLAIM', this.name, key, 'CLAIM-ID', id, ...words];
+    const giveBack = async (reply: unknown): Promise<void> => {
+      const epoch = new Fields(reply).integer('epoch');
+      if (epoch === 0n) return;
+      await insist(this.driver, ['SEMEL.RELEASE', this.name, key, String(epoch)], tidyUpTime);
+    };
+    const late = (reply: unknown): void => void giveBack(reply).catch(() => {});
+    try {
+      return (await insist(this.driver, all, patience, options.signal, late)).reply;
+    } catch (error) {
+      if (!isAnswer(error)) this.#read = -Infinity; // the node may be another one
+      if (options.signal?.aborted) {
+        // It may have been granted: with its id it is granted again, and can be given back. If that
+        // fails too, its lease ends it.
+        await insist(this.driver, all, tidyUpTime, undefined, late)
+          .then(({ reply }) => giveBack(reply)).catch(() => {});
+      }
+      throw error;
+    }
+  }
+
+  #replayed(found: Fields, options: CallOptions): Done<unknown> {
+    const codec = options.codec ?? this.options.codec ?? json;
+    const bytes = found.bytes('result');
+    if (bytes === undefined || found.flag('result_expired')) throw new errors.NoResultError();
+    let value: unknown;
+    try {
+      value = codec.decode(bytes);
+    } catch (error) {
+      if (bytes.length === 0 || bytes.equals(notKept)) throw new errors.NoResultError();
+      throw error;
+    }
+    return { value, replayed: true, late: false, unprotected: false, epoch: 0n,
+      attempt: found.number('attempt') };
+  }
+
+  async #run<T>(held: Held, fn: (work: Work) => T | PromiseLike<T>,
+    options: CallOptions): Promise<Done<Awaited<T>>> {
+    try {
+      const { work } = held;
+      const value = await runs(held, fn);
+      const codec = options.codec ?? this.options.codec ?? json;
+      let result: Uint8Array = notKept;
+      let why: unknown;
+      try {
+        result = codec.encode(value);
+      } catch (error) {
+        why = error ?? new Error('the codec threw nothing');
+      }
+      const done = await held.complete(value, result, notKept);
+      if (done.lost) throw done.lost;
+      why ??= done.why;
+      if (why !== undefined) throw new errors.ResultNotKeptError(value, why);
+      return { value, replayed: false, late: done.late, unprotected: work.unprotected,
+        epoch: work.epoch, attempt: work.attempt };
+    } finally {
+      held.end();
+    }
+  }
+}
+
+/** What `fn` gives; if it throws, the claim is ended as the policy says. */
+async function runs<T>(held: Held, fn: (work: Work) => T | PromiseLike<T>): Promise<Awaited<T>> {
+  try {
+    return await fn(held.work);
+  } catch (error) {
+    const { policy, onFailure } = held.terms;
+    const ending = onFailure
+      ?? (error instanceof errors.Failure ? policy.onFailure : policy.onException);
+    const ended = await held.fail(errors.messageOf(error), ending);
+    if (ended && !(error instanceof errors.LeaseLostError)) {
+      throw new errors.LeaseLostError(ended.message, { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** The error for a claim that is neither granted nor done. */
+function refusal(found: Fields): Error {
+  const attempt = found.number('attempt');
+  const { outcome } = found;
+  switch (outcome) {
+    case 'in_flight':
+      return new errors.InFlightError(found.number('remaining_ms'), found.number('retry_after_ms'),
+        attempt, found.text('owner'));
+    case 'kept_failure':
+      return new errors.KeptFailureError(found.text('failure'), found.flag('poison'), attempt);
+    case 'mismatch':
+      return new errors.MismatchError();
+    case 'in_doubt':
+      return new errors.InDoubtError(attempt, found.text('owner'));
+    case 'too_old':
+    case 'too_new':
+      return new errors.OutsideWindowError(outcome);
+    case 'unknown':
+      return new errors.NotIssuedError();
+    case 'busy':
+      return new errors.BusyError(found.text('reason'));
+    default:
+      return new errors.SemelError('REPLY', `an outcome that is not known here: '${outcome}'`);
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Work that happens once, over a Semel node and ioredis or node-redis.
+ *
+ *     const orders = new Claims(redis, 'orders', { policy: { as: 'call' } });
+ *     const { value } = await orders.once('order-4711', ({ signal }) => charge(signal));
+ *
+ * One caller runs the function; duplicates get its result.
+ */
+export { Claims, type ClaimsOptions, type Done, type Key } from './claims.js';
+export { bytes, json, type Codec } from './codec.js';
+export type { Consumed, Verdict } from './consume.js';
+export type { AnyClient, Connection, Driver, Word } from './drivers.js';
+export * from './errors.js';
+export type { Work } from './held.js';
+export { Lock } from './lock.js';
+export type { CallOptions, Ending, Milliseconds, Policy } from './options.js';
+export { Tokens } from './tokens.js';
