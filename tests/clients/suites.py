@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+CLIENTS = HERE.parents[1] / 'clients'  # ours, each with its own tests
 PREPARE_SECONDS = 1200
 
 # What the package managers say without a network.
@@ -59,11 +60,11 @@ def run(command, folder):
     raise Broken(f'{" ".join(str(c) for c in command)}\n{text}')
 
 
-def once(folder, sources, work):
+def once(folder, sources, work, base=HERE):
     """Calls work() unless it was done for these very files. Copies them into `folder` before."""
     digest = hashlib.sha256()
     for source in sources:
-        digest.update(str(source).encode() + (HERE / source).read_bytes())
+        digest.update(str(source).encode() + (base / source).read_bytes())
     stamp = folder / '.done'
     if stamp.exists() and stamp.read_text() == digest.hexdigest():
         return
@@ -71,20 +72,25 @@ def once(folder, sources, work):
     for source in sources:
         place = folder / Path(source).relative_to(Path(source).parts[0])
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(HERE / source, place)
+        shutil.copyfile(base / source, place)
     work()
     stamp.write_text(digest.hexdigest())
 
 
-def files(folder):
-    return sorted(p.relative_to(HERE) for p in (HERE / folder).rglob('*')
-                  if p.is_file() and '__pycache__' not in p.parts)
+# What builds leave in a source tree.
+BUILT = {'__pycache__', 'node_modules', 'dist'}
+
+
+def files(folder, base=HERE):
+    return sorted(p.relative_to(base) for p in (base / folder).rglob('*')
+                  if p.is_file() and not BUILT & set(p.parts))
 
 
 class Suite:
     """`folder` is shared by the suites of one toolchain."""
 
     nodes = None  # of a suite against a group: the options of its nodes
+    needs_semel = False  # it is about commands that a redis-server does not know
 
     def __init__(self, name, folder):
         self.name = name
@@ -177,6 +183,50 @@ class Go(Suite):
         return [folder / 'built' / self.program]
 
 
+class Semel(Suite):
+    """One of our clients with its own tests, whose output native.py translates."""
+
+    needs_semel = True
+
+
+class SemelGo(Semel):
+    def __init__(self, name, pattern):
+        super().__init__(name, 'semel-go')
+        self.pattern = pattern
+
+    def prepare(self, folder):
+        go = tool('go')
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def build():
+            run([go, 'vet', './...'], folder)
+            run([go, 'test', '-mod=readonly', '-c', '-o', 'built/semel.test', '.'], folder)
+
+        once(folder, files('go', CLIENTS), build, CLIENTS)
+        return [sys.executable, HERE / 'native.py', 'go', folder / 'built/semel.test', '-test.v',
+                f'-test.run={self.pattern}', '-test.timeout=200s']
+
+
+class SemelNode(Semel):
+    def __init__(self, name, pattern):
+        super().__init__(name, 'semel-node')
+        self.pattern = pattern
+
+    def prepare(self, folder):
+        program = tool('node', 'nodejs')
+        npm = tool('npm')
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def build():
+            run([npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], folder)
+            run([program, 'node_modules/typescript/bin/tsc'], folder)
+
+        once(folder, files('node', CLIENTS), build, CLIENTS)
+        tests = [folder / f'dist/test/{name}.test.js' for name in ('once', 'attack', 'patterns')]
+        return [sys.executable, HERE / 'native.py', 'tap', program, '--test',
+                '--test-reporter=tap', f'--test-name-pattern={self.pattern}', *tests]
+
+
 class Java(Suite):
     def __init__(self, name, main):
         super().__init__(name, 'java')
@@ -208,6 +258,8 @@ ALL = (
     Java('lettuce', 'LettuceSuite'),
     Java('redisson', 'RedissonSuite'),
     Java('spring-data-redis', 'SpringSuite'),
+    SemelGo('semel-go', '^Test[^G]'),
+    SemelNode('semel-node', '/^(?!a group)/'),
 )
 
 
@@ -229,6 +281,8 @@ GROUP = (
     in_group(Java('jedis', 'JedisClusterSuite')),
     in_group(Java('lettuce', 'LettuceClusterSuite')),
     in_group(Java('redisson', 'RedissonClusterSuite')),
+    in_group(SemelGo('semel-go', '^TestGroup')),
+    in_group(SemelNode('semel-node', '/^a group/')),
     in_group(PipPython('redis-py-plain', 'python', 'requirements.txt', 'plain.py'), *FORWARD),
     in_group(Java('jedis-plain', 'PlainJedisSuite'), *FORWARD),
 )

@@ -171,6 +171,9 @@ class SemelTarget(Target):
         self.options = list(options)
         self.ready = {}
 
+    def environment(self):
+        return {'SEMEL_TEST_PROGRAM': str(self.program)}
+
     def start(self):
         if not os.access(self.program, os.X_OK):
             raise CannotStart(f'no program {self.program}')

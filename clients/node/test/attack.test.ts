@@ -86,12 +86,15 @@ for (const kind of kinds) {
     proxy.cut('SEMEL.RELEASE', 1);
     await lock.unlock();
     assert.equal(await n.state('orders', 'l'), 'absent');
-    const held = await orders.tryLock('w');
+    const finish = expected();
+    const running = orders.once('w', () => finish.promise);
+    await until('it runs', async () => await n.state('orders', 'w') === 'held');
     proxy.cut('SEMEL.WAIT', 1);
-    const waiting = orders.lock('w');
+    const waiting = orders.once('w', never, { wait: Infinity });
     await until('it waits', async () => await n.waiters() === 1);
-    await held.unlock();
-    await (await waiting).unlock();
+    finish.fulfil();
+    assert.equal((await waiting).replayed, true);
+    await running;
   });
 
   test(`a lost lease aborts the signal, ${kind}`, { skip }, async (t) => {
