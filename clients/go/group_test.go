@@ -46,17 +46,17 @@ func TestGroup(t *testing.T) {
 	group.Wait()
 	same(t, ran.Load(), 20)
 
-	lock, err := orders.Lock(ctx, "l")
+	lock, err := orders.Lock(ctx, "lock")
 	is(t, err, nil)
 	waits := make(chan error)
 	go func() {
-		second, err := orders.Lock(ctx, "l", semel.WithWait(20*time.Second))
+		second, err := orders.Lock(ctx, "lock", semel.WithWait(20*time.Second))
 		if err == nil {
 			err = second.Unlock()
 		}
 		waits <- err
 	}()
-	_, err = orders.TryLock(ctx, "l")
+	_, err = orders.TryLock(ctx, "lock")
 	is(t, err, semel.ErrInFlight)
 	is(t, lock.Unlock(), nil)
 	is(t, <-waits, nil)

@@ -117,9 +117,9 @@ for (const { name, open } of clusters()) {
         }
       }));
       assert.equal(ran, 20);
-      const lock = await orders.lock('l');
-      const waiting = orders.lock('l', { wait: 20_000 });
-      await assert.rejects(orders.tryLock('l'), semel.InFlightError);
+      const lock = await orders.lock('lock');
+      const waiting = orders.lock('lock', { wait: 20_000 });
+      await assert.rejects(orders.tryLock('lock'), semel.InFlightError);
       await lock.unlock();
       await (await waiting).unlock();
       const tokens = new Tokens(client, `tokens-${name.slice(0, 4)}`);
