@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as semel from '../src/index.js';
 import { Claims, Tokens } from '../src/index.js';
-import { aborted, clusters, kinds, never, Node, skip, until } from './node.js';
+import { aborted, kinds, never, Node, skip, until } from './node.js';
 
 const broken = new Error('the bank is slow');
 
@@ -101,33 +101,6 @@ for (const kind of kinds) {
       const refused = all.filter((each) => each.status === 'rejected');
       assert.equal(refused.length, 7);
       for (const each of refused) assert.ok(each.reason instanceof semel.TokenUsedError);
-    }
-  });
-}
-
-for (const { name, open } of clusters()) {
-  test(`a group, ${name}`, async () => {
-    const [client, close] = await open();
-    try {
-      const orders = new Claims(client, `group-${name.slice(0, 4)}`, { policy: { as: 'call' } });
-      let ran = 0;
-      await Promise.all(Array.from({ length: 8 }, async () => {
-        for (let key = 0; key < 20; ++key) {
-          await orders.once(`${key}`, () => ++ran, { wait: Infinity });
-        }
-      }));
-      assert.equal(ran, 20);
-      const lock = await orders.lock('lock');
-      const waiting = orders.lock('lock', { wait: 20_000 });
-      await assert.rejects(orders.tryLock('lock'), semel.InFlightError);
-      await lock.unlock();
-      await (await waiting).unlock();
-      const tokens = new Tokens(client, `tokens-${name.slice(0, 4)}`);
-      const token = await tokens.issue(60_000);
-      await tokens.consume(token);
-      await assert.rejects(tokens.consume(token), semel.TokenUsedError);
-    } finally {
-      await close();
     }
   });
 }
