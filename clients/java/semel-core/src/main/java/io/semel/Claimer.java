@@ -1,0 +1,185 @@
+package io.semel;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+
+/** Claims: asks, waits and turns outcomes into answers. */
+final class Claimer {
+  private static final int OWNER_BYTES_MAX = 64;
+  private final Semel semel;
+  private final Link link;
+  private final Wire wire;
+  private final Options options;
+  private final Semaphore waits;
+  private final String owner;
+
+  Claimer(Semel semel, Link link, Wire wire, Options options) {
+    this.semel = semel;
+    this.link = link;
+    this.wire = wire;
+    this.options = options;
+    waits = new Semaphore(options.waitsMax);
+    owner = cut(options.owner);
+  }
+
+  private static String cut(String label) {
+    while (label.getBytes(StandardCharsets.UTF_8).length > OWNER_BYTES_MAX) {
+      label = label.substring(0, label.length() - 1);
+    }
+    return label;
+  }
+
+  Claimed claim(Call call) {
+    long started = System.nanoTime();
+    checkKey(call.key);
+    if (Work.isRunningHere(call)) {
+      throw reported(Observer.Event.REJECTED, call, started, new Rejected(Rejected.Reason.NESTED,
+          call + " is run by this very thread; the inner call would wait for itself", 0));
+    }
+    try {
+      Reply reply = ask(call, started + TimeUnit.MILLISECONDS.toNanos(call.waitMs));
+      return answer(call, reply, started);
+    } catch (Unreachable error) {
+      semel.report(Observer.Event.UNREACHABLE, call, started);
+      if (options.whenUnreachable == Options.WhenUnreachable.REFUSE) throw error;
+      Wire.LOG.warning(call + " runs unprotected: " + error.getMessage());
+      return Claimed.granted(new Work(semel, call, 0, 0, false, started));
+    }
+  }
+
+  private void checkKey(String key) {
+    if (key == null || key.trim().isEmpty()) throw new InvalidKey("the key is empty");
+    int length = key.getBytes(StandardCharsets.UTF_8).length;
+    if (length > options.keyBytesMax) {
+      throw new InvalidKey("the key has " + length + " bytes; the limit is " + options.keyBytesMax);
+    }
+  }
+
+  /** Each try has the same id, so that a lost reply costs no lease. */
+  private List<byte[]> words(Call call, String... front) {
+    List<byte[]> words = new ArrayList<>(Wire.words(front));
+    words.addAll(Wire.words(call.namespace, call.key, "LEASE", Long.toString(call.leaseMs),
+        "CLAIM-ID", UUID.randomUUID().toString()));
+    if (call.fingerprint != null) words.addAll(Wire.words("FINGERPRINT", call.fingerprint));
+    if (!owner.isEmpty()) words.addAll(Wire.words("OWNER", owner));
+    return words;
+  }
+
+  private Reply ask(Call call, long endNanos) {
+    List<byte[]> words = words(call, "SEMEL.CLAIM");
+    Wire.Way way = link::call;
+    if (options.bind) {
+      words.addAll(Wire.words("BIND"));
+      way = link::callBound;
+    }
+    boolean alone = !options.bind;
+    for (long seen = 0;; ++seen) {
+      Reply reply = new Reply(wire.persistently(declared(call, way), words, options.callTimeoutMs,
+          options.patienceMs));
+      long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
+      if (!reply.outcome().equals("in_flight") || leftMs <= 0) return reply;
+      if (alone && waits.tryAcquire()) {
+        try {
+          return waited(call, words, leftMs);
+        } catch (UnsupportedOperationException none) {
+          alone = false;
+        } finally {
+          waits.release();
+        }
+      } else {
+        long most = Math.min(10L << Math.min(seen, 5), Math.max(1, reply.number("retry_after_ms")));
+        if (!Wire.pause(Math.min(leftMs, most))) return reply;
+      }
+    }
+  }
+
+  /** Each try declares the namespace where the node may have forgotten it. */
+  private Wire.Way declared(Call call, Wire.Way way) {
+    return (words, timeoutMs) -> {
+      wire.declare(call.namespace, call.terms);
+      try {
+        return way.send(words, timeoutMs);
+      } catch (ServerError error) {
+        if (!error.getMessage().contains("not declared")) throw error;
+        wire.forgetDeclared(call.namespace);
+        wire.declare(call.namespace, call.terms);
+        return way.send(words, timeoutMs);
+      }
+    };
+  }
+
+  private Reply waited(Call call, List<byte[]> claim, long leftMs) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(leftMs);
+    // Each try waits for what is left: 1 ms or more, as 0 would be without limit.
+    return new Reply(wire.persistently(declared(call, (same, timeout) -> {
+      long now = Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime()));
+      List<byte[]> words = new ArrayList<>(Wire.words("SEMEL.WAIT", Long.toString(now)));
+      words.addAll(claim.subList(1, claim.size()));
+      return link.callAlone(words, now + timeout);
+    }), claim, options.callTimeoutMs, Math.max(options.patienceMs, leftMs)));
+  }
+
+  private Claimed answer(Call call, Reply reply, long started) {
+    switch (reply.outcome()) {
+      case "granted":
+      case "regranted":
+        Work work = new Work(semel, call, reply.number("epoch"), reply.number("attempt"),
+            reply.flag("takeover"), started);
+        semel.watch(work);
+        return Claimed.granted(work);
+      case "unprotected":
+        return Claimed.granted(new Work(semel, call, 0, 0, false, started));
+      case "replay":
+        semel.report(call.duplicate == Duplicate.REJECT ? Observer.Event.REJECTED
+            : Observer.Event.REPLAYED, call, started);
+        return Claimed.done(reply.flag("result_expired") ? null : reply.bytes("result"));
+      default:
+        throw refusal(call, reply, started);
+    }
+  }
+
+  private SemelException refusal(Call call, Reply reply, long started) {
+    switch (reply.outcome()) {
+      case "in_flight":
+        String by = reply.text("owner").isEmpty() ? "another owner" : reply.text("owner");
+        return reported(Observer.Event.REJECTED, call, started, new Rejected(
+            Rejected.Reason.IN_FLIGHT, call + " is being done by " + by,
+            Math.max(1, reply.number("retry_after_ms"))));
+      case "mismatch":
+        return reported(Observer.Event.MISMATCH, call, started,
+            new Mismatch(call + " was used for another payload"));
+      case "in_doubt":
+        return reported(Observer.Event.IN_DOUBT, call, started, new InDoubt(call
+            + " has an unknown outcome: its owner went silent, or said so; SEMEL.RESOLVE decides"));
+      case "kept_failure":
+        boolean poison = reply.flag("poison");
+        return reported(Observer.Event.KEPT_FAILURE, call, started, new KeptFailure(call
+            + (poison ? " was tried as often as is allowed" : " failed for good"),
+            reply.text("failure"), poison, reply.number("attempt")));
+      case "unknown":
+        return reported(Observer.Event.UNKNOWN_TOKEN, call, started,
+            new UnknownToken("no such token, or its time is over"));
+      case "busy":
+        return reported(Observer.Event.REJECTED, call, started, new Rejected(
+            Rejected.Reason.BUSY, "no room for " + call + ": " + reply.text("reason"), 1_000));
+      case "too_old":
+        return reported(Observer.Event.REJECTED, call, started,
+            new Rejected(Rejected.Reason.TOO_OLD, call + " was sent too long ago", 0));
+      case "too_new":
+        return reported(Observer.Event.REJECTED, call, started,
+            new Rejected(Rejected.Reason.TOO_NEW, call + " claims to be of the future", 0));
+      default:
+        return new ServerError("ERR unknown outcome " + reply.outcome());
+    }
+  }
+
+  private <X extends SemelException> X reported(Observer.Event event, Call call, long started,
+      X refusal) {
+    semel.report(event, call, started);
+    return refusal;
+  }
+}

@@ -1,0 +1,314 @@
+package io.semel;
+
+import java.lang.reflect.Type;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+
+/**
+ * Work that happens once, over a Redis client of the application:
+ *
+ * <pre>
+ * Semel semel = new Semel(new LettuceLink(client));
+ * String receipt = semel.once("orders", "order-4711", String.class, () -> pay(order));
+ * </pre>
+ *
+ * All methods may be called from several threads. Errors: those of claim().
+ */
+public final class Semel implements AutoCloseable {
+  private final Link link;
+  private final Options options;
+  private final Wire wire;
+  private final Claimer claimer;
+  private final Renewer renewer;
+  private final Codec codec;
+  private final List<Observer> observers = new CopyOnWriteArrayList<>();
+  private final ExecutorService ends;
+
+  /** With default options, and JSON if a Jackson is there. */
+  public Semel(Link link) {
+    this(link, new Options(), Codecs.found());
+  }
+
+  /** Closes `link` when it is closed itself. */
+  public Semel(Link link, Options options, Codec codec) {
+    this.link = link;
+    this.options = options;
+    this.codec = codec;
+    wire = new Wire(link, options);
+    renewer = new Renewer(link, options);
+    claimer = new Claimer(this, link, wire, options);
+    ends = new ThreadPoolExecutor(0, 16, 10, TimeUnit.SECONDS, new SynchronousQueue<Runnable>(),
+        task -> {
+          Thread thread = new Thread(task, "semel-ends");
+          thread.setDaemon(true);
+          return thread;
+        }, new ThreadPoolExecutor.CallerRunsPolicy());
+  }
+
+  public Semel observe(Observer observer) {
+    observers.add(observer);
+    return this;
+  }
+
+  public Codec codec() {
+    return codec;
+  }
+
+  /**
+   * Asks for the right to do the work, and waits for another owner if the call says so.
+   *
+   * @throws Rejected if another owner is doing it, or there is no room
+   * @throws Mismatch if the key was used for another payload
+   * @throws KeptFailure if it failed for good
+   * @throws InDoubt if its outcome is unknown, and nobody has decided
+   * @throws UnknownToken if the namespace's keys are issued, and this one was not
+   * @throws InvalidKey if the key is null, empty or too long
+   * @throws Unreachable if the node does not answer, unless the options say to run unprotected
+   * @throws ServerError if the node refuses the command
+   */
+  public Claimed claim(Call call) {
+    return claimer.claim(call);
+  }
+
+  /**
+   * Runs `fn` if it did not run before under this key; otherwise answers what it returned then. What
+   * it throws is passed on, and the key is free again, as Call.onException says. See claim().
+   *
+   * @throws LeaseLost if another owner took over while it ran
+   */
+  public <T, X extends Exception> T once(Call call, Class<T> type, Fn<T, X> fn) throws X {
+    return type.isPrimitive() ? onceOf(call, type, fn) : type.cast(onceOf(call, type, fn));
+  }
+
+  /** once() with the default terms. */
+  public <T, X extends Exception> T once(String namespace, String key, Class<T> type, Fn<T, X> fn)
+      throws X {
+    return once(Call.of(namespace, key), type, fn);
+  }
+
+  /** once() of a text. */
+  public <X extends Exception> String once(String namespace, String key, Fn<String, X> fn)
+      throws X {
+    return once(Call.of(namespace, key), String.class, fn);
+  }
+
+  /** once() for results of a generic type. */
+  @SuppressWarnings("unchecked")
+  public <T, X extends Exception> T onceOf(Call call, Type type, Fn<T, X> fn) throws X {
+    Claimed claimed = claim(call);
+    if (!claimed.isGranted()) return (T) replayed(call, claimed, type);
+    Work work = claimed.work();
+    T value;
+    try {
+      value = work.run(fn);
+    } catch (Throwable thrown) {
+      work.failed(thrown);
+      throw thrown;
+    }
+    finish(work, value);
+    return value;
+  }
+
+  /**
+   * once() for work that ends later. The claim is asked for in this thread; the record is written
+   * before the answer completes.
+   */
+  @SuppressWarnings("unchecked")
+  public <T> CompletableFuture<T> onceAsync(Call call, Type type,
+      Fn<? extends CompletionStage<T>, ? extends Exception> fn) {
+    CompletableFuture<T> answer = new CompletableFuture<>();
+    Claimed claimed;
+    try {
+      claimed = claim(call);
+      if (!claimed.isGranted()) {
+        return CompletableFuture.completedFuture((T) replayed(call, claimed, type));
+      }
+    } catch (RuntimeException refused) {
+      answer.completeExceptionally(refused);
+      return answer;
+    }
+    Work work = claimed.work();
+    try {
+      CompletionStage<T> stage = work.run(fn);
+      if (stage == null) throw new NullPointerException("the work returned no stage");
+      // Not in the thread that completes it: that may be one which must not block.
+      stage.whenCompleteAsync((value, thrown) -> endAsync(work, value, thrown, answer), ends);
+    } catch (Throwable thrown) {
+      work.failed(thrown);
+      answer.completeExceptionally(thrown);
+    }
+    return answer;
+  }
+
+  private <T> void endAsync(Work work, T value, Throwable thrown, CompletableFuture<T> answer) {
+    try {
+      if (thrown == null) {
+        finish(work, value);
+        answer.complete(value);
+      } else {
+        work.failed(thrown);
+        answer.completeExceptionally(thrown);
+      }
+    } catch (Throwable late) {
+      answer.completeExceptionally(late);
+    }
+  }
+
+  /** Encodes and completes. Work that ran is done even if its result cannot be kept. */
+  private void finish(Work work, Object value) {
+    work.complete(envelope(work, value).encode());
+  }
+
+  /** `value` as it is stored, or why it is not. */
+  public Envelope envelope(Work work, Object value) {
+    String operation = work.call().operation;
+    String why;
+    try {
+      byte[] body = codec.encode(value);
+      if (body.length <= options.resultBytesMax) return new Envelope(operation, body);
+      why = body.length + " bytes; the limit is " + options.resultBytesMax;
+    } catch (Exception | StackOverflowError | NoClassDefFoundError error) {
+      why = error.toString();
+    }
+    Wire.LOG.log(Level.WARNING, "the result of {0} is not kept: {1}",
+        new Object[] {work.call(), why.length() > 300 ? why.substring(0, 300) : why});
+    report(Observer.Event.RESULT_DROPPED, work);
+    return Envelope.dropped(operation, why.length() > 300 ? why.substring(0, 300) : why);
+  }
+
+  private Object replayed(Call call, Claimed claimed, Type type) {
+    return value(call, replay(call, claimed), type);
+  }
+
+  /**
+   * What the first call stored, for a repeat of it.
+   *
+   * @throws Rejected if it is gone, or the call rejects repeats
+   * @throws Mismatch if another operation stored it
+   */
+  public Envelope replay(Call call, Claimed claimed) {
+    if (call.duplicate == Duplicate.REJECT) {
+      throw new Rejected(Rejected.Reason.DONE, call + " is done", 0);
+    }
+    if (claimed.result() == null) throw gone(call, "its time is over");
+    Envelope envelope = Envelope.decode(claimed.result());
+    if (!envelope.operation().isEmpty() && !call.operation.isEmpty()
+        && !envelope.operation().equals(call.operation)) {
+      throw new Mismatch(call + " was used by " + envelope.operation());
+    }
+    if (envelope.dropped() != null) throw gone(call, envelope.dropped());
+    return envelope;
+  }
+
+  /** The value in it, or Rejected if it cannot be read as `type`. */
+  public Object value(Call call, Envelope envelope, Type type) {
+    if (type == void.class || type == Void.class) return null;
+    try {
+      return codec.decode(envelope.body(), type);
+    } catch (Exception error) {
+      throw gone(call, "it cannot be read: " + error);
+    }
+  }
+
+  private static Rejected gone(Call call, String why) {
+    return new Rejected(Rejected.Reason.RESULT_GONE,
+        call + " is done, but its result is not there: " + why, 0);
+  }
+
+  void complete(Work work, byte[] result) {
+    Call call = work.call();
+    if (!work.isProtected()) {
+      report(Observer.Event.UNPROTECTED, work);
+      return;
+    }
+    List<byte[]> words = new ArrayList<>(Wire.words("SEMEL.COMPLETE", call.namespace, call.key,
+        Long.toString(work.epoch())));
+    words.add(result);
+    String outcome;
+    try {
+      outcome = new Reply(wire.persistently(link::call, words, options.callTimeoutMs,
+          options.recordPatienceMs)).outcome();
+    } catch (SemelException error) {
+      // An exception here would hide from the caller that its work is done, and make it repeat it.
+      outcome = error.toString();
+    }
+    if (outcome.equals("ok")) {
+      report(Observer.Event.RAN, work);
+    } else if (outcome.equals("stale_owner") || outcome.equals("refused")
+        || outcome.equals("conflict")) {
+      report(Observer.Event.LEASE_LOST, work);
+      throw new LeaseLost("the lease of " + call + " was lost while it ran (" + outcome
+          + "); another owner's result counts");
+    } else {
+      Wire.LOG.log(Level.WARNING, "{0} is done, but that is not recorded: {1}",
+          new Object[] {call, outcome});
+      report(Observer.Event.UNRECORDED, work);
+    }
+  }
+
+  void endQuietly(Work work, List<byte[]> words) {
+    try {
+      wire.persistently(link::call, words, options.callTimeoutMs,
+          Math.min(1_000, options.recordPatienceMs));
+    } catch (RuntimeException error) {
+      Wire.LOG.log(Level.WARNING, "{0} ends with its lease: {1}",
+          new Object[] {work.call(), error.toString()});
+    }
+  }
+
+  void watch(Work work) {
+    renewer.watch(work);
+  }
+
+  void report(Observer.Event event, Work work) {
+    report(event, work.call(), work.startedNanos);
+  }
+
+  void report(Observer.Event event, Call call, long startedNanos) {
+    for (Observer each : observers) {
+      try {
+        each.on(event, call.namespace, System.nanoTime() - startedNanos);
+      } catch (RuntimeException error) {
+        Wire.LOG.log(Level.FINE, "an observer threw", error);
+      }
+    }
+  }
+
+  /** Declares a namespace before its first use, so that wrong terms are found at the start. */
+  public void declare(String namespace, Terms terms) {
+    wire.declarePersistently(namespace, terms);
+  }
+
+  /** Tokens of this namespace: see Tokens. */
+  public Tokens tokens(String namespace, Terms terms) {
+    return new Tokens(this, namespace, terms);
+  }
+
+  Object send(List<byte[]> words) {
+    return wire.persistently(link::call, words, options.callTimeoutMs, options.patienceMs);
+  }
+
+  /** Any other command, such as SEMEL.GETCLAIM, with its reply as Link has it. */
+  public Object command(String... words) {
+    List<String> all = new ArrayList<>();
+    Collections.addAll(all, words);
+    return link.call(Wire.words(all.toArray(new String[0])), options.callTimeoutMs);
+  }
+
+  /** Ends renewals and the link. Work that still runs keeps its claim until its lease ends. */
+  @Override
+  public void close() {
+    renewer.close();
+    ends.shutdown();
+    link.close();
+  }
+}

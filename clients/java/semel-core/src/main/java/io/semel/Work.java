@@ -1,0 +1,143 @@
+package io.semel;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.logging.Level;
+
+/**
+ * Work that this process owns. Its lease is renewed until it is ended by complete() or fail(), the
+ * first of which counts. May be handed to another thread.
+ */
+public final class Work {
+  private static final ThreadLocal<Deque<Work>> RUNNING = ThreadLocal.withInitial(ArrayDeque::new);
+  private static final int FAILURE_CHARS_MAX = 500;
+  private final Semel semel;
+  private final Call call;
+  private final long epoch;
+  private final long attempt;
+  private final boolean takeover;
+  private final AtomicBoolean ended = new AtomicBoolean();
+  final long startedNanos;
+  private volatile boolean lost;
+  private volatile Runnable whenLost;
+  private volatile Runnable stopRenewal = () -> {};
+
+  /** Epoch 0: unprotected, nothing is recorded. */
+  Work(Semel semel, Call call, long epoch, long attempt, boolean takeover, long startedNanos) {
+    this.semel = semel;
+    this.call = call;
+    this.epoch = epoch;
+    this.attempt = attempt;
+    this.takeover = takeover;
+    this.startedNanos = startedNanos;
+  }
+
+  /** The innermost guarded work that this thread runs, or null. */
+  public static Work current() {
+    return RUNNING.get().peek();
+  }
+
+  static boolean isRunningHere(Call call) {
+    for (Work each : RUNNING.get()) {
+      if (each.call.key.equals(call.key) && each.call.namespace.equals(call.namespace)) return true;
+    }
+    return false;
+  }
+
+  /** Runs a part of the work in this thread, so that current() is this. */
+  public <T, X extends Exception> T run(Fn<T, X> part) throws X {
+    Deque<Work> stack = RUNNING.get();
+    stack.push(this);
+    try {
+      return part.run();
+    } finally {
+      stack.remove(this);
+      if (stack.isEmpty()) RUNNING.remove();
+    }
+  }
+
+  /** The fencing token: grows with each owner. 0 if unprotected. */
+  public long epoch() {
+    return epoch;
+  }
+
+  /** 1 for the first. */
+  public long attempt() {
+    return attempt;
+  }
+
+  /** An earlier owner went silent: it may have done a part of the work. */
+  public boolean takeover() {
+    return takeover;
+  }
+
+  /** False if the node could not be asked and the options allow that. */
+  public boolean isProtected() {
+    return epoch != 0;
+  }
+
+  /** Another owner has taken over, or may. To be looked at by long work before it has effects. */
+  public boolean isLost() {
+    return lost;
+  }
+
+  /** Called once, from another thread, when the lease is lost. */
+  public void whenLost(Runnable listener) {
+    whenLost = listener;
+    if (lost) listener.run();
+  }
+
+  Call call() {
+    return call;
+  }
+
+  void renewedBy(Runnable stop) {
+    stopRenewal = stop;
+  }
+
+  void lose() {
+    lost = true;
+    Runnable listener = whenLost;
+    if (listener == null) return;
+    try {
+      listener.run();
+    } catch (RuntimeException error) {
+      Wire.LOG.log(Level.WARNING, "a listener for lost leases threw", error);
+    }
+  }
+
+  /**
+   * The work is done; repeats get `result`. If the node cannot be asked that is tried for the time
+   * of Options.recordPatience, and then reported as UNRECORDED: the work was done, and may run again
+   * when its lease has ended.
+   *
+   * @throws LeaseLost if another owner has taken over; what it records counts
+   */
+  public void complete(byte[] result) {
+    if (!ended.compareAndSet(false, true)) return;
+    try {
+      semel.complete(this, result);
+    } finally {
+      stopRenewal.run();
+    }
+  }
+
+  /** The work failed; does not throw. If the node cannot be asked, the lease ends the claim. */
+  public void fail(String why, OnException how) {
+    if (!ended.compareAndSet(false, true)) return;
+    stopRenewal.run();
+    if (epoch == 0) return;
+    String text = why == null ? "" : why.substring(0, Math.min(why.length(), FAILURE_CHARS_MAX));
+    List<byte[]> words = Wire.words("SEMEL.FAIL", call.namespace, call.key, Long.toString(epoch),
+        text, how.word());
+    semel.endQuietly(this, words);
+  }
+
+  /** fail() as the call says, for what the work threw. */
+  public void failed(Throwable thrown) {
+    semel.report(Observer.Event.THREW, this);
+    fail(thrown.toString(), call.onException);
+  }
+}

@@ -1,0 +1,118 @@
+package io.semel.jedis;
+
+import io.semel.Link;
+import io.semel.ServerError;
+import io.semel.Unreachable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.commands.ProtocolCommand;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
+
+/**
+ * Jedis: short commands on connections of the application's pool, for which its own timeouts count;
+ * waits and bound claims on connections of their own, so that they take none from the pool.
+ */
+public final class JedisLink implements Link {
+  private final Supplier<Jedis> pool;
+  private final IntFunction<Jedis> own;
+  private final AtomicLong generation = new AtomicLong();
+  private final Object boundLock = new Object();
+  private Jedis bound;
+
+  /**
+   * @param pool answers a connection that close() gives back, as JedisPool::getResource does
+   * @param own opens a connection with a socket timeout in ms, as {@code ms -> new Jedis(host, port,
+   *     1000, ms)} does; null: calls that wait poll instead
+   */
+  public JedisLink(Supplier<Jedis> pool, IntFunction<Jedis> own) {
+    this.pool = pool;
+    this.own = own;
+  }
+
+  private static Object send(Jedis jedis, List<byte[]> words) {
+    byte[] name = words.get(0);
+    ProtocolCommand command = () -> name;
+    return plain(jedis.sendCommand(command, words.subList(1, words.size()).toArray(new byte[0][])));
+  }
+
+  /** In RESP3 it answers pairs of a class that older releases do not have. */
+  private static Object plain(Object reply) {
+    if (!(reply instanceof List)) return reply;
+    List<Object> parts = new ArrayList<>();
+    for (Object each : (List<?>) reply) {
+      if (each instanceof Map.Entry) {
+        parts.add(((Map.Entry<?, ?>) each).getKey());
+        parts.add(plain(((Map.Entry<?, ?>) each).getValue()));
+      } else {
+        parts.add(plain(each));
+      }
+    }
+    return parts;
+  }
+
+  private RuntimeException told(JedisException error) {
+    if (error instanceof JedisDataException) return new ServerError(error.getMessage());
+    generation.incrementAndGet();
+    return new Unreachable("no reply: " + error, error);
+  }
+
+  @Override
+  public Object call(List<byte[]> words, long timeoutMs) {
+    try (Jedis jedis = pool.get()) {
+      return send(jedis, words);
+    } catch (JedisException error) {
+      throw told(error);
+    }
+  }
+
+  private void needsOwn() {
+    if (own == null) throw new UnsupportedOperationException("no way to open a connection");
+  }
+
+  @Override
+  public Object callAlone(List<byte[]> words, long timeoutMs) {
+    needsOwn();
+    try (Jedis jedis = own.apply((int) Math.min(timeoutMs, Integer.MAX_VALUE))) {
+      return send(jedis, words);
+    } catch (JedisException error) {
+      throw told(error);
+    }
+  }
+
+  @Override
+  public Object callBound(List<byte[]> words, long timeoutMs) {
+    needsOwn();
+    synchronized (boundLock) {
+      try {
+        if (bound == null) bound = own.apply((int) Math.min(timeoutMs, Integer.MAX_VALUE));
+        return send(bound, words);
+      } catch (JedisDataException error) {
+        throw told(error);
+      } catch (JedisConnectionException error) {
+        if (bound != null) bound.close();
+        bound = null;
+        throw told(error);
+      }
+    }
+  }
+
+  @Override
+  public long generation() {
+    return generation.get();
+  }
+
+  @Override
+  public void close() {
+    synchronized (boundLock) {
+      if (bound != null) bound.close();
+      bound = null;
+    }
+  }
+}

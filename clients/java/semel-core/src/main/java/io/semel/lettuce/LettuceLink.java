@@ -1,0 +1,215 @@
+package io.semel.lettuce;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisChannelHandler;
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.RedisConnectionStateAdapter;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.Command;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.ProtocolKeyword;
+import io.semel.Link;
+import io.semel.ServerError;
+import io.semel.Unreachable;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Lettuce: three kinds of connections of the application's client, opened at their first use. One
+ * for short commands, one for bound claims, and one for each call that waits.
+ */
+public final class LettuceLink implements Link {
+  private static final int IDLE_MAX = 8;
+  private final RedisClient client;
+  private final RedisURI uri;
+  private final Map<AsyncCommand<byte[], byte[], Object>, Object> pending =
+      new ConcurrentHashMap<>();
+  private final AtomicLong generation = new AtomicLong();
+  private final RedisConnectionStateAdapter listener = new RedisConnectionStateAdapter() {
+    @Override
+    public void onRedisDisconnected(RedisChannelHandler<?, ?> connection) {
+      generation.incrementAndGet();
+      // Lettuce would send them again by itself when it is connected again. A node that has lost its
+      // memory must be told the namespaces before, so it is for the caller to ask again.
+      pending.forEach((command, on) -> {
+        if (on == connection) command.cancel(true);
+      });
+    }
+  };
+  private final Slot shared = new Slot();
+  private final Slot bound = new Slot();
+  private final Deque<StatefulRedisConnection<byte[], byte[]>> idle = new ArrayDeque<>();
+  private volatile boolean closed;
+
+  private final class Slot {
+    final ReentrantLock lock = new ReentrantLock();
+    volatile StatefulRedisConnection<byte[], byte[]> connection;
+
+    StatefulRedisConnection<byte[], byte[]> get(long timeoutMs) {
+      StatefulRedisConnection<byte[], byte[]> open = connection;
+      if (open != null) return open;
+      boolean mine = false;
+      try {
+        // Others do not queue behind a connect that hangs.
+        mine = lock.tryLock(timeoutMs, TimeUnit.MILLISECONDS);
+        if (!mine) throw new Unreachable("no connection after " + timeoutMs + " ms", null);
+        if (connection == null) connection = connect();
+        return connection;
+      } catch (InterruptedException interrupted) {
+        Thread.currentThread().interrupt();
+        throw new Unreachable("interrupted", interrupted);
+      } finally {
+        if (mine) lock.unlock();
+      }
+    }
+
+    void close() {
+      StatefulRedisConnection<byte[], byte[]> open = connection;
+      if (open != null) open.closeAsync();
+    }
+  }
+
+  /** The client's own address. */
+  public LettuceLink(RedisClient client) {
+    this(client, null);
+  }
+
+  /** `uri`: where the node is, if the client has no address of its own. */
+  public LettuceLink(RedisClient client, RedisURI uri) {
+    this.client = client;
+    this.uri = uri;
+    client.addListener(listener);
+  }
+
+  private StatefulRedisConnection<byte[], byte[]> connect() {
+    if (closed) throw new Unreachable("the link is closed", null);
+    try {
+      return uri == null ? client.connect(ByteArrayCodec.INSTANCE)
+          : client.connect(ByteArrayCodec.INSTANCE, uri);
+    } catch (RuntimeException error) {
+      throw new Unreachable("no connection: " + error, error);
+    }
+  }
+
+  private static ProtocolKeyword keyword(byte[] name) {
+    return new ProtocolKeyword() {
+      @Override
+      public byte[] getBytes() {
+        return name;
+      }
+
+      public String name() {
+        return new String(name, java.nio.charset.StandardCharsets.US_ASCII);
+      }
+
+      @Override
+      public String toString() {
+        return name();
+      }
+    };
+  }
+
+  private Object send(StatefulRedisConnection<byte[], byte[]> connection,
+      List<byte[]> words, long timeoutMs) {
+    CommandArgs<byte[], byte[]> args = new CommandArgs<>(ByteArrayCodec.INSTANCE);
+    for (byte[] each : words.subList(1, words.size())) args.add(each);
+    AsyncCommand<byte[], byte[], Object> command = new AsyncCommand<>(
+        new Command<>(keyword(words.get(0)), new ReplyOutput(), args));
+    if (!connection.isOpen()) throw new Unreachable("not connected", null);
+    pending.put(command, connection);
+    try {
+      connection.dispatch(command);
+      return command.get(timeoutMs, TimeUnit.MILLISECONDS);
+    } catch (TimeoutException late) {
+      command.cancel(true);
+      throw new Unreachable("no reply after " + timeoutMs + " ms", late);
+    } catch (InterruptedException interrupted) {
+      command.cancel(true);
+      Thread.currentThread().interrupt();
+      throw new Unreachable("interrupted", interrupted);
+    } catch (ExecutionException error) {
+      throw told(error.getCause());
+    } catch (CancellationException lost) {
+      throw new Unreachable("the connection was lost", lost);
+    } catch (RuntimeException error) {
+      throw told(error);
+    } finally {
+      pending.remove(command);
+    }
+  }
+
+  private static RuntimeException told(Throwable error) {
+    if (error instanceof RedisCommandExecutionException) return new ServerError(error.getMessage());
+    return new Unreachable("no reply: " + error, error);
+  }
+
+  @Override
+  public Object call(List<byte[]> words, long timeoutMs) {
+    return send(shared.get(timeoutMs), words, timeoutMs);
+  }
+
+  @Override
+  public Object callBound(List<byte[]> words, long timeoutMs) {
+    return send(bound.get(timeoutMs), words, timeoutMs);
+  }
+
+  @Override
+  public Object callAlone(List<byte[]> words, long timeoutMs) {
+    StatefulRedisConnection<byte[], byte[]> own;
+    synchronized (idle) {
+      own = idle.poll();
+    }
+    if (own == null) own = connect();
+    boolean answered = false;
+    try {
+      Object reply = send(own, words, timeoutMs);
+      answered = true;
+      return reply;
+    } catch (ServerError error) {
+      answered = true;
+      throw error;
+    } finally {
+      release(own, answered);
+    }
+  }
+
+  /** A connection without its reply may get it later: it is not used again. */
+  private void release(StatefulRedisConnection<byte[], byte[]> own, boolean answered) {
+    synchronized (idle) {
+      if (answered && !closed && idle.size() < IDLE_MAX) {
+        idle.push(own);
+        return;
+      }
+    }
+    own.closeAsync();
+  }
+
+  @Override
+  public long generation() {
+    return generation.get();
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    client.removeListener(listener);
+    shared.close();
+    bound.close();
+    synchronized (idle) {
+      for (StatefulRedisConnection<byte[], byte[]> each : idle) each.closeAsync();
+      idle.clear();
+    }
+  }
+}
