@@ -1,0 +1,67 @@
+package io.semel.spring;
+
+import io.semel.Call;
+import io.semel.Envelope;
+import io.semel.Semel;
+import io.semel.Work;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** What a method answered, with its status and headers, to be stored and to be given again. */
+final class Replies {
+  static final String REPLAYED = "Idempotent-Replayed";
+  private final Semel semel;
+
+  Replies(Semel semel) {
+    this.semel = semel;
+  }
+
+  /** A session of the first caller is not given to the next. */
+  static boolean isPrivate(String header) {
+    return header.equalsIgnoreCase("Set-Cookie") || header.equalsIgnoreCase("Date");
+  }
+
+  /** Header names before the method ran; what it adds is stored. */
+  static Set<String> before(Guard guard, WebCall web) {
+    return web == null || !guard.isController || guard.isAsync ? Collections.<String>emptySet()
+        : web.headerNames();
+  }
+
+  /** A server error is no result: it is as if the method had thrown. */
+  static boolean isFailure(Guard guard, Object value) {
+    return guard.isEntity && value != null && Entities.status(value) >= 500;
+  }
+
+  byte[] stored(Guard guard, Work work, Object value, WebCall web, Set<String> before) {
+    boolean entity = guard.isEntity && value != null;
+    Envelope envelope = semel.envelope(work, entity ? Entities.body(value) : value);
+    if (entity) {
+      envelope.status(Entities.status(value));
+      Entities.copyHeaders(value, envelope);
+    }
+    if (web != null && guard.isController && !guard.isAsync) {
+      int status = web.status();
+      if (!entity && status != 0 && status != 200) envelope.status(status);
+      for (String name : web.headerNames()) {
+        if (before.contains(name) || isPrivate(name)) continue;
+        for (Object each : web.headers(name)) envelope.header(name, String.valueOf(each));
+      }
+    }
+    return envelope.encode();
+  }
+
+  Object replayed(Guard guard, Call call, Envelope envelope, WebCall web) {
+    Object body = semel.value(call, envelope, guard.bodyType);
+    if (guard.isEntity) return Entities.made(envelope, body);
+    if (web != null && guard.isController) {
+      if (envelope.status() != 0) web.status(envelope.status());
+      for (Map.Entry<String, List<String>> each : envelope.headers().entrySet()) {
+        for (String value : each.getValue()) web.addHeader(each.getKey(), value);
+      }
+      web.addHeader(REPLAYED, "true");
+    }
+    return body;
+  }
+}
