@@ -12,6 +12,7 @@ scripts (redis-without-scripts): what fails there is wrong with the suite.
 
 With --against group there are other suites, against three nodes which they have killed and started
 again (group_target.py). They also print figures, `figure NAME NUMBER`, of which medians are shown.
+Those of clients/java run only by name, and also start nodes of their own: SEMEL_TEST_PROGRAM.
 """
 
 import argparse
@@ -142,8 +143,9 @@ def main():
     parser.add_argument('--only', action='append', default=[], metavar='NAME')
     parser.add_argument('--kills', type=int, default=5, help='of leaders, in each suite of a group')
     arguments = parser.parse_args()
-    known = suites.GROUP if arguments.against == 'group' else suites.ALL
-    chosen = [s for s in known if not arguments.only or s.name in arguments.only]
+    usual = suites.GROUP if arguments.against == 'group' else suites.ALL
+    known = usual + suites.STARTER if arguments.against == 'semel' else usual
+    chosen = [s for s in known if s.name in arguments.only] if arguments.only else usual
     unknown = set(arguments.only) - {s.name for s in chosen}
     if unknown:
         parser.error(f'no suite {", ".join(sorted(unknown))}; there are '

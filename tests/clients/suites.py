@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CLIENTS = HERE.parents[1] / 'clients'  # ours, each with its own tests
+ROOT = HERE.parents[1]
+CLIENTS = ROOT / 'clients'  # ours, each with its own tests
 PREPARE_SECONDS = 1200
 
 # What the package managers say without a network.
@@ -61,7 +62,10 @@ def run(command, folder):
 
 
 def once(folder, sources, work, base=HERE):
-    """Calls work() unless it was done for these very files. Copies them into `folder` before."""
+    """Calls work() unless it was done for these very files. Copies them into `folder` before.
+
+    They are named from `base`; those from ROOT keep their folders, others lose the first one.
+    """
     digest = hashlib.sha256()
     for source in sources:
         digest.update(str(source).encode() + (base / source).read_bytes())
@@ -70,7 +74,8 @@ def once(folder, sources, work, base=HERE):
         return
     stamp.unlink(missing_ok=True)
     for source in sources:
-        place = folder / Path(source).relative_to(Path(source).parts[0])
+        own = Path(source).relative_to(Path(source).parts[0]) if base != ROOT else source
+        place = folder / own
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(base / source, place)
     work()
@@ -78,7 +83,7 @@ def once(folder, sources, work, base=HERE):
 
 
 # What builds leave in a source tree.
-BUILT = {'__pycache__', 'node_modules', 'dist'}
+BUILT = {'__pycache__', 'node_modules', 'dist', 'target'}
 
 
 def files(folder, base=HERE):
@@ -243,6 +248,35 @@ class Java(Suite):
                 self.main]
 
 
+class Starter(Suite):
+    """clients/java and a program that uses it, built beside each other.
+
+    Each module has a folder of its own: what one release of Spring needs may be out of reach.
+    """
+
+    def __init__(self, name, module, main):
+        super().__init__(name, f'starter/{module}')
+        self.module = module
+        self.main = f'io.semel.tests.{main}'
+
+    def prepare(self, folder):
+        program = tool('java')
+        maven = tool('mvn')
+        folder.mkdir(parents=True, exist_ok=True)
+        place = folder / 'tests/clients/starter'
+
+        def build():
+            run([maven, '--batch-mode', '--no-transfer-progress', '--quiet', '--projects',
+                 self.module, '--also-make', 'clean', 'package',
+                 'dependency:copy-dependencies', '-DoutputDirectory=target/packages'], place)
+
+        sources = files('clients/java', ROOT) + files('tests/clients/starter', ROOT)
+        once(folder, sources, build, ROOT)
+        target = place / self.module / 'target'
+        return [program, '-XX:TieredStopAtLevel=1', '-cp', f'{target}/classes:{target}/packages/*',
+                self.main]
+
+
 ALL = (
     Cli('redis-cli', 'redis_cli.py', 'redis-cli'),
     Cli('redis-benchmark', 'redis_benchmark.py', 'redis-benchmark'),
@@ -260,6 +294,14 @@ ALL = (
     Java('spring-data-redis', 'SpringSuite'),
     SemelGo('semel-go', '^Test[^G]'),
     SemelNode('semel-node', 'once', 'attack', 'patterns'),
+)
+
+# Our own library for Java: tools/prove java.
+STARTER = (
+    Starter('semel-core', 'core', 'CoreSuite'),
+    Starter('boot-2.7', 'boot2', 'WebSuite'),
+    Starter('boot-3', 'boot3', 'WebSuite'),
+    Starter('boot-4', 'boot4', 'WebSuite'),
 )
 
 
