@@ -135,7 +135,15 @@ public final class RedissonLink implements Link {
       if (bound == null) bound = open();
       connection = bound;
     }
-    return send(connection, words, timeoutMs);
+    try {
+      return send(connection, words, timeoutMs);
+    } catch (Unreachable error) {
+      synchronized (this) {
+        if (bound == connection) bound = null;
+      }
+      connection.closeAsync();
+      throw error;
+    }
   }
 
   @Override

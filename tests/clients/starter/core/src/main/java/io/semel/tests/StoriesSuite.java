@@ -193,6 +193,23 @@ final class StoriesSuite {
     }
   }
 
+  /** The connection of bound claims is opened again after the node was away. */
+  private static void boundAgain(String driver) throws Exception {
+    try (Node node = new Node(); Semel semel = Drivers.semel(Drivers.named(driver, node.port()),
+        new Options().bind(true))) {
+      semel.once("orders", "before", () -> "ran");
+      node.kill();
+      node.start();
+      Report.until(() -> {
+        try {
+          return semel.once("orders", "after", () -> "ran").equals("ran");
+        } catch (Unreachable notYet) {
+          return false;
+        }
+      });
+    }
+  }
+
   private static void nodeHangs() throws Exception {
     try (Node node = new Node(); Semel semel = Drivers.semel(Drivers.lettuce(node.port()),
         new Options().callTimeout(Duration.ofMillis(200)).patience(Duration.ofMillis(300)))) {
@@ -276,6 +293,7 @@ final class StoriesSuite {
     for (String driver : new String[] {"Lettuce", "Jedis", "Redisson"}) {
       Report.check("the node is down, " + driver, () -> nodeDown(driver));
       Report.check("the node has forgotten, " + driver, () -> forgotten(driver));
+      Report.check("a bound claim after a restart, " + driver, () -> boundAgain(driver));
     }
     Report.check("the node hangs", StoriesSuite::nodeHangs);
     Report.check("the node restarts under a call, with a storage", () -> restart(true));

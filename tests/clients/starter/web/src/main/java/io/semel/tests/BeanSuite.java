@@ -167,6 +167,24 @@ final class BeanSuite {
       for (int i = 0; i < 20; ++i) semel.once("jedis", "other " + i, () -> "ran");
       work.complete("\"result\"".getBytes());
       Report.same(waits.get(), "result");
+      // Another application with the same prefix and key: they have nothing in common.
+      java.net.http.HttpResponse<String> own =
+          new Http(jedis.getEnvironment().getProperty("local.server.port")).post("/orders",
+              "{\"id\":\"o-1\",\"amount\":7}");
+      Report.same(own.statusCode() + Http.header(own, "Idempotent-Replayed"), "201");
+    }
+  }
+
+  /** The application starts without its node, refuses, and works when the node is there. */
+  private static void beforeItsNode() throws Exception {
+    try (Node late = new Node()) {
+      late.kill();
+      try (ConfigurableApplicationContext made = WebApp.start(late.port())) {
+        Http http = new Http(made.getEnvironment().getProperty("local.server.port"));
+        Report.same(http.post("/nothing?id=1", "").statusCode(), 503);
+        late.start();
+        Report.until(() -> http.post("/nothing?id=1", "").statusCode() == 200);
+      }
     }
   }
 
@@ -180,5 +198,6 @@ final class BeanSuite {
     Report.check("Spring without Boot" + boot, () -> withoutBoot(node));
     Report.check("refused at the start" + boot, () -> refusedAtStart(node));
     Report.check("over Spring's Jedis" + boot, () -> overJedis(node));
+    Report.check("started before its node" + boot, BeanSuite::beforeItsNode);
   }
 }
