@@ -18,8 +18,8 @@ namespace semel::replication {
 namespace {
 
 /// Under way to one leader. All of their answers find room in its queue for this node
-/// (TransportOptions::queue_frames), beside its other messages; and the leader, which reads them one
-/// after the other, must not be late with its heartbeats for them.
+/// (TransportOptions::queue_frames), beside its other messages; and the leader, which reads them
+/// one after the other, must not be late with its heartbeats for them.
 constexpr std::size_t forwarded_max = 1'024;
 
 std::string forward_bytes(Origin origin, const PreparedCommand& command) {

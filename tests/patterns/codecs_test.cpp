@@ -1,5 +1,5 @@
 // Codecs of results that are put together.
-#include "semel/codecs.hpp"
+#include "semel/patterns/codecs.hpp"
 
 #include <cstdint>
 #include <limits>

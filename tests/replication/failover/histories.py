@@ -58,7 +58,7 @@ def write(histories, path):
 
 
 def fetch_porcupine():
-    """From where there is a network, before a process leaves it. What fails is said at the build."""
+    """Where there is a network, before a process leaves it. What fails is said at the build."""
     go = shutil.which('go')
     if go is not None:
         subprocess.run([go, 'mod', 'download'], cwd=HERE / 'porcupine', capture_output=True,
