@@ -472,7 +472,8 @@ def tracked(root):
     else:
         paths = [os.path.relpath(os.path.join(folder, name), root)
                  for folder, _, names in os.walk(root) for name in names]
-        paths = [p for p in paths if not p.startswith(('build/', '.git/'))]
+        paths = [p for p in paths
+                 if not p.startswith(('build/', '.git/')) and 'node_modules/' not in p]
     return sorted({p for p in paths if p and (root / p).is_file()})
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import group_target  # noqa: E402
+import native  # noqa: E402
 import run  # noqa: E402
 import suites  # noqa: E402
 
@@ -126,6 +127,31 @@ class RunnerTest(unittest.TestCase):
                 suites.run(program('npm ERR! code ENOTFOUND'), folder)
             with self.assertRaises(suites.Broken):
                 suites.run(program('main.go:3: undefined: x'), folder)
+
+    def test_a_suite_about_claims_is_skipped_against_a_redis_server(self):
+        named = {each.name for each in suites.ALL if each.needs_semel}
+        self.assertEqual(named, {'semel-go', 'semel-node'})
+
+
+class NativeTest(unittest.TestCase):
+    def test_go_tests_are_checks_and_what_they_said_is_why(self):
+        said = ['=== RUN   TestA', '--- PASS: TestA (0.00s)', '=== RUN   TestB', 'a log',
+                '    b_test.go:3: 1 instead of 2', '--- FAIL: TestB (0.10s)',
+                '--- SKIP: TestC (0.00s)', '    c_test.go:9: no program', 'FAIL']
+        self.assertEqual(list(native.go(said)), [
+            'ok TestA', 'failed TestB: a log | b_test.go:3: 1 instead of 2',
+            'skipped TestC: c_test.go:9: no program', 'end'])
+
+    def test_go_tests_that_panic_do_not_come_to_their_end(self):
+        said = ['--- FAIL: TestA (0.00s)', 'panic: ouch', 'goroutine 7 [running]:']
+        self.assertEqual(list(native.go(said)), ['failed TestA: '])
+
+    def test_tap_is_checks_and_why_stands_behind(self):
+        said = ['TAP version 13', '# Subtest: a', 'ok 1 - a', '  ---', '  ...',
+                'not ok 2 - b, c', '  ---', "  error: 'it ran'", 'ok 3 - d # SKIP no program',
+                '1..3', '# duration_ms 7']
+        self.assertEqual(list(native.tap(said)), [
+            'ok a', "failed b, c: --- | error: 'it ran'", 'skipped d: no program', 'end'])
 
 
 if __name__ == '__main__':
