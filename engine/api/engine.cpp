@@ -41,6 +41,8 @@ Status check_options(const Options& options) {
     SEMEL_CHECK(check_range("background", static_cast<std::uint64_t>(options.background->count()),
                             0, 1000));
   }
+  SEMEL_CHECK(check_range("decision_log_bytes", options.decision_log_bytes, 0,
+                          std::min(limits::decision_log_bytes_max, options.memory_bytes / 4)));
   SEMEL_CHECK(check_range("spill_above", options.spill_above, 5, 90));
   SEMEL_CHECK(check_range("spill_ttl_min",
                           static_cast<std::uint64_t>(options.spill_ttl_min.count()), 0,
@@ -358,6 +360,22 @@ ColdMark Engine::cold_mark() const noexcept {
 
 bool Engine::spill_due() const {
   return !impl_->core().threads().is_forked() && impl_->spiller().is_due();
+}
+
+std::vector<NamespaceCounts> Engine::claim_counts() const {
+  engine::Core& core = impl_->core();
+  if (core.threads().is_forked() || core.claim_counts() == nullptr) return {};
+  return core.claim_counts()->all();
+}
+
+void Engine::set_client(Bytes client) noexcept {
+  engine::Core& core = impl_->core();
+  if (core.decisions() == nullptr) return;
+  engine::ThreadContext* const own = core.threads().try_context();
+  if (own == nullptr) return;
+  const std::size_t size = std::min(client.size(), own->client.size());
+  std::copy_n(client.data(), size, own->client.data());
+  own->client_size = static_cast<std::uint8_t>(size);
 }
 
 Stats Engine::stats() const {

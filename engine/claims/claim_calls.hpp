@@ -11,6 +11,7 @@
 #include <new>
 
 #include "engine/claims/claim_context.hpp"
+#include "engine/claims/claim_notes.hpp"
 #include "engine/rules/claim_rules.hpp"
 #include "semel/claims.hpp"
 
@@ -38,10 +39,11 @@ template <class Update, class Decide>
   }
 }
 
-/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only.
+/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only. `met` is
+/// for note_claim().
 template <class Update>
 static void run_claim(const ClaimContext& context, const ClaimRequest& request, ClaimFacts& facts,
-                      ClaimOutcome& outcome, Update&& update, bool commit = true) {
+                      MetRecord& met, ClaimOutcome& outcome, Update&& update, bool commit = true) {
   if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
   if (context.dropped()) [[unlikely]]
     return refuse(outcome, ErrorCode::namespace_dropped);
@@ -59,6 +61,8 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
         if (has_window) facts.unix_now = context.impl.unix_ms();
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
+        if (context.decisions != nullptr) [[unlikely]]
+          read_met(context, live, met);
         const Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
         closing = context.refuses(decision);
         return commit && !closing ? decision : Decision{};
@@ -77,7 +81,10 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
   outcome.version = version;
 }
 
-inline void count_answer(Engine::Impl& impl, const ClaimOutcome& outcome) {
+inline void count_answer(Engine::Impl& impl, const Claims::Namespace& names,
+                         const ClaimOutcome& outcome) {
+  if (ClaimCounts* const counts = impl.core().claim_counts(); counts != nullptr) [[unlikely]]
+    count_by_namespace(*counts, names, impl.thread_stats(), outcome);
   switch (outcome.answer) {
     case ClaimAnswer::granted:
       impl.thread_stats().bump(Count::claims_granted);
@@ -116,8 +123,10 @@ inline void confirm(const ClaimContext& context, OwnerOutcome& outcome) {
 
 template <class Update>
 static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call,
-                      OwnerOutcome& outcome, Update&& update) {
+                      Bytes table_key, OwnerOutcome& outcome, Update&& update) {
   ClaimFacts facts;
+  MetRecord met;
+  bool changes = false;
   Scratch scratch;
   Version version = 0;
   ErrorCode error = check(context, verb, call);
@@ -127,17 +136,29 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
         [&](const RecordView* live, const auto&) {
           facts.now = context.now;
           facts.owner_dead = context.owner_dead(live);
-          return decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
+          if (context.decisions != nullptr) [[unlikely]]
+            read_met(context, live, met);
+          const Decision decision =
+              decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
+          changes = decision.action != Action::keep;
+          return decision;
         },
         version);
   }
+  const auto note = [&] {
+    if (context.decisions == nullptr) [[likely]]
+      return;
+    write_note(context, table_key, verb, call, met, outcome,
+               changes && outcome.error == ErrorCode::ok);
+  };
   if (error != ErrorCode::ok) [[unlikely]] {
     outcome = {};
     outcome.answer = OwnerAnswer::refused;
     outcome.error = error;
-    return;
+    return note();
   }
   outcome.version = version;
+  note();
   if (outcome.answer == OwnerAnswer::stale_owner) {
     context.impl.thread_stats().bump(Count::stale_owners);
   }

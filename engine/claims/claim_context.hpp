@@ -50,6 +50,7 @@ struct ClaimContext {
         names(space),
         policy(space.policy()),
         prefix(space.prefix()),
+        decisions(impl.core().decisions()),
         now(when) {}
   ClaimContext(Engine& engine, const Claims::Namespace& space)
       : ClaimContext(engine, space, impl_of(engine).now()) {}
@@ -90,7 +91,8 @@ struct ClaimContext {
           [&](const Entry& live) {
             if (live.kind() != Kind::claim) return false;
             const Bytes value = live.value();
-            if (answer_repeat(request, value, now, outcome)) return true;
+            // The decision log is also told what it met.
+            if (decisions == nullptr && answer_repeat(request, value, now, outcome)) return true;
             if (!is_finished(value)) return false;
             const RecordView view{Kind::claim, value, live.due(), live.version()};
             static_cast<void>(decide(&view, [] { return Version{0}; }));
@@ -116,7 +118,8 @@ struct ClaimContext {
   const Claims::Namespace& names;
   const Policy policy;
   Bytes prefix;
-  mutable Timestamp now;  ///< moves on when the call has to wait
+  DecisionLog* const decisions;  ///< null: nothing is kept
+  mutable Timestamp now;         ///< moves on when the call has to wait
 };
 
 }  // namespace semel::engine

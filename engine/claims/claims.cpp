@@ -36,9 +36,11 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   ClaimOutcome outcome;
   ClaimFacts facts;
   facts.others_first = context.others_first(key.bytes());
-  engine::run_claim(context, request, facts, outcome,
+  engine::MetRecord met;
+  engine::run_claim(context, request, facts, met, outcome,
                     context.single_claim(key.bytes(), request, outcome));
-  engine::count_answer(context.impl, outcome);
+  engine::count_answer(context.impl, *names_, outcome);
+  engine::note_claim(context, key.bytes(), request, met, outcome);
   engine::confirm(context, outcome);
   return outcome;
 }

@@ -99,12 +99,17 @@ class ClaimAll {
   void claim(std::size_t i, bool commit) {
     ClaimFacts facts;
     facts.others_first = context_.others_first(keys_[i]);
+    engine::MetRecord met;
     engine::run_claim(
-        context_, requests_[i], facts, outcomes_[i],
+        context_, requests_[i], facts, met, outcomes_[i],
         [&](auto&& decide, Version& version) {
           return section_.update(context_.policy.db, keys_[i], decide, version);
         },
         commit);
+    // The first look decides what is in the way, the second the grants.
+    if (commit || !is_granted(outcomes_[i])) {
+      engine::note_claim(context_, keys_[i], requests_[i], met, outcomes_[i]);
+    }
   }
   /// Nothing was changed: grants that were planned get epoch 0.
   bool give_up() noexcept {
@@ -170,11 +175,14 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
           ClaimFacts facts;
           facts.others_first = context.others_first(keys[i].bytes());
           ClaimOutcome& outcome = outcomes[start + i];
-          engine::run_claim(context, requests[start + i], facts, outcome,
+          engine::MetRecord met;
+          engine::run_claim(context, requests[start + i], facts, met, outcome,
                             context.in_group(operation, location, keys[i].bytes()), !first);
           if (first) fold(outcome, outcomes[*first], context.policy);
           outcome.folded_onto = first;
-          engine::count_answer(context.impl, outcome);
+          engine::count_answer(context.impl, *names_, outcome);
+          if (!first)
+            engine::note_claim(context, keys[i].bytes(), requests[start + i], met, outcome);
         });
   }
   const ErrorCode unknown = context.impl.confirm_batch();
@@ -212,7 +220,8 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
         [&](std::size_t i, Core::Operation& operation, const Core::KeyLocation& location) {
-          engine::run_owner(context, OwnerVerb::complete, calls[start + i], outcomes[start + i],
+          engine::run_owner(context, OwnerVerb::complete, calls[start + i], keys[i].bytes(),
+                            outcomes[start + i],
                             context.in_group(operation, location, keys[i].bytes()));
         });
     // After the group: a callback may take its time, and may call the engine.
@@ -268,7 +277,7 @@ bool Claims::claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOu
   }
   for (const ClaimOutcome& outcome : outcomes) {
     if (all || outcome.answer != ClaimAnswer::granted)
-      engine::count_answer(engine::impl_of(*engine_), outcome);
+      engine::count_answer(engine::impl_of(*engine_), *names_, outcome);
   }
   if (unknown == ErrorCode::ok) [[likely]]
     return all;

@@ -16,7 +16,8 @@ using engine::TableKey;
 namespace {
 
 template <class Decide>
-[[nodiscard]] Result<bool> operator_call(const Context& context, Bytes key, Decide&& decide) {
+[[nodiscard]] Result<bool> operator_call(const Context& context, Bytes key,
+                                         engine::OperatorNote note, Decide&& decide) {
   if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
   const Bytes name = context.names.name();
   if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name}};
@@ -24,14 +25,20 @@ template <class Decide>
   engine::OperatorOutcome outcome;
   Version version = 0;
   bool closing = false;
+  engine::MetRecord met;
   const ErrorCode error = context.single(table_key.bytes())(
       [&](const RecordView* live, const auto&) {
+        if (context.decisions != nullptr) engine::read_met(context, live, met);
         const Decision decision = decide(live, outcome);
         closing = live == nullptr && context.refuses(decision);  // one that is there may go on
         return closing ? Decision{} : decision;
       },
       version);
   if (closing) return Error{ErrorCode::namespace_dropped, std::string{name}};
+  if (context.decisions != nullptr) {
+    const ErrorCode refused = error != ErrorCode::ok ? error : outcome.error;
+    engine::write_note(context, table_key.bytes(), note, met, refused, outcome.found);
+  }
   if (error != ErrorCode::ok) return engine::key_error(error, key);
   if (outcome.error != ErrorCode::ok) return engine::key_error(outcome.error, key);
   if (outcome.found) engine::notify_waiters(context, table_key.bytes());
@@ -73,10 +80,11 @@ Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
                                 {.what = What::issue, .name = name(), .key = key, .ttl = lives});
   }
   Scratch scratch;
-  SEMEL_TRY(found,
-            operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& out) {
-              return engine::decide_issue(live, lives, context.now, out, scratch);
-            }));
+  SEMEL_TRY(found, operator_call(context, key, {DecisionCall::issue},
+                                 [&](const RecordView* live, engine::OperatorOutcome& out) {
+                                   return engine::decide_issue(live, lives, context.now, out,
+                                                               scratch);
+                                 }));
   return !found;
 }
 
@@ -84,7 +92,7 @@ Result<bool> Claims::forget(Bytes key) {
   if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) {
     return operator_call_logged(*log, {.what = What::forget, .name = name(), .key = key});
   }
-  return operator_call({*engine_, *names_}, key,
+  return operator_call({*engine_, *names_}, key, {DecisionCall::forget},
                        [](const RecordView* live, engine::OperatorOutcome& outcome) {
                          return engine::decide_forget(live, outcome);
                        });
@@ -106,10 +114,11 @@ Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
                .result = result});
   }
   Scratch scratch;
-  return operator_call(context, key, [&](const RecordView* live, engine::OperatorOutcome& outcome) {
-    return engine::decide_resolve(live, resolution, result, context.policy, context.now, outcome,
-                                  scratch);
-  });
+  return operator_call(context, key, {DecisionCall::resolve, resolution == Resolution::done},
+                       [&](const RecordView* live, engine::OperatorOutcome& outcome) {
+                         return engine::decide_resolve(live, resolution, result, context.policy,
+                                                       context.now, outcome, scratch);
+                       });
 }
 
 }  // namespace semel

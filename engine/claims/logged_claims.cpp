@@ -23,8 +23,9 @@ std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& 
   const TableKey key{context.prefix, request.key};
   ClaimOutcome outcome;
   ClaimFacts facts;
+  MetRecord met;
   run_claim(
-      context, request, facts, outcome,
+      context, request, facts, met, outcome,
       [&](auto&& decide, Version& version) {
         return context.impl.core().update(
             context.policy.db, key.bytes(), context.now,
@@ -36,7 +37,8 @@ std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& 
       },
       false);
   if (outcome.answer != ClaimAnswer::replay) return std::nullopt;
-  count_answer(context.impl, outcome);
+  count_answer(context.impl, context.names, outcome);
+  note_claim(context, key.bytes(), request, met, outcome);
   return outcome;
 }
 

@@ -86,6 +86,7 @@ Status Core::start() {
                                               std::to_string(count) + " shards"};
     }
   }
+  if (const Status kept = start_insight(); !kept) return kept;
   const Timestamp now = clock_.now();
   {
     const base::MutexLock lock{wheel_mutex_};
@@ -94,6 +95,25 @@ Status Core::start() {
   // mo: relaxed: a statistic.
   wheel_time_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   return options_.cold == nullptr ? Status{Done{}} : attach_cold();
+}
+
+Status Core::start_insight() {
+  const Error no_room{ErrorCode::bad_option,
+                      "memory_bytes = " + std::to_string(options_.memory_bytes) +
+                          ": holds no decision log of " +
+                          std::to_string(options_.decision_log_bytes) + " bytes"};
+  if (options_.decision_log_bytes != 0) {
+    auto log = std::make_unique<DecisionLog>();
+    if (!log->start(options_.decision_log_bytes)) return no_room;
+    if (!region_.try_charge(log->bytes())) return no_room;
+    decisions_ = std::move(log);
+  }
+  if (options_.counts_by_namespace) {
+    auto counts = std::make_unique<ClaimCounts>();
+    if (!counts->start() || !region_.try_charge(ClaimCounts::bytes())) return no_room;
+    claim_counts_ = std::move(counts);
+  }
+  return Done{};
 }
 
 void Core::reuse_segment(void* segment) noexcept {
@@ -242,8 +262,22 @@ Weight weight_of(const Entry& entry) noexcept {
 
 }  // namespace
 
+void Core::note_ended(const Entry& old) noexcept {
+  ClaimRecord record;
+  if (!decode(old.value(), record)) return;
+  decisions_->add(hash64_of(0, old.key()), {.call = DecisionCall::ended,
+                                            .changed = true,
+                                            .attempt = record.attempts,
+                                            .at = old.due(),
+                                            .met = record.state,
+                                            .met_epoch = record.epoch,
+                                            .met_lease_until = record.lease_until,
+                                            .met_owner = record.owner});
+}
+
 void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {
   context.bump(Count::expired);
+  if (decisions_ != nullptr && old.kind() == Kind::claim) note_ended(old);
   for (const auto& subscribed : expired_sinks) {
     callbacks_.run(Callback::expired_sink, [&] {
       subscribed.second({old.kind(), databases_.shown(old.db()), old.key()});

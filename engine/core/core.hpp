@@ -25,6 +25,8 @@
 #include "engine/core/database_map.hpp"
 #include "engine/core/own_section.hpp"
 #include "engine/core/shard.hpp"
+#include "engine/decisions/claim_counts.hpp"
+#include "engine/decisions/decision_log.hpp"
 #include "engine/memory/arena.hpp"
 #include "engine/memory/decision_context.hpp"
 #include "engine/memory/region.hpp"
@@ -175,6 +177,10 @@ class Core final : public SegmentSink {
   [[nodiscard]] SnapshotCut& snapshot_cut() noexcept { return snapshot_cut_; }
   [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
+  /// Null: decisions are not kept.
+  [[nodiscard]] DecisionLog* decisions() const noexcept { return decisions_.get(); }
+  /// Null: claims are not counted by namespace.
+  [[nodiscard]] ClaimCounts* claim_counts() const noexcept { return claim_counts_.get(); }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
   /// The journal, as to be called after a change. Only if there is one.
@@ -300,6 +306,10 @@ class Core final : public SegmentSink {
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake) noexcept;
   void notify_expired(ThreadContext& context, const Entry& old) noexcept;
+  /// Of a claim, for the decision log.
+  void note_ended(const Entry& old) noexcept;
+  /// The decision log and the counters, where the options ask for them.
+  [[nodiscard]] Status start_insight();
   static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
@@ -385,6 +395,8 @@ class Core final : public SegmentSink {
   Shard* shards_ = nullptr;  // one block: an index away, without a pointer between
   std::size_t shard_count_ = 0;
   ShardTable::Word* directories_ = nullptr;
+  std::unique_ptr<DecisionLog> decisions_;
+  std::unique_ptr<ClaimCounts> claim_counts_;
   std::size_t cold_charged_ = 0;  // of start(), then of the spiller
   DatabaseMap databases_;
   SnapshotCut snapshot_cut_;

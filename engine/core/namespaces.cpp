@@ -260,12 +260,12 @@ Namespaces::Figures Namespaces::figures() const {
 // --------------------------------------------------------------------
 
 void Namespaces::for_each_mutation(const std::function<void(const Mutation&)>& visit) const {
-  struct Seen {
+  struct Declared {
     NamespaceHandle names;
     Version version;
     std::string value;
   };
-  std::vector<Seen> page;
+  std::vector<Declared> page;
   std::uint64_t cursor = 0;
   do {
     page.clear();
@@ -278,7 +278,7 @@ void Namespaces::for_each_mutation(const std::function<void(const Mutation&)>& v
         cursor = next->first;
       }
     }
-    for (const Seen& seen : page) {
+    for (const Declared& seen : page) {
       visit(mutation_of(*seen.names, Mutation::Type::put, seen.version, seen.value));
     }
   } while (page.size() == walked_at_once);

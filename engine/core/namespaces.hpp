@@ -94,6 +94,14 @@ class Claims::Namespace {
     return state_.load(std::memory_order_acquire);  // mo: acquire [namespaces.state]
   }
 
+  /// Where claims are counted (engine/decisions/claim_counts.hpp); 0: not known yet.
+  [[nodiscard]] std::uint8_t count_slot() const noexcept {
+    return count_slot_.load(std::memory_order_relaxed);  // mo: relaxed: a number, always the same
+  }
+  void set_count_slot(std::uint8_t slot) const noexcept {
+    count_slot_.store(slot, std::memory_order_relaxed);  // mo: relaxed: as above
+  }
+
   // --- of the registry, under its mutex ---------------------------------------------------------
   void write(const Policy& policy) noexcept;
   void move_to(State state) noexcept {
@@ -115,6 +123,7 @@ class Claims::Namespace {
   std::atomic<std::uint32_t> references_{1};
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<State> state_{State::open};
+  mutable std::atomic<std::uint8_t> count_slot_{0};
   std::array<Words, 2> copies_{};
   std::string prefix_;
 };

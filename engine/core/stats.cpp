@@ -51,6 +51,10 @@ Stats Core::stats() {
   stats.bytes_records = threads_.sum(Count::bytes_records);
   stats.bytes_used = region_.used_bytes();
   stats.bytes_limit = region_.limit_bytes();
+  if (decisions_ != nullptr) {
+    stats.bytes_decisions = decisions_->bytes();
+    stats.decisions_missed = decisions_->missed();
+  }
   return stats;
 }
 

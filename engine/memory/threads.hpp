@@ -92,7 +92,9 @@ struct alignas(128) ThreadContext {
   Ticket ticket = 0;                          // of what this thread's call changed; 0: nothing yet
   OwnSection* section = nullptr;              // the one that this thread's calls are a part of
   const DecisionContext* decision = nullptr;  // of the entry that this thread applies to a replica
-  bool no_wait = false;                       // its calls do not wait for sections that take long
+  std::uint8_t client_size = 0;
+  std::array<char, 48> client;       // who asks, for the decision log
+  bool no_wait = false;              // its calls do not wait for sections that take long
   bool in_upkeep = false;            // it sweeps, and what it is refused on the way is refused
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;

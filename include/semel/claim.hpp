@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "semel/limits.hpp"
 #include "semel/result.hpp"
@@ -169,6 +170,38 @@ struct ClaimView {
   Fingerprint fingerprint{};
   std::string owner;
   std::string result;
+};
+
+/// What was decided about a key. `ended` is no call: the record's time had ended and it was
+/// removed.
+enum class DecisionCall : std::uint8_t {
+  claim,
+  complete,
+  fail,
+  renew,
+  release,
+  issue,
+  forget,
+  resolve,
+  ended,
+};
+
+/// Why a call about a claim was answered as it was: an entry of the decision log, see
+/// Claims::explain(). One decision, or several in a row that differ in nothing but their time.
+struct ClaimDecision {
+  std::int64_t first_unix_ms = 0;  ///< by the wall clock as it is now: a step of it moves all times
+  std::int64_t last_unix_ms = 0;   ///< of the last of them
+  std::uint64_t times = 1;         ///< how many in a row
+  DecisionCall call = DecisionCall::claim;
+  std::string_view outcome{};  ///< one word, as in a reply; also takeover, poison, late. Static
+  Epoch epoch = 0;             ///< of a grant, or the one that an owner named; 0: none
+  std::uint32_t attempt = 0;   ///< of a claim; 0: not known
+  std::string owner{};         ///< the label of a claim's caller
+  std::string client{};        ///< of a node: name and address of its connection, perhaps cut
+  ClaimState seen = ClaimState::absent;  ///< the record that the call met
+  Epoch seen_epoch = 0;
+  std::string seen_owner{};
+  std::string why{};  ///< in plain words, without bytes that a caller chose
 };
 
 }  // namespace semel

@@ -11,6 +11,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "semel/claim.hpp"
 #include "semel/result.hpp"
@@ -175,6 +176,14 @@ class Claims {
 
   /// The record as it is; state absent if there is none. Errors: wrong_kind, key_*.
   [[nodiscard]] Result<ClaimView> get(Bytes key);
+  /// What was lately decided about `key`, from old to new, at most the newest `count`, and why. Of
+  /// this engine in this life: a replica has what it applied or answered itself. Decisions of
+  /// different threads in the same moment may stand in either order. Empty if nothing is known, or
+  /// no longer. Errors: key_empty, key_too_long, namespace_dropped, bad_option (count, 1..limits::
+  /// decisions_per_key_max; Options::decision_log_bytes is 0), memory_full. Progress: blocks for
+  /// the threads that add to a part of the log.
+  [[nodiscard]] Result<std::vector<ClaimDecision>> explain(
+      Bytes key, std::size_t count = limits::decisions_per_key_max);
 
   // --- batches: an outcome each, in order; a repeated key folds onto its first request --------
   /// outcomes.size() must equal requests.size().

@@ -293,6 +293,13 @@ class Engine {
 
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats() const;
+  /// How claims were answered, by namespace: the first limits::counted_namespaces_max that are
+  /// claimed in, each by its name even when it was dropped, and the rest as one without a name.
+  /// Empty without Options::counts_by_namespace.
+  [[nodiscard]] std::vector<NamespaceCounts> claim_counts() const;
+  /// From now on, decisions about claims that this thread's calls ask for are noted as those of
+  /// `client`, of which 48 bytes are copied; empty: of nobody. See Claims::explain().
+  void set_client(Bytes client) noexcept;
   [[nodiscard]] const Clock& clock() const noexcept;
   /// The time of a call made now: the clock's, or that of this thread's section.
   [[nodiscard]] Timestamp now() const noexcept;

@@ -25,6 +25,9 @@ inline constexpr unsigned shard_count_max = 64;
 inline constexpr std::size_t namespace_name_max = 64;
 inline constexpr std::size_t namespace_list_max = 65'536;  ///< namespaces listed by one call
 inline constexpr std::size_t owner_label_max = 64;
+inline constexpr std::size_t decisions_per_key_max = 8;  ///< that Claims::explain() knows of
+inline constexpr std::size_t decision_log_bytes_max = std::size_t{1} << 30;
+inline constexpr std::size_t counted_namespaces_max = 100;  ///< by their own name
 inline constexpr std::size_t claim_id_bytes = 16;
 /// That are open at once in a group; each may have any number of claims.
 inline constexpr std::size_t sessions_max = 1'000'000;

@@ -40,7 +40,12 @@ struct Options {
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
-  unsigned shard_count = 16;                 ///< power of two, 1..limits::shard_count_max
+  /// What Claims::explain() answers from: its size, a part of memory_bytes and at most a quarter of
+  /// it; 0: nothing is kept. A decision takes 273 bytes, and each call about claims longer
+  /// (docs/decisions/0049-why.md).
+  std::size_t decision_log_bytes = 0;
+  bool counts_by_namespace = false;  ///< Engine::claim_counts(); takes 64 KiB of memory_bytes
+  unsigned shard_count = 16;         ///< power of two, 1..limits::shard_count_max
   std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
   /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
   /// goes and its memory comes back. 0: every 100 ms, but no thread on a ManualClock, which only

@@ -1,11 +1,35 @@
 // What an engine counts.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "semel/types.hpp"
 
 namespace semel {
+
+/// How a claim was answered, as it is counted by namespace. `other`: regranted, kept_failure by an
+/// owner, too_new, unknown, unprotected.
+enum class ClaimCount : std::uint8_t {
+  granted,
+  takeover,
+  replay,
+  in_flight,
+  mismatch,
+  in_doubt,
+  too_old,
+  poison,
+  busy,
+  other,
+};
+inline constexpr std::size_t claim_count_count = 10;
+
+struct NamespaceCounts {
+  std::string name{};  ///< empty: all those that have no counters of their own
+  std::array<std::uint64_t, claim_count_count> counts{};  ///< by ClaimCount
+};
 
 struct Stats {
   std::uint64_t records = 0;  ///< in the table, those that ended but were not swept included
@@ -38,7 +62,9 @@ struct Stats {
   std::uint64_t namespaces = 0;
   std::uint64_t namespaces_dropped = 0;
   std::uint64_t bytes_namespaces = 0;
-  std::uint64_t callbacks_threw = 0;  ///< exceptions that left a callback, see Callback
+  std::uint64_t bytes_decisions = 0;   ///< of the decision log
+  std::uint64_t decisions_missed = 0;  ///< that are not in it, because threads met in it
+  std::uint64_t callbacks_threw = 0;   ///< exceptions that left a callback, see Callback
 };
 
 struct SpillReport {

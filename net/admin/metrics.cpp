@@ -5,10 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "net/admin/escape.hpp"
+#include "semel/limits.hpp"
 
 namespace semel::net {
 namespace {
@@ -81,7 +83,8 @@ std::size_t shown(const List& list) {
 /// Counts each list once, even if several metrics use it.
 std::uint64_t left_out(const MetricValues& values) {
   const auto rest = [](const auto& list) { return list.size() - shown(list); };
-  return rest(values.by_command) + rest(values.by_error) + rest(values.databases);
+  return rest(values.by_command) + rest(values.by_error) + rest(values.databases) +
+         rest(values.scripts_native);
 }
 
 template <class Number>
@@ -106,6 +109,31 @@ void of_databases(Samples& to, std::string_view prefix, const MetricValues& valu
     const DatabaseMetric& database = values.databases[i];
     const std::string name = std::string{prefix} + std::to_string(database.number);
     to.labelled({{"db", name}}, database.*member);
+  }
+}
+
+void of_scripts(Samples& to, const MetricValues& values) {
+  for (std::size_t i = 0; i < shown(values.scripts_native); ++i) {
+    to.labelled({{"script", values.scripts_native[i].name}}, values.scripts_native[i].count);
+  }
+}
+
+constexpr std::string_view claim_outcomes[] = {"granted",  "takeover", "replay",  "in_flight",
+                                               "mismatch", "in_doubt", "too_old", "poison",
+                                               "busy",     "other"};
+static_assert(std::size(claim_outcomes) == claim_count_count);
+constexpr std::size_t claim_spaces_max = limits::counted_namespaces_max + 1;
+static_assert(claim_spaces_max * claim_count_count <= metric_series_max);
+
+void of_claims(Samples& to, const MetricValues& values) {
+  for (std::size_t i = 0; i < std::min(values.claims.size(), claim_spaces_max); ++i) {
+    const NamespaceCounts& each = values.claims[i];
+    // No namespace has a blank in its name.
+    const std::string_view name =
+        each.name.empty() ? "other namespaces" : std::string_view{each.name};
+    for (std::size_t which = 0; which < claim_count_count; ++which) {
+      to.labelled({{"namespace", name}, {"outcome", claim_outcomes[which]}}, each.counts[which]);
+    }
   }
 }
 

@@ -42,6 +42,11 @@ struct DatabaseMetric {
   std::uint64_t records_with_ttl = 0;
 };
 
+struct ScriptMetric {
+  std::string name{};  ///< of the catalogue, each once
+  std::uint64_t count = 0;
+};
+
 struct GroupMemberMetric {
   std::uint64_t id = 0;
   std::uint64_t lag = 0;  ///< entries that it lacks; known to the leader
@@ -97,6 +102,8 @@ struct MetricValues {
   std::uint64_t commands = 0;
   std::uint64_t error_replies = 0;
   std::uint64_t scripts_refused = 0;
+  std::uint64_t scripts_interpreted = 0;
+  std::vector<ScriptMetric> scripts_native{};
   std::vector<CommandMetric> by_command{};
   std::vector<ErrorMetric> by_error{};
   /// A histogram of all commands: element i counts those that took at most 2^i microseconds and
@@ -106,6 +113,7 @@ struct MetricValues {
 
   // Records.
   Stats engine{};
+  std::vector<NamespaceCounts> claims{};  ///< at most limits::counted_namespaces_max and the rest
   std::vector<DatabaseMetric> databases{};
   std::optional<StorageStats> storage{};  ///< none: memory only
   std::optional<GroupMetric> group{};     ///< none: it belongs to none

@@ -21,6 +21,20 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 /// has been written.
 [[nodiscard]] bool set_owner(Call& call, ClaimWords& words);
 
+/// While it lives, decisions about claims are noted as those of the call's client.
+class DecisionsOf {
+ public:
+  explicit DecisionsOf(const Call& call) noexcept : engine_(call.engine) {
+    if (call.client.handle != nullptr) engine_.set_client(call.client.handle->origin.address);
+  }
+  ~DecisionsOf() { engine_.set_client({}); }
+  DecisionsOf(const DecisionsOf&) = delete;
+  DecisionsOf& operator=(const DecisionsOf&) = delete;
+
+ private:
+  Engine& engine_;
+};
+
 /// An error of the engine about `key`, with what can be said about it.
 void fail_about(Call& call, ErrorCode code, std::string_view key);
 

@@ -57,6 +57,7 @@ FoundSpace read_owner(Call& call, OwnerCall& owner) {
 void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace found) {
   if (found.undeclared) return write_owner(call.reply, {});  // unknown
   if (found.claims == nullptr) return;
+  const DecisionsOf client{call};
   const OwnerOutcome outcome = (found.claims->*verb)(owner);
   if (outcome.error == ErrorCode::key_too_long) return fail_about(call, outcome.error, owner.key);
   write_owner(call.reply, outcome);
@@ -88,6 +89,7 @@ void semel_claim(Call& call) {
   if (claims == nullptr) return;
   words.request.key = call.args[2];
   if (!set_owner(call, words)) return;
+  const DecisionsOf client{call};
   const ClaimOutcome outcome = claims->claim(words.request);
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);
@@ -108,6 +110,7 @@ void semel_issue(Call& call) {
   if (claims == nullptr || !claims->policy().issued) {
     return fail_namespace(call, call.args[1], "no keys are issued in it: declare it ISSUED");
   }
+  const DecisionsOf client{call};
   answer_operator(call, claims->issue(call.args[2], ttl));
 }
 
@@ -165,6 +168,7 @@ void semel_resolve(Call& call) {
   if (found.undeclared) return write_number(call.reply, 0);
   Claims* const claims = found.claims;
   if (claims == nullptr) return;
+  const DecisionsOf client{call};
   const Bytes result = call.args.size() == 5 ? call.args[4] : Bytes{};
   answer_operator(call, claims->resolve(call.args[2],
                                         is_done ? Resolution::done : Resolution::released, result));
@@ -173,7 +177,9 @@ void semel_resolve(Call& call) {
 void semel_forget(Call& call) {
   const FoundSpace found = find_space(call, call.args[1]);
   if (found.undeclared) return write_number(call.reply, 0);
-  if (found.claims != nullptr) answer_operator(call, found.claims->forget(call.args[2]));
+  if (found.claims == nullptr) return;
+  const DecisionsOf client{call};
+  answer_operator(call, found.claims->forget(call.args[2]));
 }
 
 }  // namespace handlers

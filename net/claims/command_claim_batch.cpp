@@ -31,6 +31,7 @@ void semel_claims(Call& call) {
   Claims* const claims = read_batch(call, requests);
   if (claims == nullptr) return;
   std::vector<ClaimOutcome> outcomes(requests.size());
+  const DecisionsOf client{call};
   claims->claim(requests, outcomes);
   call.reply.array(outcomes.size());
   for (const ClaimOutcome& outcome : outcomes) write_claim_of_many(call.reply, outcome);
@@ -41,6 +42,7 @@ void semel_claimall(Call& call) {
   Claims* const claims = read_batch(call, requests);
   if (claims == nullptr) return;
   std::vector<ClaimOutcome> outcomes(requests.size());
+  const DecisionsOf client{call};
   const bool all = claims->claim_all(requests, outcomes);
   constexpr std::size_t pairs = 2;
   call.reply.map(pairs);
@@ -75,6 +77,7 @@ void semel_completes(Call& call) {
   const FoundSpace found = find_space(call, call.args[1]);
   if (found.claims == nullptr && !found.undeclared) return;
   std::vector<OwnerOutcome> outcomes(owners.size());  // unknown
+  const DecisionsOf client{call};
   if (found.claims != nullptr) found.claims->complete(owners, outcomes);
   call.reply.array(outcomes.size());
   for (const OwnerOutcome& outcome : outcomes) write_owner_of_many(call.reply, outcome);

@@ -54,6 +54,7 @@ void semel_wait(Call& call) {
   if (claims == nullptr) return;
   words.request.key = call.args[3];
   if (!set_owner(call, words)) return;
+  const DecisionsOf client{call};
   const ClaimOutcome outcome = claims->claim(words.request);
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);

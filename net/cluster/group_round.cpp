@@ -52,6 +52,7 @@ GroupKind group_kind(const Services& services, ClientState& client, const Comman
   if ((row.facts.bits & code) != 0) {
     return row.is(flag_readonly) ? GroupKind::read : kind_of_code(services, client, row, words);
   }
+  if (row.has(fact_of_node)) return GroupKind::here;
   if (row.has(fact_libraries)) return GroupKind::not_here;
   if (row.is(flag_write) || row.has(fact_publishes)) return GroupKind::write;
   // WATCH reads the versions of its keys.

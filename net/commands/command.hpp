@@ -81,7 +81,8 @@ enum CommandFact : std::uint32_t {
   fact_stateless = 1U << 13U,      ///< "stateless": reads and changes nothing
   fact_libraries = 1U << 14U,      ///< "libraries": changes which functions there are
   fact_binds = 1U << 15U,          ///< "binds": a claim may be bound to its connection
-  fact_versions = 1U << 16U        ///< "versions": its reply has the version of a record
+  fact_versions = 1U << 16U,       ///< "versions": its reply has the version of a record
+  fact_of_node = 1U << 17U         ///< "of-node": in a group too, the node that is asked answers
 };
 
 /// Which arguments of a request are secret.

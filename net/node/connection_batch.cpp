@@ -98,6 +98,7 @@ void Connection::answer_batch(std::string& out, std::size_t count) {
       answer_single(call, *call.row->single, batch_.ops_[i], batch_.outcomes_[i]);
     } else {
       answer_native(call, native, batch_.ops_[i], batch_.outcomes_[i]);
+      node_.scripts.ran_native(*native.shape);
     }
     if (out[before] == '-') [[unlikely]]
       client_.lane->failed(index_of(*call.row), std::string_view{out}.substr(before));

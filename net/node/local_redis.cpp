@@ -1,6 +1,7 @@
 #include "semel/local_redis.hpp"
 #include "base/mutex.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "net/node/connection.hpp"
@@ -177,6 +178,7 @@ Result<std::unique_ptr<LocalRedis>> LocalRedis::open(const Options& options) {
     return Error{ErrorCode::bad_option,
                  "protocol = " + std::to_string(options.protocol) + ", 2 or 3"};
   }
+  constexpr std::size_t decision_log_bytes = std::size_t{256} << 10;
   std::unique_ptr<OwnClock> clock;
   std::unique_ptr<Engine> own;
   if (options.engine == nullptr) {
@@ -184,6 +186,8 @@ Result<std::unique_ptr<LocalRedis>> LocalRedis::open(const Options& options) {
     if (options.frozen) clock->moved.freeze();
     SEMEL_TRY(opened, Engine::open({.clock = &clock->moved,
                                     .memory_bytes = options.memory_bytes,
+                                    .decision_log_bytes =
+                                        std::min(decision_log_bytes, options.memory_bytes / 16),
                                     .background = std::nullopt}));
     own = std::move(opened);
   }

@@ -263,7 +263,9 @@ void ScriptRun::find_way() {
   if (is_native_) {
     const lua::Invocation called = invocation();
     const Script& script = *program_.script;
-    if (run_native({script.shape, script.sha, called, *this, reply_})) return;
+    if (run_native({script.shape, script.sha, called, *this, reply_})) {
+      return services_->scripts.ran_native(script.shape);
+    }
     // Nothing was done yet: what the interpreter needs may be more than what is held.
     section_.reset();
     const ErrorCode error = begin_section(script.shape.declares_keys);
@@ -277,6 +279,7 @@ void ScriptRun::find_way() {
 }
 
 void ScriptRun::interpret() {
+  services_->scripts.interpreted();
   RespWriter writer{reply_, client_->dialect};
   lua::Interpreter& interpreter = thread_.interpreter();
   if (program_.script != nullptr) {

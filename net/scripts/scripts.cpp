@@ -55,7 +55,9 @@ std::string_view what_runs(ScriptPolicy policy) noexcept {
   return "all scripts and functions run";
 }
 
-Scripts::Scripts(Settings& settings) : settings_(settings) {
+Scripts::Scripts(Settings& settings)
+    : settings_(settings),
+      native_(new std::atomic<std::uint64_t>[lua::known_catalogue().size() + 1] {}) {
   const auto follow = [this] {
     policy_.store(read_policy(), std::memory_order_relaxed);  // mo: relaxed: a setting
   };
@@ -156,6 +158,27 @@ ScriptPolicy Scripts::read_policy() const {
   const std::vector<std::string> addresses = settings_.list(Setting::bind);
   return std::all_of(addresses.begin(), addresses.end(), is_loopback) ? ScriptPolicy::any
                                                                       : ScriptPolicy::known;
+}
+
+void Scripts::ran_native(const lua::ScriptShape& shape) noexcept {
+  const auto catalogue = lua::known_catalogue();
+  const std::size_t index = shape.entry == nullptr
+                                ? catalogue.size()
+                                : static_cast<std::size_t>(shape.entry - catalogue.data());
+  SEMEL_ASSERT(index <= catalogue.size());
+  native_[index].fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+}
+
+std::vector<std::pair<std::string_view, std::uint64_t>> Scripts::native_counts() const {
+  const auto catalogue = lua::known_catalogue();
+  std::map<std::string_view, std::uint64_t> by_name;
+  for (std::size_t i = 0; i <= catalogue.size(); ++i) {
+    // mo: relaxed: a statistic
+    const std::uint64_t count = native_[i].load(std::memory_order_relaxed);
+    if (count == 0) continue;
+    by_name[i == catalogue.size() ? "one command" : catalogue[i].name] += count;
+  }
+  return {by_name.begin(), by_name.end()};
 }
 
 Status Scripts::check_new(std::string_view what, std::span<const lua::SentCommand> sent) {

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -85,6 +86,17 @@ class Scripts {
   [[nodiscard]] std::uint64_t refused_count() const noexcept {
     return refused_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
+  /// Counts a run without the interpreter.
+  void ran_native(const lua::ScriptShape& shape) noexcept;
+  /// Counts a run of the interpreter.
+  void interpreted() noexcept {
+    interpreted_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+  [[nodiscard]] std::uint64_t interpreted_count() const noexcept {
+    return interpreted_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+  /// Runs without the interpreter, by the catalogue's names and `one command`; those that ran.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> native_counts() const;
   [[nodiscard]] lua::Bounds bounds() const noexcept;
   [[nodiscard]] std::int64_t busy_after_ns() const noexcept;
   [[nodiscard]] std::int64_t time_max_ns() const noexcept;
@@ -104,6 +116,8 @@ class Scripts {
   std::atomic<ScriptPolicy> policy_{ScriptPolicy::any};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> interpreted_{0};
+  std::unique_ptr<std::atomic<std::uint64_t>[]> native_;  // of the catalogue; then one command
 };
 
 }  // namespace semel::net

@@ -290,6 +290,45 @@ TEST_CASE("metrics: every figure of the engine is shown", "[net][metrics]") {
   }
 }
 
+TEST_CASE("metrics: claims are counted by namespace and outcome, with a bound", "[net][metrics]") {
+  MetricValues values = metrics_of_a_node();
+  const auto samples_of = [](const Page& page) {
+    return std::count_if(page.samples.begin(), page.samples.end(),
+                         [](const Sample& sample) { return sample.name == "semel_claims_total"; });
+  };
+  CHECK(samples_of(page_of(metrics_text(values))) == 0);
+  NamespaceCounts orders{.name = "orders", .counts = {}};
+  for (std::size_t i = 0; i < orders.counts.size(); ++i) orders.counts[i] = i + 1;
+  values.claims = {orders, {.name = {}, .counts = {70}}};
+  const Page page = page_of(metrics_text(values));
+  const std::map<std::string, std::string> expected = {
+      {"granted", "1"},  {"takeover", "2"}, {"replay", "3"}, {"in_flight", "4"}, {"mismatch", "5"},
+      {"in_doubt", "6"}, {"too_old", "7"},  {"poison", "8"}, {"busy", "9"},      {"other", "10"}};
+  for (const auto& [outcome, count] : expected) {
+    CHECK(page.find("semel_claims_total", {{"namespace", "orders"}, {"outcome", outcome}}) ==
+          count);
+  }
+  CHECK(page.find("semel_claims_total",
+                  {{"namespace", "other namespaces"}, {"outcome", "granted"}}) == "70");
+  // Whatever the caller collects, so many namespaces are shown and no more.
+  values.claims.assign(10'000, orders);
+  for (std::size_t i = 0; i < values.claims.size(); ++i) {
+    values.claims[i].name = "n" + std::to_string(i);
+  }
+  CHECK(samples_of(page_of(metrics_text(values))) ==
+        (limits::counted_namespaces_max + 1) * claim_count_count);
+}
+
+TEST_CASE("metrics: scripts that ran natively are counted by their known names", "[net][metrics]") {
+  MetricValues values = metrics_of_a_node();
+  values.scripts_interpreted = 4;
+  values.scripts_native = {{"one command", 3}, {"release", 2}};
+  const Page page = page_of(metrics_text(values));
+  CHECK(page.find("semel_scripts_native_total", {{"script", "release"}}) == "2");
+  CHECK(page.find("semel_scripts_native_total", {{"script", "one command"}}) == "3");
+  CHECK(page.find("semel_scripts_interpreted_total") == "4");
+}
+
 TEST_CASE("metrics: a group is shown where the node belongs to one", "[net][metrics]") {
   MetricValues values = metrics_of_a_node();
   CHECK(metrics_text(values).find("semel_group") == std::string::npos);

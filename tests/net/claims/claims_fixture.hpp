@@ -6,6 +6,7 @@
 // `(waits)`.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -146,6 +147,7 @@ class Client final : public net::ClientHost {
 struct NodeFixture {
   explicit NodeFixture(Options options = {}) {
     options.clock = &clock;
+    options.decision_log_bytes = std::min<std::size_t>(262'144, options.memory_bytes / 16);
     auto opened = Engine::open(options);
     REQUIRE(opened.has_value());
     engine = *std::move(opened);

@@ -3,7 +3,8 @@
 //
 // Words: a *dialogue* is a block of the page marked resp2 or resp3; `A> ` begins what client A
 // says, `A<` the answer to a client that waited, `... 5 ms later` moves the clock; all else is a
-// reply as redis-cli shows it. An epoch of the page stands for the one that was granted.
+// reply as redis-cli shows it. An epoch, or a Unix time, of the page stands for the one that was
+// granted, or is shown.
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -97,7 +98,8 @@ class Dialogue {
     REQUIRE_FALSE(answers_.empty());
     const std::string answer = answers_.front();
     answers_.erase(answers_.begin());
-    const bool of_epoch = answer.find("\"epoch\" => ") != std::string::npos ||
+    const bool of_epoch = answer.find("epoch\" => ") != std::string::npos ||
+                          answer.find("_unix_ms\" => ") != std::string::npos ||
                           answer.find("\"version\" => ") != std::string::npos || epoch_next_;
     epoch_next_ = answer.ends_with("\"epoch\"");
     if (!of_epoch) {

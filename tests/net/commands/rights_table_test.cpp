@@ -102,6 +102,7 @@ const std::vector<Form> forms{
     {Scene::claim, {"SEMEL.FORGET", "ns", "k"}},
     {Scene::text, {"SEMEL.GET", "k"}},
     {Scene::claim, {"SEMEL.GETCLAIM", "ns", "k"}},
+    {Scene::claim, {"SEMEL.EXPLAIN", "ns", "k"}},
     {Scene::claim, {"SEMEL.INFLIGHT", "ns"}},
     {Scene::claim, {"SEMEL.ISSUE", "ns", "k"}},
     {Scene::claim, {"SEMEL.RELEASE", "ns", "k", "1"}},

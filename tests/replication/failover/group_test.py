@@ -171,6 +171,21 @@ class Commands(GroupTest):
         self.assertIn(b'paid', self.lead('SEMEL.CLAIM', 'pay', 'order:7'))
         self.assertEqual(self.lead('SEMEL.WAIT', 50, 'pay', 'order:9')[1], b'granted')
 
+    def test_each_node_explains_what_it_has_applied(self):
+        first = self.lead('SEMEL.CLAIM', 'pay', 'order:8', 'OWNER', 'one')
+        self.lead('SEMEL.CLAIM', 'pay', 'order:8', 'OWNER', 'two')
+        self.lead('SEMEL.COMPLETE', 'pay', 'order:8', first[3], 'paid')
+        for node in self.group.nodes:  # without MOVED: each answers for itself
+            end = time.monotonic() + 20
+            while len(told := self.ask(node, 'SEMEL.EXPLAIN', 'pay', 'order:8')) != 3:
+                self.assertLess(time.monotonic(), end, told)
+                time.sleep(0.005)
+            maps = [dict(zip(each[::2], each[1::2])) for each in told]
+            self.assertEqual([each[b'outcome'] for each in maps], [b'granted', b'in_flight', b'ok'])
+            self.assertEqual([each[b'owner'] for each in maps], [b'one', b'two', b''])
+            self.assertEqual(maps[1][b'seen_owner'], b'one')
+            self.assertEqual(maps[2][b'epoch'], first[3])
+
     def test_what_is_too_long_is_refused_and_ends_nobody(self):
         self.assertTrue(self.lead('SET', 'big', b'x' * (9 << 20)).startswith('ERR value exceeds'))
         self.assertEqual(self.lead('SET', 'big', b'x' * (1 << 20)), b'OK')

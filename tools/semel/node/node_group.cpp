@@ -349,7 +349,8 @@ Status NodeGroup::open(const Options& engine, Report report) {
   ReplicaOptions options;
   SEMEL_CHECK(read_options(settings_, options));
   options.engine = engine;
-  options.engine.memory_bytes += replication::memory_reserve;
+  // What is left for records is the same on all nodes, whatever their decision logs are.
+  options.engine.memory_bytes += replication::memory_reserve + engine.decision_log_bytes;
   options.report = [report = std::move(report)](const replication::ReplicaEvent& event) {
     const auto& [name, is_warning] = named(event.what);
     report({.name = name, .is_warning = is_warning, .term = event.term, .text = event.text});

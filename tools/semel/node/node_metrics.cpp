@@ -28,6 +28,10 @@ void fill_clients(net::Node& node, const net::Server& server, net::MetricValues&
   values.connections_refused = stats.rejected_full + stats.rejected_files + node.stats.refused();
   values.http_refused = node.stats.refused_http();
   values.scripts_refused = node.scripts.refused_count();
+  values.scripts_interpreted = node.scripts.interpreted_count();
+  for (const auto& [name, count] : node.scripts.native_counts()) {
+    values.scripts_native.push_back({std::string{name}, count});
+  }
   values.bytes_received = stats.bytes_in;
   values.bytes_sent = stats.bytes_out;
 }
@@ -112,6 +116,7 @@ void fill_metrics(net::Node& node, const net::Server& server, const NodeStorage&
   fill_clients(node, server, values);
   fill_commands(node.stats.totals(), values);
   values.engine = node.engine().stats();
+  values.claims = node.engine().claim_counts();
   fill_databases(node.engine(), values);
   values.storage = storage.stats();
   if (node.services().group != nullptr) fill_group(*node.services().group, values);

@@ -80,9 +80,13 @@ Status NodeRun::open_engine(bool with_storage) {
   }
   const Clock& clock = test_clock_ != nullptr ? static_cast<const Clock&>(*test_clock_)
                                               : static_cast<const Clock&>(system_clock_);
+  const auto memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory));
+  const auto log_bytes = static_cast<std::size_t>(settings_.integer(Setting::decision_log_size));
   Options options{.clock = &clock,
-                  .memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory)),
+                  .memory_bytes = memory_bytes,
                   .value_bytes_max = limits::value_bytes_max,
+                  .decision_log_bytes = std::min(log_bytes, memory_bytes / 16),
+                  .counts_by_namespace = true,
                   .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards)),
                   .background = std::nullopt};  // the Ticker's
   storage_ = std::make_unique<NodeStorage>(settings_, file_, clock);

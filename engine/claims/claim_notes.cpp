@@ -1,0 +1,157 @@
+#include "engine/claims/claim_notes.hpp"
+
+#include <cstdint>
+
+#include "engine/decisions/claim_counts.hpp"
+#include "engine/rules/claim_states.hpp"
+
+namespace semel::engine {
+namespace {
+
+/// The facts that all decisions have.
+DecisionFacts facts_of(const ClaimContext& context, const MetRecord& met) noexcept {
+  DecisionFacts facts;
+  facts.at = context.now;
+  facts.met = met.state;
+  facts.met_epoch = met.epoch;
+  facts.met_lease_until = met.lease_until;
+  facts.met_owner = met.owner.text();
+  if (met.owner_dead) facts.flags = DecisionFacts::owner_dead;
+  return facts;
+}
+
+void add(const ClaimContext& context, Bytes table_key, DecisionFacts& facts,
+         bool arrives) noexcept {
+  Core& core = context.impl.core();
+  if (const ThreadContext* const own = core.threads().try_context(); own != nullptr && arrives) {
+    facts.client = {own->client.data(), own->client_size};
+  }
+  context.decisions->add(core.hash64_of(0, table_key), facts);
+}
+
+/// A call that was not valid, or that another decides, is no decision.
+bool is_decision(ErrorCode error) noexcept {
+  switch (error) {
+    case ErrorCode::ok:
+    case ErrorCode::memory_full:
+    case ErrorCode::waiters_full:
+    case ErrorCode::section_held:
+    case ErrorCode::refused:
+    case ErrorCode::storage_failed:
+    case ErrorCode::wrong_kind:
+      return true;
+    default:
+      return false;
+  }
+}
+
+DecisionCall call_of(OwnerVerb verb) noexcept {
+  switch (verb) {
+    case OwnerVerb::complete:
+      return DecisionCall::complete;
+    case OwnerVerb::fail:
+      return DecisionCall::fail;
+    case OwnerVerb::renew:
+      return DecisionCall::renew;
+    case OwnerVerb::release:
+      break;
+  }
+  return DecisionCall::release;
+}
+
+ClaimCount count_of(const ClaimOutcome& outcome) noexcept {
+  switch (outcome.answer) {
+    case ClaimAnswer::granted:
+      return outcome.takeover ? ClaimCount::takeover : ClaimCount::granted;
+    case ClaimAnswer::replay:
+      return ClaimCount::replay;
+    case ClaimAnswer::in_flight:
+      return ClaimCount::in_flight;
+    case ClaimAnswer::mismatch:
+      return ClaimCount::mismatch;
+    case ClaimAnswer::in_doubt:
+      return ClaimCount::in_doubt;
+    case ClaimAnswer::too_old:
+      return ClaimCount::too_old;
+    case ClaimAnswer::busy:
+      return ClaimCount::busy;
+    case ClaimAnswer::kept_failure:
+      return outcome.poison ? ClaimCount::poison : ClaimCount::other;
+    default:
+      break;
+  }
+  return ClaimCount::other;
+}
+
+}  // namespace
+
+void read_met(const ClaimContext& context, const RecordView* live, MetRecord& met) noexcept {
+  ClaimRecord record;
+  met.is_claim = live != nullptr && live->kind == Kind::claim && decode(live->value, record);
+  met.state = record.state;
+  met.epoch = record.epoch;
+  met.lease_until = record.lease_until;
+  met.owner = record.owner;
+  met.owner_dead = context.owner_dead(live);
+}
+
+void write_note(const ClaimContext& context, Bytes table_key, const ClaimRequest& request,
+                const MetRecord& met, const ClaimOutcome& outcome, bool arrives) noexcept {
+  if (!is_decision(outcome.error)) return;
+  DecisionFacts facts = facts_of(context, met);
+  const bool is_grant = outcome.answer == ClaimAnswer::granted;
+  facts.answer = static_cast<std::uint8_t>(outcome.answer);
+  facts.error = outcome.error;
+  facts.attempt = outcome.attempt;
+  facts.epoch = outcome.epoch;
+  facts.owner = request.owner;
+  facts.span = is_grant ? request.lease.value_or(context.policy.lease) : outcome.remaining;
+  const bool becomes_poison = outcome.poison && met.state != ClaimState::failed;
+  facts.changed = is_grant || becomes_poison;
+  if (outcome.takeover) facts.flags |= DecisionFacts::takeover;
+  if (outcome.poison) facts.flags |= DecisionFacts::poison;
+  if (outcome.result_expired) facts.flags |= DecisionFacts::dropped;
+  add(context, table_key, facts, arrives);
+}
+
+void write_note(const ClaimContext& context, Bytes table_key, OwnerVerb verb, const OwnerCall& call,
+                const MetRecord& met, const OwnerOutcome& outcome, bool changed) noexcept {
+  if (!is_decision(outcome.error)) return;
+  DecisionFacts facts = facts_of(context, met);
+  facts.call = call_of(verb);
+  facts.answer = static_cast<std::uint8_t>(outcome.answer);
+  facts.error = outcome.error;
+  facts.epoch = call.epoch;
+  facts.changed = changed;
+  if (outcome.late) facts.flags |= DecisionFacts::late;
+  if (verb == OwnerVerb::complete && call.keeping == ResultKeeping::none) {
+    facts.flags |= DecisionFacts::dropped;
+  }
+  add(context, table_key, facts, true);
+}
+
+void write_note(const ClaimContext& context, Bytes table_key, OperatorNote note,
+                const MetRecord& met, ErrorCode error, bool found) noexcept {
+  if (!is_decision(error)) return;
+  DecisionFacts facts = facts_of(context, met);
+  facts.call = note.call;
+  facts.answer = found ? 1 : 0;
+  facts.error = error;
+  facts.changed = error == ErrorCode::ok && found != (note.call == DecisionCall::issue);
+  if (note.is_done) facts.flags |= DecisionFacts::as_done;
+  add(context, table_key, facts, true);
+}
+
+void count_by_namespace(ClaimCounts& counts, const Claims::Namespace& names,
+                        const ThreadContext& own, const ClaimOutcome& outcome) noexcept {
+  if (!is_decision(outcome.error) || outcome.error == ErrorCode::wrong_kind) return;
+  ClaimCounts::Slot slot = names.count_slot();
+  if (slot == 0) [[unlikely]] {
+    slot = counts.slot_of(names.name());
+    names.set_count_slot(slot);
+  }
+  // Contexts of threads lie some 128 bytes apart at least.
+  counts.add(slot, count_of(outcome), reinterpret_cast<std::uintptr_t>(&own) / 128);
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,78 @@
+// Claims::explain: the decision log of a key, with its times and reasons for people.
+#include <new>
+#include <string>
+#include <vector>
+
+#include "engine/claims/claim_calls.hpp"
+#include "engine/decisions/decision_words.hpp"
+
+namespace semel {
+namespace {
+
+using engine::DecisionFacts;
+
+[[nodiscard]] Status check_explain(const engine::ClaimContext& context, Bytes key,
+                                   std::size_t count) {
+  if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
+  if (context.dropped()) {
+    return Error{ErrorCode::namespace_dropped, std::string{context.names.name()}};
+  }
+  if (context.decisions == nullptr) {
+    return Error{ErrorCode::bad_option, "decision_log_bytes is 0: no decisions are kept"};
+  }
+  if (count != 0 && count <= limits::decisions_per_key_max) return Done{};
+  return Error{ErrorCode::bad_option, "count = " + std::to_string(count) + ", range 1.." +
+                                          std::to_string(limits::decisions_per_key_max)};
+}
+
+ClaimDecision decision_of(const DecisionFacts& facts) {
+  ClaimDecision decision;
+  decision.call = facts.call;
+  decision.outcome = engine::outcome_of(facts);
+  decision.epoch = facts.epoch;
+  decision.attempt = facts.attempt;
+  decision.owner = facts.owner;
+  decision.client = facts.client;
+  decision.seen = facts.met;
+  decision.seen_epoch = facts.met_epoch;
+  decision.seen_owner = facts.met_owner;
+  decision.why = engine::reason_of(facts);
+  return decision;
+}
+
+}  // namespace
+
+Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count) {
+  engine::Core& core = engine::impl_of(*engine_).core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok)
+    return engine::key_error(no, key);
+  try {
+    const engine::ClaimContext context{*engine_, *names_};
+    SEMEL_CHECK(check_explain(context, key, count));
+    const engine::TableKey table_key{context.prefix, key};
+    const Bytes whole = table_key.bytes();
+    if (const ErrorCode bad = core.check_key(context.policy.db, whole); bad != ErrorCode::ok) {
+      return engine::key_error(bad, key);
+    }
+    // The log has the engine's time, people the wall clock's.
+    const auto unix_ms = [wall = context.impl.unix_ms(), now = context.now](Timestamp at) {
+      return wall - (now - at).count();
+    };
+    std::vector<ClaimDecision> decisions;
+    context.decisions->for_each(core.hash64_of(0, whole), [&](const DecisionFacts& facts,
+                                                              Timestamp last, std::uint64_t times) {
+      ClaimDecision& decision = decisions.emplace_back(decision_of(facts));
+      decision.first_unix_ms = unix_ms(facts.at);
+      decision.last_unix_ms = unix_ms(last);
+      decision.times = times;
+    });
+    if (decisions.size() > count) {
+      decisions.erase(decisions.begin(), decisions.end() - static_cast<std::ptrdiff_t>(count));
+    }
+    return decisions;
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::memory_full, {}};
+  }
+}
+
+}  // namespace semel

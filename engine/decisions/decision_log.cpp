@@ -1,0 +1,188 @@
+#include "engine/decisions/decision_log.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "base/assert.hpp"
+
+namespace semel::engine {
+namespace {
+
+constexpr std::size_t kept_unchanged_max = limits::decisions_per_key_max / 2;
+constexpr unsigned spins_max = 200;  // some microseconds: longer than a copy of a bucket takes
+
+std::uint16_t tag_of(std::uint64_t hash) noexcept {
+  return static_cast<std::uint16_t>(hash);
+}
+
+}  // namespace
+
+/// Holds a bucket, or not if it stays locked.
+class DecisionLog::Lock {
+ public:
+  explicit Lock(Bucket& bucket, bool waits = false) noexcept : bucket_(bucket) {
+    for (unsigned spins = 0;; ++spins) {
+      // mo: acquire [decisions.lock]: what the last holder wrote is read.
+      if (bucket_.lock.exchange(1, std::memory_order_acquire) == 0) break;
+      if (spins < spins_max) continue;
+      if (!waits) return;
+      std::this_thread::yield();
+    }
+    held_ = true;
+  }
+  ~Lock() {
+    // mo: release [decisions.lock]: what was written is there for the next holder.
+    if (held_) bucket_.lock.store(0, std::memory_order_release);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  [[nodiscard]] explicit operator bool() const noexcept { return held_; }
+
+ private:
+  Bucket& bucket_;
+  bool held_ = false;
+};
+
+DecisionLog::~DecisionLog() {
+  if (memory_ != nullptr) munmap(memory_, bytes());
+}
+
+bool DecisionLog::start(std::size_t bytes) noexcept {
+  const std::size_t count = std::max<std::size_t>(bytes / bucket_bytes, 1);
+  // Zero pages, of which the system gives each when it is first used: a bucket of zeros is empty.
+  void* const memory = mmap(nullptr, count * bucket_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  memory_ = static_cast<std::byte*>(memory);
+  bucket_count_ = count;
+  return true;
+}
+
+bool DecisionLog::merge(Place& newest, const DecisionFacts& facts) noexcept {
+  const DecisionFacts known = facts_of(newest);
+  const bool same = known.call == facts.call && known.answer == facts.answer &&
+                    known.flags == facts.flags && known.error == facts.error &&
+                    known.epoch == facts.epoch && known.attempt == facts.attempt &&
+                    known.met == facts.met && known.met_epoch == facts.met_epoch &&
+                    known.changed == facts.changed && known.owner == facts.owner &&
+                    known.client == facts.client.substr(0, client_bytes_max) &&
+                    known.met_owner == facts.met_owner;
+  if (!same) return false;
+  newest.last_ms = std::max(newest.last_ms, facts.at.time_since_epoch().count());
+  newest.span_ms = facts.span.count();
+  newest.met_lease_ms = facts.met_lease_until.time_since_epoch().count();
+  ++newest.times;
+  return true;
+}
+
+std::uint8_t DecisionLog::choose_place(Bucket& bucket, std::uint64_t hash, bool changes) noexcept {
+  std::size_t of_key = 0;
+  std::size_t unchanged = 0;
+  std::size_t oldest = 0;            // of the key, in `order`
+  std::size_t oldest_unchanged = 0;  // likewise
+  for (std::size_t i = bucket.count; i-- > 0;) {
+    const std::uint8_t place = bucket.order[i];
+    if (bucket.tags[place] != tag_of(hash) || bucket.places[place].hash != hash) continue;
+    ++of_key;
+    oldest = i;
+    if (bucket.places[place].changed) continue;
+    ++unchanged;
+    oldest_unchanged = i;
+  }
+  std::size_t victim = 0;
+  if (!changes && unchanged >= kept_unchanged_max) {
+    victim = oldest_unchanged;
+  } else if (of_key >= limits::decisions_per_key_max) {
+    victim = oldest;
+  } else if (bucket.count < place_count) {
+    const std::uint8_t place = bucket.count++;
+    bucket.order[place] = place;
+    return place;
+  }
+  const std::uint8_t place = bucket.order[victim];
+  std::rotate(bucket.order + victim, bucket.order + victim + 1, bucket.order + bucket.count);
+  return place;
+}
+
+void DecisionLog::write(Place& place, std::uint64_t hash, const DecisionFacts& facts) noexcept {
+  place.hash = hash;
+  place.first_ms = place.last_ms = facts.at.time_since_epoch().count();
+  place.times = 1;
+  place.epoch = facts.epoch;
+  place.met_epoch = facts.met_epoch;
+  place.met_lease_ms = facts.met_lease_until.time_since_epoch().count();
+  place.span_ms = facts.span.count();
+  place.attempt = facts.attempt;
+  place.error = static_cast<std::uint16_t>(facts.error);
+  place.call = facts.call;
+  place.answer = facts.answer;
+  place.flags = facts.flags;
+  place.met = facts.met;
+  place.changed = facts.changed;
+  char* to = place.text;
+  const auto append = [&to](Bytes text, std::size_t bytes_max) {
+    const std::size_t size = std::min(text.size(), bytes_max);
+    if (size != 0) std::memcpy(to, text.data(), size);
+    to += size;
+    return static_cast<std::uint8_t>(size);
+  };
+  place.owner_size = append(facts.owner, limits::owner_label_max);
+  place.client_size = append(facts.client, client_bytes_max);
+  place.met_owner_size = append(facts.met_owner, limits::owner_label_max);
+}
+
+DecisionFacts DecisionLog::facts_of(const Place& place) noexcept {
+  DecisionFacts facts;
+  facts.call = place.call;
+  facts.answer = place.answer;
+  facts.flags = place.flags;
+  facts.changed = place.changed;
+  facts.error = static_cast<ErrorCode>(place.error);
+  facts.attempt = place.attempt;
+  facts.epoch = place.epoch;
+  facts.at = Timestamp{Millis{place.first_ms}};
+  facts.span = Millis{place.span_ms};
+  facts.met = place.met;
+  facts.met_epoch = place.met_epoch;
+  facts.met_lease_until = Timestamp{Millis{place.met_lease_ms}};
+  facts.owner = {place.text, place.owner_size};
+  facts.client = {place.text + place.owner_size, place.client_size};
+  facts.met_owner = {place.text + place.owner_size + place.client_size, place.met_owner_size};
+  return facts;
+}
+
+void DecisionLog::add(std::uint64_t hash, const DecisionFacts& facts) noexcept {
+  Bucket& bucket = bucket_of(hash);
+  const Lock lock{bucket};
+  if (!lock) {
+    missed_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+    return;
+  }
+  SEMEL_ASSERT(bucket.count <= place_count);
+  for (std::size_t i = bucket.count; i-- > 0;) {
+    const std::uint8_t newest = bucket.order[i];
+    if (bucket.tags[newest] != tag_of(hash) || bucket.places[newest].hash != hash) continue;
+    if (merge(bucket.places[newest], facts)) return;
+    break;
+  }
+  const std::uint8_t place = choose_place(bucket, hash, facts.changed);
+  bucket.tags[place] = tag_of(hash);
+  write(bucket.places[place], hash, facts);
+}
+
+std::size_t DecisionLog::copy(
+    std::uint64_t hash, std::span<Place, limits::decisions_per_key_max> found) const noexcept {
+  Bucket& bucket = bucket_of(hash);
+  std::size_t count = 0;
+  const Lock lock{bucket, true};
+  for (std::size_t i = 0; i < bucket.count; ++i) {
+    const Place& place = bucket.places[bucket.order[i]];
+    if (place.hash == hash && count < found.size()) found[count++] = place;
+  }
+  return count;
+}
+
+}  // namespace semel::engine

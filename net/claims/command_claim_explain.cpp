@@ -1,0 +1,105 @@
+// Why a key's claims were answered as they were: what the decision log of this node has.
+#include "net/claims/claim_call.hpp"
+#include "net/claims/claim_reply.hpp"
+#include "net/claims/claim_spaces.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/resp/text.hpp"
+
+namespace semel::net {
+namespace {
+
+std::string_view word_of(DecisionCall call) noexcept {
+  switch (call) {
+    case DecisionCall::claim:
+      return "claim";
+    case DecisionCall::complete:
+      return "complete";
+    case DecisionCall::fail:
+      return "fail";
+    case DecisionCall::renew:
+      return "renew";
+    case DecisionCall::release:
+      return "release";
+    case DecisionCall::issue:
+      return "issue";
+    case DecisionCall::forget:
+      return "forget";
+    case DecisionCall::resolve:
+      return "resolve";
+    case DecisionCall::ended:
+      break;
+  }
+  return "none";
+}
+
+/// As SEMEL.GETCLAIM calls them.
+std::string_view word_of(ClaimState state) noexcept {
+  switch (state) {
+    case ClaimState::absent:
+      return "absent";
+    case ClaimState::held:
+      return "held";
+    case ClaimState::done:
+      return "done";
+    case ClaimState::failed:
+      return "failed";
+    case ClaimState::in_doubt:
+      return "in_doubt";
+    case ClaimState::vacant:
+      break;
+  }
+  return "free";
+}
+
+void write_decision(RespWriter& reply, const ClaimDecision& decision) {
+  constexpr std::size_t pairs = 13;
+  const auto number = [&](std::string_view name, std::int64_t value) {
+    reply.bulk(name);
+    write_number(reply, value);
+  };
+  const auto text = [&](std::string_view name, std::string_view value) {
+    reply.bulk(name);
+    reply.bulk(value);
+  };
+  reply.map(pairs);
+  text("outcome", decision.outcome);
+  text("call", word_of(decision.call));
+  number("first_unix_ms", decision.first_unix_ms);
+  number("last_unix_ms", decision.last_unix_ms);
+  number("times", static_cast<std::int64_t>(decision.times));
+  number("epoch", static_cast<std::int64_t>(decision.epoch));
+  number("attempt", decision.attempt);
+  text("owner", decision.owner);
+  text("client", decision.client);
+  text("seen", word_of(decision.seen));
+  number("seen_epoch", static_cast<std::int64_t>(decision.seen_epoch));
+  text("seen_owner", decision.seen_owner);
+  text("why", decision.why);
+}
+
+}  // namespace
+
+namespace handlers {
+
+void semel_explain(Call& call) {
+  constexpr auto count_max = static_cast<std::int64_t>(limits::decisions_per_key_max);
+  std::int64_t count = count_max;
+  if (call.args.size() > 3) {
+    if (!is_word(call.args[3], "count")) return call.fail(unknown_word(call.args[3], "COUNT"));
+    if (call.args.size() != 5) return call.fail_arity();
+    if (!accept(call, read_number("COUNT", call.args[4], 1, count_max, count))) return;
+  }
+  const FoundSpace found = find_space(call, call.args[1]);
+  if (found.undeclared) return call.reply.array(0);
+  if (found.claims == nullptr) return;
+  const auto decisions = found.claims->explain(call.args[2], static_cast<std::size_t>(count));
+  if (!decisions.ok() && decisions.error().code == ErrorCode::bad_option) {
+    return call.fail("ERR no decisions are kept: decision-log-size is 0");
+  }
+  if (!decisions.ok()) return fail_about(call, decisions.error().code, call.args[2]);
+  call.reply.array(decisions->size());
+  for (const ClaimDecision& each : *decisions) write_decision(call.reply, each);
+}
+
+}  // namespace handlers
+}  // namespace semel::net
