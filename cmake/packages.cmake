@@ -130,5 +130,7 @@ install(FILES tools/systemd/semel.service DESTINATION /lib/systemd/system
   COMPONENT node EXCLUDE_FROM_ALL)
 install(FILES packaging/node/semel.toml DESTINATION /etc/semel COMPONENT node EXCLUDE_FROM_ALL)
 install(FILES docs/operations.md DESTINATION share/doc/semel COMPONENT node EXCLUDE_FROM_ALL)
+install(FILES packaging/monitoring/alerts.yml packaging/monitoring/grafana-dashboard.json
+        DESTINATION share/doc/semel/monitoring COMPONENT node EXCLUDE_FROM_ALL)
 
 include(CPack)
