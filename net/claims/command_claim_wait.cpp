@@ -79,12 +79,13 @@ void semel_wait(Call& call) {
   call.client.waits_since = 0;  // they may have changed since they were looked at
   const WaitTicket ticket = claims->claim_or_wait(
       words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
-  // A repeated request with the same id finds its wait, and what it was granted meanwhile.
-  if (ticket == 0 || waiting.named) return;
+  if (ticket == 0) return;
+  // Also with a CLAIM-ID: a client that returns waits anew, and a grant to the wait it left would
+  // block the key for a lease, and that client with it.
   call.client.handle->if_abandoned(waiting.wait,
                                    [claims = *claims, key = waiting.key, ticket]() mutable {
-                                     // False: it was granted in this moment, and is released,
-                                     // because its reply is not read.
+                                     // False: it was granted in this moment. Its reply is not read,
+                                     // so it is released, or kept for its CLAIM-ID.
                                      static_cast<void>(claims.cancel_wait(key, ticket));
                                    });
 }

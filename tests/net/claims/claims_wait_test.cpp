@@ -146,12 +146,14 @@ TEST_CASE("SEMEL.WAIT: a claim whose waiter has left goes to the next", "[net][c
 
 TEST_CASE("SEMEL.WAIT: a client that disconnects while it waits leaves the line",
           "[net][claims][wait]") {
+  const std::string id = " CLAIM-ID " + std::string(32, '7');
+  const std::string named = GENERATE_COPY(std::string{}, id);
   NodeFixture f;
   Client a{*f.node};
   Client gone{*f.node};
   Client next{*f.node};
   a.say("SEMEL.CLAIM jobs k");
-  CHECK(gone.say("SEMEL.WAIT 0 jobs k OWNER gone") == "(waits)");
+  CHECK(gone.say("SEMEL.WAIT 0 jobs k OWNER gone" + named) == "(waits)");
   CHECK(next.say("SEMEL.WAIT 0 jobs k OWNER next") == "(waits)");
   CHECK(f.engine->stats().waiters == 2);
   SECTION("its connection ends") {
@@ -176,11 +178,26 @@ TEST_CASE("SEMEL.WAIT: a grant with a claim id is kept for a repeated request",
   const std::string id = "CLAIM-ID " + std::string(32, '7');
   a.say("SEMEL.CLAIM jobs k");
   CHECK(b.say("SEMEL.WAIT 0 jobs k LEASE 1000 " + id) == "(waits)");
-  b.disconnect();
   a.say("SEMEL.RELEASE jobs k %");
+  b.disconnect();  // before it has read the reply
   b.connect();
   CHECK(b.say("SEMEL.WAIT 0 jobs k " + id) ==
         "outcome regranted, epoch E, attempt 1, remaining_ms 1000");
+}
+
+TEST_CASE("SEMEL.WAIT: a client that returns with its claim id waits once", "[net][claims][wait]") {
+  NodeFixture f;
+  Client a{*f.node};
+  Client b{*f.node};
+  const std::string wait = "SEMEL.WAIT 0 jobs k CLAIM-ID " + std::string(32, '7');
+  a.say("SEMEL.CLAIM jobs k");
+  CHECK(b.say(wait) == "(waits)");
+  b.disconnect();
+  b.connect();
+  CHECK(b.say(wait) == "(waits)");
+  CHECK(f.engine->stats().waiters == 1);
+  a.say("SEMEL.RELEASE jobs k %");
+  CHECK(b.hear() == granted);
 }
 
 TEST_CASE("SEMEL.WAIT: a reply that was read is not given back", "[net][claims][wait]") {
