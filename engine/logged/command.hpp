@@ -101,6 +101,11 @@ struct SectionCommand {
 };
 /// Of the entries without work: the time goes on.
 struct TimeCommand {};
+/// The group uses this level of features from here on (replication/state/feature_level.hpp). Not
+/// within a section.
+struct FeatureLevelCommand {
+  std::uint64_t level = 0;
+};
 
 /// What a client of a node has asked in the words of its protocol: one after the other, or as a
 /// transaction. A RequestRunner knows what it means.
@@ -121,7 +126,7 @@ struct RequestCommand {
 struct Command {
   std::variant<TimeCommand, StoreCommand, SetManyCommand, DeleteManyCommand, TransferCommand,
                HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
-               DatabaseCommand, SessionCommand, RequestCommand, SectionCommand>
+               DatabaseCommand, SessionCommand, RequestCommand, FeatureLevelCommand, SectionCommand>
       what{};
 };
 

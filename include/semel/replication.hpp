@@ -63,15 +63,18 @@ struct ReplicationMember {
   std::string address{};
   bool is_voter = true;
   bool is_connected = false;
+  std::uint64_t feature_level = 0;  ///< that its release knows; 0: it was not met
 };
 
 struct ReplicationStatus {
   bool leads = false;
   std::uint64_t leader = 0;  ///< 0: not known
   std::uint64_t term = 0;
-  std::uint64_t commit = 0;   ///< entries that a majority has, as far as is known here
-  std::uint64_t applied = 0;  ///< of them, those that the engine shows
-  bool disk_is_full = false;  ///< this node acknowledges nothing until there is space
+  std::uint64_t commit = 0;                ///< entries that a majority has, as far as is known here
+  std::uint64_t applied = 0;               ///< of them, those that the engine shows
+  std::uint64_t feature_level = 1;         ///< that the group uses
+  std::uint64_t feature_level_newest = 1;  ///< that this node's release knows
+  bool disk_is_full = false;               ///< this node acknowledges nothing until there is space
   /// A snapshot has come that takes the place of the state: end this object and open it again.
   bool needs_reopen = false;
   std::string failed{};  ///< why this node takes part no longer; empty: it does
@@ -114,6 +117,10 @@ class Replication {
   [[nodiscard]] Status remove(std::uint64_t id);
   /// 0: to one that has everything.
   [[nodiscard]] Status transfer(std::uint64_t id = 0);
+  /// After the last service was upgraded: the group uses what the releases of all members know, and
+  /// earlier ones can take part no longer. Blocks until it is decided. Errors: besides,
+  /// outcome_unknown.
+  [[nodiscard]] Status upgrade();
   [[nodiscard]] Status reload_tls(const ReplicationTls& files);
 
  private:

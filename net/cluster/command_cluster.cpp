@@ -210,6 +210,10 @@ void semel_group_transfer(Call& call) {
          {});
 }
 
+void semel_group_upgrade(Call& call) {
+  change(call, Group::Change::upgrade, {}, {});
+}
+
 void semel_group_status(Call& call) {
   if (call.services.group == nullptr) return call.fail("ERR this node belongs to no group");
   const GroupView view = call.services.group->view();
@@ -217,7 +221,7 @@ void semel_group_status(Call& call) {
     call.reply.bulk(name);
     call.reply.integer(static_cast<std::int64_t>(value));
   };
-  call.reply.map(9);
+  call.reply.map(11);
   number("node", view.node_id);
   call.reply.bulk("role");
   call.reply.bulk(view.leads ? "leader" : "follower");
@@ -227,10 +231,12 @@ void semel_group_status(Call& call) {
   number("applied", view.applied);
   number("elections_won", view.elections);
   number("changing", view.is_changing ? 1 : 0);
+  number("feature_level", view.level);
+  number("feature_level_newest", view.level_newest);
   call.reply.bulk("members");
   call.reply.array(view.members.size());
   for (const GroupMember& each : view.members) {
-    call.reply.map(6);
+    call.reply.map(7);
     number("id", each.id);
     call.reply.bulk("address");
     call.reply.bulk(each.address);
@@ -239,6 +245,7 @@ void semel_group_status(Call& call) {
     call.reply.bulk("role");
     call.reply.bulk(each.is_voter ? "voter" : "standby");
     number("match", each.match);
+    number("feature_level", each.id == view.node_id ? view.level_newest : each.level);
     number("connected", each.is_connected || each.id == view.node_id ? 1 : 0);
   }
 }

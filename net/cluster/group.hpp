@@ -47,6 +47,7 @@ struct GroupMember {
   std::string address{};         ///< as the group knows it
   bool is_voter = true;
   bool is_connected = false;
+  std::uint64_t level = 0;            ///< of features, that its release knows; 0: not met
   std::uint64_t match = 0;            ///< entries that it has on its disk; known to the leader
   std::uint64_t bytes_sent = 0;       ///< to it, by this node
   std::uint64_t frames_received = 0;  ///< of it
@@ -69,8 +70,10 @@ struct GroupView {
   bool is_changing = false;         ///< a change of members is not committed
   bool is_fetching = false;         ///< a snapshot comes from another node
   bool disk_is_full = false;
-  std::int64_t clock_off_ms = 0;  ///< the wall clock minus the group's time
-  std::uint64_t log_bytes = 0;    ///< on the disk
+  std::uint64_t level = 1;         ///< of features, that the group uses
+  std::uint64_t level_newest = 1;  ///< that this node knows
+  std::int64_t clock_off_ms = 0;   ///< the wall clock minus the group's time
+  std::uint64_t log_bytes = 0;     ///< on the disk
   std::uint64_t snapshot_bytes_sent = 0;
   std::uint64_t snapshot_bytes_received = 0;
   std::uint64_t refused = 0;  ///< connections of those that are no members
@@ -116,7 +119,7 @@ class Group {
 
   // --- for operators, at the leader; they block for a moment
   // --------------------------------------
-  enum class Change : std::uint8_t { add, promote, demote, remove, transfer };
+  enum class Change : std::uint8_t { add, promote, demote, remove, transfer, upgrade };
   /// `id` 0 of a transfer: to one that has everything. `address`: of an add. Errors: not_leader,
   /// refused (too early; says why), bad_option (says what), closing.
   [[nodiscard]] virtual Status change(Change what, std::uint64_t id,

@@ -87,8 +87,8 @@ void GroupRunner::note_conflict(const GroupRequest& request) {
     node_.services().group->script_turns().note_conflict(classes);
 }
 
-/// The node that was asked has looked at its rights and its form. One that has another table of
-/// commands answers otherwise, and has another state: releases differ by a level of features.
+/// The node that was asked has looked at its rights and its form. One that does not know the
+/// command would have another state than the others from here on: it stops.
 void GroupRunner::run_one(const std::vector<std::string_view>& words, RespWriter& reply) {
   Call call{node_.services(), node_.engine(), client_, words, reply};
   call.row = find_command(words[0]);
@@ -96,6 +96,7 @@ void GroupRunner::run_one(const std::vector<std::string_view>& words, RespWriter
     call.row = find_subcommand(*call.row, words[1]);
   }
   if (call.row == nullptr || !call.row->takes(words.size())) {
+    client_.failures.push_back(ErrorCode::storage_newer);
     return reply.error("ERR a command that this release does not know is in the group's log");
   }
   execute(call);

@@ -75,6 +75,7 @@ std::string front_bytes(const SnapshotFront& front) {
     fields.number(session.owner.life);
   }
   fields.bytes(front.state.answers);
+  fields.number(front.state.level);
   return bytes;
 }
 
@@ -107,6 +108,7 @@ std::optional<SnapshotFront> read_front(Bytes bytes) {
   Bytes answers;
   fields.bytes(answers);
   front.state.answers = answers;
+  fields.number(front.state.level);
   if (!fields.is_good() || !fields.rest().empty()) return std::nullopt;
   return front;
 }
@@ -203,6 +205,7 @@ Status SnapshotWriter::write(Bytes bytes) {
     if (count <= 0) return storage::system_error("writing " + path_);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+  behind_.grew(descriptor_, bytes_);
   return Done{};
 }
 

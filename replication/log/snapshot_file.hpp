@@ -2,7 +2,7 @@
 //
 //   header   u64 magic | u32 format 1 | u32 bytes of the front | front | u64 checksum of all of it
 //   front    cluster id | index | term | index of the configuration | members | applied | time
-//            | open sessions | remembered answers (state/answer_table.hpp)
+//            | open sessions | remembered answers (state/answer_table.hpp) | level of features
 //   blocks   u32 bytes | u32 mutations | mutations | u64 checksum, seeded by the block's number
 //   end      u32 0 | u32 0 | u64 mutations in all | u64 checksum of the end, seeded likewise
 //
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "replication/core/message.hpp"
+#include "replication/log/write_behind.hpp"
 #include "replication/state/state_machine.hpp"
 #include "storage/log/disk.hpp"
 
@@ -77,6 +78,7 @@ class SnapshotWriter {
   std::uint64_t blocks_ = 0;
   std::uint64_t mutations_ = 0;
   std::uint64_t bytes_ = 0;
+  WriteBehind behind_{true};
   bool is_finished_ = false;
 };
 

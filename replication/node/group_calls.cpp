@@ -27,6 +27,7 @@ struct Grows {
     return command.what == OperatorCommand::What::issue;
   }
   bool operator()(const DatabaseCommand&) const noexcept { return false; }
+  bool operator()(const FeatureLevelCommand&) const noexcept { return false; }
   bool operator()(const SessionCommand& command) const noexcept {
     return command.what == SessionCommand::What::open;
   }

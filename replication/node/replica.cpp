@@ -116,6 +116,13 @@ Status Replica::transfer(NodeId id) {
   return loop_->call(
       [&](ConsensusCore& core, std::uint64_t now) { return core.transfer(now, id); });
 }
+Status Replica::upgrade() {
+  SEMEL_TRY(level, loop_->common_level());
+  if (level <= loop_->status().level) return Done{};
+  const Result<Answer> answer =
+      propose({FeatureLevelCommand{level}}, {.repeats = true, .is_numbered = false});
+  return answer.ok() ? Status{Done{}} : Status{answer.error()};
+}
 Status Replica::reload_tls(const PeerTls& files) {
   return loop_->reload_tls(files);
 }

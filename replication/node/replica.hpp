@@ -77,6 +77,10 @@ class Replica {
   [[nodiscard]] Status demote(NodeId id);
   [[nodiscard]] Status remove(NodeId id);
   [[nodiscard]] Status transfer(NodeId id);
+  /// The group uses from now on what all of its members know, and no earlier release can take part
+  /// any more. Waits until it is decided. Without effect if it does already. Errors: besides,
+  /// not_leader, refused (a member is not connected), outcome_unknown.
+  [[nodiscard]] Status upgrade();
   [[nodiscard]] Status reload_tls(const PeerTls& files);
 
  private:

@@ -152,7 +152,7 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
   found.log = std::move(log);
   SEMEL_CHECK(open_votes(options, disk, found));
   open_times(options, disk, found);
-  SEMEL_TRY(state, StateMachine::open(options.engine));
+  SEMEL_TRY(state, StateMachine::open(options.engine, options.level));
   found.state = std::move(state);
   SEMEL_CHECK(load_snapshot(options, disk, found));
   const bool is_new = !found.stored.snapshot && found.log->last() == 0 && found.vote.term == 0;

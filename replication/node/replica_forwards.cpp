@@ -111,6 +111,10 @@ Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes
   if (!fields.is_good()) return Error{ErrorCode::bad_encoding, {}};
   SEMEL_TRY(command, decode(rest));
   if (!rest.empty() || !is_of(from, command)) return Error{ErrorCode::bad_encoding, {}};
+  // Only who leads has looked whether all members know it.
+  if (std::holds_alternative<FeatureLevelCommand>(command.what)) {
+    return Error{ErrorCode::not_leader, {}};
+  }
   SEMEL_TRY(prepared, prepare(command));
   return Proposal{.command = std::move(prepared), .done = {}, .is_of_peer = true, .origin = origin};
 }

@@ -68,6 +68,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   TransportOptions transport;
   transport.cluster_id = options_.cluster_id;
   transport.node_id = options_.node_id;
+  transport.level = options_.level;
   transport.listen = options_.listen;
   transport.address = options_.address;
   transport.tls = options_.tls;
@@ -203,6 +204,7 @@ void ReplicaLoop::tick() {
   }
   if (core_->next_timeout() <= now()) core_->tick(now());
   propose_time();
+  begin_level();
   if (core_->is_leader()) note_current();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   keep_time();
@@ -238,6 +240,8 @@ void ReplicaLoop::show() {
   is.elections = elections_;
   is.syncs = writer_->syncs();
   is.leader_commit = std::max(leader_commit_, is.commit);
+  is.level = state_->level();
+  is.level_newest = options_.level;
   is.is_changing_members = core_->is_changing_members();
   is.is_fetching = fetching_.has_value();
   is.log_bytes = writer_->disk_bytes();

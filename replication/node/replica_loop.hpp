@@ -51,6 +51,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::size_t answer_bytes() const noexcept { return state_->answer_bytes(); }
   [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept { return owner_; }
+  /// The highest level of features that all members know. Errors: closing, not_leader, refused (a
+  /// member is not connected).
+  [[nodiscard]] Result<FeatureLevel> common_level();
   /// Runs `what` on the loop and waits. Errors: closing, what it returns.
   [[nodiscard]] Status call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what);
   [[nodiscard]] Status reload_tls(const PeerTls& files);
@@ -130,6 +133,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void on_forward_reply(NodeId from, ForwardReply reply) override;
   void on_peer(NodeId id, const std::string& address) override;
   [[nodiscard]] bool knows(NodeId id) const override;
+  [[nodiscard]] FeatureLevel level() const override {
+    return std::max(state_->level(), feature_level_first);
+  }
   [[nodiscard]] std::optional<std::string> snapshot_path(LogIndex index, Term term) override;
   void on_event(Event event, const std::string& what) override;
 
@@ -168,6 +174,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void submit(Proposal proposal);
   void propose_waiting();
   void propose_time();
+  // --- the level of features, replica_level.cpp
+  [[nodiscard]] Result<FeatureLevel> known_to_all() const;
+  void begin_level();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
   [[nodiscard]] bool may_wait(std::uint64_t until) const noexcept;
   /// Proposes it again, later, or answers with `why`. `is_untouched`: it was not decided.
@@ -282,6 +291,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::optional<Heard> heard_;
   LogIndex told_ = 0;  // of tell_idle()
   std::uint64_t last_proposal_ = 0;
+  std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // since the last snapshot
   std::uint64_t snapshot_bytes_;

@@ -68,8 +68,9 @@ struct ReplicaOptions {
   Millis clock_ahead_max{std::int64_t{7} * 24 * 3600 * 1000};  ///< of a wall clock after a start
   Options engine{};                                            ///< without journal and cold store
   storage::Disk* disk = nullptr;                               ///< null: the file system
-  const Clock* clock = nullptr;  ///< null: the system\'s; it must outlive the replica
-  bool accepts_copy = false;     ///< of a directory that was copied (EntryLogOptions)
+  const Clock* clock = nullptr;               ///< null: the system\'s; it must outlive the replica
+  FeatureLevel level = feature_level_newest;  ///< that this node knows; tests play other releases
+  bool accepts_copy = false;                  ///< of a directory that was copied (EntryLogOptions)
   /// From any thread; must not call the replica.
   std::function<void(const ReplicaEvent& event)> report{};
 };
@@ -113,8 +114,10 @@ struct ReplicaStatus {
   std::map<NodeId, PeerStats> peers{};
   std::uint64_t elections = 0;  ///< won by this node since it began
   std::uint64_t syncs = 0;
-  std::int64_t clock_off_ms = 0;  ///< the wall clock minus the group's time
-  LogIndex leader_commit = 0;     ///< the newest that a leader has said is committed
+  FeatureLevel level = 0;                            ///< that the group has decided; 0: none yet
+  FeatureLevel level_newest = feature_level_newest;  ///< that this node knows
+  std::int64_t clock_off_ms = 0;                     ///< the wall clock minus the group's time
+  LogIndex leader_commit = 0;  ///< the newest that a leader has said is committed
   bool is_changing_members = false;
   bool is_fetching = false;     ///< a snapshot comes
   std::uint64_t log_bytes = 0;  ///< of the log on the disk

@@ -1,6 +1,7 @@
 #include "semel/replication.hpp"
 
 #include <poll.h>
+#include <algorithm>
 
 #include <utility>
 
@@ -151,16 +152,21 @@ ReplicationStatus Replication::status() const {
   status.term = from.term;
   status.commit = from.commit;
   status.applied = from.applied;
+  status.feature_level = std::max(from.level, replication::feature_level_first);
+  status.feature_level_newest = from.level_newest;
   status.disk_is_full = from.disk_is_full;
   status.needs_reopen = from.needs_reopen;
   status.failed = from.failed;
   for (const replication::Member& each : from.members) {
     const auto peer = from.peers.find(each.id);
-    status.members.push_back(
-        {.id = each.id,
-         .address = each.address,
-         .is_voter = each.role == replication::MemberRole::voter,
-         .is_connected = peer != from.peers.end() && peer->second.is_connected});
+    status.members.push_back({.id = each.id,
+                              .address = each.address,
+                              .is_voter = each.role == replication::MemberRole::voter,
+                              .is_connected = peer != from.peers.end() && peer->second.is_connected,
+                              .feature_level = each.id == impl_->replica->session_owner().node
+                                                   ? from.level_newest
+                                               : peer == from.peers.end() ? 0
+                                                                          : peer->second.level});
   }
   return status;
 }
@@ -184,6 +190,10 @@ Status Replication::remove(std::uint64_t id) {
 Status Replication::transfer(std::uint64_t id) {
   SEMEL_CHECK(impl_->here());
   return impl_->replica->transfer(id);
+}
+Status Replication::upgrade() {
+  SEMEL_CHECK(impl_->here());
+  return impl_->replica->upgrade();
 }
 Status Replication::reload_tls(const ReplicationTls& files) {
   SEMEL_CHECK(impl_->here());

@@ -186,6 +186,9 @@ class Apply {
     return {runner_ == nullptr ? failed(ErrorCode::refused) : runner_->run(command)};
   }
 
+  /// It is the state machine's.
+  Answer operator()(const FeatureLevelCommand&) const { return {failed(ErrorCode::refused)}; }
+
   Answer operator()(const SectionCommand& command) const {
     Result<Section> section = engine_.section({});
     if (!section.ok()) return {failed(section.error().code)};

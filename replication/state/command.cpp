@@ -238,6 +238,14 @@ void all(Fields& fields, RequestCommand& command) {
   }
 }
 
+template <class Fields>
+void all(Fields& fields, FeatureLevelCommand& command) {
+  fields.number(command.level);
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    if (command.level == 0) fields.fail();
+  }
+}
+
 void put(FieldWriter& fields, const Command& command);
 bool get(FieldReader& fields, Command& command, bool in_section);
 
@@ -266,11 +274,14 @@ void get_at(FieldReader& fields, Command& command, std::size_t place) {
 }
 
 constexpr std::size_t section_place = std::variant_size_v<decltype(Command::what)> - 1;
+constexpr std::size_t level_place = section_place - 1;
+static_assert(std::is_same_v<std::variant_alternative_t<level_place, decltype(Command::what)>,
+                             FeatureLevelCommand>);
 
 bool get(FieldReader& fields, Command& command, bool in_section) {
   std::uint8_t place = 0;
   fields.small(place, section_place);
-  if (in_section && place == section_place) fields.fail();
+  if (in_section && place >= level_place) fields.fail();
   if (!fields.is_good()) return false;
   get_at(fields, command, place);
   return fields.is_good();
@@ -302,6 +313,7 @@ struct Versions {
     for (const std::vector<Bytes>& words : c.requests) all += 2 * words.size() + besides;
     return all;
   }
+  std::size_t operator()(const FeatureLevelCommand&) const noexcept { return 0; }
   std::size_t operator()(const SectionCommand& c) const noexcept {
     std::size_t all = 0;
     for (const Command& command : c.commands) all += versions_of(command);

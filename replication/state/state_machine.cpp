@@ -10,8 +10,26 @@
 
 namespace semel::replication {
 
-Result<std::unique_ptr<StateMachine>> StateMachine::open(Options options) {
+namespace {
+
+std::string of_later_release(FeatureLevel level, FeatureLevel newest) {
+  return "the group uses feature level " + std::to_string(level) + ", this release knows " +
+         std::to_string(newest) + ": a later release is needed";
+}
+
+std::string why_newer(const Entry& entry, FeatureLevel newest) {
+  for (const Command& each : entry.commands) {
+    const auto* const raised = std::get_if<FeatureLevelCommand>(&each.what);
+    if (raised != nullptr && raised->level > newest) return of_later_release(raised->level, newest);
+  }
+  return "a command that this release does not know: a later release is needed";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StateMachine>> StateMachine::open(Options options, FeatureLevel newest) {
   std::unique_ptr<StateMachine> made{new StateMachine};
+  made->newest_ = newest;
   options.clock = made->clock_.get();
   options.replicated = true;
   SEMEL_TRY(engine, Engine::open(options));
@@ -36,12 +54,21 @@ Status StateMachine::check(LogIndex index, std::int64_t unix_ms) const {
   return Done{};
 }
 
+/// It is never lowered: what was written under it would mean something else.
+Answer StateMachine::raise_level(FeatureLevel level) {
+  if (level > newest_) return {PlainAnswer{.error = ErrorCode::storage_newer}};
+  level_ = std::max(level_, level);
+  return {PlainAnswer{.number = static_cast<std::int64_t>(level_)}};
+}
+
 Answer StateMachine::decide(LogIndex index, const Command& command, const Origin& origin) {
   const bool is_numbered = origin.node != 0;
   if (is_numbered) {
     if (std::optional<Answer> known = answers_.find(origin)) return *std::move(known);
   }
-  Answer answer = replication::apply(*engine_, command, runner_);
+  const auto* const raised = std::get_if<FeatureLevelCommand>(&command.what);
+  Answer answer = raised != nullptr ? raise_level(raised->level)
+                                    : replication::apply(*engine_, command, runner_);
   const auto* const session = std::get_if<SessionCommand>(&command.what);
   const bool begins = session != nullptr && session->node != 0 &&
                       session->what == SessionCommand::What::close_former;
@@ -90,6 +117,7 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   }
   if (local) {
     stopped_ = true;
+    if (*local == ErrorCode::storage_newer) return Error{*local, why_newer(entry, newest_)};
     return Error{*local, "entry " + std::to_string(index) + " cannot be applied here"};
   }
   stopped_ = false;
@@ -126,6 +154,7 @@ Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& st
         cut.unix_ms = clock_->unix_ms();
         cut.sessions = engine::open_sessions(*engine_);
         answers_.encode(cut.answers);
+        cut.level = level_;
       },
       [&](const Mutation& mutation) {
         if (!std::exchange(is_visited, true)) state(cut);
@@ -140,6 +169,10 @@ Status StateMachine::restore(const ReplicaState& state) {
   if (!state.answers.empty() && !answers_.restore(state.answers)) {
     return Error{ErrorCode::storage_damaged, "the remembered answers cannot be read"};
   }
+  if (state.level > newest_) {
+    return Error{ErrorCode::storage_newer, of_later_release(state.level, newest_)};
+  }
+  level_ = state.level;
   count_answers();
   for (const engine::OpenSession& session : state.sessions)
     engine::restore_session(*engine_, session);

@@ -15,6 +15,7 @@
 #include "replication/state/answer_table.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
+#include "replication/state/feature_level.hpp"
 #include "replication/state/log_clock.hpp"
 #include "semel/engine.hpp"
 
@@ -26,14 +27,17 @@ struct ReplicaState {
   std::int64_t unix_ms = 0;                     ///< of the newest entry
   std::vector<engine::OpenSession> sessions{};  ///< that are open, ascending
   std::string answers{};                        ///< of AnswerTable::encode()
+  FeatureLevel level = 0;                       ///< that the group has decided; 0: none yet
 };
 
 /// apply() by one thread at a time. The engine may be read by all.
 class StateMachine {
  public:
-  /// The engine is opened with `options`, whose clock and `replicated` are set here. Errors: those
-  /// of Engine::open.
-  [[nodiscard]] static Result<std::unique_ptr<StateMachine>> open(Options options);
+  /// The engine is opened with `options`, whose clock and `replicated` are set here. `newest`: the
+  /// level of features up to which this replica carries out what is decided. Errors: those of
+  /// Engine::open.
+  [[nodiscard]] static Result<std::unique_ptr<StateMachine>> open(
+      Options options, FeatureLevel newest = feature_level_newest);
 
   [[nodiscard]] Engine& engine() noexcept { return *engine_; }
   [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
@@ -41,13 +45,16 @@ class StateMachine {
   [[nodiscard]] std::int64_t unix_ms() const noexcept { return clock_->unix_ms(); }
   /// The same, for any thread.
   [[nodiscard]] Timestamp now() const noexcept { return clock_->now(); }
+  /// That the group has decided. 0: none yet, so it uses the first one.
+  [[nodiscard]] FeatureLevel level() const noexcept { return level_; }
   /// For RequestCommand; must outlive this. Before the first apply().
   void set_runner(RequestRunner* runner) noexcept { runner_ = runner; }
 
   /// Applies the next entry: `index` is applied() + 1. An answer for each command, in order; one
   /// that its node has had applied before gets the answer of then, or NotApplied.
   /// Errors: of an entry that cannot be read, has another index or goes back in time, and nothing
-  /// was changed; or why this replica cannot go on (local_error, memory_full): then its state is
+  /// was changed; or why this replica cannot go on (local_error, memory_full; storage_newer: the
+  /// group uses what only a later release knows): then its state is
   /// that of no index, and the replica must stop. After an error every further call has one.
   [[nodiscard]] Result<std::vector<Answer>> apply(LogIndex index, Bytes entry);
 
@@ -64,13 +71,14 @@ class StateMachine {
   [[nodiscard]] Status snapshot(const std::function<void(const ReplicaState&)>& state,
                                 const std::function<void(const Mutation&)>& visit);
   /// Of a new one, before the mutations of the snapshot, which engine().restore() takes. Errors:
-  /// bad_option (it is not new), storage_damaged (the answers).
+  /// bad_option (it is not new), storage_damaged (the answers), storage_newer (the level).
   [[nodiscard]] Status restore(const ReplicaState& state);
 
  private:
   StateMachine() = default;
   [[nodiscard]] Status check(LogIndex index, std::int64_t unix_ms) const;
   [[nodiscard]] Answer decide(LogIndex index, const Command& command, const Origin& origin);
+  [[nodiscard]] Answer raise_level(FeatureLevel level);
   void count_answers() noexcept;
 
   std::unique_ptr<LogClock> clock_ = std::make_unique<LogClock>();
@@ -79,6 +87,8 @@ class StateMachine {
   AnswerTable answers_;  // changed within the scope of an entry alone, as a snapshot is cut
   std::atomic<std::size_t> answer_bytes_{0};
   LogIndex applied_ = 0;
+  FeatureLevel newest_ = feature_level_newest;
+  FeatureLevel level_ = 0;
   bool stopped_ = false;
 };
 

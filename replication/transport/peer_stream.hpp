@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "replication/state/feature_level.hpp"
 #include "replication/transport/wire.hpp"
 #include "semel/types.hpp"
 
@@ -66,6 +67,8 @@ class PeerStream : public std::enable_shared_from_this<PeerStream> {
   [[nodiscard]] boost::asio::awaitable<void> say(const Frame& frame);
   void close() noexcept;
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// That the other end knows, of one that this end has opened.
+  FeatureLevel level = 0;
 
   /// Closes the connection when a time has passed, unless it is moved on or stopped.
   void close_in(Millis time);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "replication/log/write_behind.hpp"
 
 namespace semel::replication {
 
@@ -75,6 +76,7 @@ Hello TransportInside::hello(Purpose purpose) const {
   made.cluster_id = options.cluster_id;
   made.node_id = options.node_id;
   made.purpose = purpose;
+  made.feature_level = options.level;
   made.address = options.address.empty() ? options.listen : options.address;
   return made;
 }
@@ -152,6 +154,10 @@ std::string TransportInside::objection(const Hello& hello, const PeerStream& str
   if (hello.version < wire_version_least || wire_version < hello.version_least) {
     return "it speaks version " + std::to_string(hello.version_least) + " to " +
            std::to_string(hello.version) + ", here is " + std::to_string(wire_version);
+  }
+  if (hello.feature_level < handler.level()) {
+    return "it knows feature level " + std::to_string(hello.feature_level) + ", the group uses " +
+           std::to_string(handler.level()) + ": a later release is needed";
   }
   if (hello.node_id == options.node_id) return "it has the id of this node";
   if (!stream.proves(options.cluster_id, hello.node_id)) {
@@ -323,6 +329,7 @@ asio::awaitable<TransportInside::Stream> TransportInside::connect(const std::str
   if (theirs == nullptr || theirs->cluster_id != options.cluster_id || theirs->node_id != id) {
     throw PeerError{"it is not node " + std::to_string(id) + " of this cluster"};
   }
+  stream->level = theirs->feature_level;
   stream->never_close();
   co_return stream;
 }
@@ -340,6 +347,7 @@ TransportInside::Nothing TransportInside::connect_again(std::shared_ptr<Peer> pe
       told.clear();
       peer->out = stream;
       ++peer->stats.connects;
+      peer->stats.level = stream->level;
       asio::co_spawn(context, watch(stream), asio::detached);
       co_await write_queue(peer, stream);
     } catch (const PeerError& error) {
@@ -445,6 +453,8 @@ TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRe
   const File file{path, O_WRONLY | O_CREAT | O_APPEND};
   if (file.descriptor() < 0) throw PeerError{path + ": it cannot be written"};
   request.offset = file.size();
+  WriteBehind behind{false};
+  std::uint64_t size = request.offset;
   const Frame asked = request;
   co_await stream->say(asked);
   for (;;) {
@@ -465,6 +475,8 @@ TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRe
       throw PeerError{path + ": it cannot be written"};
     }
     totals.snapshot_bytes_received += chunk->bytes.size();
+    size += chunk->bytes.size();
+    behind.grew(file.descriptor(), size);
   }
 }
 

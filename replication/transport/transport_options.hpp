@@ -17,6 +17,7 @@ namespace semel::replication {
 struct TransportOptions {
   std::uint64_t cluster_id = 0;
   NodeId node_id = 0;
+  FeatureLevel level = feature_level_newest;  ///< that this node knows
   std::string listen;            ///< "127.0.0.1:7000", "[::]:7000"; port 0: one that is free
   std::string address{};         ///< by which others reach it; empty: `listen`
   std::optional<PeerTls> tls{};  ///< none: plain bytes
@@ -34,6 +35,7 @@ struct TransportOptions {
 
 struct PeerStats {
   bool is_connected = false;  ///< our end
+  FeatureLevel level = 0;     ///< that it knows; 0: it was not met
   std::uint64_t connects = 0;
   std::uint64_t frames_sent = 0;
   std::uint64_t bytes_sent = 0;
@@ -58,6 +60,8 @@ class PeerHandler {
   /// Whether a node may connect. Those that are not known may be new members; they cannot change
   /// anything but by what the log says.
   [[nodiscard]] virtual bool knows(NodeId id) const = 0;
+  /// Of features, that the group uses: who does not know it may not connect.
+  [[nodiscard]] virtual FeatureLevel level() const { return feature_level_first; }
   /// It has connected, and says that it listens there.
   virtual void on_peer(NodeId id, const std::string& address) = 0;
   /// The path of the file of a snapshot; none: it is not there.

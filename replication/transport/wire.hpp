@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "replication/core/message.hpp"
+#include "replication/state/feature_level.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -35,7 +36,7 @@ struct Hello {
   std::uint64_t cluster_id = 0;
   NodeId node_id = 0;
   Purpose purpose = Purpose::messages;
-  std::uint64_t feature_level = 1;
+  FeatureLevel feature_level = feature_level_first;  ///< up to which it knows
   std::string address{};  ///< where the sender listens: a new node does not know who leads
 };
 /// Instead of a hello: why there is no connection. The last frame.

@@ -203,6 +203,18 @@ class Members(Runbook):
         self.until(lambda: counts['answered'] > answered, 'it is answered on')
         self.assertGreater(answered, 0)
 
+    def test_a_group_is_upgraded_when_all_nodes_are_there(self):
+        at = ('--at', self.at(self.group.nodes[0]))
+        self.assertEqual(self.semel('upgrade', *at), 'the group uses feature level 1\n')
+        shown = self.status(self.leader)
+        self.assertEqual(shown['feature_level'], 1)
+        self.assertEqual([each['feature_level'] for each in shown['members']], [1] * 3)
+        away = next(node for node in self.group.nodes[1:] if node is not self.leader)
+        away.kill()
+        said = self.semel('upgrade', *at, '--wait', '2s', code=2)
+        self.assertIn(f'node {away.number + 1} is not connected', said)
+        self.semel('upgrade', *at, 3, code=1)
+
     def test_what_is_asked_wrongly_is_refused(self):
         at = ('--at', self.at(self.group.nodes[0]))
         for words in (('status',), ('status', '--at', 'x'), ('status', *at, '--wait', 'soon'),

@@ -322,6 +322,9 @@ TEST_CASE("ask again: a member gets at nobody's numbers but its own, whatever it
   // The lives and sessions of others are not its own to begin or to end, nor within a section.
   CHECK(error(bytes({0}, begins(other, 1))) == ErrorCode::bad_encoding);
   CHECK(error(bytes({0}, {SessionCommand{.node = other}})) == ErrorCode::bad_encoding);
+  // A level that no release has would stop every node.
+  CHECK(error(bytes({0}, {FeatureLevelCommand{9}})) == ErrorCode::not_leader);
+  CHECK(error(bytes({0}, {FeatureLevelCommand{1}})) == ErrorCode::not_leader);
   SectionCommand section;
   section.commands = {incr("count"), begins(other, 1)};
   CHECK(error(bytes({0}, {section})) == ErrorCode::bad_encoding);

@@ -85,6 +85,7 @@ void Group::open(NodeId id, bool founds, const Clock* clock) {
     options.founders = founders_;
     options.founds = !std::filesystem::exists(options.directory);
   }
+  if (levels_.contains(id)) options.level = levels_.at(id);
   options.election = Millis{150};
   options.heartbeat = Millis{30};
   options.segment_bytes = std::size_t{1} << 20;

@@ -29,6 +29,10 @@ class Group {
   /// outlive it; null: the system's.
   void open(replication::NodeId id, bool founds = true, const Clock* clock = nullptr);
   void close(replication::NodeId id);
+  /// Plays a release that knows this level of features, from the node's next opening on.
+  void play_release(replication::NodeId id, replication::FeatureLevel level) {
+    levels_[id] = level;
+  }
   /// Opens a node anew for which a snapshot has come. True: one was.
   bool reopen_where_needed();
   [[nodiscard]] replication::Replica& node(replication::NodeId id) { return *nodes_.at(id); }
@@ -52,6 +56,7 @@ class Group {
   std::string path_;
   std::map<replication::NodeId, std::string> addresses_;
   std::map<replication::NodeId, std::string> founders_;
+  std::map<replication::NodeId, replication::FeatureLevel> levels_;
   std::map<replication::NodeId, std::unique_ptr<replication::Replica>> nodes_;
   mutable std::mutex mutex_;
   std::vector<std::string> said_;

@@ -82,6 +82,7 @@ std::string Canonical::bytes() const {
     to.number(session.owner.life);
   }
   to.bytes(state.answers);
+  to.number(state.level);
   for (const std::string& mutation : mutations) to.bytes(mutation);
   return bytes;
 }

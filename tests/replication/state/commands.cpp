@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replication/state/feature_level.hpp"
+
 namespace semel::tests {
 namespace {
 
@@ -286,6 +288,7 @@ Command Commands::next() {
   if (random_.chance(1, 100)) return {name_space()};
   if (random_.chance(1, 3'000)) return whole();
   if (random_.chance(1, 200)) return {TimeCommand{}};
+  if (random_.chance(1, 2'000)) return {FeatureLevelCommand{feature_level_newest}};
   if (!random_.chance(1, 25)) return one();
   SectionCommand section;
   for (std::uint64_t i = random_.between(1, 12); i > 0; --i) section.commands.push_back(one());

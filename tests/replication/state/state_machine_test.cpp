@@ -105,6 +105,49 @@ TEST_CASE("replica: an epoch is the entry's index and a place in it", "[replica]
   CHECK(outcome_of((*answers)[1]).epoch == ((2U << 16) | 2));
 }
 
+TEST_CASE("replica: the level of features is the group's, and is never lowered", "[replica]") {
+  const auto raise = [](FeatureLevel level) { return entry_of({{FeatureLevelCommand{level}}}); };
+  const auto open = [](FeatureLevel newest) { return *StateMachine::open(small(), newest); };
+  const auto made = open(3);
+  CHECK(made->level() == 0);
+  REQUIRE(made->apply(1, raise(2)));
+  CHECK(made->level() == 2);
+  const auto lower = made->apply(2, raise(1));
+  REQUIRE(lower);
+  CHECK(std::get<PlainAnswer>(lower->at(0).what).number == 2);
+  CHECK(made->level() == 2);
+  const ReplicaState state = canonical(*made).state;
+  CHECK(state.level == 2);
+  const auto copy = open(2);
+  REQUIRE(copy->restore(state));
+  CHECK(copy->level() == 2);
+  SECTION("a snapshot of a later release is refused, and nothing is taken from it") {
+    const auto earlier = open(1);
+    const Status refused = earlier->restore(state);
+    CHECK(refused.error().code == ErrorCode::storage_newer);
+    CHECK(refused.error().detail ==
+          "the group uses feature level 2, this release knows 1: a later release is needed");
+    CHECK(earlier->level() == 0);
+    CHECK(earlier->applied() == 0);
+  }
+  SECTION("an entry of a later release stops it") {
+    const auto entry = entry_of({set("k", "v"), {FeatureLevelCommand{4}}, set("l", "w")});
+    const auto refused = made->apply(3, entry);
+    CHECK(refused.error().code == ErrorCode::storage_newer);
+    CHECK(refused.error().detail ==
+          "the group uses feature level 4, this release knows 3: a later release is needed");
+    CHECK(made->applied() == 2);
+    CHECK(made->level() == 2);
+    CHECK(made->apply(3, entry_of({set("k", "v")})).error().code == ErrorCode::closing);
+  }
+  SECTION("it is no part of a step of several") {
+    SectionCommand section;
+    section.commands = {set("k", "v"), {FeatureLevelCommand{1}}};
+    CHECK(prepare({section}).error().code == ErrorCode::bad_encoding);
+    CHECK(prepare({FeatureLevelCommand{0}}).error().code == ErrorCode::bad_encoding);
+  }
+}
+
 TEST_CASE("replica: entries come in order of their index and their time", "[replica]") {
   const auto made = replica();
   REQUIRE(made->apply(1, entry_of({set("k", "1")})));

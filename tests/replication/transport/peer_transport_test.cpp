@@ -250,7 +250,10 @@ TEST_CASE("peers: whoever is not of the group is refused, and told why", "[peers
   wrong = right;
   wrong.node_id = 77;
   CHECK(refusal(wrong) == "node 77 is not a member");
-  CHECK(one.refused() == 4);
+  wrong = right;
+  wrong.feature_level = 0;
+  CHECK(refusal(wrong) == "it knows feature level 0, the group uses 1: a later release is needed");
+  CHECK(one.refused() == 5);
   one.wait_until([&] { return one.has_event("of another cluster"); });
 }
 

@@ -1,5 +1,5 @@
-// `semel cluster add | promote | demote | transfer | remove`: asks the leader, wherever it is,
-// until it has done it or the time is over.
+// `semel cluster add | promote | demote | transfer | remove | upgrade`: asks the leader, wherever
+// it is, until it has done it or the time is over.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -16,21 +16,27 @@ constexpr int pause_ms = 50;
 /// Two nodes may name each other for a moment.
 constexpr int moves_at_once = 4;
 
+enum class Which { group, any_node, node };
+
 struct ChangeWords {
   const char* name;
   const char* word;  ///< of SEMEL.GROUP
   const char* what;
-  bool needs_id;
+  Which which;
   bool needs_address;
 };
 
 constexpr ChangeWords changes[] = {
-    {"add", "ADD", "Add a node that was started with --cluster-announce; it gets all data", true,
-     true},
-    {"promote", "PROMOTE", "Give an added node its vote, when it has everything", true, false},
-    {"demote", "DEMOTE", "Take a member's vote; it goes on getting everything", true, false},
-    {"transfer", "TRANSFER", "Let another node lead, without a gap", false, false},
-    {"remove", "REMOVE", "Remove a member, which then gets nothing more", true, false},
+    {"add", "ADD", "Add a node that was started with --cluster-announce; it gets all data",
+     Which::node, true},
+    {"promote", "PROMOTE", "Give an added node its vote, when it has everything", Which::node,
+     false},
+    {"demote", "DEMOTE", "Take a member's vote; it goes on getting everything", Which::node, false},
+    {"transfer", "TRANSFER", "Let another node lead, without a gap", Which::any_node, false},
+    {"remove", "REMOVE", "Remove a member, which then gets nothing more", Which::node, false},
+    {"upgrade", "UPGRADE",
+     "Use what all members know, after the last one was upgraded; there is no way back",
+     Which::group, false},
 };
 
 /// The address behind "MOVED slot ". Empty: the error is another one.
@@ -45,12 +51,13 @@ class ChangeAction final : public AskingAction {
  public:
   ChangeAction(CLI::App& cluster, const ChangeWords& change)
       : AskingAction(cluster, change.name, change.what), change_(change) {
+    if (change.which == Which::group) return;
     CLI::Option* const id =
         app_->add_option("NODE", id_,
-                         change.needs_id ? "Number of the node"
-                                         : "Number of the node. Default: one that has everything")
+                         needs_id() ? "Number of the node"
+                                    : "Number of the node. Default: one that has everything")
             ->type_name("");
-    if (change.needs_id) id->required();
+    if (needs_id()) id->required();
     if (!change.needs_address) return;
     app_->add_option("ADDRESS", address_,
                      "Its address for the other nodes, and behind a comma that for clients")
@@ -61,7 +68,7 @@ class ChangeAction final : public AskingAction {
   [[nodiscard]] Exit run() override {
     const auto until = deadline();
     if (!until.ok()) return fail(until.error());
-    if (change_.needs_id && id_ == 0) return fail(usage_error("a node's number is from 1"));
+    if (needs_id() && id_ == 0) return fail(usage_error("a node's number is from 1"));
     auto client = GroupClient::open(client_);
     if (!client.ok()) return fail(client.error());
     const auto done = carry_out(**client, *until);
@@ -70,9 +77,11 @@ class ChangeAction final : public AskingAction {
   }
 
  private:
+  [[nodiscard]] bool needs_id() const noexcept { return change_.which == Which::node; }
+
   [[nodiscard]] std::vector<std::string> words() const {
     std::vector<std::string> all{"SEMEL.GROUP", change_.word};
-    if (change_.needs_id || id_ != 0) all.push_back(std::to_string(id_));
+    if (id_ != 0) all.push_back(std::to_string(id_));
     if (change_.needs_address) all.push_back(address_);
     return all;
   }
@@ -109,7 +118,7 @@ class ChangeAction final : public AskingAction {
 
   [[nodiscard]] Result<std::string> wait_committed(GroupClient& client, const std::string& node,
                                                    Deadline until) {
-    const bool hands_over = !change_.needs_id;
+    const bool hands_over = change_.which == Which::any_node;
     while (std::chrono::steady_clock::now() < until) {
       const auto group = ask_status(client, node, until);
       if (!group.ok()) {
@@ -121,6 +130,9 @@ class ChangeAction final : public AskingAction {
       const bool is_done =
           hands_over ? group->leader != 0 && group->leader != group->node : !group->is_changing;
       if (is_done && hands_over) return fmt::format("node {} leads\n", group->leader);
+      if (is_done && change_.which == Which::group) {  // decided before it was answered
+        return fmt::format("the group uses feature level {}\n", group->level);
+      }
       if (is_done && group->leader == group->node) {
         return fmt::format("{} node {}: done, the group has {} members\n", change_.name, id_,
                            group->members.size());

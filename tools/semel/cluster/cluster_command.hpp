@@ -54,6 +54,7 @@ struct ShownMember {
   std::string address{};
   std::string client{};  ///< its address for clients
   std::string role{};
+  std::uint64_t level = 0;  ///< of features, that its release knows; 0: not known
   std::uint64_t match = 0;
   bool is_connected = false;
 };
@@ -66,6 +67,7 @@ struct ShownGroup {
   std::uint64_t applied = 0;
   std::uint64_t elections_won = 0;
   bool is_changing = false;  ///< a change of members is not committed
+  std::uint64_t level = 0;   ///< of features, that the group uses
   std::vector<ShownMember> members{};
   [[nodiscard]] const ShownMember* leading() const;  ///< null: not known
 };

@@ -38,6 +38,7 @@ ShownGroup group_of(const Reply& reply) {
   group.applied = number_of(reply, "applied");
   group.elections_won = number_of(reply, "elections_won");
   group.is_changing = number_of(reply, "changing") != 0;
+  group.level = number_of(reply, "feature_level");
   const Reply* const members = value_of(reply, "members");
   if (members == nullptr) return group;
   for (const Reply& each : members->items) {
@@ -45,6 +46,7 @@ ShownGroup group_of(const Reply& reply) {
                              .address = text_of(each, "address"),
                              .client = text_of(each, "client"),
                              .role = text_of(each, "role"),
+                             .level = number_of(each, "feature_level"),
                              .match = number_of(each, "match"),
                              .is_connected = number_of(each, "connected") != 0});
   }
@@ -64,6 +66,7 @@ boost::json::object json_of(const ShownGroup& group) {
                                {"role", each.role},
                                {"leads", each.id == group.leader},
                                {"connected", each.is_connected},
+                               {"feature_level", each.level},
                                {"client", each.client},
                                {"address", each.address}};
     if (leads) {
@@ -79,6 +82,7 @@ boost::json::object json_of(const ShownGroup& group) {
           {"commit", group.commit},
           {"applied", group.applied},
           {"changing", group.is_changing},
+          {"feature_level", group.level},
           {"elections_won", group.elections_won},
           {"members", std::move(members)}};
 }
@@ -91,6 +95,13 @@ void print(const ShownGroup& group) {
                               : fmt::format("node {} leads", group.leader),
             group.commit, group.applied,
             group.is_changing ? ", a change of members is under way" : "");
+  const bool differs =
+      std::any_of(group.members.begin(), group.members.end(),
+                  [&](const ShownMember& each) { return each.level > group.level; });
+  if (differs) {
+    print_out("it uses feature level {}; when all nodes know a later one: semel cluster upgrade\n",
+              group.level);
+  }
   const auto cell = [](bool is_known, std::uint64_t number) {
     return is_known ? std::to_string(number) : std::string{"-"};
   };

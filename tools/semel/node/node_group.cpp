@@ -1,6 +1,7 @@
 #include "tools/semel/node/node_group.hpp"
 
 #include <poll.h>
+#include <algorithm>
 
 #include <charconv>
 #include <map>
@@ -78,6 +79,8 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     view.applied = status.applied;
     view.elections = status.elections;
     view.leader_commit = status.leader_commit;
+    view.level = std::max(status.level, replication::feature_level_first);
+    view.level_newest = status.level_newest;
     view.is_changing = status.is_changing_members;
     view.is_fetching = status.is_fetching || status.needs_reopen;
     view.disk_is_full = status.disk_is_full;
@@ -94,6 +97,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
            .address = each.address,
            .is_voter = each.role == replication::MemberRole::voter,
            .is_connected = peer != status.peers.end() && peer->second.is_connected,
+           .level = peer == status.peers.end() ? 0 : peer->second.level,
            .match = match_of(status, each.id),
            .bytes_sent = peer == status.peers.end() ? 0 : peer->second.bytes_sent,
            .frames_received = peer == status.peers.end() ? 0 : peer->second.frames_received});
@@ -186,6 +190,8 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
         return replica->remove(id);
       case Change::transfer:
         return replica->transfer(id);
+      case Change::upgrade:
+        return replica->upgrade();
     }
     return Error{ErrorCode::bad_option, {}};
   }

@@ -1,0 +1,37 @@
+// Has a large file written to the disk while it grows. Otherwise all of it is there at its sync,
+// and every other sync of that disk, those of the log, waits behind it.
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstdint>
+
+namespace semel::replication {
+
+/// Of one file, written from its begin to its end by one thread.
+class WriteBehind {
+ public:
+  /// `waits`: until the disk has what is two steps back: for threads that nobody waits for.
+  explicit WriteBehind(bool waits) noexcept : waits_(waits) {}
+
+  /// `size`: of the file now. What fails is left to the sync at the end.
+  void grew(int descriptor, std::uint64_t size) noexcept {
+    if (size < begun_ + step) return;
+    const auto count = static_cast<off64_t>(size - begun_);
+    sync_file_range(descriptor, static_cast<off64_t>(begun_), count, SYNC_FILE_RANGE_WRITE);
+    if (waits_ && begun_ > had_) {
+      sync_file_range(descriptor, static_cast<off64_t>(had_), static_cast<off64_t>(begun_ - had_),
+                      SYNC_FILE_RANGE_WAIT_BEFORE);
+    }
+    had_ = begun_;
+    begun_ = size;
+  }
+
+ private:
+  static constexpr std::uint64_t step = std::uint64_t{4} << 20;
+  const bool waits_;
+  std::uint64_t had_ = 0;    // up to here the disk has it, if this waits
+  std::uint64_t begun_ = 0;  // up to here it has been told to
+};
+
+}  // namespace semel::replication

@@ -1,0 +1,55 @@
+// Which level of features the group uses.
+//
+// An operator raises it when the last node has been upgraded: until then each of them may go back
+// to the release before. A group that is new has nothing to go back to: its first entries say what
+// all of its members know.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "replication/node/replica_loop.hpp"
+
+namespace semel::replication {
+
+/// Whoever is away may be of any release, and would stop at the entry.
+Result<FeatureLevel> ReplicaLoop::known_to_all() const {
+  if (!core_->is_leader()) return Error{ErrorCode::not_leader, {}};
+  const std::map<NodeId, PeerStats> peers = transport_->stats();
+  FeatureLevel common = options_.level;
+  for (const Member& each : core_->members()) {
+    if (each.id == options_.node_id) continue;
+    const auto peer = peers.find(each.id);
+    if (peer == peers.end() || !peer->second.is_connected || peer->second.level == 0) {
+      return Error{ErrorCode::refused, "node " + std::to_string(each.id) +
+                                           " is not connected: what it knows is not known"};
+    }
+    common = std::min(common, peer->second.level);
+  }
+  return common;
+}
+
+Result<FeatureLevel> ReplicaLoop::common_level() {
+  Result<FeatureLevel> common = Error{ErrorCode::closing, {}};
+  SEMEL_CHECK(call([&](ConsensusCore&, std::uint64_t) {
+    common = known_to_all();
+    return common.ok() ? Status{semel::Done{}} : Status{common.error()};
+  }));
+  return common;
+}
+
+void ReplicaLoop::begin_level() {
+  constexpr std::uint64_t pause_ms = 1'000;  // for the entry to be decided
+  if (state_->level() != 0 || !core_->is_leader() || core_->is_handing_over() ||
+      now() < level_asked_ + pause_ms) {
+    return;
+  }
+  const Result<FeatureLevel> common = known_to_all();
+  if (!common.ok()) return;
+  level_asked_ = now();
+  auto prepared = prepare({FeatureLevelCommand{*common}});
+  SEMEL_ASSERT(prepared.ok());
+  propose(*std::move(prepared), [](const Result<Answer>&) {},
+          {.repeats = true, .is_numbered = false});
+}
+
+}  // namespace semel::replication

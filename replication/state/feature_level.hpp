@@ -1,0 +1,21 @@
+// What the nodes of a group have agreed to use. A release carries out every level up to its newest
+// one, the lower ones as the releases before it did: an entry means the same to all of them.
+//
+//   level  since   what it adds
+//       1  0.2.0   all that there is
+//
+// What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
+// taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
+#pragma once
+
+#include <cstdint>
+
+namespace semel::replication {
+
+using FeatureLevel = std::uint64_t;
+
+inline constexpr FeatureLevel feature_level_first = 1;
+/// That this release knows.
+inline constexpr FeatureLevel feature_level_newest = 1;
+
+}  // namespace semel::replication
