@@ -21,6 +21,9 @@ namespace semel::replication {
 inline constexpr std::size_t items_max =
     std::max(limits::section_keys_max, limits::hash_fields_max);
 
+/// Of a real number as text.
+inline constexpr std::size_t real_bytes_max = 64;
+
 /// Numbers take seven bits a byte, the lowest first; signed ones in zigzag.
 class FieldWriter {
  public:
@@ -42,7 +45,7 @@ class FieldWriter {
   /// Exact: every bit of the value comes back, on machines that have such numbers. Not by printf:
   /// services of one group may have set other locales, and none but its own reads 0x1,8p+0.
   void real(long double value) {
-    char text[64];
+    char text[real_bytes_max];
     char* at = text;
     if (std::signbit(value)) *at++ = '-';
     if (std::isfinite(value)) {
@@ -113,7 +116,11 @@ class FieldReader {
   void real(long double& value) {
     Bytes text;
     bytes(text);
-    if (!is_good_) return;
+    if (!is_good_ || text.size() >= real_bytes_max) return fail();
+    // libstdc++ 12 reads on behind the end, up to a zero.
+    char ended[real_bytes_max] = {};
+    std::copy(text.begin(), text.end(), ended);
+    text = {ended, text.size()};
     const bool is_negative = text.starts_with('-');
     if (is_negative) text.remove_prefix(1);
     if (text.starts_with("0x")) text.remove_prefix(2);
