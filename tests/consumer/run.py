@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Semel as users get it: installed into a folder that is then moved, and as source.
 
-run.py [--build DIR] [--work DIR] [--allow-missing]
+run.py [--build DIR] [--work DIR] [--allow-missing] [--long]
 
 Seven programs are built and run: by find_package, FetchContent, add_subdirectory, pkg-config, from
 C, from Python, and of services that form a group. A program whose library is not there yet counts
 as not working; --allow-missing lets the run end well nevertheless. Where libraft cannot be had,
 find_package must say that replication was left out. Also reported: what the core adds to a program,
-and how long its header takes to compile. The last line is `consumers: N of 7 work`, and names what
+and how long its header takes to compile. By add_subdirectory all of it is built once more, eight
+files together; with --long each by itself, which shows a header that was forgotten, and takes many
+minutes. The last line is `consumers: N of 7 work`, and names what
 fell short.
 """
 
@@ -65,8 +67,9 @@ def configure(source, build, *options):
 
 
 class Consumers:
-    def __init__(self, build, work):
+    def __init__(self, build, work, together):
         self.build = build
+        self.together = together  # options of cmake's
         self.work = work
         self.prefix = work / 'prefix'
         libraries = [path.parent for path in self.prefix.rglob('libsemel_engine.a')]
@@ -140,7 +143,8 @@ class Consumers:
         where = self.work / 'add_subdirectory'
         replication = self.has_replication()
         configure(HERE / 'add_subdirectory', where, f'-DSEMEL_SOURCE={ROOT}',
-                  '-DCMAKE_BUILD_TYPE=Debug', f'-DREPLICATION={"ON" if replication else "OFF"}')
+                  '-DCMAKE_BUILD_TYPE=Debug', *self.together,
+                  f'-DREPLICATION={"ON" if replication else "OFF"}')
         with self.storage() as folder:
             if replication:
                 self.launch(where / 'group', Path(folder) / 'group')
@@ -340,6 +344,7 @@ def main():
     parser.add_argument('--work', type=Path, default=ROOT / 'build/consumers')
     parser.add_argument('--allow-missing', action='store_true',
                         help='a program whose library is not there does not fail the run')
+    parser.add_argument('--long', action='store_true', help='each file is compiled by itself')
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -348,7 +353,10 @@ def main():
     except Broken as broken:
         print(broken)
         return 1
-    consumers = Consumers(arguments.build.resolve(), work)
+    together = ['-DCMAKE_UNITY_BUILD=ON', '-DCMAKE_UNITY_BUILD_BATCH_SIZE=8']
+    if arguments.long:
+        together = []
+    consumers = Consumers(arguments.build.resolve(), work, together)
     working = missing = 0
     fell_short = []
     seven = (('find_package', consumers.find_package),
